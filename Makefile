@@ -1,0 +1,72 @@
+# Everything starts here. `make test` and `make demo` need Python 3.11 or newer and make;
+# they create the virtual environment that they use.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+READY   = $(VENV)/.ready
+BENCH   = .venv-bench
+TORCH   = .venv-torch
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test lint types layers tests demo bench test-torch test-oldest format clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(READY) ## make the virtual environment with everything for working on deciban
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "deciban needs Python 3.11 or newer; $(PYTHON) is older. Run: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+test: lint types layers tests ## lint, types, import layers, doctests and tests with branch coverage
+
+lint: $(READY) ## ruff, both as linter and as formatter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY) ## mypy
+	$(BIN)/mypy
+
+layers: $(READY) ## import-linter: imports point one way
+	$(BIN)/lint-imports --no-cache
+
+tests: $(READY) ## doctests and tests, with branch coverage
+	$(BIN)/pytest --doctest-modules --numprocesses=auto --cov
+
+demo: $(READY) ## a three-hypothesis update and a calibrated Gaussian family, as a page to open
+	$(BIN)/python examples/demo.py --output build/demo
+
+format: $(READY) ## put the code into the shape that lint asks for
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(BENCH)/.ready ## speed, side by side with peers
+	$(BENCH)/bin/python benchmarks/simplex.py
+	$(BENCH)/bin/python benchmarks/family.py
+	$(BENCH)/bin/python benchmarks/imports.py
+
+$(BENCH)/.ready: benchmarks/requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable . \
+	  --requirement benchmarks/requirements.txt
+	@touch $@
+
+test-torch: ## the array tests with torch as well; it is too large for every machine
+	$(PYTHON) -m venv $(TORCH)
+	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(TORCH)/bin/pytest tests/test_arrays.py --no-cov
+
+test-oldest: ## the tests with the oldest dependencies that pyproject.toml allows
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --requirement tests/oldest.txt --editable .
+	.venv-oldest/bin/pytest tests
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) $(BENCH) $(TORCH) .venv-oldest build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,58 @@
+"""Calibrated likelihood functions for any number of hypotheses.
+
+>>> import deciban as db
+>>> evidence = db.Evidence.from_likelihoods([[0.6, 0.3, 0.1]], classes=["a", "b", "c"])
+>>> evidence.posterior(prior=[0.2, 0.2, 0.6]).round(3)
+array([[0.5 , 0.25, 0.25]])
+
+Public names are loaded on first use, so that ``import deciban`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from deciban import evidence, exceptions, reference, simplex
+    from deciban.evidence import Evidence, VerbalScale, shift_prior
+    from deciban.reference import CalibratedGaussian
+    from deciban.simplex import Basis
+
+__version__ = "0.1.0.dev0"
+
+_SUBMODULES = frozenset({"evidence", "exceptions", "reference", "simplex"})
+_HOME = {
+    "Basis": "simplex",
+    "CalibratedGaussian": "reference",
+    "Evidence": "evidence",
+    "VerbalScale": "evidence",
+    "shift_prior": "evidence",
+}
+
+__all__ = [
+    "Basis",
+    "CalibratedGaussian",
+    "Evidence",
+    "VerbalScale",
+    "__version__",
+    "evidence",
+    "exceptions",
+    "reference",
+    "shift_prior",
+    "simplex",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"deciban.{name}")
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"deciban.{_HOME[name]}"), name)
+        globals()[name] = value  # the next look-up no longer comes here
+        return value
+    raise AttributeError(f"module 'deciban' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

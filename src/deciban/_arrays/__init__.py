@@ -1,0 +1,41 @@
+"""Arrays at the edge: any array library in, checked once, the same kind out."""
+
+from deciban._arrays.checks import (
+    is_inspectable,
+    require_finite,
+    require_finite_log_parts,
+    require_log_parts,
+    require_nonnegative,
+    require_parts,
+    require_positive,
+    require_same_parts,
+)
+from deciban._arrays.conversion import (
+    Array,
+    Namespace,
+    as_float_array,
+    as_float_arrays,
+    columns_of,
+    to_numpy,
+)
+from deciban._arrays.labels import as_labels, index_of, label_array
+
+__all__ = [
+    "Array",
+    "Namespace",
+    "as_float_array",
+    "as_float_arrays",
+    "as_labels",
+    "columns_of",
+    "index_of",
+    "is_inspectable",
+    "label_array",
+    "require_finite",
+    "require_finite_log_parts",
+    "require_log_parts",
+    "require_nonnegative",
+    "require_parts",
+    "require_positive",
+    "require_same_parts",
+    "to_numpy",
+]

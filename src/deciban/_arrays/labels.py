@@ -1,0 +1,63 @@
+"""Names of classes: distinct, hashable, looked up with an error that lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from deciban.exceptions import InputError, UnknownClassError
+
+
+def as_labels(classes: Sequence[Hashable] | None, n_classes: int) -> tuple[Hashable, ...]:
+    """Distinct hashable labels; 0 to D - 1 where none are given."""
+    if classes is None:
+        return tuple(range(n_classes))
+    if isinstance(classes, str | bytes):
+        raise InputError(
+            f"classes must be a sequence of labels; got the text {classes!r}. "
+            f"Write a list, such as ['first', 'second']."
+        )
+    labels = tuple(classes.tolist() if hasattr(classes, "tolist") else classes)
+    try:
+        distinct = set(labels)
+    except TypeError:
+        raise InputError(
+            f"classes must be hashable labels; got {labels!r}. Use text or numbers."
+        ) from None
+    if len(labels) != n_classes:
+        raise InputError(
+            f"classes must name each of the {n_classes} classes; got {len(labels)} labels. "
+            f"Give one label for each class."
+        )
+    if len(distinct) != len(labels):
+        twice = next(label for i, label in enumerate(labels) if label in labels[:i])
+        raise InputError(
+            f"classes must be distinct; got {twice!r} more than once. Rename one of them."
+        )
+    return labels
+
+
+def index_of(label: Any, classes: tuple[Hashable, ...]) -> int:
+    """Position of a label among the classes."""
+    try:
+        return classes.index(label)
+    except ValueError:
+        known = ", ".join(map(repr, classes[:10])) + ", ..." * (len(classes) > 10)
+        raise UnknownClassError(
+            f"class must be one of {known}; got {label!r}. Check its spelling and its type.",
+            label=label,
+            classes=classes,
+        ) from None
+
+
+def label_array(labels: Sequence[Hashable]) -> np.ndarray:
+    """Labels as a one-dimensional array, without turning numbers among text into text."""
+    kinds = {type(label) for label in labels}
+    if len(kinds) == 1 and next(iter(kinds)) in {str, int, float, bool}:
+        return np.asarray(labels)
+    array = np.empty(len(labels), dtype=object)
+    for i, label in enumerate(labels):  # one by one: a tuple may be a label
+        array[i] = label
+    return array

@@ -1,0 +1,70 @@
+"""Bayes decisions: the action of least expected cost, or none at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from deciban._arrays import require_finite, to_numpy
+from deciban.exceptions import InputError
+
+REJECT = -1
+_UNDERFLOW = 1e-280  # of an expected regret; the largest regret is scaled to about one
+_BLOCK = 4096  # rows whose log-regrets are held at once
+
+
+def least_cost(log_posterior: np.ndarray, costs: Any, reject_cost: Any) -> np.ndarray:
+    """Index of the class to decide for, for each row; REJECT where deciding costs more.
+
+    Ties go to the first class, and to a class before rejection.
+    """
+    D = log_posterior.shape[1]
+    if costs is None and reject_cost is None:
+        return np.argmax(log_posterior, axis=1)
+    C = 1.0 - np.eye(D) if costs is None else _cost_matrix(costs, D)
+    if reject_cost is not None:
+        C = np.column_stack([C, np.full(D, _reject_cost(reject_cost))])
+    # What a truth costs whatever is decided changes no decision; the rest is regret, >= 0.
+    C = C / max(float(np.abs(C).max()), np.finfo(float).tiny)
+    regret = C - C.min(axis=1, keepdims=True)
+    choice = np.argmin(_comparable(log_posterior, regret), axis=1)
+    return np.where(choice == D, REJECT, choice)
+
+
+def _comparable(log_posterior: np.ndarray, regret: np.ndarray) -> np.ndarray:
+    """Expected regrets, or their logarithms in rows where several of them underflow.
+
+    A posterior of e^-800 decides where the likelier truths cost the same either way.
+    """
+    expected: np.ndarray = np.exp(log_posterior) @ regret
+    vanishing = np.flatnonzero((expected < _UNDERFLOW).sum(axis=1) > 1)
+    with np.errstate(divide="ignore"):
+        log_regret = np.log(regret)
+    for start in range(0, vanishing.size, _BLOCK):
+        rows = vanishing[start : start + _BLOCK]
+        log_expected = logsumexp(log_posterior[rows, :, None] + log_regret, axis=1)
+        expected[rows] = np.where(expected[rows] < _UNDERFLOW, log_expected, np.inf)
+    return expected
+
+
+def _cost_matrix(costs: Any, D: int) -> np.ndarray:
+    C = to_numpy(costs, "costs")
+    if C.shape != (D, D):
+        raise InputError(
+            f"costs must have shape ({D}, {D}), the truth on rows and the decision in columns; got "
+            f"{C.shape}. Give one cost for each pair of classes."
+        )
+    require_finite(np, C, "costs")
+    return C
+
+
+def _reject_cost(reject_cost: Any) -> float:
+    value = to_numpy(reject_cost, "reject_cost")
+    if value.ndim or not np.isfinite(value):
+        raise InputError(
+            f"reject_cost must be one finite number; got {reject_cost!r}. Give the cost of not "
+            f"deciding."
+        )
+    return float(value)

@@ -1,0 +1,94 @@
+"""What deciban raises: one clear sentence, and the data behind it as attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+
+class DecibanError(Exception):
+    """Base of every error that deciban raises itself."""
+
+
+class InputError(DecibanError, ValueError):
+    """An argument that cannot be used; the message says what it must be.
+
+    Attributes
+    ----------
+    rows : tuple of int
+        The offending rows (the first ones, where there are many), counted from 0
+        after the leading axes are flattened. Empty when the error concerns no row.
+    """
+
+    def __init__(self, message: str, *, rows: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.rows = tuple(int(row) for row in rows)
+
+
+class ZeroPartsError(InputError):
+    """A zero where a logarithm is needed."""
+
+
+class CromwellError(InputError):
+    """A prior that rules a class out before any evidence is seen.
+
+    Attributes
+    ----------
+    classes : tuple
+        The classes whose prior probability is zero.
+    """
+
+    def __init__(
+        self, message: str, *, classes: Sequence[Hashable] = (), rows: Sequence[int] = ()
+    ) -> None:
+        super().__init__(message, rows=rows)
+        self.classes = tuple(classes)
+
+
+class UnknownClassError(InputError, LookupError):
+    """A class label that is not among the classes.
+
+    Attributes
+    ----------
+    label : object
+        What was asked for.
+    classes : tuple
+        What there is.
+    """
+
+    def __init__(
+        self, message: str, *, label: object = None, classes: Sequence[Hashable] = ()
+    ) -> None:
+        super().__init__(message)
+        self.label = label
+        self.classes = tuple(classes)
+
+
+class NotPositiveDefiniteError(InputError):
+    """A matrix that is not, or does not lead to, a covariance.
+
+    Attributes
+    ----------
+    smallest_eigenvalue : float
+    """
+
+    def __init__(self, message: str, *, smallest_eigenvalue: float = float("nan")) -> None:
+        super().__init__(message)
+        self.smallest_eigenvalue = float(smallest_eigenvalue)
+
+
+class ConvergenceError(DecibanError, RuntimeError):
+    """An optimiser that stopped before it reached the optimum."""
+
+
+class MissingExtraError(DecibanError, ImportError):
+    """An optional dependency that is not installed.
+
+    Attributes
+    ----------
+    extra : str
+        The extra that brings it: ``pip install 'deciban[extra]'``.
+    """
+
+    def __init__(self, message: str, *, extra: str = "") -> None:
+        super().__init__(message)
+        self.extra = extra

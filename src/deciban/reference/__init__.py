@@ -1,0 +1,6 @@
+"""Reference distributions: what calibrated evidence looks like."""
+
+from deciban.reference.calibrated_gaussian import CalibratedGaussian
+from deciban.reference.expectations import Estimate
+
+__all__ = ["CalibratedGaussian", "Estimate"]

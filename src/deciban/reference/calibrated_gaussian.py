@@ -1,0 +1,493 @@
+"""The calibrated Gaussian family: Theorems 1 and 2 of the paper, for any D and any basis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal, overload
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from deciban._arrays import as_labels, index_of, label_array, to_numpy
+from deciban.evidence import Evidence, Unit, from_nats
+from deciban.evidence.priors import log_prior
+from deciban.exceptions import InputError, NotPositiveDefiniteError
+from deciban.reference import closed_form, expectations
+from deciban.reference.expectations import Estimate
+from deciban.reference.fitting import fit_covariance
+from deciban.reference.inputs import (
+    as_ilrls,
+    count_of,
+    divergence_matrix,
+    positions,
+    sorted_labels,
+    square,
+    symmetric,
+)
+from deciban.simplex import Basis, logparts
+from deciban.simplex import ilr as ilr_of_parts
+from deciban.simplex.basis import basis_for
+
+_NEAREST_FLOOR = 1e-8  # smallest over largest eigenvalue of the nearest family
+
+
+class CalibratedGaussian:
+    """ILRLs that are Gaussian under every class, and calibrated.
+
+    Calibrated means that the likelihood function of the likelihood function is the likelihood
+    function. One covariance, shared by the classes, then fixes every mean and every divergence.
+    It is what the evidence of a good classifier is compared with.
+
+    Immutable. Build it from a covariance, with :meth:`from_divergences` or :meth:`from_eers`, or
+    :meth:`fit` it to data.
+
+    Parameters
+    ----------
+    covariance : array of shape (D - 1, D - 1)
+        Of the ILRL under each class; symmetric and positive definite.
+    basis : Basis, default Gram-Schmidt
+        The basis of the ILRLs.
+    classes : sequence of labels, default those of the basis, else 0 to D - 1
+
+    Examples
+    --------
+    >>> family = CalibratedGaussian.from_divergences([[0, 5, 4], [5, 0, 7], [4, 7, 0]])
+    >>> family.eers.round(4)
+    array([[0.5   , 0.0569, 0.0786],
+           [0.0569, 0.5   , 0.0307],
+           [0.0786, 0.0307, 0.5   ]])
+    """
+
+    covariance: np.ndarray
+    basis: Basis
+    classes: tuple[Hashable, ...]
+    cholesky: np.ndarray
+
+    def __init__(
+        self,
+        covariance: Any,
+        basis: Basis | None = None,
+        classes: Sequence[Hashable] | None = None,
+    ) -> None:
+        sigma = symmetric(np.atleast_2d(to_numpy(covariance, "covariance")), "covariance")
+        D = len(sigma) + 1
+        basis = basis_for(basis, D)
+        labels = as_labels(basis.classes if classes is None else classes, D)
+        basis = basis.aligned_to(labels)
+        try:
+            L = np.linalg.cholesky(sigma)
+        except np.linalg.LinAlgError:
+            smallest = float(np.linalg.eigvalsh(sigma)[0])
+            raise NotPositiveDefiniteError(
+                f"covariance must be positive definite; its smallest eigenvalue is "
+                f"{smallest:.6g}. Drop a class that is never told apart, or add to the diagonal.",
+                smallest_eigenvalue=smallest,
+            ) from None
+        for name, value in (("covariance", sigma), ("cholesky", L)):
+            value.flags.writeable = False
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "basis", basis)
+        object.__setattr__(self, "classes", labels)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a CalibratedGaussian is immutable; build a new one.")
+
+    # --- ways in ---------------------------------------------------------------------------
+
+    @classmethod
+    def from_divergences(
+        cls,
+        delta: Any,
+        nearest: bool = False,
+        basis: Basis | None = None,
+        classes: Sequence[Hashable] | None = None,
+    ) -> CalibratedGaussian:
+        """The family with these divergences: :math:`Sigma = -V^T Delta V`.
+
+        Divergences belong to a family iff their square roots are the distances of D points in
+        general position in D - 1 dimensions.
+
+        Parameters
+        ----------
+        delta : array of shape (D, D) or (D (D - 1) / 2,)
+            Kullback-Leibler divergences in nats: a symmetric matrix with a zero diagonal, or its
+            upper triangle row by row (d12, d13, ..., d23, ...), as in scipy's ``squareform``.
+        nearest : bool, default False
+            What to do where no family has these divergences: raise, or take the family whose
+            covariance is nearest in the Frobenius norm, in whatever basis, among those with a
+            smallest eigenvalue of at least 1e-8 of the largest. Its divergences differ from
+            the ones asked for: look at them.
+        basis : Basis, default Gram-Schmidt
+        classes : sequence of labels, optional
+
+        Examples
+        --------
+        >>> CalibratedGaussian.from_divergences([6.0, 6.0, 6.0]).means.round(3)
+        array([[ 4.243,  2.449],
+               [-4.243,  2.449],
+               [ 0.   , -4.899]])
+        """
+        delta = divergence_matrix(delta, "delta")
+        basis = _over(basis, classes, len(delta))
+        sigma = closed_form.covariance_of(delta, basis.contrast)
+        values, vectors = np.linalg.eigh(sigma)
+        if values[0] > 16 * np.finfo(float).eps * len(delta) * abs(values[-1]):
+            return cls(sigma, basis)
+        if not nearest or values[-1] <= 0:
+            raise NotPositiveDefiniteError(
+                f"delta must be the divergences of a calibrated Gaussian family: the smallest "
+                f"eigenvalue of -V'ΔV must be positive; it is {values[0]:.6g}. "
+                + (
+                    "Pass nearest=True for the nearest family."
+                    if values[-1] > 0
+                    else "Give divergences that are not all zero."
+                ),
+                smallest_eigenvalue=float(values[0]),
+            )
+        values = np.maximum(values, _NEAREST_FLOOR * values[-1])
+        return cls((vectors * values) @ vectors.T, basis)
+
+    @classmethod
+    def from_eers(
+        cls,
+        eers: Any,
+        nearest: bool = False,
+        basis: Basis | None = None,
+        classes: Sequence[Hashable] | None = None,
+    ) -> CalibratedGaussian:
+        """The family with these equal-error rates between each two classes.
+
+        Parameters
+        ----------
+        eers : array of shape (D, D) or (D (D - 1) / 2,)
+            Above 0 and below 0.5; the diagonal of a matrix is not used. The upper triangle is
+            taken row by row, as by :meth:`from_divergences`.
+        nearest, basis, classes
+            As for :meth:`from_divergences`.
+
+        Examples
+        --------
+        >>> CalibratedGaussian.from_eers([0.01]).divergences[0, 1].round(4)
+        np.float64(10.8238)
+        """
+        rates = square(eers, "eers")
+        symmetric(rates, "eers")
+        np.fill_diagonal(rates, 0.25)
+        if not ((rates > 0) & (rates < 0.5)).all():
+            raise InputError(
+                "eers must lie between 0 and 0.5, exclusive; some do not. "
+                "At 0.5 two classes are the same; at 0 they never meet."
+            )
+        delta = closed_form.divergence_of_eer(rates)
+        np.fill_diagonal(delta, 0.0)
+        return cls.from_divergences(delta, nearest, basis, classes)
+
+    @classmethod
+    def fit(
+        cls,
+        ilrls: Any,
+        labels: Any,
+        basis: Basis | None = None,
+        classes: Sequence[Hashable] | None = None,
+    ) -> CalibratedGaussian:
+        """The family under which labelled ILRLs are most likely.
+
+        The means are functions of the covariance, so this is not the estimate of linear
+        discriminant analysis. Compare :meth:`log_likelihood` of the two to test the constraint.
+
+        Parameters
+        ----------
+        ilrls : array of shape (n_samples, D - 1), or Evidence
+        labels : sequence of n_samples labels
+        basis : Basis, default Gram-Schmidt
+            The basis of the ILRLs, or the one to take from the Evidence.
+        classes : sequence of labels, default those of the evidence, else the sorted labels
+
+        Examples
+        --------
+        >>> truth = CalibratedGaussian([[4.0]])
+        >>> l, y = truth.sample([5000, 5000], rng=1)
+        >>> CalibratedGaussian.fit(l, y).covariance.round(1)
+        array([[4.]])
+        """
+        if classes is None:
+            named = ilrls if isinstance(ilrls, Evidence) else basis
+            classes = getattr(named, "classes", None) or sorted_labels(labels)
+        basis = _over(basis, classes, len(classes))
+        l = as_ilrls(ilrls, basis)
+        positions(labels, as_labels(classes, len(classes)), len(l))
+        return cls(fit_covariance(l, basis.contrast), basis)
+
+    # --- what it is --------------------------------------------------------------------------
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, D."""
+        return len(self.classes)
+
+    @cached_property
+    def means(self) -> np.ndarray:
+        """Mean of the ILRL under each class; (D, D - 1)."""
+        return _frozen(closed_form.means(self.covariance, self.basis.contrast))
+
+    @cached_property
+    def divergences(self) -> np.ndarray:
+        """Kullback-Leibler divergence between each two classes, in nats; (D, D), symmetric."""
+        return _frozen(closed_form.divergences(self.covariance, self.basis.contrast))
+
+    @cached_property
+    def eers(self) -> np.ndarray:
+        """Equal-error rate between each two classes; (D, D), 0.5 on the diagonal."""
+        return _frozen(closed_form.eer_of_divergence(self.divergences))
+
+    def in_basis(self, basis: Basis) -> CalibratedGaussian:
+        """The same family with its ILRLs in another basis."""
+        basis = basis_for(basis, self.n_classes).aligned_to(self.classes)
+        R = self.basis.rotation_to(basis)
+        return CalibratedGaussian(R.T @ self.covariance @ R, basis)
+
+    def llr_distribution(self, a: Hashable, b: Hashable, given: Hashable | None = None) -> Any:
+        """Distribution of the LLR of class ``a`` against class ``b``: normal, variance 2 d_ab.
+
+        Parameters
+        ----------
+        a, b : labels
+        given : label, default ``a``
+            The class that is true. The mean is d_ab under a, -d_ab under b, and d_bk - d_ak
+            under a class k.
+
+        Returns
+        -------
+        scipy.stats frozen normal distribution
+
+        Examples
+        --------
+        >>> llr = CalibratedGaussian.from_eers([0.1]).llr_distribution(0, 1)
+        >>> bool(np.isclose(llr.var(), 2 * llr.mean()))
+        True
+        """
+        from scipy.stats import norm  # half a second to import, and nothing else needs it
+
+        i, j = self._pair(a, b)
+        k = i if given is None else index_of(given, self.classes)
+        d = self.divergences
+        return norm(loc=d[j, k] - d[i, k], scale=math.sqrt(2 * d[i, j]))
+
+    # --- points ------------------------------------------------------------------------------
+
+    def log_density(self, l: Any) -> np.ndarray:
+        """Log-density of ILRLs under each class, with respect to the Lebesgue measure.
+
+        Parameters
+        ----------
+        l : array of shape (n_samples, D - 1), or Evidence
+
+        Returns
+        -------
+        array of shape (n_samples, D)
+        """
+        l = self._points(l)
+        V, D = self.basis.contrast, self.n_classes
+        # log f_i(l) = v_i'l + log h(l): only the first term knows the class, whence idempotence.
+        c = closed_form.offset(closed_form.gram(self.covariance, V), V)
+        white = solve_triangular(self.cholesky, (l + c / 2).T, lower=True)
+        log_h = -0.5 * (
+            np.sum(white**2, axis=0)
+            + np.trace(self.covariance) / D
+            + 2 * np.log(np.diag(self.cholesky)).sum()
+            + (D - 1) * math.log(2 * math.pi)
+        )
+        return l @ V.T + log_h[:, None]
+
+    def log_density_on_simplex(
+        self, x: Any, measure: Literal["aitchison", "lebesgue"] = "aitchison"
+    ) -> np.ndarray:
+        """Log-density of likelihood functions on the simplex, under each class.
+
+        Parameters
+        ----------
+        x : array of shape (n_samples, D)
+            Likelihoods; strictly positive, any scale.
+        measure : {"aitchison", "lebesgue"}
+            The Aitchison measure is the one that the ILR carries over: the same density as in
+            ILR space. The Lebesgue measure is that of the first D - 1 closed parts.
+
+        Returns
+        -------
+        array of shape (n_samples, D)
+        """
+        if measure not in ("aitchison", "lebesgue"):
+            raise InputError(
+                f"measure must be 'aitchison' or 'lebesgue'; got {measure!r}. Choose one of them."
+            )
+        log_f = self.log_density(ilr_of_parts(x, self.basis))
+        if measure == "aitchison":
+            return log_f
+        log_x = logparts.closure(np.log(to_numpy(x, "x")))
+        return log_f - log_x.sum(axis=1, keepdims=True) - 0.5 * math.log(self.n_classes)
+
+    def evidence(self, l: Any) -> Evidence:
+        """The evidence in an ILRL. The family is calibrated: it is what the ILRL says it is."""
+        return Evidence.from_ilr(self._points(l), self.basis, self.classes)
+
+    def log_likelihood(self, ilrls: Any, labels: Any) -> float:
+        """Log-likelihood of the family for labelled ILRLs, summed over the samples."""
+        log_f = self.log_density(ilrls)
+        at = positions(labels, self.classes, len(log_f))
+        return float(log_f[np.arange(len(log_f)), at].sum())
+
+    @overload
+    def sample(
+        self, label_or_counts: str | int, rng: Any = None, *, size: int = 1
+    ) -> np.ndarray: ...
+
+    @overload
+    def sample(
+        self,
+        label_or_counts: Sequence[int] | Mapping[Any, int] | np.ndarray,
+        rng: Any = None,
+        *,
+        size: int = 1,
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+    def sample(
+        self, label_or_counts: Any, rng: Any = None, *, size: int = 1
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Draw ILRLs.
+
+        Parameters
+        ----------
+        label_or_counts : label, sequence of D counts, or mapping from labels to counts
+        rng : numpy Generator, seed or None
+        size : int, default 1
+            How many, where a label is given.
+
+        Returns
+        -------
+        array of shape (size, D - 1)
+            Where a label is given.
+        (array of shape (n, D - 1), array of n labels)
+            Where counts are given, class after class.
+
+        Examples
+        --------
+        >>> family = CalibratedGaussian([[2.0]], classes=["same", "other"])
+        >>> family.sample("same", rng=0, size=3).shape
+        (3, 1)
+        >>> l, y = family.sample({"same": 2, "other": 1}, rng=0)
+        >>> y.tolist()
+        ['same', 'same', 'other']
+        """
+        rng = np.random.default_rng(rng)
+        counts = self._counts(label_or_counts)
+        if counts is None:
+            k = index_of(label_or_counts, self.classes)
+            return self._draw(np.full(count_of(size, "size"), k), rng)
+        at = np.repeat(np.arange(self.n_classes), counts)
+        return self._draw(at, rng), label_array(self.classes)[at]
+
+    # --- averages ----------------------------------------------------------------------------
+
+    def expected_cllr(self, a: Hashable, b: Hashable) -> float:
+        """Expected Cllr of the LLRs of two classes, in bits, by quadrature (about 1e-14).
+
+        Examples
+        --------
+        >>> round(CalibratedGaussian.from_eers([0.1]).expected_cllr(0, 1), 4)
+        0.3456
+        """
+        i, j = self._pair(a, b)
+        d = float(self.divergences[i, j])
+        return float(from_nats(expectations.expected_softplus(d), "bit"))
+
+    def expected_cross_entropy(
+        self,
+        prior: Any = None,
+        *,
+        unit: Unit = "nat",
+        n_samples: int = 100_000,
+        rng: Any = 0,
+    ) -> Estimate:
+        """Expected cross-entropy of the posterior; C_mc for the uniform prior.
+
+        Parameters
+        ----------
+        prior : array of shape (D,) or mapping, default uniform
+        unit : {"nat", "bit", "ban", "deciban"}
+        n_samples : int
+            For three classes or more, which are simulated. Two classes are integrated.
+        rng : numpy Generator or seed, default 0
+
+        Returns
+        -------
+        Estimate
+            ``value`` and ``standard_error``; the latter is zero for two classes.
+
+        Examples
+        --------
+        >>> family = CalibratedGaussian.from_eers([0.1])
+        >>> round(family.expected_cross_entropy(unit="bit").value, 4)
+        0.3456
+        """
+        p = np.exp(log_prior(prior, self.classes, 1)[0])
+        if self.n_classes == 2:
+            d = float(self.divergences[0, 1])
+            estimate = Estimate(expectations.two_class_cross_entropy(d, p), 0.0)
+        else:
+            count = count_of(n_samples, "n_samples")
+            rng = np.random.default_rng(rng)
+            estimate = expectations.simulated_cross_entropy(self, p, count, rng)
+        return Estimate(*(float(from_nats(number, unit)) for number in estimate))
+
+    # --- inside ------------------------------------------------------------------------------
+
+    def _pair(self, a: Hashable, b: Hashable) -> tuple[int, int]:
+        i, j = index_of(a, self.classes), index_of(b, self.classes)
+        if i == j:
+            raise InputError(f"a and b must be two classes; got {a!r} twice. Name another class.")
+        return i, j
+
+    def _points(self, l: Any) -> np.ndarray:
+        return as_ilrls(l, self.basis)
+
+    def _draw(self, at: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        noise = rng.standard_normal((len(at), self.n_classes - 1))
+        return self.means[at] + noise @ self.cholesky.T
+
+    def _counts(self, label_or_counts: Any) -> list[int] | None:
+        if isinstance(label_or_counts, Mapping):
+            for label in label_or_counts:
+                index_of(label, self.classes)
+            label_or_counts = [label_or_counts.get(label, 0) for label in self.classes]
+        elif not isinstance(label_or_counts, list | tuple | np.ndarray) or (
+            isinstance(label_or_counts, tuple) and label_or_counts in self.classes
+        ):
+            return None
+        if np.shape(label_or_counts) != (self.n_classes,):
+            raise InputError(
+                f"counts must hold one number for each of {self.n_classes} classes; got shape "
+                f"{np.shape(label_or_counts)}. Give as many counts as classes."
+            )
+        return [count_of(count, "counts") for count in label_or_counts]
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return CalibratedGaussian, (np.array(self.covariance), self.basis, self.classes)
+
+    def __repr__(self) -> str:
+        upper = self.divergences[np.triu_indices(self.n_classes, 1)]
+        low, high = f"{upper.min():.3g}", f"{upper.max():.3g}"
+        span = low if low == high else f"{low} to {high}"
+        return f"<CalibratedGaussian of {self.n_classes} classes: divergences {span} nat>"
+
+
+def _over(basis: Basis | None, classes: Sequence[Hashable] | None, D: int) -> Basis:
+    """The basis asked for, in the order of the classes asked for."""
+    basis = basis_for(basis, D)
+    return basis if classes is None else basis.aligned_to(as_labels(classes, D))
+
+
+def _frozen(values: np.ndarray) -> np.ndarray:
+    values.flags.writeable = False
+    return values

@@ -1,0 +1,107 @@
+"""What the family takes: matrices over pairs of classes, ILRLs, labels, counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from deciban._arrays import index_of, require_finite, to_numpy
+from deciban.evidence import Evidence
+from deciban.exceptions import InputError
+from deciban.simplex import Basis
+
+_SYMMETRY = 1e-8  # relative difference across the diagonal that counts as rounding
+
+
+def as_ilrls(l: Any, basis: Basis) -> np.ndarray:
+    """ILRLs in this basis, (n_samples, D - 1), from an array or from evidence."""
+    if isinstance(l, Evidence):
+        return l.ilr(basis)
+    l = to_numpy(l, "l")
+    D = basis.n_parts
+    if l.ndim != 2 or l.shape[1] != D - 1:
+        raise InputError(
+            f"l must have shape (n_samples, {D - 1}), one ILRL a row, for {D} classes; got "
+            f"{l.shape}. Write [l] for a single ILRL."
+        )
+    require_finite(np, l, "l")
+    return l
+
+
+def sorted_labels(labels: Any) -> list[Hashable]:
+    """The distinct labels in order."""
+    found: list[Hashable] = np.unique(np.asarray(labels)).tolist()
+    return found
+
+
+def positions(labels: Any, classes: tuple[Hashable, ...], n_samples: int) -> np.ndarray:
+    """Position of the class of each sample."""
+    labels = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    if len(labels) != n_samples:
+        raise InputError(
+            f"labels must name the class of each of {n_samples} samples; got {len(labels)}. "
+            f"Give one label for each ILRL."
+        )
+    known = {label: index_of(label, classes) for label in dict.fromkeys(labels)}
+    return np.array([known[label] for label in labels], dtype=int)
+
+
+def divergence_matrix(delta: Any, name: str) -> np.ndarray:
+    """A matrix that could hold divergences: symmetric, not negative, zero on its diagonal."""
+    delta = square(delta, name)
+    require_finite(np, delta, name)
+    if np.any(np.diag(delta) != 0):
+        raise InputError(
+            f"{name} must have a zero diagonal; it has not. A class does not diverge from itself."
+        )
+    delta = symmetric(delta, name)
+    if np.any(delta < 0):
+        raise InputError(
+            f"{name} must not be negative; its smallest entry is {delta.min():.6g}. "
+            f"Give Kullback-Leibler divergences in nats."
+        )
+    return delta
+
+
+def square(values: Any, name: str) -> np.ndarray:
+    """A square matrix from one, or from its upper triangle row by row."""
+    M = np.array(to_numpy(values, name))
+    if M.ndim == 2 and M.shape[0] == M.shape[1] >= 2:
+        return M
+    D = (1 + math.isqrt(1 + 8 * M.size)) // 2
+    if M.ndim != 1 or M.size < 1 or M.size != D * (D - 1) // 2:
+        raise InputError(
+            f"{name} must have shape (D, D), or (D (D - 1) / 2,) for the upper triangle; got shape "
+            f"{M.shape}. Give one number for each pair of classes."
+        )
+    square = np.zeros((D, D))
+    square[np.triu_indices(D, 1)] = M
+    return square + square.T
+
+
+def symmetric(M: np.ndarray, name: str) -> np.ndarray:
+    """The matrix, symmetric to the last bit."""
+    if M.ndim != 2 or M.shape[0] != M.shape[1] or M.shape[0] < 1:
+        raise InputError(
+            f"{name} must be a square matrix; got shape {M.shape}. The covariance of D classes has "
+            f"D - 1 rows and columns."
+        )
+    require_finite(np, M, name)
+    gap = float(np.abs(M - M.T).max())
+    if gap > _SYMMETRY * float(np.abs(M).max()):
+        raise InputError(
+            f"{name} must be symmetric; two entries across its diagonal differ by {gap:.2g}. "
+            f"Average it with its transpose if that is rounding."
+        )
+    return (M + M.T) / 2
+
+
+def count_of(value: Any, name: str) -> int:
+    """A whole number that is not negative."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < 0:
+        raise InputError(f"{name} must be whole numbers, 0 or more; got {value!r}. Give counts.")
+    return int(value)

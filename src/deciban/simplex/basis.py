@@ -1,0 +1,320 @@
+"""Orthonormal bases of the simplex, as contrast matrices and as bifurcation trees."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from deciban._arrays import as_labels, index_of, require_finite, to_numpy
+from deciban.exceptions import InputError
+from deciban.simplex import _trees
+
+_ORTHONORMAL = 1e-8  # what rounding may add up to in a contrast matrix handed in
+
+
+class Basis:
+    """An Aitchison-orthonormal basis: which groups of parts each coordinate compares.
+
+    The coordinates of a composition are :math:`V^T log x`, with :math:`V` the contrast.
+    Build one with :meth:`gram_schmidt`, :meth:`from_partition`, :meth:`from_tree`,
+    :meth:`comparing` or :meth:`from_linkage`, or from any contrast matrix.
+
+    Parameters
+    ----------
+    contrast : array of shape (D, D - 1)
+        Orthonormal columns, each of which sums to zero.
+    classes : sequence of labels, optional
+        Names of the D parts. A named basis is matched with named evidence by name.
+
+    References
+    ----------
+    Egozcue et al. (2003), Isometric logratio transformations for compositional data
+    analysis. Egozcue and Pawlowsky-Glahn (2005), Groups of parts and their balances.
+
+    Examples
+    --------
+    >>> print(Basis.from_tree((("cat", "dog"), "bird")).draw())
+    l2
+    ├─(+) l1
+    │     ├─(+) cat
+    │     └─(−) dog
+    └─(−) bird
+    """
+
+    contrast: np.ndarray
+    classes: tuple[Hashable, ...] | None
+
+    def __init__(self, contrast: Any, classes: Sequence[Hashable] | None = None) -> None:
+        V = np.array(to_numpy(contrast, "contrast"))
+        if V.ndim != 2 or V.shape[0] < 2 or V.shape[1] != V.shape[0] - 1:
+            raise InputError(
+                f"contrast must have shape (D, D - 1) with D >= 2; got {V.shape}. "
+                f"Put one part on each row and one coordinate in each column."
+            )
+        require_finite(np, V, "contrast")
+        off = float(np.abs(V.T @ V - np.eye(V.shape[1])).max())
+        drift = float(np.abs(V.sum(axis=0)).max())
+        if off > _ORTHONORMAL or drift > _ORTHONORMAL:
+            raise InputError(
+                f"contrast must have orthonormal columns that sum to zero; they are off by "
+                f"{max(off, drift):.2g}. Build it with Basis.from_partition or Basis.from_tree."
+            )
+        V.flags.writeable = False
+        object.__setattr__(self, "contrast", V)
+        labels = None if classes is None else as_labels(classes, V.shape[0])
+        object.__setattr__(self, "classes", labels)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a Basis is immutable; build a new one.")
+
+    @classmethod
+    def gram_schmidt(cls, D: int, classes: Sequence[Hashable] | None = None) -> Basis:
+        """The paper's basis, and the default: coordinate i compares parts 1..i with part i + 1.
+
+        Parameters
+        ----------
+        D : int
+            Number of parts.
+        classes : sequence of labels, optional
+
+        Examples
+        --------
+        >>> Basis.gram_schmidt(3).contrast.round(4)
+        array([[ 0.7071,  0.4082],
+               [-0.7071,  0.4082],
+               [ 0.    , -0.8165]])
+        """
+        D = _number_of_parts(D)
+        return _gram_schmidt(D) if classes is None else cls(_gram_schmidt(D).contrast, classes)
+
+    @classmethod
+    def from_partition(cls, signs: Any, classes: Sequence[Hashable] | None = None) -> Basis:
+        """Balances of a sequential binary partition.
+
+        Parameters
+        ----------
+        signs : array of shape (D - 1, D)
+            One split a row: +1 for one group, -1 for the other, 0 for the parts outside it.
+            One row splits all parts; every other row splits a group that some row left.
+        classes : sequence of labels, optional
+
+        Examples
+        --------
+        >>> Basis.from_partition([[1, 1, -1], [1, -1, 0]]).tree
+        ((0, 1), 2)
+        """
+        signs = to_numpy(signs, "signs")
+        _trees.require_partition(signs)
+        return cls(_trees.balances(signs), classes)
+
+    @classmethod
+    def from_tree(cls, tree: Any, classes: Sequence[Hashable] | None = None) -> Basis:
+        """Balances of a bifurcation tree, children before parents, left before right.
+
+        Parameters
+        ----------
+        tree : nested pairs of labels
+            The left branch of each pair is the positive group.
+        classes : sequence of labels, optional
+            Order of the parts; by default the leaves from left to right.
+
+        Examples
+        --------
+        >>> Basis.from_tree((("a", "b"), "c"), classes=["c", "b", "a"]).contrast.round(4)
+        array([[ 0.    , -0.8165],
+               [-0.7071,  0.4082],
+               [ 0.7071,  0.4082]])
+        """
+        leaves, splits = _trees.splits_of(tree)
+        labels = as_labels(leaves if classes is None else classes, len(leaves))
+        order = {label: position for position, label in enumerate(labels)}
+        missing = [leaf for leaf in leaves if leaf not in order]
+        if missing or len(set(leaves)) != len(leaves):
+            raise InputError(
+                f"tree must hold each class once; got leaves {leaves!r} for classes {labels!r}. "
+                f"Name every class exactly once."
+            )
+        signs = np.zeros((len(splits), len(leaves)))
+        for row, (plus, minus) in zip(signs, splits, strict=True):
+            row[[order[leaf] for leaf in plus]] = 1
+            row[[order[leaf] for leaf in minus]] = -1
+        return cls(_trees.balances(signs), labels)
+
+    @classmethod
+    def comparing(cls, a: Hashable, b: Hashable, classes: int | Sequence[Hashable]) -> Basis:
+        """A basis whose first coordinate compares class ``a`` (positive) with class ``b``.
+
+        The other classes follow one by one, as in the Gram-Schmidt basis.
+
+        Parameters
+        ----------
+        a, b : labels
+        classes : sequence of labels, or the number of parts
+            With a number, ``a`` and ``b`` are positions counted from 0.
+
+        Examples
+        --------
+        >>> Basis.comparing("c", "a", classes=["a", "b", "c"]).tree
+        (('c', 'a'), 'b')
+        """
+        counted = isinstance(classes, int | np.integer)
+        D = _number_of_parts(classes) if counted else len(tuple(classes))  # type: ignore[arg-type]
+        labels = as_labels(None if counted else classes, D)  # type: ignore[arg-type]
+        first, second = index_of(a, labels), index_of(b, labels)
+        if first == second:
+            raise InputError(
+                f"a and b must be two classes; got {a!r} twice. Name another class for b."
+            )
+        order = [first, second, *(i for i in range(D) if i not in (first, second))]
+        V = np.empty((D, D - 1))
+        V[order] = _gram_schmidt(D).contrast
+        return cls(V, None if counted else labels)
+
+    @classmethod
+    def from_linkage(cls, linkage: Any, classes: Sequence[Hashable] | None = None) -> Basis:
+        """Balances of a hierarchical clustering of the parts; coordinate i is merger i.
+
+        Parameters
+        ----------
+        linkage : array of shape (D - 1, 4)
+            What :func:`scipy.cluster.hierarchy.linkage` returns, for instance for the
+            distances in :func:`variation_matrix`.
+        classes : sequence of labels, optional
+
+        Examples
+        --------
+        >>> from scipy.cluster.hierarchy import linkage
+        >>> Basis.from_linkage(linkage([1.0, 9.0, 8.0]), classes=["a", "b", "c"]).tree
+        ('c', ('a', 'b'))
+        """
+        return cls(_trees.balances(_trees.signs_of_linkage(to_numpy(linkage, "linkage"))), classes)
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts, D."""
+        return int(self.contrast.shape[0])
+
+    @cached_property
+    def signs(self) -> np.ndarray | None:
+        """The sequential binary partition, (D - 1, D); None where the basis is not one."""
+        signs = np.sign(np.where(np.abs(self.contrast) > _ORTHONORMAL, self.contrast, 0)).T
+        try:
+            _trees.require_partition(signs)
+        except InputError:
+            return None
+        if not np.allclose(_trees.balances(signs), self.contrast, rtol=0, atol=_ORTHONORMAL):
+            return None
+        signs.flags.writeable = False
+        return signs
+
+    @property
+    def tree(self) -> Any:
+        """The bifurcation tree as nested pairs of class labels (positions where unnamed)."""
+        return _trees.nested(self._require_signs(), self._names())
+
+    def draw(self) -> str:
+        """The bifurcation tree as text; node ``l1`` is the first coordinate."""
+        return _trees.drawn(self._require_signs(), self._names())
+
+    def rotation_to(self, other: Basis) -> np.ndarray:
+        """The orthogonal matrix that takes coordinates in this basis to the other.
+
+        Shape (D - 1, D - 1), for coordinates on rows:
+        ``ilr(x, other) == ilr(x, basis) @ basis.rotation_to(other)``.
+
+        Examples
+        --------
+        >>> here, there = Basis.gram_schmidt(3), Basis.comparing(2, 0, classes=3)
+        >>> z = np.array([[1.0, 2.0]])
+        >>> (z @ here.rotation_to(there) @ there.rotation_to(here)).round(12)
+        array([[1., 2.]])
+        """
+        _require_basis(other, "other")
+        if self.classes is not None and other.classes is not None:
+            other = other.aligned_to(self.classes)
+        if other.n_parts != self.n_parts:
+            raise InputError(
+                f"other must be a basis of {self.n_parts} parts; got one of {other.n_parts}. "
+                f"Build both for the same classes."
+            )
+        return self.contrast.T @ other.contrast
+
+    def aligned_to(self, classes: Sequence[Hashable]) -> Basis:
+        """The same coordinates for parts in the order of ``classes``.
+
+        An unnamed basis takes the names as they come.
+        """
+        labels = as_labels(classes, self.n_parts)
+        if self.classes is None or self.classes == labels:
+            return self if self.classes == labels else Basis(self.contrast, labels)
+        if set(self.classes) != set(labels):
+            raise InputError(
+                f"basis must be over the classes {labels!r}; got one over {self.classes!r}. "
+                f"Build it with these class names."
+            )
+        return Basis(self.contrast[[self.classes.index(label) for label in labels]], labels)
+
+    def _names(self) -> tuple[Hashable, ...]:
+        return as_labels(self.classes, self.n_parts)
+
+    def _require_signs(self) -> np.ndarray:
+        if self.signs is None:
+            raise InputError(
+                "basis must be a sequential binary partition to have a tree; this one is rotated. "
+                "Use Basis.from_tree or Basis.from_partition."
+            )
+        return self.signs
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Basis):
+            return NotImplemented
+        return self.classes == other.classes and np.array_equal(self.contrast, other.contrast)
+
+    def __hash__(self) -> int:
+        return hash((self.classes, self.contrast.tobytes()))
+
+    def __reduce__(self) -> tuple[type[Basis], tuple[Any, ...]]:
+        return Basis, (np.asarray(self.contrast), self.classes)
+
+    def __repr__(self) -> str:
+        over = f"{self.n_parts} parts" if self.classes is None else f"{self.classes!r}"
+        shape = "rotated" if self.signs is None else "balances"
+        return f"<Basis of {over}: {self.n_parts - 1} {shape}>"
+
+
+@lru_cache(maxsize=64)
+def _gram_schmidt(D: int) -> Basis:
+    i = np.arange(1, D)
+    V = np.triu(np.broadcast_to(1 / np.sqrt(i * (i + 1.0)), (D, D - 1)))
+    V[i, i - 1] = -np.sqrt(i / (i + 1.0))
+    return Basis(V)
+
+
+def basis_for(basis: Basis | None, n_parts: int) -> Basis:
+    """The basis asked for, or the default one, checked against the number of parts."""
+    if basis is None:
+        return _gram_schmidt(n_parts)
+    _require_basis(basis, "basis")
+    if basis.n_parts != n_parts:
+        raise InputError(
+            f"basis must be of {n_parts} parts; got one of {basis.n_parts}. "
+            f"Build it with Basis.gram_schmidt({n_parts}) or another constructor."
+        )
+    return basis
+
+
+def _require_basis(basis: object, name: str) -> None:
+    if not isinstance(basis, Basis):
+        raise InputError(
+            f"{name} must be a Basis; got {type(basis).__name__}. Wrap a contrast matrix as "
+            f"Basis(contrast)."
+        )
+
+
+def _number_of_parts(D: Any) -> int:
+    if isinstance(D, bool) or not isinstance(D, int | np.integer) or D < 2:
+        raise InputError(f"D must be a whole number of parts, at least 2; got {D!r}. Give D >= 2.")
+    return int(D)

@@ -1,0 +1,126 @@
+"""Centre and spread of a sample of compositions, in the geometry of the simplex."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import array_api_compat as compat
+
+from deciban._arrays import Array, Namespace
+from deciban.exceptions import InputError
+from deciban.simplex import _kernels
+from deciban.simplex.operations import to_logs
+
+
+def mean(x: Any) -> Array:
+    """Aitchison mean: the closed geometric mean of each part over the sample.
+
+    Parameters
+    ----------
+    x : array of shape (..., n, D)
+        Strictly positive; any scale.
+
+    Returns
+    -------
+    array of shape (..., D)
+
+    Examples
+    --------
+    >>> mean([[1, 4], [4, 1]])
+    array([0.5, 0.5])
+    """
+    xp, log_x = to_logs(x, "x")
+    return _kernels.parts(xp, mean_logs(xp, log_x))
+
+
+def variance(x: Any, ddof: int = 1) -> Array:
+    """Total variance: the mean squared Aitchison distance from the mean.
+
+    Parameters
+    ----------
+    x : array of shape (..., n, D)
+        Strictly positive; any scale.
+    ddof : int, default 1
+        The sum of squares is divided by n - ddof.
+
+    Returns
+    -------
+    array of shape (...)
+
+    Examples
+    --------
+    >>> x = [[1, 2, 4], [4, 1, 1], [2, 2, 3]]
+    >>> variance(x).round(6) == (variation_matrix(x).sum() / 6).round(6)
+    np.True_
+    """
+    xp, log_x = to_logs(x, "x")
+    return total_variance(xp, log_x, ddof)
+
+
+def variation_matrix(x: Any, ddof: int = 1) -> Array:
+    """Variances of all log-ratios, :math:`T_ij = var(log(x_i / x_j))`.
+
+    Parameters
+    ----------
+    x : array of shape (..., n, D)
+        Strictly positive; any scale.
+    ddof : int, default 1
+
+    Returns
+    -------
+    array of shape (..., D, D)
+        Symmetric with a zero diagonal; zero where two parts are proportional.
+
+    Examples
+    --------
+    >>> variation_matrix([[1, 2, 4], [2, 4, 1]]).round(4)
+    array([[0.   , 0.   , 2.162],
+           [0.   , 0.   , 2.162],
+           [2.162, 2.162, 0.   ]])
+    """
+    xp, log_x = to_logs(x, "x")
+    return log_ratio_variances(xp, log_x, ddof)
+
+
+def mean_logs(xp: Namespace, log_x: Array) -> Array:
+    """Log-parts of the mean."""
+    _require_samples(log_x, 0)
+    return xp.mean(log_x, axis=-2)
+
+
+def total_variance(xp: Namespace, log_x: Array, ddof: int) -> Array:
+    """Total variance of checked log-parts."""
+    deviations, divisor = _deviations(xp, log_x, ddof)
+    return xp.sum(deviations * deviations, axis=(-2, -1)) / divisor
+
+
+def log_ratio_variances(xp: Namespace, log_x: Array, ddof: int) -> Array:
+    """Variation matrix of checked log-parts."""
+    deviations, divisor = _deviations(xp, log_x, ddof)
+    G = _kernels.matmul(xp, xp.matrix_transpose(deviations), deviations) / divisor
+    own = xp.sum(deviations * deviations, axis=-2) / divisor
+    T = own[..., :, None] + own[..., None, :] - 2 * G
+    # Rounding may leave -1e-17 where two parts are proportional: a variance is not negative.
+    T = xp.where(T > 0, T, xp.zeros_like(T))
+    return T * (1 - xp.eye(T.shape[-1], dtype=T.dtype, device=compat.device(T)))
+
+
+def _deviations(xp: Namespace, log_x: Array, ddof: int) -> tuple[Array, int]:
+    _require_samples(log_x, ddof)
+    z = _kernels.centred(xp, log_x)
+    return z - xp.mean(z, axis=-2, keepdims=True), log_x.shape[-2] - ddof
+
+
+def _require_samples(log_x: Array, ddof: int) -> None:
+    if log_x.ndim < 2:
+        raise InputError(
+            f"x must be a sample of shape (n, D); got shape {tuple(log_x.shape)}. "
+            f"Put one composition on each row."
+        )
+    if isinstance(ddof, bool) or not isinstance(ddof, int) or ddof < 0:
+        raise InputError(f"ddof must be a whole number, 0 or more; got {ddof!r}. Give 0 or 1.")
+    if log_x.shape[-2] <= ddof:
+        raise InputError(
+            f"x must have more than {ddof} compositions; got {log_x.shape[-2]}. "
+            f"Give more rows" + (", or ddof=0." if ddof and log_x.shape[-2] else ".")
+        )
