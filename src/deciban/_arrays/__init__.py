@@ -18,7 +18,7 @@ from deciban._arrays.conversion import (
     columns_of,
     to_numpy,
 )
-from deciban._arrays.labels import as_labels, index_of, label_array
+from deciban._arrays.labels import as_labels, index_of, label_array, listed
 
 __all__ = [
     "Array",
@@ -30,6 +30,7 @@ __all__ = [
     "index_of",
     "is_inspectable",
     "label_array",
+    "listed",
     "require_finite",
     "require_finite_log_parts",
     "require_log_parts",

@@ -142,7 +142,7 @@ def _refuse_nan(xp: Namespace, x: Array, name: str) -> None:
 def _refuse(
     bad: Array, must: str, noun: str, remedy: str, error: type[InputError] = InputError
 ) -> None:
-    flags = np.asarray(on_host(bad), dtype=bool)
+    flags = np.atleast_1d(np.asarray(on_host(bad), dtype=bool))
     by_row = flags.reshape(-1, flags.shape[-1])
     rows = np.flatnonzero(by_row.any(axis=1))
     if rows.size == 0:

@@ -44,12 +44,16 @@ def index_of(label: Any, classes: tuple[Hashable, ...]) -> int:
     try:
         return classes.index(label)
     except ValueError:
-        known = ", ".join(map(repr, classes[:10])) + ", ..." * (len(classes) > 10)
         raise UnknownClassError(
-            f"class must be one of {known}; got {label!r}. Check its spelling and its type.",
+            f"class must be one of {listed(classes)}; got {label!r}. Check its spelling and its type.",
             label=label,
             classes=classes,
         ) from None
+
+
+def listed(labels: Sequence[Hashable], most: int = 10) -> str:
+    """Labels as text, the first ones where there are many."""
+    return ", ".join(map(repr, labels[:most])) + ", ..." * (len(labels) > most)
 
 
 def label_array(labels: Sequence[Hashable]) -> np.ndarray:

@@ -12,6 +12,7 @@ from deciban._arrays import (
     columns_of,
     index_of,
     label_array,
+    listed,
     require_finite,
     require_log_parts,
     require_nonnegative,
@@ -541,8 +542,8 @@ class Evidence:
             return self._log_likelihoods
         if set(self._classes) != set(classes):
             raise InputError(
-                f"evidence must be over the same classes, {classes!r}; got {self._classes!r}. "
-                f"Use evidence.restrict or evidence.rename first."
+                f"evidence must be over the same classes, {listed(classes)}; got "
+                f"{listed(self._classes)}. Use evidence.restrict or evidence.rename first."
             )
         return self._log_likelihoods[:, [self._classes.index(label) for label in classes]]
 

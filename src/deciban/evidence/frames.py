@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from deciban._arrays import listed
 from deciban.exceptions import InputError, MissingExtraError
 
 
@@ -16,7 +17,7 @@ def to_polars(log_likelihoods: np.ndarray, classes: tuple[Hashable, ...]) -> Any
     names = [str(label) for label in classes]
     if len(set(names)) != len(names):
         raise InputError(
-            f"classes must be distinct as text to name columns; got {classes!r}. "
+            f"classes must be distinct as text to name columns; got {listed(classes)}. "
             f"Rename them with evidence.rename."
         )
     polars = _imported("polars")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._arrays import index_of, require_nonnegative, to_numpy
+from deciban._arrays import index_of, listed, require_nonnegative, to_numpy
 from deciban.exceptions import CromwellError, InputError
 
 # Probabilities are often typed or stored with three digits: 0.333 three times is meant well.
@@ -24,7 +24,7 @@ def log_prior(prior: Any, classes: tuple[Hashable, ...], n_samples: int) -> np.n
     if p.shape not in {(1, len(classes)), (n_samples, len(classes))}:
         raise InputError(
             f"prior must hold one probability for each of the {len(classes)} classes "
-            f"{_listed(classes)}; got shape {np.shape(prior)}. Give a vector, or one row for each "
+            f"{listed(classes)}; got shape {np.shape(prior)}. Give a vector, or one row for each "
             f"sample."
         )
     require_probabilities(p, "prior")
@@ -33,7 +33,7 @@ def log_prior(prior: Any, classes: tuple[Hashable, ...], n_samples: int) -> np.n
         excluded = [classes[i] for i in np.unique(zero[:, 1])]
         raise CromwellError(
             f"prior must be positive for every class (Cromwell's rule); it is zero for "
-            f"{_listed(excluded)}. Give it a small probability, or leave the class out with "
+            f"{listed(excluded)}. Give it a small probability, or leave the class out with "
             f"evidence.restrict(classes).",
             classes=excluded,
             rows=np.unique(zero[:, 0])[:5].tolist(),
@@ -60,12 +60,7 @@ def _from_mapping(prior: Mapping[Hashable, float], classes: tuple[Hashable, ...]
     missing = [label for label in classes if label not in prior]
     if missing:
         raise InputError(
-            f"prior must name every class; it lacks {_listed(missing)}. Add "
+            f"prior must name every class; it lacks {listed(missing)}. Add "
             f"{'it' if len(missing) == 1 else 'them'}."
         )
     return [prior[label] for label in classes]
-
-
-def _listed(labels: Any) -> str:
-    labels = tuple(labels)
-    return ", ".join(map(repr, labels[:5])) + ", ..." * (len(labels) > 5)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._arrays import as_labels, index_of, require_finite, to_numpy
+from deciban._arrays import as_labels, index_of, listed, require_finite, to_numpy
 from deciban.exceptions import InputError
 from deciban.simplex import _trees
 
@@ -134,7 +134,7 @@ class Basis:
         missing = [leaf for leaf in leaves if leaf not in order]
         if missing or len(set(leaves)) != len(leaves):
             raise InputError(
-                f"tree must hold each class once; got leaves {leaves!r} for classes {labels!r}. "
+                f"tree must hold each class once; got leaves {listed(leaves)} for classes {listed(labels)}. "
                 f"Name every class exactly once."
             )
         signs = np.zeros((len(splits), len(leaves)))
@@ -252,8 +252,8 @@ class Basis:
             return self if self.classes == labels else Basis(self.contrast, labels)
         if set(self.classes) != set(labels):
             raise InputError(
-                f"basis must be over the classes {labels!r}; got one over {self.classes!r}. "
-                f"Build it with these class names."
+                f"basis must be over the classes {listed(labels)}; got one over "
+                f"{listed(self.classes)}. Build it with these class names."
             )
         return Basis(self.contrast[[self.classes.index(label) for label in labels]], labels)
 
@@ -280,17 +280,15 @@ class Basis:
         return Basis, (np.asarray(self.contrast), self.classes)
 
     def __repr__(self) -> str:
-        over = f"{self.n_parts} parts" if self.classes is None else f"{self.classes!r}"
-        shape = "rotated" if self.signs is None else "balances"
-        return f"<Basis of {over}: {self.n_parts - 1} {shape}>"
+        over = f"{self.n_parts} parts" if self.classes is None else listed(self.classes)
+        kind = "rotated coordinates" if self.signs is None else "balances"
+        return f"<Basis of {over}: {self.n_parts - 1} {kind}>"
 
 
 @lru_cache(maxsize=64)
 def _gram_schmidt(D: int) -> Basis:
-    i = np.arange(1, D)
-    V = np.triu(np.broadcast_to(1 / np.sqrt(i * (i + 1.0)), (D, D - 1)))
-    V[i, i - 1] = -np.sqrt(i / (i + 1.0))
-    return Basis(V)
+    signs = np.tril(np.ones((D - 1, D))) - np.eye(D - 1, D, k=1)
+    return Basis(_trees.balances(signs))
 
 
 def basis_for(basis: Basis | None, n_parts: int) -> Basis:

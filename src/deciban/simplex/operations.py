@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from deciban._arrays import (
     Array,
     Namespace,
@@ -56,7 +58,8 @@ def closure(x: Any) -> Array:
 
 def close(xp: Namespace, x: Array) -> Array:
     """Closure of checked parts."""
-    total = _kernels.row_sum(xp, x)
+    with np.errstate(over="ignore"):
+        total = _kernels.row_sum(xp, x)
     if is_inspectable(total) and bool(xp.all((total > _TINY) & (total < xp.inf))):
         return x / total
     x = x / xp.max(x, axis=-1, keepdims=True)  # the sum would overflow or lose digits
@@ -124,7 +127,8 @@ def power(a: Any, x: Any) -> Array:
     require_nonnegative(xp, x, "x")
     if not (is_inspectable(a) and bool(xp.all(a > 0))):
         require_positive(xp, x, "x", _REPLACE.format("x"))
-    return _kernels.parts(xp, a * xp.log(x))
+    with np.errstate(divide="ignore"):
+        return _kernels.parts(xp, a * xp.log(x))
 
 
 def exponents(a: Any, **named: Any) -> tuple[Namespace, list[Array]]:

@@ -1,0 +1,141 @@
+"""Where logarithms, sums and exponentials go wrong first."""
+
+import numpy as np
+import pytest
+
+from deciban import simplex
+from deciban.exceptions import InputError, ZeroPartsError
+from deciban.simplex import Basis, logparts
+
+
+def test_likelihoods_of_e_minus_800_lose_nothing():
+    log_x = np.array([[-800.0, -801.0, -803.0]])
+    near_zero = log_x + 800
+    np.testing.assert_allclose(logparts.ilr(log_x), logparts.ilr(near_zero), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(logparts.closure(log_x), logparts.closure(near_zero), rtol=1e-15)
+
+
+def test_an_offset_of_a_million_nats_loses_nothing():
+    log_x = np.array([[0.0, 0.25, -3.5]])  # exact in binary with an offset of 2**20
+    shifted = log_x - 2**20
+    for function in (logparts.ilr, logparts.clr, logparts.norm, logparts.closure):
+        np.testing.assert_array_equal(function(shifted), function(log_x))
+
+
+def test_the_log_of_a_part_next_to_one_keeps_its_digits():
+    # log(1 / (1 + e^-50)) = -log1p(e^-50); a plain log-sum-exp gives 0.
+    top = logparts.closure([0.0, -50.0])[0]
+    np.testing.assert_allclose(top, -np.log1p(np.exp(-50.0)), rtol=1e-14)
+    assert top < 0
+
+
+def test_the_log_of_tied_parts_is_exact():
+    np.testing.assert_array_equal(logparts.closure([-3.0, -3.0]), [-np.log(2), -np.log(2)])
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-300, 1e300, 1.7e308])
+def test_closure_neither_overflows_nor_underflows(scale):
+    x = np.array([1.0, 1.0, 1.0, 1.0]) * scale
+    np.testing.assert_allclose(simplex.closure(x), 0.25, rtol=1e-15)
+
+
+def test_closure_of_tiny_single_precision_parts_is_right():
+    x = np.array([1e-44, 3e-44], dtype=np.float32)
+    result = simplex.closure(x)
+    assert result.dtype == np.float32
+    np.testing.assert_allclose(result, x.astype(float) / x.astype(float).sum(), rtol=1e-6)
+
+
+def test_perturbation_does_not_underflow_on_the_way():
+    x, y = [1.0, 1e-200], [1e-200, 1.0]
+    np.testing.assert_allclose(simplex.perturb(x, y), [0.5, 0.5], rtol=1e-15)
+
+
+def test_large_coordinates_come_back_through_log_parts():
+    z = np.array([[2000.0, -1500.0, 10.0]])
+    np.testing.assert_allclose(logparts.ilr(logparts.ilr_inv(z)), z, rtol=0, atol=1e-12)
+
+
+def test_large_coordinates_give_closed_parts():
+    x = simplex.ilr_inv([[2000.0, -1500.0, 10.0], [0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(x.sum(axis=1), 1, rtol=1e-15)
+    np.testing.assert_allclose(x[1], 0.25, rtol=1e-15)
+
+
+def test_a_thousand_parts_work(rng):
+    log_x = rng.normal(scale=300, size=(4, 1000))
+    basis = Basis.gram_schmidt(1000)
+    z = logparts.ilr(log_x, basis)
+    np.testing.assert_allclose(np.linalg.norm(z, axis=1), logparts.norm(log_x), rtol=1e-12)
+    np.testing.assert_allclose(
+        logparts.ilr_inv(z, basis), logparts.closure(log_x), rtol=1e-10, atol=1e-9
+    )
+    caterpillar = basis.tree
+    assert Basis.from_tree(caterpillar) == Basis(basis.contrast, classes=range(1000))
+    assert len(basis.draw().splitlines()) == 1999
+
+
+def test_a_single_composition_and_an_empty_batch_work():
+    assert simplex.ilr([0.2, 0.3, 0.5]).shape == (2,)
+    assert simplex.ilr(np.empty((0, 3))).shape == (0, 2)
+    assert simplex.ilr_inv(np.empty((0, 2))).shape == (0, 3)
+    assert simplex.closure(np.empty((0, 3))).shape == (0, 3)
+    assert simplex.distance(np.empty((0, 3)), np.empty((0, 3))).shape == (0,)
+
+
+def test_many_leading_axes_broadcast(rng):
+    x, y = rng.gamma(1, size=(4, 1, 5)), rng.gamma(1, size=(3, 5))
+    d = simplex.distance(x, y)
+    assert d.shape == (4, 3)
+    np.testing.assert_allclose(d[2, 1], simplex.distance(x[2, 0], y[1]), rtol=1e-12)
+
+
+def test_zeros_stay_where_the_result_is_defined():
+    np.testing.assert_array_equal(simplex.closure([0, 1, 1]), [0, 0.5, 0.5])
+    np.testing.assert_array_equal(simplex.perturb([0, 1, 1], [1, 1, 0]), [0, 1, 0])
+    np.testing.assert_array_equal(simplex.power(2, [0, 1, 1]), [0, 0.5, 0.5])
+    np.testing.assert_array_equal(logparts.closure([-np.inf, 0, 0])[:1], [-np.inf])
+    np.testing.assert_array_equal(logparts.power(2, [-np.inf, 0.0])[:1], [-np.inf])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: simplex.clr([[1, 1], [0, 1]]),
+        lambda: simplex.ilr([[1, 1], [0, 1]]),
+        lambda: simplex.norm([[1, 1], [0, 1]]),
+        lambda: simplex.power(-1, [[1, 1], [0, 1]]),
+        lambda: logparts.ilr([[0, 0], [-np.inf, 0]]),
+        lambda: logparts.power(0, [[0, 0], [-np.inf, 0]]),
+    ],
+)
+def test_zeros_are_refused_elsewhere_with_the_row_and_the_remedy(call):
+    with pytest.raises(ZeroPartsError, match=r"row 1 has 1 zero.*replace_zeros") as caught:
+        call()
+    assert caught.value.rows == (1,)
+
+
+def test_perturbing_contradictory_compositions_is_refused():
+    with pytest.raises(InputError, match="in common"):
+        simplex.perturb([0, 1], [1, 0])
+    with pytest.raises(ZeroPartsError, match="in common"):
+        logparts.perturb([-np.inf, 0], [0, -np.inf])
+
+
+def test_one_exponent_for_each_composition():
+    x = np.array([[1.0, 2.0], [1.0, 3.0]])
+    np.testing.assert_allclose(
+        simplex.power([2, -1], x), [[1 / 5, 4 / 5], [3 / 4, 1 / 4]], rtol=1e-14
+    )
+
+
+def test_inputs_are_never_modified(rng):
+    x = rng.gamma(1, size=(5, 3))
+    before = x.copy()
+    for function in (
+        simplex.closure, simplex.clr, simplex.ilr, simplex.alr, simplex.norm, simplex.mean,
+        simplex.variation_matrix, simplex.replace_zeros, logparts.ilr, logparts.closure,
+        simplex.clr_inv, simplex.ilr_inv,
+    ):  # fmt: skip
+        function(x)
+        np.testing.assert_array_equal(x, before)
