@@ -47,7 +47,7 @@ def test_one_sample_has_a_mean_and_a_zero_spread():
     x = [[1.0, 2.0]]
     np.testing.assert_allclose(simplex.mean(x), [1 / 3, 2 / 3], rtol=1e-14)
     assert simplex.variance(x, ddof=0) == 0
-    with pytest.raises(InputError, match="more than 1 compositions; got 1.*ddof=0"):
+    with pytest.raises(InputError, match=r"more than 1 compositions; got 1.*ddof=0"):
         simplex.variance(x)
 
 

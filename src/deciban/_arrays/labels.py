@@ -45,7 +45,8 @@ def index_of(label: Any, classes: tuple[Hashable, ...]) -> int:
         return classes.index(label)
     except ValueError:
         raise UnknownClassError(
-            f"class must be one of {listed(classes)}; got {label!r}. Check its spelling and its type.",
+            f"class must be one of {listed(classes)}; got {label!r}. "
+            f"Check its spelling and its type.",
             label=label,
             classes=classes,
         ) from None

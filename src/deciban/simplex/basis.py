@@ -134,8 +134,8 @@ class Basis:
         missing = [leaf for leaf in leaves if leaf not in order]
         if missing or len(set(leaves)) != len(leaves):
             raise InputError(
-                f"tree must hold each class once; got leaves {listed(leaves)} for classes {listed(labels)}. "
-                f"Name every class exactly once."
+                f"tree must hold each class once; got leaves {listed(leaves)} for classes "
+                f"{listed(labels)}. Name every class exactly once."
             )
         signs = np.zeros((len(splits), len(leaves)))
         for row, (plus, minus) in zip(signs, splits, strict=True):
