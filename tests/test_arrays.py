@@ -149,7 +149,7 @@ def test_dask_arrays_are_not_computed_on_the_way():
     np.testing.assert_allclose(z.compute(), simplex.ilr(X), rtol=1e-12)
 
 
-# --- lists, frames and what is no array at all ---------------------------------------------------
+# --- lists, frames and what is no array at all ----------------------------------------
 
 
 def test_lists_follow_the_array_beside_them():

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import log_compositions, seeds
 
 from deciban import Evidence, VerbalScale
 from deciban.evidence import SCALES
 from deciban.exceptions import InputError
+from strategies import log_compositions, seeds
 
 
 @given(log_compositions(1, rows=20, spread=5.0), seeds)
@@ -74,7 +74,7 @@ def test_a_free_rejection_is_always_taken_and_a_dear_one_never():
     assert evidence.decide(reject_cost=5).tolist() == ["a"]
 
 
-# --- words --------------------------------------------------------------------------------------------
+# --- words ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

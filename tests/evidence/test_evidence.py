@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import bases, log_compositions
 
 from deciban import Basis, Evidence, shift_prior
 from deciban.exceptions import CromwellError, InputError, UnknownClassError, ZeroPartsError
 from deciban.simplex import logparts
+from strategies import bases, log_compositions
 
 ABC = ["a", "b", "c"]
 
@@ -19,7 +19,7 @@ def evidence():
     return Evidence.from_likelihoods([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]], classes=ABC)
 
 
-# --- Bayes' rule ----------------------------------------------------------------------------------
+# --- Bayes' rule ----------------------------------------------------------------------
 
 
 @given(st.data(), log_compositions(2))
@@ -105,7 +105,7 @@ def test_shifting_the_prior_is_taking_one_out_and_putting_the_other_in():
     np.testing.assert_allclose(p, [[0.08 / 0.26, 0.18 / 0.26]], rtol=1e-14)
 
 
-# --- extremes ---------------------------------------------------------------------------------------
+# --- extremes -------------------------------------------------------------------------
 
 
 def test_likelihoods_of_e_minus_800_lose_nothing():
@@ -192,7 +192,7 @@ def test_an_empty_batch_works():
     assert repr(evidence).startswith("Evidence: 0 samples, 3 classes")
 
 
-# --- comparisons ------------------------------------------------------------------------------------
+# --- comparisons ----------------------------------------------------------------------
 
 
 def test_llrs_are_differences_of_log_likelihoods(evidence):
@@ -229,7 +229,7 @@ def test_units_of_a_likelihood_ratio_of_a_hundred(unit, value):
     np.testing.assert_allclose(evidence.strength(unit), [value / np.sqrt(2)], rtol=1e-14)
 
 
-# --- the vector space ---------------------------------------------------------------------------------
+# --- the vector space -----------------------------------------------------------------
 
 
 def test_evidence_adds_subtracts_and_scales(evidence):
@@ -251,7 +251,7 @@ def test_classes_are_matched_by_name_when_evidence_is_added(evidence):
     assert Evidence.concatenate([evidence, turned])[2:].allclose(evidence)
 
 
-# --- a batch of samples ------------------------------------------------------------------------------
+# --- a batch of samples ---------------------------------------------------------------
 
 
 def test_samples_are_chosen_as_from_an_array(evidence):
@@ -305,7 +305,7 @@ def test_evidence_that_differs_is_not_close(evidence):
     assert not evidence.allclose(2 * evidence)
 
 
-# --- frames and printing -----------------------------------------------------------------------------
+# --- frames and printing --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -344,14 +344,16 @@ def test_evidence_prints_as_a_table_in_decibans(evidence):
 
 
 def test_large_evidence_prints_its_ends():
-    text = repr(Evidence(np.zeros((5000, 40)), classes=[f"a long class name {i}" for i in range(40)]))
+    text = repr(
+        Evidence(np.zeros((5000, 40)), classes=[f"a long class name {i}" for i in range(40)])
+    )
     assert len(text.splitlines()) == 1 + 1 + 11
     assert "4999" in text
     assert "…" in text
     assert max(map(len, text.splitlines())) < 140
 
 
-# --- what is refused -----------------------------------------------------------------------------------
+# --- what is refused ------------------------------------------------------------------
 
 
 def family_of_errors():
@@ -398,7 +400,7 @@ def family_of_errors():
         (lambda: e + Evidence([[0.0, 1.0, 2.0]]), "same classes, 'a', 'b', 'c'; got 0, 1, 2"),
         (lambda: Evidence(np.zeros((2, 2))) + Evidence(np.zeros((3, 2))), "got 2 and 3 samples"),
         (lambda: e.ilr(Basis.gram_schmidt(4)), "must be of 3 parts; got one of 4"),
-        (lambda: e.ilr(Basis.gram_schmidt(3, classes="xyz"[:0] or ["x", "y", "z"])), "classes"),
+        (lambda: e.ilr(Basis.gram_schmidt(3, classes=["x", "y", "z"])), "classes"),
         (lambda: e.ilr("basis"), "must be a Basis; got str"),
     ]  # fmt: skip
 

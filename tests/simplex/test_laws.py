@@ -20,7 +20,7 @@ def same(log_x, log_y, atol=1e-10):
     close(logparts.clr(log_x), logparts.clr(log_y), atol)
 
 
-# --- the vector space -------------------------------------------------------------------
+# --- the vector space -----------------------------------------------------------------
 
 
 @given(log_compositions(2))
@@ -98,7 +98,7 @@ def test_distance_is_a_metric_that_perturbation_leaves_alone(triple):
     close(d(logparts.perturb(x, z), logparts.perturb(y, z)), d(x, y))
 
 
-# --- coordinates ----------------------------------------------------------------------------
+# --- coordinates ----------------------------------------------------------------------
 
 
 @given(st.data(), log_compositions(2))
@@ -165,7 +165,7 @@ def test_the_order_of_the_parts_does_not_matter(data, pair):
     close(logparts.ilr(x_, named.aligned_to(order)), logparts.ilr(x, named))
 
 
-# --- parts and log-parts ------------------------------------------------------------------------
+# --- parts and log-parts --------------------------------------------------------------
 
 
 @given(st.data(), log_compositions(2, spread=5.0))

@@ -64,7 +64,7 @@ def test_bad_samples_are_refused(call, message):
         call()
 
 
-# --- zeros ------------------------------------------------------------------------------------
+# --- zeros ----------------------------------------------------------------------------
 
 
 def test_multiplicative_replacement_keeps_the_ratios_of_the_other_parts():
@@ -142,7 +142,7 @@ def test_bad_replacements_are_refused(call, message):
         call()
 
 
-# --- fewer parts --------------------------------------------------------------------------------
+# --- fewer parts ----------------------------------------------------------------------
 
 
 def test_a_subcomposition_keeps_the_ratios_of_its_parts(rng):

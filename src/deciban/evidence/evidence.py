@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, SupportsIndex
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +12,13 @@ from deciban._arrays import (
     columns_of,
     index_of,
     label_array,
-    listed,
     require_finite,
     require_log_parts,
     require_nonnegative,
     to_numpy,
 )
-from deciban.evidence import decisions, frames, printing
+from deciban.evidence import decisions
+from deciban.evidence.batch import Batch
 from deciban.evidence.priors import log_prior, require_probabilities
 from deciban.evidence.units import Unit, from_nats
 from deciban.evidence.verbal import VerbalScale, scale_named
@@ -29,7 +29,7 @@ from deciban.simplex.zeros import Method
 _ZERO_REMEDY = "Call evidence.replace_zeros(), or leave the class out with evidence.restrict()."
 
 
-class Evidence:
+class Evidence(Batch):
     """A batch of likelihood functions: what each sample says about the classes, no prior in it.
 
     Immutable. Held as natural logarithms in float64, defined up to a constant for each row.
@@ -52,9 +52,7 @@ class Evidence:
     array([[0.75 , 0.188, 0.063]])
     """
 
-    __slots__ = ("_classes", "_log_likelihoods")
-    _classes: tuple[Hashable, ...]
-    _log_likelihoods: np.ndarray
+    __slots__ = ()
 
     def __init__(self, log_likelihoods: Any, classes: Sequence[Hashable] | None = None) -> None:
         values = np.array(to_numpy(log_likelihoods, "log_likelihoods"))
@@ -62,18 +60,7 @@ class Evidence:
         require_log_parts(np, values, "log_likelihoods")
         self._set(values, as_labels(classes, values.shape[1]))
 
-    def _set(self, log_likelihoods: np.ndarray, classes: tuple[Hashable, ...]) -> None:
-        log_likelihoods.flags.writeable = False
-        object.__setattr__(self, "_log_likelihoods", log_likelihoods)
-        object.__setattr__(self, "_classes", classes)
-
-    @classmethod
-    def _checked(cls, log_likelihoods: np.ndarray, classes: tuple[Hashable, ...]) -> Evidence:
-        evidence = object.__new__(cls)
-        evidence._set(log_likelihoods, classes)
-        return evidence
-
-    # --- ways in ---------------------------------------------------------------------------
+    # --- ways in ----------------------------------------------------------------------
 
     @classmethod
     def from_likelihoods(cls, w: Any, classes: Sequence[Hashable] | None = None) -> Evidence:
@@ -220,32 +207,7 @@ class Evidence:
             )
         return cls(frame, columns if classes is None else classes)
 
-    @classmethod
-    def concatenate(cls, batches: Iterable[Evidence]) -> Evidence:
-        """Batches one after the other; classes are matched by name, in the order of the first."""
-        batches = list(batches)
-        if not batches:
-            raise InputError("batches must hold at least one Evidence; got none. Give one or more.")
-        classes = batches[0].classes
-        values = [batch._values_for(classes) for batch in batches]
-        return cls._checked(np.concatenate(values), classes)
-
-    # --- what it is --------------------------------------------------------------------------
-
-    @property
-    def log_likelihoods(self) -> np.ndarray:
-        """Natural logarithms, shape (n_samples, n_classes), read-only."""
-        return self._log_likelihoods
-
-    @property
-    def classes(self) -> tuple[Hashable, ...]:
-        """The class labels."""
-        return self._classes
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes, D."""
-        return len(self._classes)
+    # --- what it is -------------------------------------------------------------------
 
     def ilr(self, basis: Basis | None = None) -> np.ndarray:
         """The ILRLs: coordinates in which Bayes' rule is a sum, (n_samples, n_classes - 1).
@@ -346,7 +308,7 @@ class Evidence:
         """
         return scale_named(scale).describe(self.llr(a, b), a, b)
 
-    # --- Bayes -------------------------------------------------------------------------------
+    # --- Bayes ------------------------------------------------------------------------
 
     def posterior(self, prior: Any = None) -> np.ndarray:
         """Posterior probabilities under a prior: Bayes' rule, (n_samples, n_classes).
@@ -405,7 +367,7 @@ class Evidence:
         labels[decisions.REJECT] = reject_label
         return labels[choice]
 
-    # --- the vector space --------------------------------------------------------------------
+    # --- the vector space -------------------------------------------------------------
 
     def __add__(self, other: object) -> Evidence:
         """Independent evidence adds up; classes are matched by name."""
@@ -446,7 +408,7 @@ class Evidence:
         _require_possible(total)
         return Evidence._checked(total, self._classes)
 
-    # --- other classes -----------------------------------------------------------------------
+    # --- other classes ----------------------------------------------------------------
 
     def restrict(self, classes: Sequence[Hashable]) -> Evidence:
         """The evidence about some of the classes, in the order given: a subcomposition."""
@@ -460,14 +422,6 @@ class Evidence:
         values = self._log_likelihoods[:, positions]
         _require_possible(values)
         return Evidence._checked(values, as_labels(classes, len(positions)))
-
-    def rename(self, classes: Sequence[Hashable] | Mapping[Hashable, Hashable]) -> Evidence:
-        """The same evidence under other class labels."""
-        if isinstance(classes, Mapping):
-            for label in classes:
-                index_of(label, self._classes)
-            classes = [classes.get(label, label) for label in self._classes]
-        return Evidence._checked(self._log_likelihoods, as_labels(classes, self.n_classes))
 
     def replace_zeros(
         self, method: Method = "multiplicative", *, log_delta: float | None = None
@@ -486,66 +440,7 @@ class Evidence:
         values = logparts.replace_zeros(self._log_likelihoods, method, log_delta=log_delta)
         return Evidence._checked(np.asarray(values), self._classes)
 
-    # --- a sequence of samples -----------------------------------------------------------------
-
-    def __len__(self) -> int:
-        return int(self._log_likelihoods.shape[0])
-
-    def __getitem__(self, rows: Any) -> Evidence:
-        """Some of the samples: by position, slice, mask or list of positions."""
-        if isinstance(rows, tuple):
-            raise InputError(
-                "evidence is indexed by samples only; got more than one index. "
-                "Use evidence.restrict(classes) to choose classes."
-            )
-        if isinstance(rows, SupportsIndex) and not isinstance(rows, np.ndarray):
-            rows = [rows.__index__()]
-        return Evidence._checked(np.array(self._log_likelihoods[rows]), self._classes)
-
-    def __iter__(self) -> Iterator[Evidence]:
-        return (self[i] for i in range(len(self)))
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self._log_likelihoods, dtype=dtype, copy=copy)
-
-    def allclose(self, other: Evidence, rtol: float = 1e-9, atol: float = 1e-9) -> bool:
-        """Whether both say the same of the same classes, whatever constant each row carries."""
-        if len(self) != len(other) or set(self._classes) != set(other._classes):
-            return False
-        if len(self) == 0:
-            return True
-        mine = logparts.closure(self._log_likelihoods)
-        theirs = logparts.closure(other._values_for(self._classes))
-        return bool(np.allclose(mine, theirs, rtol=rtol, atol=atol))
-
-    def to_polars(self) -> Any:
-        """A polars frame of log-likelihoods; the columns are the class labels as text."""
-        return frames.to_polars(self._log_likelihoods, self._classes)
-
-    def to_pandas(self) -> Any:
-        """A pandas frame of log-likelihoods; the columns are the class labels."""
-        return frames.to_pandas(self._log_likelihoods, self._classes)
-
-    def __repr__(self) -> str:
-        return printing.table(self._log_likelihoods, self._classes)
-
-    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return Evidence, (np.array(self._log_likelihoods), self._classes)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("Evidence is immutable; build a new one.")
-
-    # --- inside --------------------------------------------------------------------------------
-
-    def _values_for(self, classes: tuple[Hashable, ...]) -> np.ndarray:
-        if self._classes == classes:
-            return self._log_likelihoods
-        if set(self._classes) != set(classes):
-            raise InputError(
-                f"evidence must be over the same classes, {listed(classes)}; got "
-                f"{listed(self._classes)}. Use evidence.restrict or evidence.rename first."
-            )
-        return self._log_likelihoods[:, [self._classes.index(label) for label in classes]]
+    # --- inside -----------------------------------------------------------------------
 
     def _paired(self, other: Evidence, combine: np.ufunc) -> np.ndarray:
         if len(self) != len(other) and 1 not in (len(self), len(other)):

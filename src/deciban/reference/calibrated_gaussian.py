@@ -20,6 +20,7 @@ from deciban.reference.fitting import fit_covariance
 from deciban.reference.inputs import (
     as_ilrls,
     count_of,
+    counts_for,
     divergence_matrix,
     positions,
     sorted_labels,
@@ -94,7 +95,7 @@ class CalibratedGaussian:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a CalibratedGaussian is immutable; build a new one.")
 
-    # --- ways in ---------------------------------------------------------------------------
+    # --- ways in ----------------------------------------------------------------------
 
     @classmethod
     def from_divergences(
@@ -124,10 +125,9 @@ class CalibratedGaussian:
 
         Examples
         --------
-        >>> CalibratedGaussian.from_divergences([6.0, 6.0, 6.0]).means.round(3)
+        >>> CalibratedGaussian.from_divergences([6.0, 6.0, 6.0]).means[:2].round(3)
         array([[ 4.243,  2.449],
-               [-4.243,  2.449],
-               [ 0.   , -4.899]])
+               [-4.243,  2.449]])
         """
         delta = divergence_matrix(delta, "delta")
         basis = _over(basis, classes, len(delta))
@@ -215,12 +215,17 @@ class CalibratedGaussian:
         if classes is None:
             named = ilrls if isinstance(ilrls, Evidence) else basis
             classes = getattr(named, "classes", None) or sorted_labels(labels)
+        if len(classes) < 2:
+            raise InputError(
+                f"labels must hold at least 2 classes; got {len(classes)}. Pass all of them as "
+                f"classes if some have no sample."
+            )
         basis = _over(basis, classes, len(classes))
         l = as_ilrls(ilrls, basis)
         positions(labels, as_labels(classes, len(classes)), len(l))
         return cls(fit_covariance(l, basis.contrast), basis)
 
-    # --- what it is --------------------------------------------------------------------------
+    # --- what it is -------------------------------------------------------------------
 
     @property
     def n_classes(self) -> int:
@@ -275,7 +280,7 @@ class CalibratedGaussian:
         d = self.divergences
         return norm(loc=d[j, k] - d[i, k], scale=math.sqrt(2 * d[i, j]))
 
-    # --- points ------------------------------------------------------------------------------
+    # --- points -----------------------------------------------------------------------
 
     def log_density(self, l: Any) -> np.ndarray:
         """Log-density of ILRLs under each class, with respect to the Lebesgue measure.
@@ -381,14 +386,14 @@ class CalibratedGaussian:
         ['same', 'same', 'other']
         """
         rng = np.random.default_rng(rng)
-        counts = self._counts(label_or_counts)
+        counts = counts_for(self.classes, label_or_counts)
         if counts is None:
             k = index_of(label_or_counts, self.classes)
             return self._draw(np.full(count_of(size, "size"), k), rng)
         at = np.repeat(np.arange(self.n_classes), counts)
         return self._draw(at, rng), label_array(self.classes)[at]
 
-    # --- averages ----------------------------------------------------------------------------
+    # --- averages ---------------------------------------------------------------------
 
     def expected_cllr(self, a: Hashable, b: Hashable) -> float:
         """Expected Cllr of the LLRs of two classes, in bits, by quadrature (about 1e-14).
@@ -441,7 +446,7 @@ class CalibratedGaussian:
             estimate = expectations.simulated_cross_entropy(self, p, count, rng)
         return Estimate(*(float(from_nats(number, unit)) for number in estimate))
 
-    # --- inside ------------------------------------------------------------------------------
+    # --- inside -----------------------------------------------------------------------
 
     def _pair(self, a: Hashable, b: Hashable) -> tuple[int, int]:
         i, j = index_of(a, self.classes), index_of(b, self.classes)
@@ -455,22 +460,6 @@ class CalibratedGaussian:
     def _draw(self, at: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         noise = rng.standard_normal((len(at), self.n_classes - 1))
         return self.means[at] + noise @ self.cholesky.T
-
-    def _counts(self, label_or_counts: Any) -> list[int] | None:
-        if isinstance(label_or_counts, Mapping):
-            for label in label_or_counts:
-                index_of(label, self.classes)
-            label_or_counts = [label_or_counts.get(label, 0) for label in self.classes]
-        elif not isinstance(label_or_counts, list | tuple | np.ndarray) or (
-            isinstance(label_or_counts, tuple) and label_or_counts in self.classes
-        ):
-            return None
-        if np.shape(label_or_counts) != (self.n_classes,):
-            raise InputError(
-                f"counts must hold one number for each of {self.n_classes} classes; got shape "
-                f"{np.shape(label_or_counts)}. Give as many counts as classes."
-            )
-        return [count_of(count, "counts") for count in label_or_counts]
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return CalibratedGaussian, (np.array(self.covariance), self.basis, self.classes)

@@ -34,10 +34,16 @@ def expected_softplus(d: float, log_odds: float = 0.0) -> float:
     step = min(0.5, 0.7 * math.sqrt(2 * d))
     count = math.ceil(half_width / step)
     l = peak + step * np.arange(-count, count + 1)
-    log_terms = l / 2 - l**2 / (4 * d) + np.log(np.logaddexp(0, -(l + log_odds)))
+    log_terms = l / 2 - l**2 / (4 * d) + _log_softplus(-(l + log_odds))
     top = log_terms.max()
     log_integral = top + math.log(math.fsum(np.exp(log_terms - top))) + math.log(step)
     return math.exp(log_integral - d / 4 - 0.5 * math.log(4 * math.pi * d))
+
+
+def _log_softplus(x: np.ndarray) -> np.ndarray:
+    """log(log(1 + exp(x))), also where exp(x) underflows."""
+    tail = x - np.exp(np.minimum(x, -30)) / 2
+    return np.where(x < -30, tail, np.log(np.logaddexp(0, np.maximum(x, -30))))
 
 
 def two_class_cross_entropy(d: float, prior: np.ndarray) -> float:

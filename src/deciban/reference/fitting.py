@@ -5,86 +5,118 @@ class, see ``docs/closed-form.md``. The covariance therefore maximises a functio
 sample alone; with S and m its covariance and mean, and c = Vᵀ diag(V Σ Vᵀ), it minimises
 
     tr(Σ⁻¹ S) + (m + c/2)ᵀ Σ⁻¹ (m + c/2) + tr(Σ) / D + log |Σ|.
+
+Newton's method on the cone of covariances finds it: a step Y from Σ = L Lᵀ goes along
+L exp(Y) Lᵀ, which stays positive definite, and seen through L⁻¹ every direction is of one size.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import cho_solve
-from scipy.optimize import minimize
+from scipy.sparse.linalg import LinearOperator, cg
 
 from deciban.exceptions import ConvergenceError, InputError
 from deciban.reference.closed_form import gram, offset
 
-_GRADIENT = 1e-6  # of the mean log-likelihood, in coordinates where the start is the identity
+_FLAT = 1e-10  # slope at which to stop; the loss is of the order of the number of classes
+_ACCEPTED = 1e-6  # slope that will do where rounding allows no further step
+_STEPS = 200
 
 
 def fit_covariance(l: np.ndarray, contrast: np.ndarray) -> np.ndarray:
     """Covariance of the family under which the ILRLs ``l`` are most likely."""
     m = l.mean(axis=0)
     S = np.atleast_2d(np.cov(l, rowvar=False, bias=True))
-    start = _start(S, m, l)
-    size = len(S)
-    lower = np.tril_indices(size)
-    diagonal = lower[0] == lower[1]
-
-    def unpack(theta: np.ndarray) -> np.ndarray:
-        A = np.zeros((size, size))
-        A[lower] = np.where(diagonal, np.exp(np.where(diagonal, theta, 0)), theta)
-        return start @ A
-
-    def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        L = unpack(theta)
-        value, gamma = _loss(L, S, m, contrast)
-        slope = (start.T @ (2 * gamma @ L))[lower]
-        return value, np.where(diagonal, slope * np.exp(np.where(diagonal, theta, 0)), slope)
-
-    found = minimize(
-        objective,
-        np.zeros(len(lower[0])),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": 10_000, "maxfun": 20_000, "maxcor": 50, "ftol": 0.0, "gtol": 1e-10},
-    )
-    slope = float(np.abs(found.jac).max())
-    if not slope < _GRADIENT:
+    here = _Loss(_start(S, m, len(l), contrast), S, m, contrast)
+    for _ in range(_STEPS):
+        there = here.downhill() if here.steepness > _FLAT else None
+        if there is None:
+            break
+        here = there
+    if here.steepness > _ACCEPTED:
         raise ConvergenceError(
-            f"the fit must reach a flat likelihood; its slope is still {slope:.2g} after "
-            f"{found.nit} steps. Check the ILRLs for outliers and for nearly constant directions."
+            f"the fit must reach a flat likelihood; its slope is still {here.steepness:.2g}. "
+            f"Check the ILRLs for outliers and for nearly constant directions."
         )
-    L = unpack(found.x)
-    return L @ L.T
+    return here.L @ here.L.T
 
 
-def _start(S: np.ndarray, m: np.ndarray, l: np.ndarray) -> np.ndarray:
-    """Cholesky factor of a covariance of about the right size in every direction."""
-    values, vectors = np.linalg.eigh(S)
-    if len(l) <= len(S) or values[0] <= 1e-12 * values[-1] or values[-1] == 0:
+def _start(S: np.ndarray, m: np.ndarray, n_samples: int, V: np.ndarray) -> np.ndarray:
+    """Cholesky factor of the covariance that the second moments suggest."""
+    values = np.linalg.eigvalsh(S)
+    rank = int((values > 1e-12 * max(float(values[-1]), 1e-300)).sum())
+    if rank < len(S):
         raise InputError(
-            f"ilrls must vary in all {len(S)} directions; got {len(l)} samples that vary in "
-            f"{int((values > 1e-12 * max(values[-1], 1e-300)).sum())}. Give more samples, or drop "
-            f"classes that are never told apart."
+            f"ilrls must vary in all {len(S)} directions; got {n_samples} samples that vary in "
+            f"{rank}. Give more samples, or drop classes that are never told apart."
         )
-    # Two classes have this closed form; elsewhere it is of the right order along each axis.
-    sizes = -1 + np.sqrt(1 + 2 * (values + (vectors.T @ m) ** 2))
-    return np.linalg.cholesky((vectors * sizes) @ vectors.T)
+    shift = m + offset(gram(_from_pooled(S), V), V) / 2  # zero for calibrated, balanced classes
+    return np.linalg.cholesky(_from_pooled(S + np.outer(shift, shift)))
 
 
-def _loss(
-    L: np.ndarray, S: np.ndarray, m: np.ndarray, contrast: np.ndarray
-) -> tuple[float, np.ndarray]:
-    """Twice the negative mean log-likelihood, less constants, and its gradient in Σ."""
-    D = len(contrast)
-    sigma = L @ L.T
-    shifted = m + offset(gram(sigma, contrast), contrast) / 2
-    precision = cho_solve((L, True), np.eye(len(L)))
-    u = precision @ shifted
-    value = np.sum(precision * S) + shifted @ u + np.trace(sigma) / D + 2 * np.log(np.diag(L)).sum()
-    gamma = (
-        precision
-        - precision @ S @ precision
-        - np.outer(u, u)
-        + contrast.T @ ((contrast @ u)[:, None] * contrast)
-        + np.eye(len(L)) / D
-    )
-    return float(value), gamma
+def _from_pooled(S: np.ndarray) -> np.ndarray:
+    """Solve Σ + Σ² / D = S: the pooled covariance of balanced classes. Exact for two classes."""
+    D = len(S) + 1
+    values, vectors = np.linalg.eigh(S)
+    return (vectors * (2 * values / (1 + np.sqrt(1 + 4 * values / D)))) @ vectors.T
+
+
+class _Loss:
+    """Twice the negative mean log-likelihood at Σ = L Lᵀ, less what does not depend on Σ."""
+
+    def __init__(self, L: np.ndarray, S: np.ndarray, m: np.ndarray, contrast: np.ndarray) -> None:
+        self.L, self.S, self.m, self.V = L, S, m, contrast
+        V, D = contrast, len(contrast)
+        P = cho_solve((L, True), np.eye(D - 1))
+        u = P @ (m + offset(gram(L @ L.T, V), V) / 2)
+        log_det = 2 * np.log(np.diag(L)).sum()
+        self.value = float(np.sum(P * S) + np.sum((L.T @ u) ** 2) + np.sum(L**2) / D + log_det)
+        gradient = P - P @ S @ P - np.outer(u, u) + V.T @ ((V @ u)[:, None] * V) + np.eye(D - 1) / D
+        self.P, self.u = P, u
+        self.slope = _symmetrised(L.T @ gradient @ L)
+        self.steepness = float(np.abs(self.slope).max())
+
+    def downhill(self) -> _Loss | None:
+        """The next point of Newton's method, shortened until it is lower; None if none is."""
+        Y = self._newton_direction()
+        descent = float(np.sum(Y * self.slope))
+        if descent >= 0:  # curvature of the wrong sign: go straight down instead
+            Y, descent = -self.slope, -float(np.sum(self.slope**2))
+        values, vectors = np.linalg.eigh(Y)
+        step = min(1.0, 2.0 / float(np.abs(values).max()))
+        rounding = 1e-14 * (1 + abs(self.value))
+        while step > 1e-8:
+            growth = np.linalg.cholesky((vectors * np.exp(step * values)) @ vectors.T)
+            there = _Loss(self.L @ growth, self.S, self.m, self.V)
+            lower = there.value <= self.value + 1e-4 * step * descent
+            level = there.value <= self.value + rounding and there.steepness < self.steepness / 2
+            if lower or level:
+                return there
+            step /= 2
+        return None
+
+    def _newton_direction(self) -> np.ndarray:
+        size = len(self.L)
+        operator = LinearOperator((size**2, size**2), matvec=self._curvature, dtype=np.float64)
+        accuracy = min(0.1, self.steepness)  # as good as the step deserves
+        step, _ = cg(operator, -self.slope.ravel(), rtol=accuracy, maxiter=20 * size)
+        return _symmetrised(step.reshape(size, size))
+
+    def _curvature(self, y: np.ndarray) -> np.ndarray:
+        """Second derivative along L exp(Y) Lᵀ, applied to a matrix written as a vector."""
+        L, S, P, V, u = self.L, self.S, self.P, self.V, self.u
+        full = y.reshape(L.shape)
+        Y = _symmetrised(full)
+        X = L @ Y @ L.T
+        dP = -P @ X @ P
+        du = P @ (offset(gram(X, V), V) / 2 - X @ u)
+        outer = np.outer(du, u) + np.outer(u, du)
+        change = dP - dP @ S @ P - P @ S @ dP - outer + V.T @ ((V @ du)[:, None] * V)
+        bent = _symmetrised(L.T @ change @ L) + _symmetrised(Y @ self.slope)
+        # What is not symmetric is none of our business; an identity keeps it out of the way.
+        return (bent + (full - Y)).ravel()
+
+
+def _symmetrised(M: np.ndarray) -> np.ndarray:
+    return (M + M.T) / 2

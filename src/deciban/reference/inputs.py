@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -105,3 +105,21 @@ def count_of(value: Any, name: str) -> int:
     if not whole or value < 0:
         raise InputError(f"{name} must be whole numbers, 0 or more; got {value!r}. Give counts.")
     return int(value)
+
+
+def counts_for(classes: tuple[Hashable, ...], label_or_counts: Any) -> list[int] | None:
+    """How many samples of each class; None where what is given is a label."""
+    if isinstance(label_or_counts, Mapping):
+        for label in label_or_counts:
+            index_of(label, classes)
+        label_or_counts = [label_or_counts.get(label, 0) for label in classes]
+    elif not isinstance(label_or_counts, list | tuple | np.ndarray) or (
+        isinstance(label_or_counts, tuple) and label_or_counts in classes
+    ):
+        return None
+    if np.shape(label_or_counts) != (len(classes),):
+        raise InputError(
+            f"counts must hold one number for each of {len(classes)} classes; got shape "
+            f"{np.shape(label_or_counts)}. Give as many counts as classes."
+        )
+    return [count_of(count, "counts") for count in label_or_counts]

@@ -1,0 +1,91 @@
+"""Averages of the family against exact integration and against simulation."""
+
+import mpmath
+import numpy as np
+import pytest
+
+from deciban import CalibratedGaussian
+from deciban.reference.expectations import expected_softplus
+
+
+def exact(d, log_odds=0.0):
+    """The same integral with thirty digits, by Gauss-Legendre on short pieces."""
+    mpmath.mp.dps = 30
+    d, log_odds = mpmath.mpf(d), mpmath.mpf(log_odds)
+
+    def term(l):  # without exp(-d / 4): mpmath's tolerance is absolute
+        return mpmath.exp(l / 2 - l**2 / (4 * d)) * mpmath.log1p(mpmath.exp(-(l + log_odds)))
+
+    centre = min(max(-log_odds, -d), d)
+    width = min(mpmath.sqrt(2 * d), mpmath.mpf(4))
+    pieces = [centre + width * k for k in range(-60, 61)]
+    integral = mpmath.quad(term, pieces, method="gauss-legendre")
+    return float(integral * mpmath.exp(-d / 4) / mpmath.sqrt(4 * mpmath.pi * d))
+
+
+@pytest.mark.parametrize("d", [1e-8, 1e-3, 0.5, 3.28, 10.8, 100, 2000])
+@pytest.mark.parametrize("log_odds", [0.0, -4.0, 1.5])
+def test_the_quadrature_is_right_to_thirteen_digits(d, log_odds):
+    np.testing.assert_allclose(expected_softplus(d, log_odds), exact(d, log_odds), rtol=1e-13)
+
+
+def test_cllr_goes_from_one_bit_to_nothing():
+    def cllr(d):
+        return CalibratedGaussian.from_divergences([d]).expected_cllr(0, 1)
+
+    np.testing.assert_allclose(cllr(1e-9), 1, atol=1e-8)
+    assert cllr(1e5) == 0
+    values = [cllr(d) for d in (0.01, 0.1, 1, 10, 100)]
+    assert values == sorted(values, reverse=True)
+
+
+def test_cllr_is_the_average_cost_of_samples():
+    family = CalibratedGaussian.from_divergences([3.0, 5.0, 4.0])
+    llr = family.evidence(family.sample(0, rng=0, size=400_000)).llr(0, 2)
+    cost = np.logaddexp(0, -llr) / np.log(2)
+    error = cost.std() / np.sqrt(len(cost))
+    assert abs(cost.mean() - family.expected_cllr(0, 2)) < 4 * error
+
+
+@pytest.mark.parametrize("prior", [None, [0.9, 0.1]])
+def test_two_classes_are_integrated_under_any_prior(prior):
+    family = CalibratedGaussian.from_divergences([2.0])
+    value, error = family.expected_cross_entropy(prior)
+    assert error == 0
+    weights = np.array([0.5, 0.5] if prior is None else prior)
+    l, y = family.sample([300_000, 300_000], rng=0)
+    losses = -family.evidence(l).log_posterior(prior)[np.arange(len(y)), y]
+    simulated = sum(weights[k] * losses[y == k].mean() for k in range(2))
+    np.testing.assert_allclose(value, simulated, rtol=0.01)
+
+
+def test_two_classes_in_bits_cost_what_cllr_says():
+    family = CalibratedGaussian.from_divergences([2.0])
+    value = family.expected_cross_entropy(unit="bit").value
+    np.testing.assert_allclose(value, family.expected_cllr(0, 1), rtol=1e-13)
+
+
+def test_the_standard_error_of_the_simulation_is_honest():
+    family = CalibratedGaussian.from_divergences([3.0, 5.0, 4.0])
+    exact = family.expected_cross_entropy(n_samples=2_000_000, rng=1).value
+    runs = [family.expected_cross_entropy(n_samples=2000, rng=seed) for seed in range(2, 302)]
+    z = np.array([(run.value - exact) / run.standard_error for run in runs])
+    assert abs(z.mean()) < 0.25
+    assert 0.85 < z.std() < 1.15
+
+
+def test_the_simulation_is_reproducible_and_takes_a_prior_and_a_unit():
+    family = CalibratedGaussian.from_divergences([3.0, 5.0, 4.0])
+    assert family.expected_cross_entropy() == family.expected_cross_entropy(rng=0)
+    prior = [0.98, 0.01, 0.01]
+    nats = family.expected_cross_entropy(prior)
+    bits = family.expected_cross_entropy(prior, unit="bit")
+    np.testing.assert_allclose(np.array(nats) / np.log(2), bits, rtol=1e-12)
+    entropy = -sum(p * np.log(p) for p in prior)
+    assert 0 < nats.value < entropy
+
+
+def test_many_classes_that_are_never_told_apart_cost_the_entropy_of_the_prior():
+    family = CalibratedGaussian(1e-6 * np.eye(49))
+    value, _ = family.expected_cross_entropy(n_samples=5000)
+    np.testing.assert_allclose(value, np.log(50), atol=1e-3)
