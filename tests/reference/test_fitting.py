@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deciban import Basis, CalibratedGaussian, Evidence
-from deciban.exceptions import InputError, UnknownClassError
-from deciban.reference.fitting import fit_covariance
+from deciban.exceptions import ConvergenceError, InputError, UnknownClassError
+from deciban.reference.fitting import _climb, _Loss, fit_covariance
 from strategies import bases, covariances, seeds
 
 
@@ -60,6 +60,25 @@ def test_the_basis_does_not_matter(data, D, seed):
     here = CalibratedGaussian.fit(l, y)
     there = CalibratedGaussian.fit(l @ R, y, basis=basis)
     np.testing.assert_allclose(there.divergences, here.divergences, rtol=1e-8, atol=1e-9)
+
+
+def test_a_shifted_and_stretched_sample_has_one_peak_from_every_start(rng):
+    truth = CalibratedGaussian.from_divergences([5.0, 4.0, 7.0])
+    l, y = truth.sample([100, 100, 100], rng=1)
+    l = 2 * l + 1
+    V = Basis.gram_schmidt(3).contrast
+    S, m = np.cov(l.T, bias=True), l.mean(axis=0)
+    best = CalibratedGaussian.fit(l, y).covariance
+    for _ in range(20):
+        A = np.exp(rng.normal()) * rng.normal(size=(2, 4))
+        peak = _climb(_Loss(np.linalg.cholesky(A @ A.T), S, m, V))
+        np.testing.assert_allclose(peak.L @ peak.L.T, best, rtol=1e-6)
+
+
+def test_a_fit_that_cannot_be_finished_says_so():
+    l = 100 + 1e-3 * np.random.default_rng(0).normal(size=(50, 4))
+    with pytest.raises(ConvergenceError, match="slope is still"):
+        CalibratedGaussian.fit(l, np.arange(50) % 5)
 
 
 def test_evidence_is_taken_with_its_classes():

@@ -28,22 +28,28 @@ def fit_covariance(l: np.ndarray, contrast: np.ndarray) -> np.ndarray:
     """Covariance of the family under which the ILRLs ``l`` are most likely."""
     m = l.mean(axis=0)
     S = np.atleast_2d(np.cov(l, rowvar=False, bias=True))
-    here = _Loss(_start(S, m, len(l), contrast), S, m, contrast)
+    _require_full_rank(S, len(l))
+    peaks = [_climb(_Loss(start, S, m, contrast)) for start in _starts(S, m, contrast)]
+    best = min(peaks, key=lambda peak: peak.value)
+    if best.steepness > _ACCEPTED:
+        raise ConvergenceError(
+            f"the fit must reach a flat likelihood; its slope is still {best.steepness:.2g}. "
+            f"Check the ILRLs for outliers, and for a mean that is far from their spread."
+        )
+    return best.L @ best.L.T
+
+
+def _climb(here: _Loss) -> _Loss:
+    """The peak of the likelihood above a start."""
     for _ in range(_STEPS):
         there = here.downhill() if here.steepness > _FLAT else None
         if there is None:
             break
         here = there
-    if here.steepness > _ACCEPTED:
-        raise ConvergenceError(
-            f"the fit must reach a flat likelihood; its slope is still {here.steepness:.2g}. "
-            f"Check the ILRLs for outliers and for nearly constant directions."
-        )
-    return here.L @ here.L.T
+    return here
 
 
-def _start(S: np.ndarray, m: np.ndarray, n_samples: int, V: np.ndarray) -> np.ndarray:
-    """Cholesky factor of the covariance that the second moments suggest."""
+def _require_full_rank(S: np.ndarray, n_samples: int) -> None:
     values = np.linalg.eigvalsh(S)
     rank = int((values > 1e-12 * max(float(values[-1]), 1e-300)).sum())
     if rank < len(S):
@@ -51,8 +57,18 @@ def _start(S: np.ndarray, m: np.ndarray, n_samples: int, V: np.ndarray) -> np.nd
             f"ilrls must vary in all {len(S)} directions; got {n_samples} samples that vary in "
             f"{rank}. Give more samples, or drop classes that are never told apart."
         )
-    shift = m + offset(gram(_from_pooled(S), V), V) / 2  # zero for calibrated, balanced classes
-    return np.linalg.cholesky(_from_pooled(S + np.outer(shift, shift)))
+
+
+def _starts(S: np.ndarray, m: np.ndarray, V: np.ndarray) -> list[np.ndarray]:
+    """Cholesky factors of covariances that the second moments suggest.
+
+    Near calibration all lead to the one peak. ILRLs that are far off, with a mean of several
+    standard deviations, can have more than one, and the highest that is reached is taken.
+    """
+    pooled = _from_pooled(S)
+    shift = m + offset(gram(pooled, V), V) / 2  # zero for calibrated, balanced classes
+    shifted = _from_pooled(S + np.outer(shift, shift))
+    return [np.linalg.cholesky(sigma) for sigma in (shifted, pooled, 0.1 * pooled)]
 
 
 def _from_pooled(S: np.ndarray) -> np.ndarray:
@@ -78,15 +94,18 @@ class _Loss:
         self.steepness = float(np.abs(self.slope).max())
 
     def downhill(self) -> _Loss | None:
-        """The next point of Newton's method, shortened until it is lower; None if none is."""
-        Y = self._newton_direction()
+        """A lower point: Newton's, else down the slope; None where rounding hides any."""
+        return self._search(self._newton_direction()) or self._search(-self.slope)
+
+    def _search(self, Y: np.ndarray) -> _Loss | None:
+        """The first lower point along L exp(tY) Lᵀ, from a whole step down."""
         descent = float(np.sum(Y * self.slope))
-        if descent >= 0:  # curvature of the wrong sign: go straight down instead
-            Y, descent = -self.slope, -float(np.sum(self.slope**2))
+        if not descent < 0:  # curvature of the wrong sign
+            return None
         values, vectors = np.linalg.eigh(Y)
         step = min(1.0, 2.0 / float(np.abs(values).max()))
         rounding = 1e-14 * (1 + abs(self.value))
-        while step > 1e-8:
+        for _ in range(30):
             growth = np.linalg.cholesky((vectors * np.exp(step * values)) @ vectors.T)
             there = _Loss(self.L @ growth, self.S, self.m, self.V)
             lower = there.value <= self.value + 1e-4 * step * descent
