@@ -1,0 +1,82 @@
+"""The package as a whole: what importing it loads, its names, its documentation."""
+
+import doctest
+import importlib
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import deciban
+
+ROOT = Path(__file__).parents[1]
+HEAVY = ["jax", "matplotlib", "polars", "pandas", "torch", "dask", "sklearn", "scipy.stats"]
+
+
+def modules_after(statement):
+    code = f"{statement}; import sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import deciban",
+        "import deciban; deciban.Evidence([[0.0, 1.0]]).posterior()",
+        "import deciban; deciban.CalibratedGaussian([[1.0]]).expected_cllr(0, 1)",
+        "import deciban.simplex as s; s.ilr([1, 2, 3])",
+    ],
+)
+def test_nothing_heavy_is_loaded(statement):
+    assert not modules_after(statement) & set(HEAVY)
+
+
+def test_importing_the_package_alone_does_not_even_load_numpy():
+    assert "numpy" not in modules_after("import deciban")
+
+
+def test_every_public_name_can_be_had_and_is_listed():
+    for name in deciban.__all__:
+        assert getattr(deciban, name) is not None
+    assert set(deciban.__all__) <= set(dir(deciban))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = deciban.nothing
+
+
+@pytest.mark.parametrize("module", ["simplex", "simplex.logparts", "evidence", "reference"])
+def test_every_public_function_is_documented_with_its_annotations(module):
+    module = importlib.import_module(f"deciban.{module}")
+    for name in getattr(module, "__all__", None) or [n for n in vars(module) if n[0] != "_"]:
+        thing = getattr(module, name)
+        if getattr(thing, "__module__", "").startswith("deciban"):
+            assert thing.__doc__, name
+
+
+def test_parts_and_log_parts_have_the_same_functions():
+    from deciban import simplex
+
+    functions = {name for name in simplex.__all__ if name not in {"Basis", "logparts"}}
+    missing = {name for name in functions if not callable(getattr(simplex.logparts, name, None))}
+    assert not missing
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/closed-form.md"])
+def test_the_examples_in_the_documentation_run(page):
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    results = doctest.testfile(str(ROOT / page), module_relative=False, optionflags=flags)
+    assert results.attempted > 0
+    assert results.failed == 0
+
+
+def test_the_changelog_has_the_version():
+    version = deciban.__version__.removesuffix(".dev0")
+    assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_core_needs_only_what_it_says():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    core = {requirement.partition(">")[0] for requirement in project["dependencies"]}
+    assert core == {"numpy", "scipy", "scikit-learn", "array-api-compat"}
