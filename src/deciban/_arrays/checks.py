@@ -6,6 +6,7 @@ the checks would have refused comes out as NaN or infinity.
 
 from __future__ import annotations
 
+import math
 import sys
 
 import array_api_compat as compat
@@ -58,7 +59,7 @@ def require_same_parts(x: Array, y: Array, names: str) -> None:
 
 def require_finite(xp: Namespace, x: Array, name: str) -> None:
     """Refuse NaN and infinities."""
-    if _unchecked(x) or _all_between(xp, x, -xp.inf, xp.inf):
+    if _unchecked(x) or _all_between(xp, x, -math.inf, math.inf):
         return
     _refuse_nan(xp, x, name)
     _refuse(xp.isinf(x), f"{name} must be finite", "infinite value", "Bound or drop it first.")
@@ -69,7 +70,7 @@ def require_nonnegative(xp: Namespace, x: Array, name: str) -> None:
     if _unchecked(x):
         return
     smallest = xp.min(x)
-    if not (smallest >= 0 and xp.max(x) < xp.inf):
+    if not (smallest >= 0 and xp.max(x) < math.inf):
         _refuse_unusable_parts(xp, x, name)
     if smallest > 0:
         return
@@ -83,7 +84,7 @@ def require_nonnegative(xp: Namespace, x: Array, name: str) -> None:
 
 def require_positive(xp: Namespace, x: Array, name: str, remedy: str) -> None:
     """Refuse NaN, infinities, negative parts and zeros."""
-    if _unchecked(x) or _all_between(xp, x, 0, xp.inf):
+    if _unchecked(x) or _all_between(xp, x, 0, math.inf):
         return
     _refuse_unusable_parts(xp, x, name)
     _refuse(x == 0, f"{name} must be strictly positive", "zero", remedy, ZeroPartsError)
@@ -95,7 +96,7 @@ def require_log_parts(xp: Namespace, x: Array, name: str) -> None:
         return
     _refuse_not_log(xp, x, name)
     _refuse_rows(
-        xp.max(x, axis=-1) == -xp.inf,
+        xp.max(x, axis=-1) == -math.inf,
         f"{name} must have a finite value in every row",
         "-inf throughout",
         "Drop it: every part is zero there.",
@@ -104,11 +105,11 @@ def require_log_parts(xp: Namespace, x: Array, name: str) -> None:
 
 def require_finite_log_parts(xp: Namespace, x: Array, name: str, remedy: str) -> None:
     """Refuse NaN and infinities, calling -inf the zero that it is."""
-    if _unchecked(x) or _all_between(xp, x, -xp.inf, xp.inf):
+    if _unchecked(x) or _all_between(xp, x, -math.inf, math.inf):
         return
     _refuse_not_log(xp, x, name)
     must = f"{name} must be finite"
-    _refuse(x == -xp.inf, must, "zero part (-inf)", remedy, ZeroPartsError)
+    _refuse(x == -math.inf, must, "zero part (-inf)", remedy, ZeroPartsError)
 
 
 def _unchecked(x: Array) -> bool:
@@ -121,11 +122,11 @@ def _all_between(xp: Namespace, x: Array, low: float, high: float) -> bool:
 
 
 def _refuse_not_log(xp: Namespace, x: Array, name: str) -> None:
-    if xp.max(x) < xp.inf:
+    if xp.max(x) < math.inf:
         return
     _refuse_nan(xp, x, name)
     remedy = "Only differences matter: write the impossible parts as -inf instead."
-    _refuse(x == xp.inf, f"{name} must be below +inf", "+inf", remedy)
+    _refuse(x == math.inf, f"{name} must be below +inf", "+inf", remedy)
 
 
 def _refuse_unusable_parts(xp: Namespace, x: Array, name: str) -> None:

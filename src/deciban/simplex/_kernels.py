@@ -56,11 +56,11 @@ def _exp_is_safe(xp: Namespace, log_x: Array) -> bool:
 def log_sum(xp: Namespace, log_x: Array) -> Array:
     """Log of the sum of the parts; -inf where every part is zero."""
     peak = xp.max(log_x, axis=-1, keepdims=True)
-    peak = xp.where(peak == -xp.inf, xp.zeros_like(peak), peak)
+    peak = xp.where(peak == -math.inf, xp.zeros_like(peak), peak)
     total = xp.sum(xp.exp(log_x - peak), axis=-1)
     empty = total == 0
     log_total = xp.log(xp.where(empty, xp.ones_like(total), total)) + peak[..., 0]
-    return xp.where(empty, xp.full_like(total, -xp.inf), log_total)
+    return xp.where(empty, xp.full_like(total, -math.inf), log_total)
 
 
 def relative(log_x: Array) -> Array:

@@ -10,6 +10,7 @@ array([-0.3133, -1.3133])
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,7 +47,7 @@ def perturb(log_x: Any, log_y: Any) -> Array:
         require_log_parts(xp, value, name)
     require_same_parts(log_x, log_y, "log_x and log_y")
     total = log_x + log_y
-    if is_inspectable(total) and bool(xp.any(xp.max(total, axis=-1) == -xp.inf)):
+    if is_inspectable(total) and bool(xp.any(xp.max(total, axis=-1) == -math.inf)):
         raise ZeroPartsError(
             "log_x and log_y must have a part in common that is positive in both; some row has "
             "none. Replace the zeros first."
@@ -164,8 +165,8 @@ def replace_zeros(
     xp, log_x = _logs(log_x, "log_x", minimum=2)
     log_x = _kernels.closure(xp, log_x)
     log_delta = _log_imputed(xp, log_x, log_delta)
-    zero = log_x == -xp.inf
-    log_delta = xp.where(zero, log_delta, xp.full_like(log_x, -xp.inf))
+    zero = log_x == -math.inf
+    log_delta = xp.where(zero, log_delta, xp.full_like(log_x, -math.inf))
     zeros.require_method(method)
     if method == "simple":
         return _kernels.closure(xp, xp.where(zero, log_delta, log_x))
@@ -176,7 +177,7 @@ def replace_zeros(
         log_taken = _kernels.log_sum(xp, log_delta)[..., None] - xp.log(D - Z) - log_x
     else:
         log_taken = _kernels.log_sum(xp, log_delta)[..., None] + xp.zeros_like(log_x)
-    log_taken = xp.where(zero, xp.full_like(log_x, -xp.inf), log_taken)
+    log_taken = xp.where(zero, xp.full_like(log_x, -math.inf), log_taken)
     zeros.require_room(xp, -log_taken, method)
     return xp.where(zero, log_delta, log_x + xp.log1p(-xp.exp(log_taken)))
 
@@ -192,7 +193,7 @@ def _log_imputed(xp: Namespace, log_x: Array, log_delta: Any) -> Array:
 
 
 def _closed_if_any(xp: Namespace, log_x: Array) -> Array:
-    if is_inspectable(log_x) and bool(xp.any(xp.max(log_x, axis=-1) == -xp.inf)):
+    if is_inspectable(log_x) and bool(xp.any(xp.max(log_x, axis=-1) == -math.inf)):
         raise ZeroPartsError(
             "log_x must have a finite value among the parts kept; some row has none. "
             "Drop that row, or keep more parts."

@@ -10,6 +10,7 @@ Aitchison (1982), The statistical analysis of compositional data.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def close(xp: Namespace, x: Array) -> Array:
     """Closure of checked parts."""
     with np.errstate(over="ignore"):
         total = _kernels.row_sum(xp, x)
-    if is_inspectable(total) and bool(xp.all((total > _TINY) & (total < xp.inf))):
+    if is_inspectable(total) and bool(xp.all((total > _TINY) & (total < math.inf))):
         return x / total
     x = x / xp.max(x, axis=-1, keepdims=True)  # the sum would overflow or lose digits
     return x / _kernels.row_sum(xp, x)
