@@ -89,7 +89,7 @@ def test_the_printed_b_disagrees_from_four_classes_on_and_breaks_idempotence(D):
     np.testing.assert_allclose(Evidence([log_f]).ilr(), l, atol=1e-10)
 
 
-@given(st.data(), st.integers(2, 30))
+@given(st.data(), sizes)
 def test_the_likelihood_function_of_the_likelihood_function_is_the_likelihood_function(data, D):
     # Densities from scipy, so that nothing of the closed form is used twice.
     basis = data.draw(bases(D))
@@ -132,7 +132,7 @@ def test_the_mahalanobis_norm_of_every_mean_is_the_same(data, D):
     np.testing.assert_allclose(norms, norms[0], rtol=1e-7)
 
 
-@given(st.data(), st.integers(2, 20))
+@given(st.data(), sizes)
 def test_the_basis_does_not_matter(data, D):
     family = CalibratedGaussian(data.draw(covariances(D)), Basis(data.draw(bases(D)).contrast))
     other = Basis(data.draw(bases(D)).contrast)
@@ -144,7 +144,7 @@ def test_the_basis_does_not_matter(data, D):
     np.testing.assert_allclose(turned.log_density(l @ R), family.log_density(l), atol=1e-8)
 
 
-@given(st.data(), st.integers(2, 20))
+@given(st.data(), sizes)
 def test_the_order_of_the_classes_does_not_matter(data, D):
     family = CalibratedGaussian(data.draw(covariances(D)))
     order = data.draw(st.permutations(range(D)))

@@ -75,6 +75,18 @@ def test_a_thousand_parts_work(rng):
     assert len(basis.draw().splitlines()) == 1999
 
 
+@pytest.mark.parametrize("D", [2, 10, 31, 200])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_batches_have_no_seams(rng, D, dtype):
+    # Long batches are multiplied a block of rows at a time; rows must not depend on it.
+    x = rng.gamma(1.0, size=(70_001, D)).astype(dtype)
+    tolerance = 1e-5 if dtype == np.float32 else 1e-12
+    pieces = np.concatenate([simplex.ilr(piece) for piece in np.array_split(x, 701)])
+    np.testing.assert_allclose(simplex.ilr(x), pieces, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(simplex.closure(x).sum(axis=1), 1, rtol=tolerance)
+    assert simplex.ilr(x).dtype == dtype
+
+
 def test_a_single_composition_and_an_empty_batch_work():
     assert simplex.ilr([0.2, 0.3, 0.5]).shape == (2,)
     assert simplex.ilr(np.empty((0, 3))).shape == (0, 2)
