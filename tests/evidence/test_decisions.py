@@ -68,6 +68,31 @@ def test_costs_that_are_all_alike_decide_for_the_first_class():
     assert Evidence([[0.0, 5.0]]).decide(np.zeros((2, 2))).tolist() == [0]
 
 
+def test_a_frame_of_costs_is_matched_by_name():
+    pandas = pytest.importorskip("pandas")
+    evidence = Evidence.from_likelihoods([[0.9, 0.1]], classes=["benign", "malignant"])
+    costs = [[0, 100], [1, 0]]  # the truth malignant comes first here
+    named = pandas.DataFrame(costs, index=["malignant", "benign"], columns=["malignant", "benign"])
+    assert evidence.decide(named).tolist() == ["malignant"]
+    assert evidence.decide(pandas.DataFrame([[0, 1], [100, 0]])).tolist() == ["malignant"]
+    with pytest.raises(InputError, match="rows of costs must be named after the classes"):
+        evidence.decide(named.rename(index={"benign": "good"}))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"reject_cost": -1}, "must not be negative"),
+        ({"reject_cost": [0.1, 0.2]}, r"one finite number; got shape \(2,\)"),
+        ({"reject_cost": 0.1, "reject_label": "a"}, "must not be a class; got 'a'"),
+        ({"reject_label": "?"}, "must come with a reject_cost"),
+    ],
+)
+def test_rejections_that_could_not_be_told_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        Evidence.from_likelihoods([[0.9, 0.1]], classes=["a", "b"]).decide(**options)
+
+
 def test_a_free_rejection_is_always_taken_and_a_dear_one_never():
     evidence = Evidence.from_likelihoods([[0.9, 0.1]], classes=["a", "b"])
     assert evidence.decide(reject_cost=0).tolist() == [None]
@@ -88,9 +113,9 @@ def test_a_free_rejection_is_always_taken_and_a_dear_one_never():
     ],
 )  # fmt: skip
 def test_the_enfsi_scale(ratio, word):
-    evidence = Evidence.from_llr([np.log(ratio)], classes=["defence", "prosecution"])
+    evidence = Evidence.from_llr([np.log(ratio)], "prosecution", "defence")
     said = evidence.verbal("prosecution", "defence")[0]
-    turned = Evidence.from_llr([-np.log(ratio)], classes=["defence", "prosecution"])
+    turned = Evidence.from_llr([-np.log(ratio)], "prosecution", "defence")
     if word is None:
         assert said == "no support for either"
     else:
@@ -118,13 +143,22 @@ def test_every_scale_names_its_source():
     assert all(scale.source for scale in SCALES.values())
 
 
+def test_ratios_that_are_not_numbers_get_no_words():
+    with pytest.raises(InputError, match="no NaN"):
+        SCALES["enfsi"].describe([np.nan], "a", "b")
+    with pytest.raises(InputError, match="scale must be a VerbalScale"):
+        Evidence.from_llr([1.0]).verbal(1, 0, scale={"weak": 2})
+
+
 def test_ones_own_scale_plugs_in():
     scale = VerbalScale("lab", (5, 50), ("fair", "good"))
     assert Evidence.from_llr([3.0]).verbal(1, 0, scale)[0] == "fair support for 1 over 0"
+    assert hash(VerbalScale("lab", [5, 50], ["fair", "good"])) == hash(scale)
 
 
 @pytest.mark.parametrize(
-    ("cuts", "words"), [((), ()), ((2, 3), ("a",)), ((3, 2), ("a", "b")), ((0.5,), ("a",))]
+    ("cuts", "words"),
+    [((), ()), ((2, 3), ("a",)), ((3, 2), ("a", "b")), ((0.5,), ("a",)), (("2",), ("a",))],
 )
 def test_bad_scales_are_refused(cuts, words):
     with pytest.raises(InputError, match="cuts"):

@@ -100,6 +100,42 @@ def test_the_prior_may_be_a_mapping_or_a_rounded_vector(evidence):
     np.testing.assert_allclose(evidence.posterior([0.333] * 3), evidence.posterior(), rtol=1e-14)
 
 
+def test_a_series_of_priors_is_matched_by_name():
+    pandas = pytest.importorskip("pandas")
+    evidence = Evidence.from_likelihoods([[1, 9]], classes=["benign", "malignant"])
+    prior = pandas.Series(["malignant"] * 9 + ["benign"]).value_counts(normalize=True)
+    np.testing.assert_allclose(evidence.posterior(prior), evidence.posterior([0.1, 0.9]))
+    by_sample = pandas.DataFrame([[0.9, 0.1]], columns=["malignant", "benign"])
+    np.testing.assert_allclose(evidence.posterior(by_sample), evidence.posterior([0.1, 0.9]))
+    np.testing.assert_allclose(
+        evidence.posterior(pandas.Series([0.1, 0.9])), evidence.posterior([0.1, 0.9])
+    )
+    with pytest.raises(InputError, match="entries of prior must be named after the classes"):
+        evidence.posterior(prior.rename({"benign": "good"}))
+
+
+def test_columns_of_a_frame_are_its_classes():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"b": [0.7], "a": [0.3]})
+    for evidence in (
+        Evidence.from_likelihoods(frame),
+        Evidence.from_posteriors(frame, prior={"a": 0.5, "b": 0.5}),
+        Evidence.from_log_posteriors(np.log(frame), prior=None),
+        Evidence(np.log(frame)),
+    ):
+        assert evidence.classes == ("b", "a")
+        assert evidence.decide().tolist() == ["b"]
+
+
+def test_probabilities_in_the_place_of_logarithms_are_noticed():
+    with pytest.warns(UserWarning, match=r"use Evidence.from_likelihoods"):
+        Evidence([[0.6, 0.4], [0.9, 0.1]])
+    with pytest.warns(UserWarning, match=r"use Evidence.from_posteriors"):
+        Evidence.from_log_posteriors([[0.6, 0.4]], prior=None)
+    Evidence([[0.6, 0.4], [0.9, 0.2]])
+    Evidence([[0.0, 1.0]])
+
+
 def test_shifting_the_prior_is_taking_one_out_and_putting_the_other_in():
     p = shift_prior([[0.8, 0.2]], old=[0.5, 0.5], new=[0.1, 0.9])
     np.testing.assert_allclose(p, [[0.08 / 0.26, 0.18 / 0.26]], rtol=1e-14)
@@ -134,6 +170,13 @@ def test_infinite_llrs_are_certainties():
 
 def test_a_column_of_llrs_is_taken_too():
     assert len(Evidence.from_llr([[1.0], [2.0]])) == 2
+
+
+def test_llrs_go_in_as_they_come_out():
+    evidence = Evidence.from_llr([2.0, -3.0], "Hp", "Hd", unit="ban")
+    np.testing.assert_allclose(evidence.llr("Hp", "Hd", unit="ban"), [2.0, -3.0], rtol=1e-15)
+    np.testing.assert_allclose(evidence.llr("Hp", "Hd"), np.log([1e2, 1e-3]), rtol=1e-15)
+    assert evidence.decide().tolist() == ["Hp", "Hd"]
 
 
 def test_a_zero_likelihood_stays_where_the_result_is_defined():
@@ -172,6 +215,15 @@ def test_contradictory_certainties_do_not_add_up():
         Evidence.from_llr([np.inf, -np.inf]).sum()
 
 
+def test_evidence_beyond_float64_is_refused():
+    huge = Evidence([[1e308, -1e308]])
+    for call in (lambda: huge + huge, lambda: huge * 10.0):
+        with pytest.raises(InputError, match="below 1e308 nats"):
+            call()
+    with pytest.raises(InputError, match="must not be zero"):
+        huge / 0
+
+
 def test_a_thousand_classes_work(rng):
     evidence = Evidence(rng.normal(scale=100, size=(3, 1000)))
     back = Evidence.from_ilr(evidence.ilr())
@@ -187,7 +239,7 @@ def test_an_empty_batch_works():
     assert evidence.decide().shape == (0,)
     assert evidence.decide(costs=1 - np.eye(3), reject_cost=1).shape == (0,)
     assert evidence.verbal(0, 1).shape == (0,)
-    assert len(evidence.replace_zeros()) == 0
+    assert len(evidence.replace_zeros(log_delta=-9)) == 0
     assert evidence.allclose(evidence)
     assert repr(evidence).startswith("Evidence: 0 samples, 3 classes")
 
@@ -238,6 +290,8 @@ def test_evidence_adds_subtracts_and_scales(evidence):
     assert (0.5 * evidence + evidence * np.float64(0.5)).allclose(evidence)
     assert (-evidence + evidence).allclose(evidence * 0)
     assert sum([evidence, evidence, evidence]).allclose(3 * evidence)
+    assert (evidence / 2 + evidence / 2).allclose(evidence)
+    assert isinstance(np.float64(2) * evidence, Evidence)
 
 
 def test_one_sample_is_added_to_each_of_many(evidence):
@@ -377,7 +431,7 @@ def family_of_errors():
         (lambda: Evidence.from_ilr([[np.inf]]), "l must be finite"),
         (lambda: Evidence.from_llr([nan]), "sample 0 is NaN"),
         (lambda: Evidence.from_llr([[1.0, 2.0]]), r"shape \(n_samples,\)"),
-        (lambda: Evidence.from_llr([1.0], classes=ABC), "name each of the 2 classes; got 3"),
+        (lambda: Evidence.from_llr([1.0], "a", "a"), "more than once"),
         (lambda: Evidence.from_frame([[1.0, 2.0]]), "pandas or polars DataFrame; got list"),
         (lambda: Evidence.concatenate([]), "at least one Evidence"),
         (lambda: e.posterior([0.5, 0.5]), "one probability for each of the 3 classes"),
@@ -393,6 +447,19 @@ def family_of_errors():
         (lambda: e.balance(ABC), "non-empty"),
         (lambda: e.restrict(["a"]), "at least two classes"),
         (lambda: e.restrict("ab"), "list of labels"),
+        (lambda: e.restrict({"a", "b"}), "list of labels, in the order"),
+        (lambda: e.restrict(3), "list of labels"),
+        (lambda: e.allclose(5), "must be Evidence; got int"),
+        (lambda: Evidence([[0.0, 1.0]], classes={"a", "b"}), "in the order of the columns"),
+        (lambda: Evidence.from_likelihoods([[10**400, 1]]), "must be real numbers"),
+        (lambda: Evidence.from_likelihoods([[-1.0, 1.0]]), r"use Evidence\(log_likelihoods\)"),
+        (lambda: Evidence.from_posteriors([[-1.0, 2.0]], None), "probabilities, not logarithms"),
+        (lambda: Evidence.from_posteriors([0.3, 0.4], None), r"column_stack\(\[1 - p, p\]\)"),
+        (lambda: Evidence.from_log_posteriors([0.3], None), r"column_stack\(\[0 \* z, z\]\)"),
+        (lambda: Evidence(None), "must be an array; got None"),
+        (lambda: Evidence(np.zeros((2, 2, 2))), "Put one sample on each row"),
+        (lambda: Evidence.from_ilr([[1.0, 2.0]], ABC), "must be a Basis; got list.*from_tree"),
+        (lambda: e.ilr(Basis.from_tree(("a", "b"))), "must be of 3 parts; got one of 2"),
         (lambda: e.restrict(["a", "a"]), "more than once"),
         (lambda: e * np.inf, "factor must be finite"),
         (lambda: e[0, 1], "samples only"),
@@ -444,6 +511,11 @@ def test_evidence_combines_with_evidence_and_numbers_only():
         lambda: evidence - 1,
         lambda: evidence * "2",
         lambda: evidence * True,
+        lambda: evidence / "2",
+        lambda: evidence + np.log([0.5, 0.5]),
+        lambda: np.log([0.5, 0.5]) + evidence,
+        lambda: evidence * np.array([1.0, 2.0]),
+        lambda: np.exp(evidence),
     ):
         with pytest.raises(TypeError):
             call()

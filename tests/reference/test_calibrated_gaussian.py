@@ -143,6 +143,12 @@ def test_evidence_may_be_handed_in_whatever_the_order_of_its_classes(family):
         family.log_density(Evidence([[0.0, 1.0, 2.0]]))
 
 
+def test_a_frame_of_divergences_names_the_classes():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(D574, index=list("xyz"), columns=list("xyz"))
+    assert CalibratedGaussian.from_divergences(frame).classes == ("x", "y", "z")
+
+
 def test_a_named_basis_names_the_classes():
     basis = Basis.from_tree(("x", ("y", "z")))
     family = CalibratedGaussian(np.eye(2), basis)
@@ -233,6 +239,13 @@ def test_the_nearest_family_can_be_found_from_rates():
         (lambda: CalibratedGaussian([[1.0]]).sample([1, -2]), "0 or more; got -2"),
         (lambda: CalibratedGaussian([[1.0]]).sample([1, 2.5]), "whole numbers"),
         (lambda: CalibratedGaussian([[1.0]]).sample(0, size=-1), "size must be"),
+        (lambda: CalibratedGaussian([[1.0]]).sample([1, 2], size=3), "size must go with a label"),
+        (lambda: CalibratedGaussian([[1.0]]).sample(0, rng="x"), "rng must be a NumPy Generator"),
+        (lambda: CalibratedGaussian(np.eye(2)).expected_cross_entropy(n_samples=1), "12 or more"),
+        (lambda: CalibratedGaussian.from_divergences([1.0], ["a", "b"]), "nearest must be True or"),
+        (lambda: CalibratedGaussian.from_eers([5.69]), "got 5.69. Divide percentages by 100"),
+        (lambda: CalibratedGaussian([[1.0]]).log_density_on_simplex([0.5, 0.5]),
+         r"x must have shape \(n_samples, 2\); got \(2,\)"),
         (lambda: CalibratedGaussian([[1.0]]).log_density_on_simplex([[1, 1]], measure="x"),
          "'aitchison' or 'lebesgue'"),
         (lambda: CalibratedGaussian([[1.0]]).log_likelihood([[1.0]], [0, 1]), "each of 1 samples"),

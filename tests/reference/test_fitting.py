@@ -81,6 +81,14 @@ def test_a_fit_that_cannot_be_finished_says_so():
         CalibratedGaussian.fit(l, np.arange(50) % 5)
 
 
+def test_labels_change_the_likelihood_but_not_the_estimate():
+    truth = CalibratedGaussian.from_divergences([5.0, 4.0, 7.0])
+    l, y = truth.sample([200, 200, 200], rng=0)
+    right, wrong = CalibratedGaussian.fit(l, y), CalibratedGaussian.fit(l, (y + 1) % 3)
+    np.testing.assert_array_equal(right.covariance, wrong.covariance)
+    assert right.log_likelihood(l, y) > right.log_likelihood(l, (y + 1) % 3) + 1000
+
+
 def test_evidence_is_taken_with_its_classes():
     truth = CalibratedGaussian.from_divergences([5.0, 4.0, 7.0], classes=["c", "a", "b"])
     l, y = truth.sample([300, 300, 300], rng=0)
@@ -126,7 +134,7 @@ def test_labels_may_be_text_and_a_class_may_be_missing():
     ("call", "message"),
     [
         (lambda: CalibratedGaussian.fit([[1.0]], [0, 1]), "each of 1 samples; got 2"),
-        (lambda: CalibratedGaussian.fit([[1.0, 2.0]], [0, 1]), "for 2 classes; got"),
+        (lambda: CalibratedGaussian.fit(np.eye(2), [0, 1]), "for 2 classes; got.*come as Evidence"),
         (lambda: CalibratedGaussian.fit([[1.0], [1.0]], [0, 1]), "vary in all 1 directions"),
         (lambda: CalibratedGaussian.fit([[1.0]], [0], classes=[0, 1]), "vary in all 1 directions"),
         (lambda: CalibratedGaussian.fit(np.ones((5, 2)) * np.arange(5)[:, None], list("aabbc")),

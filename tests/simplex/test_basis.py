@@ -102,6 +102,22 @@ def test_the_tree_is_drawn_with_its_coordinates_and_signs():
     )
 
 
+def test_a_tree_over_positions_compares_the_parts_at_these_positions():
+    x = np.array([[0.1, 0.2, 0.7]])
+    basis = Basis.from_tree(((2, 0), 1))
+    np.testing.assert_array_equal(
+        simplex.ilr(x, basis), simplex.ilr(x, Basis.comparing(2, 0, classes=3))
+    )
+    assert basis.classes == (0, 1, 2)
+    np.testing.assert_allclose(simplex.ilr(x, basis)[0, 0], np.log(7) / np.sqrt(2))
+
+
+def test_a_partition_in_a_frame_names_the_parts():
+    pandas = pytest.importorskip("pandas")
+    signs = pandas.DataFrame({"x": [1, 1], "y": [1, -1], "z": [-1, 0]})
+    assert Basis.from_partition(signs).tree == (("x", "y"), "z")
+
+
 def test_alignment_moves_rows_with_their_names():
     basis = Basis.from_tree((("a", "b"), "c"))
     moved = basis.aligned_to(["c", "a", "b"])
@@ -118,6 +134,10 @@ def test_a_frame_in_another_order_than_the_basis_is_refused():
     with pytest.raises(InputError, match="columns of the basis"):
         simplex.ilr(frame, basis)
     assert simplex.ilr(frame[["a", "b", "c"]], basis).shape == (1, 2)
+    with pytest.raises(InputError, match="columns of the basis"):
+        simplex.ilr(frame.iloc[0], basis)
+    with pytest.raises(InputError, match="same columns in the same order"):
+        simplex.distance(frame, frame[["a", "b", "c"]])
 
 
 def test_a_basis_is_immutable_hashable_and_pickles():
@@ -141,7 +161,7 @@ def test_a_basis_is_immutable_hashable_and_pickles():
         (lambda: Basis([[np.nan], [1.0]]), "contrast must hold no NaN"),
         (lambda: Basis.gram_schmidt(2, classes=["a", "a"]), "'a' more than once"),
         (lambda: Basis.gram_schmidt(3, classes=["a", "b"]), "name each of the 3 classes"),
-        (lambda: Basis.gram_schmidt(2, classes="ab"), "sequence of labels; got the text 'ab'"),
+        (lambda: Basis.gram_schmidt(2, classes="ab"), "in the order of the columns; got 'ab'"),
         (lambda: Basis.gram_schmidt(2, classes=[[1], [2]]), "hashable"),
         (lambda: Basis.from_partition([[1, -1]] * 2), r"shape \(D - 1, D\)"),
         (lambda: Basis.from_partition([[2, -1]]), "-1, 0 or \\+1"),

@@ -152,6 +152,21 @@ def test_a_subcomposition_keeps_the_ratios_of_its_parts(rng):
     np.testing.assert_allclose(s.sum(axis=1), 1, rtol=1e-15)
 
 
+def test_parts_of_a_frame_go_by_their_names():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0], "b": [2.0], "c": [5.0]})
+    np.testing.assert_allclose(simplex.subcomposition(frame, ["c", "b"]), [[5 / 7, 2 / 7]])
+    np.testing.assert_allclose(simplex.amalgamate(frame, [["a", "c"], ["b"]]), [[6 / 8, 2 / 8]])
+    np.testing.assert_allclose(simplex.alr(frame, "b"), np.log([[1 / 2, 5 / 2]]))
+    logs = np.log(frame)
+    np.testing.assert_allclose(
+        np.exp(logparts.amalgamate(logs, [["a", "c"], ["b"]])), [[6 / 8, 2 / 8]]
+    )
+    np.testing.assert_allclose(logparts.alr(logs, "b"), np.log([[1 / 2, 5 / 2]]))
+    with pytest.raises(InputError, match="or one of 'a', 'b', 'c'; got 'd'"):
+        simplex.subcomposition(frame, ["a", "d"])
+
+
 def test_the_distance_of_subcompositions_is_never_larger(rng):
     x, y = rng.gamma(1, size=(50, 5)), rng.gamma(1, size=(50, 5))
     parts = [0, 2, 3]
@@ -174,10 +189,15 @@ def test_amalgamation_adds_the_parts_of_each_group():
         (lambda: simplex.subcomposition([1, 2, 3], [0, -3]), "Name each part once"),
         (lambda: simplex.subcomposition([0, 0, 3], [0, 1]), "among those kept"),
         (lambda: logparts.subcomposition([-np.inf, -np.inf, 3], [0, 1]), "among the parts kept"),
-        (lambda: simplex.amalgamate([1, 2, 3], [[0], []]), "non-empty"),
+        (lambda: simplex.amalgamate([1, 2, 3], [[0], []]), "at least one"),
         (lambda: simplex.amalgamate([1, 2, 3], [[0], [0, 1]]), "share no part"),
-        (lambda: simplex.alr([1, 2, 3], reference=3), "one of 3 parts; got 3"),
-        (lambda: simplex.alr([1, 2, 3], reference="a"), "position; got 'a'"),
+        (lambda: simplex.amalgamate([1, 2, 3], [0, 1]), "list of distinct parts"),
+        (lambda: simplex.amalgamate([1, 2, 3], 0), "list of groups"),
+        (lambda: simplex.subcomposition([1, 2, 3], 0), "list of distinct parts"),
+        (lambda: simplex.subcomposition([1, 2, 3], slice(0, 2)), "list of distinct parts"),
+        (lambda: simplex.subcomposition([1, 2, 3], ["a"]), "pass a frame to use its column names"),
+        (lambda: simplex.alr([1, 2, 3], reference=3), "from 0 to 2; got 3"),
+        (lambda: simplex.alr([1, 2, 3], reference="a"), "position from 0 to 2; got 'a'"),
     ],
 )
 def test_bad_selections_are_refused(call, message):

@@ -18,7 +18,7 @@ from deciban._arrays.conversion import (
     columns_of,
     to_numpy,
 )
-from deciban._arrays.labels import as_labels, index_of, label_array, listed
+from deciban._arrays.labels import as_labels, index_of, label_array, listed, order_by_name
 
 __all__ = [
     "Array",
@@ -31,6 +31,7 @@ __all__ = [
     "is_inspectable",
     "label_array",
     "listed",
+    "order_by_name",
     "require_finite",
     "require_finite_log_parts",
     "require_log_parts",

@@ -65,13 +65,18 @@ def require_finite(xp: Namespace, x: Array, name: str) -> None:
     _refuse(xp.isinf(x), f"{name} must be finite", "infinite value", "Bound or drop it first.")
 
 
-def require_nonnegative(xp: Namespace, x: Array, name: str) -> None:
+FOR_LOGARITHMS = "For logarithms of parts use deciban.simplex.logparts."
+
+
+def require_nonnegative(
+    xp: Namespace, x: Array, name: str, if_negative: str = FOR_LOGARITHMS
+) -> None:
     """Refuse NaN, infinities, negative parts and rows without a positive part."""
     if _unchecked(x):
         return
     smallest = xp.min(x)
     if not (smallest >= 0 and xp.max(x) < math.inf):
-        _refuse_unusable_parts(xp, x, name)
+        _refuse_unusable_parts(xp, x, name, if_negative)
     if smallest > 0:
         return
     _refuse_rows(
@@ -86,7 +91,7 @@ def require_positive(xp: Namespace, x: Array, name: str, remedy: str) -> None:
     """Refuse NaN, infinities, negative parts and zeros."""
     if _unchecked(x) or _all_between(xp, x, 0, math.inf):
         return
-    _refuse_unusable_parts(xp, x, name)
+    _refuse_unusable_parts(xp, x, name, FOR_LOGARITHMS)
     _refuse(x == 0, f"{name} must be strictly positive", "zero", remedy, ZeroPartsError)
 
 
@@ -129,10 +134,9 @@ def _refuse_not_log(xp: Namespace, x: Array, name: str) -> None:
     _refuse(x == math.inf, f"{name} must be below +inf", "+inf", remedy)
 
 
-def _refuse_unusable_parts(xp: Namespace, x: Array, name: str) -> None:
+def _refuse_unusable_parts(xp: Namespace, x: Array, name: str, if_negative: str) -> None:
     _refuse_nan(xp, x, name)
-    remedy = "For logarithms of parts use deciban.simplex.logparts."
-    _refuse(x < 0, f"{name} must not be negative", "negative part", remedy)
+    _refuse(x < 0, f"{name} must not be negative", "negative part", if_negative)
     _refuse(xp.isinf(x), f"{name} must be finite", "infinite part", "Give finite parts.")
 
 

@@ -26,6 +26,7 @@ def as_float_array(x: Any, name: str) -> tuple[Namespace, Array]:
 
 def as_float_arrays(**named: Any) -> tuple[Namespace, list[Array]]:
     """Bring arguments to one array library and device; lists and frames follow arrays."""
+    _require_same_columns(named)
     native = {name: _plain(x, name) for name, x in named.items() if _is_native(x)}
     followers = {name: _as_numpy(x, name) for name, x in named.items() if name not in native}
     try:
@@ -60,8 +61,22 @@ def on_host(x: Array) -> Array:
 
 
 def columns_of(x: Any) -> tuple[Hashable, ...] | None:
-    """Column names of a frame; None for anything else."""
-    return tuple(x.columns) if _is_frame(x) and hasattr(x, "columns") else None
+    """Names of the parts of a frame, or of a pandas series; None for anything else."""
+    if not _is_frame(x) or not hasattr(x, "to_numpy"):
+        return None
+    if hasattr(x, "columns"):
+        return tuple(x.columns)
+    index = getattr(x, "index", None)  # one composition as a pandas series: its parts are named
+    return None if index is None or type(index).__name__ == "RangeIndex" else tuple(index)
+
+
+def _require_same_columns(named: dict[str, Any]) -> None:
+    columns = {name: columns_of(x) for name, x in named.items() if columns_of(x) is not None}
+    if len(set(columns.values())) > 1:
+        raise InputError(
+            f"{' and '.join(columns)} must have the same columns in the same order; they have not. "
+            f"Select the columns of one in the order of the other."
+        )
 
 
 def _is_native(x: Any) -> bool:
@@ -87,6 +102,8 @@ def _plain(x: Array, name: str) -> Array:
 
 
 def _as_numpy(x: Any, name: str) -> np.ndarray:
+    if x is None:
+        raise InputError(f"{name} must be an array; got None. Give numbers.")
     if _is_frame(x):
         return _from_frame(x, name)
     if type(x).__module__.startswith("scipy.sparse"):
@@ -103,12 +120,13 @@ def _as_numpy(x: Any, name: str) -> np.ndarray:
 def _from_frame(x: Any, name: str) -> np.ndarray:
     if not hasattr(x, "to_numpy"):
         raise InputError(f"{name} must hold data; got a {_kind(x)}. Call {name}.collect() first.")
-    columns = columns_of(x)
-    dtypes = {name: x.dtype} if columns is None else dict(zip(columns, x.dtypes, strict=True))
-    text = [str(column) for column, dtype in dtypes.items() if not _is_numeric(dtype)]
-    if text:
+    dtypes = (
+        dict(zip(x.columns, x.dtypes, strict=True)) if hasattr(x, "columns") else {name: x.dtype}
+    )
+    wrong = [f"{column} ({dtype})" for column, dtype in dtypes.items() if not _is_numeric(dtype)]
+    if wrong:
         raise InputError(
-            f"{name} must have numeric columns only; got text in {', '.join(text[:5])}. "
+            f"{name} must have numeric columns only; got {', '.join(wrong[:5])}. "
             f"Select the numeric columns first."
         )
     if _kind(x).startswith("pandas"):
@@ -138,7 +156,7 @@ def _as_floating_numpy(x: np.ndarray, name: str) -> np.ndarray:
         if x.dtype.kind not in "iubO":
             raise TypeError
         return x.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(
             f"{name} must be real numbers; got dtype {x.dtype}. Convert it to floats first."
         ) from None

@@ -20,6 +20,7 @@ class Batch:
     """
 
     __slots__ = ("_classes", "_log_likelihoods")
+    __array_ufunc__ = None  # NumPy's operators would forget the classes
     _classes: tuple[Hashable, ...]
     _log_likelihoods: np.ndarray
 
@@ -55,6 +56,11 @@ class Batch:
         return self._classes
 
     @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return len(self)
+
+    @property
     def n_classes(self) -> int:
         """Number of classes, D."""
         return len(self._classes)
@@ -81,6 +87,8 @@ class Batch:
 
     def allclose(self, other: Batch, rtol: float = 1e-9, atol: float = 1e-9) -> bool:
         """Whether both say the same of the same classes, whatever constant each row carries."""
+        if not isinstance(other, Batch):
+            raise InputError(f"other must be Evidence; got {type(other).__name__}. Wrap it first.")
         if len(self) != len(other) or set(self._classes) != set(other._classes):
             return False
         if len(self) == 0:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
-from deciban._arrays import require_finite, to_numpy
+from deciban._arrays import columns_of, order_by_name, require_finite, to_numpy
 from deciban.exceptions import InputError
 
 REJECT = -1
@@ -15,7 +16,9 @@ _UNDERFLOW = 1e-280  # of an expected regret; the largest regret is scaled to ab
 _BLOCK = 4096  # rows whose log-regrets are held at once
 
 
-def least_cost(log_posterior: np.ndarray, costs: Any, reject_cost: Any) -> np.ndarray:
+def least_cost(
+    log_posterior: np.ndarray, classes: tuple[Hashable, ...], costs: Any, reject_cost: Any
+) -> np.ndarray:
     """Index of the class to decide for, for each row; REJECT where deciding costs more.
 
     Ties go to the first class, and to a class before rejection.
@@ -23,9 +26,9 @@ def least_cost(log_posterior: np.ndarray, costs: Any, reject_cost: Any) -> np.nd
     D = log_posterior.shape[1]
     if costs is None and reject_cost is None:
         return np.argmax(log_posterior, axis=1)
-    C = 1.0 - np.eye(D) if costs is None else _cost_matrix(costs, D)
+    C = 1.0 - np.eye(D) if costs is None else _cost_matrix(costs, classes)
     if reject_cost is not None:
-        C = np.column_stack([C, np.full(D, _reject_cost(reject_cost))])
+        C = np.column_stack([C, np.full(D, _reject_cost(reject_cost, costs))])
     # What a truth costs whatever is decided changes no decision; the rest is regret, >= 0.
     C = C / max(float(np.abs(C).max()), np.finfo(float).tiny)
     regret = C - C.min(axis=1, keepdims=True)
@@ -49,7 +52,8 @@ def _comparable(log_posterior: np.ndarray, regret: np.ndarray) -> np.ndarray:
     return expected
 
 
-def _cost_matrix(costs: Any, D: int) -> np.ndarray:
+def _cost_matrix(costs: Any, classes: tuple[Hashable, ...]) -> np.ndarray:
+    D = len(classes)
     C = to_numpy(costs, "costs")
     if C.shape != (D, D):
         raise InputError(
@@ -57,14 +61,23 @@ def _cost_matrix(costs: Any, D: int) -> np.ndarray:
             f"{C.shape}. Give one cost for each pair of classes."
         )
     require_finite(np, C, "costs")
-    return C
+    columns = order_by_name(columns_of(costs), classes, "the columns of costs")
+    index = tuple(costs.index) if hasattr(costs, "index") and columns_of(costs) else None
+    rows = order_by_name(index, classes, "the rows of costs")
+    C = C if columns is None else C[:, columns]
+    return C if rows is None else C[rows]
 
 
-def _reject_cost(reject_cost: Any) -> float:
+def _reject_cost(reject_cost: Any, costs: Any) -> float:
     value = to_numpy(reject_cost, "reject_cost")
     if value.ndim or not np.isfinite(value):
+        got = f"shape {value.shape}" if value.ndim else value
         raise InputError(
-            f"reject_cost must be one finite number; got {reject_cost!r}. Give the cost of not "
-            f"deciding."
+            f"reject_cost must be one finite number; got {got}. Give the cost of not deciding."
+        )
+    if costs is None and value < 0:
+        raise InputError(
+            f"reject_cost must not be negative where errors cost 1; got {value}. "
+            f"Give a cost between 0 and 1."
         )
     return float(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -20,13 +21,15 @@ from deciban._arrays import (
 from deciban.evidence import decisions
 from deciban.evidence.batch import Batch
 from deciban.evidence.priors import log_prior, require_probabilities
-from deciban.evidence.units import Unit, from_nats
+from deciban.evidence.units import Unit, from_nats, to_nats
 from deciban.evidence.verbal import VerbalScale, scale_named
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.simplex import Basis, logparts
 from deciban.simplex.zeros import Method
 
-_ZERO_REMEDY = "Call evidence.replace_zeros(), or leave the class out with evidence.restrict()."
+_ZERO_REMEDY = (
+    "Call evidence.replace_zeros(log_delta=...), or leave the class out with evidence.restrict."
+)
 
 
 class Evidence(Batch):
@@ -56,9 +59,10 @@ class Evidence(Batch):
 
     def __init__(self, log_likelihoods: Any, classes: Sequence[Hashable] | None = None) -> None:
         values = np.array(to_numpy(log_likelihoods, "log_likelihoods"))
-        _require_table(values, "log_likelihoods")
+        _require_table(values, "log_likelihoods", "for ratios of two classes use Evidence.from_llr")
         require_log_parts(np, values, "log_likelihoods")
-        self._set(values, as_labels(classes, values.shape[1]))
+        _warn_of_probabilities(values, "log_likelihoods", "from_likelihoods")
+        self._set(values, _labels(log_likelihoods, classes, values.shape[1]))
 
     # --- ways in ----------------------------------------------------------------------
 
@@ -71,11 +75,11 @@ class Evidence(Batch):
         >>> Evidence.from_likelihoods([[0.2, 0.0]]).llr(0, 1)
         array([inf])
         """
-        w = to_numpy(w, "w")
-        _require_table(w, "w")
-        require_nonnegative(np, w, "w")
+        values = to_numpy(w, "w")
+        _require_table(values, "w", "for ratios of two classes use Evidence.from_llr(log(ratio))")
+        require_nonnegative(np, values, "w", "For logarithms use Evidence(log_likelihoods).")
         with np.errstate(divide="ignore"):
-            return cls._checked(np.log(w), as_labels(classes, w.shape[1]))
+            return cls._checked(np.log(values), _labels(w, classes, values.shape[1]))
 
     @classmethod
     def from_posteriors(
@@ -98,11 +102,12 @@ class Evidence(Batch):
         >>> Evidence.from_posteriors([[0.9, 0.1]], prior=[0.9, 0.1]).llr(0, 1).round(12)
         array([0.])
         """
-        p = to_numpy(p, "p")
-        _require_table(p, "p")
-        require_probabilities(p, "p")
+        values = to_numpy(p, "p")
+        _require_table(values, "p", "for two classes np.column_stack([1 - p, p])")
+        require_probabilities(values, "p")
+        labels = _labels(p, classes, values.shape[1])
         with np.errstate(divide="ignore"):
-            return cls.from_log_posteriors(np.log(p), prior, classes)
+            return cls._checked(np.log(values) - log_prior(prior, labels, len(values)), labels)
 
     @classmethod
     def from_log_posteriors(
@@ -117,11 +122,12 @@ class Evidence(Batch):
             As for :meth:`from_posteriors`.
         classes : sequence of labels, optional
         """
-        evidence = cls(log_p, classes)
-        values = evidence._log_likelihoods
-        return cls._checked(
-            values - log_prior(prior, evidence.classes, len(values)), evidence.classes
-        )
+        values = to_numpy(log_p, "log_p")
+        _require_table(values, "log_p", "for log-odds z of two classes np.column_stack([0 * z, z])")
+        require_log_parts(np, values, "log_p")
+        _warn_of_probabilities(values, "log_p", "from_posteriors")
+        labels = _labels(log_p, classes, values.shape[1])
+        return cls._checked(values - log_prior(prior, labels, len(values)), labels)
 
     @classmethod
     def from_ilr(
@@ -148,26 +154,33 @@ class Evidence(Batch):
                 f"Write [l] for one sample."
             )
         require_finite(np, coordinates, "l")
-        if classes is None and basis is not None:
+        if classes is None and isinstance(basis, Basis):
             classes = basis.classes
         labels = as_labels(classes, coordinates.shape[1] + 1)
         basis = _aligned(basis, labels)
         return cls._checked(logparts.ilr_inv(coordinates, basis), labels)
 
     @classmethod
-    def from_llr(cls, llr: Any, classes: Sequence[Hashable] | None = None) -> Evidence:
-        """From log-likelihood-ratios (nats) of two classes, in favour of the second: class 1.
+    def from_llr(cls, llr: Any, a: Hashable = 1, b: Hashable = 0, unit: Unit = "nat") -> Evidence:
+        """From log-likelihood-ratios of class ``a`` against class ``b``: what :meth:`llr` gives.
 
         Parameters
         ----------
         llr : array of shape (n_samples,)
             May be infinite.
-        classes : pair of labels, default (0, 1)
+        a : label, default 1
+            The class that a positive ratio supports. It becomes the second of the classes.
+        b : label, default 0
+        unit : {"nat", "bit", "ban", "deciban"}
+            Of the ratios: "ban" for logarithms to the base 10.
 
         Examples
         --------
-        >>> Evidence.from_llr([2.0, -np.inf]).llr(1, 0)
-        array([  2., -inf])
+        >>> Evidence.from_llr([2.0, -np.inf], "same source", "other source")
+        Evidence: 2 samples, 2 classes; decibans below each sample's best class
+           other source  same source
+        0          -8.7          0.0
+        1           0.0         -inf
         """
         llr = to_numpy(llr, "llr")
         if llr.ndim == 2 and llr.shape[1] == 1:
@@ -182,11 +195,11 @@ class Evidence(Batch):
             raise InputError(
                 f"llr must hold no NaN; sample {row} is NaN. Drop or impute it first.", rows=[row]
             )
+        llr = to_nats(llr, unit)
         certain = llr == np.inf
         against = np.where(certain, -np.inf, 0.0)
-        return cls._checked(
-            np.column_stack([against, np.where(certain, 0.0, llr)]), as_labels(classes, 2)
-        )
+        values = np.column_stack([against, np.where(certain, 0.0, llr)])
+        return cls._checked(values, as_labels([b, a], 2))
 
     @classmethod
     def from_frame(cls, frame: Any, classes: Sequence[Hashable] | None = None) -> Evidence:
@@ -315,8 +328,9 @@ class Evidence(Batch):
 
         Parameters
         ----------
-        prior : array of shape (n_classes,) or (n_samples, n_classes), or mapping
-            Positive for every class, summing to one. By default uniform.
+        prior : array of shape (n_classes,) or (n_samples, n_classes), mapping or series
+            Positive for every class. It must sum to one within 0.002, which is taken for
+            rounding. Named entries are matched by name. By default uniform.
         """
         return np.exp(self.log_posterior(prior))
 
@@ -339,7 +353,8 @@ class Evidence(Batch):
         ----------
         costs : array of shape (n_classes, n_classes), optional
             ``costs[i, j]`` is what it costs to decide for class j when class i is true. By
-            default every error costs 1. Ties go to the first class.
+            default every error costs 1. Ties go to the first class. A pandas frame is matched
+            by the names of its rows and columns.
         prior : array or mapping, default uniform
         reject_cost : float, optional
             What it costs not to decide. Without it every sample is decided.
@@ -359,7 +374,8 @@ class Evidence(Batch):
         >>> e.decide(reject_cost=0.1)
         array([None, 'no'], dtype=object)
         """
-        choice = decisions.least_cost(self.log_posterior(prior), costs, reject_cost)
+        _require_reject_label(reject_label, reject_cost, self._classes)
+        choice = decisions.least_cost(self.log_posterior(prior), self._classes, costs, reject_cost)
         if reject_cost is None:
             return label_array(self._classes)[choice]
         labels = np.empty(len(self._classes) + 1, dtype=object)
@@ -374,7 +390,6 @@ class Evidence(Batch):
         if not isinstance(other, Evidence):
             return NotImplemented
         total = self._paired(other, np.add)
-        _require_possible(total)
         return Evidence._checked(total, self._classes)
 
     def __radd__(self, other: object) -> Evidence:
@@ -395,9 +410,19 @@ class Evidence(Batch):
             raise InputError(f"factor must be finite; got {factor}. Give a number.")
         if factor <= 0:
             self._require_no_zeros("a factor that is not positive")
-        return Evidence._checked(self._log_likelihoods * float(factor), self._classes)
+        with np.errstate(over="ignore"):
+            scaled = self._log_likelihoods * float(factor)
+        return Evidence._checked(_possible(scaled), self._classes)
 
     __rmul__ = __mul__
+
+    def __truediv__(self, divisor: object) -> Evidence:
+        """Evidence divided by a number, such as a temperature."""
+        if not isinstance(divisor, int | float | np.number) or isinstance(divisor, bool):
+            return NotImplemented
+        if divisor == 0:
+            raise InputError("divisor must not be zero. Give another number.")
+        return self * (1 / float(divisor))
 
     def __neg__(self) -> Evidence:
         return self * -1.0
@@ -405,35 +430,36 @@ class Evidence(Batch):
     def sum(self) -> Evidence:
         """All samples as independent evidence about one case: one row."""
         total = self._below_best().sum(axis=0, keepdims=True)
-        _require_possible(total)
-        return Evidence._checked(total, self._classes)
+        return Evidence._checked(_possible(total), self._classes)
 
     # --- other classes ----------------------------------------------------------------
 
     def restrict(self, classes: Sequence[Hashable]) -> Evidence:
         """The evidence about some of the classes, in the order given: a subcomposition."""
-        if isinstance(classes, str | bytes):
-            raise InputError(f"classes must be a list of labels; got {classes!r}. Write a list.")
-        positions = [index_of(label, self._classes) for label in classes]
-        if len(positions) < 2:
+        labels = as_labels(classes)
+        if len(labels) < 2:
             raise InputError(
-                f"classes must name at least two classes; got {len(positions)}. Evidence compares."
+                f"classes must name at least two classes; got {len(labels)}. Evidence compares."
             )
-        values = self._log_likelihoods[:, positions]
-        _require_possible(values)
-        return Evidence._checked(values, as_labels(classes, len(positions)))
+        values = self._log_likelihoods[:, [index_of(label, self._classes) for label in labels]]
+        return Evidence._checked(_possible(values), labels)
 
-    def replace_zeros(
-        self, method: Method = "multiplicative", *, log_delta: float | None = None
-    ) -> Evidence:
+    def replace_zeros(self, log_delta: float, method: Method = "multiplicative") -> Evidence:
         """Evidence with a small likelihood in the place of each zero.
 
         Parameters
         ----------
-        method : {"multiplicative", "additive", "simple"}
-        log_delta : float, default -2 log(n_classes)
+        log_delta : float
             Logarithm of the likelihood that replaces a zero, where the likelihoods of each
-            sample sum to one. It says how much your model can be trusted to rule a class out.
+            sample sum to one. It is the most that you trust your model with ruling a class
+            out: -14 for odds of about a million to one.
+        method : {"multiplicative", "additive", "simple"}
+
+        Examples
+        --------
+        >>> sure = Evidence.from_llr([np.inf])
+        >>> sure.replace_zeros(log_delta=-14).verbal(1, 0)[0]
+        np.str_('extremely strong support for 1 over 0')
         """
         if len(self) == 0:
             return self
@@ -448,8 +474,9 @@ class Evidence(Batch):
                 f"evidence must pair sample by sample; got {len(self)} and {len(other)} samples. "
                 f"Give both as many, or one of them a single sample."
             )
-        result: np.ndarray = combine(self._log_likelihoods, other._values_for(self._classes))
-        return result
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = combine(self._log_likelihoods, other._values_for(self._classes))
+        return _possible(total)
 
     def _below_best(self) -> np.ndarray:
         # Sums of offsets of -1e6 would drown the differences, which are all that counts.
@@ -504,23 +531,58 @@ def shift_prior(posteriors: Any, old: Any, new: Any) -> np.ndarray:
     return Evidence.from_posteriors(posteriors, old).posterior(new)
 
 
-def _require_table(values: np.ndarray, name: str) -> None:
+def _require_table(values: np.ndarray, name: str, if_two_classes: str) -> None:
     if values.ndim != 2 or values.shape[1] < 2:
+        remedy = f"Write [{name}] for one sample; {if_two_classes}."
         raise InputError(
             f"{name} must have shape (n_samples, n_classes) with two classes or more; got "
-            f"{values.shape}. Write [{name}] for one sample; for ratios of two classes use "
-            f"Evidence.from_llr."
+            f"{values.shape}. " + (remedy if values.ndim == 1 else "Put one sample on each row.")
         )
 
 
-def _require_possible(log_likelihoods: np.ndarray) -> None:
-    rows = np.flatnonzero(log_likelihoods.max(axis=1) == -np.inf)
+def _labels(source: Any, classes: Sequence[Hashable] | None, n: int) -> tuple[Hashable, ...]:
+    """The classes asked for, else the columns of a frame, else numbers."""
+    return as_labels(columns_of(source) if classes is None else classes, n)
+
+
+def _warn_of_probabilities(values: np.ndarray, name: str, instead: str) -> None:
+    """Logarithms of likelihoods do not happen to lie in [0, 1] and sum to one in every row."""
+    first = values[:1]
+    if not np.isclose(first.sum(), 1) or first.min() < 0 or np.array_equal(first, first.round()):
+        return
+    if values.min() >= 0 and np.allclose(values.sum(axis=1), 1):
+        warnings.warn(
+            f"{name} should be logarithms; every row is positive and sums to one. If they are "
+            f"probabilities, use Evidence.{instead}.",
+            stacklevel=3,
+        )
+
+
+def _require_reject_label(label: Hashable, cost: Any, classes: tuple[Hashable, ...]) -> None:
+    if cost is None and label is not None:
+        raise InputError(
+            "reject_label must come with a reject_cost; got none. Say what it costs not to decide."
+        )
+    if cost is not None and label in classes:
+        raise InputError(
+            f"reject_label must not be a class; got {label!r}. Choose another, such as None."
+        )
+
+
+def _possible(log_likelihoods: np.ndarray) -> np.ndarray:
+    """Refuse what a sum or a product has made of evidence where it cannot be evidence."""
+    top = log_likelihoods.max(axis=1)
+    rows = np.flatnonzero(top == -np.inf)
     if rows.size:
         raise ZeroPartsError(
             f"evidence must leave at least one class possible; row {rows[0]} rules out all. "
-            f"{_ZERO_REMEDY}",
+            f"Look for samples that contradict each other, or give zeros a small likelihood with "
+            f"evidence.replace_zeros(log_delta=...).",
             rows=rows[:5].tolist(),
         )
+    if not (top < np.inf).all():
+        raise InputError("evidence must stay below 1e308 nats; it does not. Scale it down first.")
+    return log_likelihoods
 
 
 def _aligned(basis: Basis | None, classes: tuple[Hashable, ...]) -> Basis | None:

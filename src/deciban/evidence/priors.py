@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from deciban._arrays import index_of, listed, require_nonnegative, to_numpy
+from deciban._arrays import (
+    columns_of,
+    index_of,
+    listed,
+    order_by_name,
+    require_nonnegative,
+    to_numpy,
+)
 from deciban.exceptions import CromwellError, InputError
 
 # Probabilities are often typed or stored with three digits: 0.333 three times is meant well.
@@ -21,6 +28,9 @@ def log_prior(prior: Any, classes: tuple[Hashable, ...], n_samples: int) -> np.n
     if isinstance(prior, Mapping):
         prior = _from_mapping(prior, classes)
     p = np.atleast_2d(to_numpy(prior, "prior"))
+    order = order_by_name(columns_of(prior), classes, "the entries of prior")
+    if order is not None:
+        p = p[:, order]
     if p.shape not in {(1, len(classes)), (n_samples, len(classes))}:
         raise InputError(
             f"prior must hold one probability for each of the {len(classes)} classes "
@@ -43,7 +53,7 @@ def log_prior(prior: Any, classes: tuple[Hashable, ...], n_samples: int) -> np.n
 
 def require_probabilities(p: np.ndarray, name: str) -> None:
     """Refuse rows that are not distributions; what they miss from one must be rounding."""
-    require_nonnegative(np, p, name)
+    require_nonnegative(np, p, name, if_negative="Give probabilities, not logarithms.")
     total = p.sum(axis=1)
     off = np.flatnonzero(np.abs(total - 1) > _SUM_TOLERANCE)
     if off.size:

@@ -25,8 +25,17 @@ def from_nats(value: Any, unit: Unit) -> Any:
     >>> round(from_nats(math.log(100), "deciban"), 10)
     20.0
     """
+    return value if unit == "nat" else value / _nats_per(unit)
+
+
+def to_nats(value: Any, unit: Unit) -> Any:
+    """A number or array in a unit, in nats."""
+    return value if unit == "nat" else value * _nats_per(unit)
+
+
+def _nats_per(unit: Unit) -> float:
     if unit not in NATS_PER_UNIT:
         raise InputError(
             f"unit must be one of {', '.join(NATS_PER_UNIT)}; got {unit!r}. Choose one of them."
         )
-    return value if unit == "nat" else value / NATS_PER_UNIT[unit]
+    return NATS_PER_UNIT[unit]

@@ -45,7 +45,11 @@ class VerbalScale:
     source: str = ""
 
     def __post_init__(self) -> None:
+        for name in ("cuts", "words"):  # lists would make it unhashable
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         cuts = self.cuts
+        if not all(isinstance(cut, int | float) for cut in cuts):
+            raise InputError(f"cuts must be numbers; got {cuts!r}. Give likelihood ratios.")
         if not cuts or len(cuts) != len(self.words):
             raise InputError(
                 f"words must match cuts one to one; got {len(self.words)} and {len(cuts)}. "
@@ -60,6 +64,9 @@ class VerbalScale:
 
     def describe(self, llr: np.ndarray, a: Hashable, b: Hashable) -> np.ndarray:
         """The words for log-likelihood-ratios (nats) of class ``a`` against class ``b``."""
+        llr = np.asarray(llr, dtype=float)
+        if np.isnan(llr).any():
+            raise InputError("llr must hold no NaN; it does. Drop those samples first.")
         grade = np.searchsorted(np.log(self.cuts), np.abs(llr) * (1 + 1e-12), side="right")
         # The rounding slack puts log(100) and its like on the side where the table has them.
         either = f"{self.neutral} support for either"
@@ -110,7 +117,7 @@ def scale_named(scale: str | VerbalScale) -> VerbalScale:
     """A published scale by its name, or the scale itself."""
     if isinstance(scale, VerbalScale):
         return scale
-    if scale not in SCALES:
+    if not isinstance(scale, str) or scale not in SCALES:
         raise InputError(
             f"scale must be a VerbalScale or one of {', '.join(SCALES)}; got {scale!r}. "
             f"Choose one, or build VerbalScale(name, cuts, words)."

@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from deciban._arrays import as_labels, index_of, label_array, to_numpy
+from deciban._arrays import as_labels, columns_of, index_of, label_array, to_numpy
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.priors import log_prior
 from deciban.exceptions import InputError, NotPositiveDefiniteError
@@ -22,6 +22,7 @@ from deciban.reference.inputs import (
     count_of,
     counts_for,
     divergence_matrix,
+    generator,
     positions,
     sorted_labels,
     square,
@@ -51,6 +52,14 @@ class CalibratedGaussian:
     basis : Basis, default Gram-Schmidt
         The basis of the ILRLs.
     classes : sequence of labels, default those of the basis, else 0 to D - 1
+
+    Attributes
+    ----------
+    covariance : array of shape (D - 1, D - 1), read-only
+    cholesky : array of shape (D - 1, D - 1), read-only
+        Its lower triangular factor.
+    basis : Basis, over the classes
+    classes : tuple of labels
 
     Examples
     --------
@@ -129,6 +138,11 @@ class CalibratedGaussian:
         array([[ 4.243,  2.449],
                [-4.243,  2.449]])
         """
+        if not isinstance(nearest, bool):
+            raise InputError(
+                f"nearest must be True or False; got {nearest!r}. Pass classes by name."
+            )
+        classes = columns_of(delta) if classes is None else classes
         delta = divergence_matrix(delta, "delta")
         basis = _over(basis, classes, len(delta))
         sigma = closed_form.covariance_of(delta, basis.contrast)
@@ -172,13 +186,15 @@ class CalibratedGaussian:
         >>> CalibratedGaussian.from_eers([0.01]).divergences[0, 1].round(4)
         np.float64(10.8238)
         """
+        classes = columns_of(eers) if classes is None else classes
         rates = square(eers, "eers")
         symmetric(rates, "eers")
         np.fill_diagonal(rates, 0.25)
-        if not ((rates > 0) & (rates < 0.5)).all():
+        wrong = rates[~((rates > 0) & (rates < 0.5))]
+        if wrong.size:
             raise InputError(
-                "eers must lie between 0 and 0.5, exclusive; some do not. "
-                "At 0.5 two classes are the same; at 0 they never meet."
+                f"eers must lie between 0 and 0.5, exclusive; got {wrong[0]:g}. Divide percentages "
+                f"by 100; at 0.5 two classes are the same, at 0 they never meet."
             )
         delta = closed_form.divergence_of_eer(rates)
         np.fill_diagonal(delta, 0.0)
@@ -195,7 +211,10 @@ class CalibratedGaussian:
         """The family under which labelled ILRLs are most likely.
 
         The means are functions of the covariance, so this is not the estimate of linear
-        discriminant analysis. Compare :meth:`log_likelihood` of the two to test the constraint.
+        discriminant analysis. It takes the ILRLs at their word: under the constraint an ILRL
+        says itself how far it speaks for each class, and the labels do not change the estimate,
+        only its :meth:`log_likelihood`. Compare that with a model without the constraint to see
+        whether the ILRLs deserve it.
 
         Parameters
         ----------
@@ -212,6 +231,12 @@ class CalibratedGaussian:
         >>> CalibratedGaussian.fit(l, y).covariance.round(1)
         array([[4.]])
         """
+        n_samples = len(ilrls)
+        if len(labels) != n_samples:
+            raise InputError(
+                f"labels must name the class of each of {n_samples} samples; got {len(labels)}. "
+                f"Give one label for each ILRL."
+            )
         if classes is None:
             named = ilrls if isinstance(ilrls, Evidence) else basis
             classes = getattr(named, "classes", None) or sorted_labels(labels)
@@ -323,6 +348,12 @@ class CalibratedGaussian:
         -------
         array of shape (n_samples, D)
         """
+        shape = np.shape(x)
+        if len(shape) != 2 or shape[1] != self.n_classes:
+            raise InputError(
+                f"x must have shape (n_samples, {self.n_classes}); got {shape}. "
+                f"Write [x] for one likelihood function."
+            )
         if measure not in ("aitchison", "lebesgue"):
             raise InputError(
                 f"measure must be 'aitchison' or 'lebesgue'; got {measure!r}. Choose one of them."
@@ -345,7 +376,7 @@ class CalibratedGaussian:
 
     @overload
     def sample(
-        self, label_or_counts: str | int, rng: Any = None, *, size: int = 1
+        self, label_or_counts: str | int, rng: Any = None, *, size: int | None = None
     ) -> np.ndarray: ...
 
     @overload
@@ -354,11 +385,11 @@ class CalibratedGaussian:
         label_or_counts: Sequence[int] | Mapping[Any, int] | np.ndarray,
         rng: Any = None,
         *,
-        size: int = 1,
+        size: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray]: ...
 
     def sample(
-        self, label_or_counts: Any, rng: Any = None, *, size: int = 1
+        self, label_or_counts: Any, rng: Any = None, *, size: int | None = None
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Draw ILRLs.
 
@@ -367,7 +398,7 @@ class CalibratedGaussian:
         label_or_counts : label, sequence of D counts, or mapping from labels to counts
         rng : numpy Generator, seed or None
         size : int, default 1
-            How many, where a label is given.
+            How many, where a label is given; counts say it themselves.
 
         Returns
         -------
@@ -385,11 +416,13 @@ class CalibratedGaussian:
         >>> y.tolist()
         ['same', 'same', 'other']
         """
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         counts = counts_for(self.classes, label_or_counts)
         if counts is None:
             k = index_of(label_or_counts, self.classes)
-            return self._draw(np.full(count_of(size, "size"), k), rng)
+            return self._draw(np.full(count_of(1 if size is None else size, "size"), k), rng)
+        if size is not None:
+            raise InputError(f"size must go with a label; got {size} with counts. Drop it.")
         at = np.repeat(np.arange(self.n_classes), counts)
         return self._draw(at, rng), label_array(self.classes)[at]
 
@@ -441,8 +474,8 @@ class CalibratedGaussian:
             d = float(self.divergences[0, 1])
             estimate = Estimate(expectations.two_class_cross_entropy(d, p), 0.0)
         else:
-            count = count_of(n_samples, "n_samples")
-            rng = np.random.default_rng(rng)
+            count = count_of(n_samples, "n_samples", least=4 * self.n_classes)
+            rng = generator(rng)
             estimate = expectations.simulated_cross_entropy(self, p, count, rng)
         return Estimate(*(float(from_nats(number, unit)) for number in estimate))
 

@@ -25,7 +25,7 @@ def as_ilrls(l: Any, basis: Basis) -> np.ndarray:
     if l.ndim != 2 or l.shape[1] != D - 1:
         raise InputError(
             f"l must have shape (n_samples, {D - 1}), one ILRL a row, for {D} classes; got "
-            f"{l.shape}. Write [l] for a single ILRL."
+            f"{l.shape}. Write [l] for a single ILRL; likelihoods and posteriors come as Evidence."
         )
     require_finite(np, l, "l")
     return l
@@ -99,11 +99,23 @@ def symmetric(M: np.ndarray, name: str) -> np.ndarray:
     return (M + M.T) / 2
 
 
-def count_of(value: Any, name: str) -> int:
-    """A whole number that is not negative."""
+def generator(rng: Any) -> np.random.Generator:
+    """A random generator from one, from a seed, or from nothing."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"rng must be a NumPy Generator, a seed or None; got {rng!r}. Give a whole number."
+        ) from None
+
+
+def count_of(value: Any, name: str, least: int = 0) -> int:
+    """A whole number that is not too small."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < 0:
-        raise InputError(f"{name} must be whole numbers, 0 or more; got {value!r}. Give counts.")
+    if not whole or value < least:
+        raise InputError(
+            f"{name} must be whole numbers, {least} or more; got {value!r}. Give counts."
+        )
     return int(value)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._arrays import as_labels, index_of, listed, require_finite, to_numpy
+from deciban._arrays import as_labels, columns_of, index_of, listed, require_finite, to_numpy
 from deciban.exceptions import InputError
 from deciban.simplex import _trees
 
@@ -28,6 +28,11 @@ class Basis:
         Orthonormal columns, each of which sums to zero.
     classes : sequence of labels, optional
         Names of the D parts. A named basis is matched with named evidence by name.
+
+    Attributes
+    ----------
+    contrast : array of shape (D, D - 1), read-only
+    classes : tuple of labels, or None
 
     References
     ----------
@@ -99,13 +104,15 @@ class Basis:
         signs : array of shape (D - 1, D)
             One split a row: +1 for one group, -1 for the other, 0 for the parts outside it.
             One row splits all parts; every other row splits a group that some row left.
-        classes : sequence of labels, optional
+        classes : sequence of labels, default the columns of a frame
 
         Examples
         --------
         >>> Basis.from_partition([[1, 1, -1], [1, -1, 0]]).tree
         ((0, 1), 2)
         """
+        if classes is None:
+            classes = columns_of(signs)
         signs = to_numpy(signs, "signs")
         _trees.require_partition(signs)
         return cls(_trees.balances(signs), classes)
@@ -119,7 +126,8 @@ class Basis:
         tree : nested pairs of labels
             The left branch of each pair is the positive group.
         classes : sequence of labels, optional
-            Order of the parts; by default the leaves from left to right.
+            Order of the parts; by default the leaves from left to right, and 0 to D - 1 where
+            the leaves are these numbers.
 
         Examples
         --------
@@ -129,7 +137,9 @@ class Basis:
                [ 0.7071,  0.4082]])
         """
         leaves, splits = _trees.splits_of(tree)
-        labels = as_labels(leaves if classes is None else classes, len(leaves))
+        if classes is None:
+            classes = leaves if set(leaves) != set(range(len(leaves))) else range(len(leaves))
+        labels = as_labels(classes, len(leaves))
         order = {label: position for position, label in enumerate(labels)}
         missing = [leaf for leaf in leaves if leaf not in order]
         if missing or len(set(leaves)) != len(leaves):
@@ -247,7 +257,12 @@ class Basis:
 
         An unnamed basis takes the names as they come.
         """
-        labels = as_labels(classes, self.n_parts)
+        labels = as_labels(classes)
+        if len(labels) != self.n_parts:
+            raise InputError(
+                f"basis must be of {len(labels)} parts; got one of {self.n_parts}. "
+                f"Build it for these classes."
+            )
         if self.classes is None or self.classes == labels:
             return self if self.classes == labels else Basis(self.contrast, labels)
         if set(self.classes) != set(labels):
@@ -281,8 +296,8 @@ class Basis:
 
     def __repr__(self) -> str:
         over = f"{self.n_parts} parts" if self.classes is None else listed(self.classes)
-        kind = "rotated coordinates" if self.signs is None else "balances"
-        return f"<Basis of {over}: {self.n_parts - 1} {kind}>"
+        kind = "rotated coordinate" if self.signs is None else "balance"
+        return f"<Basis of {over}: {self.n_parts - 1} {kind}{'s' * (self.n_parts > 2)}>"
 
 
 @lru_cache(maxsize=64)
@@ -307,8 +322,8 @@ def basis_for(basis: Basis | None, n_parts: int) -> Basis:
 def _require_basis(basis: object, name: str) -> None:
     if not isinstance(basis, Basis):
         raise InputError(
-            f"{name} must be a Basis; got {type(basis).__name__}. Wrap a contrast matrix as "
-            f"Basis(contrast)."
+            f"{name} must be a Basis; got {type(basis).__name__}. Make one of a tree with "
+            f"Basis.from_tree, of a contrast matrix with Basis(contrast)."
         )
 
 

@@ -11,7 +11,7 @@ array([-0.3133, -1.3133])
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from deciban._arrays import (
@@ -19,6 +19,7 @@ from deciban._arrays import (
     Namespace,
     as_float_array,
     as_float_arrays,
+    columns_of,
     is_inspectable,
     require_finite,
     require_finite_log_parts,
@@ -29,6 +30,28 @@ from deciban._arrays import (
 from deciban.exceptions import ZeroPartsError
 from deciban.simplex import _kernels, operations, selection, statistics, transforms, zeros
 from deciban.simplex.basis import Basis
+from deciban.simplex.selection import position
+
+__all__ = [
+    "alr",
+    "alr_inv",
+    "amalgamate",
+    "closure",
+    "clr",
+    "clr_inv",
+    "distance",
+    "ilr",
+    "ilr_inv",
+    "inner",
+    "mean",
+    "norm",
+    "perturb",
+    "power",
+    "replace_zeros",
+    "subcomposition",
+    "variance",
+    "variation_matrix",
+]
 
 _REPLACE = "Call logparts.replace_zeros({0}) first."
 
@@ -95,16 +118,18 @@ def clr_inv(z: Any) -> Array:
     return _kernels.closure(xp, z)
 
 
-def alr(log_x: Any, reference: int = -1) -> Array:
+def alr(log_x: Any, reference: Hashable = -1) -> Array:
     """Additive log-ratio to one part."""
+    columns = columns_of(log_x)
     xp, log_x = _finite(log_x, minimum=2)
-    return transforms.log_ratios_to(xp, log_x, reference)
+    return transforms.log_ratios_to(xp, log_x, position(reference, columns, log_x.shape[-1]))
 
 
 def alr_inv(z: Any, reference: int = -1) -> Array:
     """Closed log-parts with these additive log-ratios."""
     xp, z = transforms.coefficients(z)
-    return _kernels.closure(xp, transforms.with_reference(xp, z, reference))
+    at = position(reference, None, z.shape[-1] + 1)
+    return _kernels.closure(xp, transforms.with_reference(xp, z, at))
 
 
 def ilr(log_x: Any, basis: Basis | None = None) -> Array:
@@ -140,17 +165,20 @@ def variation_matrix(log_x: Any, ddof: int = 1) -> Array:
     return statistics.log_ratio_variances(xp, log_x, ddof)
 
 
-def subcomposition(log_x: Any, parts: Sequence[int]) -> Array:
+def subcomposition(log_x: Any, parts: Sequence[Hashable]) -> Array:
     """Closed log-parts of some of the parts."""
+    columns = columns_of(log_x)
     xp, log_x = _logs(log_x, "log_x")
-    return _closed_if_any(xp, selection.take(xp, log_x, parts))
+    at = selection.positions(parts, columns, log_x.shape[-1])
+    return _closed_if_any(xp, selection.take(xp, log_x, at))
 
 
-def amalgamate(log_x: Any, groups: Sequence[Sequence[int]]) -> Array:
+def amalgamate(log_x: Any, groups: Sequence[Sequence[Hashable]]) -> Array:
     """Closed log-parts of the sums over groups of parts."""
+    columns = columns_of(log_x)
     xp, log_x = _logs(log_x, "log_x")
-    selection.require_groups(groups, log_x.shape[-1])
-    sums = [_kernels.log_sum(xp, selection.take(xp, log_x, group)) for group in groups]
+    members = selection.group_positions(groups, columns, log_x.shape[-1])
+    sums = [_kernels.log_sum(xp, selection.take(xp, log_x, group)) for group in members]
     return _closed_if_any(xp, xp.stack(sums, axis=-1))
 
 

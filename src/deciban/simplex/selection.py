@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
+
+import numpy as np
 
 from deciban._arrays import (
     Array,
     Namespace,
     as_float_array,
+    columns_of,
     is_inspectable,
+    listed,
     require_nonnegative,
     require_parts,
 )
@@ -17,15 +21,15 @@ from deciban.exceptions import InputError, ZeroPartsError
 from deciban.simplex.operations import close
 
 
-def subcomposition(x: Any, parts: Sequence[int]) -> Array:
+def subcomposition(x: Any, parts: Sequence[Hashable]) -> Array:
     """The composition of some of the parts.
 
     Parameters
     ----------
     x : array of shape (..., D)
         Non-negative; any scale.
-    parts : sequence of int
-        Positions of the parts to keep, in the order wanted.
+    parts : sequence of int, or of column names where ``x`` is a frame
+        The parts to keep, in the order wanted.
 
     Returns
     -------
@@ -36,15 +40,16 @@ def subcomposition(x: Any, parts: Sequence[int]) -> Array:
     >>> subcomposition([0.2, 0.3, 0.5], [0, 1])
     array([0.4, 0.6])
     """
+    columns = columns_of(x)
     xp, x = as_float_array(x, "x")
     require_parts(x, "x")
     require_nonnegative(xp, x, "x")
-    chosen = take(xp, x, parts)
+    chosen = take(xp, x, positions(parts, columns, x.shape[-1]))
     _require_something_left(xp, xp.max(chosen, axis=-1) == 0)
     return close(xp, chosen)
 
 
-def amalgamate(x: Any, groups: Sequence[Sequence[int]]) -> Array:
+def amalgamate(x: Any, groups: Sequence[Sequence[Hashable]]) -> Array:
     """The composition of sums over groups of parts.
 
     Not linear in the geometry of the simplex; a balance is, see :class:`Basis`.
@@ -53,8 +58,8 @@ def amalgamate(x: Any, groups: Sequence[Sequence[int]]) -> Array:
     ----------
     x : array of shape (..., D)
         Non-negative; any scale.
-    groups : sequence of sequences of int
-        Positions of the parts in each group. A part may be left out, but not used twice.
+    groups : sequence of sequences of int, or of column names where ``x`` is a frame
+        The parts in each group. A part may be left out, but not used twice.
 
     Returns
     -------
@@ -65,35 +70,60 @@ def amalgamate(x: Any, groups: Sequence[Sequence[int]]) -> Array:
     >>> amalgamate([0.2, 0.3, 0.5], [[0, 1], [2]])
     array([0.5, 0.5])
     """
+    columns = columns_of(x)
     xp, x = as_float_array(x, "x")
     require_parts(x, "x")
     require_nonnegative(xp, x, "x")
-    require_groups(groups, x.shape[-1])
-    sums = xp.stack([xp.sum(take(xp, x, group), axis=-1) for group in groups], axis=-1)
+    members = group_positions(groups, columns, x.shape[-1])
+    sums = xp.stack([xp.sum(take(xp, x, group), axis=-1) for group in members], axis=-1)
     _require_something_left(xp, xp.max(sums, axis=-1) == 0)
     return close(xp, sums)
 
 
-def take(xp: Namespace, x: Array, parts: Sequence[int]) -> Array:
-    """Some of the parts, in the order given."""
-    D = x.shape[-1]
-    wrong = [part for part in parts if not isinstance(part, int) or not -D <= part < D]
-    if wrong or len(parts) == 0 or len({part % D for part in parts}) != len(parts):
-        raise InputError(
-            f"parts must be distinct positions from 0 to {D - 1}, at least one; got "
-            f"{list(parts)!r}. Name each part once."
-        )
-    return xp.concat([x[..., part % D : part % D + 1] for part in parts], axis=-1)
+def take(xp: Namespace, x: Array, at: Sequence[int]) -> Array:
+    """The parts at these positions, in the order given."""
+    return xp.concat([x[..., k : k + 1] for k in at], axis=-1)
 
 
-def require_groups(groups: Sequence[Sequence[int]], n_parts: int) -> None:
-    """Refuse groups that are empty or share a part."""
-    used = [part for group in groups for part in group]
-    if not groups or not all(len(group) for group in groups) or len(set(used)) != len(used):
+def positions(parts: Any, columns: tuple[Hashable, ...] | None, n_parts: int) -> list[int]:
+    """Positions of parts that are named or counted; distinct, at least one."""
+    several = isinstance(parts, Iterable) and not isinstance(parts, str | bytes)
+    found = [position(part, columns, n_parts) for part in parts] if several else []
+    if not found or len(set(found)) != len(found):
         raise InputError(
-            f"groups must be non-empty and share no part of the {n_parts}; got "
-            f"{[list(group) for group in groups]!r}. Put each part in one group."
+            f"parts must be a list of distinct parts, at least one; got {parts!r}. "
+            f"Name each part once."
         )
+    return found
+
+
+def position(part: Any, columns: tuple[Hashable, ...] | None, n_parts: int) -> int:
+    """Position of a part: a column name of a frame, or a number that may count from the end."""
+    if columns is not None and part in columns:
+        return columns.index(part)
+    whole = isinstance(part, int | np.integer) and not isinstance(part, bool)
+    if not whole or not -n_parts <= part < n_parts:
+        names = "" if columns is None else f", or one of {listed(columns)}"
+        raise InputError(
+            f"part must be a position from 0 to {n_parts - 1}{names}; got {part!r}. "
+            f"Count from 0, or pass a frame to use its column names."
+        )
+    return int(part) % n_parts
+
+
+def group_positions(
+    groups: Any, columns: tuple[Hashable, ...] | None, n_parts: int
+) -> list[list[int]]:
+    """Positions of the parts of each group; no part is in two of them."""
+    several = isinstance(groups, Iterable) and not isinstance(groups, str | bytes)
+    found = [positions(group, columns, n_parts) for group in groups] if several else []
+    used = [k for group in found for k in group]
+    if not found or len(set(used)) != len(used):
+        raise InputError(
+            f"groups must be a list of groups that share no part; got {groups!r}. "
+            f"Put each part in one group."
+        )
+    return found
 
 
 def _require_something_left(xp: Namespace, empty: Array) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import array_api_compat as compat
@@ -18,6 +19,7 @@ from deciban.exceptions import InputError
 from deciban.simplex import _kernels
 from deciban.simplex.basis import Basis, basis_for
 from deciban.simplex.operations import to_logs
+from deciban.simplex.selection import position
 
 
 def clr(x: Any) -> Array:
@@ -63,7 +65,7 @@ def clr_inv(z: Any) -> Array:
     return _kernels.parts(xp, z)
 
 
-def alr(x: Any, reference: int = -1) -> Array:
+def alr(x: Any, reference: Hashable = -1) -> Array:
     """Additive log-ratio to one part, :math:`log(x_i / x_ref)`.
 
     Not an isometry: angles and distances depend on the reference.
@@ -72,7 +74,7 @@ def alr(x: Any, reference: int = -1) -> Array:
     ----------
     x : array of shape (..., D)
         Strictly positive; any scale.
-    reference : int, default the last part
+    reference : int, or column name where ``x`` is a frame, default the last part
 
     Returns
     -------
@@ -83,8 +85,9 @@ def alr(x: Any, reference: int = -1) -> Array:
     >>> alr([1, 2, 4]).round(4)
     array([-1.3863, -0.6931])
     """
+    columns = columns_of(x)
     xp, log_x = to_logs(x, "x", minimum=2)
-    return log_ratios_to(xp, log_x, reference)
+    return log_ratios_to(xp, log_x, position(reference, columns, log_x.shape[-1]))
 
 
 def alr_inv(z: Any, reference: int = -1) -> Array:
@@ -106,7 +109,8 @@ def alr_inv(z: Any, reference: int = -1) -> Array:
     array([0.25, 0.25, 0.5 ])
     """
     xp, z = coefficients(z)
-    return _kernels.parts(xp, with_reference(xp, z, reference))
+    at = position(reference, None, z.shape[-1] + 1)
+    return _kernels.parts(xp, with_reference(xp, z, at))
 
 
 def ilr(x: Any, basis: Basis | None = None) -> Array:
@@ -190,26 +194,12 @@ def require_same_order(x: Any, basis: Basis | None) -> None:
         )
 
 
-def log_ratios_to(xp: Namespace, log_x: Array, reference: int) -> Array:
-    """Log-ratios of all other parts to the reference."""
-    at = reference_index(reference, log_x.shape[-1])
+def log_ratios_to(xp: Namespace, log_x: Array, at: int) -> Array:
+    """Log-ratios of all other parts to the one at this position."""
     others = xp.concat([log_x[..., :at], log_x[..., at + 1 :]], axis=-1)
     return others - log_x[..., at : at + 1]
 
 
-def with_reference(xp: Namespace, z: Array, reference: int) -> Array:
-    """Log-parts from log-ratios: a zero put in at the reference."""
-    at = reference_index(reference, z.shape[-1] + 1)
+def with_reference(xp: Namespace, z: Array, at: int) -> Array:
+    """Log-parts from log-ratios: a zero put in at the position of the reference."""
     return xp.concat([z[..., :at], xp.zeros_like(z[..., :1]), z[..., at:]], axis=-1)
-
-
-def reference_index(reference: int, n_parts: int) -> int:
-    """A position among the parts, counted from 0; negative ones count from the end."""
-    if isinstance(reference, bool) or not isinstance(reference, int):
-        raise InputError(f"reference must be a position; got {reference!r}. Give a whole number.")
-    if not -n_parts <= reference < n_parts:
-        raise InputError(
-            f"reference must be one of {n_parts} parts; got {reference}. "
-            f"Give a position from 0 to {n_parts - 1}."
-        )
-    return reference % n_parts
