@@ -19,6 +19,7 @@ setup: $(READY) ## make the virtual environment with everything for working on d
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "deciban needs Python 3.11 or newer; $(PYTHON) is older. Run: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@echo "Setting up $(VENV): a minute or so, once"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@

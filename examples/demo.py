@@ -100,7 +100,7 @@ def boundaries(reach):
 
 def label_ilr_axes(ax, reach):
     for ray in boundaries(3 * reach):
-        ax.plot(*ray.T, color="0.6", lw=1, ls="--", zorder=0)
+        ax.plot(*ray.T, color="0.6", lw=1, ls=":", zorder=0)
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     ax.set_xlabel("$l_1$ (nat): Czech (+) against Polish (−)")
     ax.set_ylabel("$l_2$ (nat): Czech, Polish (+) against Slovak (−)")
@@ -119,7 +119,7 @@ def draw_update(ax, pieces):
     ax.annotate("prior", here, (-6, 8), textcoords="offset points", ha="right")
     for name in ("sounds", "words"):
         there = here + pieces[name].ilr()[0]
-        arrow = {"arrowstyle": "-|>", "color": "k", "lw": 1.6, "shrinkA": 3, "shrinkB": 3}
+        arrow = {"arrowstyle": "-|>", "color": "k", "lw": 1.6, "shrinkA": 0, "shrinkB": 0}
         ax.annotate("", there, here, arrowprops=arrow)
         ax.annotate(
             f"+ {name}",
@@ -136,28 +136,30 @@ def draw_update(ax, pieces):
 
 def draw_family(ax, ternary, family, seed):
     """Samples and contours of the family, in ILR space and on the simplex."""
-    reach = 12
+    reach = 14
     label_ilr_axes(ax, reach)
     for k, label in enumerate(CLASSES):
         l = family.sample(label, rng=seed + k, size=150)
         style = {"color": COLOURS[k], "alpha": 0.35, "lw": 0}
         ax.scatter(*l.T, s=9, **style)
         ternary.scatter(*ilr_inv(l).T, s=9, **style)
-        for mass in (0.5, 0.9):
+        for mass, dashes in ((0.5, "-"), (0.9, (0, (4, 1.5)))):
             edge = ellipse(family, k, mass)
-            ax.plot(*edge.T, color=COLOURS[k], lw=1.5)
-            ternary.plot(*ilr_inv(edge).T, color=COLOURS[k], lw=1.5)
+            ax.plot(*edge.T, color=COLOURS[k], lw=1.5, ls=dashes)
+            ternary.plot(*ilr_inv(edge).T, color=COLOURS[k], lw=1.5, ls=dashes)
         outwards = family.basis.contrast[k]
         tip = edge[np.argmax(edge @ outwards)] + 2.2 * outwards / np.linalg.norm(outwards)
         ax.text(*tip, label, color=COLOURS[k], ha="center", va="center", weight="bold")
     for ray in boundaries(40):
         path = ilr_inv(np.linspace(0, 1, 200)[:, None] * ray[1])
-        ternary.plot(*path.T, color="0.6", lw=1, ls="--", zorder=0)
-    ax.set_title("A calibrated Gaussian family, 50 % and 90 % regions")
+        ternary.plot(*path.T, color="0.6", lw=1, ls=":", zorder=0)
+    ax.set_title("Calibrated family: 50 % (solid), 90 % (dashed)")
     for axis, label, colour in zip("tlr", CLASSES, COLOURS, strict=True):
         getattr(ternary, f"set_{axis}label")(label, color=colour, weight="bold")
-        getattr(ternary, f"{axis}axis").set_ticks([0.2, 0.4, 0.6, 0.8])
-    ternary.set_title("The same on the simplex of closed likelihoods", pad=30)
+        side = getattr(ternary, f"{axis}axis")
+        side.set_ticks([0.2, 0.4, 0.6, 0.8])
+        side.set_tick_params(labelcolor=colour)  # whose share the numbers are
+    ternary.set_title("The same on the simplex", pad=30)
 
 
 def figure(pieces, family, seed):
@@ -203,17 +205,19 @@ body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem aut
        color: #1a1a1a; background: #fff }}
 .wide {{ overflow-x: auto }}
 table {{ border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }}
+td {{ min-width: 4rem }}
 th, td {{ text-align: left; padding: .35rem .9rem .35rem 0; border-bottom: 1px solid #ccc }}
 svg {{ width: 100%; height: auto; min-width: 52rem; background: #fff }}
 </style></head><body>
 <h1>deciban: a demonstration</h1>
-<p>A recording is in Czech, Polish or Slovak. The prior probabilities are {prior}; not to tell Czech
-from Slovak costs 1, to take Polish for another or another for Polish costs 4.</p>
+<p>A recording is in Czech, Polish or Slovak. The prior probabilities are {prior}. To confuse Czech
+with Slovak costs 1, to confuse either with Polish costs 4.</p>
 <h2>Evidence adds up</h2>
 {update}
 <h2>What perfectly calibrated recognisers look like</h2>
 <p>The divergences between the languages fix everything else: the covariance, the means, the error
-rates. Uncertainty about all three at once, expected cross-entropy: {entropy}.</p>
+rates. The expected cross-entropy over all three is {entropy}, which is what the prior alone leaves
+when each language is as likely.</p>
 {family}
 <div class="wide" role="img" aria-label="Three panels: the walk from prior to posterior in the plane
 of isometric log-ratios; samples and contours of the calibrated family in that plane; the same on
