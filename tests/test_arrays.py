@@ -140,6 +140,41 @@ def test_integers_become_floats(library):
     )
 
 
+def test_second_derivatives_are_right_at_ties():
+    jax = pytest.importorskip("jax")
+    tied = jax.numpy.zeros(3)
+    ours = jax.hessian(lambda z: logparts.closure(z)[0])(tied)
+    theirs = jax.hessian(lambda z: jax.nn.log_softmax(z)[0])(tied)
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+
+
+def test_what_cannot_be_looked_into_is_not_made_to_look_right():
+    jax = pytest.importorskip("jax")
+    with_zero = jax.numpy.asarray([[0.0, 1, 2], [1, 2, 3], [2, 5, 1]])
+    assert np.isnan(jax.jit(simplex.variation_matrix)(with_zero)).any()
+
+
+def test_dask_arrays_of_unknown_length_work():
+    pytest.importorskip("dask")
+    x = dask_array(X)
+    some = x[x[:, 0] > 0.5]
+    known = X[X[:, 0] > 0.5]
+    for name, function in FUNCTIONS.items():
+        if "alr_inv" in name or name == "log amalgamate":
+            continue  # dask joins no arrays whose lengths it does not know
+        expected = FUNCTIONS[name](known, known)
+        np.testing.assert_allclose(function(some, some).compute(), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_dask_arrays_may_be_chunked_along_the_parts():
+    da = pytest.importorskip("dask.array")
+    x = da.from_array(X, chunks=(3, 2))
+    for name in ("closure", "clr", "ilr", "norm", "distance", "log closure", "log ilr"):
+        np.testing.assert_allclose(
+            FUNCTIONS[name](x, x).compute(), FUNCTIONS[name](X, X), atol=1e-9
+        )
+
+
 def test_the_geometry_can_be_traced_and_differentiated_by_jax():
     jax = pytest.importorskip("jax")
     x = jax.numpy.asarray(X[0])

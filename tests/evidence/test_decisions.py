@@ -64,6 +64,19 @@ def test_posteriors_of_e_minus_800_decide_where_nothing_else_does():
     assert evidence.decide(costs).tolist() == [2, 1]
 
 
+@pytest.mark.parametrize("D", range(2, 30))
+def test_ties_go_to_the_first_class_with_costs_as_without(D):
+    even = Evidence(np.zeros((1, D)))
+    assert even.decide(1 - np.eye(D)).tolist() == even.decide().tolist() == [0]
+
+
+@pytest.mark.parametrize("cost", [0.05, 0.1, 0.2, 0.25, 0.3, 0.35, 0.4])
+def test_a_class_comes_before_rejection_where_they_cost_the_same(cost):
+    evidence = Evidence.from_likelihoods([[1 - cost, cost]], classes=["a", "b"])
+    assert evidence.decide(reject_cost=cost).tolist() == ["a"]
+    assert evidence.decide(reject_cost=cost * (1 - 1e-9)).tolist() == [None]
+
+
 def test_costs_that_are_all_alike_decide_for_the_first_class():
     assert Evidence([[0.0, 5.0]]).decide(np.zeros((2, 2))).tolist() == [0]
 

@@ -70,8 +70,9 @@ def test_llrs_of_samples_are_distributed_as_said(family):
 
 
 def test_the_eer_is_the_error_rate_of_the_maximum_likelihood_decision(family):
-    llr = family.llr_distribution("a", "b")
-    np.testing.assert_allclose(llr.cdf(0), family.eers[0, 1], rtol=1e-12)
+    for truth, other in ("ab", "ba"):
+        llr = family.evidence(family.sample(truth, rng=5, size=200_000)).llr(truth, other)
+        assert abs((llr < 0).mean() - family.eers[0, 1]) < 4 * np.sqrt(0.06 / 200_000)
 
 
 def test_an_llr_of_a_calibrated_gaussian_has_variance_twice_its_mean(family):
@@ -205,7 +206,12 @@ def test_a_possible_family_is_its_own_nearest():
 
 def test_the_nearest_family_can_be_found_from_rates():
     eers = norm.cdf(-np.sqrt(np.array([1.0, 9.0, 1.0]) / 2))
-    assert CalibratedGaussian.from_eers(eers, nearest=True).n_classes == 3
+    near = CalibratedGaussian.from_divergences([1.0, 9.0, 1.0], nearest=True)
+    found = CalibratedGaussian.from_eers(eers, nearest=True)
+    np.testing.assert_allclose(found.divergences, near.divergences, atol=1e-6)
+    with np.errstate(invalid="ignore"):
+        eigenvalues = np.linalg.eigvalsh(found.covariance)
+    np.testing.assert_allclose(eigenvalues[0] / eigenvalues[-1], 1e-8, rtol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -277,11 +283,67 @@ def test_a_family_is_immutable_and_pickles(family):
     for values in (family.covariance, family.means, family.divergences, family.eers):
         with pytest.raises(ValueError, match="read-only"):
             values[0, 0] = 1
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            values.flags.writeable = True
     twin = pickle.loads(pickle.dumps(family))
     np.testing.assert_array_equal(twin.covariance, family.covariance)
     assert twin.classes == family.classes
     assert repr(family) == "<CalibratedGaussian of 3 classes: divergences 4 to 7 nat>"
     assert repr(CalibratedGaussian([[2.0]])).endswith("divergences 2 nat>")
+
+
+def test_close_classes_keep_their_digits():
+    family = CalibratedGaussian(np.diag([1e-13, 1.0]))
+    np.testing.assert_allclose(family.divergences[0, 1], 1e-13, rtol=1e-10)
+    np.testing.assert_allclose(family.llr_distribution(0, 1).var(), 2e-13, rtol=1e-10)
+    np.testing.assert_allclose(family.expected_cllr(0, 1), 1, atol=1e-10)
+
+
+def test_a_singular_covariance_is_refused_whatever_rounding_makes_of_it():
+    refused = 0
+    for seed in range(40):
+        A = np.random.default_rng(seed).normal(size=(5, 4))
+        with pytest.raises(NotPositiveDefiniteError):
+            CalibratedGaussian(A @ A.T)
+        refused += 1
+    assert refused == 40
+
+
+def test_a_hundredth_off_symmetry_is_refused_and_rounding_is_not():
+    with pytest.raises(InputError, match="symmetric"):
+        CalibratedGaussian([[1.0, 0.10001], [0.1, 1.0]])
+    CalibratedGaussian([[1.0, 0.1 + 1e-12], [0.1, 1.0]])
+
+
+def test_densities_of_huge_families_keep_their_digits():
+    family = CalibratedGaussian(1e12 * np.array([[2.0, 0.3], [0.3, 1.0]]))
+    l = family.means + 1e6
+    for k in range(3):
+        expected = multivariate_normal(family.means[k], family.covariance).logpdf(l[k])
+        np.testing.assert_allclose(family.log_density(l)[k, k], expected, rtol=1e-10)
+
+
+def test_evidence_of_e_minus_800_has_a_density_on_the_simplex(family):
+    evidence = Evidence([[0.0, -800.0, -3.0]], classes=["a", "b", "c"])
+    np.testing.assert_allclose(
+        family.log_density_on_simplex(evidence), family.log_density(evidence)
+    )
+    parts = Evidence.from_likelihoods([[0.5, 0.2, 0.3]], classes=["a", "b", "c"])
+    for measure in ("aitchison", "lebesgue"):
+        np.testing.assert_allclose(
+            family.log_density_on_simplex(parts, measure),
+            family.log_density_on_simplex([[0.5, 0.2, 0.3]], measure),
+        )
+
+
+def test_a_frame_of_likelihoods_is_matched_by_name(family):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"c": [0.3], "a": [0.5], "b": [0.2]})
+    np.testing.assert_allclose(
+        family.log_density_on_simplex(frame), family.log_density_on_simplex([[0.5, 0.2, 0.3]])
+    )
+    counts = pandas.Series({"c": 2, "a": 1})
+    assert family.sample(counts, rng=0)[1].tolist() == ["a", "c", "c"]
 
 
 def test_the_covariance_handed_in_is_copied():

@@ -149,6 +149,12 @@ def test_a_basis_is_immutable_hashable_and_pickles():
     assert pickle.loads(pickle.dumps(basis)) == basis
     assert len({basis, pickle.loads(pickle.dumps(basis))}) == 1
     assert basis != "basis"
+    turned = Basis(-Basis.gram_schmidt(3).contrast)
+    again = Basis.from_partition([[-1, 1, 0], [-1, -1, 1]])
+    assert turned == again
+    assert hash(turned) == hash(again)
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        Basis.gram_schmidt(4).contrast.flags.writeable = True
 
 
 @pytest.mark.parametrize(
@@ -177,6 +183,8 @@ def test_a_basis_is_immutable_hashable_and_pickles():
         (lambda: Basis.from_linkage([[0, 1]]), r"shape \(D - 1, 4\)"),
         (lambda: Basis.from_linkage([[0, 0, 1, 2]]), "out of turn"),
         (lambda: Basis.from_linkage([[0, 9, 1, 2]]), "out of turn"),
+        (lambda: Basis.from_linkage([[0, np.nan, 1, 2]]), "no NaN"),
+        (lambda: Basis.comparing(0, 1, 3.0), "list of labels"),
         (lambda: Basis.gram_schmidt(3).rotation_to(Basis.gram_schmidt(4)), "3 parts"),
         (lambda: Basis.gram_schmidt(3).rotation_to(np.eye(2)), "must be a Basis"),
         (lambda: simplex.ilr([1, 2, 3], Basis.gram_schmidt(4)), "must be of 3 parts; got one of 4"),

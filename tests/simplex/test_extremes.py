@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deciban import simplex
+from deciban import Evidence, simplex
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.simplex import Basis, logparts
 
@@ -49,6 +49,62 @@ def test_closure_of_tiny_single_precision_parts_is_right():
 def test_perturbation_does_not_underflow_on_the_way():
     x, y = [1.0, 1e-200], [1e-200, 1.0]
     np.testing.assert_allclose(simplex.perturb(x, y), [0.5, 0.5], rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "expected"),
+    [
+        ([1, 1e-170, 1e-170], [1e-300, 1, 1e-200], [1e-130, 1, 1e-200]),
+        ([1, 1e-200, 0], [0, 1e-200, 1], [0, 1, 0]),
+        ([1e-320, 1.0], [1.0, 1e-320], [0.5, 0.5]),
+    ],
+)
+def test_perturbation_of_extremes_is_right(x, y, expected):
+    np.testing.assert_allclose(simplex.perturb(x, y), expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("a", [1e308, -1e308, 1e-300])
+def test_no_exponent_is_too_large(a):
+    result = simplex.power(a, [1.0, 1e300])
+    np.testing.assert_allclose(result, {1e308: [0, 1], -1e308: [1, 0], 1e-300: [0.5, 0.5]}[a])
+    assert np.isfinite(logparts.power(a, [0.0, 1.0])[1 if a > 0 else 0])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble])
+def test_exponentials_are_taken_where_they_neither_overflow_nor_vanish(dtype):
+    top = float(np.log(np.finfo(dtype).max))
+    for offset in (-2 * top, -top, -0.95 * top, 0.95 * top, 1.05 * top, 2 * top):
+        z = np.full(300, offset, dtype=dtype)
+        np.testing.assert_allclose(simplex.clr_inv(z), 1 / 300, rtol=1e-2)
+        assert simplex.clr_inv(z).dtype == dtype
+
+
+def test_amalgamation_and_replacement_do_not_overflow():
+    np.testing.assert_allclose(
+        simplex.amalgamate([[1e308, 1e308, 1e308]], [[0, 1], [2]]), [[2 / 3, 1 / 3]]
+    )
+    r = simplex.replace_zeros([1e308, 1e308, 0], detection_limit=1e306)
+    np.testing.assert_allclose(r[2], 0.65e306 / 1e308 / 2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_norms_neither_overflow_nor_vanish(size):
+    np.testing.assert_allclose(logparts.norm([0.0, size]), size / np.sqrt(2), rtol=1e-14)
+    direction = Evidence([[size, 0.0]]).direction()
+    np.testing.assert_allclose(direction, [[1.0]])
+
+
+def test_precision_does_not_depend_on_which_part_is_far_away():
+    for far in (-1e12, 1e12):
+        for k in range(3):
+            log_x = np.insert([0.1, 0.3], k, far)
+            near = [i for i in range(3) if i != k]
+            basis = Basis.comparing(near[0], near[1], classes=3)
+            np.testing.assert_allclose(logparts.ilr(log_x, basis)[0], -0.2 / np.sqrt(2), rtol=1e-12)
+            ratios = logparts.alr(log_x, near[1])  # to the far part, and the near one
+            np.testing.assert_allclose(np.abs(ratios).min(), 0.2, rtol=1e-14)
+            llr = Evidence([log_x]).llr(near[0], near[1])
+            np.testing.assert_allclose(llr, [-0.2], rtol=1e-14)
 
 
 def test_large_coordinates_come_back_through_log_parts():

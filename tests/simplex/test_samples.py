@@ -15,6 +15,11 @@ def test_the_mean_minimises_the_squared_distance(single):
     (x,) = single
     centre = logparts.mean(x)
     np.testing.assert_allclose(logparts.ilr(centre), logparts.ilr(x).mean(axis=0), atol=1e-10)
+    best = (logparts.distance(x, centre) ** 2).sum()
+    for k in range(len(x)):
+        assert (logparts.distance(x, x[k]) ** 2).sum() >= best - 1e-9
+        nudged = logparts.perturb(centre, 1e-3 * x[k])
+        assert (logparts.distance(x, nudged) ** 2).sum() >= best * (1 - 1e-12)
 
 
 @given(log_compositions(1, rows=6))
@@ -193,6 +198,8 @@ def test_amalgamation_adds_the_parts_of_each_group():
         (lambda: simplex.amalgamate([1, 2, 3], [[0], [0, 1]]), "share no part"),
         (lambda: simplex.amalgamate([1, 2, 3], [0, 1]), "list of distinct parts"),
         (lambda: simplex.amalgamate([1, 2, 3], 0), "list of groups"),
+        (lambda: simplex.amalgamate([1, 2, 3], [[0], [-3]]), "share no part"),
+        (lambda: simplex.subcomposition([1, 2, 3], [True, False]), "got True"),
         (lambda: simplex.subcomposition([1, 2, 3], 0), "list of distinct parts"),
         (lambda: simplex.subcomposition([1, 2, 3], slice(0, 2)), "list of distinct parts"),
         (lambda: simplex.subcomposition([1, 2, 3], ["a"]), "pass a frame to use its column names"),

@@ -16,6 +16,7 @@ from deciban._arrays.conversion import (
     as_float_array,
     as_float_arrays,
     columns_of,
+    frozen,
     to_numpy,
 )
 from deciban._arrays.labels import as_labels, index_of, label_array, listed, order_by_name
@@ -27,6 +28,7 @@ __all__ = [
     "as_float_arrays",
     "as_labels",
     "columns_of",
+    "frozen",
     "index_of",
     "is_inspectable",
     "label_array",

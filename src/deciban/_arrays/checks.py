@@ -1,7 +1,7 @@
 """What the values must be. Each check names the argument, the row and the remedy.
 
-Values inside a dask graph or a JAX trace cannot be looked at; they pass unchecked, and what
-the checks would have refused comes out as NaN or infinity.
+Values inside a dask graph or a JAX trace cannot be looked at; they pass unchecked, and nothing is
+promised of what comes out where they are not what they must be.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ def require_same_parts(x: Array, y: Array, names: str) -> None:
             f"{names} must have the same number of parts; got shapes {tuple(x.shape)} and "
             f"{tuple(y.shape)}. Put the parts on the last axis of both."
         )
+    if not all(isinstance(size, int) for size in (*x.shape, *y.shape)):
+        return  # a dask array that does not know its length yet
     try:
         np.broadcast_shapes(tuple(x.shape), tuple(y.shape))
     except ValueError:

@@ -51,6 +51,12 @@ def to_numpy(x: Any, name: str) -> np.ndarray:
     return np.asarray(on_host(as_float_array(x, name)[1]), dtype=np.float64)
 
 
+def frozen(array: np.ndarray) -> np.ndarray:
+    """A view that cannot be written to, nor be made so: what it looks at is read-only itself."""
+    array.flags.writeable = False
+    return array.view()
+
+
 def on_host(x: Array) -> Array:
     """The same array where NumPy can read it."""
     if compat.is_torch_array(x):

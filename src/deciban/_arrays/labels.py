@@ -86,7 +86,9 @@ def label_array(labels: Sequence[Hashable]) -> np.ndarray:
     """Labels as a one-dimensional array, without turning numbers among text into text."""
     kinds = {type(label) for label in labels}
     if len(kinds) == 1 and next(iter(kinds)) in {str, int, float, bool}:
-        return np.asarray(labels)
+        array = np.asarray(labels)
+        if array.tolist() == list(labels):  # large numbers and trailing zero bytes are changed
+            return array
     array = np.empty(len(labels), dtype=object)
     for i, label in enumerate(labels):  # one by one: a tuple may be a label
         array[i] = label

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self, SupportsIndex
+from typing import Any, Self
 
 import numpy as np
 
-from deciban._arrays import as_labels, index_of, listed
+from deciban._arrays import as_labels, frozen, index_of, listed
 from deciban.evidence import frames, printing
 from deciban.exceptions import InputError
 from deciban.simplex import logparts
@@ -25,8 +25,7 @@ class Batch:
     _log_likelihoods: np.ndarray
 
     def _set(self, log_likelihoods: np.ndarray, classes: tuple[Hashable, ...]) -> None:
-        log_likelihoods.flags.writeable = False
-        object.__setattr__(self, "_log_likelihoods", log_likelihoods)
+        object.__setattr__(self, "_log_likelihoods", frozen(log_likelihoods))
         object.__setattr__(self, "_classes", classes)
 
     @classmethod
@@ -39,8 +38,11 @@ class Batch:
     def concatenate(cls, batches: Iterable[Self]) -> Self:
         """Batches one after the other; classes are matched by name, in the order of the first."""
         batches = list(batches)
-        if not batches:
-            raise InputError("batches must hold at least one Evidence; got none. Give one or more.")
+        if not batches or not all(isinstance(batch, Batch) for batch in batches):
+            raise InputError(
+                "batches must be a list of Evidence, at least one; got something else. "
+                "Wrap arrays as Evidence first."
+            )
         classes = batches[0].classes
         values = [batch._values_for(classes) for batch in batches]
         return cls._checked(np.concatenate(values), classes)
@@ -75,8 +77,13 @@ class Batch:
                 "evidence is indexed by samples only; got more than one index. "
                 "Use evidence.restrict(classes) to choose classes."
             )
-        if isinstance(rows, SupportsIndex) and not isinstance(rows, np.ndarray):
-            rows = [rows.__index__()]
+        if isinstance(rows, int | np.integer) and not isinstance(rows, bool):
+            rows = [rows]
+        elif not isinstance(rows, slice) and np.ndim(rows) != 1:
+            raise InputError(
+                f"evidence is indexed by a position, a slice, a mask or a list; got {rows!r}. "
+                f"Give one of these."
+            )
         return self._checked(np.array(self._log_likelihoods[rows]), self._classes)
 
     def __iter__(self) -> Iterator[Self]:

@@ -6,13 +6,13 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from deciban._arrays import columns_of, order_by_name, require_finite, to_numpy
 from deciban.exceptions import InputError
 
 REJECT = -1
 _UNDERFLOW = 1e-280  # of an expected regret; the largest regret is scaled to about one
+_TIE = 1e-12  # relative difference of expected costs that is rounding
 _BLOCK = 4096  # rows whose log-regrets are held at once
 
 
@@ -32,12 +32,14 @@ def least_cost(
     # What a truth costs whatever is decided changes no decision; the rest is regret, >= 0.
     C = C / max(float(np.abs(C).max()), np.finfo(float).tiny)
     regret = C - C.min(axis=1, keepdims=True)
-    choice = np.argmin(_comparable(log_posterior, regret), axis=1)
+    expected = _expected(log_posterior, regret)
+    least = expected.min(axis=1, keepdims=True)
+    choice = np.argmax(expected <= least * (1 + _TIE), axis=1)  # the first of those that tie
     return np.where(choice == D, REJECT, choice)
 
 
-def _comparable(log_posterior: np.ndarray, regret: np.ndarray) -> np.ndarray:
-    """Expected regrets, or their logarithms in rows where several of them underflow.
+def _expected(log_posterior: np.ndarray, regret: np.ndarray) -> np.ndarray:
+    """Expected regrets, scaled up in rows where several of them underflow.
 
     A posterior of e^-800 decides where the likelier truths cost the same either way.
     """
@@ -47,8 +49,13 @@ def _comparable(log_posterior: np.ndarray, regret: np.ndarray) -> np.ndarray:
         log_regret = np.log(regret)
     for start in range(0, vanishing.size, _BLOCK):
         rows = vanishing[start : start + _BLOCK]
-        log_expected = logsumexp(log_posterior[rows, :, None] + log_regret, axis=1)
-        expected[rows] = np.where(expected[rows] < _UNDERFLOW, log_expected, np.inf)
+        terms = log_posterior[rows, :, None] + log_regret
+        logs = np.logaddexp.reduce(terms, axis=1)
+        logs[expected[rows] >= _UNDERFLOW] = np.inf
+        finite_least = np.min(logs, axis=1, keepdims=True, where=logs > -np.inf, initial=np.inf)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = np.exp(logs - finite_least)
+        expected[rows] = np.where(logs == np.inf, np.inf, np.where(logs == -np.inf, 0.0, scaled))
     return expected
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -51,8 +51,8 @@ class Evidence(Batch):
     Evidence: 1 sample, 3 classes; decibans below each sample's best class
        cat   dog  bird
     0  0.0  -3.0  -7.8
-    >>> (evidence + evidence).posterior({"cat": 0.2, "dog": 0.2, "bird": 0.6}).round(3)
-    array([[0.75 , 0.188, 0.063]])
+    >>> (evidence + evidence).posterior({"cat": 0.2, "dog": 0.2, "bird": 0.6}).round(2)
+    array([[0.75, 0.19, 0.06]])
     """
 
     __slots__ = ()
@@ -292,8 +292,10 @@ class Evidence(Batch):
     def direction(self, basis: Basis | None = None) -> np.ndarray:
         """Where the evidence points: ILRLs of length one; zero where there is no evidence."""
         l = self.ilr(basis)
+        largest = np.abs(l).max(axis=1, keepdims=True)  # its square may over- or underflow
+        l = np.divide(l, largest, out=np.zeros_like(l), where=largest > 0)
         length = np.linalg.norm(l, axis=1, keepdims=True)
-        return np.divide(l, length, out=np.zeros_like(l), where=length > 0)
+        return np.divide(l, length, out=l, where=length > 0)
 
     def in_unit(self, unit: Unit) -> np.ndarray:
         """The log-likelihoods in nats, bits, bans or decibans, (n_samples, n_classes).
@@ -332,12 +334,11 @@ class Evidence(Batch):
             Positive for every class. It must sum to one within 0.002, which is taken for
             rounding. Named entries are matched by name. By default uniform.
         """
-        return np.exp(self.log_posterior(prior))
+        return np.asarray(logparts.to_parts(self._plus_prior(prior)))
 
     def log_posterior(self, prior: Any = None) -> np.ndarray:
         """Natural logarithms of the posterior probabilities; see :meth:`posterior`."""
-        total = self._log_likelihoods + log_prior(prior, self._classes, len(self))
-        return np.asarray(logparts.closure(total)) if len(self) else total
+        return np.asarray(logparts.closure(self._plus_prior(prior)))
 
     def decide(
         self,
@@ -404,7 +405,9 @@ class Evidence(Batch):
 
     def __mul__(self, factor: object) -> Evidence:
         """Evidence made stronger or weaker by a finite factor."""
-        if not isinstance(factor, int | float | np.number) or isinstance(factor, bool):
+        if not isinstance(factor, int | float | np.integer | np.floating) or isinstance(
+            factor, bool
+        ):
             return NotImplemented
         if not np.isfinite(factor):
             raise InputError(f"factor must be finite; got {factor}. Give a number.")
@@ -418,7 +421,9 @@ class Evidence(Batch):
 
     def __truediv__(self, divisor: object) -> Evidence:
         """Evidence divided by a number, such as a temperature."""
-        if not isinstance(divisor, int | float | np.number) or isinstance(divisor, bool):
+        if not isinstance(divisor, int | float | np.integer | np.floating) or isinstance(
+            divisor, bool
+        ):
             return NotImplemented
         if divisor == 0:
             raise InputError("divisor must not be zero. Give another number.")
@@ -478,6 +483,9 @@ class Evidence(Batch):
             total = combine(self._log_likelihoods, other._values_for(self._classes))
         return _possible(total)
 
+    def _plus_prior(self, prior: Any) -> np.ndarray:
+        return self._log_likelihoods + log_prior(prior, self._classes, len(self))
+
     def _below_best(self) -> np.ndarray:
         # Sums of offsets of -1e6 would drown the differences, which are all that counts.
         return self._log_likelihoods - self._log_likelihoods.max(axis=1, keepdims=True)
@@ -490,7 +498,8 @@ class Evidence(Batch):
         return [index_of(group, self._classes)]
 
     def _difference(self, plus: list[int], minus: list[int]) -> np.ndarray:
-        values = self._below_best()
+        single = len(plus) == len(minus) == 1  # a plain difference loses nothing
+        values = self._log_likelihoods if single else self._below_best()
         first, second = values[:, plus].mean(axis=1), values[:, minus].mean(axis=1)
         both = np.flatnonzero((first == -np.inf) & (second == -np.inf))
         if both.size:
@@ -499,7 +508,8 @@ class Evidence(Batch):
                 f"{_ZERO_REMEDY}",
                 rows=both[:5].tolist(),
             )
-        return np.asarray(first - second)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(first - second)
 
     def _require_no_zeros(self, what: str) -> None:
         rows = np.flatnonzero((self._log_likelihoods == -np.inf).any(axis=1))
@@ -529,6 +539,11 @@ def shift_prior(posteriors: Any, old: Any, new: Any) -> np.ndarray:
     array([[0.9, 0.1]])
     """
     return Evidence.from_posteriors(posteriors, old).posterior(new)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    real = isinstance(value, int | float | np.integer | np.floating)
+    return real and not isinstance(value, bool)
 
 
 def _require_table(values: np.ndarray, name: str, if_two_classes: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from deciban._arrays import as_labels, columns_of, index_of, label_array, to_numpy
+from deciban._arrays import as_labels, columns_of, frozen, index_of, label_array, to_numpy
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.priors import log_prior
 from deciban.exceptions import InputError, NotPositiveDefiniteError
@@ -23,13 +23,14 @@ from deciban.reference.inputs import (
     counts_for,
     divergence_matrix,
     generator,
+    is_positive,
+    label_row,
     positions,
     sorted_labels,
     square,
     symmetric,
 )
-from deciban.simplex import Basis, logparts
-from deciban.simplex import ilr as ilr_of_parts
+from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
 
 _NEAREST_FLOOR = 1e-8  # smallest over largest eigenvalue of the nearest family
@@ -86,18 +87,16 @@ class CalibratedGaussian:
         basis = basis_for(basis, D)
         labels = as_labels(basis.classes if classes is None else classes, D)
         basis = basis.aligned_to(labels)
-        try:
-            L = np.linalg.cholesky(sigma)
-        except np.linalg.LinAlgError:
-            smallest = float(np.linalg.eigvalsh(sigma)[0])
+        values = np.linalg.eigvalsh(sigma)
+        if not is_positive(values):
             raise NotPositiveDefiniteError(
-                f"covariance must be positive definite; its smallest eigenvalue is "
-                f"{smallest:.6g}. Drop a class that is never told apart, or add to the diagonal.",
-                smallest_eigenvalue=smallest,
-            ) from None
-        for name, value in (("covariance", sigma), ("cholesky", L)):
-            value.flags.writeable = False
-            object.__setattr__(self, name, value)
+                f"covariance must be positive definite; its smallest eigenvalue is {values[0]:.6g} "
+                f"beside a largest of {values[-1]:.6g}. Drop a class that is never told apart, or "
+                f"add to the diagonal.",
+                smallest_eigenvalue=float(values[0]),
+            )
+        object.__setattr__(self, "covariance", frozen(sigma))
+        object.__setattr__(self, "cholesky", frozen(np.linalg.cholesky(sigma)))
         object.__setattr__(self, "basis", basis)
         object.__setattr__(self, "classes", labels)
 
@@ -147,7 +146,7 @@ class CalibratedGaussian:
         basis = _over(basis, classes, len(delta))
         sigma = closed_form.covariance_of(delta, basis.contrast)
         values, vectors = np.linalg.eigh(sigma)
-        if values[0] > 16 * np.finfo(float).eps * len(delta) * abs(values[-1]):
+        if is_positive(values):
             return cls(sigma, basis)
         if not nearest or values[-1] <= 0:
             raise NotPositiveDefiniteError(
@@ -188,8 +187,8 @@ class CalibratedGaussian:
         """
         classes = columns_of(eers) if classes is None else classes
         rates = square(eers, "eers")
-        symmetric(rates, "eers")
         np.fill_diagonal(rates, 0.25)
+        symmetric(rates, "eers")
         wrong = rates[~((rates > 0) & (rates < 0.5))]
         if wrong.size:
             raise InputError(
@@ -231,12 +230,7 @@ class CalibratedGaussian:
         >>> CalibratedGaussian.fit(l, y).covariance.round(1)
         array([[4.]])
         """
-        n_samples = len(ilrls)
-        if len(labels) != n_samples:
-            raise InputError(
-                f"labels must name the class of each of {n_samples} samples; got {len(labels)}. "
-                f"Give one label for each ILRL."
-            )
+        labels = label_row(labels, len(ilrls))
         if classes is None:
             named = ilrls if isinstance(ilrls, Evidence) else basis
             classes = getattr(named, "classes", None) or sorted_labels(labels)
@@ -247,7 +241,7 @@ class CalibratedGaussian:
             )
         basis = _over(basis, classes, len(classes))
         l = as_ilrls(ilrls, basis)
-        positions(labels, as_labels(classes, len(classes)), len(l))
+        positions(labels, as_labels(classes))
         return cls(fit_covariance(l, basis.contrast), basis)
 
     # --- what it is -------------------------------------------------------------------
@@ -260,17 +254,17 @@ class CalibratedGaussian:
     @cached_property
     def means(self) -> np.ndarray:
         """Mean of the ILRL under each class; (D, D - 1)."""
-        return _frozen(closed_form.means(self.covariance, self.basis.contrast))
+        return frozen(closed_form.means(self.covariance, self.basis.contrast))
 
     @cached_property
     def divergences(self) -> np.ndarray:
         """Kullback-Leibler divergence between each two classes, in nats; (D, D), symmetric."""
-        return _frozen(closed_form.divergences(self.covariance, self.basis.contrast))
+        return frozen(closed_form.divergences(self.covariance, self.basis.contrast))
 
     @cached_property
     def eers(self) -> np.ndarray:
         """Equal-error rate between each two classes; (D, D), 0.5 on the diagonal."""
-        return _frozen(closed_form.eer_of_divergence(self.divergences))
+        return frozen(closed_form.eer_of_divergence(self.divergences))
 
     def in_basis(self, basis: Basis) -> CalibratedGaussian:
         """The same family with its ILRLs in another basis."""
@@ -319,17 +313,16 @@ class CalibratedGaussian:
         array of shape (n_samples, D)
         """
         l = self._points(l)
-        V, D = self.basis.contrast, self.n_classes
-        # log f_i(l) = v_i'l + log h(l): only the first term knows the class, whence idempotence.
-        c = closed_form.offset(closed_form.gram(self.covariance, V), V)
-        white = solve_triangular(self.cholesky, (l + c / 2).T, lower=True)
-        log_h = -0.5 * (
-            np.sum(white**2, axis=0)
-            + np.trace(self.covariance) / D
-            + 2 * np.log(np.diag(self.cholesky)).sum()
-            + (D - 1) * math.log(2 * math.pi)
+        D = self.n_classes
+        # log f_i(l) = v_i'l + log h(l): one class gives the others. From the nearest one,
+        # nothing large has to cancel.
+        scores = l @ self.basis.contrast.T
+        nearest = np.argmax(scores, axis=1)
+        white = solve_triangular(self.cholesky, (l - self.means[nearest]).T, lower=True)
+        log_f = -0.5 * np.sum(white**2, axis=0) - 0.5 * (
+            2 * np.log(np.diag(self.cholesky)).sum() + (D - 1) * math.log(2 * math.pi)
         )
-        return l @ V.T + log_h[:, None]
+        return scores - np.max(scores, axis=1, keepdims=True) + log_f[:, None]
 
     def log_density_on_simplex(
         self, x: Any, measure: Literal["aitchison", "lebesgue"] = "aitchison"
@@ -338,8 +331,8 @@ class CalibratedGaussian:
 
         Parameters
         ----------
-        x : array of shape (n_samples, D)
-            Likelihoods; strictly positive, any scale.
+        x : array of shape (n_samples, D), or Evidence
+            Likelihoods; strictly positive, any scale. Evidence holds their logarithms.
         measure : {"aitchison", "lebesgue"}
             The Aitchison measure is the one that the ILR carries over: the same density as in
             ILR space. The Lebesgue measure is that of the first D - 1 closed parts.
@@ -348,20 +341,23 @@ class CalibratedGaussian:
         -------
         array of shape (n_samples, D)
         """
-        shape = np.shape(x)
-        if len(shape) != 2 or shape[1] != self.n_classes:
-            raise InputError(
-                f"x must have shape (n_samples, {self.n_classes}); got {shape}. "
-                f"Write [x] for one likelihood function."
-            )
+        if not isinstance(x, Evidence):
+            if np.ndim(x) != 2:
+                raise InputError(
+                    f"x must have shape (n_samples, {self.n_classes}); got {np.shape(x)}. "
+                    f"Write [x] for one likelihood function."
+                )
+            names = columns_of(x)
+            named = names is not None and names != tuple(range(self.n_classes))
+            x = Evidence.from_likelihoods(x, names if named else self.classes)
         if measure not in ("aitchison", "lebesgue"):
             raise InputError(
                 f"measure must be 'aitchison' or 'lebesgue'; got {measure!r}. Choose one of them."
             )
-        log_f = self.log_density(ilr_of_parts(x, self.basis))
+        log_f = self.log_density(x)
         if measure == "aitchison":
             return log_f
-        log_x = logparts.closure(np.log(to_numpy(x, "x")))
+        log_x = x.log_posterior()  # closed, as the parts are
         return log_f - log_x.sum(axis=1, keepdims=True) - 0.5 * math.log(self.n_classes)
 
     def evidence(self, l: Any) -> Evidence:
@@ -371,7 +367,7 @@ class CalibratedGaussian:
     def log_likelihood(self, ilrls: Any, labels: Any) -> float:
         """Log-likelihood of the family for labelled ILRLs, summed over the samples."""
         log_f = self.log_density(ilrls)
-        at = positions(labels, self.classes, len(log_f))
+        at = positions(label_row(labels, len(log_f)), self.classes)
         return float(log_f[np.arange(len(log_f)), at].sum())
 
     @overload
@@ -508,8 +504,3 @@ def _over(basis: Basis | None, classes: Sequence[Hashable] | None, D: int) -> Ba
     """The basis asked for, in the order of the classes asked for."""
     basis = basis_for(basis, D)
     return basis if classes is None else basis.aligned_to(as_labels(classes, D))
-
-
-def _frozen(values: np.ndarray) -> np.ndarray:
-    values.flags.writeable = False
-    return values

@@ -15,6 +15,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+_CANCELLED = 1e-3  # of the size of its terms: a divergence under this has lost three digits
+
 
 def gram(covariance: np.ndarray, contrast: np.ndarray) -> np.ndarray:
     """G = V Σ Vᵀ, the covariance of the centred log-likelihoods; (D, D), symmetric."""
@@ -37,8 +39,16 @@ def divergences(covariance: np.ndarray, contrast: np.ndarray) -> np.ndarray:
     """Kullback-Leibler divergence between each two classes, in nats; (D, D)."""
     G = gram(covariance, contrast)
     g = np.diag(G)
-    delta = (g[:, None] + g[None, :]) / 2 - G
+    size = (g[:, None] + g[None, :]) / 2
+    delta = size - G
     np.fill_diagonal(delta, 0.0)
+    # Where two classes are close, the difference has cancelled; that of the rows has not.
+    close = np.argwhere(np.triu(delta < _CANCELLED * size, 1))
+    if len(close):
+        W = contrast @ np.linalg.cholesky(covariance)
+        for i in np.unique(close[:, 0]):
+            j = close[close[:, 0] == i, 1]
+            delta[i, j] = delta[j, i] = np.sum((W[i] - W[j]) ** 2, axis=1) / 2
     return delta
 
 

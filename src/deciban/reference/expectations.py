@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from deciban.simplex import logparts
-
 if TYPE_CHECKING:
     from deciban.reference.calibrated_gaussian import CalibratedGaussian
 
 _BLOCK = 1 << 20  # numbers held at once by the simulation
+_MIXTURE = (0.4, 0.3, 0.3)  # samples about the mean of the class, half-way, and at corners
+_NEAREST = 12  # other classes whose corners are sampled
 
 
 class Estimate(NamedTuple):
@@ -29,6 +30,8 @@ def expected_softplus(d: float, log_odds: float = 0.0) -> float:
     rest is neither large nor small, and the trapezoidal rule converges geometrically on it: the
     result is right to about 1e-14 relative, also where it is e^-700.
     """
+    if d > 4 * 800 and abs(log_odds) < d / 2:
+        return 0.0  # less than the smallest number
     peak = min(max(-log_odds, -d), d)
     half_width = math.sqrt(180 * d)  # the integrand has fallen by e^-45 there
     step = min(0.5, 0.7 * math.sqrt(2 * d))
@@ -56,31 +59,87 @@ def two_class_cross_entropy(d: float, prior: np.ndarray) -> float:
 def simulated_cross_entropy(
     family: CalibratedGaussian, prior: np.ndarray, n_samples: int, rng: np.random.Generator
 ) -> Estimate:
-    """Expected cross-entropy by simulation, in nats: each class in turn, in mirrored pairs."""
+    """Expected cross-entropy by simulation, in nats.
+
+    The loss under class k is log(1 + sum_j exp(log(p_j / p_k) - LLR_kj)). It is simulated where it
+    counts: most samples of class k lie about the points where one or two other classes are as
+    likely as k, and are weighted accordingly. Two things whose means are known take out most of
+    the noise that is left: the weights, and the sum of two-class losses, which is all of the loss
+    wherever only one other class is near.
+    """
     D = len(prior)
-    pairs = max(2, math.ceil(n_samples / (2 * D)))
-    value = variance = 0.0
+    count = math.ceil(n_samples / D)
+    drawn, known = np.empty((D, count, 3)), np.empty((D, 2))
     for k in range(D):
-        losses = _mirrored_losses(family, k, prior, pairs, rng)
-        value += prior[k] * losses.mean()
-        variance += prior[k] ** 2 * losses.var(ddof=1) / pairs
-    return Estimate(float(value), math.sqrt(variance))
+        rivals = _Rivals(family, k, prior)
+        drawn[k] = rivals.weighted_losses(count, rng)
+        pairs = sum(map(expected_softplus, rivals.d.tolist(), rivals.log_odds.tolist()))
+        known[k] = pairs, 1.0
+    spread = (drawn - drawn.mean(axis=1, keepdims=True)) * prior[:, None, None]
+    beta = np.linalg.lstsq(spread[..., 1:].reshape(-1, 2), spread[..., 0].ravel(), rcond=None)[0]
+    steady = drawn[..., 0] - (drawn[..., 1:] - known[:, None, :]) @ beta
+    value = float(prior @ steady.mean(axis=1))
+    return Estimate(value, math.sqrt(float(prior**2 @ steady.var(axis=1, ddof=1)) / count))
 
 
-def _mirrored_losses(
-    family: CalibratedGaussian, k: int, prior: np.ndarray, pairs: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Mean loss of each pair of samples that mirror each other in the class mean."""
-    D = len(prior)
-    block = max(1, _BLOCK // D)
-    losses = np.empty(pairs)
-    for start in range(0, pairs, block):
-        noise = rng.standard_normal((min(block, pairs - start), D - 1)) @ family.cholesky.T
-        pair = [
-            -logparts.closure(
-                (family.means[k] + sign * noise) @ family.basis.contrast.T + np.log(prior)
-            )[:, k]
-            for sign in (1, -1)
-        ]
-        losses[start : start + block] = (pair[0] + pair[1]) / 2
-    return losses
+class _Rivals:
+    """The other classes, seen from class k.
+
+    A shift of the ILRL by sum_j c_j (mean_j - mean_k) has a density ratio to class k of
+    exp(c'(d - LLR) - c'Γc/2) with Γ_jm = d_kj + d_km - d_jm: the LLRs are all that it needs.
+    """
+
+    def __init__(self, family: CalibratedGaussian, k: int, prior: np.ndarray) -> None:
+        self.family, self.k = family, k
+        self.others = np.delete(np.arange(len(prior)), k)
+        self.d = family.divergences[k, self.others]
+        self.log_odds = np.log(prior[k]) - np.log(prior[self.others])
+        # Where class k and one other are as likely: half-way, but for the prior.
+        self.halfway = np.clip((1 + self.log_odds / self.d) / 2, 0, 1)
+        self.corners = self._corners()
+        gamma = self.d[:, None] + self.d - family.divergences[np.ix_(self.others, self.others)]
+        self.corner_energy = np.sum((self.corners @ gamma) * self.corners, axis=1) / 2
+
+    def _corners(self) -> np.ndarray:
+        """Shifts to where k and two others are as likely, for the nearest others."""
+        near = np.argsort(self.halfway**2 * self.d)[:_NEAREST]
+        shifts = []
+        for i, m in itertools.combinations(near, 2):
+            across = self.d[i] + self.d[m] - self.family.divergences[self.others[i], self.others[m]]
+            system = np.array([[2 * self.d[i], across], [across, 2 * self.d[m]]])
+            target = np.array([self.d[i] + self.log_odds[i], self.d[m] + self.log_odds[m]])
+            shift = np.zeros(len(self.others))
+            shift[[i, m]] = np.clip(np.linalg.solve(system, target), 0, 1)
+            shifts.append(shift)
+        return np.array(shifts)
+
+    def weighted_losses(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Loss, sum of two-class losses and 1 under class k, weighted; (count, 3)."""
+        block = max(1, _BLOCK // len(self.others))
+        sizes = [min(block, count - start) for start in range(0, count, block)]
+        return np.concatenate([self._weighted_block(size, rng) for size in sizes])
+
+    def _weighted_block(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        family, k, others = self.family, self.k, self.others
+        kind = rng.choice(3, size=size, p=_MIXTURE)
+        one = rng.integers(len(others), size=size)
+        shift = np.where((np.arange(len(others)) == one[:, None]), self.halfway, 0.0)
+        shift[kind == 0] = 0
+        two = kind == 2
+        shift[two] = self.corners[rng.integers(len(self.corners), size=int(two.sum()))]
+        l = family.means[k] + shift @ (family.means[others] - family.means[k])
+        l += rng.standard_normal(l.shape) @ family.cholesky.T
+        scores = l @ family.basis.contrast.T
+        llr = scores[:, [k]] - scores[:, others]
+        away = self.d - llr
+        to_halfway = self.halfway * away - self.halfway**2 * self.d
+        to_corners = away @ self.corners.T - self.corner_energy
+        log_density = math.log(_MIXTURE[0])
+        for share, ratio in ((_MIXTURE[1], to_halfway), (_MIXTURE[2], to_corners)):
+            mean = np.logaddexp.reduce(ratio, axis=1) + math.log(share / ratio.shape[1])
+            log_density = np.logaddexp(log_density, mean)
+        pairs = -(llr + self.log_odds)
+        loss = np.logaddexp(0, np.logaddexp.reduce(pairs, axis=1))
+        two_class = np.logaddexp(0, pairs).sum(axis=1)
+        columns = np.column_stack([loss, two_class, np.ones(size)])
+        return np.exp(-log_density)[:, None] * columns

@@ -20,23 +20,37 @@ from deciban.exceptions import ConvergenceError, InputError
 from deciban.reference.closed_form import gram, offset
 
 _FLAT = 1e-10  # slope at which to stop; the loss is of the order of the number of classes
-_ACCEPTED = 1e-6  # slope that will do where rounding allows no further step
-_STEPS = 200
+_ACCEPTED = 1e-5  # slope that will do where rounding allows no further step
+_NEAR = 0.01  # squared distance of the mean from the one asked for, in standard deviations
+_STEPS = 500
 
 
 def fit_covariance(l: np.ndarray, contrast: np.ndarray) -> np.ndarray:
     """Covariance of the family under which the ILRLs ``l`` are most likely."""
     m = l.mean(axis=0)
     S = np.atleast_2d(np.cov(l, rowvar=False, bias=True))
+    if len(contrast) == 2:
+        return _two_classes(float(S[0, 0] + m[0] ** 2))
     _require_full_rank(S, len(l))
     peaks = [_climb(_Loss(start, S, m, contrast)) for start in _starts(S, m, contrast)]
-    best = min(peaks, key=lambda peak: peak.value)
-    if best.steepness > _ACCEPTED:
+    flat = [peak for peak in peaks if peak.steepness < _ACCEPTED]
+    if not flat:
+        least = min(peak.steepness for peak in peaks)
         raise ConvergenceError(
-            f"the fit must reach a flat likelihood; its slope is still {best.steepness:.2g}. "
+            f"the fit must reach a flat likelihood; its slope is still {least:.2g}. "
             f"Check the ILRLs for outliers, and for a mean that is far from their spread."
         )
+    best = min(flat, key=lambda peak: peak.value)
     return best.L @ best.L.T
+
+
+def _two_classes(q: float) -> np.ndarray:
+    """The root of Σ² / 2 + Σ = q, where q is the mean square of the ILRLs."""
+    if not q > 0:
+        raise InputError(
+            "ilrls must not all be zero; they are. Give evidence that tells the classes apart."
+        )
+    return np.array([[2 * q / (1 + np.sqrt(1 + 2 * q))]])
 
 
 def _climb(here: _Loss) -> _Loss:
@@ -60,15 +74,23 @@ def _require_full_rank(S: np.ndarray, n_samples: int) -> None:
 
 
 def _starts(S: np.ndarray, m: np.ndarray, V: np.ndarray) -> list[np.ndarray]:
-    """Cholesky factors of covariances that the second moments suggest.
+    """Cholesky factors of covariances to start from.
 
-    Near calibration all lead to the one peak. ILRLs that are far off, with a mean of several
-    standard deviations, can have more than one, and the highest that is reached is taken.
+    Near calibration all lead to the one peak, which the second moments find. Where the mean is far
+    from what they ask for, the likelihood has several peaks: then the covariances that ask for
+    this very mean are tried too, and the highest peak that is reached is taken.
     """
     pooled = _from_pooled(S)
     shift = m + offset(gram(pooled, V), V) / 2  # zero for calibrated, balanced classes
-    shifted = _from_pooled(S + np.outer(shift, shift))
-    return [np.linalg.cholesky(sigma) for sigma in (shifted, pooled, 0.1 * pooled)]
+    starts = [_from_pooled(S + np.outer(shift, shift))]
+    if shift @ np.linalg.solve(pooled, shift) > _NEAR:
+        D = len(V)
+        size = np.trace(pooled) / (D - 1)
+        a = -2 * V @ m / (1 - 2 / D)  # diag(V Vᵀ diag(a) V Vᵀ) is (1 - 2/D) a, and a constant
+        heights = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+        starts += [V.T @ ((a - a.min() + height * size)[:, None] * V) for height in heights]
+        starts += [pooled, 0.1 * pooled]
+    return [np.linalg.cholesky(sigma) for sigma in starts]
 
 
 def _from_pooled(S: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._arrays import index_of, require_finite, to_numpy
+from deciban._arrays import columns_of, index_of, require_finite, to_numpy
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.simplex import Basis
@@ -31,20 +31,27 @@ def as_ilrls(l: Any, basis: Basis) -> np.ndarray:
     return l
 
 
-def sorted_labels(labels: Any) -> list[Hashable]:
-    """The distinct labels in order."""
-    found: list[Hashable] = np.unique(np.asarray(labels)).tolist()
-    return found
-
-
-def positions(labels: Any, classes: tuple[Hashable, ...], n_samples: int) -> np.ndarray:
-    """Position of the class of each sample."""
-    labels = labels.tolist() if hasattr(labels, "tolist") else list(labels)
-    if len(labels) != n_samples:
+def label_row(labels: Any, n_samples: int) -> list[Hashable]:
+    """One label for each sample."""
+    if np.ndim(labels) != 1 or len(labels) != n_samples:
         raise InputError(
-            f"labels must name the class of each of {n_samples} samples; got {len(labels)}. "
-            f"Give one label for each ILRL."
+            f"labels must be a row that names the class of each of {n_samples} samples; got shape "
+            f"{np.shape(labels)}. Give one label for each ILRL."
         )
+    return labels.tolist() if hasattr(labels, "tolist") else list(labels)
+
+
+def sorted_labels(labels: list[Hashable]) -> list[Hashable]:
+    """The distinct labels in order."""
+    found = dict.fromkeys(labels)
+    try:
+        return sorted(found)  # type: ignore[type-var]
+    except TypeError:  # numbers among text have no order but that of their first sight
+        return list(found)
+
+
+def positions(labels: list[Hashable], classes: tuple[Hashable, ...]) -> np.ndarray:
+    """Position of the class of each sample."""
     known = {label: index_of(label, classes) for label in dict.fromkeys(labels)}
     return np.array([known[label] for label in labels], dtype=int)
 
@@ -99,6 +106,12 @@ def symmetric(M: np.ndarray, name: str) -> np.ndarray:
     return (M + M.T) / 2
 
 
+def is_positive(eigenvalues: np.ndarray) -> bool:
+    """Whether rising eigenvalues are all above zero by more than rounding."""
+    rounding = 16 * np.finfo(float).eps * len(eigenvalues) * abs(float(eigenvalues[-1]))
+    return bool(eigenvalues[0] > rounding)
+
+
 def generator(rng: Any) -> np.random.Generator:
     """A random generator from one, from a seed, or from nothing."""
     try:
@@ -121,6 +134,9 @@ def count_of(value: Any, name: str, least: int = 0) -> int:
 
 def counts_for(classes: tuple[Hashable, ...], label_or_counts: Any) -> list[int] | None:
     """How many samples of each class; None where what is given is a label."""
+    names = columns_of(label_or_counts)
+    if names is not None:
+        label_or_counts = dict(zip(names, label_or_counts.tolist(), strict=True))
     if isinstance(label_or_counts, Mapping):
         for label in label_or_counts:
             index_of(label, classes)

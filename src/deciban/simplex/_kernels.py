@@ -13,6 +13,8 @@ import numpy as np
 from deciban._arrays import Array, Namespace
 
 _ONE_THREAD = 1 << 18  # multiplications that OpenBLAS does not spread over threads
+_SMALL = 32.0  # with logarithms under this, no offset is worth taking off
+_TINY_SQUARE = 1e-290  # squares under this have lost digits
 _SMALLEST_BLOCK = 256  # rows under which calling NumPy costs more than it saves
 
 
@@ -50,13 +52,17 @@ def _thin_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def closure(xp: Namespace, log_x: Array) -> Array:
-    """Log of the closed parts; exact for a part next to one, whose log is next to zero."""
-    peak = xp.max(log_x, axis=-1, keepdims=True)
-    at_peak = log_x == peak
-    below = xp.where(at_peak, xp.zeros_like(log_x), xp.exp(log_x - peak))
-    ties = row_sum(xp, xp.astype(at_peak, log_x.dtype))
-    rest = row_sum(xp, below)
-    return (log_x - peak) - (xp.log(ties) + xp.log1p(rest / ties))
+    """Log of the closed parts; exact for a part next to one, whose log is next to zero.
+
+    One largest part is set apart from the sum: log1p keeps what the others add to it, and with
+    that part fixed the formula is smooth, so that derivatives of any order are right at ties.
+    """
+    here = xp.argmax(log_x, axis=-1, keepdims=True)
+    largest = xp.arange(log_x.shape[-1], device=compat.device(log_x)) == here
+    peak = xp.sum(xp.where(largest, log_x, xp.zeros_like(log_x)), axis=-1, keepdims=True)
+    ratios = log_x - peak
+    others = xp.where(largest, xp.zeros_like(log_x), xp.exp(ratios))
+    return ratios - xp.log1p(row_sum(xp, others))
 
 
 def parts(xp: Namespace, log_x: Array) -> Array:
@@ -71,7 +77,7 @@ def _exp_is_safe(xp: Namespace, log_x: Array) -> bool:
     # NumPy finds the largest of all values 17 times faster than the largest of each row.
     if not compat.is_numpy_namespace(xp) or log_x.size == 0:
         return False
-    limit = 0.9 * math.log(xp.finfo(log_x.dtype).max)
+    limit = 0.9 * (float(xp.log(xp.finfo(log_x.dtype).max)) - math.log(log_x.shape[-1]))
     return bool(xp.max(log_x) < limit) and bool(xp.min(log_x) > -limit)
 
 
@@ -85,13 +91,18 @@ def log_sum(xp: Namespace, log_x: Array) -> Array:
     return xp.where(empty, xp.full_like(total, -math.inf), log_total)
 
 
-def relative(log_x: Array) -> Array:
-    """Log-ratios to the first part.
+def relative(xp: Namespace, log_x: Array) -> Array:
+    """Log-parts less what all of a row have in common, so that sums lose none of the rest.
 
-    Only differences count: with a common offset of -1e6 taken off first, sums lose nothing.
-    Logarithms of parts need none of this, they lie within 745 of zero.
+    What is taken off is the value nearest to zero that is no further than any part: -1e6 of
+    (-1e6, -1e6 - 1), nothing of (-1e12, 0.1). Values that are small already stay as they are.
     """
-    return log_x - log_x[..., :1]
+    if compat.is_numpy_namespace(xp) and (log_x.size == 0 or np.abs(log_x).max() < _SMALL):
+        return log_x
+    low = xp.min(log_x, axis=-1, keepdims=True)
+    high = xp.max(log_x, axis=-1, keepdims=True)
+    zero = xp.zeros_like(low)
+    return log_x - (xp.where(low > 0, low, zero) + xp.where(high < 0, high, zero))
 
 
 def centred(xp: Namespace, log_x: Array) -> Array:
@@ -107,7 +118,14 @@ def inner(xp: Namespace, log_x: Array, log_y: Array) -> Array:
 def norm(xp: Namespace, log_x: Array) -> Array:
     """Aitchison norm."""
     z = centred(xp, log_x)
-    return xp.sqrt(row_sum(xp, z * z)[..., 0])
+    with np.errstate(over="ignore", under="ignore"):
+        squared = row_sum(xp, z * z)
+    exact = (squared > _TINY_SQUARE) & (squared < math.inf)
+    if compat.is_numpy_namespace(xp) and not np.all(exact):
+        scale = xp.max(xp.abs(z), axis=-1, keepdims=True, initial=0)
+        scale = xp.where(scale > 0, scale, xp.ones_like(scale))
+        return (scale * xp.sqrt(row_sum(xp, (z / scale) ** 2)))[..., 0]
+    return xp.sqrt(squared)[..., 0]
 
 
 def coordinates(xp: Namespace, log_x: Array, contrast: Array) -> Array:

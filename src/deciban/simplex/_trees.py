@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from deciban._arrays import require_finite
 from deciban.exceptions import InputError
 
 
@@ -99,6 +100,7 @@ def signs_of_linkage(linkage: np.ndarray) -> np.ndarray:
             f"linkage must have shape (D - 1, 4); got {linkage.shape}. "
             f"Use what scipy.cluster.hierarchy.linkage returns."
         )
+    require_finite(np, linkage, "linkage")
     D = linkage.shape[0] + 1
     signs = np.zeros((D - 1, D))
     members = [[part] for part in range(D)]

@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from deciban._arrays import as_labels, columns_of, index_of, listed, require_finite, to_numpy
+from deciban._arrays import (
+    as_labels,
+    columns_of,
+    frozen,
+    index_of,
+    listed,
+    require_finite,
+    to_numpy,
+)
 from deciban.exceptions import InputError
 from deciban.simplex import _trees
 
@@ -67,8 +75,7 @@ class Basis:
                 f"contrast must have orthonormal columns that sum to zero; they are off by "
                 f"{max(off, drift):.2g}. Build it with Basis.from_partition or Basis.from_tree."
             )
-        V.flags.writeable = False
-        object.__setattr__(self, "contrast", V)
+        object.__setattr__(self, "contrast", frozen(V + 0.0))  # no -0.0: equal bases hash alike
         labels = None if classes is None else as_labels(classes, V.shape[0])
         object.__setattr__(self, "classes", labels)
 
@@ -171,8 +178,8 @@ class Basis:
         (('c', 'a'), 'b')
         """
         counted = isinstance(classes, int | np.integer)
-        D = _number_of_parts(classes) if counted else len(tuple(classes))  # type: ignore[arg-type]
-        labels = as_labels(None if counted else classes, D)  # type: ignore[arg-type]
+        labels = tuple(range(_number_of_parts(classes))) if counted else as_labels(classes)  # type: ignore[arg-type]
+        D = _number_of_parts(len(labels))
         first, second = index_of(a, labels), index_of(b, labels)
         if first == second:
             raise InputError(

@@ -14,6 +14,8 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+import numpy as np
+
 from deciban._arrays import (
     Array,
     Namespace,
@@ -49,6 +51,7 @@ __all__ = [
     "power",
     "replace_zeros",
     "subcomposition",
+    "to_parts",
     "variance",
     "variation_matrix",
 ]
@@ -60,6 +63,12 @@ def closure(log_x: Any) -> Array:
     """Log-parts whose exponentials sum to one. Zeros (-inf) stay."""
     xp, log_x = _logs(log_x, "log_x")
     return _kernels.closure(xp, log_x)
+
+
+def to_parts(log_x: Any) -> Array:
+    """The closed parts themselves: what :func:`deciban.simplex.closure` gives. Zeros stay."""
+    xp, log_x = _logs(log_x, "log_x")
+    return _kernels.parts(xp, log_x)
 
 
 def perturb(log_x: Any, log_y: Any) -> Array:
@@ -85,31 +94,32 @@ def power(a: Any, log_x: Any) -> Array:
     require_log_parts(xp, log_x, "log_x")
     if not (is_inspectable(a) and bool(xp.all(a > 0))):
         require_finite_log_parts(xp, log_x, "log_x", _REPLACE.format("log_x"))
-    return _kernels.closure(xp, a * log_x)
+    with np.errstate(over="ignore"):
+        return _kernels.closure(xp, operations.powered(xp, a, log_x))
 
 
 def inner(log_x: Any, log_y: Any) -> Array:
     """Aitchison inner product."""
     xp, log_x, log_y = _two(log_x, log_y)
-    return _kernels.inner(xp, log_x, log_y)
+    return _kernels.inner(xp, _kernels.relative(xp, log_x), _kernels.relative(xp, log_y))
 
 
 def norm(log_x: Any) -> Array:
     """Aitchison norm."""
     xp, log_x = _finite(log_x)
-    return _kernels.norm(xp, log_x)
+    return _kernels.norm(xp, _kernels.relative(xp, log_x))
 
 
 def distance(log_x: Any, log_y: Any) -> Array:
     """Aitchison distance."""
     xp, log_x, log_y = _two(log_x, log_y)
-    return _kernels.norm(xp, log_x - log_y)
+    return _kernels.norm(xp, _kernels.relative(xp, log_x - log_y))
 
 
 def clr(log_x: Any) -> Array:
     """Centred log-ratio."""
     xp, log_x = _finite(log_x)
-    return _kernels.centred(xp, log_x)
+    return _kernels.centred(xp, _kernels.relative(xp, log_x))
 
 
 def clr_inv(z: Any) -> Array:
@@ -137,7 +147,7 @@ def ilr(log_x: Any, basis: Basis | None = None) -> Array:
     transforms.require_same_order(log_x, basis)
     xp, log_x = _finite(log_x, minimum=2)
     contrast = transforms.contrast_like(xp, log_x, basis, log_x.shape[-1])
-    return _kernels.coordinates(xp, log_x, contrast)
+    return _kernels.coordinates(xp, _kernels.relative(xp, log_x), contrast)
 
 
 def ilr_inv(z: Any, basis: Basis | None = None) -> Array:
@@ -150,19 +160,19 @@ def ilr_inv(z: Any, basis: Basis | None = None) -> Array:
 def mean(log_x: Any) -> Array:
     """Closed log-parts of the Aitchison mean of a sample."""
     xp, log_x = _finite(log_x)
-    return _kernels.closure(xp, statistics.mean_logs(xp, log_x))
+    return _kernels.closure(xp, statistics.mean_logs(xp, _kernels.relative(xp, log_x)))
 
 
 def variance(log_x: Any, ddof: int = 1) -> Array:
     """Total variance of a sample."""
     xp, log_x = _finite(log_x)
-    return statistics.total_variance(xp, log_x, ddof)
+    return statistics.total_variance(xp, _kernels.relative(xp, log_x), ddof)
 
 
 def variation_matrix(log_x: Any, ddof: int = 1) -> Array:
     """Variances of all log-ratios of a sample."""
     xp, log_x = _finite(log_x)
-    return statistics.log_ratio_variances(xp, log_x, ddof)
+    return statistics.log_ratio_variances(xp, _kernels.relative(xp, log_x), ddof)
 
 
 def subcomposition(log_x: Any, parts: Sequence[Hashable]) -> Array:
@@ -240,7 +250,7 @@ def _finite(log_x: Any, minimum: int = 1) -> tuple[Namespace, Array]:
     xp, log_x = as_float_array(log_x, "log_x")
     require_parts(log_x, "log_x", minimum)
     require_finite_log_parts(xp, log_x, "log_x", _REPLACE.format("log_x"))
-    return xp, _kernels.relative(log_x)
+    return xp, log_x
 
 
 def _two(log_x: Any, log_y: Any) -> tuple[Namespace, Array, Array]:
@@ -249,4 +259,4 @@ def _two(log_x: Any, log_y: Any) -> tuple[Namespace, Array, Array]:
         require_parts(value, name)
         require_finite_log_parts(xp, value, name, _REPLACE.format(name))
     require_same_parts(log_x, log_y, "log_x and log_y")
-    return xp, _kernels.relative(log_x), _kernels.relative(log_y)
+    return xp, log_x, log_y

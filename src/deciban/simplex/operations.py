@@ -94,13 +94,18 @@ def perturb(x: Any, y: Any) -> Array:
         require_parts(value, name)
         require_nonnegative(xp, value, name)
     require_same_parts(x, y, "x and y")
-    # Scaled first, a product underflows only where the result itself would.
     product = (x / xp.max(x, axis=-1, keepdims=True)) * (y / xp.max(y, axis=-1, keepdims=True))
-    if is_inspectable(product) and bool(xp.any(xp.max(product, axis=-1) == 0)):
+    if not is_inspectable(product):
+        return close(xp, product)
+    common = (x > 0) & (y > 0)
+    if not bool(xp.all(xp.any(common, axis=-1))):
         raise InputError(
             "x and y must have a part in common that is positive in both; some row has none. "
-            "Replace the zeros first, or use deciban.simplex.logparts if they are underflows."
+            "Replace the zeros first."
         )
+    if bool(xp.any(common & (product < xp.finfo(product.dtype).smallest_normal))):
+        with np.errstate(divide="ignore"):
+            return _kernels.parts(xp, xp.log(x) + xp.log(y))  # the product has underflowed
     return close(xp, product)
 
 
@@ -128,8 +133,14 @@ def power(a: Any, x: Any) -> Array:
     require_nonnegative(xp, x, "x")
     if not (is_inspectable(a) and bool(xp.all(a > 0))):
         require_positive(xp, x, "x", _REPLACE.format("x"))
-    with np.errstate(divide="ignore"):
-        return _kernels.parts(xp, a * xp.log(x))
+    with np.errstate(divide="ignore", over="ignore"):
+        return _kernels.parts(xp, powered(xp, a, xp.log(x)))
+
+
+def powered(xp: Namespace, a: Array, log_x: Array) -> Array:
+    """Exponent times log-parts, the largest of which becomes zero: no exponent is too large."""
+    low, high = (find(log_x, axis=-1, keepdims=True) for find in (xp.min, xp.max))
+    return a * (log_x - xp.where(a < 0, low, high))
 
 
 def exponents(a: Any, **named: Any) -> tuple[Namespace, list[Array]]:
@@ -137,7 +148,7 @@ def exponents(a: Any, **named: Any) -> tuple[Namespace, list[Array]]:
     xp, (a, x) = as_float_arrays(a=a, **named)
     require_finite(xp, a, "a")
     if a.ndim > 0:
-        if a.shape != x.shape[:-1] and a.shape != (1,):
+        if x.ndim < 2 or tuple(a.shape) not in {tuple(x.shape[:-1]), (1,) * (x.ndim - 1)}:
             raise InputError(
                 f"a must be a number or have shape {tuple(x.shape[:-1])}, one exponent for each "
                 f"composition; got shape {tuple(a.shape)}. Give one number to use it for all."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
+import array_api_compat as compat
 import numpy as np
 
 from deciban._arrays import (
@@ -18,6 +19,7 @@ from deciban._arrays import (
     require_parts,
 )
 from deciban.exceptions import InputError, ZeroPartsError
+from deciban.simplex import _kernels
 from deciban.simplex.operations import close
 
 
@@ -75,14 +77,18 @@ def amalgamate(x: Any, groups: Sequence[Sequence[Hashable]]) -> Array:
     require_parts(x, "x")
     require_nonnegative(xp, x, "x")
     members = group_positions(groups, columns, x.shape[-1])
-    sums = xp.stack([xp.sum(take(xp, x, group), axis=-1) for group in members], axis=-1)
+    x = close(xp, x)  # or large parts would overflow in the sums
+    chosen = np.zeros((x.shape[-1], len(members)))
+    for column, group in zip(chosen.T, members, strict=True):
+        column[group] = 1
+    sums = _kernels.matmul(xp, x, xp.asarray(chosen, dtype=x.dtype, device=compat.device(x)))
     _require_something_left(xp, xp.max(sums, axis=-1) == 0)
     return close(xp, sums)
 
 
 def take(xp: Namespace, x: Array, at: Sequence[int]) -> Array:
     """The parts at these positions, in the order given."""
-    return xp.concat([x[..., k : k + 1] for k in at], axis=-1)
+    return xp.take(x, xp.asarray(at, device=compat.device(x)), axis=-1)
 
 
 def positions(parts: Any, columns: tuple[Hashable, ...] | None, n_parts: int) -> list[int]:

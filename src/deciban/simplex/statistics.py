@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import array_api_compat as compat
+import numpy as np
 
 from deciban._arrays import Array, Namespace
 from deciban.exceptions import InputError
@@ -101,14 +102,17 @@ def log_ratio_variances(xp: Namespace, log_x: Array, ddof: int) -> Array:
     own = xp.sum(deviations * deviations, axis=-2) / divisor
     T = own[..., :, None] + own[..., None, :] - 2 * G
     # Rounding may leave -1e-17 where two parts are proportional: a variance is not negative.
-    T = xp.where(T > 0, T, xp.zeros_like(T))
+    T = xp.where(T < 0, xp.zeros_like(T), T)
     return T * (1 - xp.eye(T.shape[-1], dtype=T.dtype, device=compat.device(T)))
 
 
-def _deviations(xp: Namespace, log_x: Array, ddof: int) -> tuple[Array, int]:
+def _deviations(xp: Namespace, log_x: Array, ddof: int) -> tuple[Array, Any]:
     _require_samples(log_x, ddof)
     z = _kernels.centred(xp, log_x)
-    return z - xp.mean(z, axis=-2, keepdims=True), log_x.shape[-2] - ddof
+    n = log_x.shape[-2]
+    if isinstance(n, float):  # a dask array that does not know its length yet
+        n = xp.sum(xp.ones_like(log_x[..., :, 0]), axis=-1)
+    return z - xp.mean(z, axis=-2, keepdims=True), n - ddof
 
 
 def _require_samples(log_x: Array, ddof: int) -> None:
@@ -117,7 +121,7 @@ def _require_samples(log_x: Array, ddof: int) -> None:
             f"x must be a sample of shape (n, D); got shape {tuple(log_x.shape)}. "
             f"Put one composition on each row."
         )
-    if isinstance(ddof, bool) or not isinstance(ddof, int) or ddof < 0:
+    if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof < 0:
         raise InputError(f"ddof must be a whole number, 0 or more; got {ddof!r}. Give 0 or 1.")
     if log_x.shape[-2] <= ddof:
         raise InputError(

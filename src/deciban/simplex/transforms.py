@@ -19,7 +19,7 @@ from deciban.exceptions import InputError
 from deciban.simplex import _kernels
 from deciban.simplex.basis import Basis, basis_for
 from deciban.simplex.operations import to_logs
-from deciban.simplex.selection import position
+from deciban.simplex.selection import position, take
 
 
 def clr(x: Any) -> Array:
@@ -196,8 +196,8 @@ def require_same_order(x: Any, basis: Basis | None) -> None:
 
 def log_ratios_to(xp: Namespace, log_x: Array, at: int) -> Array:
     """Log-ratios of all other parts to the one at this position."""
-    others = xp.concat([log_x[..., :at], log_x[..., at + 1 :]], axis=-1)
-    return others - log_x[..., at : at + 1]
+    others = [k for k in range(log_x.shape[-1]) if k != at]
+    return take(xp, log_x, others) - log_x[..., at : at + 1]
 
 
 def with_reference(xp: Namespace, z: Array, at: int) -> Array:

@@ -70,9 +70,12 @@ def replace_zeros(
     xp, x = as_float_array(x, "x")
     require_parts(x, "x", minimum=2)
     require_nonnegative(xp, x, "x")
-    total = xp.sum(x, axis=-1, keepdims=True)
-    delta = _imputed(xp, x, total, delta, detection_limit)
-    x = close(xp, x)
+    peak = xp.max(x, axis=-1, keepdims=True)
+    closed = close(xp, x)
+    largest = xp.max(closed, axis=-1, keepdims=True)
+    # A limit as a fraction of the whole, by way of the largest part: the sum may overflow.
+    delta = _imputed(xp, x, largest / peak, delta, detection_limit)
+    x = closed
     zero = x == 0
     delta = xp.where(zero, delta, xp.zeros_like(x))
     require_method(method)
@@ -80,7 +83,7 @@ def replace_zeros(
     return replace[method](xp, x, zero, delta)
 
 
-def _imputed(xp: Namespace, x: Array, total: Array, delta: Any, detection_limit: Any) -> Array:
+def _imputed(xp: Namespace, x: Array, scale: Array, delta: Any, detection_limit: Any) -> Array:
     if delta is not None and detection_limit is not None:
         raise InputError("delta and detection_limit must not both be given. Drop one of them.")
     name = "delta" if detection_limit is None else "detection_limit"
@@ -91,7 +94,7 @@ def _imputed(xp: Namespace, x: Array, total: Array, delta: Any, detection_limit:
     require_positive(xp, value, name, "Give the smallest value that you could have seen.")
     require_one_per_part(value, x.shape[-1], name)
     value = xp.astype(value, x.dtype) + xp.zeros_like(x)
-    return value if detection_limit is None else FRACTION * value / total
+    return value if detection_limit is None else FRACTION * value * scale
 
 
 def require_one_per_part(value: Array, n_parts: int, name: str) -> None:
