@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,15 @@ from deciban._arrays import (
 )
 from deciban.evidence import decisions
 from deciban.evidence.batch import Batch
+from deciban.evidence.inputs import (
+    aligned,
+    labels_of,
+    possible,
+    ratios,
+    require_reject_label,
+    require_table,
+    warn_of_probabilities,
+)
 from deciban.evidence.priors import log_prior, require_probabilities
 from deciban.evidence.units import Unit, from_nats, to_nats
 from deciban.evidence.verbal import VerbalScale, scale_named
@@ -59,10 +67,10 @@ class Evidence(Batch):
 
     def __init__(self, log_likelihoods: Any, classes: Sequence[Hashable] | None = None) -> None:
         values = np.array(to_numpy(log_likelihoods, "log_likelihoods"))
-        _require_table(values, "log_likelihoods", "for ratios of two classes use Evidence.from_llr")
+        require_table(values, "log_likelihoods", "for ratios of two classes use Evidence.from_llr")
         require_log_parts(np, values, "log_likelihoods")
-        _warn_of_probabilities(values, "log_likelihoods", "from_likelihoods")
-        self._set(values, _labels(log_likelihoods, classes, values.shape[1]))
+        warn_of_probabilities(values, "log_likelihoods", "from_likelihoods")
+        self._set(values, labels_of(log_likelihoods, classes, values.shape[1]))
 
     # --- ways in ----------------------------------------------------------------------
 
@@ -76,10 +84,10 @@ class Evidence(Batch):
         array([inf])
         """
         values = to_numpy(w, "w")
-        _require_table(values, "w", "for ratios of two classes use Evidence.from_llr(log(ratio))")
+        require_table(values, "w", "for ratios of two classes use Evidence.from_llr(log(ratio))")
         require_nonnegative(np, values, "w", "For logarithms use Evidence(log_likelihoods).")
         with np.errstate(divide="ignore"):
-            return cls._checked(np.log(values), _labels(w, classes, values.shape[1]))
+            return cls._checked(np.log(values), labels_of(w, classes, values.shape[1]))
 
     @classmethod
     def from_posteriors(
@@ -103,9 +111,9 @@ class Evidence(Batch):
         array([0.])
         """
         values = to_numpy(p, "p")
-        _require_table(values, "p", "for two classes np.column_stack([1 - p, p])")
+        require_table(values, "p", "for two classes np.column_stack([1 - p, p])")
         require_probabilities(values, "p")
-        labels = _labels(p, classes, values.shape[1])
+        labels = labels_of(p, classes, values.shape[1])
         with np.errstate(divide="ignore"):
             return cls._checked(np.log(values) - log_prior(prior, labels, len(values)), labels)
 
@@ -123,10 +131,10 @@ class Evidence(Batch):
         classes : sequence of labels, optional
         """
         values = to_numpy(log_p, "log_p")
-        _require_table(values, "log_p", "for log-odds z of two classes np.column_stack([0 * z, z])")
+        require_table(values, "log_p", "for log-odds z of two classes np.column_stack([0 * z, z])")
         require_log_parts(np, values, "log_p")
-        _warn_of_probabilities(values, "log_p", "from_posteriors")
-        labels = _labels(log_p, classes, values.shape[1])
+        warn_of_probabilities(values, "log_p", "from_posteriors")
+        labels = labels_of(log_p, classes, values.shape[1])
         return cls._checked(values - log_prior(prior, labels, len(values)), labels)
 
     @classmethod
@@ -157,7 +165,7 @@ class Evidence(Batch):
         if classes is None and isinstance(basis, Basis):
             classes = basis.classes
         labels = as_labels(classes, coordinates.shape[1] + 1)
-        basis = _aligned(basis, labels)
+        basis = aligned(basis, labels)
         return cls._checked(logparts.ilr_inv(coordinates, basis), labels)
 
     @classmethod
@@ -182,20 +190,7 @@ class Evidence(Batch):
         0          -8.7          0.0
         1           0.0         -inf
         """
-        llr = to_numpy(llr, "llr")
-        if llr.ndim == 2 and llr.shape[1] == 1:
-            llr = llr[:, 0]
-        if llr.ndim != 1:
-            raise InputError(
-                f"llr must have shape (n_samples,); got {llr.shape}. Give one ratio for each "
-                f"sample; for more than two classes use Evidence(log_likelihoods)."
-            )
-        if np.isnan(llr).any():
-            row = int(np.flatnonzero(np.isnan(llr))[0])
-            raise InputError(
-                f"llr must hold no NaN; sample {row} is NaN. Drop or impute it first.", rows=[row]
-            )
-        llr = to_nats(llr, unit)
+        llr = to_nats(ratios(llr), unit)
         certain = llr == np.inf
         against = np.where(certain, -np.inf, 0.0)
         values = np.column_stack([against, np.where(certain, 0.0, llr)])
@@ -231,7 +226,7 @@ class Evidence(Batch):
             A named basis is matched with the classes by name.
         """
         self._require_no_zeros("ilr")
-        return np.asarray(logparts.ilr(self._log_likelihoods, _aligned(basis, self._classes)))
+        return np.asarray(logparts.ilr(self._log_likelihoods, aligned(basis, self._classes)))
 
     def llr(self, a: Hashable, b: Hashable, unit: Unit = "nat") -> np.ndarray:
         """Log-likelihood-ratio of class ``a`` against class ``b``, for each sample.
@@ -375,7 +370,7 @@ class Evidence(Batch):
         >>> e.decide(reject_cost=0.1)
         array([None, 'no'], dtype=object)
         """
-        _require_reject_label(reject_label, reject_cost, self._classes)
+        require_reject_label(reject_label, reject_cost, self._classes)
         choice = decisions.least_cost(self.log_posterior(prior), self._classes, costs, reject_cost)
         if reject_cost is None:
             return label_array(self._classes)[choice]
@@ -415,7 +410,7 @@ class Evidence(Batch):
             self._require_no_zeros("a factor that is not positive")
         with np.errstate(over="ignore"):
             scaled = self._log_likelihoods * float(factor)
-        return Evidence._checked(_possible(scaled), self._classes)
+        return Evidence._checked(possible(scaled), self._classes)
 
     __rmul__ = __mul__
 
@@ -435,7 +430,7 @@ class Evidence(Batch):
     def sum(self) -> Evidence:
         """All samples as independent evidence about one case: one row."""
         total = self._below_best().sum(axis=0, keepdims=True)
-        return Evidence._checked(_possible(total), self._classes)
+        return Evidence._checked(possible(total), self._classes)
 
     # --- other classes ----------------------------------------------------------------
 
@@ -447,7 +442,7 @@ class Evidence(Batch):
                 f"classes must name at least two classes; got {len(labels)}. Evidence compares."
             )
         values = self._log_likelihoods[:, [index_of(label, self._classes) for label in labels]]
-        return Evidence._checked(_possible(values), labels)
+        return Evidence._checked(possible(values), labels)
 
     def replace_zeros(self, log_delta: float, method: Method = "multiplicative") -> Evidence:
         """Evidence with a small likelihood in the place of each zero.
@@ -481,7 +476,7 @@ class Evidence(Batch):
             )
         with np.errstate(over="ignore", invalid="ignore"):
             total = combine(self._log_likelihoods, other._values_for(self._classes))
-        return _possible(total)
+        return possible(total)
 
     def _plus_prior(self, prior: Any) -> np.ndarray:
         return self._log_likelihoods + log_prior(prior, self._classes, len(self))
@@ -539,69 +534,3 @@ def shift_prior(posteriors: Any, old: Any, new: Any) -> np.ndarray:
     array([[0.9, 0.1]])
     """
     return Evidence.from_posteriors(posteriors, old).posterior(new)
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    real = isinstance(value, int | float | np.integer | np.floating)
-    return real and not isinstance(value, bool)
-
-
-def _require_table(values: np.ndarray, name: str, if_two_classes: str) -> None:
-    if values.ndim != 2 or values.shape[1] < 2:
-        remedy = f"Write [{name}] for one sample; {if_two_classes}."
-        raise InputError(
-            f"{name} must have shape (n_samples, n_classes) with two classes or more; got "
-            f"{values.shape}. " + (remedy if values.ndim == 1 else "Put one sample on each row.")
-        )
-
-
-def _labels(source: Any, classes: Sequence[Hashable] | None, n: int) -> tuple[Hashable, ...]:
-    """The classes asked for, else the columns of a frame, else numbers."""
-    return as_labels(columns_of(source) if classes is None else classes, n)
-
-
-def _warn_of_probabilities(values: np.ndarray, name: str, instead: str) -> None:
-    """Logarithms of likelihoods do not happen to lie in [0, 1] and sum to one in every row."""
-    first = values[:1]
-    if not np.isclose(first.sum(), 1) or first.min() < 0 or np.array_equal(first, first.round()):
-        return
-    if values.min() >= 0 and np.allclose(values.sum(axis=1), 1):
-        warnings.warn(
-            f"{name} should be logarithms; every row is positive and sums to one. If they are "
-            f"probabilities, use Evidence.{instead}.",
-            stacklevel=3,
-        )
-
-
-def _require_reject_label(label: Hashable, cost: Any, classes: tuple[Hashable, ...]) -> None:
-    if cost is None and label is not None:
-        raise InputError(
-            "reject_label must come with a reject_cost; got none. Say what it costs not to decide."
-        )
-    if cost is not None and label in classes:
-        raise InputError(
-            f"reject_label must not be a class; got {label!r}. Choose another, such as None."
-        )
-
-
-def _possible(log_likelihoods: np.ndarray) -> np.ndarray:
-    """Refuse what a sum or a product has made of evidence where it cannot be evidence."""
-    top = log_likelihoods.max(axis=1)
-    rows = np.flatnonzero(top == -np.inf)
-    if rows.size:
-        raise ZeroPartsError(
-            f"evidence must leave at least one class possible; row {rows[0]} rules out all. "
-            f"Look for samples that contradict each other, or give zeros a small likelihood with "
-            f"evidence.replace_zeros(log_delta=...).",
-            rows=rows[:5].tolist(),
-        )
-    if not (top < np.inf).all():
-        raise InputError("evidence must stay below 1e308 nats; it does not. Scale it down first.")
-    return log_likelihoods
-
-
-def _aligned(basis: Basis | None, classes: tuple[Hashable, ...]) -> Basis | None:
-    """A named basis in the order of the classes; an unnamed one as it is."""
-    if not isinstance(basis, Basis) or basis.classes is None:
-        return basis
-    return basis.aligned_to(classes)
