@@ -49,6 +49,7 @@ format: $(READY) ## put the code into the shape that lint asks for
 bench: $(BENCH)/.ready ## speed, side by side with peers
 	$(BENCH)/bin/python benchmarks/simplex.py
 	$(BENCH)/bin/python benchmarks/family.py
+	OPENBLAS_NUM_THREADS=1 $(BENCH)/bin/python benchmarks/metrics.py
 	$(BENCH)/bin/python benchmarks/imports.py
 
 $(BENCH)/.ready: benchmarks/requirements.txt pyproject.toml

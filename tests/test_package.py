@@ -46,7 +46,9 @@ def test_every_public_name_can_be_had_and_is_listed():
         _ = deciban.nothing
 
 
-@pytest.mark.parametrize("module", ["simplex", "simplex.logparts", "evidence", "reference"])
+@pytest.mark.parametrize(
+    "module", ["simplex", "simplex.logparts", "evidence", "reference", "metrics"]
+)
 def test_every_public_name_is_documented(module):
     module = importlib.import_module(f"deciban.{module}")
     for name in getattr(module, "__all__", None) or [n for n in vars(module) if n[0] != "_"]:

@@ -14,14 +14,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deciban import evidence, exceptions, reference, simplex
+    from deciban import evidence, exceptions, metrics, reference, simplex
     from deciban.evidence import Evidence, VerbalScale, shift_prior
     from deciban.reference import CalibratedGaussian
     from deciban.simplex import Basis
 
 __version__ = "0.1.0.dev0"
 
-_SUBMODULES = frozenset({"evidence", "exceptions", "reference", "simplex"})
+_SUBMODULES = frozenset({"evidence", "exceptions", "metrics", "reference", "simplex"})
 _HOME = {
     "Basis": "simplex",
     "CalibratedGaussian": "reference",
@@ -38,6 +38,7 @@ __all__ = [
     "__version__",
     "evidence",
     "exceptions",
+    "metrics",
     "reference",
     "shift_prior",
     "simplex",

@@ -26,7 +26,7 @@ def least_cost(
     D = log_posterior.shape[1]
     if costs is None and reject_cost is None:
         return np.argmax(log_posterior, axis=1)
-    C = 1.0 - np.eye(D) if costs is None else _cost_matrix(costs, classes)
+    C = 1.0 - np.eye(D) if costs is None else cost_matrix(costs, classes)
     if reject_cost is not None:
         C = np.column_stack([C, np.full(D, _reject_cost(reject_cost, costs))])
     # What a truth costs whatever is decided changes no decision; the rest is regret, >= 0.
@@ -59,7 +59,8 @@ def _expected(log_posterior: np.ndarray, regret: np.ndarray) -> np.ndarray:
     return expected
 
 
-def _cost_matrix(costs: Any, classes: tuple[Hashable, ...]) -> np.ndarray:
+def cost_matrix(costs: Any, classes: tuple[Hashable, ...]) -> np.ndarray:
+    """Costs with the truth on rows and the decision in columns, in the order of the classes."""
     D = len(classes)
     C = to_numpy(costs, "costs")
     if C.shape != (D, D):

@@ -1,0 +1,61 @@
+"""How good evidence is. The truth comes first; LLRs and log-likelihoods are in nats.
+
+Two classes: :func:`cllr` and its parts, :func:`pav`, error rates and curves over thresholds and
+priors. Any number of classes: :func:`cross_entropy`, :func:`accuracy`, :func:`expected_cost`,
+:func:`pairwise_cllr`. Each takes an :class:`Evidence` in the place of an array, and weights.
+"""
+
+from deciban.metrics.cost import cllr, cllr_cal, cllr_min
+from deciban.metrics.curves import (
+    PriorCurve,
+    TippettCurve,
+    empirical_cross_entropy_curve,
+    normalized_bayes_error_curve,
+    tippett_curve,
+)
+from deciban.metrics.detection import (
+    ErrorRates,
+    det_curve,
+    detection_cost,
+    eer,
+    min_detection_cost,
+    roc_curve,
+)
+from deciban.metrics.multiclass import (
+    PairwiseCosts,
+    accuracy,
+    cross_entropy,
+    expected_cost,
+    pairwise_cllr,
+)
+from deciban.metrics.pooling import PooledBlocks, pav
+from deciban.metrics.reliability import MisleadingRates, dev_pav, misleading_rates
+from deciban.metrics.trials import AlignmentWarning
+
+__all__ = [
+    "AlignmentWarning",
+    "ErrorRates",
+    "MisleadingRates",
+    "PairwiseCosts",
+    "PooledBlocks",
+    "PriorCurve",
+    "TippettCurve",
+    "accuracy",
+    "cllr",
+    "cllr_cal",
+    "cllr_min",
+    "cross_entropy",
+    "det_curve",
+    "detection_cost",
+    "dev_pav",
+    "eer",
+    "empirical_cross_entropy_curve",
+    "expected_cost",
+    "min_detection_cost",
+    "misleading_rates",
+    "normalized_bayes_error_curve",
+    "pairwise_cllr",
+    "pav",
+    "roc_curve",
+    "tippett_curve",
+]

@@ -1,0 +1,164 @@
+"""LLRs over all thresholds and all priors: Tippett, empirical cross-entropy, Bayes error."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from deciban._arrays import require_finite, to_numpy
+from deciban.evidence import from_nats
+from deciban.exceptions import InputError
+from deciban.metrics.cost import softplus
+from deciban.metrics.pooling import pool
+from deciban.metrics.trials import two_class_trials
+
+
+class TippettCurve(NamedTuple):
+    """Fractions of each class on one side of each LLR (nats) that was seen."""
+
+    llr: np.ndarray
+    target: np.ndarray
+    other: np.ndarray
+
+
+class PriorCurve(NamedTuple):
+    """A cost over prior log-odds (nats): of the LLRs, after recalibration, and without LLRs."""
+
+    log_odds: np.ndarray
+    actual: np.ndarray
+    minimum: np.ndarray
+    neutral: np.ndarray
+
+
+def tippett_curve(
+    y_true: Any,
+    llr: Any,
+    *,
+    kind: Literal["exceeding", "misleading"] = "exceeding",
+    sample_weight: Any = None,
+    pos_label: Hashable = 1,
+) -> TippettCurve:
+    """Cumulative distributions of the LLRs of each class, at the LLRs seen and nowhere else.
+
+    Parameters
+    ----------
+    y_true : array of shape (n_samples,)
+    llr : array of shape (n_samples,), or Evidence over two classes
+        In favour of ``pos_label``, in nats. Infinite LLRs are kept.
+    kind : {"exceeding", "misleading"}
+        ``exceeding``: of both classes, the fraction at or above each LLR. ``misleading``: of the
+        targets the fraction at or below, so that the curves cross where the errors are equal.
+    sample_weight : array of shape (n_samples,), optional
+    pos_label : label, default 1
+
+    Examples
+    --------
+    >>> tippett_curve([0, 1, 0, 1], [-2.0, -1.0, 0.0, 3.0]).target
+    array([1. , 1. , 0.5, 0.5])
+    """
+    if kind not in ("exceeding", "misleading"):
+        raise InputError(
+            f"kind must be 'exceeding' or 'misleading'; got {kind!r}. Choose one of them."
+        )
+    trials = two_class_trials(y_true, llr, sample_weight, pos_label)
+    at = trials.distinct()
+    if kind == "exceeding":
+        target = 1 - trials.target.below(at)
+    else:
+        target = trials.target.below(at, inclusive=True)
+    return TippettCurve(at, target, 1 - trials.other.below(at))
+
+
+def empirical_cross_entropy_curve(
+    y_true: Any,
+    llr: Any,
+    *,
+    log_odds: Any = None,
+    sample_weight: Any = None,
+    pos_label: Hashable = 1,
+) -> PriorCurve:
+    """Cross-entropy of the posterior over prior log-odds, in bits.
+
+    :math:`p E_1 log2(1 + e^-(llr + lo)) + (1 - p) E_0 log2(1 + e^(llr + lo))` with :math:`p` the
+    prior probability at log-odds :math:`lo`. At 0 it is Cllr.
+
+    Parameters
+    ----------
+    y_true, llr, sample_weight, pos_label
+        As for :func:`cllr`.
+    log_odds : array, default 101 points from -3 to 3 bans
+        Prior log-odds of ``pos_label``, in nats.
+
+    Returns
+    -------
+    PriorCurve
+        ``minimum`` is after :func:`pav`, ``neutral`` the entropy of the prior.
+
+    References
+    ----------
+    Ramos and Gonzalez-Rodriguez (2013), Reliable support: measuring calibration of likelihood
+    ratios.
+    """
+    trials = two_class_trials(y_true, llr, sample_weight, pos_label)
+    odds = _log_odds(log_odds)
+    blocks = pool(trials)
+    mixed = np.isfinite(blocks.llr)  # recalibrated blocks of one class cost nothing at any prior
+    best, target, other = blocks.llr[mixed], blocks.target[mixed], blocks.other[mixed]
+    p, q = expit(odds), expit(-odds)
+    actual, minimum = np.empty_like(odds), np.empty_like(odds)
+    for k, lo in enumerate(odds):
+        misses = trials.target.mean(softplus(-(trials.target.llr + lo)))
+        false_alarms = trials.other.mean(softplus(trials.other.llr + lo))
+        actual[k] = p[k] * misses + q[k] * false_alarms
+        minimum[k] = p[k] * target @ softplus(-(best + lo)) + q[k] * other @ softplus(best + lo)
+    neutral = p * softplus(-odds) + q * softplus(odds)
+    return PriorCurve(odds, *(from_nats(cost, "bit") for cost in (actual, minimum, neutral)))
+
+
+def normalized_bayes_error_curve(
+    y_true: Any,
+    llr: Any,
+    *,
+    log_odds: Any = None,
+    sample_weight: Any = None,
+    pos_label: Hashable = 1,
+) -> PriorCurve:
+    """Error rate of Bayes decisions over prior log-odds, over that of deciding without LLRs.
+
+    Parameters
+    ----------
+    y_true, llr, log_odds, sample_weight, pos_label
+        As for :func:`empirical_cross_entropy_curve`.
+
+    Returns
+    -------
+    PriorCurve
+        ``minimum`` is with the best threshold at each prior, ``neutral`` is 1.
+
+    References
+    ----------
+    Brümmer and de Villiers (2011), The BOSARIS toolkit: theory, algorithms and code.
+    """
+    trials = two_class_trials(y_true, llr, sample_weight, pos_label)
+    odds = _log_odds(log_odds)
+    p, q = expit(odds), expit(-odds)
+    scale = np.minimum(p, q)
+    actual = (p * trials.target.below(-odds) + q * (1 - trials.other.below(-odds))) / scale
+    p_miss, p_false_alarm = pool(trials).hull()
+    minimum = np.min(np.outer(p, p_miss) + np.outer(q, p_false_alarm), axis=1) / scale
+    return PriorCurve(odds, actual, minimum, np.ones_like(odds))
+
+
+def _log_odds(log_odds: Any) -> np.ndarray:
+    if log_odds is None:
+        return np.linspace(-3, 3, 101) * np.log(10)
+    odds = np.atleast_1d(to_numpy(log_odds, "log_odds"))
+    if odds.ndim != 1:
+        raise InputError(
+            f"log_odds must be one row of numbers; got shape {odds.shape}. Flatten it."
+        )
+    require_finite(np, odds, "log_odds")
+    return odds

@@ -1,0 +1,112 @@
+"""How far LLRs are from meaning what they say: devPAV and rates of misleading evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from deciban.evidence import Unit, from_nats
+from deciban.evidence.units import to_nats
+from deciban.exceptions import InputError
+from deciban.metrics.pooling import pool
+from deciban.metrics.trials import two_class_trials
+
+
+class MisleadingRates(NamedTuple):
+    """Fractions of each class whose LLR points the wrong way by more than a given strength."""
+
+    target: float
+    other: float
+
+
+def dev_pav(
+    y_true: Any,
+    llr: Any,
+    *,
+    unit: Unit = "ban",
+    sample_weight: Any = None,
+    pos_label: Hashable = 1,
+) -> float:
+    """Mean distance between the LLRs and their recalibrated values, over the range of the LLRs.
+
+    The line through the recalibrated LLRs of :func:`pav`, where they are finite, against the
+    identity: the area between them, over the range of LLRs that it spans.
+
+    Parameters
+    ----------
+    y_true : array of shape (n_samples,)
+    llr : array of shape (n_samples,), or Evidence over two classes
+        In favour of ``pos_label``, in nats.
+    unit : {"nat", "bit", "ban", "deciban"}, default "ban"
+        Of the result; the literature has bans, logarithms to the base 10.
+    sample_weight : array of shape (n_samples,), optional
+    pos_label : label, default 1
+
+    Returns
+    -------
+    float
+        0 where no LLR has a finite recalibrated value, as under perfect separation, is not said:
+        that is NaN. Infinite where an infinite LLR has a finite one.
+
+    References
+    ----------
+    Vergeer, van Schaik and Sjerps (2021), Measuring calibration of likelihood-ratio systems.
+    """
+    trials = two_class_trials(y_true, llr, sample_weight, pos_label)
+    blocks = pool(trials)
+    x = trials.distinct()
+    y = blocks.transform(x)
+    x, y = x[np.isfinite(y)], y[np.isfinite(y)]
+    if len(x) == 0:
+        return float("nan")
+    if not np.isfinite(x).all():
+        return float("inf")
+    gap = y - x
+    area = float(np.sum(_area(gap[:-1], gap[1:]) * np.diff(x)))
+    width = float(x[-1] - x[0])
+    return float(from_nats(area / width if width > 0 else abs(gap[0]), unit))
+
+
+def misleading_rates(
+    y_true: Any,
+    llr: Any,
+    *,
+    strength: float = 0.0,
+    unit: Unit = "nat",
+    sample_weight: Any = None,
+    pos_label: Hashable = 1,
+) -> MisleadingRates:
+    """Fractions of each class whose LLR supports the other class, by more than ``strength``.
+
+    Parameters
+    ----------
+    y_true, llr, sample_weight, pos_label
+        As for :func:`dev_pav`.
+    strength : float, default 0
+        How far past zero an LLR must be to count.
+    unit : {"nat", "bit", "ban", "deciban"}
+        Of ``strength``.
+
+    Examples
+    --------
+    >>> misleading_rates([1, 1, 0, 0], [2.0, -1.0, -3.0, -1.0])
+    MisleadingRates(target=0.5, other=0.0)
+    """
+    if not strength >= 0:
+        raise InputError(f"strength must be 0 or more; got {strength!r}. Give how far past zero.")
+    limit = to_nats(strength, unit)
+    trials = two_class_trials(y_true, llr, sample_weight, pos_label)
+    return MisleadingRates(
+        trials.target.mean(trials.target.llr < -limit), trials.other.mean(trials.other.llr > limit)
+    )
+
+
+def _area(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Mean absolute value of a line from one height to another, which may cross zero."""
+    left, right = np.abs(left) * np.sign(left), np.abs(right) * np.sign(right)
+    total = np.abs(left) + np.abs(right)
+    crossing = (left * right < 0) & (total > 0)
+    crossed = np.divide(left**2 + right**2, 2 * total, out=np.zeros_like(total), where=crossing)
+    return np.where(crossing, crossed, total / 2)

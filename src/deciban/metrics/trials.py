@@ -1,0 +1,152 @@
+"""The truth beside the evidence: labelled samples, checked once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from deciban._arrays import index_of, listed, to_numpy
+from deciban.evidence import Evidence
+from deciban.evidence.inputs import ratios
+from deciban.exceptions import InputError
+
+
+class AlignmentWarning(UserWarning):
+    """Two series with different indexes are paired by position."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """LLRs of one class, with their weights or none."""
+
+    llr: np.ndarray
+    weight: np.ndarray | None = None
+
+    def mean(self, values: np.ndarray) -> float:
+        """Weighted mean of something that each LLR has."""
+        return float(
+            values.mean() if self.weight is None else np.average(values, weights=self.weight)
+        )
+
+    def in_order(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sorted LLRs, and the mass before each position from 0 to n."""
+        if self.weight is None:  # sorting numbers is far cheaper than sorting positions
+            return np.sort(self.llr), np.arange(len(self.llr) + 1, dtype=float)
+        order = np.argsort(self.llr)
+        return self.llr[order], np.concatenate([[0.0], np.cumsum(self.weight[order])])
+
+    def below(self, at: np.ndarray, *, inclusive: bool = False) -> np.ndarray:
+        """Fraction of the mass below each point, or up to it."""
+        llr, mass = self.in_order()
+        return mass[np.searchsorted(llr, at, side="right" if inclusive else "left")] / mass[-1]
+
+
+@dataclass(frozen=True)
+class Trials:
+    """LLRs of the two classes apart."""
+
+    target: Scores
+    other: Scores
+
+    def distinct(self) -> np.ndarray:
+        """All LLRs that occur, rising."""
+        return np.unique(np.concatenate([self.target.llr, self.other.llr]))
+
+
+def two_class_trials(
+    y_true: Any, llr: Any, sample_weight: Any = None, pos_label: Hashable = 1
+) -> Trials:
+    """LLRs in favour of ``pos_label``, apart by the true class; both classes must be there."""
+    warn_if_not_aligned(y_true, llr)
+    if isinstance(llr, Evidence):
+        llr = _llr_of(llr, pos_label)
+    scores = ratios(llr)
+    is_target = _is_target(y_true, pos_label, len(scores))
+    weights = as_weights(sample_weight, len(scores))
+    target, other = (
+        Scores(scores[chosen], None if weights is None else weights[chosen])
+        for chosen in (is_target, ~is_target)
+    )
+    return Trials(target, other)
+
+
+def _llr_of(evidence: Evidence, pos_label: Hashable) -> np.ndarray:
+    if evidence.n_classes != 2:
+        raise InputError(
+            f"evidence must be over two classes; got {evidence.n_classes}. "
+            f"Choose two of them with evidence.restrict."
+        )
+    k = index_of(pos_label, evidence.classes)
+    return evidence.llr(evidence.classes[k], evidence.classes[1 - k])
+
+
+def _is_target(y_true: Any, pos_label: Hashable, n_samples: int) -> np.ndarray:
+    labels = as_label_vector(y_true, n_samples)
+    is_target = np.asarray(labels == pos_label, dtype=bool)
+    if is_target.shape != labels.shape:  # NumPy compares text with numbers as a whole
+        is_target = np.zeros(labels.shape, dtype=bool)
+    others = labels[~is_target]
+    if len(others) in (0, n_samples):
+        raise InputError(
+            f"y_true must hold both classes, one of them pos_label {pos_label!r}; got "
+            f"{_some_of(labels)}. Add samples of the other class, or name the class that the LLR "
+            f"favours as pos_label."
+        )
+    if not np.all(others == others[0]):
+        raise InputError(
+            f"y_true must hold two classes; got {_some_of(labels)}. "
+            f"Choose two of them, or use a metric for any number of classes."
+        )
+    return is_target
+
+
+def as_label_vector(y_true: Any, n_samples: int) -> np.ndarray:
+    """True labels as a vector with as many entries as there are samples."""
+    labels = np.asarray(y_true)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.shape != (n_samples,):
+        raise InputError(
+            f"y_true must name the class of each of {n_samples} samples; got shape "
+            f"{labels.shape}. Give one label a sample."
+        )
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise InputError("y_true must hold no NaN; it does. Drop the samples without a label.")
+    return labels
+
+
+def _some_of(labels: np.ndarray) -> str:
+    return listed(list(dict.fromkeys(labels.tolist())), most=5)
+
+
+def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
+    """Positive weights, one for each sample, or none."""
+    if sample_weight is None:
+        return None
+    weights = to_numpy(sample_weight, "sample_weight")
+    if weights.shape != (n_samples,):
+        raise InputError(
+            f"sample_weight must have one weight for each of {n_samples} samples; got shape "
+            f"{weights.shape}. Give one number a sample."
+        )
+    if not (np.isfinite(weights).all() and (weights > 0).all()):
+        raise InputError(
+            "sample_weight must be positive and finite; some is not. Drop samples of weight zero."
+        )
+    return weights
+
+
+def warn_if_not_aligned(first: Any, second: Any) -> None:
+    """Say that pandas series with different indexes are paired by position."""
+    here, there = getattr(first, "index", None), getattr(second, "index", None)
+    equals = getattr(here, "equals", None)
+    if callable(equals) and hasattr(there, "equals") and not equals(there):
+        warnings.warn(
+            "y_true and the evidence have different indexes; they are paired by position.",
+            AlignmentWarning,
+            stacklevel=4,
+        )
