@@ -83,40 +83,30 @@ def pav(
 
 def pool(trials: Trials) -> PooledBlocks:
     """Blocks of checked trials."""
-    # Two sorts of numbers and a merge are far cheaper than one sort of positions.
-    target, target_mass = trials.target.in_order()
-    other, other_mass = trials.other.in_order()
+    target, other = trials.target, trials.other
+    weight = None
+    if target.weight is not None and other.weight is not None:
+        both = np.concatenate([target.llr, other.llr])
+        weight = np.concatenate([target.weight, other.weight])
+    else:  # two sorts of numbers, and a merge of the two runs, are far cheaper than one argsort
+        both = np.concatenate([np.sort(target.llr), np.sort(other.llr)])
     # Tied targets come before the others they tie with: that is a violation, so they are pooled.
-    below = np.searchsorted(other, target, side="left")
-    starts = np.flatnonzero(np.concatenate([[True], below[1:] != below[:-1]]))
-    # Runs of one class alternate: others, targets, others, ..., targets, others.
-    target_edges = np.append(starts, len(target))
-    other_edges = np.concatenate([[0], below[starts], [len(other)]])
-    mass = np.empty(2 * len(starts) + 1)
-    mass[0::2] = np.diff(other_mass[other_edges])
-    mass[1::2] = np.diff(target_mass[target_edges])
-    kept = slice(0 if mass[0] > 0 else 1, len(mass) if mass[-1] > 0 else len(mass) - 1)
-    is_target = (np.arange(len(mass)) % 2).astype(float)
-    edges = isotonic_regression(is_target[kept], weights=mass[kept]).blocks + (kept.start or 0)
-    first, last = edges[:-1], edges[1:] - 1
+    order = np.argsort(both, kind="stable")
+    is_target = order < len(target.llr)
+    changes = np.flatnonzero(is_target[1:] != is_target[:-1]) + 1
+    edges = np.concatenate([[0], changes, [len(both)]])  # of runs of one class
+    below = edges.astype(float) if weight is None else _cumulated(weight[order])[edges]
+    mass, label = np.diff(below), is_target[edges[:-1]].astype(float)
+    blocks = isotonic_regression(label, weights=mass).blocks
+    p = np.add.reduceat(mass * label, blocks[:-1])
+    q = np.add.reduceat(mass * (1 - label), blocks[:-1])
     return PooledBlocks(
-        low=_at_runs(first, target, other, target_edges[:-1], other_edges[:-1]),
-        high=_at_runs(last, target, other, target_edges[1:] - 1, other_edges[1:] - 1),
-        target=np.add.reduceat(mass * is_target, first) / target_mass[-1],
-        other=np.add.reduceat(mass * (1 - is_target), first) / other_mass[-1],
+        low=both[order[edges[blocks[:-1]]]],
+        high=both[order[edges[blocks[1:]] - 1]],
+        target=p / p.sum(),
+        other=q / q.sum(),
     )
 
 
-def _at_runs(
-    runs: np.ndarray,
-    target: np.ndarray,
-    other: np.ndarray,
-    target_position: np.ndarray,
-    other_position: np.ndarray,
-) -> np.ndarray:
-    """LLR at the given position of each run; odd runs are of targets."""
-    odd = runs % 2 == 1
-    result = np.empty(len(runs))
-    result[odd] = target[target_position[runs[odd] // 2]]
-    result[~odd] = other[other_position[runs[~odd] // 2]]
-    return result
+def _cumulated(weight: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0.0], np.cumsum(weight)])

@@ -65,11 +65,10 @@ def two_class_trials(
     if isinstance(llr, Evidence):
         llr = _llr_of(llr, pos_label)
     scores = ratios(llr)
-    is_target = _is_target(y_true, pos_label, len(scores))
     weights = as_weights(sample_weight, len(scores))
     target, other = (
-        Scores(scores[chosen], None if weights is None else weights[chosen])
-        for chosen in (is_target, ~is_target)
+        Scores(scores[rows], None if weights is None else weights[rows])
+        for rows in _rows_of_each(y_true, pos_label, len(scores))
     )
     return Trials(target, other)
 
@@ -84,12 +83,16 @@ def _llr_of(evidence: Evidence, pos_label: Hashable) -> np.ndarray:
     return evidence.llr(evidence.classes[k], evidence.classes[1 - k])
 
 
-def _is_target(y_true: Any, pos_label: Hashable, n_samples: int) -> np.ndarray:
+def _rows_of_each(
+    y_true: Any, pos_label: Hashable, n_samples: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of the targets and of the others: NumPy picks by these faster than by masks."""
     labels = as_label_vector(y_true, n_samples)
     is_target = np.asarray(labels == pos_label, dtype=bool)
     if is_target.shape != labels.shape:  # NumPy compares text with numbers as a whole
         is_target = np.zeros(labels.shape, dtype=bool)
-    others = labels[~is_target]
+    rows = np.flatnonzero(~is_target)
+    others = labels[rows]
     if len(others) in (0, n_samples):
         raise InputError(
             f"y_true must hold both classes, one of them pos_label {pos_label!r}; got "
@@ -101,7 +104,7 @@ def _is_target(y_true: Any, pos_label: Hashable, n_samples: int) -> np.ndarray:
             f"y_true must hold two classes; got {_some_of(labels)}. "
             f"Choose two of them, or use a metric for any number of classes."
         )
-    return is_target
+    return np.flatnonzero(is_target), rows
 
 
 def as_label_vector(y_true: Any, n_samples: int) -> np.ndarray:
