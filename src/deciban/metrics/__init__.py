@@ -30,17 +30,20 @@ from deciban.metrics.multiclass import (
 )
 from deciban.metrics.pooling import PooledBlocks, pav
 from deciban.metrics.reliability import MisleadingRates, dev_pav, misleading_rates
+from deciban.metrics.resampling import Interval, bootstrap
 from deciban.metrics.trials import AlignmentWarning
 
 __all__ = [
     "AlignmentWarning",
     "ErrorRates",
+    "Interval",
     "MisleadingRates",
     "PairwiseCosts",
     "PooledBlocks",
     "PriorCurve",
     "TippettCurve",
     "accuracy",
+    "bootstrap",
     "cllr",
     "cllr_cal",
     "cllr_min",

@@ -1,0 +1,115 @@
+"""Bootstrap intervals: coverage, strata, groups, seeds."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from deciban import CalibratedGaussian, metrics
+from deciban.exceptions import InputError
+
+FAMILY = CalibratedGaussian.from_divergences([3.0])
+
+
+def draw(n, rng):
+    l, y = FAMILY.sample([n, n], rng)
+    return y, FAMILY.evidence(l)
+
+
+@pytest.mark.parametrize("method", ["bca", "percentile"])
+def test_intervals_cover_the_truth_as_often_as_they_say(method):
+    truth = FAMILY.expected_cllr(0, 1)
+    hits = 0
+    for seed in range(200):
+        y, evidence = draw(200, seed)
+        llr = evidence.llr(1, 0)
+        interval = metrics.bootstrap(
+            metrics.cllr, y, llr, method=method, confidence=0.9, n_resamples=200, rng=seed
+        )
+        hits += interval.low <= truth <= interval.high
+    assert 0.84 <= hits / 200 <= 0.96  # 0.9, give or take three standard errors
+
+
+def test_bca_is_scipys_for_one_sample(rng):
+    """A mean over one class with the other held fixed is a one-sample problem."""
+    x = rng.exponential(size=80)
+    y = np.zeros(81, dtype=int)
+    y[-1] = 1
+    values = np.append(x, 0.0)
+
+    def mean_of_others(labels, values):
+        return float(values[labels == 0].mean())
+
+    ours = metrics.bootstrap(mean_of_others, y, values, n_resamples=20_000, rng=1)
+    theirs = stats.bootstrap((x,), np.mean, n_resamples=20_000, method="BCa", rng=1)
+    bounds = theirs.confidence_interval
+    np.testing.assert_allclose([ours.low, ours.high], bounds, rtol=0.02)
+    np.testing.assert_allclose(ours.standard_error, theirs.standard_error, rtol=0.02)
+
+
+def test_each_class_keeps_its_size(rng):
+    y = np.repeat([0, 1], [7, 3])
+    seen = set()
+
+    def metric(labels, values):
+        seen.add((int((labels == 0).sum()), int((labels == 1).sum())))
+        return float(values.mean())
+
+    metrics.bootstrap(metric, y, rng.normal(size=10), method="percentile", n_resamples=50)
+    assert seen == {(7, 3)}
+
+
+def test_whole_groups_are_drawn_and_widen_the_interval(rng):
+    speakers = np.repeat(np.arange(20), 30)
+    y = speakers % 2
+    llr = 2.0 * (2 * y - 1) + rng.normal(size=20)[speakers] * 2 + 0.1 * rng.normal(size=600)
+
+    def metric(labels, values):
+        return metrics.cllr(labels, values)
+
+    alone = metrics.bootstrap(metric, y, llr, n_resamples=300)
+    grouped = metrics.bootstrap(metric, y, llr, groups=speakers, n_resamples=300)
+    assert grouped.value == alone.value
+    assert grouped.standard_error > 3 * alone.standard_error
+
+
+def test_the_result_depends_on_the_seed_alone():
+    y, evidence = draw(40, 0)
+    one = metrics.bootstrap(metrics.cross_entropy, y, evidence, n_resamples=60, rng=5)
+    assert one == metrics.bootstrap(metrics.cross_entropy, y, evidence, n_resamples=60, rng=5)
+    assert one == metrics.bootstrap(
+        metrics.cross_entropy, y, evidence, n_resamples=60, rng=5, n_jobs=2
+    )
+    assert one != metrics.bootstrap(metrics.cross_entropy, y, evidence, n_resamples=60, rng=6)
+    drawn = metrics.bootstrap(
+        metrics.cross_entropy, y, evidence, n_resamples=60, rng=np.random.default_rng(0)
+    )
+    assert drawn.value == one.value
+
+
+def test_options_reach_the_metric():
+    y, evidence = draw(40, 0)
+    nats = metrics.bootstrap(metrics.cross_entropy, y, evidence, n_resamples=40)
+    bits = metrics.bootstrap(metrics.cross_entropy, y, evidence, n_resamples=40, unit="bit")
+    np.testing.assert_allclose(np.array(nats) / np.log(2), bits, rtol=1e-12)
+
+
+def test_a_metric_that_does_not_vary_has_an_interval_of_no_width():
+    y, llr = [0, 0, 1, 1], [-2.0, -2.0, 2.0, 2.0]
+    interval = metrics.bootstrap(metrics.cllr_min, y, llr, n_resamples=50)
+    assert interval == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"confidence": 95}, "between 0 and 1; got 95"),
+        ({"method": "normal"}, "'bca' or 'percentile'"),
+        ({"n_resamples": 1}, "2 or more; got 1"),
+        ({"groups": [0, 0, 0, 0]}, "at least two groups"),
+        ({"groups": [0, 1]}, "each of 4 samples"),
+        ({"sample_weight": [1, 1, 1, 1]}, "must not be passed on"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        metrics.bootstrap(metrics.cllr, [0, 1, 0, 1], [1.0, 2.0, 3.0, 4.0], **options)
