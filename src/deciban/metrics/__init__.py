@@ -13,6 +13,7 @@ from deciban.metrics.curves import (
     normalized_bayes_error_curve,
     tippett_curve,
 )
+from deciban.metrics.decomposition import Decomposition, decompose
 from deciban.metrics.detection import (
     ErrorRates,
     det_curve,
@@ -35,6 +36,7 @@ from deciban.metrics.trials import AlignmentWarning
 
 __all__ = [
     "AlignmentWarning",
+    "Decomposition",
     "ErrorRates",
     "Interval",
     "MisleadingRates",
@@ -48,6 +50,7 @@ __all__ = [
     "cllr_cal",
     "cllr_min",
     "cross_entropy",
+    "decompose",
     "det_curve",
     "detection_cost",
     "dev_pav",

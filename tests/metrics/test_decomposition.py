@@ -1,0 +1,146 @@
+"""Decomposition on data whose parts are known, and the solver behind it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+
+from deciban import Basis, CalibratedGaussian, Evidence, metrics
+from deciban.exceptions import InputError, ZeroPartsError
+from deciban.metrics.affine import _Problem, fit_affine
+from strategies import seeds
+
+FAMILY = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0], classes=["a", "b", "c"])
+RULED_OUT = Evidence.from_likelihoods([[1, 0, 1]] * 30, ["a", "b", "c"])
+KNOWN = FAMILY.expected_cross_entropy(n_samples=200_000).value
+
+
+def distorted(matrix, offset, n=4000, rng=0):
+    l, y = FAMILY.sample([n, n, n], rng)
+    return y, FAMILY.evidence(l @ np.transpose(matrix) + offset)
+
+
+def test_calibrated_evidence_has_next_to_no_calibration_cost():
+    y, evidence = distorted(np.eye(2), 0)
+    parts = metrics.decompose(y, evidence)
+    np.testing.assert_allclose(parts.total, metrics.cross_entropy(y, evidence), rtol=1e-12)
+    np.testing.assert_allclose(parts.total, parts.calibration + parts.discrimination, rtol=1e-12)
+    np.testing.assert_allclose(parts.discrimination, KNOWN, rtol=0.05)
+    assert 0 <= parts.calibration < 0.002
+
+
+@pytest.mark.parametrize(
+    ("calibrator", "matrix", "offset"),
+    [
+        ("scalar", 3.0 * np.eye(2), [0.0, 0.0]),
+        ("scalar", 0.3 * np.eye(2), [1.0, -2.0]),
+        ("diagonal", np.diag([0.4, 3.0]), [0.5, 0.5]),
+        ("full", np.array([[2.0, 0.5], [-0.8, 0.7]]), [-1.0, 1.0]),
+    ],
+)
+def test_a_distortion_within_the_family_is_all_of_the_calibration_cost(calibrator, matrix, offset):
+    y, evidence = distorted(matrix, offset)
+    y_, calibrated = distorted(np.eye(2), 0)
+    parts = metrics.decompose(y, evidence, calibrator=calibrator)
+    undistorted = metrics.cross_entropy(y_, calibrated)
+    np.testing.assert_allclose(parts.discrimination, undistorted, rtol=0.01)
+    assert parts.calibration > 0.02
+
+
+def test_a_distortion_outside_the_family_is_not_found():
+    y, evidence = distorted(np.array([[2.0, 0.5], [-0.8, 0.7]]), [-1.0, 1.0])
+    scalar = metrics.decompose(y, evidence, calibrator="scalar").discrimination
+    full = metrics.decompose(y, evidence, calibrator="full").discrimination
+    assert scalar > full + 0.02
+
+
+def test_few_samples_never_make_discrimination_worse_than_the_total():
+    for seed in range(30):
+        y, evidence = distorted(np.eye(2), 0, n=6, rng=seed)
+        parts = metrics.decompose(y, evidence, cv=3)
+        assert parts.discrimination <= parts.total
+        assert parts.calibration >= 0
+
+
+def test_units_priors_and_names(rng):
+    y, evidence = distorted(2 * np.eye(2), 0, n=300)
+    prior = {"a": 0.7, "b": 0.2, "c": 0.1}
+    nats = metrics.decompose(y, evidence, prior=prior)
+    bits = metrics.decompose(y, evidence, prior=prior, unit="bit")
+    np.testing.assert_allclose(np.array(nats) / np.log(2), bits, rtol=1e-12)
+    np.testing.assert_allclose(nats.total, metrics.cross_entropy(y, evidence, prior=prior))
+    turned = metrics.decompose(y, evidence.restrict(["c", "a", "b"]), prior=prior)
+    np.testing.assert_allclose(turned.total, nats.total, rtol=1e-12)
+    np.testing.assert_allclose(turned.discrimination, nats.discrimination, rtol=1e-2)
+
+
+# --- the solver ------------------------------------------------------------------------------
+
+
+@given(seeds, st.sampled_from(["scalar", "diagonal", "full"]), st.integers(2, 5))
+@settings(max_examples=20)
+def test_slope_and_curvature_are_those_of_the_value(seed, scale, D):
+    rng = np.random.default_rng(seed)
+    n = 12
+    l, truth = rng.normal(size=(n, D - 1)), rng.integers(D, size=n)
+    weight = rng.dirichlet(np.ones(n))
+    V = Basis.gram_schmidt(D).contrast
+    problem = _Problem(l, truth, weight, np.log(np.full(D, 1 / D)), V, scale, 0.1)
+    theta = problem.identity + 0.3 * rng.normal(size=len(problem.identity))
+    value, slope, curvature = problem.at(theta)
+    np.testing.assert_allclose(value, problem.value(theta), rtol=1e-12)
+    step = 1e-6
+    for k, unit in enumerate(np.eye(len(theta))):
+        ahead, behind = theta + step * unit, theta - step * unit
+        numeric = (problem.value(ahead) - problem.value(behind)) / (2 * step)
+        np.testing.assert_allclose(slope[k], numeric, atol=1e-7)
+        bend = (problem.at(ahead)[1] - problem.at(behind)[1]) / (2 * step)
+        np.testing.assert_allclose(curvature[k], bend, atol=1e-6)
+
+
+def test_the_full_map_is_scikit_learns_logistic_regression(rng):
+    y, evidence = distorted([[2.0, 0.5], [-0.8, 0.7]], [-1.0, 1.0], n=200)
+    l = evidence.ilr()
+    truth = np.searchsorted(["a", "b", "c"], y)
+    weight = np.full(len(l), 1 / len(l))
+    V = Basis.gram_schmidt(3).contrast
+    fitted = fit_affine(l, truth, weight, np.log(np.full(3, 1 / 3)), V, "full")
+    theirs = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000).fit(l, truth)
+    log_p = Evidence.from_ilr(fitted(l)).log_posterior()
+    np.testing.assert_allclose(log_p, theirs.predict_log_proba(l), atol=1e-4)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
+def test_a_temperature_is_found_from_far_away(factor):
+    l, y = FAMILY.sample([500, 500, 500], rng=1)
+    truth = np.searchsorted(["a", "b", "c"], y)
+    weight = np.full(len(l), 1 / len(l))
+    V, prior = Basis.gram_schmidt(3).contrast, np.log(np.full(3, 1 / 3))
+    fitted = fit_affine(factor * l, truth, weight, prior, V, "scalar")
+    np.testing.assert_allclose(factor * fitted.matrix, np.eye(2) * factor * fitted.matrix[0, 0])
+    np.testing.assert_allclose(factor * fitted.matrix[0, 0], 1, atol=0.1)
+
+
+def test_separable_classes_do_not_make_it_fail():
+    l = np.array([[5.0], [4.0], [6.0], [-5.0], [-4.0], [-6.0]])
+    truth = np.array([0, 0, 0, 1, 1, 1])
+    V, prior = Basis.gram_schmidt(2).contrast, np.log([0.5, 0.5])
+    fitted = fit_affine(l, truth, np.full(6, 1 / 6), prior, V, "full")
+    assert np.isfinite(fitted.matrix).all()
+    assert fitted.matrix[0, 0] > 1
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda y, e: metrics.decompose(y, e, calibrator="magic"), InputError, "scalar, diagonal"),
+        (lambda y, e: metrics.decompose(y, e, cv=1), InputError, "2 or more; got 1"),
+        (lambda y, e: metrics.decompose(y, e, cv=11), InputError, "rarest occurs 10 times"),
+        (lambda y, e: metrics.decompose(y, RULED_OUT), ZeroPartsError, "positive for ilr"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused(call, error, message):
+    y, evidence = distorted(np.eye(2), 0, n=10)
+    with pytest.raises(error, match=message):
+        call(y, evidence)
