@@ -10,7 +10,7 @@ STATEMENTS = {
     "nothing": "pass",
     "numpy": "import numpy",
     "scipy": "import scipy",
-    "numpy, scipy.linalg and scipy.special": "import numpy, scipy.linalg, scipy.special",
+    "what deciban needs of SciPy": "import scipy.optimize, scipy.special, scipy.sparse.linalg",
     "deciban": "import deciban",
     "deciban.simplex": "import deciban.simplex",
     "deciban, all of its names": "from deciban import *",

@@ -115,6 +115,30 @@ def test_arrays_have_the_sorted_labels_as_classes_and_evidence_its_own(data):
     np.testing.assert_allclose(metrics.cross_entropy(y.astype(object), evidence), expected)
 
 
+def test_object_labels_are_sorted_and_frames_bring_their_own_classes():
+    pandas = pytest.importorskip("pandas")
+    X = np.array([[0, 3.0], [4.0, 0]])
+    right = metrics.cross_entropy(["b", "a"], X)
+    assert metrics.cross_entropy(pandas.Series(["b", "a"]), X) == right
+    assert metrics.cross_entropy(np.array(["b", "a"], dtype=object), X) == right
+    frame = pandas.DataFrame(X[:, ::-1], columns=["b", "a"])
+    assert metrics.cross_entropy(["b", "a"], frame) == right
+    assert metrics.cross_entropy(["b", "a"], pandas.DataFrame(X)) == right
+    with pytest.raises(InputError, match="classes must be given"):
+        metrics.cross_entropy(np.array(["b", 1], dtype=object), X)
+    assert metrics.cross_entropy(np.array(["b", 1], dtype=object), X, classes=[1, "b"]) == right
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e308])
+def test_the_scale_of_the_weights_does_not_matter(data, scale):
+    y, evidence = data
+    weight = np.full(len(y), scale)
+    for metric in (metrics.cross_entropy, metrics.accuracy, metrics.decompose):
+        np.testing.assert_allclose(
+            metric(y, evidence, sample_weight=weight), metric(y, evidence), rtol=1e-9
+        )
+
+
 def test_a_true_class_that_is_ruled_out_costs_infinitely():
     evidence = Evidence.from_likelihoods([[1, 0], [1, 1], [0, 1]])
     assert metrics.cross_entropy([1, 0, 1], evidence) == np.inf

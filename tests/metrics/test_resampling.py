@@ -99,12 +99,51 @@ def test_a_metric_that_does_not_vary_has_an_interval_of_no_width():
     assert interval == (0, 0, 0, 0)
 
 
+def test_a_metric_that_is_biased_under_resampling_is_pointed_out():
+    y, evidence = draw(200, 29)
+    llr = evidence.llr(1, 0)
+    with pytest.warns(UserWarning, match="biased under resampling"):
+        metrics.bootstrap(metrics.cllr_cal, y, llr, n_resamples=200)
+
+
+def test_infinite_and_undefined_resamples_are_not_hidden():
+    y, llr = np.repeat([0, 1], 20), np.linspace(-3, 3, 40)
+    llr[-1] = -np.inf
+    interval = metrics.bootstrap(metrics.cllr, y, llr, n_resamples=100)
+    assert interval.value == interval.high == interval.standard_error == np.inf
+    with pytest.raises(InputError, match=r"NaN on \d+ of 50"):
+        metrics.bootstrap(metrics.dev_pav, [0, 1, 0, 1], [-1.0, -0.5, 0.5, 1.0], n_resamples=50)
+
+
+def test_labels_need_no_order_and_frames_keep_their_names(rng):
+    pandas = pytest.importorskip("pandas")
+    llr = rng.normal(size=60)
+    odd = np.array([1, "a"] * 30, dtype=object)
+    assert metrics.bootstrap(metrics.cllr, odd, llr, n_resamples=20).value == metrics.cllr(odd, llr)
+    X = rng.normal(size=(60, 2))
+    X[np.arange(60), [0, 1] * 30] += 4
+    y = np.array(["a", "b"] * 30)
+    plain = metrics.bootstrap(metrics.cross_entropy, y, X, groups=np.arange(60), n_resamples=50)
+    for labels, values in (
+        (y.astype(object), X),
+        (pandas.Series(y), X),
+        (y, pandas.DataFrame(X[:, ::-1], columns=["b", "a"])),
+    ):
+        same = metrics.bootstrap(
+            metrics.cross_entropy, labels, values, groups=np.arange(60), n_resamples=50
+        )
+        np.testing.assert_allclose(same, plain, rtol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"confidence": 95}, "between 0 and 1; got 95"),
         ({"method": "normal"}, "'bca' or 'percentile'"),
         ({"n_resamples": 1}, "2 or more; got 1"),
+        ({"n_resamples": 100.0}, "whole number"),
+        ({"confidence": "a"}, "between 0 and 1"),
+        ({"groups": [0, None, 1, 1]}, "groups must hold no NaN and nothing missing"),
         ({"groups": [0, 0, 0, 0]}, "at least two groups"),
         ({"groups": [0, 1]}, "each of 4 samples"),
         ({"sample_weight": [1, 1, 1, 1]}, "must not be passed on"),

@@ -293,6 +293,70 @@ def test_evidence_and_labels_of_any_kind_are_taken(rng):
     assert metrics.cllr(named.astype(object), llr, pos_label="same") == expected
 
 
+@pytest.mark.parametrize("factor", [1e-300, 1e-14, 1e14, 1e300])
+def test_the_weight_of_one_class_against_the_other_does_not_matter(rng, factor):
+    y = rng.integers(0, 2, 500)
+    llr = rng.normal(size=500) + y
+    weight = np.where(y == 1, 1.0, factor)
+    for metric in (metrics.cllr, metrics.cllr_min, metrics.eer, metrics.dev_pav):
+        np.testing.assert_allclose(
+            metric(y, llr, sample_weight=weight), metric(y, llr), rtol=1e-10, atol=1e-12
+        )
+
+
+def test_small_weights_beside_large_ones_are_kept():
+    weight = [1, 1e-15, 1, 1e-15, 1]
+    rate = metrics.eer([1, 0, 1, 0, 1], [1.0, 2, 3, 4, 5], sample_weight=weight)
+    np.testing.assert_allclose(rate, 0.4, atol=1e-12)
+    heavy = metrics.cllr_min([1, 0, 1, 0], [1.0, 2, 3, 4], sample_weight=[1e17, 1, 1, 1])
+    assert 0.9 < heavy <= 1
+    assert np.isfinite(metrics.cllr([1, 0, 1, 0], [1.0, 2, 3, 4], sample_weight=[1e308] * 4))
+
+
+def test_extreme_priors_have_their_limits():
+    y, llr = [1, 0, 1, 0], [1.0, 2, 3, -4]
+    far = metrics.normalized_bayes_error_curve(y, llr, log_odds=[-800.0, -40.0, 40.0, 800.0])
+    np.testing.assert_allclose(far.actual[[0, 3]], far.actual[[1, 2]])
+    np.testing.assert_allclose(far.minimum[[0, 3]], far.minimum[[1, 2]])
+    sure = metrics.empirical_cross_entropy_curve(y, [-INF, 2, 3, -4], log_odds=[-800.0, 0.0])
+    np.testing.assert_array_equal(sure.actual, [INF, INF])
+    assert metrics.detection_cost([1, 0], [1.0, 2.0], prior=1e-300, cost_miss=1e-300) >= 0
+    tiny = metrics.min_detection_cost(y, llr, cost_miss=1e-300, cost_false_alarm=1e300)
+    assert tiny <= 1
+
+
+def test_dev_pav_does_not_overflow():
+    y, llr = [1, 0, 1, 0, 1], np.array([-1.0, 1, 3, 2, -2])
+    large = metrics.dev_pav(y, 1e200 * llr)
+    assert 1e199 < large < 1e201
+
+
+def test_recalibration_takes_ratios_only():
+    blocks = metrics.pav([0, 1, 0, 1], [-2.0, -1.0, 0.0, 3.0])
+    with pytest.raises(InputError, match="NaN"):
+        blocks.transform([np.nan])
+    with pytest.raises(InputError, match="got Evidence"):
+        blocks.transform(Evidence.from_llr([1.0]))
+
+
+def test_a_tuple_may_be_a_label():
+    y = np.empty(2, dtype=object)
+    y[:] = [("a", 1), ("b", 2)]
+    assert metrics.cllr(y, [5.0, -5.0], pos_label=("a", 1)) < 0.01
+
+
+def test_missing_labels_are_refused():
+    pandas = pytest.importorskip("pandas")
+    for y in (
+        pandas.Series(["a", None, "a"], dtype=object),
+        pandas.Series(["a", None, "b"], dtype="string"),
+        np.array(["a", np.nan, "b"], dtype=object),
+        np.ma.array([1, 0, 0], mask=[0, 0, 1]),
+    ):
+        with pytest.raises(InputError, match="y_true must hold no"):
+            metrics.cllr(y, [1.0, -1.0, 2.0], pos_label="a")
+
+
 def test_inputs_are_never_modified(rng):
     y, llr = np.arange(20) % 2, rng.normal(size=20)
     before = y.copy(), llr.copy()
@@ -324,6 +388,10 @@ def test_misleading_evidence_is_counted_past_a_strength():
         (lambda: metrics.cllr([0, 1], [1.0, 2.0], sample_weight=[1.0]), "one weight for each"),
         (lambda: metrics.cllr([0, 1], [1.0, 2.0], sample_weight=[1.0, 0.0]), "positive and finite"),
         (lambda: metrics.cllr([0, 1], Evidence(np.eye(3)[:2])), "over two classes; got 3"),
+        (lambda: metrics.cllr([[1], [1, 0]], [1.0, 2.0]), "ragged list"),
+        (lambda: metrics.cllr([1, 2], Evidence(np.eye(2))), "0, 1; got 2"),
+        (lambda: metrics.detection_cost([0, 1], [1.0, 2.0], prior="a"), "between 0 and 1"),
+        (lambda: metrics.cross_entropy([1], 3.0), "must be a table"),
         (lambda: metrics.detection_cost([0, 1], [1.0, 2.0], prior=1.0), "between 0 and 1"),
         (lambda: metrics.detection_cost([0, 1], [1.0, 2.0], cost_miss=0), "cost_miss must be pos"),
         (lambda: metrics.tippett_curve([0, 1], [1.0, 2.0], kind="x"), "'exceeding' or"),

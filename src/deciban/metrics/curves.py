@@ -112,7 +112,8 @@ def empirical_cross_entropy_curve(
     for k, lo in enumerate(odds):
         misses = trials.target.mean(softplus(-(trials.target.llr + lo)))
         false_alarms = trials.other.mean(softplus(trials.other.llr + lo))
-        actual[k] = p[k] * misses + q[k] * false_alarms
+        certain = np.isinf(misses) or np.isinf(false_alarms)  # no prior is zero, only rounded to it
+        actual[k] = np.inf if certain else p[k] * misses + q[k] * false_alarms
         minimum[k] = p[k] * target @ softplus(-(best + lo)) + q[k] * other @ softplus(best + lo)
     neutral = p * softplus(-odds) + q * softplus(odds)
     return PriorCurve(odds, *(from_nats(cost, "bit") for cost in (actual, minimum, neutral)))
@@ -144,12 +145,21 @@ def normalized_bayes_error_curve(
     """
     trials = two_class_trials(y_true, llr, sample_weight, pos_label)
     odds = _log_odds(log_odds)
-    p, q = expit(odds), expit(-odds)
-    scale = np.minimum(p, q)
-    actual = (p * trials.target.below(-odds) + q * (1 - trials.other.below(-odds))) / scale
+    # Over the cost of the likelier class: e^odds a miss or 1, and 1 or e^-odds a false alarm.
+    with np.errstate(over="ignore"):
+        miss, false_alarm = np.exp(np.maximum(odds, 0)), np.exp(np.maximum(-odds, 0))
+    actual = _cost(miss, trials.target.below(-odds)) + _cost(
+        false_alarm, 1 - trials.other.below(-odds)
+    )
     p_miss, p_false_alarm = pool(trials).hull()
-    minimum = np.min(np.outer(p, p_miss) + np.outer(q, p_false_alarm), axis=1) / scale
-    return PriorCurve(odds, actual, minimum, np.ones_like(odds))
+    costs = _cost(miss[:, None], p_miss) + _cost(false_alarm[:, None], p_false_alarm)
+    return PriorCurve(odds, actual, costs.min(axis=1), np.ones_like(odds))
+
+
+def _cost(cost: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """Cost times rate, where an error that does not happen costs nothing however dear."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.where(rate == 0, 0.0, cost * rate)
 
 
 def _log_odds(log_odds: Any) -> np.ndarray:

@@ -94,7 +94,7 @@ def decompose(
 
 def _balanced(data: Labelled, prior: np.ndarray) -> np.ndarray:
     """Weights that give each class its prior probability; they sum to one."""
-    weight = np.ones(len(data.truth)) if data.weight is None else data.weight
+    weight = np.ones(len(data.truth)) if data.weight is None else data.weight / data.weight.max()
     total = np.bincount(data.truth, weights=weight, minlength=len(prior))
     return weight * (prior / total)[data.truth]
 

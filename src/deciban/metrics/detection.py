@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
 from deciban.metrics.pooling import pool
 from deciban.metrics.trials import Trials, two_class_trials
@@ -16,7 +17,8 @@ from deciban.metrics.trials import Trials, two_class_trials
 class ErrorRates(NamedTuple):
     """Error rates at rising thresholds; a sample is accepted where its LLR reaches the threshold.
 
-    ``p_miss`` rises from 0 to 1, ``p_false_alarm`` falls from 1 to 0; the last threshold is +inf.
+    ``p_miss`` rises from 0 to 1, ``p_false_alarm`` falls from 1 to 0. The last entry, at +inf,
+    is that of accepting nothing, not even an infinite LLR.
     """
 
     p_miss: np.ndarray
@@ -27,7 +29,7 @@ class ErrorRates(NamedTuple):
 def det_curve(
     y_true: Any, llr: Any, *, sample_weight: Any = None, pos_label: Hashable = 1
 ) -> ErrorRates:
-    """Miss rate against false-alarm rate at every threshold that changes them.
+    """Miss rate against false-alarm rate at every LLR that occurs, and above all of them.
 
     Parameters
     ----------
@@ -155,36 +157,43 @@ def min_detection_cost(
 
 
 class OperatingPoint(NamedTuple):
-    """What a miss and a false alarm cost, prior and all."""
+    """Logarithms of what a miss and a false alarm cost, prior and all."""
 
-    miss: float
-    false_alarm: float
+    log_miss: float
+    log_false_alarm: float
 
     @property
     def threshold(self) -> float:
         """The LLR from which on accepting is the better decision, in nats."""
-        return math.log(self.false_alarm) - math.log(self.miss)
+        return self.log_false_alarm - self.log_miss
 
     def cost(self, p_miss: Any, p_false_alarm: Any, normalize: bool) -> Any:
         """Expected cost of these error rates."""
-        cost = self.miss * p_miss + self.false_alarm * p_false_alarm
-        return cost / min(self.miss, self.false_alarm) if normalize else cost
+        unit = min(self) if normalize else 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            costs = (
+                np.where(np.equal(rate, 0), 0.0, np.exp(log_cost - unit) * rate)
+                for log_cost, rate in zip(self, (p_miss, p_false_alarm), strict=True)
+            )
+            return sum(costs)
 
 
 def operating_point(prior: float, cost_miss: float, cost_false_alarm: float) -> OperatingPoint:
     """An operating point, checked."""
-    if not 0 < prior < 1:
+    if not is_number(prior) or not 0 < prior < 1:
         raise InputError(
-            f"prior must lie between 0 and 1, exclusive; got {prior!r}. Give the probability of "
-            f"pos_label."
+            f"prior must be a number between 0 and 1, exclusive; got {prior!r}. Give the "
+            f"probability of pos_label."
         )
     for name, cost in (("cost_miss", cost_miss), ("cost_false_alarm", cost_false_alarm)):
-        if not 0 < cost < math.inf:
+        if not is_number(cost) or not 0 < cost < math.inf:
             raise InputError(
                 f"{name} must be positive and finite; got {cost!r}. An error that costs nothing "
                 f"needs no evidence."
             )
-    return OperatingPoint(prior * cost_miss, (1 - prior) * cost_false_alarm)
+    return OperatingPoint(
+        math.log(prior) + math.log(cost_miss), math.log1p(-prior) + math.log(cost_false_alarm)
+    )
 
 
 def error_rates(trials: Trials) -> ErrorRates:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deciban._arrays import index_of, listed
+from deciban._arrays import columns_of, index_of, listed
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.decisions import cost_matrix
 from deciban.evidence.priors import log_prior
@@ -28,7 +28,7 @@ class Labelled:
 
     def mean_by_class(self, values: np.ndarray) -> np.ndarray:
         """Weighted mean of the values over the samples of each class."""
-        weight = np.ones(len(values)) if self.weight is None else self.weight
+        weight = np.ones(len(values)) if self.weight is None else self.weight / self.weight.max()
         D = self.evidence.n_classes
         with np.errstate(invalid="ignore"):
             total = np.bincount(self.truth, weights=weight * values, minlength=D)
@@ -172,12 +172,19 @@ def labelled(
 ) -> Labelled:
     """Evidence and truth, checked: every class must occur among the samples."""
     warn_if_not_aligned(y_true, log_likelihoods)
+    if not hasattr(log_likelihoods, "__len__"):
+        raise InputError(
+            f"log_likelihoods must be a table; got {log_likelihoods!r}. Put one sample on each row."
+        )
     n_samples = len(log_likelihoods)
     found, truth = _coded(as_label_vector(y_true, n_samples))
+    names = columns_of(log_likelihoods)
     if isinstance(log_likelihoods, Evidence):
         evidence = log_likelihoods if classes is None else log_likelihoods.restrict(classes)
+    elif classes is None and names is not None and names != tuple(range(len(names))):
+        evidence = Evidence(log_likelihoods)  # a frame: its columns are the classes
     else:
-        evidence = Evidence(log_likelihoods, found if classes is None else classes)
+        evidence = Evidence(log_likelihoods, _in_order(found) if classes is None else classes)
     positions = [index_of(label, evidence.classes) for label in found]
     missing = [label for label in evidence.classes if label not in found]
     if missing:
@@ -189,13 +196,23 @@ def labelled(
 
 
 def _coded(labels: np.ndarray) -> tuple[list[Hashable], np.ndarray]:
-    """The distinct labels, sorted where they have an order, and the place of each among them."""
+    """The distinct labels and the place of each label among them."""
     if labels.dtype != object:
         found, place = np.unique(labels, return_inverse=True)
         return found.tolist(), place
     distinct = list(dict.fromkeys(labels.tolist()))
     place_of = {label: k for k, label in enumerate(distinct)}
     return distinct, np.array([place_of[label] for label in labels.tolist()], dtype=np.intp)
+
+
+def _in_order(labels: list[Hashable]) -> list[Hashable]:
+    try:
+        return sorted(labels)  # type: ignore[type-var]
+    except TypeError:
+        raise InputError(
+            f"classes must be given where labels have no order; got {listed(labels)}. "
+            f"Pass classes in the order of the columns."
+        ) from None
 
 
 def _decided(data: Labelled, costs: Any, prior: np.ndarray) -> np.ndarray:

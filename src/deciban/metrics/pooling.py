@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from deciban._arrays import to_numpy
+from deciban.evidence import Evidence
+from deciban.evidence.inputs import ratios
+from deciban.exceptions import InputError
 from deciban.metrics.trials import Trials, two_class_trials
 
 
@@ -42,7 +44,9 @@ class PooledBlocks:
 
     def transform(self, llr: Any) -> np.ndarray:
         """Recalibrated LLRs; one that lies between two blocks goes to the upper."""
-        at = np.searchsorted(self.high, to_numpy(llr, "llr"), side="left")
+        if isinstance(llr, Evidence):
+            raise InputError("llr must be ratios; got Evidence. Pass evidence.llr(a, b).")
+        at = np.searchsorted(self.high, ratios(llr), side="left")
         return self.llr[np.minimum(at, len(self.high) - 1)]
 
     def hull(self) -> tuple[np.ndarray, np.ndarray]:
@@ -95,8 +99,11 @@ def pool(trials: Trials) -> PooledBlocks:
     is_target = order < len(target.llr)
     changes = np.flatnonzero(is_target[1:] != is_target[:-1]) + 1
     edges = np.concatenate([[0], changes, [len(both)]])  # of runs of one class
-    below = edges.astype(float) if weight is None else _cumulated(weight[order])[edges]
-    mass, label = np.diff(below), is_target[edges[:-1]].astype(float)
+    if weight is None:
+        mass = np.diff(edges).astype(float)
+    else:  # differences of a running sum would lose the small ones
+        mass = np.add.reduceat(weight[order], edges[:-1])
+    label = is_target[edges[:-1]].astype(float)
     blocks = isotonic_regression(label, weights=mass).blocks
     p = np.add.reduceat(mass * label, blocks[:-1])
     q = np.add.reduceat(mass * (1 - label), blocks[:-1])
@@ -106,7 +113,3 @@ def pool(trials: Trials) -> PooledBlocks:
         target=p / p.sum(),
         other=q / q.sum(),
     )
-
-
-def _cumulated(weight: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0.0], np.cumsum(weight)])

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deciban.evidence import Unit, from_nats
+from deciban.evidence.inputs import is_number
 from deciban.evidence.units import to_nats
 from deciban.exceptions import InputError
 from deciban.metrics.pooling import pool
@@ -47,8 +48,8 @@ def dev_pav(
     Returns
     -------
     float
-        0 where no LLR has a finite recalibrated value, as under perfect separation, is not said:
-        that is NaN. Infinite where an infinite LLR has a finite one.
+        NaN where no LLR has a finite recalibrated value, as under perfect separation; infinite
+        where an infinite LLR has a finite one.
 
     References
     ----------
@@ -63,10 +64,11 @@ def dev_pav(
         return float("nan")
     if not np.isfinite(x).all():
         return float("inf")
-    gap = y - x
-    area = float(np.sum(_area(gap[:-1], gap[1:]) * np.diff(x)))
+    scale = max(float(np.abs(x).max()), float(np.abs(y).max()), 1.0)  # squares may overflow
+    x, gap = x / scale, y / scale - x / scale
     width = float(x[-1] - x[0])
-    return float(from_nats(area / width if width > 0 else abs(gap[0]), unit))
+    area = float(np.sum(_area(gap[:-1], gap[1:]) * np.diff(x)))
+    return float(from_nats(scale * (area / width if width > 0 else abs(gap[0])), unit))
 
 
 def misleading_rates(
@@ -94,7 +96,7 @@ def misleading_rates(
     >>> misleading_rates([1, 1, 0, 0], [2.0, -1.0, -3.0, -1.0])
     MisleadingRates(target=0.5, other=0.0)
     """
-    if not strength >= 0:
+    if not is_number(strength) or not strength >= 0:
         raise InputError(f"strength must be 0 or more; got {strength!r}. Give how far past zero.")
     limit = to_nats(strength, unit)
     trials = two_class_trials(y_true, llr, sample_weight, pos_label)
@@ -105,7 +107,6 @@ def misleading_rates(
 
 def _area(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Mean absolute value of a line from one height to another, which may cross zero."""
-    left, right = np.abs(left) * np.sign(left), np.abs(right) * np.sign(right)
     total = np.abs(left) + np.abs(right)
     crossing = (left * right < 0) & (total > 0)
     crossed = np.divide(left**2 + right**2, 2 * total, out=np.zeros_like(total), where=crossing)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Hashable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import ndtr, ndtri
 
+from deciban.evidence import Evidence
+from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
 from deciban.metrics.trials import as_label_vector
 
 _JACKKNIFE = 200  # blocks left out one by one; one sample each would take a metric a sample
+_BIASED = 1.5  # standard deviations between the metric and the median of its resamples
 _REDRAWS = 100  # of a resample in which a class is missing
 
 
@@ -39,6 +43,11 @@ def bootstrap(
     **options: Any,
 ) -> Interval:
     """Bootstrap interval of a metric.
+
+    Metrics that fit something to the samples that they judge, such as ``cllr_cal``, ``dev_pav``
+    and to a lesser degree ``cllr_min``, come out larger or smaller on resamples than on fresh
+    data: where that spoils the interval, a warning says so. Data that every resample judges
+    alike, such as perfectly separated classes, give an interval of no width.
 
     Parameters
     ----------
@@ -78,34 +87,57 @@ def bootstrap(
     True
     """
     _require_options(confidence, method, n_resamples, options)
-    values = evidence if hasattr(evidence, "classes") else np.asarray(evidence)
+    values = _indexable(evidence)
     labels = as_label_vector(y_true, len(values))
-    units = _units(labels, groups)
+    truth = _places(labels)
+    place = None if groups is None else _group_places(groups, len(labels))
+    units = _units(truth, place)
     seeds = np.random.SeedSequence(_entropy(rng)).spawn(n_resamples)
 
     def at(rows: np.ndarray) -> float:
         return float(metric(labels[rows], values[rows], **options))
 
-    everything = np.arange(len(labels))
-    value = at(everything)
+    value = at(np.arange(len(labels)))
     resamples = np.array(
-        Parallel(n_jobs=n_jobs)(delayed(_resampled)(at, units, labels, seed) for seed in seeds)
+        Parallel(n_jobs=n_jobs)(delayed(_resampled)(at, units, truth, seed) for seed in seeds)
     )
+    undefined = int(np.isnan(resamples).sum())
+    if undefined:
+        raise InputError(
+            f"metric must be defined on every resample; it is NaN on {undefined} of {n_resamples}. "
+            f"Give more samples, or another metric."
+        )
     tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
     if method == "bca":
-        left_out = np.array([at(rows) for rows in _left_out(labels, groups)])
+        left_out = np.array([at(rows) for rows in _left_out(truth, place)])
         tails = _adjusted(tails, value, resamples, left_out)
     low, high = np.quantile(resamples, tails, method="inverted_cdf")
-    return Interval(value, float(low), float(high), float(resamples.std(ddof=1)))
+    spread = float(resamples.std(ddof=1)) if np.isfinite(resamples).all() else np.inf
+    return Interval(value, float(low), float(high), spread)
+
+
+def _indexable(evidence: Any) -> Any:
+    """Evidence, or an array; a frame of named columns is evidence over these classes."""
+    columns = getattr(evidence, "columns", None)
+    if columns is not None and tuple(columns) != tuple(range(len(columns))):
+        return Evidence(evidence)
+    if isinstance(evidence, Evidence):
+        return evidence
+    values = np.asarray(evidence)
+    if values.ndim == 0 or len(values) == 0:
+        raise InputError("evidence must hold samples; got none. Give one LLR or row a sample.")
+    return values
 
 
 def _require_options(confidence: float, method: str, n_resamples: int, options: Any) -> None:
-    if not 0 < confidence < 1:
+    if not is_number(confidence) or not 0 < confidence < 1:
         raise InputError(f"confidence must lie between 0 and 1; got {confidence!r}. Give 0.95.")
     if method not in ("bca", "percentile"):
         raise InputError(f"method must be 'bca' or 'percentile'; got {method!r}. Choose one.")
     if not isinstance(n_resamples, int | np.integer) or n_resamples < 2:
-        raise InputError(f"n_resamples must be 2 or more; got {n_resamples!r}. Give 1000.")
+        raise InputError(
+            f"n_resamples must be a whole number, 2 or more; got {n_resamples!r}. Give 1000."
+        )
     if "sample_weight" in options:
         raise InputError(
             "sample_weight must not be passed on; a resample would not match it. "
@@ -120,32 +152,38 @@ def _entropy(rng: Any) -> int:
     return int(np.random.default_rng(rng).integers(2**63))
 
 
-def _units(labels: np.ndarray, groups: Any) -> list[list[np.ndarray]] | list[np.ndarray]:
-    """What is drawn: rows within each class, or whole groups."""
-    if groups is None:
-        return [np.flatnonzero(labels == label) for label in dict.fromkeys(labels.tolist())]
-    place = _group_places(groups, len(labels))
-    return [[np.flatnonzero(place == k) for k in range(place.max() + 1)]]
+def _places(labels: np.ndarray) -> np.ndarray:
+    """A number for each distinct label, by first sight: labels need no order."""
+    if labels.dtype != object:
+        return np.unique(labels, return_inverse=True)[1]
+    seen: dict[Hashable, int] = {}
+    return np.array([seen.setdefault(label, len(seen)) for label in labels.tolist()])
 
 
 def _group_places(groups: Any, n_samples: int) -> np.ndarray:
-    places = np.unique(as_label_vector(groups, n_samples), return_inverse=True)[1]
+    places = _places(as_label_vector(groups, n_samples, "groups"))
     if places.max() == 0:
         raise InputError("groups must hold at least two groups; got one. Name what was sampled.")
     return places
 
 
+def _units(truth: np.ndarray, place: np.ndarray | None) -> list[Any]:
+    """What is drawn: rows within each class, or whole groups."""
+    by = truth if place is None else place
+    rows = np.split(np.argsort(by, kind="stable"), np.cumsum(np.bincount(by))[:-1])
+    return rows if place is None else [rows]
+
+
 def _resampled(
     at: Callable[[np.ndarray], float],
-    units: Any,
-    labels: np.ndarray,
+    units: list[Any],
+    truth: np.ndarray,
     seed: np.random.SeedSequence,
 ) -> float:
     rng = np.random.default_rng(seed)
-    classes = len(set(labels.tolist()))
     for _ in range(_REDRAWS):
         rows = np.concatenate([_drawn(unit, rng) for unit in units])
-        if len(set(labels[rows].tolist())) == classes:
+        if np.bincount(truth[rows], minlength=truth.max() + 1).all():
             return at(rows)
     raise InputError(
         f"groups must be such that most resamples hold every class; {_REDRAWS} in a row did not. "
@@ -160,30 +198,38 @@ def _drawn(unit: Any, rng: np.random.Generator) -> np.ndarray:
     return np.concatenate([unit[k] for k in picks])
 
 
-def _left_out(labels: np.ndarray, groups: Any) -> list[np.ndarray]:
+def _left_out(truth: np.ndarray, place: np.ndarray | None) -> list[np.ndarray]:
     """Rows without one block at a time, each block with as much of every class as can be."""
-    if groups is None:
-        order = np.argsort(np.unique(labels, return_inverse=True)[1], kind="stable")
-        count = min(_JACKKNIFE, len(labels))
-        block = np.empty(len(labels), dtype=int)
-        block[order] = np.arange(len(labels)) % count
+    if place is None:
+        count = min(_JACKKNIFE, len(truth))
+        block = np.empty(len(truth), dtype=int)
+        block[np.argsort(truth, kind="stable")] = np.arange(len(truth)) % count
     else:
-        place = _group_places(groups, len(labels))
         count = min(_JACKKNIFE, int(place.max()) + 1)
         block = place % count
-    classes = len(set(labels.tolist()))
     kept = (np.flatnonzero(block != k) for k in range(count))
-    return [rows for rows in kept if len(set(labels[rows].tolist())) == classes]
+    classes = int(truth.max()) + 1
+    return [rows for rows in kept if np.bincount(truth[rows], minlength=classes).all()]
 
 
 def _adjusted(
     tails: np.ndarray, value: float, resamples: np.ndarray, left_out: np.ndarray
 ) -> np.ndarray:
     """Tail probabilities of the BCa interval."""
+    n = len(resamples)
     below = np.mean(resamples < value) + np.mean(resamples == value) / 2
-    bias = ndtri(np.clip(below, 1 / (2 * len(resamples)), 1 - 1 / (2 * len(resamples))))
-    gap = left_out.mean() - left_out if len(left_out) else np.zeros(1)
-    spread = float(np.sum(gap**2)) if np.isfinite(gap).all() else 0.0
+    bias = ndtri(np.clip(below, 0.5 / n, 1 - 0.5 / n))
+    gap = np.zeros(1)
+    if len(left_out) and np.isfinite(left_out).all():
+        gap = left_out.mean() - left_out
+    spread = float(np.sum(gap**2))
     acceleration = float(np.sum(gap**3)) / (6 * spread**1.5) if spread > 0 else 0.0
     z = bias + ndtri(tails)
-    return ndtr(bias + z / (1 - acceleration * z))
+    adjusted = ndtr(bias + z / (1 - acceleration * z))
+    if abs(bias) > _BIASED:
+        warnings.warn(
+            f"{below:.0%} of the resamples lie below the metric: it is biased under resampling, as "
+            f"what is fitted on the samples themselves is. Do not rely on the interval.",
+            stacklevel=3,
+        )
+    return adjusted

@@ -62,35 +62,42 @@ def two_class_trials(
 ) -> Trials:
     """LLRs in favour of ``pos_label``, apart by the true class; both classes must be there."""
     warn_if_not_aligned(y_true, llr)
+    other_label = None
     if isinstance(llr, Evidence):
-        llr = _llr_of(llr, pos_label)
+        llr, other_label = _llr_of(llr, pos_label)
     scores = ratios(llr)
     weights = as_weights(sample_weight, len(scores))
     target, other = (
-        Scores(scores[rows], None if weights is None else weights[rows])
-        for rows in _rows_of_each(y_true, pos_label, len(scores))
+        Scores(scores[rows], None if weights is None else shares(weights[rows]))
+        for rows in _rows_of_each(y_true, pos_label, other_label, len(scores))
     )
     return Trials(target, other)
 
 
-def _llr_of(evidence: Evidence, pos_label: Hashable) -> np.ndarray:
+def shares(weights: np.ndarray) -> np.ndarray:
+    """Weights that sum to one, however large or small they are."""
+    weights = weights / weights.max()
+    return weights / weights.sum()
+
+
+def _llr_of(evidence: Evidence, pos_label: Hashable) -> tuple[np.ndarray, Hashable]:
+    """LLRs in favour of one class, and the label of the other."""
     if evidence.n_classes != 2:
         raise InputError(
             f"evidence must be over two classes; got {evidence.n_classes}. "
             f"Choose two of them with evidence.restrict."
         )
     k = index_of(pos_label, evidence.classes)
-    return evidence.llr(evidence.classes[k], evidence.classes[1 - k])
+    other = evidence.classes[1 - k]
+    return evidence.llr(evidence.classes[k], other), other
 
 
 def _rows_of_each(
-    y_true: Any, pos_label: Hashable, n_samples: int
+    y_true: Any, pos_label: Hashable, other_label: Hashable, n_samples: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the targets and of the others: NumPy picks by these faster than by masks."""
     labels = as_label_vector(y_true, n_samples)
-    is_target = np.asarray(labels == pos_label, dtype=bool)
-    if is_target.shape != labels.shape:  # NumPy compares text with numbers as a whole
-        is_target = np.zeros(labels.shape, dtype=bool)
+    is_target = _equal(labels, pos_label)
     rows = np.flatnonzero(~is_target)
     others = labels[rows]
     if len(others) in (0, n_samples):
@@ -99,7 +106,9 @@ def _rows_of_each(
             f"{_some_of(labels)}. Add samples of the other class, or name the class that the LLR "
             f"favours as pos_label."
         )
-    if not np.all(others == others[0]):
+    if other_label is not None:
+        index_of(others.tolist()[0], (other_label, pos_label))
+    if not _equal(others, others.tolist()[0]).all():
         raise InputError(
             f"y_true must hold two classes; got {_some_of(labels)}. "
             f"Choose two of them, or use a metric for any number of classes."
@@ -107,19 +116,46 @@ def _rows_of_each(
     return np.flatnonzero(is_target), rows
 
 
-def as_label_vector(y_true: Any, n_samples: int) -> np.ndarray:
-    """True labels as a vector with as many entries as there are samples."""
-    labels = np.asarray(y_true)
+def _equal(labels: np.ndarray, label: Hashable) -> np.ndarray:
+    """Where the labels are this one."""
+    if labels.dtype == object:  # NumPy would compare with the entries of a tuple
+        return np.array([one == label for one in labels.tolist()], dtype=bool)
+    equal = np.asarray(labels == label, dtype=bool)
+    # NumPy compares text with numbers as a whole.
+    return equal if equal.shape == labels.shape else np.zeros(labels.shape, dtype=bool)
+
+
+def as_label_vector(y_true: Any, n_samples: int, name: str = "y_true") -> np.ndarray:
+    """Labels as a vector with as many entries as there are samples, none of them missing."""
+    if isinstance(y_true, np.ma.MaskedArray) and np.ma.is_masked(y_true):
+        raise InputError(f"{name} must hold no masked labels; it does. Drop those samples first.")
+    try:
+        labels = np.asarray(y_true)
+    except ValueError:
+        raise InputError(
+            f"{name} must be one row of labels; got a ragged list. Flatten it."
+        ) from None
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.shape != (n_samples,):
         raise InputError(
-            f"y_true must name the class of each of {n_samples} samples; got shape "
+            f"{name} must name the class of each of {n_samples} samples; got shape "
             f"{labels.shape}. Give one label a sample."
         )
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
-        raise InputError("y_true must hold no NaN; it does. Drop the samples without a label.")
+    if _any_missing(labels):
+        raise InputError(
+            f"{name} must hold no NaN and nothing missing; it does. Drop those samples first."
+        )
     return labels
+
+
+def _any_missing(labels: np.ndarray) -> bool:
+    if labels.dtype.kind in "fcmM":
+        return bool((labels != labels).any())
+    if labels.dtype != object:
+        return False
+    distinct = set(labels.tolist())
+    return any(x is None or type(x).__name__ in {"NAType", "NaTType"} or x != x for x in distinct)
 
 
 def _some_of(labels: np.ndarray) -> str:
