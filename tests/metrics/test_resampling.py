@@ -1,5 +1,7 @@
 """Bootstrap intervals: coverage, strata, groups, seeds."""
 
+from inspect import signature
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -40,7 +42,8 @@ def test_bca_is_scipys_for_one_sample(rng):
         return float(values[labels == 0].mean())
 
     ours = metrics.bootstrap(mean_of_others, y, values, n_resamples=20_000, rng=1)
-    theirs = stats.bootstrap((x,), np.mean, n_resamples=20_000, method="BCa", rng=1)
+    seed = "rng" if "rng" in signature(stats.bootstrap).parameters else "random_state"
+    theirs = stats.bootstrap((x,), np.mean, n_resamples=20_000, method="BCa", **{seed: 1})
     bounds = theirs.confidence_interval
     np.testing.assert_allclose([ours.low, ours.high], bounds, rtol=0.02)
     np.testing.assert_allclose(ours.standard_error, theirs.standard_error, rtol=0.02)
