@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from deciban import Basis, CalibratedGaussian, Evidence, metrics
-from deciban.exceptions import InputError, ZeroPartsError
+from deciban.exceptions import ConvergenceError, InputError, ZeroPartsError
 from deciban.metrics.affine import _Problem, fit_affine
 from strategies import seeds
 
@@ -120,6 +120,13 @@ def test_a_temperature_is_found_from_far_away(factor):
     fitted = fit_affine(factor * l, truth, weight, prior, V, "scalar")
     np.testing.assert_allclose(factor * fitted.matrix, np.eye(2) * factor * fitted.matrix[0, 0])
     np.testing.assert_allclose(factor * fitted.matrix[0, 0], 1, atol=0.1)
+
+
+def test_an_optimum_that_is_not_reached_is_said(monkeypatch):
+    y, evidence = distorted(3 * np.eye(2), 0, n=50)
+    monkeypatch.setattr("deciban.metrics.affine._STEPS", 1)
+    with pytest.raises(ConvergenceError, match="after 1 steps it could still gain"):
+        metrics.decompose(y, evidence)
 
 
 def test_separable_classes_do_not_make_it_fail():

@@ -11,12 +11,12 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from deciban.exceptions import InputError
+from deciban.exceptions import ConvergenceError, InputError
 from deciban.simplex import logparts
 
 Scale = Literal["scalar", "diagonal", "full"]
 _BLOCK = 1 << 22  # numbers held at once
-_FLAT = 1e-10  # Newton decrement, nats, at which the optimum is reached
+_FLAT = 1e-12  # nats that may be left to gain at the optimum
 _STEPS = 200
 
 
@@ -57,13 +57,18 @@ def fit_affine(
         damping = 1e-12 * max(1.0, float(np.trace(curvature)))
         step = -np.linalg.solve(curvature + damping * np.eye(len(theta)), slope)
         decrement = -float(step @ slope)
-        if decrement < _FLAT * max(value, _FLAT):
+        if min(decrement, value) < _FLAT:  # a step gains no more than either
             break
         size = 1.0
         while problem.value(theta + size * step) > value - 1e-4 * size * decrement and size > 1e-10:
             size /= 2
         theta = theta + size * step
         value, slope, curvature = problem.at(theta)
+    else:
+        raise ConvergenceError(
+            f"the recalibration must reach its optimum; after {_STEPS} steps it could still gain "
+            f"{decrement:.2g} nat. Check the evidence for outliers, or use a smaller scale family."
+        )
     return problem.map(theta)
 
 

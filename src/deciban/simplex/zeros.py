@@ -70,17 +70,15 @@ def replace_zeros(
     xp, x = as_float_array(x, "x")
     require_parts(x, "x", minimum=2)
     require_nonnegative(xp, x, "x")
-    peak = xp.max(x, axis=-1, keepdims=True)
     closed = close(xp, x)
-    largest = xp.max(closed, axis=-1, keepdims=True)
     # A limit as a fraction of the whole, by way of the largest part: the sum may overflow.
-    delta = _imputed(xp, x, largest / peak, delta, detection_limit)
-    x = closed
-    zero = x == 0
-    delta = xp.where(zero, delta, xp.zeros_like(x))
+    scale = xp.max(closed, axis=-1, keepdims=True) / xp.max(x, axis=-1, keepdims=True)
+    delta = _imputed(xp, closed, scale, delta, detection_limit)
+    zero = closed == 0
+    delta = xp.where(zero, delta, xp.zeros_like(closed))
     require_method(method)
     replace = {"multiplicative": _multiplicative, "additive": _additive, "simple": _simple}
-    return replace[method](xp, x, zero, delta)
+    return replace[method](xp, closed, zero, delta)
 
 
 def _imputed(xp: Namespace, x: Array, scale: Array, delta: Any, detection_limit: Any) -> Array:
