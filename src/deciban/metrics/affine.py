@@ -16,7 +16,8 @@ from deciban.simplex import logparts
 
 Scale = Literal["scalar", "diagonal", "full"]
 _BLOCK = 1 << 22  # numbers held at once
-_FLAT = 1e-12  # nats that may be left to gain at the optimum
+_FLAT = 1e-9  # nats that may be left to gain at the optimum
+_LOST = 1e6  # nats that no step gains: what Newton's method promises where it is lost
 _STEPS = 200
 
 
@@ -59,8 +60,11 @@ def fit_affine(
         decrement = -float(step @ slope)
         if min(decrement, value) < _FLAT:  # a step gains no more than either
             break
+        if decrement > _LOST:  # saturated posteriors leave no curvature: the slope has to lead
+            step = -slope * float(np.linalg.norm(theta) / np.linalg.norm(slope))
+        gain = -float(step @ slope)
         size = 1.0
-        while problem.value(theta + size * step) > value - 1e-4 * size * decrement and size > 1e-10:
+        while problem.value(theta + size * step) > value - 1e-4 * size * gain and size > 1e-10:
             size /= 2
         theta = theta + size * step
         value, slope, curvature = problem.at(theta)
