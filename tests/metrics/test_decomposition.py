@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from deciban import Basis, CalibratedGaussian, Evidence, metrics
 from deciban.exceptions import ConvergenceError, InputError, ZeroPartsError
-from deciban.metrics.affine import _Problem, fit_affine
+from deciban.metrics.affine import _PROBLEMS, fit_affine
 from strategies import seeds
 
 FAMILY = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0], classes=["a", "b", "c"])
@@ -78,25 +78,30 @@ def test_units_priors_and_names(rng):
 # --- the solver ------------------------------------------------------------------------------
 
 
-@given(seeds, st.sampled_from(["scalar", "diagonal", "full"]), st.integers(2, 5))
+@given(seeds, st.sampled_from(["scalar", "diagonal", "full"]), st.integers(2, 5), st.booleans())
 @settings(max_examples=20)
-def test_slope_and_curvature_are_those_of_the_value(seed, scale, D):
+def test_slope_and_curvature_are_those_of_the_value(seed, scale, D, offset):
     rng = np.random.default_rng(seed)
     n = 12
     l, truth = rng.normal(size=(n, D - 1)), rng.integers(D, size=n)
     weight = rng.dirichlet(np.ones(n))
     V = Basis.gram_schmidt(D).contrast
-    problem = _Problem(l, truth, weight, np.log(np.full(D, 1 / D)), V, scale, 0.1)
+    prior = np.log(np.full(D, 1 / D))
+    problem = _PROBLEMS[scale](l.T, truth, weight, prior, V, offset, 0.1)
     theta = problem.identity + 0.3 * rng.normal(size=len(problem.identity))
-    value, slope, curvature = problem.at(theta)
-    np.testing.assert_allclose(value, problem.value(theta), rtol=1e-12)
+    here = problem.at(theta)
+    curvature = here.curvature()
+    log_p = Evidence.from_ilr(problem.map(theta)(l)).log_posterior()[np.arange(n), truth]
+    pull = 0.1 * np.sum((theta - problem.identity) ** 2)
+    np.testing.assert_allclose(here.value, pull - weight @ log_p, rtol=1e-12)
     step = 1e-6
     for k, unit in enumerate(np.eye(len(theta))):
         ahead, behind = theta + step * unit, theta - step * unit
-        numeric = (problem.value(ahead) - problem.value(behind)) / (2 * step)
-        np.testing.assert_allclose(slope[k], numeric, atol=1e-7)
-        bend = (problem.at(ahead)[1] - problem.at(behind)[1]) / (2 * step)
+        numeric = (problem.at(ahead).value - problem.at(behind).value) / (2 * step)
+        np.testing.assert_allclose(here.slope[k], numeric, atol=1e-7)
+        bend = (problem.at(ahead).slope - problem.at(behind).slope) / (2 * step)
         np.testing.assert_allclose(curvature[k], bend, atol=1e-6)
+        np.testing.assert_allclose(curvature[k], here._times(unit), atol=1e-12)
 
 
 def test_the_full_map_is_scikit_learns_logistic_regression(rng):
@@ -124,9 +129,35 @@ def test_a_temperature_is_found_from_far_away(factor):
 
 def test_an_optimum_that_is_not_reached_is_said(monkeypatch):
     y, evidence = distorted(3 * np.eye(2), 0, n=50)
-    monkeypatch.setattr("deciban.metrics.affine._STEPS", 1)
+    monkeypatch.setattr("deciban.metrics.newton._STEPS", 1)
     with pytest.raises(ConvergenceError, match="after 1 steps it could still gain"):
         metrics.decompose(y, evidence)
+
+
+@pytest.mark.parametrize("scale", ["scalar", "diagonal", "full"])
+def test_the_optimum_does_not_depend_on_the_way_there(scale, monkeypatch):
+    l, y = FAMILY.sample([300, 300, 300], rng=1)
+    l, truth = 2.5 * l + [0.5, -1.0], np.searchsorted(["a", "b", "c"], y)
+    V, prior, weight = FAMILY.basis.contrast, np.log(np.full(3, 1 / 3)), np.full(900, 1 / 900)
+    dense = fit_affine(l, truth, weight, prior, V, scale)
+    monkeypatch.setattr("deciban.metrics.affine._DENSE", 0)  # products in place of the matrix
+    by_products = fit_affine(l, truth, weight, prior, V, scale)
+    monkeypatch.setattr("deciban.metrics.affine._FIRST", 100)  # started from some samples
+    monkeypatch.setattr("deciban.metrics.affine._BLOCK", 1000)
+    from_some = fit_affine(l, truth, weight, prior, V, scale)
+    for other in (by_products, from_some):
+        np.testing.assert_allclose(other.matrix, dense.matrix, atol=1e-4)
+        np.testing.assert_allclose(other.offset, dense.offset, atol=1e-4)
+
+
+def test_hard_fits_reach_their_optimum():
+    # Few samples, scaled and shifted: saturated posteriors and nearly separable folds.
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        matrix = np.exp(rng.uniform(-2, 2)) * np.eye(2)
+        y, evidence = distorted(matrix, 5 * rng.normal(size=2), n=int(rng.integers(5, 31)), rng=rng)
+        for scale in ("scalar", "diagonal", "full"):
+            assert metrics.decompose(y, evidence, calibrator=scale).calibration >= 0
 
 
 def test_separable_classes_do_not_make_it_fail():

@@ -1,8 +1,7 @@
 """The best affine recalibration of ILRLs: multinomial logistic regression, solved by Newton.
 
 The recalibrated ILRL is A l + b with A a multiple of the identity, diagonal or full. The prior
-weighted cross-entropy is convex in A and b; Newton's steps are shortened until they go down, since
-whole ones overshoot from the identity on ordinary data.
+weighted cross-entropy is convex in A and b.
 """
 
 from __future__ import annotations
@@ -10,15 +9,15 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator
 
-from deciban.exceptions import ConvergenceError, InputError
-from deciban.simplex import logparts
+from deciban.exceptions import InputError
+from deciban.metrics.newton import minimum
 
 Scale = Literal["scalar", "diagonal", "full"]
-_BLOCK = 1 << 22  # numbers held at once
-_FLAT = 1e-9  # nats that may be left to gain at the optimum
-_LOST = 1e6  # nats that no step gains: what Newton's method promises where it is lost
-_STEPS = 200
+_BLOCK = 1 << 21  # numbers held at once
+_DENSE = 1500  # parameters up to which the matrix of second derivatives is held and solved
+_FIRST = 4000  # samples that find the neighbourhood of the optimum for many more
 
 
 class AffineMap(NamedTuple):
@@ -39,45 +38,50 @@ def fit_affine(
     log_prior: np.ndarray,
     contrast: np.ndarray,
     scale: Scale,
+    *,
+    offset: bool = True,
     ridge: float = 0.0,
 ) -> AffineMap:
     """The affine map with the smallest weighted cross-entropy of the posteriors.
 
     ``weight`` sums to one. ``ridge`` is the weight of the squared distance of the parameters from
-    the identity map, without offset.
+    the identity map without offset, or from zero where ``l`` has not one column for each ILR
+    coordinate: such scores take the full map.
     """
     if scale not in get_args(Scale):
         raise InputError(
             f"scale must be one of {', '.join(get_args(Scale))}; got {scale!r}. Choose one of them."
         )
-    problem = _Problem(l, truth, weight, log_prior, contrast, scale, ridge)
-    theta = problem.identity
-    value, slope, curvature = problem.at(theta)
-    for _ in range(_STEPS):
-        # Separable classes pull the parameters to infinity; the damping keeps the step finite.
-        damping = 1e-12 * max(1.0, float(np.trace(curvature)))
-        step = -np.linalg.solve(curvature + damping * np.eye(len(theta)), slope)
-        decrement = -float(step @ slope)
-        if min(decrement, value) < _FLAT:  # a step gains no more than either
-            break
-        if decrement > _LOST:  # saturated posteriors leave no curvature: the slope has to lead
-            step = -slope * float(np.linalg.norm(theta) / np.linalg.norm(slope))
-        gain = -float(step @ slope)
-        size = 1.0
-        while problem.value(theta + size * step) > value - 1e-4 * size * gain and size > 1e-10:
-            size /= 2
-        theta = theta + size * step
-        value, slope, curvature = problem.at(theta)
-    else:
-        raise ConvergenceError(
-            f"the recalibration must reach its optimum; after {_STEPS} steps it could still gain "
-            f"{decrement:.2g} nat. Check the evidence for outliers, or use a smaller scale family."
-        )
-    return problem.map(theta)
+    problem = _PROBLEMS[scale](l.T, truth, weight, log_prior, contrast, offset, ridge)
+    start = problem.identity
+    if len(l) > 4 * _FIRST and ridge == 0:
+        start = min(problem.identity, _of_some(problem), key=lambda theta: problem.at(theta).value)
+    return problem.map(minimum(problem.at, start, problem.size))
+
+
+def _of_some(problem: _Problem) -> np.ndarray:
+    """A start near the optimum, from some of the samples: with all it has few steps left to go."""
+    rows = slice(None, None, len(problem.truth) // _FIRST)
+    weight = problem.weight[rows]
+    if len(np.unique(problem.truth[rows][weight > 0])) < len(problem.V):
+        return problem.identity
+    some = type(problem)(
+        problem.l[:, rows],
+        problem.truth[rows],
+        weight / weight.sum(),
+        problem.log_prior,
+        problem.V,
+        problem.has_offset,
+        1e-4,  # separable samples would send the start to infinity
+    )
+    return minimum(some.at, some.identity, some.size)
 
 
 class _Problem:
-    """Cross-entropy as a function of the free parameters: those of A, then b."""
+    """Cross-entropy as a function of the free parameters: those of A, then b.
+
+    Samples are columns here: sums over the classes then run over long rows, which is faster.
+    """
 
     def __init__(
         self,
@@ -86,81 +90,186 @@ class _Problem:
         weight: np.ndarray,
         log_prior: np.ndarray,
         contrast: np.ndarray,
-        scale: Scale,
+        offset: bool,
         ridge: float,
     ) -> None:
-        self.l, self.truth, self.weight = l, truth, weight
-        self.log_prior, self.V, self.scale, self.ridge = log_prior, contrast, scale, ridge
-        k = l.shape[1]
-        ones = {"scalar": np.ones(1), "diagonal": np.ones(k), "full": np.eye(k).ravel()}[scale]
-        self.identity = np.concatenate([ones, np.zeros(k)])
+        self.l = np.ascontiguousarray(l)
+        self.truth, self.weight = truth, weight
+        self.log_prior, self.V = log_prior, contrast
+        self.has_offset, self.ridge = offset, ridge
+        self.k = contrast.shape[1]
+        self.identity = np.concatenate([self.unit(), np.zeros(self.k if offset else 0)])
+        squares = (self.l * self.l) @ weight + 1e-100
+        ones = np.ones(self.k if offset else 0)
+        self.size = np.sqrt(ridge + np.concatenate([self.spread(squares), ones]))
+
+    def at(self, theta: np.ndarray) -> _At:
+        return _At(self, theta)
+
+    def blocks(self) -> list[slice]:
+        size = max(1, _BLOCK // (self.V.size + len(self.identity)))
+        return [slice(start, start + size) for start in range(0, len(self.truth), size)]
+
+    def offset_of(self, theta: np.ndarray) -> np.ndarray:
+        return theta[-self.k :] if self.has_offset else np.zeros(self.k)
+
+    def by_offset(self, wp: np.ndarray, q: np.ndarray, wq: np.ndarray) -> np.ndarray:
+        """Second derivatives by the offset: the covariance of V under the posteriors."""
+        return (self.V.T * wp.sum(axis=1)) @ self.V - wq @ q.T
+
+    # What a scale family adds: its parameters, their map, and how derivatives go through it.
+    # g is the slope of each sample by its ILRL; p are posteriors, q = Vᵀ p, w the weights.
+
+    def unit(self) -> np.ndarray:
+        raise NotImplementedError
+
+    def spread(self, squares: np.ndarray) -> np.ndarray:
+        """What the second derivatives by A are of the order of, at most."""
+        raise NotImplementedError
 
     def map(self, theta: np.ndarray) -> AffineMap:
-        k = self.l.shape[1]
-        a, b = theta[:-k], theta[-k:]
-        if self.scale == "full":
-            return AffineMap(a.reshape(k, k), b)
-        return AffineMap(np.diag(np.broadcast_to(a, k)), b)
+        raise NotImplementedError
 
-    def value(self, theta: np.ndarray) -> float:
-        log_p = self._log_posterior(theta, slice(None))
-        loss = -log_p[np.arange(len(self.truth)), self.truth]
-        return float(self.weight @ loss) + self._pull(theta)
+    def slope_of(self, l: np.ndarray, g: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
 
-    def _pull(self, theta: np.ndarray) -> float:
-        return self.ridge * float(np.sum((theta - self.identity) ** 2))
+    def curvature_of(
+        self, l: np.ndarray, p: np.ndarray, wp: np.ndarray, q: np.ndarray, wq: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Second derivatives by A, and by A and the offset."""
+        raise NotImplementedError
 
-    def _log_posterior(self, theta: np.ndarray, rows: slice) -> np.ndarray:
-        return np.asarray(
-            logparts.closure(self.map(theta)(self.l[rows]) @ self.V.T + self.log_prior)
-        )
 
-    def at(self, theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Value, slope and curvature."""
-        P = len(theta)
-        value, slope, curvature = 0.0, np.zeros(P), np.zeros((P, P))
-        block = max(1, _BLOCK // (self.V.size + P))
-        for start in range(0, len(self.l), block):
-            rows = slice(start, start + block)
-            log_p = self._log_posterior(theta, rows)
-            w, l, y = self.weight[rows], self.l[rows], self.truth[rows]
-            value -= float(w @ log_p[np.arange(len(y)), y])
-            p = np.exp(log_p)
-            miss = p.copy()
-            miss[np.arange(len(y)), y] -= 1
-            g = (w[:, None] * miss) @ self.V
-            mean = p @ self.V
-            # Curvature of log-sum-exp in ILR coordinates, for each sample.
-            M = np.einsum("nd,di,dj->nij", w[:, None] * p, self.V, self.V, optimize=True)
-            M -= w[:, None, None] * mean[:, :, None] * mean[:, None, :]
-            self._add(slope, curvature, l, g, M)
-        slope += 2 * self.ridge * (theta - self.identity)
-        curvature += 2 * self.ridge * np.eye(P)
-        return value + self._pull(theta), slope, curvature
+class _At:
+    """The problem at one point."""
 
-    def _add(
-        self, slope: np.ndarray, curvature: np.ndarray, l: np.ndarray, g: np.ndarray, M: np.ndarray
-    ) -> None:
-        """Chain rule from A l + b to the free parameters of A and b."""
-        k = l.shape[1]
-        if self.scale == "full":
-            n = len(l)
-            slope[:-k] += (g.T @ l).ravel()
-            outer = (l[:, :, None] * l[:, None, :]).reshape(n, -1)
-            both = (M.reshape(n, -1).T @ outer).reshape(k, k, k, k)  # i j a b
-            curvature[:-k, :-k] += both.transpose(0, 2, 1, 3).reshape(k * k, k * k)
-            cross = (M.reshape(n, -1).T @ l).reshape(k, k, k)  # i j a, from row i of A and b_j
-            cross = cross.transpose(0, 2, 1).reshape(k * k, k)
-        elif self.scale == "diagonal":
-            slope[:-k] += np.sum(g * l, axis=0)
-            curvature[:-k, :-k] += np.einsum("nij,ni,nj->ij", M, l, l, optimize=True)
-            cross = np.einsum("nij,ni->ij", M, l)
-        else:
-            slope[0] += float(np.sum(g * l))
-            Ml = np.einsum("nij,nj->ni", M, l)
-            curvature[0, 0] += float(np.sum(Ml * l))
-            cross = Ml.sum(axis=0)[None, :]
-        slope[-k:] += g.sum(axis=0)
-        curvature[:-k, -k:] += cross
-        curvature[-k:, :-k] += cross.T
-        curvature[-k:, -k:] += M.sum(axis=0)
+    def __init__(self, problem: _Problem, theta: np.ndarray) -> None:
+        self.problem = problem
+        V, away = problem.V, theta - problem.identity
+        self.p = np.empty((len(V), len(problem.truth)))
+        self.value = problem.ridge * float(away @ away)
+        self.slope = 2 * problem.ridge * away
+        A, b = problem.map(theta)
+        for rows in problem.blocks():
+            y, w = problem.truth[rows], problem.weight[rows]
+            z = (V @ A) @ problem.l[:, rows]
+            z += (V @ b + problem.log_prior)[:, None]
+            z -= z.max(axis=0)
+            truly = z[y, np.arange(len(y))]
+            p = np.exp(z, out=z)
+            total = p.sum(axis=0)
+            self.value += float(w @ (np.log(total) - truly))
+            p /= total
+            self.p[:, rows] = p
+            p[y, np.arange(len(y))] -= 1
+            self.slope += problem.slope_of(problem.l[:, rows], V.T @ (p * w))
+
+    def curvature(self) -> np.ndarray | LinearOperator:
+        problem, P = self.problem, len(self.slope)
+        if P > _DENSE:
+            return LinearOperator((P, P), matvec=self._times)
+        total = 2 * problem.ridge * np.eye(P)
+        n = P - problem.k if problem.has_offset else P
+        for rows in problem.blocks():
+            p, w = self.p[:, rows], problem.weight[rows]
+            wp, q = w * p, problem.V.T @ p
+            wq = w * q
+            own, cross = problem.curvature_of(problem.l[:, rows], p, wp, q, wq)
+            total[:n, :n] += own
+            if problem.has_offset:
+                total[:n, n:] += cross
+                total[n:, :n] += cross.T
+                total[n:, n:] += problem.by_offset(wp, q, wq)
+        return total
+
+    def _times(self, direction: np.ndarray) -> np.ndarray:
+        """The second derivatives times a direction, without the matrix of them."""
+        problem = self.problem
+        A, b = problem.map(direction)
+        product = 2 * problem.ridge * direction
+        for rows in problem.blocks():
+            p, V = self.p[:, rows], problem.V
+            change = V @ (A @ problem.l[:, rows] + b[:, None])
+            change -= np.sum(p * change, axis=0)
+            g = V.T @ (p * change * problem.weight[rows])
+            product = product + problem.slope_of(problem.l[:, rows], g)
+        return product
+
+
+class _Scalar(_Problem):
+    """One factor for all coordinates: a temperature."""
+
+    def unit(self) -> np.ndarray:
+        return np.ones(1)
+
+    def spread(self, squares: np.ndarray) -> np.ndarray:
+        return squares.sum(keepdims=True)
+
+    def map(self, theta: np.ndarray) -> AffineMap:
+        return AffineMap(theta[0] * np.eye(self.k), self.offset_of(theta))
+
+    def slope_of(self, l: np.ndarray, g: np.ndarray) -> np.ndarray:
+        return np.concatenate([[np.sum(g * l)], *[g.sum(axis=1)] * self.has_offset])
+
+    def curvature_of(
+        self, l: np.ndarray, p: np.ndarray, wp: np.ndarray, q: np.ndarray, wq: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        s = self.V @ l
+        wr = wp * (s - np.sum(p * s, axis=0))
+        return np.array([[np.sum(wr * s)]]), (wr.sum(axis=1) @ self.V)[None, :]
+
+
+class _Diagonal(_Problem):
+    """One factor for each coordinate."""
+
+    def unit(self) -> np.ndarray:
+        return np.ones(self.k)
+
+    def spread(self, squares: np.ndarray) -> np.ndarray:
+        return squares
+
+    def map(self, theta: np.ndarray) -> AffineMap:
+        return AffineMap(np.diag(theta[: self.k]), self.offset_of(theta))
+
+    def slope_of(self, l: np.ndarray, g: np.ndarray) -> np.ndarray:
+        return np.concatenate([np.sum(g * l, axis=1), *[g.sum(axis=1)] * self.has_offset])
+
+    def curvature_of(
+        self, l: np.ndarray, p: np.ndarray, wp: np.ndarray, q: np.ndarray, wq: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        own = -(wq * l) @ (q * l).T
+        for v, share in zip(self.V, wp, strict=True):
+            own += np.outer(v, v) * ((share * l) @ l.T)
+        return own, (self.V * (wp @ l.T)).T @ self.V - (wq * l) @ q.T
+
+
+class _Full(_Problem):
+    """A whole matrix, row by row; it has as many columns as there are scores."""
+
+    def unit(self) -> np.ndarray:
+        square = self.k == len(self.l)
+        return (np.eye(self.k) if square else np.zeros((self.k, len(self.l)))).ravel()
+
+    def spread(self, squares: np.ndarray) -> np.ndarray:
+        return np.tile(squares, self.k)
+
+    def map(self, theta: np.ndarray) -> AffineMap:
+        A = theta[: self.k * len(self.l)].reshape(self.k, len(self.l))
+        return AffineMap(A, self.offset_of(theta))
+
+    def slope_of(self, l: np.ndarray, g: np.ndarray) -> np.ndarray:
+        return np.concatenate([(g @ l.T).ravel(), *[g.sum(axis=1)] * self.has_offset])
+
+    def curvature_of(
+        self, l: np.ndarray, p: np.ndarray, wp: np.ndarray, q: np.ndarray, wq: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        V, P = self.V, self.k * len(l)
+        ql = (q[:, None, :] * l[None, :, :]).reshape(P, -1)
+        wql = (wq[:, None, :] * l[None, :, :]).reshape(P, -1)
+        T = np.stack([(share * l) @ l.T for share in wp])
+        own = np.einsum("di,dj,dab->iajb", V, V, T, optimize=True).reshape(P, P) - wql @ ql.T
+        cross = np.einsum("di,dj,da->iaj", V, V, wp @ l.T, optimize=True).reshape(P, self.k)
+        return own, cross - wql @ q.T
+
+
+_PROBLEMS: dict[str, type[_Problem]] = {"scalar": _Scalar, "diagonal": _Diagonal, "full": _Full}

@@ -1,0 +1,78 @@
+"""Newton's method for convex functions, safeguarded.
+
+Whole Newton steps overshoot from the identity on ordinary data, and where every posterior is
+saturated there is no curvature to go by. Each step is therefore damped (Levenberg and Marquardt):
+more where it did not gain what it promised, less where it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
+
+from deciban.exceptions import ConvergenceError
+
+_FLAT = 1e-9  # nats that may be left to gain at the optimum
+_PERFECT = 1e-5  # nats from which on separable classes may be left: their optimum is at infinity
+_ROUNDING = 1e-15  # relative; what a value cannot be told from
+_LEAST = 1e-14  # damping: separable classes pull the parameters to infinity, this holds them
+_STEPS = 500
+
+
+class Point(Protocol):
+    """A convex function at one point: its value, slope and curvature there."""
+
+    value: float
+    slope: np.ndarray
+
+    def curvature(self) -> np.ndarray | LinearOperator:
+        """The matrix of second derivatives, or its products with vectors."""
+
+
+def minimum(at: Callable[[np.ndarray], Point], start: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Where a convex function that is not negative has its minimum, to within 1e-9.
+
+    ``size`` is the root of the largest second derivative by each parameter: in these units no
+    curvature is above about one, and a damping of one always gains.
+
+    Raises
+    ------
+    ConvergenceError
+        Where the minimum is not reached.
+    """
+    theta, damping = start, _LEAST
+    here = at(theta)
+    curvature = here.curvature()
+    for _ in range(_STEPS):
+        step = _newton_step(curvature, here.slope, size, damping)
+        promise = -float(step @ here.slope)
+        if promise < _FLAT or here.value < _PERFECT:
+            return theta
+        there = at(theta + step)
+        gain = here.value - there.value
+        if gain >= 1e-4 * promise or (promise < 1e-6 and gain >= -_ROUNDING * here.value):
+            theta, here = theta + step, there
+            curvature = here.curvature()
+            damping = max(damping / 10, _LEAST) if gain > 0.25 * promise else damping
+        else:
+            damping = max(10 * damping, 1e-8)
+    raise ConvergenceError(
+        f"the recalibration must reach its optimum; after {_STEPS} steps it could still gain "
+        f"{promise:.2g} nat. Check the evidence for outliers, or use a smaller scale family."
+    )
+
+
+def _newton_step(
+    curvature: np.ndarray | LinearOperator, slope: np.ndarray, size: np.ndarray, damping: float
+) -> np.ndarray:
+    n = len(slope)
+    if isinstance(curvature, np.ndarray):
+        damped = curvature / np.outer(size, size) + damping * np.eye(n)
+        return -np.linalg.solve(damped, slope / size) / size
+    products = LinearOperator((n, n), matvec=lambda v: curvature @ (v / size) / size + damping * v)
+    length = float(np.linalg.norm(slope / size))
+    step, _ = cg(products, -slope / size, rtol=min(0.1, np.sqrt(length)), maxiter=250)
+    return np.asarray(step) / size
