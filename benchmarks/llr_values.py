@@ -8,6 +8,7 @@ import sys
 from importlib.metadata import version
 
 import numpy as np
+from lir.algorithms.bayeserror import elub
 from lir.data.models import LLRData
 from lir.metrics import cllr as lir_cllr
 from lir.metrics.devpav import devpav
@@ -29,6 +30,9 @@ def cases(rng):
     ):
         y = np.repeat([0, 1], [70, 30])
         yield name, y, np.round(rng.normal(size=100) + shift * y, digits)
+    llr = rng.normal(size=100) + y
+    llr[[0, 1, 2]], llr[[97, 98, 99]] = -np.inf, np.inf  # certain and right
+    yield "infinite", y, llr
 
 
 def main():
@@ -43,7 +47,10 @@ def main():
             "llreval cllr_min": float(min_cllr(blocks)),
             "llreval eer": float(ROCCH(blocks).EER()),
             "lir cllr": float(lir_cllr(LLRData(features=llr[:, None] / LN10, labels=y))),
-            "lir devpav": None if name == "separated" else float(devpav(llr / LN10, y)),
+            "lir devpav": (
+                None if name in ("separated", "infinite") else float(devpav(llr / LN10, y))
+            ),
+            "lir elub": [LN10 * bound for bound in elub(llr / LN10, y, step_size=1e-4)],
         }
     json.dump(said, sys.stdout, indent=1)
     print()

@@ -14,14 +14,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deciban import evidence, exceptions, metrics, reference, simplex
+    from deciban import calibration, evidence, exceptions, metrics, reference, simplex
     from deciban.evidence import Evidence, VerbalScale, shift_prior
     from deciban.reference import CalibratedGaussian
     from deciban.simplex import Basis
 
 __version__ = "0.1.0.dev0"
 
-_SUBMODULES = frozenset({"evidence", "exceptions", "metrics", "reference", "simplex"})
+_SUBMODULES = frozenset(
+    {"calibration", "evidence", "exceptions", "metrics", "reference", "simplex"}
+)
 _HOME = {
     "Basis": "simplex",
     "CalibratedGaussian": "reference",
@@ -36,6 +38,7 @@ __all__ = [
     "Evidence",
     "VerbalScale",
     "__version__",
+    "calibration",
     "evidence",
     "exceptions",
     "metrics",

@@ -63,6 +63,33 @@ def test_few_samples_never_make_discrimination_worse_than_the_total():
         assert parts.calibration >= 0
 
 
+def test_monotone_recalibration_of_two_classes():
+    pair = CalibratedGaussian.from_divergences([4.0])
+    l, y = pair.sample([5000, 5000], rng=0)
+    llr = pair.evidence(l).llr(1, 0)
+    calibrated = metrics.cllr(y, llr)
+    bent = Evidence.from_llr(np.arctan(llr / 2) + 1)  # no affine map takes this back
+    pav, affine = (metrics.decompose(y, bent, calibrator=c, unit="bit") for c in ("pav", "full"))
+    np.testing.assert_allclose(pav.total, metrics.cllr(y, bent), rtol=1e-12)
+    np.testing.assert_allclose(pav.discrimination, calibrated, atol=0.01)
+    assert pav.discrimination < affine.discrimination
+    assert metrics.cllr_min(y, bent) < pav.discrimination  # which is not optimistic
+
+
+def test_monotone_recalibration_takes_infinite_ratios_and_priors():
+    llr = [-np.inf, -1.0, 2.0, 0.5, 1.0, np.inf] * 5
+    y = [0, 0, 0, 1, 1, 1] * 5
+    prior = [0.9, 0.1]
+    parts = metrics.decompose(y, Evidence.from_llr(llr), calibrator="pav", prior=prior)
+    np.testing.assert_allclose(
+        parts.total, metrics.cross_entropy(y, Evidence.from_llr(llr), prior=prior)
+    )
+    assert 0 < parts.discrimination < parts.total < np.inf
+    wrong = metrics.decompose(y, Evidence.from_llr(llr[::-1]), calibrator="pav", prior=prior)
+    assert wrong.total == np.inf
+    assert np.isfinite(wrong.discrimination)
+
+
 def test_units_priors_and_names(rng):
     y, evidence = distorted(2 * np.eye(2), 0, n=300)
     prior = {"a": 0.7, "b": 0.2, "c": 0.1}
@@ -173,6 +200,7 @@ def test_separable_classes_do_not_make_it_fail():
     ("call", "error", "message"),
     [
         (lambda y, e: metrics.decompose(y, e, calibrator="magic"), InputError, "scalar, diagonal"),
+        (lambda y, e: metrics.decompose(y, e, calibrator="pav"), InputError, "two classes; got 3"),
         (lambda y, e: metrics.decompose(y, e, cv=1), InputError, "2 or more; got 1"),
         (lambda y, e: metrics.decompose(y, e, cv=11), InputError, "rarest occurs 10 times"),
         (lambda y, e: metrics.decompose(y, RULED_OUT), ZeroPartsError, "positive for ilr"),

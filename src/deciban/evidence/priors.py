@@ -51,6 +51,18 @@ def log_prior(prior: Any, classes: tuple[Hashable, ...], n_samples: int) -> np.n
     return np.log(p) - np.log(p.sum(axis=1, keepdims=True))
 
 
+def chosen_prior(prior: Any, classes: tuple[Hashable, ...], shares: np.ndarray) -> np.ndarray:
+    """Probabilities from "uniform", "empirical" (the shares of the classes) or a prior itself."""
+    if isinstance(prior, str):
+        if prior not in ("uniform", "empirical"):
+            raise InputError(
+                f"prior must be 'uniform', 'empirical' or probabilities; got {prior!r}. "
+                f"Choose one of these."
+            )
+        prior = None if prior == "uniform" else shares / shares.sum()
+    return np.exp(log_prior(prior, classes, 1)[0])
+
+
 def require_probabilities(p: np.ndarray, name: str) -> None:
     """Refuse rows that are not distributions; what they miss from one must be rounding."""
     require_nonnegative(np, p, name, if_negative="Give probabilities, not logarithms.")

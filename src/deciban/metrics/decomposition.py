@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from deciban.evidence import Unit, from_nats
 from deciban.evidence.priors import log_prior
 from deciban.exceptions import InputError
-from deciban.metrics.affine import Scale, fit_affine
+from deciban.metrics.affine import fit_affine
+from deciban.metrics.cost import softplus
 from deciban.metrics.multiclass import Labelled, labelled
+from deciban.metrics.pooling import pool, with_misleading
+from deciban.metrics.trials import Scores, Trials, shares
 from deciban.simplex import Basis, logparts
+
+Family = Literal["scalar", "diagonal", "full", "pav"]
 
 
 class Decomposition(NamedTuple):
@@ -27,7 +32,7 @@ def decompose(
     y_true: Any,
     log_likelihoods: Any,
     *,
-    calibrator: Scale = "full",
+    calibrator: Family = "full",
     cv: int = 5,
     prior: Any = None,
     unit: Unit = "nat",
@@ -37,7 +42,7 @@ def decompose(
 ) -> Decomposition:
     """Cross-entropy as what recalibration would take away, and what would be left.
 
-    Discrimination is the cross-entropy of the evidence after the best affine map of its ILRLs,
+    Discrimination is the cross-entropy of the evidence after the best map of a named family,
     each sample recalibrated by a map that was fitted without it. The figures mean: a map of this
     family, learnt from this much data, would save the calibration part. They do not mean that no
     other recalibration could save more. Where the map does not pay, it is not used: discrimination
@@ -48,9 +53,10 @@ def decompose(
     y_true : array of shape (n_samples,)
         Every class must occur at least ``cv`` times.
     log_likelihoods : array of shape (n_samples, n_classes), or Evidence
-    calibrator : {"scalar", "diagonal", "full"}, default "full"
-        One factor for all ILR coordinates (a temperature), one for each, or a whole matrix; an
-        offset in each case.
+    calibrator : {"scalar", "diagonal", "full", "pav"}, default "full"
+        Affine maps of the ILRLs: one factor for all coordinates (a temperature), one for each, or
+        a whole matrix; an offset in each case. For two classes also "pav": any monotone map, with
+        one misleading sample of each class added so that no LLR becomes infinite.
     cv : int, default 5
         Number of folds.
     prior : array of shape (n_classes,) or mapping, default uniform
@@ -73,20 +79,12 @@ def decompose(
     data = labelled(y_true, log_likelihoods, classes, sample_weight)
     prior_logs = log_prior(prior, data.evidence.classes, 1)[0]
     weight = _balanced(data, np.exp(prior_logs))
-    basis = Basis.gram_schmidt(data.evidence.n_classes)
-    l = data.evidence.ilr(Basis(basis.contrast, data.evidence.classes))
-    loss = _losses(l, data.truth, prior_logs, basis)
-    recalibrated = np.empty_like(loss)
+    judge = _judge(data, calibrator, weight, prior_logs)
+    recalibrated = np.empty(len(weight))
     for held_out in _folds(data.truth, cv, rng):
-        kept = ~held_out
-        share = weight[kept] / weight[kept].sum()
-        fitted = fit_affine(
-            l[kept], data.truth[kept], share, prior_logs, basis.contrast, calibrator
-        )
-        recalibrated[held_out] = _losses(
-            fitted(l[held_out]), data.truth[held_out], prior_logs, basis
-        )
-    total = float(weight @ loss)
+        recalibrated[held_out] = judge(~held_out, held_out)
+    log_p = data.evidence.log_posterior(np.exp(prior_logs))
+    total = float(-weight @ log_p[np.arange(len(weight)), data.truth])
     discrimination = min(total, float(weight @ recalibrated))
     parts = (total, total - discrimination, discrimination)
     return Decomposition(*(float(from_nats(part, unit)) for part in parts))
@@ -99,9 +97,60 @@ def _balanced(data: Labelled, prior: np.ndarray) -> np.ndarray:
     return weight * (prior / total)[data.truth]
 
 
-def _losses(l: np.ndarray, truth: np.ndarray, prior_logs: np.ndarray, basis: Basis) -> np.ndarray:
-    log_p = logparts.closure(l @ basis.contrast.T + prior_logs)
-    return -np.asarray(log_p)[np.arange(len(truth)), truth]
+def _judge(data: Labelled, family: str, weight: np.ndarray, prior_logs: np.ndarray) -> _Judge:
+    if family not in get_args(Family):
+        raise InputError(
+            f"calibrator must be one of {', '.join(get_args(Family))}; got {family!r}. "
+            f"Choose one of them."
+        )
+    if family != "pav":
+        return _AffineJudge(data, family, weight, prior_logs)
+    if data.evidence.n_classes != 2:
+        raise InputError(
+            f"calibrator 'pav' must have two classes; got {data.evidence.n_classes}. "
+            f"Choose an affine family, or two classes with evidence.restrict."
+        )
+    return _PavJudge(data, weight, prior_logs)
+
+
+class _AffineJudge:
+    """Losses of held-out samples after the affine map that suits the others best."""
+
+    def __init__(
+        self, data: Labelled, scale: Any, weight: np.ndarray, prior_logs: np.ndarray
+    ) -> None:
+        self.V = Basis.gram_schmidt(data.evidence.n_classes).contrast
+        self.l = data.evidence.ilr(Basis(self.V, data.evidence.classes))
+        self.scale, self.truth = scale, data.truth
+        self.weight, self.prior_logs = weight, prior_logs
+
+    def __call__(self, kept: np.ndarray, held_out: np.ndarray) -> np.ndarray:
+        share = self.weight[kept] / self.weight[kept].sum()
+        truth = self.truth[kept]
+        fitted = fit_affine(self.l[kept], truth, share, self.prior_logs, self.V, self.scale)
+        log_p = logparts.closure(fitted(self.l[held_out]) @ self.V.T + self.prior_logs)
+        return -np.asarray(log_p)[np.arange(len(log_p)), self.truth[held_out]]
+
+
+class _PavJudge:
+    """Losses of held-out samples after the monotone map that suits the others best."""
+
+    def __init__(self, data: Labelled, weight: np.ndarray, prior_logs: np.ndarray) -> None:
+        self.llr = data.evidence.llr(data.evidence.classes[1], data.evidence.classes[0])
+        self.truth, self.weight = data.truth, weight
+        self.log_odds = float(prior_logs[1] - prior_logs[0])
+
+    def __call__(self, kept: np.ndarray, held_out: np.ndarray) -> np.ndarray:
+        target, other = (
+            Scores(self.llr[rows], shares(self.weight[rows]))
+            for rows in (kept & (self.truth == 1), kept & (self.truth == 0))
+        )
+        blocks = pool(with_misleading(Trials(target, other)))
+        log_odds = blocks.transform(self.llr[held_out]) + self.log_odds
+        return softplus(np.where(self.truth[held_out] == 1, -log_odds, log_odds))
+
+
+_Judge = _AffineJudge | _PavJudge
 
 
 def _folds(truth: np.ndarray, cv: int, rng: Any) -> list[np.ndarray]:

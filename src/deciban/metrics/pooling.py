@@ -16,7 +16,7 @@ from scipy.optimize import isotonic_regression
 from deciban.evidence import Evidence
 from deciban.evidence.inputs import ratios
 from deciban.exceptions import InputError
-from deciban.metrics.trials import Trials, two_class_trials
+from deciban.metrics.trials import Scores, Trials, two_class_trials
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,13 @@ class PooledBlocks:
             return np.log(self.target) - np.log(self.other)
 
     def transform(self, llr: Any) -> np.ndarray:
-        """Recalibrated LLRs; one that lies between two blocks goes to the upper."""
+        """Recalibrated LLRs; one that lies between two blocks goes to the nearer."""
         if isinstance(llr, Evidence):
             raise InputError("llr must be ratios; got Evidence. Pass evidence.llr(a, b).")
-        at = np.searchsorted(self.high, ratios(llr), side="left")
-        return self.llr[np.minimum(at, len(self.high) - 1)]
+        below, above = self.high[:-1], self.low[1:]
+        # Infinite LLRs have their block to themselves.
+        edges = np.clip(below / 2 + above / 2, below, np.finfo(float).max)
+        return self.llr[np.searchsorted(edges, ratios(llr), side="left")]
 
     def hull(self) -> tuple[np.ndarray, np.ndarray]:
         """Miss and false-alarm rates at the corners of the ROC convex hull, by rising threshold."""
@@ -83,6 +85,21 @@ def pav(
     array([-inf,   0.,   0.,  inf])
     """
     return pool(two_class_trials(y_true, llr, sample_weight, pos_label))
+
+
+def with_misleading(trials: Trials) -> Trials:
+    """The trials and one more of each class, on the wrong side of all others.
+
+    What is pooled with them never becomes infinite: as much as the data can support.
+    """
+    added = ((trials.target, -np.inf), (trials.other, np.inf))
+    return Trials(*(_with_one_more(scores, llr) for scores, llr in added))
+
+
+def _with_one_more(scores: Scores, llr: float) -> Scores:
+    n = len(scores.llr)
+    weight = None if scores.weight is None else np.append(scores.weight, 1 / n) * n / (n + 1)
+    return Scores(np.append(scores.llr, llr), weight)
 
 
 def pool(trials: Trials) -> PooledBlocks:

@@ -1,0 +1,25 @@
+"""Calibrators: scores or evidence in, evidence that can be taken at its word out.
+
+Each is a scikit-learn estimator over log-likelihoods, one column for each class, or LLRs of two
+classes in one column. ``transform`` gives log-likelihoods, ``evidence`` the same as
+:class:`~deciban.Evidence`, ``predict_proba`` posteriors under a prior.
+:class:`CalibratedEvidenceClassifier` puts one of them behind any classifier.
+"""
+
+from deciban.calibration.affine import AffineCalibrator
+from deciban.calibration.bounded import BoundedCalibrator
+from deciban.calibration.classifier import CalibratedEvidenceClassifier
+from deciban.calibration.gaussian import GaussianCalibrator
+from deciban.calibration.isotonic import IsotonicCalibrator
+from deciban.calibration.kernel import KernelDensityCalibrator
+from deciban.calibration.scores import FusionWarning
+
+__all__ = [
+    "AffineCalibrator",
+    "BoundedCalibrator",
+    "CalibratedEvidenceClassifier",
+    "FusionWarning",
+    "GaussianCalibrator",
+    "IsotonicCalibrator",
+    "KernelDensityCalibrator",
+]

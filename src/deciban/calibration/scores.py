@@ -1,0 +1,102 @@
+"""What calibrators take: one score for each class, LLRs of two classes, or scores to be fused."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from deciban._arrays import columns_of, listed
+from deciban.evidence import Evidence
+from deciban.exceptions import InputError
+from deciban.metrics.affine import AffineMap, fit_affine
+from deciban.simplex import Basis
+
+_RIDGE = 1e-4  # of a fusion, on scores of unit spread: separable classes would ask for infinity
+
+
+class FusionWarning(UserWarning):
+    """Scores that are not one for each class are fused by logistic regression."""
+
+
+def ordered_by_class(X: Any, classes: tuple[Hashable, ...]) -> Any:
+    """Evidence or a frame that names the classes, with its columns in their order.
+
+    Anything else is returned as it is, in the order of its columns.
+    """
+    if isinstance(X, Evidence):
+        _require_same(X.classes, classes)
+        return X.restrict(classes).log_likelihoods
+    names = columns_of(X)
+    if names is None or not hasattr(X, "columns"):
+        return X
+    as_text = {str(label): label for label in classes}  # polars has text for names only
+    if not set(as_text) <= set(map(str, names)):
+        return X
+    _require_same([as_text.get(str(name), name) for name in names], classes)
+    place = {str(name): name for name in names}
+    return X[[place[str(label)] for label in classes]]
+
+
+def _require_same(named: Any, classes: tuple[Hashable, ...]) -> None:
+    missing = [name for name in named if name not in classes]
+    if missing:
+        raise InputError(
+            f"y must hold every class that X has a column for; it lacks {listed(missing)}. "
+            f"Add samples of it, or drop its column."
+        )
+    missing = [label for label in classes if label not in named]
+    if missing:
+        raise InputError(
+            f"X must have a column for every class; it lacks {listed(missing)}. Add it."
+        )
+
+
+class Reader:
+    """Evidence from a table of finite or infinite scores; learns how to fuse them if it must."""
+
+    def __init__(self, classes: tuple[Hashable, ...]) -> None:
+        self.classes = classes
+        self.fusion: AffineMap | None = None
+
+    def learn(
+        self, scores: np.ndarray, truth: np.ndarray, weight: np.ndarray, prior: np.ndarray
+    ) -> Reader:
+        """Fuse columns that are neither one for each class nor one LLR."""
+        k, D = scores.shape[1], len(self.classes)
+        if k == D or (k == 1 and D == 2):
+            return self
+        warnings.warn(
+            f"X should have one column for each of {D} classes{' or one LLR' * (D == 2)}; got {k}. "
+            f"They are taken for scores and fused by logistic regression.",
+            FusionWarning,
+            stacklevel=4,
+        )
+        _require_finite(scores)
+        middle = weight @ scores
+        spread = np.sqrt(weight @ (scores - middle) ** 2)
+        spread[spread <= 1e-12 * np.abs(middle)] = 1
+        V = Basis.gram_schmidt(D).contrast
+        A, b = fit_affine(
+            (scores - middle) / spread, truth, weight, np.log(prior), V, "full", ridge=_RIDGE
+        )
+        self.fusion = AffineMap(A / spread, b - (A / spread) @ middle)
+        return self
+
+    def __call__(self, scores: np.ndarray) -> Evidence:
+        """The evidence of each row."""
+        if self.fusion is not None:
+            _require_finite(scores)
+            return Evidence.from_ilr(self.fusion(scores), classes=self.classes)
+        if scores.shape[1] == 1:
+            return Evidence.from_llr(scores, self.classes[1], self.classes[0])
+        with warnings.catch_warnings():  # scores may look like probabilities by chance
+            warnings.simplefilter("ignore", UserWarning)
+            return Evidence(scores, self.classes)
+
+
+def _require_finite(scores: np.ndarray) -> None:
+    if not np.isfinite(scores).all():
+        raise InputError("X must be finite to be fused; it has infinity. Drop or bound it first.")

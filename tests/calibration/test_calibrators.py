@@ -1,0 +1,226 @@
+"""Calibrators against closed forms, peers and what they promise."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import gaussian_kde
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from sklearn.linear_model import LogisticRegression
+
+from deciban import CalibratedGaussian, Evidence, metrics
+from deciban.calibration import (
+    AffineCalibrator,
+    BoundedCalibrator,
+    GaussianCalibrator,
+    IsotonicCalibrator,
+    KernelDensityCalibrator,
+)
+from deciban.calibration.bounded import upper_bound
+from deciban.calibration.kernel import _gathered, _log_density
+from deciban.metrics.trials import Scores
+from strategies import seeds
+
+PEERS = json.loads((Path(__file__).parents[1] / "data" / "llr_peers.json").read_text())["cases"]
+FAMILY = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0])
+PAIR = CalibratedGaussian.from_divergences([4.0])
+
+
+def distorted(matrix, offset=0.0, n=2000, rng=0):
+    l, y = FAMILY.sample([n, n, n], rng)
+    return FAMILY.evidence(l @ np.transpose(matrix) + offset), y
+
+
+@pytest.mark.parametrize(
+    ("scale", "matrix", "offset"),
+    [
+        ("scalar", 3.0 * np.eye(2), [0.0, 0.0]),
+        ("diagonal", np.diag([0.4, 3.0]), [0.5, -0.5]),
+        ("full", np.array([[2.0, 0.5], [-0.8, 0.7]]), [-1.0, 1.0]),
+    ],
+)
+def test_an_affine_distortion_is_undone(scale, matrix, offset):
+    evidence, y = distorted(matrix, offset)
+    calibrator = AffineCalibrator(scale).fit(evidence, y)
+    np.testing.assert_allclose(calibrator.matrix_ @ matrix, np.eye(2), atol=0.1)
+    np.testing.assert_allclose(
+        calibrator.matrix_ @ offset + calibrator.offset_, [0.0, 0.0], atol=0.15
+    )
+
+
+def test_two_classes_are_linear_logistic_regression():
+    l, y = PAIR.sample([300, 700], rng=0)
+    llr = PAIR.evidence(3 * l + 1).llr(1, 0)[:, None]
+    ours = AffineCalibrator(prior="empirical").fit(llr, y)
+    theirs = LogisticRegression(C=np.inf, tol=1e-10).fit(llr, y)
+    np.testing.assert_allclose(ours.predict_proba(llr), theirs.predict_proba(llr), atol=1e-5)
+
+
+def test_a_temperature_without_offset_is_the_best_one():
+    evidence, y = distorted(3 * np.eye(2))
+    best = AffineCalibrator("scalar", offset=False).fit(evidence, y)
+    np.testing.assert_array_equal(best.offset_, 0)
+    at = {f: metrics.cross_entropy(y, evidence * (f * best.matrix_[0, 0])) for f in (0.99, 1, 1.01)}
+    assert at[1] < min(at[0.99], at[1.01])
+
+
+def test_a_strong_ridge_is_the_identity_and_a_weak_one_helps_with_few_samples():
+    evidence, y = distorted(3 * np.eye(2), n=10)
+    still = AffineCalibrator("full", ridge=1e9).fit(evidence, y)
+    np.testing.assert_allclose(still.matrix_, np.eye(2), atol=1e-6)
+    gains = []
+    for seed in range(20):
+        few, y_few = distorted(np.eye(2), n=8, rng=seed)
+        new, y_new = distorted(np.eye(2), n=500, rng=1000 + seed)
+        free, held = (AffineCalibrator("full", ridge=r).fit(few, y_few) for r in (0.0, 0.03))
+        gains.append(held.score(new, y_new) - free.score(new, y_new))
+    assert np.median(gains) > 0.01
+
+
+def test_gaussian_densities_of_ilrls_are_discriminant_analysis():
+    evidence, y = distorted(np.array([[2.0, 0.5], [-0.8, 0.7]]), n=100)
+    l = evidence.ilr()
+    uniform = np.full(3, 1 / 3)
+    linear = LinearDiscriminantAnalysis(solver="lsqr", priors=uniform).fit(l, y)
+    shared = GaussianCalibrator().fit(evidence, y)
+    np.testing.assert_allclose(shared.predict_proba(evidence), linear.predict_proba(l), atol=1e-9)
+    quadratic = QuadraticDiscriminantAnalysis(priors=uniform).fit(l, y)
+    separate = GaussianCalibrator("separate").fit(evidence, y)
+    # scikit-learn divides by n - 1
+    np.testing.assert_allclose(
+        separate.predict_proba(evidence), quadratic.predict_proba(l), atol=0.02
+    )
+    with pytest.raises(AttributeError, match="needs a shared covariance"):
+        _ = separate.reference_
+
+
+def test_the_likelihood_function_of_shared_gaussians_is_calibrated_and_stays_what_it_is():
+    evidence, y = distorted(np.array([[2.0, 0.5], [-0.8, 0.7]]), [3.0, -1.0])
+    once = GaussianCalibrator().fit(evidence, y)
+    calibrated = once.evidence(evidence)
+    twice = GaussianCalibrator().fit(calibrated, y).evidence(calibrated)
+    assert twice.allclose(calibrated, atol=1e-8)
+    moments = calibrated.ilr()
+    for k in range(3):
+        np.testing.assert_allclose(
+            moments[y == k].mean(axis=0), once.reference_.means[k], atol=1e-8
+        )
+
+
+def test_shrinkage_lets_few_samples_do():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(8, 6)), np.arange(8) % 6
+    assert np.isfinite(GaussianCalibrator(shrinkage=0.5).fit(X, y).transform(X)).all()
+
+
+@given(seeds, st.integers(0, 3))
+@settings(max_examples=30)
+def test_isotonic_calibration_leaves_cllr_min(seed, digits):
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([[0, 1], rng.integers(2, size=40)])
+    llr = np.round(rng.normal(size=42) + y, digits)
+    weight = rng.uniform(0.1, 3, size=42)
+    calibrated = (
+        IsotonicCalibrator().fit(llr[:, None], y, sample_weight=weight).evidence(llr[:, None])
+    )
+    np.testing.assert_allclose(
+        metrics.cllr(y, calibrated, sample_weight=weight),
+        metrics.cllr_min(y, llr, sample_weight=weight),
+        atol=1e-12,
+    )
+
+
+def test_what_lies_between_two_blocks_goes_to_the_nearer():
+    calibrator = IsotonicCalibrator().fit(
+        [[-np.inf], [0.0], [2.0], [10.0], [np.inf]], [0, 1, 0, 1, 1]
+    )
+    llr = calibrator.evidence([[-np.inf], [-1e9], [5.9], [6.1], [1e300], [np.inf]]).llr(1, 0)
+    np.testing.assert_allclose(llr[1:3], np.log(2 / 3))
+    assert llr[0] == -np.inf
+    assert (llr[3:] == np.inf).all()
+
+
+def test_kernel_densities_are_scipys():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [80, 120])
+    llr = rng.normal(3 * y - 1, 1 + y)
+    for rule in ("silverman", "scott"):
+        calibrator = KernelDensityCalibrator(rule).fit(llr[:, None], y)
+        x = np.linspace(-6, 8, 50)
+        other, target = (
+            gaussian_kde(llr[y == k], h / llr[y == k].std(ddof=1)).logpdf(x)
+            for k, h in enumerate(calibrator.bandwidths_)
+        )
+        ours = calibrator.evidence(x[:, None]).llr(1, 0)
+        np.testing.assert_allclose(ours, target - other, atol=1e-9)
+    far = KernelDensityCalibrator(0.5).fit(llr[:, None], y).evidence([[-1e3], [1e3]]).llr(1, 0)
+    assert np.isfinite(far).all()
+    with pytest.raises(ValueError, match="has infinity"):
+        calibrator.evidence([[np.inf]])
+
+
+def test_many_samples_are_gathered_without_loss():
+    rng = np.random.default_rng(0)
+    scores = Scores(rng.normal(size=6000), rng.uniform(size=6000))
+    h = 0.2
+    centres, weights = _gathered(scores, h / 50)
+    assert len(centres) < 2500
+    x = np.linspace(-4, 4, 100)
+    exact = _log_density(x, (scores.llr, np.log(scores.weight / scores.weight.sum())), h)
+    np.testing.assert_allclose(_log_density(x, (centres, weights), h), exact, atol=2e-3)
+    plain = _gathered(Scores(scores.llr), h / 50)
+    np.testing.assert_allclose(np.exp(plain[1]).sum(), 1)
+
+
+@pytest.mark.parametrize("case", PEERS)
+def test_bounds_are_lirs(case):
+    said = PEERS[case]
+    y, llr = np.array(said["y"]), np.array(said["llr"])
+    upper = upper_bound(Scores(llr[y == 1]), Scores(llr[y == 0]), 1)
+    lower = -upper_bound(Scores(-llr[y == 0]), Scores(-llr[y == 1]), 1)
+    # lir looks at steps of 1e-4 bans, and goes one back.
+    np.testing.assert_allclose([lower, upper], said["lir elub"], atol=7e-4)
+
+
+def test_bounds_hold_on_new_samples_and_do_not_change_what_is_within():
+    evidence, y = distorted(np.eye(2), n=100)
+    bounded = BoundedCalibrator(AffineCalibrator("full")).fit(evidence, y)
+    inside = bounded.calibrator_.evidence(evidence)
+    out = bounded.evidence(Evidence.from_ilr(50 * evidence.ilr()))
+    assert bounded.bounds_.max() <= np.log(101)
+    best = out.log_likelihoods.argmax(axis=1)
+    below = out.log_likelihoods.max(axis=1, keepdims=True) - out.log_likelihoods
+    assert (below <= bounded.bounds_[best] + 1e-12).all()
+    weak = np.abs(inside.log_likelihoods - inside.log_likelihoods.max(axis=1, keepdims=True))
+    within = (weak <= bounded.bounds_[inside.log_likelihoods.argmax(axis=1)]).all(axis=1)
+    assert 0.1 < within.mean() < 1
+    assert bounded.evidence(evidence)[within].allclose(inside[within])
+
+
+def test_bounded_isotonic_calibration_costs_little_on_new_samples():
+    l, y = PAIR.sample([200, 200], rng=0)
+    new, y_new = PAIR.sample([5000, 5000], rng=1)
+    llr, llr_new = (PAIR.evidence(3 * x).llr(1, 0)[:, None] for x in (l, new))
+    plain = IsotonicCalibrator().fit(llr, y)
+    bounded = BoundedCalibrator(IsotonicCalibrator()).fit(llr, y)
+    assert metrics.cllr(y_new, plain.evidence(llr_new)) == np.inf
+    assert metrics.cllr(y_new, bounded.evidence(llr_new)) < PAIR.expected_cllr(0, 1) + 0.05
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [AffineCalibrator("full"), GaussianCalibrator(), BoundedCalibrator()],
+    ids=str,
+)
+def test_a_thousand_samples_of_forty_classes(calibrator):
+    rng = np.random.default_rng(0)
+    y = np.arange(2000) % 40
+    X = 4 * np.eye(40)[y] + rng.normal(size=(2000, 40))
+    calibrated = calibrator.fit(X, y).evidence(X)
+    assert metrics.accuracy(y, calibrated) > 0.9

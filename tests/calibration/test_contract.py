@@ -1,0 +1,340 @@
+"""What scikit-learn asks of an estimator, and what users of scikit-learn expect."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from deciban import Basis, CalibratedGaussian, Evidence, metrics
+from deciban.calibration import (
+    AffineCalibrator,
+    BoundedCalibrator,
+    CalibratedEvidenceClassifier,
+    FusionWarning,
+    GaussianCalibrator,
+    IsotonicCalibrator,
+    KernelDensityCalibrator,
+)
+from deciban.exceptions import InputError
+
+FAMILY = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0], classes=["cat", "dog", "eel"])
+CALIBRATORS = [
+    AffineCalibrator(),
+    AffineCalibrator("diagonal"),
+    AffineCalibrator("full", ridge=0.01),
+    GaussianCalibrator(),
+    IsotonicCalibrator(),
+    KernelDensityCalibrator(),
+    BoundedCalibrator(),
+    BoundedCalibrator(IsotonicCalibrator()),
+]
+
+
+@pytest.mark.filterwarnings("ignore::deciban.calibration.FusionWarning")
+@parametrize_with_checks([*CALIBRATORS, CalibratedEvidenceClassifier()])
+def test_scikit_learns_checks_pass(estimator, check):
+    check(estimator)
+
+
+def of_two(n=300, factor=3.0, rng=0):
+    family = CalibratedGaussian.from_divergences([4.0], classes=["no", "yes"])
+    l, y = family.sample([n, n], rng)
+    return family.evidence(factor * l), y
+
+
+def of_three(n=300, rng=0):
+    l, y = FAMILY.sample([n, n, n], rng)
+    return FAMILY.evidence(3 * l), y
+
+
+@pytest.mark.parametrize("calibrator", CALIBRATORS, ids=str)
+def test_classes_keep_their_names(calibrator):
+    evidence, y = of_two()
+    calibrator = clone(calibrator).fit(evidence, y)
+    assert calibrator.classes_.tolist() == ["no", "yes"]
+    assert calibrator.evidence(evidence).classes == ("no", "yes")
+    assert calibrator.get_feature_names_out().tolist() == ["no", "yes"]
+    frame = calibrator.set_output(transform="pandas").transform(evidence)
+    assert list(frame.columns) == ["no", "yes"]
+    assert set(calibrator.predict(evidence)) == {"no", "yes"}
+
+
+@pytest.mark.parametrize("calibrator", CALIBRATORS, ids=str)
+def test_ratios_of_two_classes_are_evidence_in_one_column(calibrator):
+    evidence, y = of_two()
+    llr = evidence.llr("yes", "no")[:, None]
+    from_ratios = clone(calibrator).fit(llr, y).evidence(llr)
+    assert from_ratios.allclose(clone(calibrator).fit(evidence, y).evidence(evidence), atol=1e-6)
+
+
+def test_columns_of_frames_and_evidence_are_matched_by_name():
+    evidence, y = of_three()
+    plain = AffineCalibrator().fit(evidence.log_likelihoods, y)
+    turned = evidence.restrict(["eel", "cat", "dog"])
+    for X in (turned, turned.to_pandas(), turned.to_polars()):
+        calibrator = AffineCalibrator().fit(X, y)
+        np.testing.assert_allclose(calibrator.matrix_, plain.matrix_, rtol=1e-9)
+        assert calibrator.evidence(X).allclose(plain.evidence(evidence))
+    numbered = pl.DataFrame({"1": [1.0, 0.0, 2.0, 0.0], "0": [0.0, 1.0, 0.5, 1.0]})
+    llr = GaussianCalibrator().fit(numbered, [1, 0, 0, 1]).evidence(numbered).llr(1, 0)
+    assert llr.shape == (4,)
+
+
+def test_other_numbers_of_columns_are_fused_and_it_says_so():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 500)
+    systems = (2 * y - 1)[:, None] + rng.normal(size=(1000, 3)) * [1.0, 2.0, 0.5]
+    with pytest.warns(FusionWarning, match="one column for each of 2 classes or one LLR; got 3"):
+        fused = AffineCalibrator(offset=True).fit(systems, y)
+    theirs = LogisticRegression(C=np.inf).fit(systems, y).decision_function(systems)
+    np.testing.assert_allclose(fused.evidence(systems).llr(1, 0), theirs, rtol=0.02, atol=0.1)
+    assert metrics.cllr(y, fused.evidence(systems)) < metrics.cllr(y, 2 * systems[:, 2])
+
+
+def test_pipelines_and_grid_searches_find_the_best_ridge():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:600], y[:600]
+    posteriors = make_pipeline(StandardScaler(), LogisticRegression(C=0.01)).fit(X[::2], y[::2])
+    scores = posteriors.predict_log_proba(X[1::2])
+    pipeline = make_pipeline(StandardScaler(with_std=False), AffineCalibrator("full"))
+    search = GridSearchCV(pipeline, {"affinecalibrator__ridge": [0.0, 0.03, 1e6]}, cv=3)
+    search.fit(scores, y[1::2])
+    assert search.best_params_["affinecalibrator__ridge"] == 0.03
+    assert -1 < search.best_score_ < 0
+
+
+def test_the_score_is_minus_the_cross_entropy():
+    evidence, y = of_three()
+    calibrator = AffineCalibrator(prior=[0.5, 0.3, 0.2]).fit(evidence, y)
+    calibrated = calibrator.evidence(evidence)
+    expected = -metrics.cross_entropy(y, calibrated, prior=[0.5, 0.3, 0.2])
+    np.testing.assert_allclose(calibrator.score(evidence, y), expected, rtol=1e-12)
+    some = np.isin(y, ["cat", "dog"])
+    assert -2 < calibrator.score(evidence[some], y[some]) < 0
+    with pytest.raises(InputError, match="'cat', 'dog', 'eel' only; got 'bee'"):
+        calibrator.score(evidence[:1], ["bee"])
+
+
+def test_the_prior_is_that_of_the_posteriors_not_of_the_evidence():
+    evidence, y = of_three()
+    one, other = (
+        GaussianCalibrator(prior=prior).fit(evidence, y)
+        for prior in ("uniform", {"cat": 0.1, "eel": 0.2, "dog": 0.7})
+    )
+    assert one.evidence(evidence).allclose(other.evidence(evidence))
+    expected = one.evidence(evidence).posterior([0.1, 0.7, 0.2])
+    np.testing.assert_allclose(other.predict_proba(evidence), expected)
+    rare = np.concatenate([np.flatnonzero(y == "cat")[:30], np.flatnonzero(y != "cat")])
+    mix = AffineCalibrator(prior="empirical").fit(evidence[rare], y[rare]).prior_
+    np.testing.assert_allclose(mix, [30 / 630, 300 / 630, 300 / 630])
+
+
+@pytest.mark.parametrize("calibrator", [*CALIBRATORS, CalibratedEvidenceClassifier()], ids=str)
+def test_fitted_ones_can_be_pickled(calibrator):
+    evidence, y = of_two(50)
+    X = evidence.log_likelihoods
+    fitted = clone(calibrator).fit(X, y)
+    assert pickle.loads(pickle.dumps(fitted)).evidence(X).allclose(fitted.evidence(X))
+
+
+@pytest.mark.parametrize(
+    ("calibrator", "X", "y", "message"),
+    [
+        (AffineCalibrator(), [[0, 1]] * 4, [0, 0, 0, 0], "at least two classes; got one class, 0"),
+        (AffineCalibrator("cubic"), [[0, 1], [1, 0]], [0, 1], "diagonal, full; got 'cubic'"),
+        (AffineCalibrator(ridge=-1), [[0, 1], [1, 0]], [0, 1], "ridge must be 0 or more; got -1"),
+        (AffineCalibrator(prior="flat"), [[0, 1], [1, 0]], [0, 1], "got 'flat'"),
+        (AffineCalibrator(), [[0, -np.inf], [1, 0]], [0, 1], "row 0 has a zero"),
+        (AffineCalibrator(), [[0, np.nan], [1, 0]], [0, 1], "NaN"),
+        (GaussianCalibrator("round"), [[0, 1], [1, 0]], [0, 1], "'shared' or 'separate'"),
+        (GaussianCalibrator(shrinkage=2), [[0, 1], [1, 0]], [0, 1], "between 0 and 1; got 2"),
+        (GaussianCalibrator(), [[0, 1], [1, 0]], [0, 1], "must vary within the classes"),
+        (IsotonicCalibrator(), np.eye(3), [0, 1, 2], "y must hold two classes; got 3"),
+        (KernelDensityCalibrator(), [[np.inf], [0], [1]], [0, 1, 1], "has infinity"),
+        (KernelDensityCalibrator(), [[1], [0], [0]], [0, 1, 1], "must vary within a class"),
+        (KernelDensityCalibrator(-1), [[1], [0], [0]], [0, 1, 1], "positive number; got -1"),
+        (BoundedCalibrator(misleading=0), [[0, 1], [1, 0]], [0, 1], "positive number; got 0"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused(calibrator, X, y, message):
+    with pytest.raises(InputError, match=message):
+        calibrator.fit(X, y)
+
+
+def test_missing_classes_and_columns_are_named():
+    evidence, y = of_three(20)
+    some = y != "eel"
+    with pytest.raises(InputError, match=r"y must hold every class .* lacks 'eel'"):
+        AffineCalibrator().fit(evidence[some], y[some])
+    with pytest.raises(InputError, match=r"y must hold every class .* lacks 'eel'"):
+        AffineCalibrator().fit(evidence[some].to_pandas(), y[some])
+    calibrator = AffineCalibrator().fit(evidence, y)
+    with pytest.raises(InputError, match="X must have a column for every class; it lacks 'eel'"):
+        calibrator.evidence(evidence.restrict(["cat", "dog"]))
+
+
+@pytest.mark.parametrize("weight", [[1, 2], [[1.0]] * 60, [-1.0] * 60, [0.0] * 60, [np.nan] * 60])
+def test_bad_weights_are_refused(weight):
+    evidence, y = of_three(20)
+    with pytest.raises(InputError, match="sample_weight must"):
+        AffineCalibrator().fit(evidence, y, sample_weight=weight)
+
+
+# --- any classifier -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    names = np.where(y == 0, "malignant", "benign")
+    return X[::2], names[::2], X[1::2], names[1::2]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        GaussianNB(),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        RandomForestClassifier(50, random_state=0),  # posteriors of zero
+        make_pipeline(StandardScaler(), RidgeClassifier()),  # a decision function only
+    ],
+    ids=["naive Bayes", "logistic", "forest", "ridge"],
+)
+def test_any_classifier_becomes_a_source_of_good_evidence(estimator, cancer):
+    X, y, X_new, y_new = cancer
+    model = CalibratedEvidenceClassifier(estimator).fit(X, y)
+    evidence = model.evidence(X_new)
+    assert evidence.classes == ("benign", "malignant")
+    cost = metrics.cllr(y_new, evidence, pos_label="malignant")
+    assert cost < 0.26
+    assert cost < metrics.cllr_min(y_new, evidence, pos_label="malignant") + 0.12
+    np.testing.assert_allclose(model.predict_proba(X_new).sum(axis=1), 1)
+    assert (model.predict(X_new) == y_new).mean() > 0.92
+
+
+def test_another_answer_of_the_estimator_can_be_asked_for(cancer):
+    X, y, X_new, y_new = cancer
+    # Its probabilities are 0 or 1 for nearly every sample.
+    hard = make_pipeline(StandardScaler(), SGDClassifier(loss="modified_huber", random_state=0))
+    cost = {}
+    for method in ("auto", "decision_function"):
+        model = CalibratedEvidenceClassifier(hard, response_method=method).fit(X, y)
+        cost[method] = metrics.cllr(y_new, model.evidence(X_new), pos_label="malignant")
+    assert cost["decision_function"] < 0.95 * cost["auto"]
+    with pytest.raises(InputError, match=r"response_method must be auto, .* got 'predict'"):
+        CalibratedEvidenceClassifier(hard, response_method="predict").fit(X, y)
+    with pytest.raises(InputError, match="must have decision_function; GaussianNB has not"):
+        CalibratedEvidenceClassifier(GaussianNB(), response_method="decision_function").fit(X, y)
+
+
+def test_the_training_prior_is_taken_out(cancer):
+    X, y, X_new, y_new = cancer
+    rare = np.flatnonzero((y == "benign") | (np.cumsum(y == "malignant") <= 25))
+    estimator = make_pipeline(StandardScaler(), LogisticRegression(C=0.1))
+    plain = AffineCalibrator("scalar", offset=False)  # cannot take the prior out itself
+    undone = CalibratedEvidenceClassifier(estimator, plain).fit(X[rare], y[rare])
+    left_in = CalibratedEvidenceClassifier(estimator, plain, training_prior="uniform")
+    left_in.fit(X[rare], y[rare])
+    costs = [
+        metrics.cllr(y_new, m.evidence(X_new), pos_label="malignant") for m in (undone, left_in)
+    ]
+    assert costs[0] < costs[1]
+    np.testing.assert_allclose(undone.training_prior_[1], 25 / len(rare))
+
+
+def test_frozen_ones_and_their_words_alone_give_the_same_evidence(cancer):
+    X, y, X_new, y_new = cancer
+    fitted = GaussianNB().fit(X, y)
+    mix = [np.mean(y == "benign"), np.mean(y == "malignant")]
+    options = {"training_prior": mix, "calibrator": AffineCalibrator("full")}
+    prefit = CalibratedEvidenceClassifier(fitted, cv="prefit", **options).fit(X_new, y_new)
+    frozen = CalibratedEvidenceClassifier(FrozenEstimator(fitted), cv=2, **options).fit(
+        X_new, y_new
+    )
+    log_p = fitted.predict_log_proba(X_new)
+    words = CalibratedEvidenceClassifier("log_probabilities", **options).fit(log_p, y_new)
+    logits = CalibratedEvidenceClassifier("logits", **options).fit(log_p + 5, y_new)
+    expected = prefit.evidence(X_new)
+    assert frozen.evidence(X_new).allclose(expected, atol=1e-6)
+    assert words.evidence(log_p).allclose(expected)
+    assert logits.evidence(log_p - 3).allclose(expected)
+    frame = pd.DataFrame(np.exp(log_p), columns=["benign", "malignant"])
+    p = CalibratedEvidenceClassifier("probabilities", **options).fit(
+        frame[["malignant", "benign"]], y_new
+    )
+    assert (p.predict(frame) == prefit.predict(X_new)).all()
+
+
+def test_cross_fitting_keeps_groups_together_and_does_not_depend_on_jobs(cancer):
+    X, y, X_new, _ = cancer
+    groups = np.arange(len(y)) // 3
+    model = CalibratedEvidenceClassifier(GaussianNB(), cv=GroupKFold(4)).fit(X, y, groups=groups)
+    again = CalibratedEvidenceClassifier(GaussianNB(), cv=GroupKFold(4), n_jobs=2)
+    assert again.fit(X, y, groups=groups).evidence(X_new).allclose(model.evidence(X_new))
+
+
+def test_ten_classes_of_digits():
+    X, y = load_digits(return_X_y=True)
+    model = CalibratedEvidenceClassifier(GaussianNB(var_smoothing=1e-3), AffineCalibrator("scalar"))
+    model.fit(X[::2], y[::2])
+    raw = Evidence.from_log_posteriors(
+        model.estimator_.predict_log_proba(X[1::2]), model.training_prior_
+    )
+    before, after = (metrics.cross_entropy(y[1::2], e) for e in (raw, model.evidence(X[1::2])))
+    assert after < before / 2
+    assert -1 < cross_val_score(model, X, y, cv=3).mean() < 0
+
+
+def test_weights_that_the_estimator_does_not_take_are_announced(cancer):
+    X, y, _, _ = cancer
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    model = CalibratedEvidenceClassifier(pipeline)
+    with pytest.warns(UserWarning, match="sample_weight should reach the estimator; Pipeline"):
+        model.fit(X, y, sample_weight=np.ones(len(y)))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "X", "y", "message"),
+    [
+        ("odds", [[0, 1], [1, 0]], [0, 1], "probabilities, log_probabilities, logits; got 'odds'"),
+        ("probabilities", [[0.5, 0.6], [1, 0]], [0, 1], "sum to one"),
+        ("probabilities", [[1, 0, 0], [1, 0, 0]], [0, 1], "2 classes, one column each; got shape"),
+        ("logits", [[np.nan, 0], [1, 0]], [0, 1], "no NaN"),
+        ("logits", [[0, 1], [1, 0]], [0, 0], "got one class"),
+        (StandardScaler(), np.eye(20)[:, :3], [0, 1] * 10, "classes_|must have predict"),
+    ],
+)  # fmt: skip
+def test_bad_sources_are_refused(estimator, X, y, message):
+    with pytest.raises((InputError, AttributeError), match=message):
+        CalibratedEvidenceClassifier(estimator).fit(X, y)
+
+
+def test_a_class_that_a_fold_lacks_is_named():
+    X = np.random.default_rng(0).normal(size=(21, 2))
+    y = [0] * 10 + [1] * 10 + [2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # scikit-learn's, on the rare class
+        with pytest.raises(InputError, match="must know the classes of y, 0, 1, 2; it knows 0, 1"):
+            CalibratedEvidenceClassifier(GaussianNB(), cv=2).fit(X, y)
+
+
+def test_a_named_basis_is_matched_with_the_classes():
+    evidence, y = of_three()
+    basis = Basis.from_tree((("eel", "cat"), "dog"))
+    diagonal = AffineCalibrator("diagonal", basis=basis).fit(evidence, y)
+    np.testing.assert_allclose(np.diag(diagonal.matrix_), 1 / 3, atol=0.1)
+    full, turned = (AffineCalibrator("full", basis=b).fit(evidence, y) for b in (None, basis))
+    assert turned.evidence(evidence).allclose(full.evidence(evidence), atol=1e-4)
