@@ -11,6 +11,7 @@ from deciban.calibration.base import Calibrator
 from deciban.evidence import Evidence
 from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
+from deciban.metrics.densities import GaussianDensities
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
 
@@ -70,18 +71,8 @@ class GaussianCalibrator(Calibrator):
         self._require_options()
         l = evidence.ilr()
         D = evidence.n_classes
-        mass = np.bincount(truth, weights=weight, minlength=D)
-        self.means_ = np.stack(
-            [np.average(l[truth == k], axis=0, weights=weight[truth == k]) for k in range(D)]
-        )
-        away = l - self.means_[truth]
-        scatter = np.stack(
-            [(away[truth == k].T * weight[truth == k]) @ away[truth == k] for k in range(D)]
-        )
-        if self.covariance == "shared":
-            S = np.broadcast_to(scatter.sum(axis=0) / mass.sum(), scatter.shape)
-        else:
-            S = scatter / mass[:, None, None]
+        densities = GaussianDensities(l, truth, D, shared=self.covariance == "shared")
+        self.means_, S = densities.moments(weight)
         size = np.trace(S, axis1=1, axis2=2)[:, None, None] / (D - 1)
         self.covariances_ = (1 - self.shrinkage) * S + self.shrinkage * size * np.eye(D - 1)
         self._factors = self._cholesky(float((l * l).mean()))

@@ -22,6 +22,7 @@ from deciban.metrics.detection import (
     min_detection_cost,
     roc_curve,
 )
+from deciban.metrics.idempotence import Idempotence, idempotence
 from deciban.metrics.multiclass import (
     PairwiseCosts,
     accuracy,
@@ -38,6 +39,7 @@ __all__ = [
     "AlignmentWarning",
     "Decomposition",
     "ErrorRates",
+    "Idempotence",
     "Interval",
     "MisleadingRates",
     "PairwiseCosts",
@@ -57,6 +59,7 @@ __all__ = [
     "eer",
     "empirical_cross_entropy_curve",
     "expected_cost",
+    "idempotence",
     "min_detection_cost",
     "misleading_rates",
     "normalized_bayes_error_curve",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,11 +13,11 @@ from scipy.special import ndtr, ndtri
 from deciban.evidence import Evidence
 from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
+from deciban.metrics.drawing import Resampler, entropy, places
 from deciban.metrics.trials import as_label_vector
 
 _JACKKNIFE = 200  # blocks left out one by one; one sample each would take a metric a sample
 _BIASED = 1.5  # standard deviations between the metric and the median of its resamples
-_REDRAWS = 100  # of a resample in which a class is missing
 
 
 class Interval(NamedTuple):
@@ -89,17 +89,15 @@ def bootstrap(
     _require_options(confidence, method, n_resamples, options)
     values = _indexable(evidence)
     labels = as_label_vector(y_true, len(values))
-    truth = _places(labels)
-    place = None if groups is None else _group_places(groups, len(labels))
-    units = _units(truth, place)
-    seeds = np.random.SeedSequence(_entropy(rng)).spawn(n_resamples)
+    resampler = Resampler(places(labels), groups)
+    seeds = np.random.SeedSequence(entropy(rng)).spawn(n_resamples)
 
     def at(rows: np.ndarray) -> float:
         return float(metric(labels[rows], values[rows], **options))
 
     value = at(np.arange(len(labels)))
     resamples = np.array(
-        Parallel(n_jobs=n_jobs)(delayed(_resampled)(at, units, truth, seed) for seed in seeds)
+        Parallel(n_jobs=n_jobs)(delayed(_resampled)(at, resampler, seed) for seed in seeds)
     )
     undefined = int(np.isnan(resamples).sum())
     if undefined:
@@ -109,7 +107,7 @@ def bootstrap(
         )
     tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
     if method == "bca":
-        left_out = np.array([at(rows) for rows in _left_out(truth, place)])
+        left_out = np.array([at(rows) for rows in _left_out(resampler)])
         tails = _adjusted(tails, value, resamples, left_out)
     low, high = np.quantile(resamples, tails, method="inverted_cdf")
     spread = float(resamples.std(ddof=1)) if np.isfinite(resamples).all() else np.inf
@@ -145,61 +143,15 @@ def _require_options(confidence: float, method: str, n_resamples: int, options: 
         )
 
 
-def _entropy(rng: Any) -> int:
-    """A seed drawn from the generator, or the seed itself."""
-    if isinstance(rng, int | np.integer):
-        return int(rng)
-    return int(np.random.default_rng(rng).integers(2**63))
-
-
-def _places(labels: np.ndarray) -> np.ndarray:
-    """A number for each distinct label, by first sight: labels need no order."""
-    if labels.dtype != object:
-        return np.unique(labels, return_inverse=True)[1]
-    seen: dict[Hashable, int] = {}
-    return np.array([seen.setdefault(label, len(seen)) for label in labels.tolist()])
-
-
-def _group_places(groups: Any, n_samples: int) -> np.ndarray:
-    places = _places(as_label_vector(groups, n_samples, "groups"))
-    if places.max() == 0:
-        raise InputError("groups must hold at least two groups; got one. Name what was sampled.")
-    return places
-
-
-def _units(truth: np.ndarray, place: np.ndarray | None) -> list[Any]:
-    """What is drawn: rows within each class, or whole groups."""
-    by = truth if place is None else place
-    rows = np.split(np.argsort(by, kind="stable"), np.cumsum(np.bincount(by))[:-1])
-    return rows if place is None else [rows]
-
-
 def _resampled(
-    at: Callable[[np.ndarray], float],
-    units: list[Any],
-    truth: np.ndarray,
-    seed: np.random.SeedSequence,
+    at: Callable[[np.ndarray], float], resampler: Resampler, seed: np.random.SeedSequence
 ) -> float:
-    rng = np.random.default_rng(seed)
-    for _ in range(_REDRAWS):
-        rows = np.concatenate([_drawn(unit, rng) for unit in units])
-        if np.bincount(truth[rows], minlength=truth.max() + 1).all():
-            return at(rows)
-    raise InputError(
-        f"groups must be such that most resamples hold every class; {_REDRAWS} in a row did not. "
-        f"Give more groups of the rarest class."
-    )
+    return at(resampler.rows(np.random.default_rng(seed)))
 
 
-def _drawn(unit: Any, rng: np.random.Generator) -> np.ndarray:
-    picks = rng.integers(len(unit), size=len(unit))
-    if isinstance(unit, np.ndarray):
-        return unit[picks]
-    return np.concatenate([unit[k] for k in picks])
-
-
-def _left_out(truth: np.ndarray, place: np.ndarray | None) -> list[np.ndarray]:
+def _left_out(resampler: Resampler) -> list[np.ndarray]:
     """Rows without one block at a time, each block with as much of every class as can be."""
+    truth, place = resampler.truth, resampler.group
     if place is None:
         count = min(_JACKKNIFE, len(truth))
         block = np.empty(len(truth), dtype=int)
