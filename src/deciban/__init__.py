@@ -14,14 +14,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deciban import evidence, exceptions, metrics, reference, simplex
+    from deciban import evidence, exceptions, metrics, plots, reference, simplex
     from deciban.evidence import Evidence, VerbalScale, shift_prior
     from deciban.reference import CalibratedGaussian
     from deciban.simplex import Basis
 
 __version__ = "0.1.0.dev0"
 
-_SUBMODULES = frozenset({"evidence", "exceptions", "metrics", "reference", "simplex"})
+_SUBMODULES = frozenset({"evidence", "exceptions", "metrics", "plots", "reference", "simplex"})
 _HOME = {
     "Basis": "simplex",
     "CalibratedGaussian": "reference",
@@ -39,6 +39,7 @@ __all__ = [
     "evidence",
     "exceptions",
     "metrics",
+    "plots",
     "reference",
     "shift_prior",
     "simplex",

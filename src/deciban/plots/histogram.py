@@ -197,7 +197,7 @@ class LLRHistogramDisplay(Display):
         width = edges[-1] - edges[0]
         clear = [t for t in ax.get_xticks() if edges[0] <= t <= edges[-1]]
         for end, place in ends.items():
-            clear = [t for t in clear if abs(t - place) > 0.12 * width]  # names must not touch
+            clear = [t for t in clear if abs(t - place) > 0.16 * width]  # names must not touch
             edge = edges[0] if end < 0 else edges[-1]
             ax.axvline(edge + math.copysign(0.03 * width, end), color=REFERENCE, lw=0.8, ls=":")
         names = [f"{t:g}".replace("-", "−") for t in clear]

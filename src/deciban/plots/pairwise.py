@@ -21,8 +21,8 @@ _WITH_NAMES = 30  # classes up to which every one is named
 class PairwiseDisplay(Display):
     """Cost of the LLRs of each two classes: Cllr above the diagonal, Cllr_min below it.
 
-    A pair that is far darker below the diagonal than above it is hard to tell apart; one that
-    differs between the two is badly calibrated. Costs above 1 bit, what saying nothing costs,
+    Bright pairs are hard to tell apart. Where a cell above the diagonal is brighter than its mirror
+    image below, the evidence is badly calibrated. Costs above 1 bit, what saying nothing costs,
     have the last colour.
 
     Parameters

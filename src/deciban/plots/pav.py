@@ -28,7 +28,8 @@ class PAVDisplay(NamedDisplay):
     """LLRs against their values after the best monotone recalibration.
 
     A calibrated system follows the identity; above it LLRs are too low, below it too high.
-    Values that are infinite, before or after recalibration, lie on the frame.
+    Values that are infinite, before or after recalibration, lie on the frame. The view is on the
+    finite ones: where the LLRs beyond all errors reach far, their line leaves it along the frame.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ class PAVDisplay(NamedDisplay):
         blocks = self.blocks
         x = from_nats(np.column_stack([blocks.low, blocks.high]).ravel(), unit)
         y = from_nats(np.repeat(blocks.llr, 2), unit)
-        x_span, y_span = span_of(x), span_of(y)
+        x_span, y_span = _view(x, y), span_of(y)
         show(ax, fresh, x_span, y_span)
         if fresh:
             self.identity_ = ax.axline((0, 0), slope=1, color=REFERENCE, lw=1, ls=":")
@@ -148,3 +149,10 @@ class PAVDisplay(NamedDisplay):
             f"{n} at {sign}" for n, sign in zip(self.n_infinite, ("−∞", "+∞"), strict=True) if n
         ]
         return f" (LLRs: {', '.join(parts)})" if parts else ""
+
+
+def _view(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """LLRs to show: all, unless those with a finite recalibration would hardly be seen."""
+    (low, high), inner = span_of(x), span_of(x[np.isfinite(y)])
+    room = inner[1] - inner[0]
+    return max(low, inner[0] - room / 2), min(high, inner[1] + room / 2)

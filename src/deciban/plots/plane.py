@@ -209,7 +209,7 @@ class ILRDisplay(Display):
         path = start + np.vstack([np.zeros(2), np.cumsum(np.reshape(steps, (-1, 2)), axis=0)])
         ax = axes_for(getattr(self, "ax_", None) if ax is None else ax)
         fresh = not ax.has_data()
-        self._set_frame(ax, [1.3 * path])  # room for what is written beside it
+        self._set_frame(ax, [1.5 * path])  # room for what is written beside it
         if fresh and self.evidence.n_classes == 3:
             self.boundaries_ = self._boundaries(ax, None, None)
         self.arrows_ = self._walk(ax, from_nats(path, self.unit_), [name for name, _ in pieces])
@@ -260,15 +260,14 @@ class ILRDisplay(Display):
             points = from_nats(points, self.unit_)
             self.samples_.append(ax.scatter(*points.T, label=label, **look | style))
             self._infinite(ax, group[~finite[group]], look)
+        if self.edges_:
+            self.edges_[0].set_label(f"{(~finite).sum()} infinite, on the frame")
 
     def _infinite(self, ax: Any, rows: np.ndarray, look: dict[str, Any]) -> None:
         """Evidence that rules a class out, on the frame in its direction."""
         if rows.size == 0:
             return
         l = toward_infinity(self.evidence[rows], self.basis)[:, list(self.coordinates)]
-        label = f"{len(rows)} at infinity"
-        if self.truth is not None:
-            label = f"{self.evidence.classes[self.truth[rows[0]]]}: {label}"
         l = np.unique(l.round(3), axis=0)
         (line,) = ax.plot(
             *(1 + l.T) / 2,
@@ -278,7 +277,6 @@ class ILRDisplay(Display):
             mec="k",
             mew=0.8,
             ms=6,
-            label=label,
             zorder=5,
             **look,
         )

@@ -9,7 +9,7 @@ import numpy as np
 from deciban._arrays import as_labels
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError, ZeroPartsError
-from deciban.plots._axes import axes_for
+from deciban.plots._axes import axes_for, is_narrow
 from deciban.plots._style import colour_of, require_unit
 from deciban.simplex import Basis
 
@@ -148,8 +148,10 @@ class BifurcationTreeDisplay:
         ax.set_xticks([])
         ax.set_yticks([])
         ax.spines[:].set_visible(False)
-        what = f"balances ({unit}); bold: supported" if self.balances is not None else "balances"
-        ax.set_xlabel(f"{what}, + over −")
+        what = "balances, + over −"
+        if self.balances is not None:
+            what = f"balances ({unit}), + over −; bold: supported"
+        ax.set_xlabel(what, fontsize="small" if is_narrow(ax) else None)
 
 
 def _balances(basis: Basis, evidence: Evidence) -> np.ndarray:
