@@ -11,7 +11,7 @@ import numpy as np
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.inputs import ratios
 from deciban.exceptions import InputError
-from deciban.plots._axes import axes_for, legend
+from deciban.plots._axes import axes_for, is_narrow, legend
 from deciban.plots._display import Display
 from deciban.plots._pairs import pair_of
 from deciban.plots._style import REFERENCE, colour_of, infinite_part, llr_label, require_unit
@@ -42,7 +42,7 @@ class LLRHistogramDisplay(Display):
     --------
     >>> display = LLRHistogramDisplay.compute([0, 0, 1, 1], [-3.0, -1.0, 2.0, float("inf")])
     >>> round(display.divergence, 4)
-    1.5166
+    1.3805
     """
 
     def __init__(
@@ -131,10 +131,10 @@ class LLRHistogramDisplay(Display):
         ]
         self.lines_ = []
         if gaussian and self.divergence is not None:
-            self.lines_ = self._gaussians(ax, edges, unit)
+            self.lines_ = self._gaussians(ax, edges, self.divergence, unit)
         self._name_ends(ax, edges)
         ax.set_xlabel(llr_label(self.pos_label, self.other_label, unit))
-        ax.set_ylabel("share of the class in each bin (%)")
+        ax.set_ylabel("share of the class per bin (%)", fontsize="small" if is_narrow(ax) else None)
         legend(ax, headroom=True)
         return self._drawn_into(ax)
 
@@ -153,26 +153,19 @@ class LLRHistogramDisplay(Display):
         return np.linspace(low, high, bins + 1)
 
     def _bars(self, ax: Any, k: int, llr: np.ndarray, edges: np.ndarray, options: Any) -> Any:
-        heights, _ = np.histogram(llr[np.isfinite(llr)], edges)
-        ends = [(llr == -np.inf).sum(), (llr == np.inf).sum()]
         share = 100 / max(len(llr), 1)
-        centres, width = (edges[1:] + edges[:-1]) / 2, edges[1] - edges[0]
-        x, y = [*_end_places(edges)], [share * end for end in ends]
+        heights = share * np.histogram(llr[np.isfinite(llr)], edges)[0]
+        ends = share * np.array([(llr == -np.inf).sum(), (llr == np.inf).sum()])
+        some = ends > 0  # an empty bin would only take room
+        centres = np.append((edges[1:] + edges[:-1]) / 2, np.array(_end_places(edges))[some])
+        widths = np.append(np.diff(edges), np.full(some.sum(), _end_width(edges)))
         style = {"alpha": 0.5, "hatch": _HATCHES[k], "edgecolor": colour_of(k), "lw": 0.4} | options
-        wide = np.append(np.full(len(centres), width), [_end_width(edges)] * 2)
-        label = str((self.pos_label, self.other_label)[k]) + infinite_part(*y)
-        return ax.bar(
-            np.append(centres, x),
-            np.append(share * heights, y),
-            wide,
-            color=colour_of(k),
-            label=label,
-            **style,
-        )
+        label = str((self.pos_label, self.other_label)[k]) + infinite_part(*ends.tolist())
+        y = np.append(heights, ends[some])
+        return ax.bar(centres, y, widths, color=colour_of(k), label=label, **style)
 
-    def _gaussians(self, ax: Any, edges: np.ndarray, unit: Unit) -> list[Any]:
-        assert self.divergence is not None
-        d, scale = from_nats(self.divergence, unit), from_nats(math.sqrt(2 * self.divergence), unit)
+    def _gaussians(self, ax: Any, edges: np.ndarray, divergence: float, unit: Unit) -> list[Any]:
+        d, scale = from_nats(divergence, unit), from_nats(math.sqrt(2 * divergence), unit)
         x = np.linspace(edges[0], edges[-1], 400)
         width, lines = edges[1] - edges[0], []
         for k, (llr, mean) in enumerate(((self.target, d), (self.other, -d))):

@@ -118,7 +118,7 @@ class PAVDisplay(NamedDisplay):
         self._blocks(ax, x, y, FAR * (x_span[1] - x_span[0]), style)
         ax.set_xlabel(llr_label(self.pos_label, self.other_label, unit))
         ax.set_ylabel(f"LLR after PAV ({unit})")
-        legend(ax, loc="upper left")
+        legend(ax, loc="lower right")
         return self._drawn_into(ax)
 
     def _blocks(self, ax: Any, x: np.ndarray, y: np.ndarray, far: float, style: Any) -> None:
@@ -138,7 +138,8 @@ class PAVDisplay(NamedDisplay):
                     transform=ax.get_xaxis_transform(),
                     **style | {"marker": "", "clip_on": True, "lw": 3},
                 )
-        outside = np.isinf(x) | np.isinf(y)
+        low, high = ax.get_xlim()
+        outside = np.isinf(x) | (np.isinf(y) & (low <= x) & (x <= high))
         markers = on_frame(ax, x[outside], y[outside], color=style["color"], marker="D")
         if markers:
             markers[0].set_label(named(self.name, "infinite, on the frame"))

@@ -15,7 +15,7 @@ from deciban.evidence.inputs import is_number
 from deciban.evidence.priors import log_prior
 from deciban.exceptions import InputError
 from deciban.metrics.multiclass import labelled
-from deciban.plots._axes import axes_for, legend, unused_colours
+from deciban.plots._axes import axes_for, is_narrow, legend, unused_colours
 from deciban.plots._display import NamedDisplay
 from deciban.plots._pairs import pair_of
 from deciban.plots._style import COLOURS, REFERENCE, dashes_of, marker_of
@@ -52,8 +52,8 @@ class ReliabilityDisplay(NamedDisplay):
     """Reliability of posteriors under a prior: how often what has probability p is true.
 
     The samples of each class are weighted by its prior, so that their mix does not matter. Bins
-    hold equally many samples. Intervals are Wilson's, with the effective number of samples,
-    :math:`(sum w)^2 / sum w^2`.
+    hold equally many samples. Intervals are Wilson's for the counts of the bin, carried over to the
+    prior as the frequency is.
 
     Parameters
     ----------
@@ -146,7 +146,8 @@ class ReliabilityDisplay(NamedDisplay):
         wanted = len(self.curves) == 1 if histogram is None else histogram
         self.histogram_ = self._bars(ax) if wanted and fresh else None
         of = self.curves[0].of if len(self.curves) == 1 else "each class"
-        ax.set_xlabel(f"posterior probability of {of}")
+        size = "small" if is_narrow(ax) and len(of) > 10 else None
+        ax.set_xlabel(f"posterior probability of {of}", fontsize=size)
         ax.set_ylabel("relative frequency")
         legend(ax, loc="upper left")
         return self._drawn_into(ax)
@@ -214,22 +215,27 @@ def _binned(
     # Where many posteriors are the same, quantiles coincide, and there are fewer bins.
     edges = np.unique(np.quantile(p, np.linspace(0, 1, n_bins + 1)))
     bin_of = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, max(len(edges) - 2, 0))
-    n = max(len(edges) - 1, 1)
-    total, squares = np.bincount(bin_of, w, n), np.bincount(bin_of, w**2, n)
-    count = np.bincount(bin_of, minlength=n)
-    full = count > 0
-    total, squares = total[full], squares[full]
-    observed = np.bincount(bin_of, w * happened, n)[full] / total
-    low, high = wilson(observed, total**2 / squares, confidence)
+    _, bin_of = np.unique(bin_of, return_inverse=True)  # no bin is empty
+    total, count = np.bincount(bin_of, w), np.bincount(bin_of)
+    low, high = wilson(np.bincount(bin_of, happened) / count, count, confidence)
+    # Both kinds of samples have weights of their own, which turn counts into the prior's shares.
+    yes, no = (_mean_weight(bin_of[kind], w[kind], len(count)) for kind in (happened, ~happened))
     return Reliability(
         of,
-        np.bincount(bin_of, w * p, n)[full] / total,
-        observed,
-        low,
-        high,
-        count[full],
+        np.bincount(bin_of, w * p) / total,
+        np.bincount(bin_of, w * happened) / total,
+        yes * low / (yes * low + no * (1 - low)),
+        yes * high / (yes * high + no * (1 - high)),
+        count,
         np.histogram(p, 20, (0, 1), weights=w)[0] / w.sum(),
     )
+
+
+def _mean_weight(bin_of: np.ndarray, w: np.ndarray, n_bins: int) -> np.ndarray:
+    """Mean weight in each bin; that of all bins where there are no samples."""
+    count = np.bincount(bin_of, minlength=n_bins)
+    everywhere = np.full(n_bins, w.mean() if w.size else 1.0)
+    return np.divide(np.bincount(bin_of, w, n_bins), count, out=everywhere, where=count > 0)
 
 
 def wilson(rate: np.ndarray, n: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:

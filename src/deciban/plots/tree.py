@@ -49,7 +49,7 @@ class BifurcationTreeDisplay:
     >>> basis = Basis.from_tree((("cat", "dog"), "bird"))
     >>> said = Evidence.from_likelihoods([[0.6, 0.3, 0.1]], classes=["cat", "dog", "bird"])
     >>> BifurcationTreeDisplay(basis, said).balances.round(3)
-    array([0.49 , 1.18 ])
+    array([0.49, 1.18])
     """
 
     ax_: Any
