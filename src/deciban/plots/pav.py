@@ -21,7 +21,7 @@ from deciban.plots._axes import (
 )
 from deciban.plots._display import NamedDisplay
 from deciban.plots._pairs import pair_of
-from deciban.plots._style import REFERENCE, llr_label, named, require_unit
+from deciban.plots._style import REFERENCE, llr_label, require_unit
 
 
 class PAVDisplay(NamedDisplay):
@@ -125,8 +125,8 @@ class PAVDisplay(NamedDisplay):
         ends = np.where(np.isinf(x), np.sign(x) * far, x)  # lines that leave the frame
         finite = np.flatnonzero(np.isfinite(y))
         keep = finite[thinned(x[finite], y[finite])] if np.isfinite(x[finite]).all() else finite
-        label = named(self.name, "recalibrated") if self.name else "PAV"
-        (self.line_,) = ax.plot(ends[keep], y[keep], label=label + self._counts(), **style)
+        label = (self.name or "PAV") + self._counts()
+        (self.line_,) = ax.plot(ends[keep], y[keep], label=label, **style)
         style = style | {"color": self.line_.get_color(), "clip_on": False, "zorder": 5}
         self.edges_ = []
         for k in range(0, len(y), 2):
@@ -142,7 +142,7 @@ class PAVDisplay(NamedDisplay):
         outside = np.isinf(x) | (np.isinf(y) & (low <= x) & (x <= high))
         markers = on_frame(ax, x[outside], y[outside], color=style["color"], marker="D")
         if markers:
-            markers[0].set_label(named(self.name, "infinite, on the frame"))
+            markers[0].set_label("infinite, on the frame")
         self.edges_ += markers
 
     def _counts(self) -> str:

@@ -91,7 +91,7 @@ class _PriorDisplay(NamedDisplay):
         show(ax, fresh, span_of(x), (0, self._top()))
         colour = unused_colours(ax, 1)[0]
         style = {"color": colour, "ls": "-", "lw": 1.5} | line_options
-        shown = np.where(np.isfinite(self.actual), self.actual, np.nan)
+        shown = np.where(self.actual <= self._top(), self.actual, np.nan)
         (self.line_,) = ax.plot(x, shown, label=named(self.name, "actual"), **style)
         colour = self.line_.get_color()
         (self.minimum_,) = ax.plot(
@@ -110,12 +110,12 @@ class _PriorDisplay(NamedDisplay):
     def _top(self) -> float:
         costs = np.concatenate([self.actual, self.neutral])
         tallest = _TALLEST * float(self.neutral.max())
-        return 1.05 * min(float(costs.max()), tallest)
+        return 1.05 * min(float(costs[np.isfinite(costs)].max()), tallest)
 
     def _mark_what_is_above(self, ax: Any, x: np.ndarray, colour: Any) -> list[Any]:
         """Triangles on the frame where the cost is above it, infinite ones filled."""
         infinite = np.isinf(self.actual)
-        above = (self.actual > ax.get_ylim()[1]) & ~infinite
+        above = (self.actual > self._top()) & ~infinite
         edges = []
         for here, fill, what in ((above, "w", "above the frame"), (infinite, colour, "infinite")):
             at = np.flatnonzero(here)[:: max(1, len(x) // 20)]

@@ -149,7 +149,7 @@ class ReliabilityDisplay(NamedDisplay):
         size = "small" if is_narrow(ax) and len(of) > 10 else None
         ax.set_xlabel(f"posterior probability of {of}", fontsize=size)
         ax.set_ylabel("relative frequency")
-        legend(ax, loc="upper left")
+        legend(ax)
         return self._drawn_into(ax)
 
     def _curve(self, ax: Any, curve: Reliability, colour: str, k: int, options: Any) -> None:

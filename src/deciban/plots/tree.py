@@ -13,6 +13,7 @@ from deciban.plots._axes import axes_for, is_narrow
 from deciban.plots._style import colour_of, require_unit
 from deciban.simplex import Basis
 
+_CROWDED = 20  # classes from which on there is room for names only
 _WEAK, _STRONG = 1.0, 2.4  # widths of lines
 
 
@@ -120,6 +121,8 @@ class BifurcationTreeDisplay:
     ) -> None:
         style = {"color": "0.25", "lw": weight, "solid_joinstyle": "miter", "zorder": 1} | options
         self.lines_ += ax.plot([node.x, node.x, child.x], [node.y, child.y, child.y], **style)
+        if len(self.classes) > _CROWDED:
+            return  # the positive branch is the upper one
         sign = "+" if side > 0 else "−"
         self.texts_.append(
             ax.annotate(
@@ -134,7 +137,10 @@ class BifurcationTreeDisplay:
 
     def _name(self, ax: Any, at: _Node, text: str, node: bool = False, **style: Any) -> None:
         box = {"boxstyle": "round,pad=0.2", "fc": "w", "ec": "0.6", "lw": 0.6} if node else None
-        size = "small" if len(self.classes) <= 20 else "xx-small"
+        crowded = len(self.classes) > _CROWDED
+        if crowded and box:
+            box = box | {"boxstyle": "square,pad=0.1", "lw": 0}
+        size = "xx-small" if crowded else "small"
         self.texts_.append(
             ax.text(at.x, at.y, text, va="center", fontsize=size, bbox=box, zorder=3, **style)
         )
@@ -148,9 +154,10 @@ class BifurcationTreeDisplay:
         ax.set_xticks([])
         ax.set_yticks([])
         ax.spines[:].set_visible(False)
-        what = "balances, + over −"
+        signs = "+ over −" if len(self.classes) <= _CROWDED else "upper over lower"
+        what = f"balances, {signs}"
         if self.balances is not None:
-            what = f"balances ({unit}), + over −; bold: supported"
+            what = f"balances ({unit}), {signs}; bold: supported"
         ax.set_xlabel(what, fontsize="small" if is_narrow(ax) else None)
 
 
