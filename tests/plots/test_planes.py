@@ -296,17 +296,30 @@ def test_the_metric_finds_the_evidence_of_the_evidence(three, monkeypatch):
     y, evidence = three
     asked = {}
 
-    def idempotence(y_true, evidence, *, density):
+    def idempotence(y_true, evidence, *, density="own"):
         asked.update(y_true=y_true, density=density)
         return SimpleNamespace(evidence=evidence, again=evidence * 2)
 
     monkeypatch.setattr(metrics, "idempotence", idempotence, raising=False)
     drawn = plots.IdempotenceDisplay.from_predictions(
-        y, evidence, a="Czech", b="Polish", density="kernel", plot_options={"unit": "nat"}
+        y, evidence, a="Czech", b="Polish", density="kernel", unit="nat"
     )
     assert asked["density"] == "kernel"
+    assert drawn.ax_.get_xlabel() == "LLR of Czech against Polish (nat)"
     assert asked["y_true"] is y
     assert drawn.again.allclose(evidence * 2)
+    plots.IdempotenceDisplay.from_predictions(y, evidence)
+    assert asked["density"] == "own"
+
+
+@pytest.mark.parametrize("display", [plots.ILRDisplay, plots.TernaryDisplay])
+def test_the_evidence_of_an_estimator_is_drawn(display, three):
+    pytest.importorskip("mpltern")
+    y, evidence = three
+    estimator = SimpleNamespace(evidence=lambda X: evidence[X])
+    drawn = display.from_estimator(estimator, np.arange(len(y)), y)
+    assert drawn.evidence.allclose(evidence)
+    assert len(drawn.samples_) == 3
 
 
 @pytest.mark.parametrize(

@@ -77,9 +77,9 @@ class IdempotenceDisplay(Display):
         *,
         a: Hashable | None = None,
         b: Hashable | None = None,
+        density: Any = None,
         basis: Basis | None = None,
         ax: Any = None,
-        plot_options: dict[str, Any] | None = None,
         **options: Any,
     ) -> Self:
         """Draw evidence beside the truth.
@@ -90,17 +90,18 @@ class IdempotenceDisplay(Display):
         evidence : Evidence
         a, b, basis
             As for the class.
+        density : optional
+            For :func:`deciban.metrics.idempotence`, which finds the evidence of the evidence; by
+            default its own.
         ax : matplotlib Axes, optional
-        plot_options : dict, optional
-            For :meth:`plot`.
         **options
-            For :func:`deciban.metrics.idempotence`, which finds the densities of the evidence;
-            such as ``density``.
+            Those of :meth:`plot`.
         """
         metrics: Any = importlib.import_module("deciban.metrics")  # looked up when it is needed
-        found = metrics.idempotence(y_true, evidence, **options)
+        chosen = {} if density is None else {"density": density}
+        found = metrics.idempotence(y_true, evidence, **chosen)
         display = cls(found.evidence, found.again, a, b, y_true=y_true, basis=basis)
-        return display.plot(ax, **plot_options or {})
+        return display.plot(ax, **options)
 
     def plot(
         self,

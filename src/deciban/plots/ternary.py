@@ -163,7 +163,7 @@ class TernaryDisplay(Display):
         ]
         self.boundaries_ = self._boundaries(ax, costs) if decisions else []
         self._name_corners(ax)
-        legend(ax, loc="upper left", bbox_to_anchor=(-0.12, 1.05))
+        legend(ax, loc="upper left", bbox_to_anchor=(-0.05, 1.03))
         return self._drawn_into(ax)
 
     def _on_simplex(self, l: np.ndarray) -> np.ndarray:
