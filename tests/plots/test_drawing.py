@@ -125,3 +125,5 @@ def test_thinning_keeps_short_curves_and_the_ends_of_long_ones():
     assert kept[0] == 0
     assert kept[-1] == 99_999
     assert len(kept) < 5000
+    tail = np.append(x, np.ones(5))
+    assert thinned(tail, tail)[-1] == 100_004

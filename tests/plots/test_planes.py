@@ -178,6 +178,7 @@ def test_an_update_walks_from_the_prior_to_the_posterior(three):
     np.testing.assert_allclose(starts[0], ilr(prior))
     np.testing.assert_allclose(starts[1], ends[0])
     np.testing.assert_allclose(ends[1], ilr(total.posterior(prior)[0]), atol=1e-9)
+    assert np.abs(ends).max() < drawn.ax_.get_xlim()[1]
     texts = {text.get_text() for text in drawn.ax_.texts}
     assert {"prior", "posterior", "+ sounds", "+ words"} <= texts
 
@@ -229,6 +230,17 @@ def test_a_family_can_be_drawn_on_the_simplex(family):
     drawn = plots.TernaryDisplay.from_family(family, n_samples=20, decisions=False)
     assert len(drawn.contours_) == 6
     assert drawn.boundaries_ == []
+
+
+def test_contours_on_the_simplex_are_moved_by_the_prior(three, family):
+    pytest.importorskip("mpltern")
+    prior = [0.8, 0.1, 0.1]
+    drawn = plots.TernaryDisplay.from_predictions(
+        *three, prior=prior, family=family, contours="gaussian", masses=(0.5,)
+    )
+    edge = family.evidence(ellipse(family, 1, 0.5)).posterior(prior)
+    (expected,) = drawn.ax_.plot(*edge.T)
+    np.testing.assert_allclose(drawn.contours_[1].get_data(), expected.get_data(), atol=1e-9)
 
 
 def test_the_triangle_draws_samples_without_truth(three):

@@ -48,6 +48,10 @@ def test_frequencies_and_posteriors_of_the_bins_are_weighted_by_the_prior():
     assert curve.observed[0] == pytest.approx(0.5)  # three of five, but each class counts half
     expected = (0.1 + 0.2) / 4 + (0.7 + 0.9 + 0.15) / 6
     assert curve.predicted[0] == pytest.approx(expected)
+    for bound, share in ((curve.low, 0), (curve.high, 1)):
+        f = wilson(np.array(3 / 5), np.array(5), 0.95)[share]  # three of five have the class
+        odds = (f / (1 - f)) * (0.5 / 3) / (0.5 / 2)  # and each class counts half
+        assert bound[0] == pytest.approx(odds / (1 + odds))
     weights = [1.0, 1.0, 1.0, 1.0, 2.0]
     (curve,) = plots.ReliabilityDisplay.from_predictions(
         y, evidence, n_bins=1, sample_weight=weights

@@ -110,6 +110,16 @@ def test_scores_of_other_classes_are_left_out_where_the_other_is_named(llrs):
     np.testing.assert_array_equal(more.llr, metrics.tippett_curve(y, llr).llr)
 
 
+def test_weights_stay_with_their_samples_where_classes_are_left_out(llrs):
+    y, llr = llrs
+    weight = np.linspace(1, 5, len(y))
+    more = plots.TippettDisplay.from_predictions(
+        np.append(7, y), np.append(0.3, llr), sample_weight=np.append(9.0, weight), other_label=0
+    )
+    expected = metrics.tippett_curve(y, llr, sample_weight=weight)
+    np.testing.assert_allclose(more.target, expected.target)
+
+
 # --- histogram --------------------------------------------------------------------------
 
 
@@ -186,6 +196,28 @@ def test_misleading_tippett_curves_show_infinite_ratios_too(llrs):
     # Targets at or below -inf: 2 of 150. Others at or above: all but one at -inf, two at +inf.
     np.testing.assert_allclose(at, [(0, 100 * 2 / 150), (0, 99.6), (1, 0.8)])
     assert any(text.startswith("1, ≤ x (1.3 % at −∞)") for text in legend_of(drawn))
+
+
+@pytest.mark.parametrize("kind", ["exceeding", "misleading"])
+def test_between_the_ratios_and_beyond_them_tippett_curves_are_what_they_say(kind, llrs):
+    y, llr = llrs
+    drawn = plots.TippettDisplay.from_predictions(y, llr, kind=kind, unit="nat")
+    seen = np.unique(llr[np.isfinite(llr)])
+    at = np.concatenate([[seen[0] - 9], (seen[1:] + seen[:-1]) / 2, [seen[-1] + 9]])
+    for line, label in zip(drawn.lines_, (1, 0), strict=True):
+        x, share = line.get_data()
+        before = {"steps-pre": 0, "steps-post": -1}[line.get_drawstyle()]
+        steps = share[np.searchsorted(x, at) + before]
+        own = llr[y == label]
+        below = kind == "misleading" and label == 1
+        expected = [100 * np.mean(own <= t if below else own >= t) for t in at]
+        np.testing.assert_allclose(steps, expected)
+
+
+def test_targets_at_plus_infinity_keep_the_misleading_curve_from_the_top(llrs):
+    drawn = plots.TippettDisplay.from_predictions(*llrs, kind="misleading")
+    at = sorted((marker.get_xdata()[0], marker.get_ydata()[0]) for marker in drawn.edges_)
+    np.testing.assert_allclose(at, [(0, 99.2), (1, 0.4), (1, 100 - 100 * 2 / 150)])
 
 
 def test_ratios_that_are_all_infinite_are_drawn_on_the_frame():
@@ -275,6 +307,17 @@ def test_the_hull_passes_through_the_equal_error_rate_and_below_the_curve(llrs):
 
     hull = np.interp(probit(p_false_alarm), x[::-1], y[::-1])
     assert (hull <= probit(p_miss) + 0.02).all()
+
+
+def test_the_hull_is_straight_between_error_rates_and_drawn_without_gaps(llrs):
+    drawn = plots.DETDisplay.from_predictions(*llrs, hull=True)
+    x, y = drawn.hull_.get_data()
+    corners_miss, corners_false_alarm = metrics.pav(*llrs).hull()
+    on_hull = np.interp(norm.cdf(x), corners_false_alarm[::-1], corners_miss[::-1])
+    inside = (np.abs(x) < 2) & (np.abs(y) < 2)
+    np.testing.assert_allclose(norm.cdf(y)[inside], on_hull[inside], atol=1e-9)
+    steps = np.hypot(np.diff(x), np.diff(y))
+    assert steps[inside[1:] & inside[:-1]].max() < 0.4
 
 
 def test_det_ticks_are_percentages(llrs):

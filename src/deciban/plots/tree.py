@@ -18,7 +18,7 @@ _WEAK, _STRONG = 1.0, 2.4  # widths of lines
 
 
 class _Node(NamedTuple):
-    """Where a node is drawn, and its two branches: the class or the coordinate at their ends."""
+    """Where a node or a leaf is drawn."""
 
     x: float
     y: float
