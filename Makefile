@@ -9,7 +9,7 @@ BENCH   = .venv-bench
 TORCH   = .venv-torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint types layers tests demo bench test-torch test-oldest format clean
+.PHONY: help setup test lint types layers tests demo gallery bench test-torch test-oldest format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,6 +41,9 @@ tests: $(READY) ## doctests and tests, with branch coverage
 
 demo: $(READY) ## a three-hypothesis update and a calibrated Gaussian family, as a page to open
 	$(BIN)/python examples/demo.py --output build/demo
+
+gallery: $(READY) ## draw the plots of docs/gallery.md again
+	$(BIN)/python docs/make_gallery.py
 
 format: $(READY) ## put the code into the shape that lint asks for
 	$(BIN)/ruff check --fix .

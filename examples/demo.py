@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from deciban import Basis, CalibratedGaussian, Evidence
-from deciban.simplex import closure, ilr, ilr_inv
+from deciban import CalibratedGaussian, Evidence
+from deciban.plots import ILRDisplay, TernaryDisplay
+from deciban.simplex import closure
 
 CLASSES = ("Czech", "Polish", "Slovak")
-COLOURS = ("#0072B2", "#D55E00", "#009E73")  # Okabe and Ito: told apart by every kind of eye
 PRIOR = (0.5, 0.3, 0.2)
 SOUNDS = (0.30, 0.08, 0.25)
 WORDS = (0.15, 0.05, 0.60)
@@ -84,84 +84,6 @@ def describe(family, seed):
 # --- what is drawn ----------------------------------------------------------------------
 
 
-def ellipse(family, k, mass):
-    """The ILRLs at the edge of the smallest region that holds this mass under class k."""
-    angle = np.linspace(0, 2 * np.pi, 361)
-    circle = np.sqrt(-2 * np.log1p(-mass)) * np.column_stack([np.cos(angle), np.sin(angle)])
-    return family.means[k] + circle @ family.cholesky.T
-
-
-def boundaries(reach):
-    """Rays between the regions where each class is the most likely."""
-    V = Basis.gram_schmidt(3).contrast
-    rays = -V / np.linalg.norm(V, axis=1, keepdims=True)
-    return [np.outer([0, reach], ray) for ray in rays]
-
-
-def label_ilr_axes(ax, reach):
-    for ray in boundaries(3 * reach):
-        ax.plot(*ray.T, color="0.6", lw=1, ls=":", zorder=0)
-    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
-    ax.set_xlabel("$l_1$ (nat): Czech (+) against Polish (−)")
-    ax.set_ylabel("$l_2$ (nat): Czech, Polish (+) against Slovak (−)")
-
-
-def draw_update(ax, pieces):
-    """Bayes' rule as a walk from the prior to the posterior."""
-    reach = 3.2
-    label_ilr_axes(ax, reach)
-    V = Basis.gram_schmidt(3).contrast
-    for k, label in enumerate(CLASSES):
-        direction = V[k] / np.linalg.norm(V[k])
-        ax.text(*(0.88 * reach * direction), label, color=COLOURS[k], ha="center", weight="bold")
-    here = ilr(np.array(PRIOR))
-    ax.plot(*here, "o", color="k")
-    ax.annotate("prior", here, (-6, 8), textcoords="offset points", ha="right")
-    for name in ("sounds", "words"):
-        there = here + pieces[name].ilr()[0]
-        arrow = {"arrowstyle": "-|>", "color": "k", "lw": 1.6, "shrinkA": 0, "shrinkB": 0}
-        ax.annotate("", there, here, arrowprops=arrow)
-        ax.annotate(
-            f"+ {name}",
-            (here + there) / 2,
-            xytext=(8, 4),
-            textcoords="offset points",
-            style="italic",
-        )
-        here = there
-    ax.plot(*here, "s", color="k")
-    ax.annotate("posterior", here, (-8, -14), textcoords="offset points", ha="right")
-    ax.set_title("Bayes' rule is a vector sum")
-
-
-def draw_family(ax, ternary, family, seed):
-    """Samples and contours of the family, in ILR space and on the simplex."""
-    reach = 14
-    label_ilr_axes(ax, reach)
-    for k, label in enumerate(CLASSES):
-        l = family.sample(label, rng=seed + k, size=150)
-        style = {"color": COLOURS[k], "alpha": 0.35, "lw": 0}
-        ax.scatter(*l.T, s=9, **style)
-        ternary.scatter(*ilr_inv(l).T, s=9, **style)
-        for mass, dashes in ((0.5, "-"), (0.9, (0, (4, 1.5)))):
-            edge = ellipse(family, k, mass)
-            ax.plot(*edge.T, color=COLOURS[k], lw=1.5, ls=dashes)
-            ternary.plot(*ilr_inv(edge).T, color=COLOURS[k], lw=1.5, ls=dashes)
-        outwards = family.basis.contrast[k]
-        tip = edge[np.argmax(edge @ outwards)] + 2.2 * outwards / np.linalg.norm(outwards)
-        ax.text(*tip, label, color=COLOURS[k], ha="center", va="center", weight="bold")
-    for ray in boundaries(40):
-        path = ilr_inv(np.linspace(0, 1, 200)[:, None] * ray[1])
-        ternary.plot(*path.T, color="0.6", lw=1, ls=":", zorder=0)
-    ax.set_title("Calibrated family: 50 % (solid), 90 % (dashed)")
-    for axis, label, colour in zip("tlr", CLASSES, COLOURS, strict=True):
-        getattr(ternary, f"set_{axis}label")(label, color=colour, weight="bold")
-        side = getattr(ternary, f"{axis}axis")
-        side.set_ticks([0.2, 0.4, 0.6, 0.8])
-        side.set_tick_params(labelcolor=colour)  # whose share the numbers are
-    ternary.set_title("The same on the simplex", pad=30)
-
-
 def figure(pieces, family, seed):
     import matplotlib as mpl
 
@@ -172,8 +94,13 @@ def figure(pieces, family, seed):
     fig = plt.figure(figsize=(13.5, 4.8), layout="constrained")
     left, middle = fig.add_subplot(1, 3, 1), fig.add_subplot(1, 3, 2)
     right = fig.add_subplot(1, 3, 3, projection="ternary")
-    draw_update(left, pieces)
-    draw_family(middle, right, family, seed)
+    walk = {name: pieces[name] for name in ("sounds", "words")}
+    ILRDisplay(pieces["both"]).plot_update(PRIOR, walk, left)
+    ILRDisplay.from_family(family, n_samples=150, seed=seed, ax=middle)
+    TernaryDisplay.from_family(family, n_samples=150, seed=seed, ax=right)
+    left.set_title("Bayes' rule is a vector sum")
+    middle.set_title("Calibrated family: 50 % and 90 % of each class")
+    right.set_title("The same on the simplex", pad=30)
     return fig
 
 

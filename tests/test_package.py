@@ -28,6 +28,7 @@ def modules_after(statement):
         "import deciban; deciban.Evidence([[0.0, 1.0]]).posterior()",
         "import deciban; deciban.CalibratedGaussian([[1.0]]).expected_cllr(0, 1)",
         "import deciban.simplex as s; s.ilr([1, 2, 3])",
+        "import deciban.plots",
     ],
 )
 def test_nothing_heavy_is_loaded(statement):
@@ -47,7 +48,7 @@ def test_every_public_name_can_be_had_and_is_listed():
 
 
 @pytest.mark.parametrize(
-    "module", ["simplex", "simplex.logparts", "evidence", "reference", "metrics"]
+    "module", ["simplex", "simplex.logparts", "evidence", "reference", "metrics", "plots"]
 )
 def test_every_public_name_is_documented(module):
     module = importlib.import_module(f"deciban.{module}")

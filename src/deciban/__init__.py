@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deciban import calibration, evidence, exceptions, metrics, reference, simplex
+    from deciban import calibration, evidence, exceptions, metrics, plots, reference, simplex
     from deciban.evidence import Evidence, VerbalScale, shift_prior
     from deciban.reference import CalibratedGaussian
     from deciban.simplex import Basis
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _SUBMODULES = frozenset(
-    {"calibration", "evidence", "exceptions", "metrics", "reference", "simplex"}
+    {"calibration", "evidence", "exceptions", "metrics", "plots", "reference", "simplex"}
 )
 _HOME = {
     "Basis": "simplex",
@@ -42,6 +42,7 @@ __all__ = [
     "evidence",
     "exceptions",
     "metrics",
+    "plots",
     "reference",
     "shift_prior",
     "simplex",

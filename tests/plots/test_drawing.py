@@ -1,0 +1,129 @@
+"""What all displays share: estimators, axes, missing libraries."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from deciban import Evidence, plots
+from deciban.exceptions import InputError, MissingExtraError
+from deciban.plots._axes import on_frame, span_of, thinned, unused_colours
+from deciban.plots._style import COLOURS, colour_of, dashes_of, marker_of
+
+
+class Speaker:
+    """An estimator that gives evidence."""
+
+    classes = (0, 1)
+
+    def evidence(self, X):
+        return Evidence.from_llr(np.ravel(X))
+
+
+@pytest.mark.parametrize(
+    "display",
+    [
+        plots.LLRHistogramDisplay,
+        plots.PAVDisplay,
+        plots.TippettDisplay,
+        plots.DETDisplay,
+        plots.EmpiricalCrossEntropyDisplay,
+        plots.NormalizedBayesErrorDisplay,
+        plots.ReliabilityDisplay,
+        plots.PairwiseDisplay,
+    ],
+)
+def test_an_estimator_with_evidence_is_drawn_as_its_evidence_is(display, llrs):
+    y, llr = llrs
+    made = display.from_estimator(Speaker(), llr, y)
+    same = display.from_predictions(y, Evidence.from_llr(llr))
+    assert getattr(made, "name", "Speaker") == "Speaker"
+    for name, value in vars(same).items():
+        if isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(value, getattr(made, name))
+
+
+def test_an_estimator_without_evidence_is_to_be_wrapped():
+    with pytest.raises(InputError, match=r"LogisticRegression, which has none\. Wrap it in"):
+        plots.DETDisplay.from_estimator(LogisticRegression(), [[0.0]], [0])
+
+
+def test_evidence_of_an_estimator_must_be_evidence():
+    class Liar:
+        def evidence(self, X):
+            return np.asarray(X)
+
+    with pytest.raises(InputError, match="must return Evidence; got ndarray"):
+        plots.DETDisplay.from_estimator(Liar(), [[0.0]], [0])
+
+
+def test_axes_must_be_axes(llrs, figures):
+    with pytest.raises(InputError, match="ax must be matplotlib Axes; got Figure"):
+        plots.DETDisplay.from_predictions(*llrs, ax=figures.figure())
+
+
+@pytest.mark.parametrize(
+    ("module", "display", "library"),
+    [
+        ("matplotlib.pyplot", plots.DETDisplay, "matplotlib"),
+        ("mpltern", plots.TernaryDisplay, "mpltern"),
+    ],
+)
+def test_a_library_that_is_missing_is_named_with_its_extra(
+    module, display, library, llrs, three, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, module, None)
+    data = three if display is plots.TernaryDisplay else llrs
+    with pytest.raises(MissingExtraError, match=rf"^{library} must be .*ban\[plot\]'$") as error:
+        display.from_predictions(*data)
+    assert error.value.extra == "plot"
+
+
+def test_importing_and_computing_do_not_need_matplotlib():
+    code = (
+        "import sys; sys.modules['matplotlib'] = None; import deciban.plots as p;"
+        "print(p.LLRHistogramDisplay.compute([0, 1], [-1.0, 1.0]).divergence > 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+
+
+def test_colours_lines_and_markers_of_classes_differ():
+    looks = {(colour_of(k), marker_of(k)) for k in range(49)}
+    assert len(looks) == 49
+    assert len({(colour_of(k), str(dashes_of(k))) for k in range(49)}) == 49
+
+
+def test_colours_come_round_again_when_all_are_used(figures):
+    ax = figures.figure().add_subplot()
+    for colour in COLOURS:
+        ax.plot([0, 1], color=colour)
+    assert unused_colours(ax, 2) == list(COLOURS[:2])
+
+
+def test_points_on_the_frame_stay_there_when_the_limits_change(figures):
+    ax = figures.figure().add_subplot()
+    (marker,) = on_frame(ax, [np.inf, 0.0], [2.0, 0.0])
+    ax.set(xlim=(-5, 7), ylim=(-100, 100))
+    at = marker.get_transform().transform(np.column_stack(marker.get_data()))
+    np.testing.assert_allclose(at[0], [ax.bbox.x1, ax.transData.transform((0, 2))[1]])
+
+
+def test_a_span_of_one_value_or_none_has_a_width():
+    assert span_of([np.inf]) == (-1, 1)
+    low, high = span_of([5.0, np.nan, 5.0])
+    assert low < 5 < high
+
+
+def test_thinning_keeps_short_curves_and_the_ends_of_long_ones():
+    x = np.linspace(0, 1, 100)
+    np.testing.assert_array_equal(thinned(x, x), np.arange(100))
+    x = np.linspace(0, 1, 100_000)
+    kept = thinned(x, np.zeros_like(x))
+    assert kept[0] == 0
+    assert kept[-1] == 99_999
+    assert len(kept) < 5000
+    tail = np.append(x, np.ones(5))
+    assert thinned(tail, tail)[-1] == 100_004
