@@ -52,6 +52,7 @@ def covers(family, factor, n, density, seed):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=400)
+    parser.add_argument("--samples", type=int, nargs="+", default=[100], help="of each class")
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
     print_setting("deciban", "numpy", "scipy")
@@ -61,7 +62,7 @@ def main():
     run = Parallel(n_jobs=args.jobs)
     print("rejections at 5 %                 calibrated  factor 1.3  shift 0.5  one class 1.35")
     for D, family in FAMILIES.items():
-        for n in (50, 200):
+        for n in args.samples:
             for density in ("shared", "gaussian"):
                 rates = []
                 for fault in (None, overconfident, shifted, scaled_by_class):
@@ -73,7 +74,7 @@ def main():
                 print(f"{D} classes x {n:3}, {density:9}        {row}", flush=True)
     print("coverage of the 95 % interval of the distance, factor 1, 1.1 and 1.5")
     for D, family in FAMILIES.items():
-        for n in (50, 200):
+        for n in args.samples:
             for density in ("shared", "gaussian"):
                 held = [
                     np.mean(

@@ -161,18 +161,21 @@ def reliability_of_ten(d, ax):
 def idempotence(d, ax):
     """Idempotence.
 
-    LLRs against the LLRs of the LLRs, here from a Gaussian density for each class.
-    Calibrated evidence lies on the identity: it is its own evidence.
+    LLRs against the LLRs of the LLRs, from kernel densities of the LLRs of each class.
+    Calibrated evidence lies on the identity: it is its own evidence. Too sure: it turns flat.
     """
-    from scipy.stats import norm
+    plots.IdempotenceDisplay.from_predictions(
+        d.truth, d.good, a="malignant", b="benign", density="kernel", ax=ax, band=0.5
+    )
 
-    llr = d.good.llr("malignant", "benign")
-    log_f = [
-        norm.logpdf(llr, x.mean(), x.std()) for x in (llr[d.truth == c] for c in d.good.classes)
-    ]
-    again = Evidence(np.column_stack(log_f), d.good.classes)
-    display = plots.IdempotenceDisplay(d.good, again, "malignant", "benign", y_true=d.truth)
-    display.plot(ax, band=1)
+
+def idempotence_of_three(d, ax):
+    """Idempotence of three classes.
+
+    Arrows from the evidence about three digits to the evidence of it, from Gaussian densities.
+    Calibrated evidence has short arrows; arrows that point outwards say that it is too weak.
+    """
+    plots.IdempotenceDisplay.from_predictions(d.three_truth, d.three, ax=ax)
 
 
 def plane(d, ax):
@@ -240,7 +243,8 @@ def pairwise(d, ax):
 
 EXAMPLES = (
     histogram, infinite, pav, tippett, det, cross_entropy, bayes_error, reliability,
-    reliability_of_ten, idempotence, plane, family, update, ternary, tree, pairwise,
+    reliability_of_ten, idempotence, idempotence_of_three, plane, family, update, ternary, tree,
+    pairwise,
 )  # fmt: skip
 
 PAGE = """# Gallery

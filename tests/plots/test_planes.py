@@ -304,24 +304,18 @@ def test_arrows_to_and_from_infinity_are_shown(three_with_zeros):
     assert "2 infinite, on the frame" in legend_of(away)
 
 
-def test_the_metric_finds_the_evidence_of_the_evidence(three, monkeypatch):
-    y, evidence = three
-    asked = {}
-
-    def idempotence(y_true, evidence, *, density="own"):
-        asked.update(y_true=y_true, density=density)
-        return SimpleNamespace(evidence=evidence, again=evidence * 2)
-
-    monkeypatch.setattr(metrics, "idempotence", idempotence, raising=False)
-    drawn = plots.IdempotenceDisplay.from_predictions(
-        y, evidence, a="Czech", b="Polish", density="kernel", unit="nat"
-    )
-    assert asked["density"] == "kernel"
-    assert drawn.ax_.get_xlabel() == "LLR of Czech against Polish (nat)"
-    assert asked["y_true"] is y
-    assert drawn.again.allclose(evidence * 2)
-    plots.IdempotenceDisplay.from_predictions(y, evidence)
-    assert asked["density"] == "own"
+def test_the_metric_finds_the_evidence_of_the_evidence():
+    family = CalibratedGaussian.from_divergences([5, 4, 7], classes=["Czech", "Polish", "Slovak"])
+    l, y = family.sample([50, 50, 50], rng=0)
+    evidence = family.evidence(2 * l)
+    for density in ("shared", "gaussian", "kernel"):
+        found = metrics.idempotence(y, evidence, density=density, n_resamples=0, n_draws=0)
+        drawn = plots.IdempotenceDisplay.from_predictions(
+            y, evidence, a="Czech", b="Polish", density=density, unit="nat"
+        )
+        assert drawn.again.allclose(found.again)
+        assert drawn.ax_.get_xlabel() == "LLR of Czech against Polish (nat)"
+    assert plots.IdempotenceDisplay.from_predictions(y, evidence).arrows_ is not None
 
 
 @pytest.mark.parametrize("display", [plots.ILRDisplay, plots.TernaryDisplay])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Hashable
 from typing import Any, Self
 
@@ -12,6 +11,8 @@ from deciban._arrays import index_of
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
+from deciban.metrics.densities import Density
+from deciban.metrics.idempotence import idempotence
 from deciban.plots._axes import FAR, axes_for, legend, on_frame, show, span_of
 from deciban.plots._curves import toward_infinity
 from deciban.plots._display import Display
@@ -77,7 +78,7 @@ class IdempotenceDisplay(Display):
         *,
         a: Hashable | None = None,
         b: Hashable | None = None,
-        density: Any = None,
+        density: Density = "gaussian",
         basis: Basis | None = None,
         ax: Any = None,
         **options: Any,
@@ -90,17 +91,14 @@ class IdempotenceDisplay(Display):
         evidence : Evidence
         a, b, basis
             As for the class.
-        density : optional
-            For :func:`deciban.metrics.idempotence`, which finds the evidence of the evidence; by
-            default its own.
+        density : {"shared", "gaussian", "kernel"}, default "gaussian"
+            As for :func:`deciban.metrics.idempotence`, which finds the evidence of the evidence.
         ax : matplotlib Axes, optional
         **options
             Those of :meth:`plot`.
         """
-        metrics: Any = importlib.import_module("deciban.metrics")  # looked up when it is needed
-        chosen = {} if density is None else {"density": density}
-        found = metrics.idempotence(y_true, evidence, **chosen)
-        display = cls(found.evidence, found.again, a, b, y_true=y_true, basis=basis)
+        found = idempotence(y_true, evidence, density=density, n_resamples=0, n_draws=0)
+        display = cls(found.evidence, found.again, a, b, y_true=found.labels, basis=basis)
         return display.plot(ax, **options)
 
     def plot(
