@@ -9,7 +9,7 @@ BENCH   = .venv-bench
 TORCH   = .venv-torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint types layers tests demo gallery bench test-torch test-oldest format clean
+.PHONY: bench-calibration help setup test lint types layers tests demo gallery bench test-torch test-oldest format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -61,6 +61,13 @@ $(BENCH)/.ready: benchmarks/requirements.txt pyproject.toml
 	  --requirement benchmarks/requirements.txt
 	@touch $@
 
+bench-calibration: ## calibrators beside peers, some of which need torch: an environment of its own
+	$(PYTHON) -m venv .venv-calibration
+	.venv-calibration/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	.venv-calibration/bin/python -m pip install --quiet --disable-pip-version-check --editable . \
+	  --requirement benchmarks/requirements-calibration.txt
+	OPENBLAS_NUM_THREADS=1 .venv-calibration/bin/python benchmarks/calibration.py
+
 test-torch: ## the array tests with torch as well; it is too large for every machine
 	$(PYTHON) -m venv $(TORCH)
 	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
@@ -74,4 +81,4 @@ test-oldest: ## the tests with the oldest dependencies that pyproject.toml allow
 	.venv-oldest/bin/pytest tests
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) $(BENCH) $(TORCH) .venv-oldest build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) $(TORCH) .venv-oldest .venv-calibration build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -30,3 +30,19 @@ def test_the_demo_leaves_a_page_to_open(tmp_path):
         "index.html",
         "figure.png",
     }
+
+
+@pytest.mark.parametrize(
+    ("script", "picture", "says"),
+    [
+        ("same_source.py", "validation.png", "Supported by 4005 comparisons"),
+        ("classifier.py", "classifier.png", "an overlooked 0 costs 20"),
+    ],
+)
+def test_the_examples_for_two_audiences_run(script, picture, says, tmp_path):
+    pytest.importorskip("matplotlib")
+    done = run(ROOT / "examples" / script, "--output", tmp_path / "new")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert says in done.stdout
+    assert (tmp_path / "new" / picture).read_bytes().startswith(b"\x89PNG")

@@ -63,12 +63,14 @@ class GaussianDensities:
 class KernelDensities:
     """Gaussian kernels on the other samples of each class; each sample is left out of its own.
 
-    The bandwidth is Silverman's, in units of the covariance within the classes. In the tails
-    kernels say anything: what they give is to be cut off at :meth:`supported`.
+    The bandwidth is Silverman's, in units of the covariance within the classes, after long tails
+    are drawn in: ratios of densities do not depend on the coordinates. In the tails kernels say
+    anything: what they give is to be cut off at :meth:`supported`.
     """
 
     def __init__(self, l: np.ndarray, truth: np.ndarray, n_classes: int) -> None:
         n, d = l.shape
+        l = _drawn_in(l)
         shared = GaussianDensities(l, truth, n_classes, shared=True)
         shared.require_spread(np.ones(n))
         L = np.linalg.cholesky(shared.moments(np.ones(n))[1][0])
@@ -99,6 +101,15 @@ class KernelDensities:
         """
         best = log_likelihoods.max(axis=1, keepdims=True)
         return np.maximum(log_likelihoods, best - np.log([len(rows) + 1 for rows in self.members]))
+
+
+def _drawn_in(l: np.ndarray) -> np.ndarray:
+    """The same directions, with lengths that grow as their logarithm beyond the median."""
+    length = np.linalg.norm(l, axis=1, keepdims=True)
+    scale = float(np.median(length)) or 1.0
+    # The limit of asinh(r) / r at zero is one.
+    ratio = length / scale
+    return np.divide(np.arcsinh(ratio), ratio, out=np.ones_like(ratio), where=ratio > 0) * l
 
 
 def densities(l: np.ndarray, truth: np.ndarray, n_classes: int, kind: Density) -> Densities:

@@ -1,0 +1,107 @@
+"""For forensic and speaker scientists: scores of comparisons become likelihood ratios to report.
+
+    python examples/same_source.py --output build/same-source
+
+Do two bottles of wine come from the same cultivar? A score says how alike their chemistry is. On
+bottles set aside for it a calibrator turns scores into LLRs, with bounds where the data end; on
+others their quality is judged, with intervals that respect that comparisons share bottles.
+"""
+
+import argparse
+import itertools
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
+
+from deciban import Evidence, metrics
+from deciban.calibration import BoundedCalibrator, KernelDensityCalibrator
+
+SAME, OTHER = "same source", "different sources"
+
+
+def comparisons(X, cultivar, bottles):
+    """Scores of all pairs of bottles, what is true of each pair, and its first bottle."""
+    pairs = np.array(list(itertools.combinations(bottles, 2)))
+    first, second = pairs.T
+    score = -np.linalg.norm(X[first] - X[second], axis=1)
+    truth = np.where(cultivar[first] == cultivar[second], SAME, OTHER)
+    return score[:, None], truth, first
+
+
+def judged(truth, llr, bottle):
+    """Metrics of LLRs with their intervals, as text."""
+    options = {"groups": bottle, "n_resamples": 200, "pos_label": SAME}
+    rows = []
+    for name, metric in (
+        ("Cllr", metrics.cllr),
+        ("Cllr_min", metrics.cllr_min),
+        ("EER", metrics.eer),
+    ):
+        value, low, high, _ = metrics.bootstrap(metric, truth, llr, **options)
+        unit = "" if name == "EER" else " bit"
+        rows.append(f"  {name:9}{value:.3f}{unit}, 95 % interval {low:.3f} to {high:.3f}")
+    rates = metrics.misleading_rates(truth, llr, strength=1, unit="ban", pos_label=SAME)
+    rows.append(f"  misleading by a factor of 10 or more: {rates.target:.1%} of the same source, "
+                f"{rates.other:.1%} of different ones")  # fmt: skip
+    return "\n".join(rows)
+
+
+def draw(truth, llr, folder):
+    """The four figures that a validation report has."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from deciban import plots
+
+    fig, axes = plt.subplots(2, 2, figsize=(10, 8), layout="constrained")
+    shown = (
+        plots.LLRHistogramDisplay,
+        plots.TippettDisplay,
+        plots.PAVDisplay,
+        plots.EmpiricalCrossEntropyDisplay,
+    )
+    for display, ax in zip(shown, axes.flat, strict=True):
+        display.from_predictions(truth, llr, pos_label=SAME, ax=ax)
+    folder.mkdir(parents=True, exist_ok=True)
+    fig.savefig(folder / "validation.png", dpi=100)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--output", type=Path, default=Path("build/same-source"), help="folder")
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+
+    X, cultivar = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    bottles = np.random.default_rng(args.seed).permutation(len(X))
+    train, test = bottles[:90], bottles[90:]  # no bottle is in both
+
+    score, truth, _ = comparisons(X, cultivar, train)
+    calibrator = BoundedCalibrator(KernelDensityCalibrator()).fit(score, truth)
+    low, high = -calibrator.bounds_[0, 1], calibrator.bounds_[1, 0]
+    print(f"Supported by {len(truth)} comparisons: LLRs from {low / np.log(10):.2f} to "
+          f"{high / np.log(10):.2f} ban\n")  # fmt: skip
+
+    score, truth, bottle = comparisons(X, cultivar, test)
+    evidence = calibrator.evidence(score)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # Cllr_min is fitted on the samples it judges
+        raw = Evidence.from_llr(score, SAME, OTHER)
+        print(f"Scores taken for LLRs:\n{judged(truth, raw, bottle)}")
+        print(f"Calibrated LLRs:\n{judged(truth, evidence, bottle)}\n")
+
+    likely = int(np.argmax(score))
+    print(f"The most alike pair: {evidence.llr(SAME, OTHER, unit='ban')[likely]:.2f} ban, "
+          f"{evidence.verbal(SAME, OTHER)[likely]} (ENFSI)")  # fmt: skip
+    draw(truth, evidence, args.output)
+    print(f"Open {args.output / 'validation.png'}")
+
+
+if __name__ == "__main__":
+    main()
