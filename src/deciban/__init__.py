@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from deciban import evidence, exceptions, metrics, reference, simplex
+    from deciban import flows as flows  # not in __all__: it needs an extra
     from deciban.evidence import Evidence, VerbalScale, shift_prior
     from deciban.reference import CalibratedGaussian
     from deciban.simplex import Basis
 
 __version__ = "0.1.0.dev0"
 
-_SUBMODULES = frozenset({"evidence", "exceptions", "metrics", "reference", "simplex"})
+_SUBMODULES = frozenset({"evidence", "exceptions", "flows", "metrics", "reference", "simplex"})
 _HOME = {
     "Basis": "simplex",
     "CalibratedGaussian": "reference",
