@@ -1,8 +1,8 @@
 """Affine map with exact inverse and determinant: z = A x + b with A = P L U.
 
 L is unit lower triangular, U upper triangular with a positive diagonal, P a permutation of rows
-with signs. Both triangles live in one matrix, as in LAPACK, with the logarithm of U's diagonal on its
-diagonal: every value of the parameters is an invertible map, and zero is the identity.
+with signs. Both triangles live in one matrix, as in LAPACK, with the logarithm of U's diagonal on
+its diagonal: every value of the parameters is an invertible map, and zero is the identity.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ def _forward(flow: Flow, params: Params, x: jax.Array) -> tuple[jax.Array, jax.A
                 total += log_det
         y, log_det = coupling.forward(layers, y)
         total += log_det
-    return y[..., np.argsort(_order(flow))], jnp.broadcast_to(total, y.shape[:-1])
+    return y[..., _inverted(_order(flow))], jnp.broadcast_to(total, y.shape[:-1])
 
 
 @partial(jax.jit, static_argnums=0)
@@ -202,7 +202,7 @@ def _inverse(flow: Flow, params: Params, z: jax.Array) -> tuple[jax.Array, jax.A
             if flow.mixing == "linear":
                 y, log_det = affine.mixed_inverse(params["mixing"][list(changes).index(k)], y)
                 total += log_det
-            y = y[..., np.argsort(changes[k])]
+            y = y[..., _inverted(changes[k])]
     x, log_det = affine.inverse(params["affine"], y)
     return x, jnp.broadcast_to(total + log_det, x.shape[:-1])
 
@@ -217,15 +217,22 @@ def _changes(flow: Flow) -> dict[int, np.ndarray]:
     if flow.mixing == "none":
         return {}
     rng = np.random.default_rng(flow.seed)
-    return {k: rng.permutation(flow.n_features) for k in range(2, flow.n_couplings, 2)}
+    # int32 is itself with and without double precision; JAX mixes the two up otherwise.
+    return {
+        k: rng.permutation(flow.n_features).astype(np.int32) for k in range(2, flow.n_couplings, 2)
+    }
 
 
 def _order(flow: Flow) -> np.ndarray:
     """Where each feature of the last coupling comes from: all permutations, one after another."""
-    order = np.arange(flow.n_features)
+    order = np.arange(flow.n_features, dtype=np.int32)
     for change in _changes(flow).values():
         order = order[change]
     return order
+
+
+def _inverted(permutation: np.ndarray) -> np.ndarray:
+    return np.argsort(permutation).astype(np.int32)
 
 
 def _require_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
