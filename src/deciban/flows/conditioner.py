@@ -15,8 +15,8 @@ from deciban.flows.scalings import softly_bounded
 Activation = Literal["relu", "gelu", "silu", "tanh"]
 Layers = list[dict[str, jax.Array]]
 
-# Inputs are read as if within ±16, with the identity near zero. Outliers then do not drive all scales
-# to their bounds at once, where several couplings together would no longer invert in float32.
+# Inputs are read as if within ±16, small ones as they are. Outliers then do not drive all scales to
+# their bounds at once, where several couplings together would no longer invert in float32.
 _REACH = 16.0
 
 _ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
