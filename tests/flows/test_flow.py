@@ -34,12 +34,12 @@ def matrices(d, seed):
     return np.random.default_rng(seed).normal(size=(d, d))
 
 
-def with_jacobians(run):
+def with_jacobians(flow):
     """z, log-determinant and Jacobian of each row, compiled as one."""
 
     def row(params, x):
         def twice(x):
-            z, log_det = run(params, x)
+            z, log_det = flow.forward(params, x)
             return z, (z, log_det)
 
         jacobian, (z, log_det) = jax.jacfwd(twice, has_aux=True)(x)
@@ -55,11 +55,10 @@ def test_log_determinants_are_those_of_the_jacobian(flow, rng):
         params = trained_like(
             flow, matrix=matrices(flow.n_features, 1), offset=x[0], dtype=jnp.float64
         )
-        z, log_det, jacobians = with_jacobians(flow.forward)(params, jnp.asarray(x))
-        back, log_det_back, inverses = with_jacobians(flow.inverse)(params, z)
+        z, log_det, jacobians = with_jacobians(flow)(params, jnp.asarray(x))
+        back, log_det_back = flow.inverse(params, z)
     assert log_det.shape == (7,)
     np.testing.assert_allclose(log_det, np.linalg.slogdet(jacobians)[1], rtol=0, atol=1e-10)
-    np.testing.assert_allclose(log_det_back, np.linalg.slogdet(inverses)[1], rtol=0, atol=1e-10)
     np.testing.assert_allclose(log_det_back, -log_det, rtol=0, atol=1e-10)
     np.testing.assert_allclose(back, x, rtol=0, atol=1e-10)
 
@@ -233,7 +232,7 @@ def test_parameters_are_plain_arrays_that_pickle(rng):
 def test_every_feature_depends_on_every_other_after_four_mixed_couplings():
     flow = Flow(6, 4, "affine", width=4, depth=1)
     params = trained_like(flow)
-    _, _, jacobian = with_jacobians(flow.forward)(params, np.ones((1, 6), np.float32))
+    _, _, jacobian = with_jacobians(flow)(params, np.ones((1, 6), np.float32))
     assert (np.abs(jacobian) > 0).all()
 
 
