@@ -53,11 +53,12 @@ bench: $(BENCH)/.ready ## speed, side by side with peers
 	$(BENCH)/bin/python benchmarks/simplex.py
 	$(BENCH)/bin/python benchmarks/family.py
 	OPENBLAS_NUM_THREADS=1 $(BENCH)/bin/python benchmarks/metrics.py
+	$(BENCH)/bin/python benchmarks/flows.py
 	$(BENCH)/bin/python benchmarks/imports.py
 
 $(BENCH)/.ready: benchmarks/requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable . \
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[flow]' \
 	  --requirement benchmarks/requirements.txt
 	@touch $@
 

@@ -48,7 +48,17 @@ def test_every_public_name_can_be_had_and_is_listed():
 
 
 @pytest.mark.parametrize(
-    "module", ["simplex", "simplex.logparts", "evidence", "reference", "metrics", "plots"]
+    "module",
+    [
+        "simplex",
+        "simplex.logparts",
+        "evidence",
+        "reference",
+        "metrics",
+        "calibration",
+        "plots",
+        "flows",
+    ],
 )
 def test_every_public_name_is_documented(module):
     module = importlib.import_module(f"deciban.{module}")

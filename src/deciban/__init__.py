@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from deciban import calibration, evidence, exceptions, metrics, plots, reference, simplex
+    from deciban import flows as flows  # not in __all__: it needs an extra
     from deciban.evidence import Evidence, VerbalScale, shift_prior
     from deciban.reference import CalibratedGaussian
     from deciban.simplex import Basis
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _SUBMODULES = frozenset(
-    {"calibration", "evidence", "exceptions", "metrics", "plots", "reference", "simplex"}
+    {"calibration", "evidence", "exceptions", "flows", "metrics", "plots", "reference", "simplex"}
 )
 _HOME = {
     "Basis": "simplex",

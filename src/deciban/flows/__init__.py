@@ -1,0 +1,24 @@
+"""Invertible maps in JAX: an affine map, then couplings. They know nothing of classes.
+
+>>> import jax
+>>> from deciban.flows import Flow
+>>> flow = Flow(n_features=2)
+>>> params = flow.init(jax.random.key(0))
+>>> z, log_det = flow.forward(params, [[1.0, 2.0]])
+>>> z
+Array([[1., 2.]], dtype=float32)
+"""
+
+from deciban.exceptions import MissingExtraError
+
+try:
+    import jax  # noqa: F401  (tried here, once, so that the error below is the one that is seen)
+except ImportError as error:
+    raise MissingExtraError(
+        "jax must be installed for deciban.flows. Run: pip install 'deciban[flow]'", extra="flow"
+    ) from error
+
+from deciban.flows.flow import Flow, Params
+from deciban.flows.precision import double_precision
+
+__all__ = ["Flow", "Params", "double_precision"]

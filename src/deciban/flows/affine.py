@@ -1,0 +1,127 @@
+"""Affine map with exact inverse and determinant: z = A x + b with A = P L U.
+
+L is unit lower triangular, U upper triangular with a positive diagonal, P a permutation of rows
+with signs. Both triangles live in one matrix, as in LAPACK, with the logarithm of U's diagonal on
+its diagonal: every value of the parameters is an invertible map, and zero is the identity.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import solve_triangular
+from scipy.linalg import lu
+
+from deciban.exceptions import InputError
+
+# Accelerators round the factors of a product in float32 unless told not to; these maps are exact.
+_EXACT = jax.lax.Precision.HIGHEST
+
+
+def init(n_features: int, matrix: Any, offset: Any, dtype: Any) -> dict[str, jax.Array]:
+    """Parameters of a given map, of the identity where ``matrix`` or ``offset`` is None.
+
+    ``pivots`` holds P: row i of A is row r of L U, where r is the rank of ``|pivots[i]|``, times
+    the sign of ``pivots[i]``. Ranks and signs have no gradient and outlast any scaling, so that an
+    optimiser, even with weight decay, moves all parameters alike and leaves P as it is.
+    """
+    A = np.eye(n_features) if matrix is None else _checked_matrix(matrix, n_features)
+    b = np.zeros(n_features) if offset is None else _checked_offset(offset, n_features)
+    rows, L, U = lu(A, p_indices=True)
+    signs = np.sign(np.diag(U))
+    L, U = signs[:, None] * L * signs, signs[:, None] * U
+    factors = np.tril(L, -1) + np.triu(U, 1) + np.diag(np.log(np.diag(U)))
+    return {
+        "factors": jnp.asarray(factors, dtype),
+        "pivots": jnp.asarray(signs[rows] * (rows + 1.0), dtype),
+        "offset": jnp.asarray(b, dtype),
+    }
+
+
+def forward(params: dict[str, jax.Array], x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """A x + b, and log |det A|, one number."""
+    ranks, signs = _permutation(params["pivots"])
+    L, U = _triangles(params["factors"])
+    PL = signs[:, None] * L[ranks]
+    return _product(PL, _product(U, x)) + params["offset"], _log_det(params["factors"])
+
+
+def inverse(params: dict[str, jax.Array], z: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The x with A x + b = z, and log |det A⁻¹|."""
+    ranks, signs = _permutation(params["pivots"])
+    y = (signs * (z - params["offset"]))[..., jnp.argsort(ranks)]
+    return mixed_inverse(params["factors"], y)
+
+
+def mixed(factors: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """L U x, and log |det L U|."""
+    L, U = _triangles(factors)
+    return _product(L, _product(U, x)), _log_det(factors)
+
+
+def mixed_inverse(factors: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The x with L U x = y, and log |det (L U)⁻¹|."""
+    L, U = _triangles(factors)
+    columns = y.reshape(-1, y.shape[-1]).T
+    columns = solve_triangular(L, columns, lower=True, unit_diagonal=True)
+    return solve_triangular(U, columns).T.reshape(y.shape), -_log_det(factors)
+
+
+def _product(A: jax.Array, x: jax.Array) -> jax.Array:
+    return jnp.matmul(x, A.T, precision=_EXACT)
+
+
+def _triangles(factors: jax.Array) -> tuple[jax.Array, jax.Array]:
+    L = jnp.tril(factors, -1) + jnp.eye(len(factors), dtype=factors.dtype)
+    U = jnp.triu(factors, 1) + jnp.diag(jnp.exp(jnp.diagonal(factors)))
+    return L, U
+
+
+def _log_det(factors: jax.Array) -> jax.Array:
+    return jnp.sum(jnp.diagonal(factors))
+
+
+def _permutation(pivots: jax.Array) -> tuple[jax.Array, jax.Array]:
+    pivots = jax.lax.stop_gradient(pivots)
+    return jnp.argsort(jnp.argsort(jnp.abs(pivots))), jnp.sign(pivots)
+
+
+def _checked_matrix(matrix: Any, n_features: int) -> np.ndarray:
+    A = np.asarray(matrix, dtype=np.float64)
+    if A.shape != (n_features, n_features):
+        raise InputError(
+            f"matrix must have shape {(n_features, n_features)}; got {A.shape}. "
+            f"Give one row for each of the {n_features} features."
+        )
+    _require_finite(A, "matrix")
+    # Units of the features and of the base space do not make a matrix singular: take them off.
+    scaled = A / np.maximum(np.abs(A).max(axis=1, keepdims=True), 1e-300)
+    scaled = scaled / np.maximum(np.abs(scaled).max(axis=0), 1e-300)
+    rank = int(np.linalg.matrix_rank(scaled))
+    if rank < n_features:
+        raise InputError(
+            f"matrix must be invertible; got one of rank {rank} for {n_features} features. "
+            f"Drop features that others determine, or regularise the matrix."
+        )
+    return A
+
+
+def _checked_offset(offset: Any, n_features: int) -> np.ndarray:
+    b = np.asarray(offset, dtype=np.float64)
+    if b.shape != (n_features,):
+        raise InputError(
+            f"offset must have shape {(n_features,)}; got {b.shape}. Give one number a feature."
+        )
+    _require_finite(b, "offset")
+    return b
+
+
+def _require_finite(values: np.ndarray, name: str) -> None:
+    if not np.isfinite(values).all():
+        raise InputError(
+            f"{name} must be finite; got {int((~np.isfinite(values)).sum())} values that are not. "
+            f"Check the features for constant or missing columns."
+        )

@@ -1,0 +1,258 @@
+"""Flow: an affine map, then couplings with mixing in between."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, Literal, get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from deciban.exceptions import InputError
+from deciban.flows import affine
+from deciban.flows.conditioner import Activation
+from deciban.flows.couplings import Coupling
+from deciban.flows.precision import required_dtype
+from deciban.flows.scalings import Scaling
+from deciban.flows.splines import Spline
+
+Kind = Literal["affine", "spline"]
+Mixing = Literal["none", "random", "linear"]
+Params = dict[str, Any]
+"""Nested dicts and lists of arrays: they pickle, store, and pass through any optimiser."""
+
+_MOST_BINS = 500  # each has a smallest share, and they must leave some to be learnt
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Invertible map :math:`z = c_m(... c_1(A x + b))` of affine map and couplings.
+
+    The settings alone: immutable and hashable, so that a flow can be a static argument of
+    ``jax.jit``. What is learnt is in the parameters that ``init`` makes and that the other methods
+    take first; ``jax.grad`` and ``jax.vmap`` (an ensemble: one more axis in front) apply to them.
+
+    Parameters
+    ----------
+    n_features : int
+    n_couplings : int, default 6
+        They alternate between the halves of the features. None at all leaves the affine map.
+    kind : {"affine", "spline"}, default "affine"
+        What a coupling does to a feature: scale and shift it (RealNVP), or send it through a
+        monotone rational-quadratic spline.
+    width, depth : int, default 64 and 2
+        Hidden units and hidden layers of each conditioner.
+    activation : {"silu", "relu", "gelu", "tanh"}, default "silu"
+    mixing : {"random", "linear", "none"}, default "random"
+        What comes between one pair of couplings and the next: a new split into halves, drawn from
+        ``seed``; the same and a learnt linear map; or nothing.
+    bins, bound : int and float, default 8 and 8.0
+        Of the splines: bins on [-bound, bound]. Outside they are the identity.
+    log_scale_bound : float, default 3.0
+        The log-scales of affine couplings, and the log-slopes at the knots of splines, stay below.
+    seed : int, default 0
+
+    Examples
+    --------
+    >>> import jax
+    >>> flow = Flow(n_features=2, kind="spline")
+    >>> params = flow.init(jax.random.key(0), matrix=[[2.0, 0.0], [0.0, 1.0]], offset=[1.0, 0.0])
+    >>> z, log_det = flow.forward(params, [[1.0, 2.0]])
+    >>> z
+    Array([[3., 2.]], dtype=float32)
+    >>> log_det.round(4)  # log 2
+    Array([0.6931], dtype=float32)
+    >>> x, _ = flow.inverse(params, z)
+    >>> x.round(4)
+    Array([[1., 2.]], dtype=float32)
+    """
+
+    n_features: int
+    n_couplings: int = 6
+    kind: Kind = "affine"
+    width: int = 64
+    depth: int = 2
+    activation: Activation = "silu"
+    mixing: Mixing = "random"
+    bins: int = 8
+    bound: float = 8.0
+    log_scale_bound: float = 3.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _require_whole("n_features", self.n_features, 1)
+        _require_whole("n_couplings", self.n_couplings, 0)
+        _require_whole("width", self.width, 1)
+        _require_whole("depth", self.depth, 1)
+        _require_whole("bins", self.bins, 2, _MOST_BINS)
+        _require_whole("seed", self.seed, 0)
+        _require_positive("bound", self.bound)
+        _require_positive("log_scale_bound", self.log_scale_bound)
+        _require_one_of("kind", self.kind, get_args(Kind))
+        _require_one_of("activation", self.activation, get_args(Activation))
+        _require_one_of("mixing", self.mixing, get_args(Mixing))
+
+    def init(
+        self, key: jax.Array, *, matrix: Any = None, offset: Any = None, dtype: Any = jnp.float32
+    ) -> Params:
+        """Parameters of a flow that is an affine map and no more: :math:`z = A x + b`.
+
+        Parameters
+        ----------
+        key : from ``jax.random.key``
+        matrix : array of shape (d, d), default identity
+            A, invertible. Features should vary about as much as one another and as z, or else one
+            step size does not suit all parameters.
+        offset : array of shape (d,), default zero
+        dtype : float32 or float64, default float32
+            Of the parameters, and with them of all that is computed. See ``double_precision``.
+        """
+        dtype = required_dtype(dtype)
+        d = self.n_features
+        keys = jax.random.split(key, max(self.n_couplings, 1))
+        params: Params = {
+            "affine": affine.init(d, matrix, offset, dtype),
+            "couplings": [
+                coupling.init(keys[k], dtype) for k, coupling in enumerate(self._couplings())
+            ],
+        }
+        if self.mixing == "linear":
+            params["mixing"] = [jnp.zeros((d, d), dtype) for _ in _changes(self)]
+        return params
+
+    def forward(self, params: Params, x: Any) -> tuple[jax.Array, jax.Array]:
+        """From x of shape (..., d) to z, and :math:`log |det dz/dx|` of shape (...)."""
+        return _forward(self, params, self._checked(params, x, "x"))
+
+    def inverse(self, params: Params, z: Any) -> tuple[jax.Array, jax.Array]:
+        """From z of shape (..., d) to x, and :math:`log |det dx/dz|` of shape (...)."""
+        return _inverse(self, params, self._checked(params, z, "z"))
+
+    def decays(self, params: Params) -> Params:
+        """True for the parameters that weight decay is meant for: the conditioners' weights.
+
+        Decay of the others would pull the affine map away from where it started. It is what optax
+        takes as a mask: ``optax.adamw(1e-3, weight_decay=0.1, mask=flow.decays)``.
+        """
+        return jax.tree_util.tree_map_with_path(
+            lambda path, _: getattr(path[-1], "key", None) == "weight", params
+        )
+
+    def _couplings(self) -> list[Coupling]:
+        elementwise = (
+            Scaling(self.log_scale_bound)
+            if self.kind == "affine"
+            else Spline(self.bins, self.bound, self.log_scale_bound)
+        )
+        return [
+            Coupling(
+                self.n_features,
+                # A single feature is the second half; the first one is empty.
+                k % 2 == 1 and self.n_features > 1,
+                elementwise,
+                self.width,
+                self.depth,
+                self.activation,
+            )
+            for k in range(self.n_couplings)
+        ]
+
+    def _checked(self, params: Params, values: Any, name: str) -> jax.Array:
+        array = jnp.asarray(values, required_dtype(params["affine"]["offset"].dtype))
+        if array.ndim == 0 or array.shape[-1] != self.n_features:
+            raise InputError(
+                f"{name} must have {self.n_features} features on its last axis; "
+                f"got shape {array.shape}. Put one sample on each row."
+            )
+        return array
+
+
+# Compiled here too, so that a call outside of the caller's own jit is not run step by step. The
+# couplings are unrolled: a scan over layers saves a third of a spline's compilation, at most, and
+# asks for parameters in stacks.
+@partial(jax.jit, static_argnums=0)
+def _forward(flow: Flow, params: Params, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    changes = _changes(flow)
+    y, total = affine.forward(params["affine"], x)
+    for k, (coupling, layers) in enumerate(
+        zip(flow._couplings(), params["couplings"], strict=True)
+    ):
+        if k in changes:
+            y = y[..., changes[k]]
+            if flow.mixing == "linear":
+                y, log_det = affine.mixed(params["mixing"][list(changes).index(k)], y)
+                total += log_det
+        y, log_det = coupling.forward(layers, y)
+        total += log_det
+    return y[..., _inverted(_order(flow))], jnp.broadcast_to(total, y.shape[:-1])
+
+
+@partial(jax.jit, static_argnums=0)
+def _inverse(flow: Flow, params: Params, z: jax.Array) -> tuple[jax.Array, jax.Array]:
+    changes = _changes(flow)
+    y = z[..., _order(flow)]
+    total = jnp.zeros((), y.dtype)
+    for k, coupling in reversed(list(enumerate(flow._couplings()))):
+        y, log_det = coupling.inverse(params["couplings"][k], y)
+        total += log_det
+        if k in changes:
+            if flow.mixing == "linear":
+                y, log_det = affine.mixed_inverse(params["mixing"][list(changes).index(k)], y)
+                total += log_det
+            y = y[..., _inverted(changes[k])]
+    x, log_det = affine.inverse(params["affine"], y)
+    return x, jnp.broadcast_to(total + log_det, x.shape[:-1])
+
+
+@lru_cache(maxsize=64)
+def _changes(flow: Flow) -> dict[int, np.ndarray]:
+    """Permutation of the features before each coupling that has one: every second, not the first.
+
+    Two couplings map all features; only then is a new split worth its while. (Reversal, as often
+    used, would undo the alternation of the halves.)
+    """
+    if flow.mixing == "none":
+        return {}
+    rng = np.random.default_rng(flow.seed)
+    # int32 is itself with and without double precision; JAX mixes the two up otherwise.
+    return {
+        k: rng.permutation(flow.n_features).astype(np.int32) for k in range(2, flow.n_couplings, 2)
+    }
+
+
+def _order(flow: Flow) -> np.ndarray:
+    """Where each feature of the last coupling comes from: all permutations, one after another."""
+    order = np.arange(flow.n_features, dtype=np.int32)
+    for change in _changes(flow).values():
+        order = order[change]
+    return order
+
+
+def _inverted(permutation: np.ndarray) -> np.ndarray:
+    return np.argsort(permutation).astype(np.int32)
+
+
+def _require_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        limits = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise InputError(
+            f"{name} must be a whole number {limits}; got {value!r}. Give Flow such a {name}."
+        )
+
+
+def _require_positive(name: str, value: Any) -> None:
+    if not (isinstance(value, int | float | np.number) and 0 < value < math.inf):
+        raise InputError(
+            f"{name} must be a positive number; got {value!r}. Give Flow such a {name}."
+        )
+
+
+def _require_one_of(name: str, value: Any, options: tuple[str, ...]) -> None:
+    if value not in options:
+        raise InputError(
+            f"{name} must be one of {', '.join(options)}; got {value!r}. Choose one of them."
+        )

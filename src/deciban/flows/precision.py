@@ -1,0 +1,51 @@
+"""Float64 where it is asked for, and nowhere else in the process."""
+
+from __future__ import annotations
+
+import importlib
+from contextlib import AbstractContextManager
+from typing import Any
+
+import jax
+import numpy as np
+
+from deciban.exceptions import InputError
+
+_ALLOWED = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def double_precision() -> AbstractContextManager[Any]:
+    """Context in which JAX computes in float64.
+
+    It is needed around both ``init`` and what is done with the parameters. The global flag stays
+    as it is, so that other users of JAX in the process see no change.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from deciban.flows import Flow, double_precision
+    >>> with double_precision():
+    ...     flow = Flow(n_features=1)
+    ...     z, _ = flow.forward(flow.init(jax.random.key(0), dtype=jnp.float64), [[0.1]])
+    >>> z.dtype
+    dtype('float64')
+    """
+    if hasattr(jax, "enable_x64"):
+        return jax.enable_x64(True)
+    older = importlib.import_module("jax.experimental")  # where it was before 0.8
+    return older.enable_x64(True)
+
+
+def required_dtype(dtype: Any) -> np.dtype[Any]:
+    """The dtype itself, where JAX can compute in it now."""
+    found = np.dtype(dtype)
+    if found not in _ALLOWED:
+        raise InputError(
+            f"dtype must be float32 or float64; got {found}. Lower precision does not invert."
+        )
+    if jax.dtypes.canonicalize_dtype(found) != found:
+        raise InputError(
+            "float64 must be computed in double precision; JAX is set to float32. "
+            "Put the call inside `with deciban.flows.double_precision():`."
+        )
+    return found
