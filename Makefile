@@ -12,7 +12,7 @@ TORCH   = .venv-torch
 .PHONY: bench-calibration help setup test lint types layers tests demo gallery bench test-torch test-oldest format clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 setup: $(READY) ## make the virtual environment with everything for working on deciban
 

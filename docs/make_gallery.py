@@ -165,7 +165,7 @@ def idempotence(d, ax):
     Calibrated evidence lies on the identity: it is its own evidence. Too sure: it turns flat.
     """
     plots.IdempotenceDisplay.from_predictions(
-        d.truth, d.good, a="malignant", b="benign", density="kernel", ax=ax, band=0.5
+        d.truth, d.good, a="malignant", b="benign", ax=ax, band=0.5
     )
 
 
@@ -175,7 +175,7 @@ def idempotence_of_three(d, ax):
     Arrows from the evidence about three digits to the evidence of it, from Gaussian densities.
     Calibrated evidence has short arrows; arrows that point outwards say that it is too weak.
     """
-    plots.IdempotenceDisplay.from_predictions(d.three_truth, d.three, ax=ax)
+    plots.IdempotenceDisplay.from_predictions(d.three_truth, d.three, density="gaussian", ax=ax)
 
 
 def plane(d, ax):
@@ -250,9 +250,10 @@ EXAMPLES = (
 PAGE = """# Gallery
 
 Every plot of `deciban.plots`, drawn from scikit-learn's breast cancer and digits by
-`make gallery` ([the script](make_gallery.py)). `d.good` is the cross-validated evidence of a
-logistic regression, `d.bold` that of naive Bayes, which is far too sure; `d.digits` is about ten
-digits, `d.three` about three of them.
+`make gallery` ([the script](make_gallery.py), which makes `d` and the axes `ax`; the rest comes
+`from deciban import Basis, CalibratedGaussian, Evidence, plots`). `d.good` is the cross-validated
+evidence of a logistic regression, `d.bold` that of naive Bayes, which is far too sure; `d.digits`
+is about ten digits, `d.three` about three of them.
 
 Each display has `from_predictions(truth, evidence)` and `from_estimator(estimator, X, y)`, draws
 into `ax` or a new figure, and keeps what it drew: `display.ax_`, `display.figure_`, the curves and

@@ -43,7 +43,6 @@ def draw(truth, raw, evidence, folder):
     plots.ReliabilityDisplay.from_predictions(truth, evidence, ax=axes[1])
     axes[1].set_title("Calibrated evidence, uniform prior")
     plots.PairwiseDisplay.from_predictions(truth, evidence, ax=axes[2])
-    folder.mkdir(parents=True, exist_ok=True)
     fig.savefig(folder / "classifier.png", dpi=100)
 
 
@@ -53,6 +52,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
 
+    args.output.mkdir(parents=True, exist_ok=True)
     X, y = load_digits(return_X_y=True)
     X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=args.seed, stratify=y)
     naive = GaussianNB(var_smoothing=1e-3)

@@ -4,12 +4,12 @@
 
 Do two bottles of wine come from the same cultivar? A score says how alike their chemistry is. On
 bottles set aside for it a calibrator turns scores into LLRs, with bounds where the data end; on
-others their quality is judged, with intervals that respect that comparisons share bottles.
+others their quality is judged, with intervals that draw whole bottles: all comparisons that share
+their first bottle together. (Their second one is shared as well; that is not reckoned with.)
 """
 
 import argparse
 import itertools
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -67,7 +67,6 @@ def draw(truth, llr, folder):
     )
     for display, ax in zip(shown, axes.flat, strict=True):
         display.from_predictions(truth, llr, pos_label=SAME, ax=ax)
-    folder.mkdir(parents=True, exist_ok=True)
     fig.savefig(folder / "validation.png", dpi=100)
 
 
@@ -77,6 +76,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
 
+    args.output.mkdir(parents=True, exist_ok=True)
     X, cultivar = load_wine(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     bottles = np.random.default_rng(args.seed).permutation(len(X))
@@ -90,11 +90,9 @@ def main():
 
     score, truth, bottle = comparisons(X, cultivar, test)
     evidence = calibrator.evidence(score)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # Cllr_min is fitted on the samples it judges
-        raw = Evidence.from_llr(score, SAME, OTHER)
-        print(f"Scores taken for LLRs:\n{judged(truth, raw, bottle)}")
-        print(f"Calibrated LLRs:\n{judged(truth, evidence, bottle)}\n")
+    raw = Evidence.from_llr(score, SAME, OTHER)
+    print(f"Scores taken for LLRs:\n{judged(truth, raw, bottle)}")
+    print(f"Calibrated LLRs:\n{judged(truth, evidence, bottle)}\n")
 
     likely = int(np.argmax(score))
     print(f"The most alike pair: {evidence.llr(SAME, OTHER, unit='ban')[likely]:.2f} ban, "

@@ -70,6 +70,7 @@ def test_a_temperature_without_offset_is_the_best_one():
     assert at[1] < min(at[0.99], at[1.01])
 
 
+@pytest.mark.filterwarnings("ignore::deciban.calibration.SeparableWarning")
 def test_a_strong_ridge_is_the_identity_and_a_weak_one_helps_with_few_samples():
     evidence, y = distorted(3 * np.eye(2), n=10)
     still = AffineCalibrator("full", ridge=1e9).fit(evidence, y)
@@ -213,6 +214,7 @@ def test_bounded_isotonic_calibration_costs_little_on_new_samples():
     assert metrics.cllr(y_new, bounded.evidence(llr_new)) < PAIR.expected_cllr(0, 1) + 0.05
 
 
+@pytest.mark.filterwarnings("ignore::deciban.calibration.SeparableWarning")
 @pytest.mark.parametrize(
     "calibrator",
     [AffineCalibrator("full"), GaussianCalibrator(), BoundedCalibrator()],

@@ -14,6 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -23,10 +24,13 @@ from deciban.calibration import (
     AffineCalibrator,
     BoundedCalibrator,
     CalibratedEvidenceClassifier,
+    ColumnOrderWarning,
     FusionWarning,
     GaussianCalibrator,
     IsotonicCalibrator,
     KernelDensityCalibrator,
+    ReversedScoresWarning,
+    SeparableWarning,
 )
 from deciban.exceptions import InputError
 
@@ -44,6 +48,8 @@ CALIBRATORS = [
 
 
 @pytest.mark.filterwarnings("ignore::deciban.calibration.FusionWarning")
+@pytest.mark.filterwarnings("ignore::deciban.calibration.SeparableWarning")
+@pytest.mark.filterwarnings("ignore::deciban.calibration.ReversedScoresWarning")
 @parametrize_with_checks([*CALIBRATORS, CalibratedEvidenceClassifier()])
 def test_scikit_learns_checks_pass(estimator, check):
     check(estimator)
@@ -104,6 +110,7 @@ def test_other_numbers_of_columns_are_fused_and_it_says_so():
     assert metrics.cllr(y, fused.evidence(systems)) < metrics.cllr(y, 2 * systems[:, 2])
 
 
+@pytest.mark.filterwarnings("ignore::deciban.calibration.SeparableWarning")
 def test_pipelines_and_grid_searches_find_the_best_ridge():
     X, y = load_digits(return_X_y=True)
     X, y = X[:600], y[:600]
@@ -157,7 +164,7 @@ def test_fitted_ones_can_be_pickled(calibrator):
         (AffineCalibrator("cubic"), [[0, 1], [1, 0]], [0, 1], "diagonal, full; got 'cubic'"),
         (AffineCalibrator(ridge=-1), [[0, 1], [1, 0]], [0, 1], "ridge must be 0 or more; got -1"),
         (AffineCalibrator(prior="flat"), [[0, 1], [1, 0]], [0, 1], "got 'flat'"),
-        (AffineCalibrator(), [[0, -np.inf], [1, 0]], [0, 1], "row 0 has a zero"),
+        (AffineCalibrator(), [[0, -np.inf], [1, 0]], [0, 1], "row 0 has infinity"),
         (AffineCalibrator(), [[0, np.nan], [1, 0]], [0, 1], "NaN"),
         (GaussianCalibrator("round"), [[0, 1], [1, 0]], [0, 1], "'shared' or 'separate'"),
         (GaussianCalibrator(shrinkage=2), [[0, 1], [1, 0]], [0, 1], "between 0 and 1; got 2"),
@@ -300,10 +307,19 @@ def test_ten_classes_of_digits():
 
 def test_weights_that_the_estimator_does_not_take_are_announced(cancer):
     X, y, _, _ = cancer
+    model = CalibratedEvidenceClassifier(KNeighborsClassifier(20))
+    weight = np.where(y == "benign", 9.0, 1.0)
+    with pytest.warns(UserWarning, match="should reach the estimator; KNeighborsClassifier"):
+        model.fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(model.training_prior_[0], np.mean(y == "benign"))
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-    model = CalibratedEvidenceClassifier(pipeline)
-    with pytest.warns(UserWarning, match="sample_weight should reach the estimator; Pipeline"):
-        model.fit(X, y, sample_weight=np.ones(len(y)))
+    reached = CalibratedEvidenceClassifier(pipeline).fit(X, y, sample_weight=weight)
+    share = weight[y == "benign"].sum() / weight.sum()
+    np.testing.assert_allclose(reached.training_prior_[0], share)
+    plain = CalibratedEvidenceClassifier(pipeline).fit(X, y)
+    assert not np.allclose(
+        reached.estimator_[-1].intercept_, plain.estimator_[-1].intercept_, atol=0.5
+    )
 
 
 @pytest.mark.parametrize(
@@ -314,7 +330,7 @@ def test_weights_that_the_estimator_does_not_take_are_announced(cancer):
         ("probabilities", [[1, 0, 0], [1, 0, 0]], [0, 1], "2 classes, one column each; got shape"),
         ("logits", [[np.nan, 0], [1, 0]], [0, 1], "no NaN"),
         ("logits", [[0, 1], [1, 0]], [0, 0], "got one class"),
-        (StandardScaler(), np.eye(20)[:, :3], [0, 1] * 10, "classes_|must have predict"),
+        (StandardScaler(), np.eye(20)[:, :3], [0, 1] * 10, "must be a scikit-learn classifier; got StandardScaler"),
     ],
 )  # fmt: skip
 def test_bad_sources_are_refused(estimator, X, y, message):
@@ -338,3 +354,100 @@ def test_a_named_basis_is_matched_with_the_classes():
     np.testing.assert_allclose(np.diag(diagonal.matrix_), 1 / 3, atol=0.1)
     full, turned = (AffineCalibrator("full", basis=b).fit(evidence, y) for b in (None, basis))
     assert turned.evidence(evidence).allclose(full.evidence(evidence), atol=1e-4)
+
+
+# --- found by users ---------------------------------------------------------------------------
+
+
+def test_extreme_posteriors_of_a_few_samples_do_not_spoil_the_rest():
+    X, y = load_digits(return_X_y=True)
+    model = CalibratedEvidenceClassifier(GaussianNB()).fit(X[::2], y[::2])  # down to e^-8e9
+    assert (model.predict(X[1::2]) == y[1::2]).mean() > 0.83
+    assert metrics.cross_entropy(y[1::2], model.evidence(X[1::2])) < 0.7
+    with pytest.raises(InputError, match="floor must lie between 0 and 1; got 2"):
+        CalibratedEvidenceClassifier(GaussianNB(), floor=2).fit(X, y)
+
+
+def test_scores_that_fall_where_they_should_rise_are_announced():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["genuine", "impostor"], 100)
+    score = rng.normal(np.where(y == "genuine", 2, -2), 1.5)
+    with pytest.warns(ReversedScoresWarning, match="should rise with class 'impostor'"):
+        IsotonicCalibrator().fit(score[:, None], y)
+    right = Evidence.from_llr(score, "genuine", "impostor")
+    calibrated = IsotonicCalibrator().fit(right, y).evidence(right)
+    assert metrics.cllr(y, calibrated, pos_label="genuine") < 0.5
+
+
+def test_columns_with_other_names_are_taken_in_order_and_it_says_so():
+    evidence, y = of_two(50)
+    frame = evidence.to_pandas().rename(columns={"no": "ll_no", "yes": "ll_yes"})
+    with pytest.warns(ColumnOrderWarning, match="named after the classes 'no', 'yes'"):
+        AffineCalibrator().fit(frame, y)
+
+
+def test_two_systems_of_two_classes_are_fused_where_it_is_said():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 500)
+    systems = rng.normal(size=(1000, 2)) + 1.5 * y[:, None]
+    fused = AffineCalibrator(fuse=True).fit(systems, y)
+    assert metrics.cllr(y, fused.evidence(systems)) < 0.7
+    with pytest.raises(InputError, match=r"must have one column .* got 3. Pass fuse=True"):
+        AffineCalibrator(fuse=False).fit(np.eye(3)[:, [0, 1, 2]][[0, 1, 2, 0]], [0, 1, 0, 1])
+    with pytest.raises(InputError, match="fuse must be True, False or None; got 'yes'"):
+        AffineCalibrator(fuse="yes").fit(systems, y)
+
+
+def test_separable_classes_are_announced_and_bounded():
+    evidence = Evidence.from_llr([2.0, 1.0, 3.0, -1.0, -2.0, -0.5])
+    y = [1, 1, 1, 0, 0, 0]
+    with pytest.warns(SeparableWarning, match="as strong as you like. Pass ridge=0.01"):
+        AffineCalibrator().fit(evidence, y)
+    assert np.abs(BoundedCalibrator().fit(evidence, y).evidence(evidence).llr(1, 0)).max() < 1.5
+    AffineCalibrator(ridge=0.01).fit(evidence, y)
+
+
+@pytest.mark.parametrize("X", [[1.0, 2.0, 3.0], np.arange(3.0), pd.Series([1.0, 2.0, 3.0])])
+def test_a_flat_row_of_ratios_is_told_how_to_stand(X):
+    with pytest.raises(InputError, match=r"llr\[:, None\] for LLRs .* Evidence.from_llr"):
+        AffineCalibrator().fit(X, [0, 1, 0])
+
+
+def test_a_class_without_weight_is_named():
+    evidence, y = of_three(20)
+    with pytest.raises(InputError, match="zero for all of 'eel'"):
+        AffineCalibrator().fit(evidence, y, sample_weight=(y != "eel").astype(float))
+
+
+def test_columns_that_are_too_many_on_new_samples_are_named():
+    evidence, y = of_two(50)
+    calibrator = AffineCalibrator().fit(evidence, y)
+    more = Evidence(np.zeros((1, 3)), ["no", "yes", "maybe"])
+    with pytest.raises(InputError, match="classes 'no', 'yes' only; got 'maybe'"):
+        calibrator.evidence(more)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: CalibratedEvidenceClassifier(GaussianNB(), "isotonic"), "got 'isotonic'"),
+        (
+            lambda: CalibratedEvidenceClassifier(GaussianNB(), LogisticRegression()),
+            "calibrator must",
+        ),
+        (lambda: BoundedCalibrator("kde"), "calibrator must be one of deciban.calibration"),
+        (lambda: CalibratedEvidenceClassifier(GaussianNB(), cv="prefit"), "not fitted yet"),
+        (lambda: CalibratedEvidenceClassifier(GaussianNB), "must be a scikit-learn classifier"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(make, message, cancer):
+    X, y, _, _ = cancer
+    with pytest.raises(ValueError, match=message):
+        make().fit(X[:, :2], y)
+
+
+def test_names_of_features_are_kept():
+    frame = load_breast_cancer(as_frame=True)
+    model = CalibratedEvidenceClassifier(GaussianNB()).fit(frame.data, frame.target)
+    assert model.feature_names_in_[0] == "mean radius"
+    assert model.n_features_in_ == 30

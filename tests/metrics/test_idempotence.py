@@ -69,7 +69,9 @@ def test_level_and_power_by_simulation():
     for seed in range(40):
         y, l = sampled(n=80, rng=seed)
         for name, fault in faults.items():
-            found = metrics.idempotence(y, FAMILY.evidence(fault(l, y)), n_resamples=0, n_draws=19)
+            found = metrics.idempotence(
+                y, FAMILY.evidence(fault(l, y)), density="gaussian", n_resamples=0, n_draws=19
+            )
             rejected[name] += found.p_value <= 0.05
     assert rejected.pop("none") <= 6  # of 40 at 5 %: 99.7 % of the time
     assert min(rejected.values()) >= 24
@@ -162,7 +164,7 @@ def test_units_jobs_groups_and_words():
     assert grouped.distance.high != nats.distance.high
     assert np.isnan(grouped.p_value)
     assert "distance" in repr(nats)
-    assert "gaussian densities, 120 samples" in repr(nats)
+    assert "kernel densities, 120 samples" in repr(nats)
 
 
 def test_many_samples_are_thinned_for_kernels():
@@ -178,7 +180,8 @@ def test_many_samples_are_thinned_for_kernels():
 
 def test_regions_without_samples_are_nan():
     y, l = sampled(n=50)
-    found = metrics.idempotence(y, FAMILY.evidence(l + 30 * FAMILY.basis.contrast[0]), n_draws=0)
+    evidence = FAMILY.evidence(l + 30 * FAMILY.basis.contrast[0])
+    found = metrics.idempotence(y, evidence, density="gaussian", n_draws=0)
     assert np.isnan(found.by_region[1:]).all()
     assert found.by_region[0] > 10
 
@@ -205,14 +208,14 @@ def test_too_few_samples_are_refused():
         metrics.idempotence(y[lone], FAMILY.evidence(l[lone]))
     two = np.concatenate([np.flatnonzero(y != "c"), [28, 29]])
     with pytest.raises(InputError, match=r"class number 2 in all 2 directions .* density='shared'"):
-        metrics.idempotence(y[two], FAMILY.evidence(l[two]))
+        metrics.idempotence(y[two], FAMILY.evidence(l[two]), density="gaussian")
     assert metrics.idempotence(y[two], FAMILY.evidence(l[two]), density="shared").p_value > 0
     with pytest.raises(InputError, match="within the classes in all 2"):
         metrics.idempotence(y, FAMILY.evidence(np.ones_like(l)), density="shared")
     big = CalibratedGaussian.from_divergences(3 * (1 - np.eye(6)))
     l, y = big.sample([6] * 6, rng=0)
     with pytest.raises(InputError, match="100 resamples in a row"):
-        metrics.idempotence(y, big.evidence(l), n_draws=0)
+        metrics.idempotence(y, big.evidence(l), density="gaussian", n_draws=0)
 
 
 def test_evidence_that_rules_a_class_out_is_refused():

@@ -155,3 +155,28 @@ def test_labels_need_no_order_and_frames_keep_their_names(rng):
 def test_bad_options_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         metrics.bootstrap(metrics.cllr, [0, 1, 0, 1], [1.0, 2.0, 3.0, 4.0], **options)
+
+
+def test_a_biased_metric_gets_an_interval_that_holds_it():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 1000)
+    llr = rng.normal(scale=2, size=2000) + 2 * (2 * y - 1)
+    with pytest.warns(UserWarning, match="biased under resampling"):
+        value, low, high, _ = metrics.bootstrap(metrics.cllr_cal, y, llr, n_resamples=100)
+    assert low < high
+    assert low < value  # what recalibration on the samples themselves finds is too much
+
+
+def test_few_groups_are_announced():
+    y, llr = [0, 1] * 20, np.arange(40.0)
+    with pytest.warns(UserWarning, match=r"groups should be many, .* got 4"):
+        metrics.bootstrap(metrics.cllr, y, llr, groups=np.arange(40) // 10, n_resamples=20)
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [("cllr", "must be a function; got 'cllr'"), (metrics.det_curve, "must return one number")],
+)
+def test_what_is_no_metric_is_refused(metric, message):
+    with pytest.raises(InputError, match=message):
+        metrics.bootstrap(metric, [0, 1, 0, 1], [0.0, 1.0, 2.0, 3.0])

@@ -6,20 +6,23 @@ classes in one column. ``transform`` gives log-likelihoods, ``evidence`` the sam
 :class:`CalibratedEvidenceClassifier` puts one of them behind any classifier.
 """
 
-from deciban.calibration.affine import AffineCalibrator
+from deciban.calibration.affine import AffineCalibrator, SeparableWarning
 from deciban.calibration.bounded import BoundedCalibrator
 from deciban.calibration.classifier import CalibratedEvidenceClassifier
 from deciban.calibration.gaussian import GaussianCalibrator
-from deciban.calibration.isotonic import IsotonicCalibrator
+from deciban.calibration.isotonic import IsotonicCalibrator, ReversedScoresWarning
 from deciban.calibration.kernel import KernelDensityCalibrator
-from deciban.calibration.scores import FusionWarning
+from deciban.calibration.scores import ColumnOrderWarning, FusionWarning
 
 __all__ = [
     "AffineCalibrator",
     "BoundedCalibrator",
     "CalibratedEvidenceClassifier",
+    "ColumnOrderWarning",
     "FusionWarning",
     "GaussianCalibrator",
     "IsotonicCalibrator",
     "KernelDensityCalibrator",
+    "ReversedScoresWarning",
+    "SeparableWarning",
 ]

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from deciban.calibration.base import Calibrator, balanced
+from deciban.calibration.base import Calibrator, balanced, finite_ilr
 from deciban.evidence import Evidence
 from deciban.evidence.inputs import aligned, is_number
 from deciban.exceptions import InputError
 from deciban.metrics.affine import Scale, fit_affine
 from deciban.simplex import Basis
+
+_SEPARABLE = 2e-5  # nats a sample
+
+
+class SeparableWarning(UserWarning):
+    """Classes that can be told apart without error set no limit to an affine map."""
 
 
 class AffineCalibrator(Calibrator):
@@ -36,6 +44,9 @@ class AffineCalibrator(Calibrator):
         evidence.
     basis : Basis, default Gram-Schmidt
         Of ``matrix_`` and ``offset_``; a named one is matched with the classes by name.
+    fuse : bool, optional
+        Whether the columns are scores of several systems, to be fused by logistic regression. By
+        default where they are not one for each class nor one LLR, with a warning.
 
     Attributes
     ----------
@@ -69,18 +80,20 @@ class AffineCalibrator(Calibrator):
         ridge: float = 0.0,
         prior: Any = "uniform",
         basis: Basis | None = None,
+        fuse: bool | None = None,
     ) -> None:
         self.scale = scale
         self.offset = offset
         self.ridge = ridge
         self.prior = prior
         self.basis = basis
+        self.fuse = fuse
 
     def _fit(self, evidence: Evidence, truth: np.ndarray, weight: np.ndarray) -> None:
         if not is_number(self.ridge) or not 0 <= self.ridge < np.inf:
             raise InputError(f"ridge must be 0 or more; got {self.ridge!r}. Give 0 for none.")
         basis = aligned(self.basis, evidence.classes) or Basis.gram_schmidt(evidence.n_classes)
-        l = evidence.ilr(self.basis)
+        l = finite_ilr(evidence, self.basis)
         self.matrix_, self.offset_ = fit_affine(
             l,
             truth,
@@ -91,7 +104,31 @@ class AffineCalibrator(Calibrator):
             offset=self.offset,
             ridge=self.ridge,
         )
+        self._warn_if_separable(self._calibrated(evidence), truth)
+
+    def _warn_if_separable(self, calibrated: Evidence, truth: np.ndarray) -> None:
+        """Nothing holds the map of separable classes: it makes evidence as strong as it likes."""
+        log_p = calibrated.log_posterior(self.prior_)[np.arange(len(truth)), truth]
+        if -float(log_p.mean()) < _SEPARABLE:
+            warnings.warn(
+                "the classes are separable in X, so that the calibrated evidence is as strong as "
+                "you like. Pass ridge=0.01, or put the calibrator into BoundedCalibrator.",
+                SeparableWarning,
+                stacklevel=4,
+            )
 
     def _calibrated(self, evidence: Evidence) -> Evidence:
-        l = evidence.ilr(self.basis) @ self.matrix_.T + self.offset_
+        l = finite_ilr(evidence, self.basis) @ self.matrix_.T + self.offset_
         return Evidence.from_ilr(l, self.basis, evidence.classes)
+
+
+def fresh_calibrator(calibrator: Any) -> Any:
+    """A calibrator to be fitted: a clone of the one given, by default an affine one."""
+    if calibrator is None:
+        return AffineCalibrator()
+    if not hasattr(calibrator, "evidence") or not hasattr(calibrator, "get_params"):
+        raise InputError(
+            f"calibrator must be one of deciban.calibration; got {calibrator!r}. "
+            f"Pass AffineCalibrator(), say."
+        )
+    return clone(calibrator)

@@ -13,7 +13,8 @@ from deciban._arrays import listed, to_numpy
 from deciban.calibration.scores import Reader, ordered_by_class
 from deciban.evidence import Evidence
 from deciban.evidence.priors import chosen_prior
-from deciban.exceptions import InputError
+from deciban.exceptions import InputError, ZeroPartsError
+from deciban.simplex import Basis
 
 
 class EvidenceGivingMixin(ClassifierMixin):  # type: ignore[misc]
@@ -59,6 +60,7 @@ class Calibrator(EvidenceGivingMixin, TransformerMixin, BaseEstimator):  # type:
     """Base of the calibrators: scores become evidence, and that becomes calibrated evidence."""
 
     prior: Any
+    fuse: bool | None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from scores whose classes are known.
@@ -68,7 +70,7 @@ class Calibrator(EvidenceGivingMixin, TransformerMixin, BaseEstimator):  # type:
         X : array of shape (n_samples, n_classes), (n_samples, 1) or Evidence
             Log-likelihoods, in the order of the sorted classes unless the columns of a frame are
             named after them; or LLRs of two classes, in favour of the second. Any other number of
-            columns is fused by logistic regression, with a warning.
+            columns is fused by logistic regression, with a warning; ``fuse`` says so beforehand.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
         """
@@ -78,7 +80,7 @@ class Calibrator(EvidenceGivingMixin, TransformerMixin, BaseEstimator):  # type:
         names = tuple(self.classes_.tolist())
         self.prior_ = chosen_prior(self.prior, names, np.bincount(truth, weights=weight))
         share = balanced(truth, weight, self.prior_)
-        self._reader = Reader(names).learn(scores, truth, share, self.prior_)
+        self._reader = Reader(names, self.fuse).learn(scores, truth, share, self.prior_)
         self._fit(self._reader(scores), truth, weight)
         return self
 
@@ -116,13 +118,43 @@ class Calibrator(EvidenceGivingMixin, TransformerMixin, BaseEstimator):  # type:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Scores, labels and weights of the samples that count."""
         if isinstance(X, Evidence) or hasattr(X, "columns"):
-            X = ordered_by_class(X, tuple(np.unique(np.asarray(y)).tolist()))
+            X = ordered_by_class(X, tuple(np.unique(np.asarray(y)).tolist()), fitting=True)
+        _require_columns(X)
         options = {"dtype": np.float64, "ensure_all_finite": False, "ensure_min_samples": 2}
         scores, labels = validate_data(self, X, y, **options)
         check_classification_targets(labels)
         weight = weights_of(sample_weight, len(scores))
         kept = weight > 0
+        lost = set(labels.tolist()) - set(labels[kept].tolist())
+        if lost:
+            raise InputError(
+                f"sample_weight must be positive for some sample of every class; it is zero for "
+                f"all of {listed(sorted(lost, key=str))}. Leave out its samples, and its column."
+            )
         return scores[kept], labels[kept], weight[kept]
+
+
+def _require_columns(X: Any) -> None:
+    flat_list = isinstance(X, list | tuple) and len(X) > 0 and np.isscalar(X[0])
+    if flat_list or (getattr(X, "ndim", None) == 1 and not hasattr(X, "columns")):
+        raise InputError(
+            "X must have one sample on each row and one column for each score; got one dimension. "
+            "Reshape your data: llr[:, None] for LLRs of two classes, in favour of the second, or "
+            "Evidence.from_llr(llr, a, b)."
+        )
+
+
+def finite_ilr(evidence: Evidence, basis: Basis | None = None) -> np.ndarray:
+    """ILRLs of evidence, for calibrators that cannot do with a class ruled out."""
+    rows = np.flatnonzero(np.isneginf(evidence.log_likelihoods).any(axis=1))
+    if rows.size:
+        raise ZeroPartsError(
+            f"X must be finite for this calibrator; row {rows[0]} has infinity, which rules a "
+            f"class out. Use IsotonicCalibrator for infinite LLRs, or clip them, on new samples "
+            f"as on these.",
+            rows=rows[:5].tolist(),
+        )
+    return evidence.ilr(basis)
 
 
 def weights_of(sample_weight: Any, n_samples: int) -> np.ndarray:

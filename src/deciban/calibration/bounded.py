@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
-from deciban.calibration.affine import AffineCalibrator
+from deciban.calibration.affine import SeparableWarning, fresh_calibrator
 from deciban.calibration.base import Calibrator
 from deciban.evidence import Evidence
 from deciban.evidence.inputs import is_number
@@ -32,6 +33,9 @@ class BoundedCalibrator(Calibrator):
         How many misleading samples of each class to reckon with.
     prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
         Of ``predict_proba``. It is not part of the evidence.
+    fuse : bool, optional
+        Whether the columns are scores of several systems, to be fused by logistic regression. By
+        default where they are not one for each class nor one LLR, with a warning.
 
     Attributes
     ----------
@@ -59,20 +63,28 @@ class BoundedCalibrator(Calibrator):
     """
 
     def __init__(
-        self, calibrator: Any = None, *, misleading: float = 1.0, prior: Any = "uniform"
+        self,
+        calibrator: Any = None,
+        *,
+        misleading: float = 1.0,
+        prior: Any = "uniform",
+        fuse: bool | None = None,
     ) -> None:
         self.calibrator = calibrator
         self.misleading = misleading
         self.prior = prior
+        self.fuse = fuse
 
     def _fit(self, evidence: Evidence, truth: np.ndarray, weight: np.ndarray) -> None:
         if not is_number(self.misleading) or not 0 < self.misleading < np.inf:
             raise InputError(
                 f"misleading must be a positive number; got {self.misleading!r}. Give 1."
             )
-        inner = AffineCalibrator() if self.calibrator is None else clone(self.calibrator)
+        inner = fresh_calibrator(self.calibrator)
         labels = self.classes_[truth]
-        self.calibrator_ = inner.fit(evidence, labels, sample_weight=weight)
+        with warnings.catch_warnings():  # what is separable is bounded here
+            warnings.simplefilter("ignore", SeparableWarning)
+            self.calibrator_ = inner.fit(evidence, labels, sample_weight=weight)
         calibrated = self.calibrator_.evidence(evidence)
         D = evidence.n_classes
         scores = [[_scores(calibrated, truth, weight, i, j, k) for k in (i, j)]
@@ -90,7 +102,7 @@ class BoundedCalibrator(Calibrator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if self.calibrator is not None:
+        if isinstance(self.calibrator, BaseEstimator):
             tags.classifier_tags = get_tags(self.calibrator).classifier_tags
         return tags
 

@@ -7,20 +7,22 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from deciban.calibration.affine import AffineCalibrator
+from deciban.calibration.affine import fresh_calibrator
 from deciban.calibration.base import EvidenceGivingMixin, require_two_classes, weights_of
 from deciban.calibration.sources import (
     GIVEN,
     fitted,
     floored,
     log_posteriors,
+    require_classifier,
+    takes_weights,
     warn_of_lost_weights,
     zero_floor,
 )
@@ -51,10 +53,15 @@ class CalibratedEvidenceClassifier(EvidenceGivingMixin, BaseEstimator):  # type:
         Of ``predict`` and ``predict_proba``. It never touches the evidence.
     training_prior : "empirical", "uniform", array of shape (n_classes,) or mapping
         The prior in the estimator's posteriors; by default ("empirical") the class mix of the
-        samples that it was fitted to, or, where it was fitted elsewhere, of those in ``fit``.
+        samples that it was fitted to, or, where it was fitted elsewhere, of those in ``fit``. For
+        an estimator with ``class_weight="balanced"`` it is "uniform".
     response_method : {"auto", "predict_log_proba", "predict_proba", "decision_function"}
         What to ask the estimator; "auto" takes the first that it has. Where its probabilities are
         often exactly 0 or 1, its decision function may say more.
+    floor : float, default 1e-16
+        Posteriors below this are taken for it. A classifier that says less does so by assumption,
+        not from data, and a few such samples would outweigh all others in the calibrator. Exact
+        zeros become half of the smallest posterior that is none, where that is more.
     n_jobs : int, optional
         Folds fitted at once, as in joblib; by default one.
 
@@ -92,6 +99,7 @@ class CalibratedEvidenceClassifier(EvidenceGivingMixin, BaseEstimator):  # type:
         prior: Any = "uniform",
         training_prior: Any = "empirical",
         response_method: str = "auto",
+        floor: float = 1e-16,
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -100,6 +108,7 @@ class CalibratedEvidenceClassifier(EvidenceGivingMixin, BaseEstimator):  # type:
         self.prior = prior
         self.training_prior = training_prior
         self.response_method = response_method
+        self.floor = floor
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -121,6 +130,10 @@ class CalibratedEvidenceClassifier(EvidenceGivingMixin, BaseEstimator):  # type:
         require_two_classes(self.classes_)
         mass = np.bincount(truth, weights=weight)
         self.prior_ = chosen_prior(self.prior, self._names(), mass)
+        if not self._is_given():
+            require_classifier(self._estimator(), fitted=self.cv == "prefit")
+            if not takes_weights(self._estimator()):
+                mass = np.bincount(truth)  # what it is fitted to
         self.training_prior_ = chosen_prior(self.training_prior, self._names(), mass)
         if self._is_given() or (isinstance(self.cv, str) and self.cv == "prefit"):
             self.estimator_ = self.estimator
@@ -128,9 +141,9 @@ class CalibratedEvidenceClassifier(EvidenceGivingMixin, BaseEstimator):  # type:
             log_prior, rows = np.log(self.training_prior_), np.arange(len(y))
         else:
             log_p, log_prior, rows = self._cross_fitted(X, y, weight, groups)
-        self._floor = zero_floor(log_p)
+        self._floor = zero_floor(log_p, self.floor)
         evidence = Evidence(floored(log_p, self._floor) - log_prior, self._names())
-        calibrator = AffineCalibrator() if self.calibrator is None else clone(self.calibrator)
+        calibrator = fresh_calibrator(self.calibrator)
         kept = None if weight is None else weight[rows]
         self.calibrator_ = calibrator.fit(evidence, y[rows], sample_weight=kept)
         return self
@@ -150,8 +163,9 @@ class CalibratedEvidenceClassifier(EvidenceGivingMixin, BaseEstimator):  # type:
 
         The estimator is fitted to all samples beside.
         """
-        estimator = LogisticRegression() if self.estimator is None else self.estimator
+        estimator = self._estimator()
         warn_of_lost_weights(estimator, weight)
+        weight = weight if takes_weights(estimator) else None
         folds = list(check_cv(self.cv, y, classifier=True).split(X, y, groups))
         models = Parallel(n_jobs=self.n_jobs)(
             delayed(fitted)(estimator, X, y, weight, kept)
@@ -185,6 +199,9 @@ class CalibratedEvidenceClassifier(EvidenceGivingMixin, BaseEstimator):  # type:
         check_classification_targets(labels)
         return labels
 
+    def _estimator(self) -> Any:
+        return LogisticRegression() if self.estimator is None else self.estimator
+
     def _is_given(self) -> bool:
         if isinstance(self.estimator, str) and self.estimator not in GIVEN:
             raise InputError(
@@ -202,10 +219,15 @@ class CalibratedEvidenceClassifier(EvidenceGivingMixin, BaseEstimator):  # type:
         check_is_fitted(self)
         return self.estimator_.n_features_in_
 
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the features that the estimator saw in ``fit``, where they had names."""
+        check_is_fitted(self)
+        return self.estimator_.feature_names_in_
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if isinstance(self.estimator, str):
             return tags
-        inner = LogisticRegression() if self.estimator is None else self.estimator
-        tags.input_tags = get_tags(inner).input_tags
+        tags.input_tags = get_tags(self._estimator()).input_tags
         return tags

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from deciban.calibration.base import Calibrator
+from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.evidence import Evidence
 from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
@@ -33,6 +33,9 @@ class GaussianCalibrator(Calibrator):
         From 0, the covariance as it is, to 1, that of a ball of the same mean variance.
     prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
         Of ``predict_proba``. It is not part of the evidence.
+    fuse : bool, optional
+        Whether the columns are scores of several systems, to be fused by logistic regression. By
+        default where they are not one for each class nor one LLR, with a warning.
 
     Attributes
     ----------
@@ -62,14 +65,16 @@ class GaussianCalibrator(Calibrator):
         *,
         shrinkage: float = 0.0,
         prior: Any = "uniform",
+        fuse: bool | None = None,
     ) -> None:
         self.covariance = covariance
         self.shrinkage = shrinkage
         self.prior = prior
+        self.fuse = fuse
 
     def _fit(self, evidence: Evidence, truth: np.ndarray, weight: np.ndarray) -> None:
         self._require_options()
-        l = evidence.ilr()
+        l = finite_ilr(evidence)
         D = evidence.n_classes
         densities = GaussianDensities(l, truth, D, shared=self.covariance == "shared")
         self.means_, S = densities.moments(weight)
@@ -82,12 +87,13 @@ class GaussianCalibrator(Calibrator):
         if not least > 1e-13 * scale:
             raise InputError(
                 f"X must vary within the classes in all {self.means_.shape[1]} directions of ILR "
-                f"space; its smallest variance is {least:.2g}. Give more samples, or shrinkage."
+                f"space; its smallest variance is {least:.2g}, its mean square {scale:.2g}. Give "
+                f"more samples, or shrinkage where it varies in some."
             )
         return np.linalg.cholesky(self.covariances_)
 
     def _calibrated(self, evidence: Evidence) -> Evidence:
-        l = evidence.ilr()
+        l = finite_ilr(evidence)
         density = np.empty((len(l), len(self.means_)))
         for k, (m, L) in enumerate(zip(self.means_, self._factors, strict=True)):
             z = solve_triangular(L, (l - m).T, lower=True)

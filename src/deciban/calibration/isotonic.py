@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,10 @@ class TwoClassCalibrator(Calibrator):
         return tags
 
 
+class ReversedScoresWarning(UserWarning):
+    """Scores that fall where they should rise."""
+
+
 class IsotonicCalibrator(TwoClassCalibrator):
     """Evidence for two classes through the monotone map with the smallest cost: PAV.
 
@@ -57,6 +62,9 @@ class IsotonicCalibrator(TwoClassCalibrator):
     ----------
     prior : "uniform", "empirical", array of shape (2,) or mapping, default "uniform"
         Of ``predict_proba``. It is not part of the evidence.
+    fuse : bool, optional
+        Whether the columns are scores of several systems, to be fused by logistic regression. By
+        default where they are not one for each class nor one LLR, with a warning.
 
     Attributes
     ----------
@@ -74,11 +82,23 @@ class IsotonicCalibrator(TwoClassCalibrator):
 
     blocks_: PooledBlocks
 
-    def __init__(self, *, prior: Any = "uniform") -> None:
+    def __init__(self, *, prior: Any = "uniform", fuse: bool | None = None) -> None:
         self.prior = prior
+        self.fuse = fuse
 
     def _fit_llr(self, trials: Trials) -> None:
         self.blocks_ = pool(trials)
+        if len(self.blocks_.llr) == 1 and np.ptp(
+            [trials.target.llr.mean(), trials.other.llr.mean()]
+        ):
+            first, second = self.classes_.tolist()
+            warnings.warn(
+                f"X should rise with class {second!r}; it does not, so that nothing is left after "
+                f"a monotone map. Where it rises with {first!r}, pass "
+                f"Evidence.from_llr(x, {first!r}, {second!r}).",
+                ReversedScoresWarning,
+                stacklevel=4,
+            )
 
     def _calibrated_llr(self, llr: np.ndarray) -> np.ndarray:
         return self.blocks_.transform(llr)

@@ -30,6 +30,9 @@ class KernelDensityCalibrator(TwoClassCalibrator):
         the standard deviation and the scaled interquartile range, so that outliers do not widen it.
     prior : "uniform", "empirical", array of shape (2,) or mapping, default "uniform"
         Of ``predict_proba``. It is not part of the evidence.
+    fuse : bool, optional
+        Whether the columns are scores of several systems, to be fused by logistic regression. By
+        default where they are not one for each class nor one LLR, with a warning.
 
     Attributes
     ----------
@@ -53,9 +56,11 @@ class KernelDensityCalibrator(TwoClassCalibrator):
         bandwidth: Literal["silverman", "scott"] | float = "silverman",
         *,
         prior: Any = "uniform",
+        fuse: bool | None = None,
     ) -> None:
         self.bandwidth = bandwidth
         self.prior = prior
+        self.fuse = fuse
 
     def _fit_llr(self, trials: Trials) -> None:
         both = (trials.other, trials.target)

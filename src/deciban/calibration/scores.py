@@ -21,31 +21,47 @@ class FusionWarning(UserWarning):
     """Scores that are not one for each class are fused by logistic regression."""
 
 
-def ordered_by_class(X: Any, classes: tuple[Hashable, ...]) -> Any:
+class ColumnOrderWarning(UserWarning):
+    """Columns of a frame that are not named after the classes are taken in the classes' order."""
+
+
+def ordered_by_class(X: Any, classes: tuple[Hashable, ...], *, fitting: bool = False) -> Any:
     """Evidence or a frame that names the classes, with its columns in their order.
 
     Anything else is returned as it is, in the order of its columns.
     """
     if isinstance(X, Evidence):
-        _require_same(X.classes, classes)
+        _require_same(X.classes, classes, fitting)
         return X.restrict(classes).log_likelihoods
     names = columns_of(X)
     if names is None or not hasattr(X, "columns"):
         return X
     as_text = {str(label): label for label in classes}  # polars has text for names only
     if not set(as_text) <= set(map(str, names)):
+        if fitting and len(names) == len(classes) and names != tuple(range(len(names))):
+            warnings.warn(
+                f"X should have columns named after the classes {listed(classes)}; it has "
+                f"{listed(names)}. They are taken in the order of the classes.",
+                ColumnOrderWarning,
+                stacklevel=4,
+            )
         return X
-    _require_same([as_text.get(str(name), name) for name in names], classes)
+    _require_same([as_text.get(str(name), name) for name in names], classes, fitting)
     place = {str(name): name for name in names}
     return X[[place[str(label)] for label in classes]]
 
 
-def _require_same(named: Any, classes: tuple[Hashable, ...]) -> None:
-    missing = [name for name in named if name not in classes]
-    if missing:
+def _require_same(named: Any, classes: tuple[Hashable, ...], fitting: bool) -> None:
+    more = [name for name in named if name not in classes]
+    if more and fitting:
         raise InputError(
-            f"y must hold every class that X has a column for; it lacks {listed(missing)}. "
+            f"y must hold every class that X has a column for; it lacks {listed(more)}. "
             f"Add samples of it, or drop its column."
+        )
+    if more:
+        raise InputError(
+            f"X must have columns for the classes {listed(classes)} only; got {listed(more)}. "
+            f"Drop them, or use evidence.restrict."
         )
     missing = [label for label in classes if label not in named]
     if missing:
@@ -57,23 +73,29 @@ def _require_same(named: Any, classes: tuple[Hashable, ...]) -> None:
 class Reader:
     """Evidence from a table of finite or infinite scores; learns how to fuse them if it must."""
 
-    def __init__(self, classes: tuple[Hashable, ...]) -> None:
-        self.classes = classes
+    def __init__(self, classes: tuple[Hashable, ...], fuse: bool | None) -> None:
+        if not (fuse is None or isinstance(fuse, bool)):
+            raise InputError(f"fuse must be True, False or None; got {fuse!r}. Choose one.")
+        self.classes, self.fuse = classes, fuse
         self.fusion: AffineMap | None = None
 
     def learn(
         self, scores: np.ndarray, truth: np.ndarray, weight: np.ndarray, prior: np.ndarray
     ) -> Reader:
-        """Fuse columns that are neither one for each class nor one LLR."""
+        """Fuse columns that are to be fused, or are neither one for each class nor one LLR."""
         k, D = scores.shape[1], len(self.classes)
-        if k == D or (k == 1 and D == 2):
+        if self.fuse is not True and (k == D or (k == 1 and D == 2)):
             return self
-        warnings.warn(
-            f"X should have one column for each of {D} classes{' or one LLR' * (D == 2)}; got {k}. "
-            f"They are taken for scores and fused by logistic regression.",
-            FusionWarning,
-            stacklevel=4,
-        )
+        wanted = f"one column for each of {D} classes{' or one LLR' * (D == 2)}"
+        if self.fuse is False:
+            raise InputError(f"X must have {wanted}; got {k}. Pass fuse=True to fuse scores.")
+        if self.fuse is None:
+            warnings.warn(
+                f"X should have {wanted}; got {k}. They are taken for scores and fused by logistic "
+                f"regression. Pass fuse=True where that is meant.",
+                FusionWarning,
+                stacklevel=4,
+            )
         _require_finite(scores)
         middle = weight @ scores
         spread = np.sqrt(weight @ (scores - middle) ** 2)

@@ -7,12 +7,14 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from deciban._arrays import listed, to_numpy
 from deciban.calibration.scores import ordered_by_class
+from deciban.evidence.inputs import is_number
 from deciban.evidence.priors import require_probabilities
 from deciban.exceptions import InputError
 
@@ -65,7 +67,12 @@ def _from_table(kind: str, X: Any, classes: tuple[Hashable, ...]) -> np.ndarray:
     if table.ndim != 2 or table.shape[1] != len(classes):
         raise InputError(
             f"X must hold {kind} of {len(classes)} classes, one column each; got shape "
-            f"{table.shape}. For two classes np.column_stack([1 - p, p])."
+            f"{table.shape}. For two classes "
+            + (
+                "np.column_stack([1 - p, p])."
+                if kind == "probabilities"
+                else "[0, x] for log-odds."
+            )
         )
     if np.isnan(table).any() or (table == np.inf).any():
         raise InputError("X must hold no NaN and no +inf; it does. Drop those samples first.")
@@ -76,35 +83,61 @@ def _from_table(kind: str, X: Any, classes: tuple[Hashable, ...]) -> np.ndarray:
         return np.log(table)
 
 
-def zero_floor(log_p: np.ndarray) -> float:
-    """What stands for a zero: half of the smallest posterior that is not, as a logarithm.
+def zero_floor(log_p: np.ndarray, floor: float) -> float:
+    """What stands for less: half of the smallest posterior that is not zero, or the floor, as log.
 
     Classifiers that count votes say zero where they mean «none of a hundred trees».
     """
+    if not is_number(floor) or not 0 < floor < 1:
+        raise InputError(f"floor must lie between 0 and 1; got {floor!r}. Give 1e-16.")
     below = log_p - log_p.max(axis=1, keepdims=True)
-    return float(below[np.isfinite(below)].min()) - float(np.log(2))
+    smallest = float(below[np.isfinite(below)].min()) - float(np.log(2))
+    return max(smallest, float(np.log(floor)))
 
 
 def floored(log_p: np.ndarray, floor: float) -> np.ndarray:
-    """Log-posteriors, from the best down, with a finite value in the place of zeros."""
-    below = log_p - log_p.max(axis=1, keepdims=True)
-    return np.where(np.isneginf(below), floor, below)
+    """Log-posteriors, from the best down to the floor."""
+    return np.maximum(log_p - log_p.max(axis=1, keepdims=True), floor)
 
 
 def fitted(estimator: Any, X: Any, y: np.ndarray, weight: np.ndarray | None, rows: Any) -> Any:
     """A clone of the estimator, fitted to some of the samples."""
     model = clone(estimator)
-    options = {}
-    if weight is not None and has_fit_parameter(model, "sample_weight"):
-        options["sample_weight"] = weight[rows]
+    name = weight_parameter(model)
+    options = {} if weight is None or name is None else {name: weight[rows]}
     return model.fit(_safe_indexing(X, rows), y[rows], **options)
+
+
+def weight_parameter(estimator: Any) -> str | None:
+    """What ``fit`` calls sample weights; of a pipeline, its last step's."""
+    if isinstance(estimator, Pipeline):
+        last, step = estimator.steps[-1]
+        inner = weight_parameter(step)
+        return None if inner is None else f"{last}__{inner}"
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def takes_weights(estimator: Any) -> bool:
+    """Whether ``fit`` takes sample weights."""
+    return weight_parameter(estimator) is not None
+
+
+def require_classifier(estimator: Any, fitted: bool) -> None:
+    """Refuse what is not a classifier, or not a fitted one where it has to be."""
+    if isinstance(estimator, type) or not hasattr(estimator, "fit") or not is_classifier(estimator):
+        raise InputError(
+            f"estimator must be a scikit-learn classifier; got {estimator!r}. Choose one, or say "
+            f"what X holds: {', '.join(GIVEN)}."
+        )
+    if fitted:
+        check_is_fitted(estimator)
 
 
 def warn_of_lost_weights(estimator: Any, weight: np.ndarray | None) -> None:
     """Say that an estimator takes no weights."""
-    if weight is not None and not has_fit_parameter(estimator, "sample_weight"):
+    if weight is not None and not takes_weights(estimator):
         warnings.warn(
             f"sample_weight should reach the estimator; {type(estimator).__name__}.fit does not "
-            f"take it. Only the calibrator uses it.",
+            f"take it. Only the calibrator uses it; choose an estimator that takes weights.",
             stacklevel=3,
         )

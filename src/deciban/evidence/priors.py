@@ -9,13 +9,12 @@ import numpy as np
 
 from deciban._arrays import (
     columns_of,
-    index_of,
     listed,
     order_by_name,
     require_nonnegative,
     to_numpy,
 )
-from deciban.exceptions import CromwellError, InputError
+from deciban.exceptions import CromwellError, InputError, UnknownClassError
 
 # Probabilities are often typed or stored with three digits: 0.333 three times is meant well.
 _SUM_TOLERANCE = 2e-3
@@ -77,8 +76,14 @@ def require_probabilities(p: np.ndarray, name: str) -> None:
 
 
 def _from_mapping(prior: Mapping[Hashable, float], classes: tuple[Hashable, ...]) -> list[float]:
-    for label in prior:
-        index_of(label, classes)
+    unknown = [label for label in prior if label not in classes]
+    if unknown:
+        raise UnknownClassError(
+            f"prior must name the classes {listed(classes)}; got {listed(unknown)}. "
+            f"Check its spelling and its type.",
+            label=unknown[0],
+            classes=classes,
+        )
     missing = [label for label in classes if label not in prior]
     if missing:
         raise InputError(

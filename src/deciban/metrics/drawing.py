@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from deciban.exceptions import InputError
 from deciban.metrics.trials import as_label_vector
 
+_FEW_GROUPS = 10
 _REDRAWS = 100  # of a resample in which a class is missing
 
 
@@ -56,8 +58,15 @@ def places(labels: np.ndarray) -> np.ndarray:
 
 def _group_places(groups: Any, n_samples: int) -> np.ndarray:
     found = places(as_label_vector(groups, n_samples, "groups"))
-    if found.max() == 0:
+    n_groups = int(found.max()) + 1
+    if n_groups == 1:
         raise InputError("groups must hold at least two groups; got one. Name what was sampled.")
+    if n_groups < _FEW_GROUPS:
+        warnings.warn(
+            f"groups should be many, since whole ones are drawn; got {n_groups}. The interval is "
+            f"too narrow.",
+            stacklevel=5,
+        )
     return found
 
 

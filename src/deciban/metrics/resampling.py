@@ -46,7 +46,8 @@ def bootstrap(
 
     Metrics that fit something to the samples that they judge, such as ``cllr_cal``, ``dev_pav``
     and to a lesser degree ``cllr_min``, come out larger or smaller on resamples than on fresh
-    data: where that spoils the interval, a warning says so. Data that every resample judges
+    data. Where that spoils the interval, a warning says so, and it holds the percentiles moved back
+    by twice what the resamples have more or less. Data that every resample judges
     alike, such as perfectly separated classes, give an interval of no width.
 
     Parameters
@@ -67,8 +68,7 @@ def bootstrap(
     n_jobs : int, optional
         Processes, as in joblib; by default one.
     **options
-        Passed on to the metric. Options with one entry a sample are not resampled: give weights
-        within ``groups`` instead.
+        Passed on to the metric; none with one entry a sample, such as weights.
 
     Returns
     -------
@@ -86,6 +86,8 @@ def bootstrap(
     >>> bool(low < value < high)
     True
     """
+    if not callable(metric):
+        raise InputError(f"metric must be a function; got {metric!r}. Pass metrics.cllr, say.")
     _require_options(confidence, method, n_resamples, options)
     values = _indexable(evidence)
     labels = as_label_vector(y_true, len(values))
@@ -93,7 +95,7 @@ def bootstrap(
     seeds = np.random.SeedSequence(entropy(rng)).spawn(n_resamples)
 
     def at(rows: np.ndarray) -> float:
-        return float(metric(labels[rows], values[rows], **options))
+        return _number(metric(labels[rows], values[rows], **options))
 
     value = at(np.arange(len(labels)))
     resamples = np.array(
@@ -110,8 +112,18 @@ def bootstrap(
         left_out = np.array([at(rows) for rows in _left_out(resampler)])
         tails = _adjusted(tails, value, resamples, left_out)
     low, high = np.quantile(resamples, tails, method="inverted_cdf")
+    if method == "bca" and not low <= value <= high:
+        low, high = _moved(value, resamples, confidence)
     spread = float(resamples.std(ddof=1)) if np.isfinite(resamples).all() else np.inf
     return Interval(value, float(low), float(high), spread)
+
+
+def _moved(value: float, resamples: np.ndarray, confidence: float) -> tuple[float, float]:
+    """Percentiles, moved back: resamples are off from the samples as these are from the truth."""
+    excess = float(np.mean(resamples)) - value
+    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
+    low, high = np.quantile(resamples, tails) - 2 * excess
+    return float(low), float(high)
 
 
 def _indexable(evidence: Any) -> Any:
@@ -125,6 +137,15 @@ def _indexable(evidence: Any) -> Any:
     if values.ndim == 0 or len(values) == 0:
         raise InputError("evidence must hold samples; got none. Give one LLR or row a sample.")
     return values
+
+
+def _number(value: Any) -> float:
+    if not is_number(value):
+        raise InputError(
+            f"metric must return one number; got {type(value).__name__}. Wrap it, as in "
+            f"lambda y, e: decompose(y, e).calibration."
+        )
+    return float(value)
 
 
 def _require_options(confidence: float, method: str, n_resamples: int, options: Any) -> None:
@@ -181,7 +202,8 @@ def _adjusted(
     if abs(bias) > _BIASED:
         warnings.warn(
             f"{below:.0%} of the resamples lie below the metric: it is biased under resampling, as "
-            f"what is fitted on the samples themselves is. Do not rely on the interval.",
+            f"what is fitted on the samples themselves is. Take its interval with care, or judge "
+            f"fresh samples.",
             stacklevel=3,
         )
     return adjusted

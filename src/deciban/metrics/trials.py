@@ -12,7 +12,7 @@ import numpy as np
 from deciban._arrays import index_of, listed, to_numpy
 from deciban.evidence import Evidence
 from deciban.evidence.inputs import ratios
-from deciban.exceptions import InputError
+from deciban.exceptions import InputError, UnknownClassError
 
 
 class AlignmentWarning(UserWarning):
@@ -87,7 +87,14 @@ def _llr_of(evidence: Evidence, pos_label: Hashable) -> tuple[np.ndarray, Hashab
             f"evidence must be over two classes; got {evidence.n_classes}. "
             f"Choose two of them with evidence.restrict."
         )
-    k = index_of(pos_label, evidence.classes)
+    if pos_label not in evidence.classes:
+        raise UnknownClassError(
+            f"pos_label must be one of the classes {listed(evidence.classes)}; got {pos_label!r}. "
+            f"Pass pos_label={evidence.classes[1]!r}, or the other one.",
+            label=pos_label,
+            classes=evidence.classes,
+        )
+    k = evidence.classes.index(pos_label)
     other = evidence.classes[1 - k]
     return evidence.llr(evidence.classes[k], other), other
 
@@ -139,7 +146,7 @@ def as_label_vector(y_true: Any, n_samples: int, name: str = "y_true") -> np.nda
         labels = labels[:, 0]
     if labels.shape != (n_samples,):
         raise InputError(
-            f"{name} must name the class of each of {n_samples} samples; got shape "
+            f"{name} must have one label for each of {n_samples} samples; got shape "
             f"{labels.shape}. Give one label a sample."
         )
     if _any_missing(labels):

@@ -78,7 +78,7 @@ class IdempotenceDisplay(Display):
         *,
         a: Hashable | None = None,
         b: Hashable | None = None,
-        density: Density = "gaussian",
+        density: Density = "kernel",
         basis: Basis | None = None,
         ax: Any = None,
         **options: Any,
@@ -91,7 +91,7 @@ class IdempotenceDisplay(Display):
         evidence : Evidence
         a, b, basis
             As for the class.
-        density : {"shared", "gaussian", "kernel"}, default "gaussian"
+        density : {"shared", "gaussian", "kernel"}, default "kernel"
             As for :func:`deciban.metrics.idempotence`, which finds the evidence of the evidence.
         ax : matplotlib Axes, optional
         **options
@@ -167,6 +167,8 @@ class IdempotenceDisplay(Display):
         rows = some_of(np.flatnonzero(sure), _MOST_ARROWS, rng)
         here = from_nats(self.evidence[rows].ilr(plane.basis), unit)
         there = self._ends(rows, plane.basis, unit, float(ax.get_xlim()[1]))
+        reach = max(float(ax.get_xlim()[1]), 1.05 * float(np.quantile(np.abs(there), 0.98)))
+        ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
         colours = [REFERENCE if self.truth is None else colour_of(k) for k in self._classes(rows)]
         style = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.004} | options
         self.arrows_ = ax.quiver(*here.T, *(there - here).T, color=colours, **style)

@@ -23,6 +23,8 @@ from deciban.plots._display import NamedDisplay
 from deciban.plots._pairs import pair_of
 from deciban.plots._style import REFERENCE, llr_label, require_unit
 
+_WIDER = 3  # times the LLRs of finite recalibration, on either side, before others are cut off
+
 
 class PAVDisplay(NamedDisplay):
     """LLRs against their values after the best monotone recalibration.
@@ -154,6 +156,9 @@ class PAVDisplay(NamedDisplay):
 
 def _view(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     """LLRs to show: all, unless those with a finite recalibration would hardly be seen."""
-    (low, high), inner = span_of(x), span_of(x[np.isfinite(y)])
-    room = inner[1] - inner[0]
-    return max(low, inner[0] - room / 2), min(high, inner[1] + room / 2)
+    (low, high), finite = span_of(x), x[np.isfinite(y) & np.isfinite(x)]
+    if finite.size == 0:
+        return low, high
+    inner = span_of(finite)
+    room = _WIDER * (inner[1] - inner[0])
+    return max(low, inner[0] - room), min(high, inner[1] + room)

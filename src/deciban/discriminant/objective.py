@@ -1,0 +1,103 @@
+"""The base density of a discriminant flow, and what its training minimises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import solve_triangular
+
+from deciban.flows import Flow
+
+_HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
+Params = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A flow and the base density of its values: a calibrated ILRL and a standard normal residual.
+
+    The settings alone, immutable and hashable. ``contrast`` is the basis, as nested tuples.
+    """
+
+    flow: Flow
+    contrast: tuple[tuple[float, ...], ...]
+    n_added: int  # features that are not data: independent standard normals
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, D."""
+        return len(self.contrast)
+
+    def init(self, key: jax.Array, matrix: Any, offset: Any, covariance: Any, dtype: Any) -> Params:
+        """Parameters that start at an affine map and a covariance."""
+        flow = self.flow.init(key, matrix=matrix, offset=offset, dtype=dtype)
+        return {"flow": flow, "covariance": jnp.asarray(log_cholesky(covariance), dtype)}
+
+    def log_densities(self, params: Params, x: jax.Array) -> jax.Array:
+        """Log-density of each sample under each class, (n, D)."""
+        z, log_det = self.flow.forward(params["flow"], x)
+        l, residual = z[..., : self.n_classes - 1], z[..., self.n_classes - 1 :]
+        rest = -0.5 * jnp.sum(residual**2, axis=-1) - _HALF_LOG_2PI * z.shape[-1] + log_det
+        V = jnp.asarray(self.contrast, z.dtype)
+        L = cholesky_of(params["covariance"])
+        scores = l @ V.T
+        # One class gives the others: log f_i(l) = v_i'l + log h(l).
+        mu = means(L, V)[0]
+        white = solve_triangular(L, (l - mu).T, lower=True)
+        log_f = -0.5 * jnp.sum(white**2, axis=0) - jnp.sum(jnp.log(jnp.diag(L)))
+        return scores - scores[..., :1] + (log_f + rest)[..., None]
+
+    def loss(self, params: Params, batch: Any, key: jax.Array, options: LossOptions) -> jax.Array:
+        """Negative log-likelihood, and cross-entropy of the posteriors at the uniform prior."""
+        x, truth, weight = batch
+        x = self._with_noise(x, key, options.noise)
+        log_f = self.log_densities(params, x)
+        at = jnp.take_along_axis(log_f, truth[:, None], axis=1)[:, 0]
+        entropy = jax.nn.logsumexp(log_f, axis=1) - at
+        return jnp.sum(weight * (options.weight * entropy - at)) / jnp.sum(weight)
+
+    def _with_noise(self, x: jax.Array, key: jax.Array, noise: float) -> jax.Array:
+        data, added = jax.random.split(key)
+        if noise > 0:
+            x = x + noise * jax.random.normal(data, x.shape, x.dtype)
+        if self.n_added:
+            more = jax.random.normal(added, (x.shape[0], self.n_added), x.dtype)
+            x = jnp.concatenate([x, more], axis=1)
+        return x
+
+    def score(self, params: Params, batch: Any) -> jax.Array:
+        """Cross-entropy of the posteriors of held-out samples, at the centre of what is added."""
+        x, truth, weight = batch
+        x = jnp.pad(x, ((0, 0), (0, self.n_added)))
+        log_p = jax.nn.log_softmax(self.log_densities(params, x), axis=1)
+        at = jnp.take_along_axis(log_p, truth[:, None], axis=1)[:, 0]
+        return -jnp.sum(weight * at) / jnp.sum(weight)
+
+
+@dataclass(frozen=True)
+class LossOptions:
+    """Weight of the cross-entropy beside the log-likelihood, and noise of whitened features."""
+
+    weight: float
+    noise: float
+
+
+def log_cholesky(covariance: Any) -> np.ndarray:
+    """A covariance as a matrix without constraint: its Cholesky factor, the diagonal as logs."""
+    L = np.linalg.cholesky(np.asarray(covariance, dtype=np.float64))
+    return np.tril(L, -1) + np.diag(np.log(np.diag(L)))
+
+
+def cholesky_of(free: jax.Array) -> jax.Array:
+    """The Cholesky factor of a matrix that :func:`log_cholesky` made."""
+    return jnp.tril(free, -1) + jnp.diag(jnp.exp(jnp.diag(free)))
+
+
+def means(L: jax.Array, V: jax.Array) -> jax.Array:
+    """Means of the calibrated family, (D, D - 1)."""
+    VL = V @ L
+    return VL @ L.T - 0.5 * (V.T @ jnp.sum(VL**2, axis=1))

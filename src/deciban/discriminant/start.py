@@ -1,0 +1,117 @@
+"""Where a discriminant analysis starts: whitened features, and LDA's exact ILRL and residual.
+
+With features whitened by the covariance within the classes and class means m_i on the rows of M,
+the ILRL of linear discriminant analysis is affine, Vᵀ (M x - diag(M Mᵀ) / 2), and distributed as
+the calibrated Gaussian family of covariance B Bᵀ, B = Vᵀ M. What is orthogonal to the rows of B is
+standard normal whatever the class: the residual.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import null_space
+
+from deciban.reference import closed_form
+
+
+class Whitening(NamedTuple):
+    """Features of unit covariance within the classes: ``(x - mean) / scale @ matrix.T``."""
+
+    mean: np.ndarray
+    scale: np.ndarray
+    matrix: np.ndarray
+    inverse: np.ndarray
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """Whitened features."""
+        return ((X - self.mean) / self.scale) @ self.matrix.T
+
+    def undo(self, W: np.ndarray) -> np.ndarray:
+        """Features of whitened ones."""
+        return (W @ self.inverse.T) * self.scale + self.mean
+
+    @property
+    def log_det(self) -> float:
+        """Logarithm of the determinant, by which densities change."""
+        return float(np.linalg.slogdet(self.matrix)[1] - np.log(self.scale).sum())
+
+
+class Start(NamedTuple):
+    """An affine map of whitened features to base space, and the covariance of its ILRL."""
+
+    matrix: np.ndarray
+    offset: np.ndarray
+    covariance: np.ndarray
+
+
+class Moments(NamedTuple):
+    """Means of the classes and covariance within them, of standardised features."""
+
+    center: np.ndarray
+    scale: np.ndarray
+    means: np.ndarray
+    within: np.ndarray
+
+
+def moments_of(X: np.ndarray, truth: np.ndarray, weight: np.ndarray, n_classes: int) -> Moments:
+    """Moments, with constant features counted as of unit scale."""
+    share = weight / weight.sum()
+    center = share @ X
+    scale = np.sqrt(share @ (X - center) ** 2)
+    scale = np.where(scale > 1e-12 * np.maximum(np.abs(center), 1e-300), scale, 1.0)
+    Z = (X - center) / scale
+    mass = np.bincount(truth, weights=share, minlength=n_classes)
+    means = np.stack([share[truth == k] @ Z[truth == k] / mass[k] for k in range(n_classes)])
+    away = Z - means[truth]
+    return Moments(center, scale, means, (away.T * share) @ away)
+
+
+def shrunk(within: np.ndarray, shrinkage: float, floor: float) -> np.ndarray:
+    """A covariance drawn to a ball, and in any case of full rank."""
+    size = max(float(np.trace(within)) / len(within), 1e-300)
+    ball = size * np.eye(len(within))
+    S = (1 - shrinkage) * within + shrinkage * ball
+    values, vectors = np.linalg.eigh(S)
+    least = floor * max(float(values[-1]), 1e-300)
+    if values[0] >= least:
+        return S
+    return (vectors * np.maximum(values, least)) @ vectors.T
+
+
+def whitening(moments: Moments, within: np.ndarray) -> Whitening:
+    """The symmetric whitening, which changes the features least."""
+    values, vectors = np.linalg.eigh(within)
+    root = np.sqrt(values)
+    return Whitening(
+        moments.center, moments.scale, (vectors / root) @ vectors.T, (vectors * root) @ vectors.T
+    )
+
+
+def linear_start(means: np.ndarray, V: np.ndarray, floor: float = 0.0) -> Start:
+    """LDA's solution for class means of whitened features (D, d), d of at least D - 1.
+
+    ``floor`` is the smallest singular value of the discriminant block: where the means of classes
+    coincide there would be nothing to learn from.
+    """
+    B = V.T @ means
+    U, s, Wt = np.linalg.svd(B, full_matrices=False)
+    raised = np.maximum(s, floor)
+    B = (U * raised) @ Wt
+    sigma = (U * raised**2) @ U.T
+    G = V @ sigma @ V.T
+    mu = sigma @ V.T - 0.5 * (V.T @ np.diag(G))[:, None]
+    offset = mu.mean(axis=1) - B @ means.mean(axis=0)
+    rest = null_space(Wt).T  # rows orthogonal to the discriminant ones, in the whitened space
+    matrix = np.vstack([B, rest])
+    return Start(matrix, np.concatenate([offset, np.zeros(len(rest))]), sigma)
+
+
+def paper_start(means: np.ndarray, V: np.ndarray, n_features: int) -> Start:
+    """The paper's appendix: the identity, and the covariance of the divergences of LDA."""
+    gaps = means[:, None, :] - means[None, :, :]
+    sigma = closed_form.covariance_of(0.5 * np.sum(gaps * gaps, axis=2), V)
+    values, vectors = np.linalg.eigh(sigma)
+    sigma = (vectors * np.maximum(values, 1e-3)) @ vectors.T
+    return Start(np.eye(n_features), np.zeros(n_features), sigma)

@@ -1,0 +1,241 @@
+"""Training: whole epochs compiled as one program, and a state that can be put down and taken up.
+
+It knows a loss of parameters and a batch, and a score of parameters on what was set aside; not
+what either means. Each epoch depends on the state before it and on the seed alone, so that a run
+that was interrupted ends where it would have ended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from deciban.exceptions import ConvergenceError, InputError
+
+Batch = Any
+Tree = Any
+Schedule = Literal["one-cycle", "cosine", "constant"]
+_RETRIES = 8  # halvings of the step size after epochs that came to nothing
+_MOST_SKIPPED = 0.5  # share of the steps of an epoch that may be without a finite gradient
+
+
+@dataclass(frozen=True)
+class Training:
+    """How to train: Adam with decoupled weight decay, a step size that rises and falls.
+
+    Parameters
+    ----------
+    epochs, batch_size : int
+    learning_rate : float
+        At its highest.
+    schedule : {"one-cycle", "cosine", "constant"}
+        Rise over the first tenth of the steps and fall to nothing; fall from the start; stay.
+    weight_decay : float
+    clip : float
+        Largest norm of a gradient; longer ones are shortened to it.
+    patience : int or None
+        Epochs without a better score after which to stop; None for never.
+    n_members : int
+        Trained at once, each with parameters and random numbers of its own.
+    """
+
+    epochs: int = 100
+    batch_size: int = 256
+    learning_rate: float = 2e-3
+    schedule: Schedule = "one-cycle"
+    weight_decay: float = 0.0
+    clip: float = 1.0
+    patience: int | None = None
+    n_members: int = 1
+
+    def __post_init__(self) -> None:
+        if self.schedule not in get_args(Schedule):
+            raise InputError(
+                f"schedule must be one of {', '.join(get_args(Schedule))}; got {self.schedule!r}. "
+                f"Choose one of them."
+            )
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a training run stands. All of it are arrays and numbers: it can be stored."""
+
+    params: Tree
+    optimizer: Tree
+    best: Tree
+    best_score: np.ndarray  # of each member; lower is better
+    best_epoch: np.ndarray
+    factor: float  # of the step size, lowered after epochs that came to nothing
+    epoch: int
+    history: tuple[dict[str, float], ...]
+
+
+class Trainer:
+    """A loss, a score and how to train.
+
+    Parameters
+    ----------
+    loss : callable
+        ``loss(params, batch, key)``: the mean loss of a batch, a pytree of arrays with one row a
+        sample.
+    score : callable or None
+        ``score(params, held_out)``: lower is better. Without it the last parameters are kept.
+    training : Training
+    decays : callable
+        Of the parameters: which of them weight decay is meant for, as a pytree of bools.
+    """
+
+    def __init__(
+        self,
+        loss: Callable[[Tree, Batch, jax.Array], jax.Array],
+        score: Callable[[Tree, Batch], jax.Array] | None,
+        training: Training,
+        n_samples: int,
+        decays: Callable[[Tree], Tree],
+    ) -> None:
+        self.training = training
+        self.batch_size = min(training.batch_size, n_samples)
+        self.n_batches = max(1, n_samples // self.batch_size)
+        self._optimizer = optax.chain(
+            optax.clip_by_global_norm(training.clip),
+            optax.adamw(self._rate(), weight_decay=training.weight_decay, mask=decays),
+        )
+        self._loss = loss
+        epoch, init, judge = self._epoch, self._optimizer.init, score
+        if training.n_members > 1:
+            epoch = jax.vmap(epoch, in_axes=(0, 0, None, 0, None))
+            init = jax.vmap(init)
+            judge = None if score is None else jax.vmap(score, in_axes=(0, None))
+        self._run_epoch, self._init = jax.jit(epoch), jax.jit(init)
+        self._score = None if judge is None else jax.jit(judge)
+
+    def start(self, params: Tree) -> State:
+        """The state before the first epoch."""
+        members = np.full(self.training.n_members, np.inf)
+        return State(
+            params, self._init(params), params, members, np.full(len(members), -1), 1.0, 0, ()
+        )
+
+    def run(
+        self,
+        state: State,
+        data: Batch,
+        held_out: Batch,
+        key: jax.Array,
+        after_epoch: Callable[[State], None] | None = None,
+    ) -> State:
+        """Train on from a state until the epochs or the patience are used up."""
+        while state.epoch < self.training.epochs and not self._waited_enough(state):
+            state = self._after_one_more(state, data, held_out, key)
+            if after_epoch is not None:
+                after_epoch(state)
+        return state
+
+    def _waited_enough(self, state: State) -> bool:
+        patience = self.training.patience
+        if patience is None or self._score is None:
+            return False
+        return bool((state.epoch - 1 - state.best_epoch >= patience).all())
+
+    def _after_one_more(self, state: State, data: Batch, held_out: Batch, key: jax.Array) -> State:
+        began = time.perf_counter()
+        for _ in range(_RETRIES):
+            keys = self._keys(key, state.epoch)
+            params, optimizer, losses, skipped = self._run_epoch(
+                state.params, state.optimizer, jnp.float32(state.factor), keys, data
+            )
+            if bool(np.all(np.asarray(skipped) <= _MOST_SKIPPED)):
+                break
+            state = replace(state, factor=state.factor / 2)
+        else:
+            raise ConvergenceError(
+                f"the loss must stay finite; it does not in epoch {state.epoch}, even with steps "
+                f"of {state.factor:.2g} of the learning rate. Lower learning_rate, or look for "
+                f"extreme values among the features."
+            )
+        return self._judged(state, params, optimizer, losses, held_out, began)
+
+    def _judged(
+        self,
+        state: State,
+        params: Tree,
+        optimizer: Tree,
+        losses: Any,
+        held_out: Batch,
+        began: float,
+    ) -> State:
+        best, best_score, best_epoch = params, state.best_score, state.best_epoch
+        record = {"epoch": state.epoch, "loss": float(np.mean(losses)), "factor": state.factor}
+        if self._score is not None:
+            score = np.atleast_1d(np.asarray(self._score(params, held_out), dtype=np.float64))
+            better = score < state.best_score  # never for NaN
+            best = _chosen(better, params, state.best, self.training.n_members)
+            best_score = np.where(better, score, state.best_score)
+            best_epoch = np.where(better, state.epoch, state.best_epoch)
+            record |= {"score": float(np.mean(score)), "best_score": float(np.mean(best_score))}
+        record["seconds"] = time.perf_counter() - began
+        return State(
+            params, optimizer, best, best_score, best_epoch, state.factor, state.epoch + 1,
+            (*state.history, record),
+        )  # fmt: skip
+
+    def _keys(self, key: jax.Array, epoch: int) -> jax.Array:
+        key = jax.random.fold_in(key, epoch)
+        members = self.training.n_members
+        return key if members == 1 else jax.random.split(key, members)
+
+    def _rate(self) -> optax.Schedule:
+        steps, peak = self.training.epochs * self.n_batches, self.training.learning_rate
+        if self.training.schedule == "one-cycle":
+            return optax.warmup_cosine_decay_schedule(peak / 25, peak, max(1, steps // 10), steps)
+        if self.training.schedule == "cosine":
+            return optax.cosine_decay_schedule(peak, steps)
+        return optax.constant_schedule(peak)
+
+    def _epoch(
+        self, params: Tree, optimizer: Tree, factor: jax.Array, key: jax.Array, data: Batch
+    ) -> tuple[Tree, Tree, jax.Array, jax.Array]:
+        """All batches in random order; also the mean loss and the share of skipped steps."""
+        n = jax.tree.leaves(data)[0].shape[0]
+        shuffle, noise = jax.random.split(key)
+        order = jax.random.permutation(shuffle, n)[: self.n_batches * self.batch_size]
+        order = order.reshape(self.n_batches, self.batch_size)
+
+        def step(carry: tuple[Tree, Tree], rows: Any) -> tuple[tuple[Tree, Tree], Any]:
+            params, optimizer = carry
+            rows, key = rows
+            batch = jax.tree.map(lambda values: values[rows], data)
+            loss, slope = jax.value_and_grad(self._loss)(params, batch, key)
+            usable = jnp.isfinite(loss) & jnp.isfinite(optax.global_norm(slope))
+            updates, moved = self._optimizer.update(slope, optimizer, params)
+            params = jax.tree.map(
+                lambda p, u: jnp.where(usable, p + (factor * u).astype(p.dtype), p), params, updates
+            )
+            optimizer = jax.tree.map(lambda new, old: jnp.where(usable, new, old), moved, optimizer)
+            return (params, optimizer), (jnp.where(usable, loss, 0.0), usable)
+
+        keys = jax.random.split(noise, self.n_batches)
+        (params, optimizer), (losses, usable) = jax.lax.scan(
+            step, (params, optimizer), (order, keys)
+        )
+        used = jnp.maximum(usable.sum(), 1)
+        return params, optimizer, losses.sum() / used, 1 - usable.mean()
+
+
+def _chosen(better: np.ndarray, new: Tree, old: Tree, n_members: int) -> Tree:
+    """The new parameters of the members that are better, the old ones of the others."""
+    if better.all():
+        return new
+    if not better.any():
+        return old
+    flags = jnp.asarray(better)
+    return jax.tree.map(
+        lambda a, b: jnp.where(flags.reshape((n_members,) + (1,) * (a.ndim - 1)), a, b), new, old
+    )
