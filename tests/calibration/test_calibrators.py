@@ -7,17 +7,24 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 from scipy.stats import gaussian_kde
+from sklearn.datasets import load_digits, make_blobs
 from sklearn.discriminant_analysis import (
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
 )
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import LeaveOneOut, RepeatedStratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import SVC
 
 from deciban import CalibratedGaussian, Evidence, metrics
 from deciban.calibration import (
     AffineCalibrator,
     BoundedCalibrator,
+    CalibratedEvidenceClassifier,
     GaussianCalibrator,
     IsotonicCalibrator,
     KernelDensityCalibrator,
@@ -153,15 +160,13 @@ def test_kernel_densities_are_scipys():
     llr = rng.normal(3 * y - 1, 1 + y)
     for rule in ("silverman", "scott"):
         calibrator = KernelDensityCalibrator(rule).fit(llr[:, None], y)
-        x = np.linspace(-6, 8, 50)
+        x = np.linspace(llr.min(), llr.max(), 50)
         other, target = (
             gaussian_kde(llr[y == k], h / llr[y == k].std(ddof=1)).logpdf(x)
             for k, h in enumerate(calibrator.bandwidths_)
         )
         ours = calibrator.evidence(x[:, None]).llr(1, 0)
         np.testing.assert_allclose(ours, target - other, atol=1e-9)
-    far = KernelDensityCalibrator(0.5).fit(llr[:, None], y).evidence([[-1e3], [1e3]]).llr(1, 0)
-    assert np.isfinite(far).all()
     with pytest.raises(ValueError, match="has infinity"):
         calibrator.evidence([[np.inf]])
 
@@ -226,3 +231,127 @@ def test_a_thousand_samples_of_forty_classes(calibrator):
     X = 4 * np.eye(40)[y] + rng.normal(size=(2000, 40))
     calibrated = calibrator.fit(X, y).evidence(X)
     assert metrics.accuracy(y, calibrated) > 0.9
+
+
+# --- found by an expert -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pi", [1e-3, 1e-5, 1e-7])
+def test_the_optimum_is_found_under_a_nearly_sure_prior(pi):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 3000)
+    llr = rng.normal(np.where(y, 10, -10), np.sqrt(20)) / 3
+    prior = np.array([1 - pi, pi])
+    fitted = AffineCalibrator(prior=prior).fit(llr[:, None], y)
+
+    def cost(theta):
+        log_odds = theta[0] * llr + theta[1] + np.log(pi / (1 - pi))
+        miss, alarm = np.logaddexp(0, -log_odds[y == 1]), np.logaddexp(0, log_odds[y == 0])
+        return miss.mean() + (1 - pi) / pi * alarm.mean()
+
+    at = fitted.evidence([[0.0], [1.0]]).llr(1, 0)
+    best = minimize(cost, [1.0, 0.0], method="Nelder-Mead", options={"maxiter": 4000})
+    assert cost([at[1] - at[0], at[0]]) < best.fun * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e9])
+def test_a_common_offset_of_the_scores_does_not_matter(offset):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 200)
+    llr = rng.normal(np.where(y, 2, -2), 2)
+    plain = AffineCalibrator().fit(llr[:, None], y).evidence(llr[:, None])
+    moved = AffineCalibrator().fit(llr[:, None] + offset, y).evidence(llr[:, None] + offset)
+    np.testing.assert_allclose(metrics.cllr(y, moved), metrics.cllr(y, plain), rtol=1e-4)
+
+
+def test_saturated_scores_of_digits_can_be_calibrated():
+    X, y = load_digits(return_X_y=True)
+    log_p = GaussianNB().fit(X[::2], y[::2]).predict_log_proba(X[1::2])  # down to -8e9
+    with pytest.warns(UserWarning, match="held up by a few extreme scores. Bound the evidence"):
+        parts = metrics.decompose(y[1::2], Evidence(log_p))
+    assert parts.discrimination < 2
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1.0, 1e3, 1e6])
+def test_scores_of_any_scale_reach_the_same_optimum(scale):
+    rng = np.random.default_rng(1)
+    y = np.arange(300) % 5
+    X = 2 * np.eye(5)[y] + rng.normal(size=(300, 5))
+    X[:3] *= 100  # outliers
+    for kind in ("scalar", "diagonal", "full"):
+        one, other = (AffineCalibrator(kind).fit(f * X, y) for f in (1.0, scale))
+        np.testing.assert_allclose(other.score(scale * X, y), one.score(X, y), atol=1e-6)
+
+
+def test_hundreds_of_classes_can_be_calibrated():
+    rng = np.random.default_rng(0)
+    y = np.arange(900) % 300
+    X = 6 * np.eye(300)[y] + rng.normal(size=(900, 300))
+    calibrator = AffineCalibrator().fit(2 * X, y)
+    np.testing.assert_allclose(2 * calibrator.matrix_[0, 0], 6, rtol=0.5)
+
+
+def test_infinite_ratios_alone_keep_their_sides():
+    blocks = metrics.pav([0, 1], [-np.inf, np.inf])
+    np.testing.assert_array_equal(blocks.transform([-np.inf, np.inf]), [-np.inf, np.inf])
+    np.testing.assert_array_equal(blocks.transform([-1.0, 1.0]), [-np.inf, np.inf])
+    above = np.nextafter(1, 2)
+    near = metrics.pav([0, 1], [above, np.nextafter(above, 2)])
+    np.testing.assert_array_equal(
+        near.transform([above, np.nextafter(above, 2)]), [-np.inf, np.inf]
+    )
+
+
+def test_columns_named_by_equal_numbers_and_by_truth_are_matched():
+    l, y = PAIR.sample([100, 100], rng=0)
+    evidence = PAIR.evidence(l)
+    expected = AffineCalibrator().fit(evidence, y).matrix_
+    frame = evidence.to_pandas()
+    for names, labels in (([0, 1], y.astype(float)), ([0.0, 1.0], y), ([False, True], y == 1)):
+        named = frame.set_axis(names, axis=1).iloc[:, ::-1]
+        calibrator = AffineCalibrator().fit(named, labels)
+        np.testing.assert_allclose(calibrator.matrix_, expected)
+        assert len(calibrator.evidence(named.iloc[:2])) == 2
+    with pytest.raises(ValueError, match="it lacks 'bb'"):
+        AffineCalibrator().fit(frame.set_axis(["a", "bb"], axis=1), np.where(y == 1, "b", "a"))
+
+
+def test_samples_that_are_left_out_twice_count_once():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 20)
+    X = rng.normal(size=(40, 1)) + 20 * y[:, None]
+    often = RepeatedStratifiedKFold(n_splits=5, n_repeats=10, random_state=0)
+    for cv in (5, often):
+        model = CalibratedEvidenceClassifier(GaussianNB(), BoundedCalibrator(), cv=cv).fit(X, y)
+        np.testing.assert_allclose(model.calibrator_.bounds_[1, 0], np.log(20), rtol=1e-6)
+
+
+def test_scores_of_pairs_are_not_taken_for_scores_of_classes():
+    X, y = make_blobs(90, centers=3, random_state=0)
+    with pytest.raises(ValueError, match="one column for each of 3 classes; SVC does not"):
+        CalibratedEvidenceClassifier(SVC(decision_function_shape="ovo")).fit(X, y)
+
+
+def test_what_says_nothing_is_no_evidence():
+    y = np.random.default_rng(0).integers(2, size=60)
+    nothing = CalibratedEvidenceClassifier(DummyClassifier(strategy="prior"), cv=LeaveOneOut())
+    llr = nothing.fit(np.zeros((60, 1)), y).evidence(np.zeros((1, 1))).llr(1, 0)
+    np.testing.assert_allclose(llr, 0, atol=1e-6)
+
+
+def test_kernels_hold_beyond_the_outermost_scores_and_take_no_rounding_for_spread():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 200)
+    llr = np.where(y, rng.normal(2, 1, 400), rng.normal(-2, 2, 400))
+    far = KernelDensityCalibrator().fit(llr[:, None], y).evidence([[50.0], [1e200], [llr.max()]])
+    np.testing.assert_allclose(far.llr(1, 0)[:2], far.llr(1, 0)[2])
+    constant = np.where(y, rng.normal(2, 1, 400), 0.1)
+    calibrator = KernelDensityCalibrator().fit(constant[:, None], y)
+    assert calibrator.bandwidths_.min() > 0.01
+
+
+def test_zero_and_tiny_posteriors_are_in_order():
+    p = np.array([0.5, 1e-3, 1e-6, 1e-12, 1e-20, 0.0, 0.9, 0.99, 0.2])
+    X, y = np.column_stack([1 - p, p]), [0, 0, 1, 0, 0, 0, 1, 1, 1]
+    llr = CalibratedEvidenceClassifier("probabilities").fit(X, y).evidence(X).llr(1, 0)
+    assert (np.diff(llr[np.argsort(p)]) >= 0).all()

@@ -330,7 +330,7 @@ def test_weights_that_the_estimator_does_not_take_are_announced(cancer):
         ("probabilities", [[1, 0, 0], [1, 0, 0]], [0, 1], "2 classes, one column each; got shape"),
         ("logits", [[np.nan, 0], [1, 0]], [0, 1], "no NaN"),
         ("logits", [[0, 1], [1, 0]], [0, 0], "got one class"),
-        (StandardScaler(), np.eye(20)[:, :3], [0, 1] * 10, "must be a scikit-learn classifier; got StandardScaler"),
+        (StandardScaler(), np.eye(20)[:, :3], [0, 1] * 10, "scikit-learn classifier; got Standard"),
     ],
 )  # fmt: skip
 def test_bad_sources_are_refused(estimator, X, y, message):

@@ -90,6 +90,17 @@ def test_monotone_recalibration_takes_infinite_ratios_and_priors():
     assert np.isfinite(wrong.discrimination)
 
 
+def test_repeated_samples_do_not_leak_where_they_are_groups():
+    rng = np.random.default_rng(0)
+    y, llr = np.tile(np.arange(60) % 2, 5), np.tile(rng.normal(size=60), 5)
+    evidence, groups = Evidence.from_llr(llr), np.tile(np.arange(60), 5)
+    leaking = metrics.decompose(y, evidence, calibrator="pav")
+    kept = metrics.decompose(y, evidence, calibrator="pav", groups=groups)
+    assert kept.discrimination > leaking.discrimination + 0.02
+    with pytest.raises(InputError, match="groups must leave every class"):
+        metrics.decompose(y, evidence, groups=y)
+
+
 def test_units_priors_and_names(rng):
     y, evidence = distorted(2 * np.eye(2), 0, n=300)
     prior = {"a": 0.7, "b": 0.2, "c": 0.1}

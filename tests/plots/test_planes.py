@@ -4,10 +4,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.path import Path as MplPath
 
 from deciban import Basis, CalibratedGaussian, Evidence, metrics, plots
 from deciban.exceptions import CromwellError, InputError
-from deciban.plots._curves import boundaries, ellipse, kernel_contours
+from deciban.plots._curves import boundaries, contours_of, ellipse, kernel_contours
 from deciban.simplex import ilr
 
 COSTS = [[0, 4, 1], [4, 0, 4], [1, 4, 0]]
@@ -357,3 +358,26 @@ def test_fitting_needs_no_truth(three):
     labels = [evidence.classes[0]] * len(evidence)
     expected = ellipse(CalibratedGaussian.fit(evidence, labels), 2, 0.9)
     np.testing.assert_allclose(np.column_stack(drawn.contours_[2].get_data()), expected)
+
+
+@pytest.mark.parametrize("display", [plots.ILRDisplay, plots.TernaryDisplay])
+def test_contours_of_a_family_are_those_of_the_class_of_their_name(display):
+    family = CalibratedGaussian.from_divergences([3.0, 4.0, 9.0], classes=["a", "b", "c"])
+    l, y = family.sample([500, 500, 500], rng=0)
+    evidence = family.evidence(l).restrict(["c", "a", "b"])
+    drawn = display(evidence, y, family=family)
+    for k, _, curve in contours_of(drawn, [], "gaussian", [0.9], np.random.default_rng(0)):
+        points = evidence.ilr(drawn.basis)[y == evidence.classes[k]]
+        inside = MplPath(curve).contains_points(points).mean()
+        assert 0.85 < inside < 0.95
+
+
+def test_a_prior_of_ratios_is_in_the_order_of_the_labels():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 200)
+    llr = rng.normal(size=400) + y
+    one = plots.ReliabilityDisplay.from_predictions(y, -llr, pos_label=0, prior=[0.9, 0.1])
+    same = plots.ReliabilityDisplay.from_predictions(
+        y, Evidence.from_llr(llr), pos_label=0, prior=[0.9, 0.1]
+    )
+    np.testing.assert_allclose(one.curves[0].predicted, same.curves[0].predicted)

@@ -27,8 +27,9 @@ class AffineCalibrator(Calibrator):
 
     The calibrated ILRL is :math:`A l + b`. The cross-entropy of the posteriors under ``prior`` is
     convex in A and b; it is minimised by a safeguarded Newton method until a further step would
-    gain less than 1e-9 nats. For two classes it is linear logistic regression, the calibration of
-    speaker recognition; with a scalar and no offset it is temperature scaling.
+    gain less than 1e-11 of what the prior alone leaves. For two classes it is linear logistic
+    regression, the calibration of speaker recognition; with a scalar and no offset it is
+    temperature scaling.
 
     Parameters
     ----------

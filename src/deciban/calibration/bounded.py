@@ -24,13 +24,15 @@ class BoundedCalibrator(Calibrator):
     evidence, were there one more misleading sample of each class than there are (the empirical
     lower and upper bounds of Vergeer et al.). For more than two classes each two have their bound,
     found on the samples of these two, and no class is put further below the best one than the
-    bound of these two allows.
+    bound of these two allows. With many classes of few samples each that leaves little: the
+    posterior of the best of D classes with n samples each stays below 1 / (1 + (D - 1) / (n + 1)).
 
     Parameters
     ----------
     calibrator : calibrator, default AffineCalibrator()
     misleading : float, default 1
-        How many misleading samples of each class to reckon with.
+        How many misleading samples of each class to reckon with. Weights count samples: a sample
+        of weight two is two.
     prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
         Of ``predict_proba``. It is not part of the evidence.
     fuse : bool, optional

@@ -48,7 +48,8 @@ class CalibratedEvidenceClassifier(EvidenceGivingMixin, BaseEstimator):  # type:
     calibrator : calibrator, default AffineCalibrator()
     cv : int, cross-validation generator, iterable or "prefit", default 5
         "prefit" takes the estimator as it is, fitted elsewhere: fit this on samples that it has
-        not seen, and say what it was trained on with ``training_prior``.
+        not seen, and say what it was trained on with ``training_prior``. Do not leave out one
+        sample at a time: the class mix of the others then tells its class.
     prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
         Of ``predict`` and ``predict_proba``. It never touches the evidence.
     training_prior : "empirical", "uniform", array of shape (n_classes,) or mapping
@@ -144,7 +145,8 @@ class CalibratedEvidenceClassifier(EvidenceGivingMixin, BaseEstimator):  # type:
         self._floor = zero_floor(log_p, self.floor)
         evidence = Evidence(floored(log_p, self._floor) - log_prior, self._names())
         calibrator = fresh_calibrator(self.calibrator)
-        kept = None if weight is None else weight[rows]
+        kept = (np.ones(len(y)) if weight is None else weight)[rows]
+        kept = kept / np.bincount(rows, minlength=len(y))[rows]  # left out twice, counted once
         self.calibrator_ = calibrator.fit(evidence, y[rows], sample_weight=kept)
         return self
 

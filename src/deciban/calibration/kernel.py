@@ -20,13 +20,15 @@ _BLOCK = 1 << 22  # numbers held at once
 class KernelDensityCalibrator(TwoClassCalibrator):
     """Evidence for two classes as the ratio of two kernel densities of the LLRs.
 
-    Gaussian kernels. The tails say more than any data can support: put it into
-    :class:`BoundedCalibrator` for evidence on new samples.
+    Gaussian kernels. Beyond the outermost scores of the fit the LLR stays what it is there, since
+    the wider density wins in the tails of both. It may still be more than the data can support: put
+    it into :class:`BoundedCalibrator` for evidence to report.
 
     Parameters
     ----------
     bandwidth : "silverman", "scott" or float, default "silverman"
-        In the unit of the LLRs; the rules give each class its own. Silverman's takes the smaller of
+        In the unit of the LLRs; the rules give each class its own, by the number of its samples
+        (the sum of their weights). Silverman's takes the smaller of
         the standard deviation and the scaled interquartile range, so that outliers do not widen it.
     prior : "uniform", "empirical", array of shape (2,) or mapping, default "uniform"
         Of ``predict_proba``. It is not part of the evidence.
@@ -68,7 +70,10 @@ class KernelDensityCalibrator(TwoClassCalibrator):
             raise InputError(
                 "X must be finite for kernel densities; it has infinity. Use IsotonicCalibrator."
             )
+        every = np.concatenate([scores.llr for scores in both])
+        self._range = float(every.min()), float(every.max())
         rules = np.array([self._bandwidth(scores) for scores in both])
+        rules = np.where(rules > 1e-12 * np.abs(every).max(), rules, 0.0)  # but for rounding
         if not rules.any():
             raise InputError(
                 "X must vary within a class for a bandwidth; it does not. Give a bandwidth."
@@ -81,6 +86,7 @@ class KernelDensityCalibrator(TwoClassCalibrator):
     def _calibrated_llr(self, llr: np.ndarray) -> np.ndarray:
         if not np.isfinite(llr).all():
             raise InputError("X must be finite for kernel densities; it has infinity. Bound it.")
+        llr = np.clip(llr, *self._range)
         other, target = (
             _log_density(llr, centres, h)
             for centres, h in zip(self._centres, self.bandwidths_, strict=True)

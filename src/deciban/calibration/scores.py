@@ -34,11 +34,11 @@ def ordered_by_class(X: Any, classes: tuple[Hashable, ...], *, fitting: bool = F
         _require_same(X.classes, classes, fitting)
         return X.restrict(classes).log_likelihoods
     names = columns_of(X)
-    if names is None or not hasattr(X, "columns"):
-        return X
-    as_text = {str(label): label for label in classes}  # polars has text for names only
-    if not set(as_text) <= set(map(str, names)):
-        if fitting and len(names) == len(classes) and names != tuple(range(len(names))):
+    if names is None or not hasattr(X, "columns") or names == tuple(range(len(names))):
+        return X  # pandas numbers columns without a name
+    named = [_label_named(name, classes) for name in names]
+    if all(label is None for label in named) or len(names) == 1:
+        if fitting and len(names) == len(classes):
             warnings.warn(
                 f"X should have columns named after the classes {listed(classes)}; it has "
                 f"{listed(names)}. They are taken in the order of the classes.",
@@ -46,9 +46,17 @@ def ordered_by_class(X: Any, classes: tuple[Hashable, ...], *, fitting: bool = F
                 stacklevel=4,
             )
         return X
-    _require_same([as_text.get(str(name), name) for name in names], classes, fitting)
-    place = {str(name): name for name in names}
-    return X[[place[str(label)] for label in classes]]
+    labels = [name if label is None else label[0] for name, label in zip(names, named, strict=True)]
+    _require_same(labels, classes, fitting)
+    order = [labels.index(label) for label in classes]
+    return X.iloc[:, order] if hasattr(X, "iloc") else X.select([names[k] for k in order])
+
+
+def _label_named(name: Any, classes: tuple[Hashable, ...]) -> tuple[Hashable] | None:
+    """The class that a column is named after, as it is or as text: polars has text only."""
+    if name in classes:
+        return (classes[classes.index(name)],)
+    return next(((label,) for label in classes if str(label) == str(name)), None)
 
 
 def _require_same(named: Any, classes: tuple[Hashable, ...], fitting: bool) -> None:

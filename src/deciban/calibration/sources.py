@@ -40,6 +40,13 @@ def log_posteriors(
         said_of_X = np.asarray(getattr(source, method)(X), dtype=np.float64)
         if method == "predict_proba":
             return np.log(said_of_X)
+    last = source.steps[-1][1] if isinstance(source, Pipeline) else source
+    pairs = getattr(last, "decision_function_shape", None) == "ovo" and len(classes) > 2
+    if said_of_X.shape[1:] not in ((), (len(classes),)) or (method[0] == "d" and pairs):
+        raise InputError(
+            f"{method} must give one column for each of {len(classes)} classes; "
+            f"{type(last).__name__} does not. Pass decision_function_shape='ovr', if it has that."
+        )
     if said_of_X.ndim == 1:  # a decision function of two classes: their log-odds
         return np.column_stack([np.zeros_like(said_of_X), said_of_X])
     return said_of_X

@@ -17,6 +17,7 @@ from deciban.metrics.newton import minimum
 Scale = Literal["scalar", "diagonal", "full"]
 _BLOCK = 1 << 21  # numbers held at once
 _DENSE = 1500  # parameters up to which the matrix of second derivatives is held and solved
+_ROUNDING = 1e-20  # squares of scores that are not told from none
 _FIRST = 4000  # samples that find the neighbourhood of the optimum for many more
 
 
@@ -52,11 +53,22 @@ def fit_affine(
         raise InputError(
             f"scale must be one of {', '.join(get_args(Scale))}; got {scale!r}. Choose one of them."
         )
-    problem = _PROBLEMS[scale](l.T, truth, weight, log_prior, contrast, offset, ridge)
-    start = problem.identity
+    # Under a prior that is nearly sure all costs are small: in units of what the prior alone
+    # leaves, the optimum is as sharp as ever. A common offset of the scores would blunt it, too.
+    unit = -float(np.exp(log_prior) @ log_prior)
+    middle = weight @ l if offset and ridge == 0 else np.zeros(l.shape[1])
+    away = l - middle
+    rounding = 1e-11 * np.maximum(1.0, np.abs(l).max(axis=0))
+    away[:, np.abs(away).max(axis=0) < rounding] = 0.0  # a constant says nothing
+    problem = _PROBLEMS[scale](
+        away.T, truth, weight / unit, log_prior, contrast, offset, ridge / unit
+    )
+    starts = [problem.identity, np.zeros_like(problem.identity)]  # for weak scores, and strong ones
     if len(l) > 4 * _FIRST and ridge == 0:
-        start = min(problem.identity, _of_some(problem), key=lambda theta: problem.at(theta).value)
-    return problem.map(minimum(problem.at, start, problem.size))
+        starts.append(_of_some(problem))
+    start = min(starts, key=lambda theta: problem.at(theta).value)
+    matrix, b = problem.map(minimum(problem.at, start, problem.size))
+    return AffineMap(matrix, b - matrix @ middle)
 
 
 def _of_some(problem: _Problem) -> np.ndarray:
@@ -68,13 +80,14 @@ def _of_some(problem: _Problem) -> np.ndarray:
     some = type(problem)(
         problem.l[:, rows],
         problem.truth[rows],
-        weight / weight.sum(),
+        weight * (problem.weight.sum() / weight.sum()),
         problem.log_prior,
         problem.V,
         problem.has_offset,
         1e-4,  # separable samples would send the start to infinity
     )
-    return minimum(some.at, some.identity, some.size)
+    start = np.zeros_like(some.identity)
+    return minimum(some.at, start, some.size)
 
 
 class _Problem:
@@ -82,6 +95,8 @@ class _Problem:
 
     Samples are columns here: sums over the classes then run over long rows, which is faster.
     """
+
+    dense_classes = 100  # over which the matrix of second derivatives is summed, sample by sample
 
     def __init__(
         self,
@@ -99,7 +114,10 @@ class _Problem:
         self.has_offset, self.ridge = offset, ridge
         self.k = contrast.shape[1]
         self.identity = np.concatenate([self.unit(), np.zeros(self.k if offset else 0)])
-        squares = (self.l * self.l) @ weight + 1e-100
+        # The size of most scores: a few extreme ones must not make the others look like rounding.
+        typical = np.median(np.abs(self.l), axis=1)
+        typical = np.where(typical > 0, typical, np.abs(self.l).mean(axis=1))
+        squares = typical**2 * weight.sum() + _ROUNDING
         ones = np.ones(self.k if offset else 0)
         self.size = np.sqrt(ridge + np.concatenate([self.spread(squares), ones]))
 
@@ -107,7 +125,7 @@ class _Problem:
         return _At(self, theta)
 
     def blocks(self) -> list[slice]:
-        size = max(1, _BLOCK // (self.V.size + len(self.identity)))
+        size = max(256, _BLOCK // (len(self.V) + len(self.identity)))
         return [slice(start, start + size) for start in range(0, len(self.truth), size)]
 
     def offset_of(self, theta: np.ndarray) -> np.ndarray:
@@ -150,10 +168,11 @@ class _At:
         self.value = problem.ridge * float(away @ away)
         self.slope = 2 * problem.ridge * away
         A, b = problem.map(theta)
+        VA, Vb = V @ A, V @ b + problem.log_prior
         for rows in problem.blocks():
             y, w = problem.truth[rows], problem.weight[rows]
-            z = (V @ A) @ problem.l[:, rows]
-            z += (V @ b + problem.log_prior)[:, None]
+            z = VA @ problem.l[:, rows]
+            z += Vb[:, None]
             z -= z.max(axis=0)
             truly = z[y, np.arange(len(y))]
             p = np.exp(z, out=z)
@@ -166,7 +185,7 @@ class _At:
 
     def curvature(self) -> np.ndarray | LinearOperator:
         problem, P = self.problem, len(self.slope)
-        if P > _DENSE:
+        if P > _DENSE or len(problem.V) > problem.dense_classes:
             return LinearOperator((P, P), matvec=self._times)
         total = 2 * problem.ridge * np.eye(P)
         n = P - problem.k if problem.has_offset else P
@@ -198,6 +217,8 @@ class _At:
 
 class _Scalar(_Problem):
     """One factor for all coordinates: a temperature."""
+
+    dense_classes = _DENSE
 
     def unit(self) -> np.ndarray:
         return np.ones(1)

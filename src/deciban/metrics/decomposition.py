@@ -12,9 +12,10 @@ from deciban.evidence.priors import log_prior
 from deciban.exceptions import InputError
 from deciban.metrics.affine import fit_affine
 from deciban.metrics.cost import softplus
+from deciban.metrics.drawing import places
 from deciban.metrics.multiclass import Labelled, labelled
 from deciban.metrics.pooling import pool, with_misleading
-from deciban.metrics.trials import Scores, Trials, shares
+from deciban.metrics.trials import Scores, Trials, as_label_vector, shares
 from deciban.simplex import Basis, logparts
 
 Family = Literal["scalar", "diagonal", "full", "pav"]
@@ -34,6 +35,7 @@ def decompose(
     *,
     calibrator: Family = "full",
     cv: int = 5,
+    groups: Any = None,
     prior: Any = None,
     unit: Unit = "nat",
     classes: Sequence[Hashable] | None = None,
@@ -59,6 +61,9 @@ def decompose(
         one misleading sample of each class added so that no LLR becomes infinite.
     cv : int, default 5
         Number of folds.
+    groups : array of shape (n_samples,), optional
+        What was sampled, such as the speaker: no group is in two folds. Repeated samples, too, are
+        a group.
     prior : array of shape (n_classes,) or mapping, default uniform
         Under which the cross-entropy is taken.
     unit : {"nat", "bit", "ban", "deciban"}
@@ -81,7 +86,7 @@ def decompose(
     weight = _balanced(data, np.exp(prior_logs))
     judge = _judge(data, calibrator, weight, prior_logs)
     recalibrated = np.empty(len(weight))
-    for held_out in _folds(data.truth, cv, rng):
+    for held_out in _folds(data.truth, cv, groups, rng):
         recalibrated[held_out] = judge(~held_out, held_out)
     log_p = data.evidence.log_posterior(np.exp(prior_logs))
     total = float(-weight @ log_p[np.arange(len(weight)), data.truth])
@@ -153,7 +158,7 @@ class _PavJudge:
 _Judge = _AffineJudge | _PavJudge
 
 
-def _folds(truth: np.ndarray, cv: int, rng: Any) -> list[np.ndarray]:
+def _folds(truth: np.ndarray, cv: int, groups: Any, rng: Any) -> list[np.ndarray]:
     """Masks of the folds, each with its share of every class."""
     if not isinstance(cv, int | np.integer) or isinstance(cv, bool) or cv < 2:
         raise InputError(f"cv must be a number of folds, 2 or more; got {cv!r}. Give 5.")
@@ -164,8 +169,34 @@ def _folds(truth: np.ndarray, cv: int, rng: Any) -> list[np.ndarray]:
             f"times. Give more samples or fewer folds."
         )
     generator = np.random.default_rng(rng)
+    if groups is not None:
+        return _grouped_folds(truth, cv, as_label_vector(groups, len(truth), "groups"), generator)
     shuffled = generator.permutation(len(truth))
     order = shuffled[np.argsort(truth[shuffled], kind="stable")]
     fold = np.empty(len(truth), dtype=int)
     fold[order] = np.arange(len(truth)) % cv
     return [fold == k for k in range(cv)]
+
+
+def _grouped_folds(
+    truth: np.ndarray, cv: int, groups: np.ndarray, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Masks of folds that share no group: each group goes where its classes are fewest."""
+    place = places(groups)
+    counts = np.zeros((place.max() + 1, truth.max() + 1))
+    np.add.at(counts, (place, truth), 1)
+    order = rng.permutation(len(counts))
+    order = order[np.argsort(-counts[order].sum(axis=1), kind="stable")]  # the largest first
+    held = np.zeros((cv, counts.shape[1]))
+    fold = np.empty(len(counts), dtype=int)
+    share = counts.sum(axis=0)
+    for group in order:
+        crowding = ((2 * held + counts[group]) * counts[group] / share).sum(axis=1)
+        fold[group] = int(np.argmin(crowding))
+        held[fold[group]] += counts[group]
+    if ((share - held) == 0).any():
+        raise InputError(
+            f"groups must leave every class in the samples of {cv - 1} of {cv} folds; they do not. "
+            f"Give more groups of the rarest class, or fewer folds."
+        )
+    return [fold[place] == k for k in range(cv)]

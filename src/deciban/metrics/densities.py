@@ -56,7 +56,8 @@ class GaussianDensities:
                 where = "within the classes" if self.shared else f"within class number {k}"
                 raise InputError(
                     f"evidence must vary {where} in all {len(S)} directions of ILR space; it does "
-                    f"not. Give more samples" + ("." if self.shared else ", or density='shared'.")
+                    f"not. Give more samples"
+                    + ("." if self.shared else ", density='shared', or n_draws=0 for no test.")
                 )
 
 

@@ -50,7 +50,8 @@ class Idempotence:
         the calibrated Gaussian family, and how often samples of the fitted family reach it. NaN
         where the test was not asked for.
     evidence, again : Evidence
-        What was judged, and its likelihood function: one is the other where it is calibrated.
+        What was judged, and its likelihood function: one is the other where it is calibrated. With
+        kernel densities both are cut off at what the samples can tell.
     labels : array of shape (n_samples,)
         The true classes of these samples.
     density : str
@@ -171,7 +172,7 @@ def idempotence(
         *_distances(here, there, confidence, basis.contrast, unit),
         statistic=statistic,
         p_value=p_value,
-        evidence=data.evidence,
+        evidence=Evidence.from_ilr(judge.l, basis, names),
         again=Evidence.from_ilr(judge.again(weight), basis, names),
         labels=label_array(names)[data.truth],
         density=density,
@@ -236,14 +237,15 @@ def _distances(
     if there:
         totals = np.array([np.trace(squares.moments) for squares in there])
         # The samples have as much more than the truth as the resamples have more than they.
-        excess = np.mean(totals) - np.trace(moments)
+        total = np.trace(moments)
         tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-        low, high = _root(np.quantile(totals, tails) - 2 * excess)
+        low, high = _root(np.quantile(totals, tails) - 2 * (np.mean(totals) - total))
         spread = np.std(np.sqrt(totals), ddof=1)
-        moments = 2 * moments - np.mean([squares.moments for squares in there], axis=0)
-        with warnings.catch_warnings():  # a region that is always empty has no mean
+        # Of the means of heavy tails nothing would be left with few samples; medians are steadier.
+        moments = moments * max(0.0, 2 - float(np.median(totals)) / total) if total > 0 else moments
+        with warnings.catch_warnings():  # a region that is always empty has no median
             warnings.simplefilter("ignore", RuntimeWarning)
-            regions = 2 * regions - np.nanmean([squares.regions for squares in there], axis=0)
+            regions = 2 * regions - np.nanmedian([squares.regions for squares in there], axis=0)
     distance = (_root(np.trace(moments)), low, high, spread)
     along = V @ moments @ V.T
     pairs = np.diag(along)[:, None] + np.diag(along) - 2 * along
@@ -270,6 +272,8 @@ class _Test:
         """The statistic and its p-value."""
         if not seeds:
             return Tested(np.nan, np.nan)
+        free = GaussianDensities(self.l, self.truth, len(self.V), self.shared)
+        free.require_spread(np.ones(len(self.l)))
         sigma = fit_covariance(self.l, self.V, self.weight)
         statistic = self._statistic(self.l, sigma)
         drawn = Parallel(n_jobs=n_jobs)(delayed(self._drawn)(sigma, seed) for seed in seeds)

@@ -7,6 +7,7 @@ more where it did not gain what it promised, less where it did.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Protocol
 
@@ -15,7 +16,8 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from deciban.exceptions import ConvergenceError
 
-_FLAT = 1e-9  # nats that may be left to gain at the optimum
+_FLAT = 1e-11  # nats that may be left to gain at the optimum
+_ACCEPTED = 1e-3  # that will do after many steps, with a warning
 _PERFECT = 1e-5  # nats from which on separable classes may be left: their optimum is at infinity
 _ROUNDING = 1e-15  # relative; what a value cannot be told from
 _LEAST = 1e-14  # damping: separable classes pull the parameters to infinity, this holds them
@@ -33,7 +35,7 @@ class Point(Protocol):
 
 
 def minimum(at: Callable[[np.ndarray], Point], start: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Where a convex function that is not negative has its minimum, to within 1e-9.
+    """Where a convex function that is not negative has its minimum, to within 1e-11.
 
     ``size`` is the root of the largest second derivative by each parameter: in these units no
     curvature is above about one, and a damping of one always gains.
@@ -59,6 +61,13 @@ def minimum(at: Callable[[np.ndarray], Point], start: np.ndarray, size: np.ndarr
             damping = max(damping / 10, _LEAST) if gain > 0.25 * promise else damping
         else:
             damping = max(10 * damping, 1e-8)
+    if promise < _ACCEPTED:
+        warnings.warn(
+            f"the recalibration stopped {promise:.1g} short of its optimum, held up by a few "
+            f"extreme scores. Bound the evidence first, or use a smaller scale family.",
+            stacklevel=5,
+        )
+        return theta
     raise ConvergenceError(
         f"the recalibration must reach its optimum; after {_STEPS} steps it could still gain "
         f"{promise:.2g} nat. Check the evidence for outliers, or use a smaller scale family."

@@ -47,8 +47,7 @@ class PooledBlocks:
         if isinstance(llr, Evidence):
             raise InputError("llr must be ratios; got Evidence. Pass evidence.llr(a, b).")
         below, above = self.high[:-1], self.low[1:]
-        # Infinite LLRs have their block to themselves.
-        edges = np.clip(below / 2 + above / 2, below, np.finfo(float).max)
+        edges = _between(below, above)
         return self.llr[np.searchsorted(edges, ratios(llr), side="left")]
 
     def hull(self) -> tuple[np.ndarray, np.ndarray]:
@@ -57,6 +56,18 @@ class PooledBlocks:
         p_false_alarm = np.concatenate([np.cumsum(self.other[::-1])[::-1], [0.0]])
         p_miss[-1] = p_false_alarm[0] = 1.0  # what the sums are but for rounding
         return p_miss, p_false_alarm
+
+
+def _between(below: np.ndarray, above: np.ndarray) -> np.ndarray:
+    """The last LLR that belongs to the lower of two blocks: half-way.
+
+    Infinite LLRs have their block to themselves; zero is half-way between the two infinities.
+    """
+    with np.errstate(invalid="ignore"):
+        middle = below / 2 + above / 2
+    middle = np.where(np.isneginf(below) & np.isposinf(above), 0.0, middle)
+    middle = np.where(np.isneginf(below) & np.isfinite(above), below, middle)
+    return np.minimum(middle, np.nextafter(above, -np.inf))
 
 
 def pav(

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from deciban._arrays import index_of
 from deciban.evidence import Evidence
 from deciban.evidence.decisions import cost_matrix
 from deciban.exceptions import InputError
@@ -36,8 +37,9 @@ def contours_of(
     finite = np.isfinite(evidence.log_likelihoods).all(axis=1)
     if kind == "gaussian":
         family = display.family or _fitted(evidence[finite], display.basis)
+        places = [index_of(label, family.classes) for label in evidence.classes]
         return [
-            (k, m, ellipse(family, k, mass, at))
+            (k, m, ellipse(family, places[k], mass, at))
             for k in range(evidence.n_classes)
             for m, mass in enumerate(masses)
         ]

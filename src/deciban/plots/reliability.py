@@ -115,6 +115,8 @@ class ReliabilityDisplay(NamedDisplay):
             positive = 1 if pos_label is None else pos_label
             pair = pair_of(y_true, log_likelihoods, positive, None)
             log_likelihoods = Evidence.from_llr(log_likelihoods, positive, pair.other_label)
+            if classes is None:  # a prior is in the order of the sorted labels, as elsewhere
+                classes = np.unique([pair.other_label, positive]).tolist()
         data = labelled(y_true, log_likelihoods, classes, sample_weight)
         p = np.exp(log_prior(prior, data.evidence.classes, 1)[0])
         weight = np.ones(len(data.truth)) if data.weight is None else data.weight
