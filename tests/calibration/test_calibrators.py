@@ -269,7 +269,7 @@ def test_saturated_scores_of_digits_can_be_calibrated():
     log_p = GaussianNB().fit(X[::2], y[::2]).predict_log_proba(X[1::2])  # down to -8e9
     with pytest.warns(UserWarning, match="held up by a few extreme scores. Bound the evidence"):
         parts = metrics.decompose(y[1::2], Evidence(log_p))
-    assert parts.discrimination < 2
+    assert parts.discrimination < parts.total / 100
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 1.0, 1e3, 1e6])
