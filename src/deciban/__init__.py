@@ -14,8 +14,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deciban import calibration, evidence, exceptions, metrics, plots, reference, simplex
+    from deciban import (
+        calibration,
+        discriminant,
+        evidence,
+        exceptions,
+        metrics,
+        plots,
+        reference,
+        simplex,
+    )
     from deciban import flows as flows  # not in __all__: it needs an extra
+    from deciban.discriminant import LinearDiscriminant, QuadraticDiscriminant
+    from deciban.discriminant.cda import (
+        CompositionalDiscriminantAnalysis as CompositionalDiscriminantAnalysis,
+    )
     from deciban.evidence import Evidence, VerbalScale, shift_prior
     from deciban.reference import CalibratedGaussian
     from deciban.simplex import Basis
@@ -23,9 +36,22 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _SUBMODULES = frozenset(
-    {"calibration", "evidence", "exceptions", "flows", "metrics", "plots", "reference", "simplex"}
+    {
+        "calibration",
+        "discriminant",
+        "evidence",
+        "exceptions",
+        "flows",
+        "metrics",
+        "plots",
+        "reference",
+        "simplex",
+    }
 )
 _HOME = {
+    "CompositionalDiscriminantAnalysis": "discriminant",
+    "LinearDiscriminant": "discriminant",
+    "QuadraticDiscriminant": "discriminant",
     "Basis": "simplex",
     "CalibratedGaussian": "reference",
     "Evidence": "evidence",
@@ -37,9 +63,12 @@ __all__ = [
     "Basis",
     "CalibratedGaussian",
     "Evidence",
+    "LinearDiscriminant",
+    "QuadraticDiscriminant",
     "VerbalScale",
     "__version__",
     "calibration",
+    "discriminant",
     "evidence",
     "exceptions",
     "metrics",

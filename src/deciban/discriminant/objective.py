@@ -37,6 +37,10 @@ class Model:
         flow = self.flow.init(key, matrix=matrix, offset=offset, dtype=dtype)
         return {"flow": flow, "covariance": jnp.asarray(log_cholesky(covariance), dtype)}
 
+    def decays(self, params: Params) -> Params:
+        """Which parameters weight decay is meant for."""
+        return {"flow": self.flow.decays(params["flow"]), "covariance": False}
+
     def log_densities(self, params: Params, x: jax.Array) -> jax.Array:
         """Log-density of each sample under each class, (n, D)."""
         z, log_det = self.flow.forward(params["flow"], x)

@@ -116,12 +116,12 @@ class Trainer:
         self._run_epoch, self._init = jax.jit(epoch), jax.jit(init)
         self._score = None if judge is None else jax.jit(judge)
 
-    def start(self, params: Tree) -> State:
-        """The state before the first epoch."""
-        members = np.full(self.training.n_members, np.inf)
-        return State(
-            params, self._init(params), params, members, np.full(len(members), -1), 1.0, 0, ()
-        )
+    def start(self, params: Tree, held_out: Batch = None) -> State:
+        """The state before the first epoch; what it starts from may stay the best."""
+        score = np.full(self.training.n_members, np.inf)
+        if self._score is not None and held_out is not None:
+            score = np.atleast_1d(np.asarray(self._score(params, held_out), dtype=np.float64))
+        return State(params, self._init(params), params, score, np.full(len(score), -1), 1.0, 0, ())
 
     def run(
         self,
@@ -192,7 +192,8 @@ class Trainer:
         return key if members == 1 else jax.random.split(key, members)
 
     def _rate(self) -> optax.Schedule:
-        steps, peak = self.training.epochs * self.n_batches, self.training.learning_rate
+        steps = max(2, self.training.epochs * self.n_batches)
+        peak = self.training.learning_rate
         if self.training.schedule == "one-cycle":
             return optax.warmup_cosine_decay_schedule(peak / 25, peak, max(1, steps // 10), steps)
         if self.training.schedule == "cosine":
@@ -213,7 +214,9 @@ class Trainer:
             rows, key = rows
             batch = jax.tree.map(lambda values: values[rows], data)
             loss, slope = jax.value_and_grad(self._loss)(params, batch, key)
-            usable = jnp.isfinite(loss) & jnp.isfinite(optax.global_norm(slope))
+            # A sum is finite where all of its terms are, unless it overflows: then clip could not.
+            squares = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(slope))
+            usable = jnp.isfinite(loss) & jnp.isfinite(squares)
             updates, moved = self._optimizer.update(slope, optimizer, params)
             params = jax.tree.map(
                 lambda p, u: jnp.where(usable, p + (factor * u).astype(p.dtype), p), params, updates

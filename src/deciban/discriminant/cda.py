@@ -1,0 +1,607 @@
+"""Compositional discriminant analysis: a flow whose first base dimensions are the evidence."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from contextlib import ExitStack
+from dataclasses import asdict
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.covariance import ledoit_wolf_shrinkage
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from deciban.discriminant import checkpoints, storage
+from deciban.discriminant.inputs import Labelled, read_labelled
+from deciban.discriminant.objective import LossOptions, Model
+from deciban.discriminant.settings import Settings, resolved
+from deciban.discriminant.space import BaseSpaceMixin
+from deciban.discriminant.start import (
+    Start,
+    Whitening,
+    linear_start,
+    moments_of,
+    paper_start,
+    shrunk,
+    whitening,
+)
+from deciban.evidence import Evidence
+from deciban.evidence.inputs import aligned, is_number
+from deciban.exceptions import InputError
+from deciban.flows import Flow, double_precision
+from deciban.flows.conditioner import Activation
+from deciban.flows.flow import Kind, Mixing
+from deciban.flows.training import Schedule, State, Trainer, Training
+from deciban.reference import CalibratedGaussian
+from deciban.simplex import Basis
+
+_FLOOR = 1e-6  # of the eigenvalues within the classes, relative
+_LEAST_SINGULAR = 1.5  # of the discriminant block at the start
+_ROWS = (256, 4096)  # prediction batches: each new shape would compile anew
+_HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
+
+
+class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
+    """A classifier that learns an invertible map from features to (ILRL, residual).
+
+    The first n_classes - 1 dimensions of its base space are the evidence, distributed as a
+    calibrated Gaussian family; the others are standard normal whatever the class. It is trained by
+    maximum likelihood and, unless told otherwise, by the cross-entropy of the posteriors beside it,
+    from the exact solution of linear discriminant analysis.
+
+    Parameters
+    ----------
+    preset : "paper", optional
+        What "auto" means below: the paper's model, or by default what gives the best evidence.
+    kind : {"affine", "spline"}, default "affine"
+        Of the couplings.
+    n_couplings, width, depth : int, default "auto", "auto" and 2
+    activation : {"silu", "relu", "gelu", "tanh"}, default "silu"
+    mixing : {"linear", "random", "none"}, default "linear"
+    init : {"lda", "paper"} or "auto"
+        Where to start: LDA's solution, or the identity with LDA's divergences.
+    shrinkage : float or "auto", default "auto"
+        Of the covariance within the classes at the start; "auto" is Ledoit and Wolf's.
+    discriminative_weight : float or "auto"
+        Of the cross-entropy beside the negative log-likelihood, both in nats a sample; 0 is the
+        paper.
+    augment : int or "auto"
+        Independent normal dimensions to add to the features, drawn anew in training: room for
+        classes that enclose one another.
+    augment_draws : int, default 0
+        Draws of them over which densities are averaged; 0 takes their centre.
+    class_weight : "balanced", dict or None
+    prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
+        Of ``predict`` and ``predict_proba``. It never touches the evidence.
+    basis : Basis, default Gram-Schmidt
+    epochs, batch_size : int or "auto"
+    learning_rate : float or "auto"
+        At its highest.
+    schedule : {"one-cycle", "cosine", "constant"}, default "one-cycle"
+    weight_decay, input_noise : float or "auto"
+        Decoupled decay of the conditioners' weights; standard deviation of the noise that is added
+        to the whitened features in training.
+    clip : float, default 1.0
+        Largest norm of a gradient.
+    validation_fraction : float, default 0.1
+        Share of the samples that are set aside to choose the best epoch; 0 for none.
+    patience : int, None or "auto"
+        Epochs without a better cross-entropy of these after which to stop.
+    n_estimators : int, default 1
+        Flows trained at once; the evidence is the mean of their ILRLs.
+    warm_start : bool, default False
+        Whether another ``fit`` goes on from the fitted parameters.
+    dtype : {"float32", "float64"}, default "float32"
+    device : str, optional
+        Such as "cpu" or "gpu"; by default JAX's own choice.
+    checkpoint : path, optional
+        Where the state is kept after each epoch. A ``fit`` with the same data and settings goes on
+        from there and ends with the same model.
+    random_state : int, RandomState instance or None
+    verbose : int, default 0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    reference_ : CalibratedGaussian
+    covariance_, divergences_ : arrays
+    history_ : list of dict
+        Loss, cross-entropy of the samples set aside (score) and seconds of each epoch.
+    classes_ : array of shape (n_classes,)
+    prior_ : array of shape (n_classes,)
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cda = CompositionalDiscriminantAnalysis(epochs=5, random_state=0).fit(X, y)
+    >>> cda.evidence(X[:1]).decide()
+    array([0])
+    """
+
+    def __init__(
+        self,
+        *,
+        preset: str | None = None,
+        kind: Kind = "affine",
+        n_couplings: Any = "auto",
+        width: Any = "auto",
+        depth: int = 2,
+        activation: Activation = "silu",
+        mixing: Mixing = "linear",
+        init: str = "auto",
+        shrinkage: Any = "auto",
+        discriminative_weight: Any = "auto",
+        augment: Any = "auto",
+        augment_draws: int = 0,
+        class_weight: Any = None,
+        prior: Any = "uniform",
+        basis: Basis | None = None,
+        epochs: Any = "auto",
+        batch_size: Any = "auto",
+        learning_rate: Any = "auto",
+        schedule: Schedule = "one-cycle",
+        weight_decay: Any = "auto",
+        input_noise: Any = "auto",
+        clip: float = 1.0,
+        validation_fraction: float = 0.1,
+        patience: Any = "auto",
+        n_estimators: int = 1,
+        warm_start: bool = False,
+        dtype: str = "float32",
+        device: str | None = None,
+        checkpoint: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.preset = preset
+        self.kind = kind
+        self.n_couplings = n_couplings
+        self.width = width
+        self.depth = depth
+        self.activation = activation
+        self.mixing = mixing
+        self.init = init
+        self.shrinkage = shrinkage
+        self.discriminative_weight = discriminative_weight
+        self.augment = augment
+        self.augment_draws = augment_draws
+        self.class_weight = class_weight
+        self.prior = prior
+        self.basis = basis
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.weight_decay = weight_decay
+        self.input_noise = input_noise
+        self.clip = clip
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.n_estimators = n_estimators
+        self.warm_start = warm_start
+        self.dtype = dtype
+        self.device = device
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # --- learning ---------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to features and classes.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+        """
+        before = self.__dict__.get("_params") if self.warm_start else None
+        data = read_labelled(self, X, y, sample_weight, self.class_weight)
+        self._require_options()
+        settings = resolved(self, *data.X.shape)
+        self._require_room(data.X.shape[1], settings.augment)
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        kept, held_out = self._split(data, seed)
+        if before is None or not self._continues(settings):
+            self._prepare(kept, settings)
+            before = None
+        with self._computing():
+            state = self._train(kept, held_out, settings, seed, before)
+        self._finish(state, data)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """One more pass over some samples; the first call starts the model from them.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for :meth:`fit`. Every class must be among the samples of the first call.
+        classes : ignored
+            They are those of the first call.
+        """
+        if "_params" not in self.__dict__:
+            return self.fit(X, y, sample_weight)
+        known, prior = self.classes_, self.prior_
+        data = read_labelled(self, X, y, sample_weight, self.class_weight)
+        found, self.classes_, self.prior_ = self.classes_, known, prior
+        if not np.isin(found, known).all():
+            raise InputError(
+                f"y must hold the classes {known.tolist()} only; got {found.tolist()}. Fit anew."
+            )
+        data = data._replace(truth=np.searchsorted(known, found)[data.truth])
+        one = asdict(self._settings) | {"epochs": 1, "patience": None}
+        seed = int(check_random_state(self.random_state).randint(2**31)) + len(self.history_)
+        with self._computing():
+            state = self._train(data, None, Settings(**one), seed, self._params, "constant")
+        self._keep(state, [*self.history_, *state.history])
+        return self
+
+    def _require_options(self) -> None:
+        if self.dtype not in ("float32", "float64"):
+            raise InputError(f"dtype must be 'float32' or 'float64'; got {self.dtype!r}. Choose.")
+        if not is_number(self.validation_fraction) or not 0 <= self.validation_fraction < 1:
+            raise InputError(
+                f"validation_fraction must be from 0 to below 1; got "
+                f"{self.validation_fraction!r}. Give 0.1."
+            )
+        if not isinstance(self.n_estimators, int) or self.n_estimators < 1:
+            raise InputError(
+                f"n_estimators must be a whole number, 1 or more; got {self.n_estimators!r}. "
+                f"Give 1."
+            )
+
+    def _require_room(self, d: int, added: int) -> None:
+        D = len(self.classes_)
+        if d + added < D - 1:
+            raise InputError(
+                f"X must have at least {D - 1} features for {D} classes, so that the evidence has "
+                f"room; got {d}. Pass augment={D - 1 - d} to add independent normal dimensions."
+            )
+
+    def _continues(self, settings: Settings) -> bool:
+        shape = ("n_couplings", "width", "augment")
+        same = all(getattr(settings, k) == getattr(self._settings, k) for k in shape)
+        return same and self._whitening.mean.shape == (self.n_features_in_,)
+
+    def _split(self, data: Labelled, seed: int) -> tuple[Labelled, Labelled | None]:
+        """Samples to learn from, and some of every class set aside."""
+        n, D = len(data.truth), len(self.classes_)
+        count = round(self.validation_fraction * n)
+        if count < D or n - count < D or np.bincount(data.truth).min() < 2:
+            return data, None
+        rows = np.arange(n)
+        a, b = train_test_split(rows, test_size=count, stratify=data.truth, random_state=seed)
+        return tuple(Labelled(*(values[part] for values in data)) for part in (a, b))  # type: ignore[return-value]
+
+    def _prepare(self, data: Labelled, settings: Settings) -> None:
+        """Whitening, start and model."""
+        D, d = len(self.classes_), data.X.shape[1]
+        names = self._names()
+        self.basis_ = aligned(self.basis, names) or Basis.gram_schmidt(D, names)
+        V = self.basis_.contrast
+        moments = moments_of(data.X, data.truth, data.weight, D)
+        away = (data.X - moments.center) / moments.scale - moments.means[data.truth]
+        strength = self.shrinkage
+        if strength == "auto":
+            strength = float(ledoit_wolf_shrinkage(away, assume_centered=True)) if d > 1 else 0.0
+        self._whitening = whitening(moments, shrunk(moments.within, float(strength), _FLOOR))
+        means = np.pad(moments.means @ self._whitening.matrix.T, ((0, 0), (0, settings.augment)))
+        if settings.init == "paper":
+            self._start = paper_start(means, V, d + settings.augment)
+        else:
+            self._start = linear_start(means, V, _LEAST_SINGULAR)
+        self._settings = settings
+        self._model = self._model_of(settings, d)
+
+    def _model_of(self, settings: Settings, d: int) -> Model:
+        flow = Flow(
+            d + settings.augment,
+            n_couplings=settings.n_couplings,
+            kind=self.kind,
+            width=settings.width,
+            depth=self.depth,
+            activation=self.activation,
+            mixing=self.mixing,
+        )
+        contrast = tuple(map(tuple, self.basis_.contrast.tolist()))
+        return Model(flow, contrast, settings.augment)
+
+    def _train(
+        self,
+        data: Labelled,
+        held_out: Labelled | None,
+        settings: Settings,
+        seed: int,
+        before: Any,
+        schedule: Schedule | None = None,
+    ) -> State:
+        model, E = self._model, self.n_estimators
+        training = Training(
+            settings.epochs, settings.batch_size, settings.learning_rate,
+            self.schedule if schedule is None else schedule,
+            settings.weight_decay, self.clip, settings.patience, E,
+        )  # fmt: skip
+        options = LossOptions(settings.discriminative_weight, settings.input_noise)
+        trainer = _trainer(model, options, training, len(data.truth), held_out is not None)
+        key = jax.random.key(seed)
+        params = self._first(key) if before is None else jax.tree.map(jnp.asarray, before)
+        batch, aside = self._batch(data), None if held_out is None else self._batch(held_out)
+        state = trainer.start(params, aside)
+        keeper = checkpoints.Keeper(self.checkpoint, self._fingerprint(data, settings, seed))
+        state = keeper.resumed(state)
+        passed = [state]  # the last one, should it be interrupted
+        with checkpoints.progress(settings.epochs, state.epoch, bool(self.verbose)) as show:
+
+            def after_epoch(state: State) -> None:
+                passed[0] = state
+                keeper.keep(state)
+                show(state)
+
+            try:
+                passed[0] = trainer.run(
+                    state, batch, aside, jax.random.fold_in(key, 1), after_epoch
+                )
+            except KeyboardInterrupt:
+                warnings.warn(
+                    f"fit was interrupted after {passed[0].epoch} of {settings.epochs} epochs; the "
+                    f"best model so far is kept.",
+                    stacklevel=3,
+                )
+        keeper.keep(passed[0], force=True)
+        return passed[0]
+
+    def _first(self, key: jax.Array) -> Any:
+        start: Start = self._start
+        keys = jax.random.split(key, self.n_estimators)
+        first = [
+            self._model.init(k, start.matrix, start.offset, start.covariance, self.dtype)
+            for k in keys
+        ]
+        return first[0] if len(first) == 1 else jax.tree.map(lambda *a: jnp.stack(a), *first)
+
+    def _batch(self, data: Labelled) -> tuple[jax.Array, jax.Array, jax.Array]:
+        weight = data.weight / data.weight.mean()
+        return (
+            jnp.asarray(self._whitening(data.X), self.dtype),
+            jnp.asarray(data.truth, jnp.int32),
+            jnp.asarray(weight, self.dtype),
+        )
+
+    def _fingerprint(self, data: Labelled, settings: Settings, seed: int) -> str:
+        plain = json.dumps([asdict(settings), asdict(self._model.flow), seed, self.schedule,
+                            self.clip, self.n_estimators, self.dtype])  # fmt: skip
+        digest = hashlib.sha256(plain.encode())
+        for values in data:
+            digest.update(np.ascontiguousarray(values).tobytes())
+        return digest.hexdigest()
+
+    def _finish(self, state: State, data: Labelled) -> None:
+        self._keep(state, list(state.history))
+        self._remember_densities(data.X)
+
+    def _keep(self, state: State, history: list[dict[str, float]]) -> None:
+        best = state.best if np.isfinite(state.best_score).all() else state.params
+        with self._computing():
+            self._params = jax.tree.map(np.asarray, best)
+        self.history_ = history
+
+    def _computing(self) -> ExitStack:
+        """Precision and device of what is computed."""
+        stack = ExitStack()
+        if self.dtype == "float64":
+            stack.enter_context(double_precision())
+        if self.device is not None:
+            try:
+                stack.enter_context(jax.default_device(jax.devices(self.device)[0]))
+            except RuntimeError:
+                found = sorted({device.platform for device in jax.devices()})
+                raise InputError(
+                    f"device must be one that JAX has, such as {', '.join(found)}; got "
+                    f"{self.device!r}. Choose one, or None."
+                ) from None
+        return stack
+
+    # --- what it gives ----------------------------------------------------------------
+
+    @property
+    def reference_(self) -> CalibratedGaussian:  # type: ignore[override]
+        """The calibrated Gaussian family of the ILRL."""
+        check_is_fitted(self, "_params")
+        free = np.asarray(self._members()[0]["covariance"], dtype=np.float64)
+        L = np.tril(free, -1) + np.diag(np.exp(np.diag(free)))
+        return CalibratedGaussian(L @ L.T, self.basis_)
+
+    def evidence(self, X: Any) -> Evidence:
+        """The evidence that each sample holds about the classes: the ILRL, named."""
+        log_f = self._log_densities_of_members(self._read(X))
+        values = log_f - log_f.mean(axis=2, keepdims=True)
+        return Evidence(values.mean(axis=0), self._names())  # the mean of the ILRLs
+
+    def log_densities(self, X: Any) -> np.ndarray:
+        """Log-density of each sample under each class, (n_samples, n_classes)."""
+        log_f = self._log_densities_of_members(self._read(X))
+        pooled = np.asarray(logsumexp(log_f, axis=0)) - np.log(len(log_f))
+        return pooled + self._whitening.log_det
+
+    def _log_densities_of_members(self, X: np.ndarray) -> np.ndarray:
+        """Densities of whitened features, (n_members, n_samples, n_classes)."""
+        W = self._whitening(X)
+        k, draws = self._settings.augment, self.augment_draws
+        added = np.zeros((1, k))
+        if k and draws:
+            added = np.random.default_rng(0).standard_normal((draws, k))
+        result = np.empty((self.n_estimators, len(W), len(self.classes_)))
+        with self._computing():
+            for e, params in enumerate(self._members()):
+                each = [
+                    self._in_batches(_densities, params, np.hstack([W, np.tile(a, (len(W), 1))]))
+                    + np.sum(0.5 * a**2 + _HALF_LOG_2PI)
+                    for a in added
+                ]
+                result[e] = logsumexp(each, axis=0) - np.log(len(each))
+        return result
+
+    def _members(self) -> list[Any]:
+        check_is_fitted(self, "_params")
+        if self.n_estimators == 1:
+            return [self._params]
+        return [jax.tree.map(lambda a, e=e: a[e], self._params) for e in range(self.n_estimators)]
+
+    def _one_member(self) -> Any:
+        if self.n_estimators > 1:
+            raise InputError(
+                f"the base space must be that of one flow; this is an ensemble of "
+                f"{self.n_estimators}. Fit with n_estimators=1."
+            )
+        return self._members()[0]
+
+    def _to_base(self, X: np.ndarray) -> np.ndarray:
+        W = np.pad(self._whitening(X), ((0, 0), (0, self._settings.augment)))
+        with self._computing():
+            return self._in_batches(_forward, self._one_member(), W)
+
+    def _from_base(self, Z: np.ndarray) -> np.ndarray:
+        with self._computing():
+            W = self._in_batches(_inverse, self._one_member(), Z)
+        return self._whitening.undo(W[:, : self.n_features_in_])
+
+    def _n_base(self) -> int:
+        return self.n_features_in_ + self._settings.augment
+
+    def _in_batches(self, function: Any, params: Any, values: np.ndarray) -> np.ndarray:
+        """A function of rows, with batches of few sizes, since each size compiles anew."""
+        params = jax.tree.map(jnp.asarray, params)
+        rows = _ROWS[0] if len(values) <= _ROWS[0] else _ROWS[1]
+        parts = []
+        for start in range(0, len(values), rows):
+            part = values[start : start + rows]
+            padded = np.pad(part, ((0, rows - len(part)), (0, 0)))
+            out = np.asarray(function(self._model, params, jnp.asarray(padded, self.dtype)))
+            parts.append(out[: len(part)].astype(np.float64))
+        return np.concatenate(parts) if parts else np.empty((0, 0))
+
+    # --- files ------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model to a file of arrays and plain data (safetensors, JSON)."""
+        check_is_fitted(self, "_params")
+        names = self._names()
+        if not all(isinstance(name, str | int | float | bool) for name in names):
+            raise InputError(
+                "classes must be text, numbers or truth values to be saved; they are not. "
+                "Rename them."
+            )
+        leaves = jax.tree.leaves(self._params)
+        arrays = {f"parameter {k}": np.asarray(leaf) for k, leaf in enumerate(leaves)}
+        arrays |= {f"whitening {k}": v for k, v in self._whitening._asdict().items()}
+        arrays |= {
+            "contrast": self.basis_.contrast,
+            "prior": self.prior_,
+            "quantiles": self._density_quantiles,
+        }
+        plain = {
+            "classes": list(names),
+            "class_kind": self.classes_.dtype.kind,
+            "settings": asdict(self._settings),
+            "flow": {k: getattr(self, k) for k in ("kind", "depth", "activation", "mixing")},
+            "options": {k: getattr(self, k) for k in ("n_estimators", "dtype", "augment_draws")},
+            "n_features": self.n_features_in_,
+            "history": self.history_,
+        }
+        storage.write(path, "CDA", arrays, plain)
+
+    @classmethod
+    def load(cls, path: Any) -> CompositionalDiscriminantAnalysis:
+        """A model from a file that :meth:`save` wrote. It never runs code from the file."""
+        arrays, plain = storage.read(path, "CDA")
+        try:
+            return cls._restored(arrays, plain)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise InputError(
+                f"{Path(path).name} must be a whole model; a part is missing or does not fit "
+                f"({error}). Save it again."
+            ) from None
+
+    @classmethod
+    def _restored(
+        cls, arrays: dict[str, np.ndarray], plain: dict[str, Any]
+    ) -> CompositionalDiscriminantAnalysis:
+        settings = Settings(**plain["settings"])
+        model = cls(**plain["flow"], **plain["options"], **asdict(settings))
+        model.classes_ = np.array(plain["classes"])
+        model.n_features_in_ = int(plain["n_features"])
+        D, d = len(model.classes_), model.n_features_in_
+        model.basis_ = Basis(arrays["contrast"], model.classes_.tolist())
+        model.prior_ = _shaped(arrays["prior"], (D,))
+        model._whitening = Whitening(
+            *(
+                _shaped(arrays[f"whitening {k}"], shape)
+                for k, shape in zip(Whitening._fields, ((d,), (d,), (d, d), (d, d)), strict=True)
+            )
+        )
+        model._density_quantiles = _shaped(arrays["quantiles"], arrays["quantiles"].shape)
+        model.history_ = list(plain["history"])
+        model._settings = settings
+        model._model = model._model_of(settings, d)
+        n = d + settings.augment
+        model._start = Start(np.eye(n), np.zeros(n), np.eye(D - 1))
+        with model._computing():
+            template = jax.tree.map(np.asarray, model._first(jax.random.key(0)))
+        leaves, tree = jax.tree.flatten(template)
+        stored = [
+            _shaped(arrays[f"parameter {k}"], leaf.shape).astype(leaf.dtype)
+            for k, leaf in enumerate(leaves)
+        ]
+        model._params = jax.tree.unflatten(tree, stored)
+        return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = False
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_params" in self.__dict__
+
+
+@lru_cache(maxsize=32)
+def _trainer(
+    model: Model, options: LossOptions, training: Training, n_samples: int, scored: bool
+) -> Trainer:
+    """One trainer for all fits of one size, as in a cross-validation: it is compiled once."""
+    loss = partial(model.loss, options=options)
+    return Trainer(loss, model.score if scored else None, training, n_samples, model.decays)
+
+
+@partial(jax.jit, static_argnums=0)
+def _densities(model: Model, params: Any, x: jax.Array) -> jax.Array:
+    return model.log_densities(params, x)
+
+
+@partial(jax.jit, static_argnums=0)
+def _forward(model: Model, params: Any, x: jax.Array) -> jax.Array:
+    return model.flow.forward(params["flow"], x)[0]
+
+
+@partial(jax.jit, static_argnums=0)
+def _inverse(model: Model, params: Any, z: jax.Array) -> jax.Array:
+    return model.flow.inverse(params["flow"], z)[0]
+
+
+def _shaped(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
+        raise ValueError(f"an array of shape {array.shape} where {shape} is needed, finite")
+    return array

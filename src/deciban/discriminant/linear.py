@@ -1,0 +1,174 @@
+"""Linear and quadratic discriminant analysis, in closed form."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from sklearn.base import BaseEstimator
+
+from deciban.discriminant.inputs import read_labelled
+from deciban.discriminant.space import BaseSpaceMixin, DiscriminantMixin
+from deciban.discriminant.start import (
+    Moments,
+    linear_start,
+    moments_of,
+    shrunk,
+    whitening,
+)
+from deciban.evidence.inputs import aligned, is_number
+from deciban.exceptions import InputError
+from deciban.reference import CalibratedGaussian
+from deciban.simplex import Basis
+
+_FLOOR = 1e-6  # of the eigenvalues, relative: constant and collinear features
+
+
+class LinearDiscriminant(BaseSpaceMixin):
+    """Gaussian classes with one covariance: the closed form that a CDA starts from.
+
+    Parameters
+    ----------
+    shrinkage : float, default 0
+        From 0, the covariance as it is, to 1, a ball of the same mean variance of the
+        standardised features.
+    prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
+        Of ``predict`` and ``predict_proba``. It is not part of the evidence.
+    basis : Basis, default Gram-Schmidt
+        Of the ILRL.
+
+    Attributes
+    ----------
+    reference_ : CalibratedGaussian
+        The family of the evidence; needs at least n_classes - 1 features.
+    covariance_, divergences_ : arrays
+    classes_ : array of shape (n_classes,)
+    prior_ : array of shape (n_classes,)
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> lda = LinearDiscriminant().fit(X, y)
+    >>> lda.divergences_.round(1)
+    array([[ 0. , 45.8, 91.5],
+           [45.8,  0. ,  8.8],
+           [91.5,  8.8,  0. ]])
+    """
+
+    def __init__(
+        self, *, shrinkage: float = 0.0, prior: Any = "uniform", basis: Basis | None = None
+    ) -> None:
+        self.shrinkage = shrinkage
+        self.prior = prior
+        self.basis = basis
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to features and classes."""
+        _require_shrinkage(self.shrinkage)
+        data = read_labelled(self, X, y, sample_weight)
+        D = len(self.classes_)
+        moments = moments_of(data.X, data.truth, data.weight, D)
+        self._whitening = whitening(moments, shrunk(moments.within, self.shrinkage, _FLOOR))
+        self._means = moments.means @ self._whitening.matrix.T
+        names = self._names()
+        self.basis_ = aligned(self.basis, names) or Basis.gram_schmidt(D, names)
+        self._remember_densities(data.X)
+        return self
+
+    def log_densities(self, X: Any) -> np.ndarray:
+        """Log-density of each sample under each class, (n_samples, n_classes)."""
+        X = self._read(X)
+        W = self._whitening(X)
+        squares = np.stack([np.sum((W - m) ** 2, axis=1) for m in self._means], axis=1)
+        return self._whitening.log_det - 0.5 * (squares + W.shape[1] * np.log(2 * np.pi))
+
+    @property
+    def reference_(self) -> CalibratedGaussian:  # type: ignore[override]
+        """The calibrated Gaussian family of the evidence."""
+        return CalibratedGaussian(self._start().covariance, self.basis_)
+
+    def _start(self) -> Any:
+        D, d = self._means.shape
+        if d < D - 1:
+            raise InputError(
+                f"X must have at least {D - 1} features for a base space of {D} classes; got {d}. "
+                f"Use evidence alone, or drop classes."
+            )
+        return linear_start(self._means, self.basis_.contrast)
+
+    def _to_base(self, X: np.ndarray) -> np.ndarray:
+        start = self._start()
+        return self._whitening(X) @ start.matrix.T + start.offset
+
+    def _from_base(self, Z: np.ndarray) -> np.ndarray:
+        start = self._start()
+        return self._whitening.undo(np.linalg.solve(start.matrix, (Z - start.offset).T).T)
+
+
+class QuadraticDiscriminant(DiscriminantMixin, BaseEstimator):  # type: ignore[misc]
+    """Gaussian classes, each with a covariance of its own. It has no base space.
+
+    Parameters
+    ----------
+    shrinkage : float, default 0
+        As for :class:`LinearDiscriminant`, of each class.
+    prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
+        Of ``predict`` and ``predict_proba``. It is not part of the evidence.
+
+    Attributes
+    ----------
+    means_ : array of shape (n_classes, n_features)
+    covariances_ : array of shape (n_classes, n_features, n_features)
+    classes_ : array of shape (n_classes,)
+    prior_ : array of shape (n_classes,)
+    n_features_in_ : int
+    """
+
+    def __init__(self, *, shrinkage: float = 0.0, prior: Any = "uniform") -> None:
+        self.shrinkage = shrinkage
+        self.prior = prior
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to features and classes."""
+        _require_shrinkage(self.shrinkage)
+        data = read_labelled(self, X, y, sample_weight)
+        D, d = len(self.classes_), data.X.shape[1]
+        whole = moments_of(data.X, data.truth, data.weight, D)
+        self._center, self._scale = whole.center, whole.scale
+        Z = (data.X - whole.center) / whole.scale
+        self._means, self._factors = whole.means, np.empty((D, d, d))
+        for k in range(D):
+            rows = data.truth == k
+            one = moments_of(Z[rows], np.zeros(int(rows.sum()), dtype=int), data.weight[rows], 1)
+            self._factors[k] = np.linalg.cholesky(self._covariance(one))
+        self.means_ = whole.means * whole.scale + whole.center
+        self.covariances_ = np.stack(
+            [whole.scale[:, None] * (L @ L.T) * whole.scale for L in self._factors]
+        )
+        self._remember_densities(data.X)
+        return self
+
+    def _covariance(self, moments: Moments) -> np.ndarray:
+        S = moments.scale[:, None] * moments.within * moments.scale
+        constant = np.diag(moments.within) == 0  # their scale was taken for one
+        S[constant], S[:, constant] = 0.0, 0.0
+        return shrunk(S, self.shrinkage, _FLOOR)
+
+    def log_densities(self, X: Any) -> np.ndarray:
+        """Log-density of each sample under each class, (n_samples, n_classes)."""
+        X = self._read(X)
+        Z = (X - self._center) / self._scale
+        log_f = np.empty((len(Z), len(self._means)))
+        for k, (m, L) in enumerate(zip(self._means, self._factors, strict=True)):
+            white = solve_triangular(L, (Z - m).T, lower=True)
+            log_f[:, k] = -0.5 * np.sum(white**2, axis=0) - np.log(np.diag(L)).sum()
+        constant = np.log(self._scale).sum() + 0.5 * Z.shape[1] * np.log(2 * np.pi)
+        return log_f - constant
+
+
+def _require_shrinkage(shrinkage: Any) -> None:
+    if not is_number(shrinkage) or not 0 <= shrinkage <= 1:
+        raise InputError(f"shrinkage must lie between 0 and 1; got {shrinkage!r}. Give 0 for none.")
