@@ -9,7 +9,7 @@ BENCH   = .venv-bench
 TORCH   = .venv-torch
 
 .DEFAULT_GOAL := help
-.PHONY: bench-calibration help setup test lint types layers tests demo gallery bench test-torch test-oldest format clean
+.PHONY: bench-calibration bench-cda help setup test lint types layers tests demo gallery bench test-torch test-oldest format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -61,6 +61,9 @@ $(BENCH)/.ready: benchmarks/requirements.txt pyproject.toml
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[flow]' \
 	  --requirement benchmarks/requirements.txt
 	@touch $@
+
+bench-cda: $(READY) ## compositional discriminant analysis on the paper's toy data, beside the floor
+	$(BIN)/python benchmarks/cda.py
 
 bench-calibration: ## calibrators beside peers, some of which need torch: an environment of its own
 	$(PYTHON) -m venv .venv-calibration

@@ -33,19 +33,18 @@ class Settings:
 def automatic(n: int, d: int) -> Settings:
     """Settings that gave the best held-out evidence on data of this size."""
     wide, few = n >= _MANY and d >= 16, n < _FEW
-    epochs = 100 if n >= _MANY else 80 if few else 60
     return Settings(
-        n_couplings=12 if wide else 6,
+        n_couplings=12 if wide else 6 if few else 8,
         width=512 if wide else 64,
         # Added dimensions give room to classes that enclose one another in a few dimensions.
         augment=2 if d < 16 else 0,
         discriminative_weight=10 + d / 4,
-        epochs=epochs,
+        epochs=100 if n >= _MANY else 80 if few else 60,
         batch_size=256 if not few else max(16, n // 8),
         learning_rate=1e-3 if wide or few else 3e-3,
         weight_decay=0.3 if wide or few else 0.03,
-        input_noise=min(0.5, 0.01 * d + 3 / n**0.5),
-        patience=max(10, epochs // 4),
+        input_noise=min(0.5, min(0.4, 0.01 * d) + (3 / n**0.5 if few else 0.0)),
+        patience=None,  # what the last, small steps of a one-cycle gain is worth waiting for
         init="lda",
     )
 

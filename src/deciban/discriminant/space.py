@@ -133,7 +133,11 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return self._from_base(self._with_residual((1 - alpha) * start + alpha * end))
 
     def neutralize(self, X: Any) -> np.ndarray:
-        """The same samples without evidence: ILRL zero, residual kept. The class is hidden."""
+        """The same samples without evidence: ILRL zero, residual kept. The class is hidden.
+
+        Where dimensions were added to the features, what the inverse map puts into them is lost on
+        the way back, and a little evidence is left: fit with ``augment=0`` for none at all.
+        """
         return self._with_ilr(X, np.zeros(len(self._names()) - 1))
 
     def convert(self, X: Any, to: Hashable) -> np.ndarray:
