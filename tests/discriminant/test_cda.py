@@ -375,6 +375,20 @@ def test_bad_options_are_refused(options, message, iris):
         CDA(**SMALL | options).fit(*iris)
 
 
+@pytest.mark.parametrize("missing", ["jax", "optax"])
+def test_a_missing_extra_is_named(missing):
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None\n"
+        "import deciban\n"
+        "deciban.LinearDiscriminant()\n"
+        "try: deciban.CompositionalDiscriminantAnalysis\n"
+        "except deciban.exceptions.MissingExtraError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert f"{missing} must be installed" in done.stdout
+    assert "pip install 'deciban[flow]'" in done.stdout
+
+
 def test_moons_are_told_apart():
     X, y = make_moons(600, noise=0.2, random_state=0)
     cda = CDA(random_state=0, kind="spline", epochs=30).fit(X[::2], y[::2])
