@@ -8,7 +8,6 @@ import warnings
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any, Self
 
 import jax
@@ -20,14 +19,13 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from deciban.discriminant import checkpoints, storage
+from deciban.discriminant import checkpoints, files
 from deciban.discriminant.inputs import Labelled, read_labelled
 from deciban.discriminant.objective import LossOptions, Model
 from deciban.discriminant.settings import Settings, resolved
 from deciban.discriminant.space import BaseSpaceMixin
 from deciban.discriminant.start import (
     Start,
-    Whitening,
     linear_start,
     moments_of,
     paper_start,
@@ -498,75 +496,12 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
     def save(self, path: Any) -> None:
         """Write the fitted model to a file of arrays and plain data (safetensors, JSON)."""
         check_is_fitted(self, "_params")
-        names = self._names()
-        if not all(isinstance(name, str | int | float | bool) for name in names):
-            raise InputError(
-                "classes must be text, numbers or truth values to be saved; they are not. "
-                "Rename them."
-            )
-        leaves = jax.tree.leaves(self._params)
-        arrays = {f"parameter {k}": np.asarray(leaf) for k, leaf in enumerate(leaves)}
-        arrays |= {f"whitening {k}": v for k, v in self._whitening._asdict().items()}
-        arrays |= {
-            "contrast": self.basis_.contrast,
-            "prior": self.prior_,
-            "quantiles": self._density_quantiles,
-        }
-        plain = {
-            "classes": list(names),
-            "class_kind": self.classes_.dtype.kind,
-            "settings": asdict(self._settings),
-            "flow": {k: getattr(self, k) for k in ("kind", "depth", "activation", "mixing")},
-            "options": {k: getattr(self, k) for k in ("n_estimators", "dtype", "augment_draws")},
-            "n_features": self.n_features_in_,
-            "history": self.history_,
-        }
-        storage.write(path, "CDA", arrays, plain)
+        files.write_model(self, path)
 
     @classmethod
-    def load(cls, path: Any) -> CompositionalDiscriminantAnalysis:
+    def load(cls, path: Any) -> Self:
         """A model from a file that :meth:`save` wrote. It never runs code from the file."""
-        arrays, plain = storage.read(path, "CDA")
-        try:
-            return cls._restored(arrays, plain)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise InputError(
-                f"{Path(path).name} must be a whole model; a part is missing or does not fit "
-                f"({error}). Save it again."
-            ) from None
-
-    @classmethod
-    def _restored(
-        cls, arrays: dict[str, np.ndarray], plain: dict[str, Any]
-    ) -> CompositionalDiscriminantAnalysis:
-        settings = Settings(**plain["settings"])
-        model = cls(**plain["flow"], **plain["options"], **asdict(settings))
-        model.classes_ = np.array(plain["classes"])
-        model.n_features_in_ = int(plain["n_features"])
-        D, d = len(model.classes_), model.n_features_in_
-        model.basis_ = Basis(arrays["contrast"], model.classes_.tolist())
-        model.prior_ = _shaped(arrays["prior"], (D,))
-        model._whitening = Whitening(
-            *(
-                _shaped(arrays[f"whitening {k}"], shape)
-                for k, shape in zip(Whitening._fields, ((d,), (d,), (d, d), (d, d)), strict=True)
-            )
-        )
-        model._density_quantiles = _shaped(arrays["quantiles"], arrays["quantiles"].shape)
-        model.history_ = list(plain["history"])
-        model._settings = settings
-        model._model = model._model_of(settings, d)
-        n = d + settings.augment
-        model._start = Start(np.eye(n), np.zeros(n), np.eye(D - 1))
-        with model._computing():
-            template = jax.tree.map(np.asarray, model._first(jax.random.key(0)))
-        leaves, tree = jax.tree.flatten(template)
-        stored = [
-            _shaped(arrays[f"parameter {k}"], leaf.shape).astype(leaf.dtype)
-            for k, leaf in enumerate(leaves)
-        ]
-        model._params = jax.tree.unflatten(tree, stored)
-        return model
+        return files.read_model(cls, path)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -599,9 +534,3 @@ def _forward(model: Model, params: Any, x: jax.Array) -> jax.Array:
 @partial(jax.jit, static_argnums=0)
 def _inverse(model: Model, params: Any, z: jax.Array) -> jax.Array:
     return model.flow.inverse(params["flow"], z)[0]
-
-
-def _shaped(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
-        raise ValueError(f"an array of shape {array.shape} where {shape} is needed, finite")
-    return array
