@@ -105,12 +105,17 @@ class AffineCalibrator(Calibrator):
             offset=self.offset,
             ridge=self.ridge,
         )
-        self._warn_if_separable(self._calibrated(evidence), truth)
+        first = slice(None, None, max(1, len(truth) // 1000))  # most often enough to see
+        if self._is_separable(evidence[first], truth[first]):
+            self._warn_if_separable(evidence, truth)
 
-    def _warn_if_separable(self, calibrated: Evidence, truth: np.ndarray) -> None:
+    def _is_separable(self, evidence: Evidence, truth: np.ndarray) -> bool:
+        log_p = self._calibrated(evidence).log_posterior(self.prior_)
+        return -float(log_p[np.arange(len(truth)), truth].mean()) < _SEPARABLE
+
+    def _warn_if_separable(self, evidence: Evidence, truth: np.ndarray) -> None:
         """Nothing holds the map of separable classes: it makes evidence as strong as it likes."""
-        log_p = calibrated.log_posterior(self.prior_)[np.arange(len(truth)), truth]
-        if -float(log_p.mean()) < _SEPARABLE:
+        if self._is_separable(evidence, truth):
             warnings.warn(
                 "the classes are separable in X, so that the calibrated evidence is as strong as "
                 "you like. Pass ridge=0.01, or put the calibrator into BoundedCalibrator.",

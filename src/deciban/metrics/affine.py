@@ -63,20 +63,18 @@ def fit_affine(
     problem = _PROBLEMS[scale](
         away.T, truth, weight / unit, log_prior, contrast, offset, ridge / unit
     )
-    starts = [problem.identity, np.zeros_like(problem.identity)]  # for weak scores, and strong ones
-    if len(l) > 4 * _FIRST and ridge == 0:
-        starts.append(_of_some(problem))
-    start = min(starts, key=lambda theta: problem.at(theta).value)
+    start = _of_some(problem) if len(l) > 4 * _FIRST and ridge == 0 else None
+    start = problem.start() if start is None else start
     matrix, b = problem.map(minimum(problem.at, start, problem.size))
     return AffineMap(matrix, b - matrix @ middle)
 
 
-def _of_some(problem: _Problem) -> np.ndarray:
+def _of_some(problem: _Problem) -> np.ndarray | None:
     """A start near the optimum, from some of the samples: with all it has few steps left to go."""
     rows = slice(None, None, len(problem.truth) // _FIRST)
     weight = problem.weight[rows]
     if len(np.unique(problem.truth[rows][weight > 0])) < len(problem.V):
-        return problem.identity
+        return None
     some = type(problem)(
         problem.l[:, rows],
         problem.truth[rows],
@@ -86,8 +84,7 @@ def _of_some(problem: _Problem) -> np.ndarray:
         problem.has_offset,
         1e-4,  # separable samples would send the start to infinity
     )
-    start = np.zeros_like(some.identity)
-    return minimum(some.at, start, some.size)
+    return minimum(some.at, some.start(), some.size)
 
 
 class _Problem:
@@ -115,7 +112,8 @@ class _Problem:
         self.k = contrast.shape[1]
         self.identity = np.concatenate([self.unit(), np.zeros(self.k if offset else 0)])
         # The size of most scores: a few extreme ones must not make the others look like rounding.
-        typical = np.median(np.abs(self.l), axis=1)
+        some = np.abs(self.l[:, :: max(1, len(truth) // _FIRST)])
+        typical = np.median(some, axis=1)
         typical = np.where(typical > 0, typical, np.abs(self.l).mean(axis=1))
         squares = typical**2 * weight.sum() + _ROUNDING
         ones = np.ones(self.k if offset else 0)
@@ -123,6 +121,11 @@ class _Problem:
 
     def at(self, theta: np.ndarray) -> _At:
         return _At(self, theta)
+
+    def start(self) -> np.ndarray:
+        """The identity, for weak scores, or nothing at all, for scores that are far too strong."""
+        candidates = (self.identity, np.zeros_like(self.identity))
+        return min(candidates, key=lambda theta: self.at(theta).value)
 
     def blocks(self) -> list[slice]:
         size = max(256, _BLOCK // (len(self.V) + len(self.identity)))
