@@ -216,8 +216,8 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
             self._prepare(kept, settings)
             before = None
         with self._computing():
-            state = self._train(kept, held_out, settings, seed, before)
-        self._finish(state, data)
+            self._train(kept, held_out, settings, seed, before)
+        self._remember_densities(data.X)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -242,9 +242,10 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         data = data._replace(truth=np.searchsorted(known, found)[data.truth])
         one = asdict(self._settings) | {"epochs": 1, "patience": None}
         seed = int(check_random_state(self.random_state).randint(2**31)) + len(self.history_)
+        history = self.history_
         with self._computing():
-            state = self._train(data, None, Settings(**one), seed, self._params, "constant")
-        self._keep(state, [*self.history_, *state.history])
+            self._train(data, None, Settings(**one), seed, self._params, "constant")
+        self.history_ = [*history, *self.history_]
         return self
 
     def _require_options(self) -> None:
@@ -300,7 +301,7 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         if settings.init == "paper":
             self._start = paper_start(means, V, d + settings.augment)
         else:
-            self._start = linear_start(means, V, _LEAST_SINGULAR)
+            self._start = linear_start(means, V, _LEAST_SINGULAR, settings.augment)
         self._settings = settings
         self._model = self._model_of(settings, d)
 
@@ -325,7 +326,7 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         seed: int,
         before: Any,
         schedule: Schedule | None = None,
-    ) -> State:
+    ) -> None:
         model, E = self._model, self.n_estimators
         training = Training(
             settings.epochs, settings.batch_size, settings.learning_rate,
@@ -359,7 +360,8 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
                     stacklevel=3,
                 )
         keeper.keep(passed[0], force=True)
-        return passed[0]
+        self._params = jax.tree.map(np.asarray, trainer.outcome(passed[0], aside))
+        self.history_ = list(passed[0].history)
 
     def _first(self, key: jax.Array) -> Any:
         start: Start = self._start
@@ -385,16 +387,6 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         for values in data:
             digest.update(np.ascontiguousarray(values).tobytes())
         return digest.hexdigest()
-
-    def _finish(self, state: State, data: Labelled) -> None:
-        self._keep(state, list(state.history))
-        self._remember_densities(data.X)
-
-    def _keep(self, state: State, history: list[dict[str, float]]) -> None:
-        best = state.best if np.isfinite(state.best_score).all() else state.params
-        with self._computing():
-            self._params = jax.tree.map(np.asarray, best)
-        self.history_ = history
 
     def _computing(self) -> ExitStack:
         """Precision and device of what is computed."""

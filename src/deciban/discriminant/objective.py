@@ -74,12 +74,15 @@ class Model:
         return x
 
     def score(self, params: Params, batch: Any) -> jax.Array:
-        """Cross-entropy of the posteriors of held-out samples, at the centre of what is added."""
+        """Cross-entropy of the posterior of each held-out sample, at the centre of what is added.
+
+        Weighted, so that the mean is that of the samples as they count.
+        """
         x, truth, weight = batch
         x = jnp.pad(x, ((0, 0), (0, self.n_added)))
         log_p = jax.nn.log_softmax(self.log_densities(params, x), axis=1)
         at = jnp.take_along_axis(log_p, truth[:, None], axis=1)[:, 0]
-        return -jnp.sum(weight * at) / jnp.sum(weight)
+        return -at * weight / jnp.mean(weight)
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,9 @@ def whitening(moments: Moments, within: np.ndarray) -> Whitening:
     )
 
 
-def linear_start(means: np.ndarray, V: np.ndarray, floor: float = 0.0) -> Start:
+def linear_start(
+    means: np.ndarray, V: np.ndarray, floor: float = 0.0, n_added: int = 0
+) -> Start:
     """LDA's solution for class means of whitened features (D, d), d of at least D - 1.
 
     ``floor`` is the smallest singular value of the discriminant block: where the means of classes
@@ -98,6 +100,7 @@ def linear_start(means: np.ndarray, V: np.ndarray, floor: float = 0.0) -> Start:
     B = V.T @ means
     U, s, Wt = np.linalg.svd(B, full_matrices=False)
     raised = np.maximum(s, floor)
+    Wt = _through_added(Wt, s / raised, n_added)
     B = (U * raised) @ Wt
     sigma = (U * raised**2) @ U.T
     G = V @ sigma @ V.T
@@ -106,6 +109,16 @@ def linear_start(means: np.ndarray, V: np.ndarray, floor: float = 0.0) -> Start:
     rest = null_space(Wt).T  # rows orthogonal to the discriminant ones, in the whitened space
     matrix = np.vstack([B, rest])
     return Start(matrix, np.concatenate([offset, np.zeros(len(rest))]), sigma)
+
+
+def _through_added(Wt: np.ndarray, kept: np.ndarray, n_added: int) -> np.ndarray:
+    """Directions of which only the kept share is of the features, the rest an added dimension."""
+    Wt = Wt.copy()
+    d = Wt.shape[1]
+    for j, k in enumerate(reversed(range(max(0, len(Wt) - n_added), len(Wt)))):
+        Wt[k] *= kept[k]
+        Wt[k, d - 1 - j] = np.sqrt(max(0.0, 1 - kept[k] ** 2))
+    return Wt
 
 
 def paper_start(means: np.ndarray, V: np.ndarray, n_features: int) -> Start:

@@ -23,6 +23,7 @@ Batch = Any
 Tree = Any
 Schedule = Literal["one-cycle", "cosine", "constant"]
 _RETRIES = 8  # halvings of the step size after epochs that came to nothing
+_DOUBT = 2.0  # standard errors by which the best epoch must beat the last one
 _MOST_SKIPPED = 0.5  # share of the steps of an epoch that may be without a finite gradient
 
 
@@ -86,7 +87,8 @@ class Trainer:
         ``loss(params, batch, key)``: the mean loss of a batch, a pytree of arrays with one row a
         sample.
     score : callable or None
-        ``score(params, held_out)``: lower is better. Without it the last parameters are kept.
+        ``score(params, held_out)``: one value for each sample, of which a low mean is good.
+        Without it the last parameters are kept.
     training : Training
     decays : callable
         Of the parameters: which of them weight decay is meant for, as a pytree of bools.
@@ -120,7 +122,7 @@ class Trainer:
         """The state before the first epoch; what it starts from may stay the best."""
         score = np.full(self.training.n_members, np.inf)
         if self._score is not None and held_out is not None:
-            score = np.atleast_1d(np.asarray(self._score(params, held_out), dtype=np.float64))
+            score = self._scores(params, held_out).mean(axis=1)
         return State(params, self._init(params), params, score, np.full(len(score), -1), 1.0, 0, ())
 
     def run(
@@ -137,6 +139,26 @@ class Trainer:
             if after_epoch is not None:
                 after_epoch(state)
         return state
+
+    def outcome(self, state: State, held_out: Batch) -> Tree:
+        """The parameters to keep.
+
+        Those with the best score; but after a full schedule, whose last steps are small, the last
+        ones, unless the held-out samples tell the best from them beyond doubt. The best of many
+        noisy scores are otherwise often those of an epoch in which the steps were still large.
+        """
+        if self._score is None or held_out is None:
+            return state.params
+        if state.epoch < self.training.epochs or self.training.schedule == "constant":
+            return state.best
+        loss = self._scores(state.params, held_out) - self._scores(state.best, held_out)
+        doubt = _DOUBT * loss.std(axis=1) / loss.shape[1] ** 0.5
+        return _chosen(loss.mean(axis=1) <= doubt, state.params, state.best, len(loss))
+
+    def _scores(self, params: Tree, held_out: Batch) -> np.ndarray:
+        """Of each member and held-out sample, (n_members, n)."""
+        assert self._score is not None
+        return np.atleast_2d(np.asarray(self._score(params, held_out), dtype=np.float64))
 
     def _waited_enough(self, state: State) -> bool:
         patience = self.training.patience
@@ -174,7 +196,7 @@ class Trainer:
         best, best_score, best_epoch = params, state.best_score, state.best_epoch
         record = {"epoch": state.epoch, "loss": float(np.mean(losses)), "factor": state.factor}
         if self._score is not None:
-            score = np.atleast_1d(np.asarray(self._score(params, held_out), dtype=np.float64))
+            score = self._scores(params, held_out).mean(axis=1)
             better = score < state.best_score  # never for NaN
             best = _chosen(better, params, state.best, self.training.n_members)
             best_score = np.where(better, score, state.best_score)
