@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import jax
 import numpy as np
 import pytest
 from scipy.special import ive
@@ -120,6 +121,31 @@ def test_what_can_be_done_in_base_space(fitted, iris):
     assert fitted.outlier_score(100 + X[:1])[0] == 0
 
 
+@pytest.mark.parametrize("augment", [0, 2])
+def test_the_evidence_asked_for_is_the_evidence_got(augment):
+    X, y = make_circles(400, noise=0.1, factor=0.5, random_state=0)
+    cda = CDA(augment=augment, epochs=20, random_state=0).fit(X, y)
+    np.testing.assert_allclose(cda.evidence(cda.neutralize(X)).llr(1, 0), 0, atol=1e-3)
+    d = cda.divergences_[0, 1]
+    np.testing.assert_allclose(cda.evidence(cda.convert(X, to=1)).llr(1, 0), d, rtol=1e-3)
+    between = cda.evidence(cda.interpolate(1, 0, [0, 0.25, 1])).llr(1, 0)
+    np.testing.assert_allclose(between, np.array([-1, -0.5, 1]) * d, rtol=1e-3)
+
+
+def test_the_residual_says_nothing_of_the_class():
+    rng = np.random.default_rng(0)
+    y = np.arange(4000) % 2
+    X = rng.normal(size=(4000, 2)) + 1.5 * y[:, None] * [1, 1]
+    cda = CDA(epochs=5, discriminative_weight=0.0, augment=1, random_state=0).fit(X, y)
+    residual = cda.residual(X, random_state=0)
+    assert residual.shape == (4000, 2)
+    np.testing.assert_array_equal(residual, cda.residual(X, random_state=0))
+    away = residual[y == 1].mean(axis=0) - residual[y == 0].mean(axis=0)
+    assert np.abs(away).max() < 5 * np.sqrt(2 / 2000)
+    lda = LinearDiscriminant().fit(X, y)
+    np.testing.assert_array_equal(lda.residual(X), lda.transform(X)[:, 1:])
+
+
 def test_densities_of_one_feature_integrate_to_one():
     rng = np.random.default_rng(0)
     y = np.arange(300) % 2
@@ -213,6 +239,8 @@ def test_a_run_that_was_killed_ends_where_it_would_have_ended(tmp_path, iris):
         again.evidence(X).log_likelihoods, whole.evidence(X).log_likelihoods
     )
     assert len(again.history_) == 30
+    for one, other in zip(*map(jax.tree.leaves, (again._params, whole._params)), strict=True):
+        np.testing.assert_array_equal(one, other, strict=True)
     with pytest.raises(InputError, match=r"is of another fit. Delete it"):
         CDA(checkpoint=path, **options).fit(X, y)  # whole, though its writer was killed
 
@@ -361,7 +389,7 @@ def test_fewer_features_than_classes_ask_for_augment():
         ({"preset": "best"}, "preset must be 'paper' or None"),
         ({"dtype": "float16"}, "dtype must be 'float32' or 'float64'"),
         ({"device": "abacus"}, "device must be one that JAX has, such as cpu"),
-        ({"validation_fraction": 1.0}, "from 0 to below 1; got 1.0"),
+        ({"validation_fraction": 1.0}, "from 0 to below 1, or 'auto'; got 1.0"),
         ({"n_estimators": 0}, "1 or more; got 0"),
         ({"epochs": -1}, "epochs must be a whole number of at least 0"),
         ({"learning_rate": -1.0}, "learning_rate must be 0 or more"),

@@ -286,3 +286,19 @@ def test_values_with_another_number_of_features_are_refused(shape):
         AFFINE.forward(params, np.zeros(shape))
     with pytest.raises(InputError, match="z must have 4 features"):
         AFFINE.inverse(params, np.zeros(shape))
+
+
+def test_a_flow_can_do_without_the_affine_map():
+    flow = Flow(4, n_couplings=2, mixing="none", affine=False)
+    params = flow.init(jax.random.key(0))
+    assert "affine" not in params
+    params = jax.tree.map(lambda leaf: leaf + 0.1, params)
+    x = np.random.default_rng(0).normal(size=(5, 4))
+    z, log_det = flow.forward(params, x)
+    back, other = flow.inverse(params, z)
+    np.testing.assert_allclose(back, x, atol=1e-5)
+    np.testing.assert_allclose(log_det, -other, atol=1e-5)
+    with pytest.raises(InputError, match="must be left out"):
+        flow.init(jax.random.key(0), offset=np.zeros(4))
+    with pytest.raises(InputError, match="must have a map to learn"):
+        Flow(4, n_couplings=0, affine=False)

@@ -33,7 +33,7 @@ from deciban.discriminant.start import (
     whitening,
 )
 from deciban.evidence import Evidence
-from deciban.evidence.inputs import aligned, is_number
+from deciban.evidence.inputs import aligned
 from deciban.exceptions import InputError
 from deciban.flows import Flow, double_precision
 from deciban.flows.conditioner import Activation
@@ -44,6 +44,8 @@ from deciban.simplex import Basis
 
 _FLOOR = 1e-6  # of the eigenvalues within the classes, relative
 _LEAST_SINGULAR = 1.5  # of the discriminant block at the start
+_BEYOND_CHANCE = 1.5
+_REFINEMENTS = 25
 _ROWS = (256, 4096)  # prediction batches: each new shape would compile anew
 _HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 
@@ -90,8 +92,10 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         to the whitened features in training.
     clip : float, default 1.0
         Largest norm of a gradient.
-    validation_fraction : float, default 0.1
-        Share of the samples that are set aside to choose the best epoch; 0 for none.
+    validation_fraction : float or "auto"
+        Share of the samples that are set aside to watch the training; 0 for none, "auto" for a
+        tenth, but no more than 2,000. The weights of the last epoch are kept unless these samples
+        tell others from them to be better, beyond doubt.
     patience : int, None or "auto"
         Epochs without a better cross-entropy of these after which to stop.
     n_estimators : int, default 1
@@ -127,6 +131,8 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
     array([0])
     """
 
+    history_: list[dict[str, float]]
+
     def __init__(
         self,
         *,
@@ -152,7 +158,7 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         weight_decay: Any = "auto",
         input_noise: Any = "auto",
         clip: float = 1.0,
-        validation_fraction: float = 0.1,
+        validation_fraction: Any = "auto",
         patience: Any = "auto",
         n_estimators: int = 1,
         warm_start: bool = False,
@@ -211,7 +217,7 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         settings = resolved(self, *data.X.shape)
         self._require_room(data.X.shape[1], settings.augment)
         seed = int(check_random_state(self.random_state).randint(2**31))
-        kept, held_out = self._split(data, seed)
+        kept, held_out = self._split(data, settings.validation_fraction, seed)
         if before is None or not self._continues(settings):
             self._prepare(kept, settings)
             before = None
@@ -251,11 +257,6 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
     def _require_options(self) -> None:
         if self.dtype not in ("float32", "float64"):
             raise InputError(f"dtype must be 'float32' or 'float64'; got {self.dtype!r}. Choose.")
-        if not is_number(self.validation_fraction) or not 0 <= self.validation_fraction < 1:
-            raise InputError(
-                f"validation_fraction must be from 0 to below 1; got "
-                f"{self.validation_fraction!r}. Give 0.1."
-            )
         if not isinstance(self.n_estimators, int) or self.n_estimators < 1:
             raise InputError(
                 f"n_estimators must be a whole number, 1 or more; got {self.n_estimators!r}. "
@@ -275,10 +276,12 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         same = all(getattr(settings, k) == getattr(self._settings, k) for k in shape)
         return same and self._whitening.mean.shape == (self.n_features_in_,)
 
-    def _split(self, data: Labelled, seed: int) -> tuple[Labelled, Labelled | None]:
+    def _split(
+        self, data: Labelled, fraction: float, seed: int
+    ) -> tuple[Labelled, Labelled | None]:
         """Samples to learn from, and some of every class set aside."""
         n, D = len(data.truth), len(self.classes_)
-        count = round(self.validation_fraction * n)
+        count = round(fraction * n)
         if count < D or n - count < D or np.bincount(data.truth).min() < 2:
             return data, None
         rows = np.arange(n)
@@ -301,7 +304,11 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         if settings.init == "paper":
             self._start = paper_start(means, V, d + settings.augment)
         else:
-            self._start = linear_start(means, V, _LEAST_SINGULAR, settings.augment)
+            # The largest singular value of means that differ by chance alone is about this.
+            chance = np.sqrt(D / len(data.truth)) * (np.sqrt(D - 1) + np.sqrt(d))
+            self._start = linear_start(
+                means, V, _LEAST_SINGULAR, settings.augment, _BEYOND_CHANCE * chance
+            )
         self._settings = settings
         self._model = self._model_of(settings, d)
 
@@ -458,8 +465,10 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
             )
         return self._members()[0]
 
-    def _to_base(self, X: np.ndarray) -> np.ndarray:
-        W = np.pad(self._whitening(X), ((0, 0), (0, self._settings.augment)))
+    def _to_base(self, X: np.ndarray, added: np.ndarray | None = None) -> np.ndarray:
+        if added is None:
+            added = np.zeros((len(X), self._settings.augment))
+        W = np.hstack([self._whitening(X), added])
         with self._computing():
             return self._in_batches(_forward, self._one_member(), W)
 
@@ -467,6 +476,13 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         with self._computing():
             W = self._in_batches(_inverse, self._one_member(), Z)
         return self._whitening.undo(W[:, : self.n_features_in_])
+
+    def _features_at(self, Z: np.ndarray) -> np.ndarray:
+        if self._settings.augment == 0:
+            return self._from_base(Z)
+        with self._computing():
+            W = self._in_batches(_at_ilr, self._one_member(), Z)
+        return self._whitening.undo(W)
 
     def _n_base(self) -> int:
         return self.n_features_in_ + self._settings.augment
@@ -526,3 +542,32 @@ def _forward(model: Model, params: Any, x: jax.Array) -> jax.Array:
 @partial(jax.jit, static_argnums=0)
 def _inverse(model: Model, params: Any, z: jax.Array) -> jax.Array:
     return model.flow.inverse(params["flow"], z)[0]
+
+
+@partial(jax.jit, static_argnums=0)
+def _at_ilr(model: Model, params: Any, z: jax.Array) -> jax.Array:
+    """Whitened features whose evidence, with what is added at its centre, is the ILRL of z.
+
+    The inverse map puts something into the added dimensions, which features cannot hold. From what
+    it puts into the others, damped least squares (Levenberg, Marquardt) goes to the nearest
+    features with the ILRL that is asked for.
+    """
+    k, d = model.n_classes - 1, z.shape[1] - model.n_added
+
+    def gap(w: jax.Array, target: jax.Array) -> jax.Array:
+        return model.flow.forward(params["flow"], jnp.pad(w, (0, model.n_added)))[0][:k] - target
+
+    def one(w: jax.Array, target: jax.Array) -> jax.Array:
+        def refined(_: Any, carry: Any) -> Any:
+            w, damping = carry
+            now, J = gap(w, target), jax.jacrev(gap)(w, target)
+            G = J @ J.T
+            ridge = damping * jnp.trace(G) / k * jnp.eye(k, dtype=w.dtype)
+            new = w - J.T @ jnp.linalg.solve(G + ridge, now)
+            better = jnp.sum(gap(new, target) ** 2) < jnp.sum(now**2)
+            return jnp.where(better, new, w), jnp.where(better, damping / 5, damping * 5)
+
+        return jax.lax.fori_loop(0, _REFINEMENTS, refined, (w, jnp.asarray(1e-3, w.dtype)))[0]
+
+    start = model.flow.inverse(params["flow"], z)[0][:, :d]
+    return jax.vmap(one)(start, z[:, :k])

@@ -99,7 +99,7 @@ class LinearDiscriminant(BaseSpaceMixin):
             )
         return linear_start(self._means, self.basis_.contrast)
 
-    def _to_base(self, X: np.ndarray) -> np.ndarray:
+    def _to_base(self, X: np.ndarray, added: np.ndarray | None = None) -> np.ndarray:
         start = self._start()
         return self._whitening(X) @ start.matrix.T + start.offset
 

@@ -10,6 +10,7 @@ from deciban.exceptions import InputError
 
 Preset = Literal["paper"]
 _MANY = 20_000  # samples that can teach wide conditioners
+_MOST_HELD_OUT = 2_000  # samples are enough to tell one epoch from another
 _FEW = 2_000  # samples that must be kept from teaching too much
 
 
@@ -27,6 +28,7 @@ class Settings:
     weight_decay: float
     input_noise: float
     patience: int | None
+    validation_fraction: float
     init: str
 
 
@@ -38,13 +40,14 @@ def automatic(n: int, d: int) -> Settings:
         width=512 if wide else 64,
         # Added dimensions give room to classes that enclose one another in a few dimensions.
         augment=2 if d < 16 else 0,
-        discriminative_weight=10 + d / 4,
+        discriminative_weight=10 + min(d, 160) / 4,
         epochs=100 if n >= _MANY else 80 if few else 60,
         batch_size=256 if not few else max(16, n // 8),
         learning_rate=1e-3 if wide or few else 3e-3,
-        weight_decay=0.3 if wide or few else 0.03,
+        weight_decay=0.6 if wide else 0.3 if few else 0.03,
         input_noise=min(0.5, min(0.4, 0.01 * d) + (3 / n**0.5 if few else 0.0)),
         patience=None,  # what the last, small steps of a one-cycle gain is worth waiting for
+        validation_fraction=min(0.1, _MOST_HELD_OUT / n),
         init="lda",
     )
 
@@ -55,7 +58,7 @@ def paper(n: int, d: int) -> Settings:
     return Settings(
         n_couplings=8, width=64, augment=0, discriminative_weight=0.0, epochs=common.epochs,
         batch_size=common.batch_size, learning_rate=1e-3, weight_decay=0.0, input_noise=0.0,
-        patience=None, init="paper",
+        patience=None, validation_fraction=common.validation_fraction, init="paper",
     )  # fmt: skip
 
 
@@ -88,5 +91,10 @@ def _require(settings: Settings) -> None:
         value = getattr(settings, name)
         if not is_number(value) or not 0 <= value < float("inf"):
             raise InputError(f"{name} must be 0 or more, or 'auto'; got {value!r}. Give a number.")
+    fraction = settings.validation_fraction
+    if not is_number(fraction) or not 0 <= fraction < 1:
+        raise InputError(
+            f"validation_fraction must be from 0 to below 1, or 'auto'; got {fraction!r}. Give 0.1."
+        )
     if settings.init not in ("lda", "paper"):
         raise InputError(f"init must be 'lda' or 'paper'; got {settings.init!r}. Choose one.")

@@ -64,11 +64,16 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
 
     reference_: CalibratedGaussian
 
-    def _to_base(self, X: np.ndarray) -> np.ndarray:
+    def _to_base(self, X: np.ndarray, added: np.ndarray | None = None) -> np.ndarray:
+        """Base space, with the dimensions that were added to the features at their centre."""
         raise NotImplementedError
 
     def _from_base(self, Z: np.ndarray) -> np.ndarray:
         raise NotImplementedError
+
+    def _features_at(self, Z: np.ndarray) -> np.ndarray:
+        """Features whose evidence is the ILRL of points in base space."""
+        return self._from_base(Z)
 
     @property
     def covariance_(self) -> np.ndarray:
@@ -81,9 +86,28 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return self.reference_.divergences
 
     def transform(self, X: Any) -> np.ndarray:
-        """Base space: the ILRL in the first n_classes - 1 columns, then the residual."""
+        """Base space: the ILRL in the first n_classes - 1 columns, then the residual.
+
+        Where dimensions were added to the features, they are at their centre here. The other
+        columns are then a function of the features that says something of the class; what says
+        nothing is :meth:`residual`.
+        """
         X = self._read(X)
         return self._to_base(X)
+
+    def residual(self, X: Any, random_state: Any = None) -> np.ndarray:
+        """What is left of each sample without its evidence: standard normal whatever the class.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        random_state : int, RandomState instance or None
+            Of the dimensions that were added to the features, if any: they are drawn.
+        """
+        X = self._read(X)
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+        added = rng.standard_normal((len(X), self._n_base() - X.shape[1]))
+        return self._to_base(X, added)[:, len(self.classes_) - 1 :]
 
     def inverse_transform(self, Z: Any) -> np.ndarray:
         """Features of points in base space."""
@@ -130,13 +154,13 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         check_is_fitted(self)
         start, end = (self.reference_.means[index_of(c, self._names())] for c in (b, a))
         alpha = np.atleast_1d(np.asarray(alphas, dtype=np.float64))[:, None]
-        return self._from_base(self._with_residual((1 - alpha) * start + alpha * end))
+        return self._features_at(self._with_residual((1 - alpha) * start + alpha * end))
 
     def neutralize(self, X: Any) -> np.ndarray:
         """The same samples without evidence: ILRL zero, residual kept. The class is hidden.
 
-        Where dimensions were added to the features, what the inverse map puts into them is lost on
-        the way back, and a little evidence is left: fit with ``augment=0`` for none at all.
+        Where dimensions were added to the features, the features nearest to these whose evidence is
+        zero; the residual is then kept as far as features can.
         """
         return self._with_ilr(X, np.zeros(len(self._names()) - 1))
 
@@ -162,4 +186,4 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
     def _with_ilr(self, X: Any, l: np.ndarray) -> np.ndarray:
         Z = self._to_base(self._read(X))
         Z[:, : len(l)] = l
-        return self._from_base(Z)
+        return self._features_at(Z)

@@ -90,17 +90,19 @@ def whitening(moments: Moments, within: np.ndarray) -> Whitening:
 
 
 def linear_start(
-    means: np.ndarray, V: np.ndarray, floor: float = 0.0, n_added: int = 0
+    means: np.ndarray, V: np.ndarray, floor: float = 0.0, n_added: int = 0, noise: float = 0.0
 ) -> Start:
     """LDA's solution for class means of whitened features (D, d), d of at least D - 1.
 
     ``floor`` is the smallest singular value of the discriminant block: where the means of classes
-    coincide there would be nothing to learn from.
+    coincide there would be nothing to learn from. The last ``n_added`` columns are not features but
+    independent normals; they make up for directions in which the means differ by no more than
+    ``noise``, as a direction that chance has chosen among the features is hard to unlearn.
     """
     B = V.T @ means
     U, s, Wt = np.linalg.svd(B, full_matrices=False)
     raised = np.maximum(s, floor)
-    Wt = _through_added(Wt, s / raised, n_added)
+    Wt = _through_added(Wt, np.where(s > noise, 1.0, s / raised), n_added)
     B = (U * raised) @ Wt
     sigma = (U * raised**2) @ U.T
     G = V @ sigma @ V.T

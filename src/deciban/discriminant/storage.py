@@ -21,8 +21,8 @@ def write(path: Any, kind: str, arrays: dict[str, np.ndarray], plain: dict[str, 
     from safetensors.numpy import save
 
     path = Path(path)
-    header = json.dumps({"kind": kind, "version": _VERSION, **plain}, allow_nan=False)
-    tidy = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    header = json.dumps({"kind": kind, "version": _VERSION, **plain})
+    tidy = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     data = save(tidy, metadata={_KEY: header})
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

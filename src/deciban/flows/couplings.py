@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
@@ -11,6 +12,9 @@ from deciban.flows import conditioner
 from deciban.flows.conditioner import Activation, Layers
 from deciban.flows.scalings import Scaling
 from deciban.flows.splines import Spline
+
+Halves = tuple[jax.Array, jax.Array]
+Elementwise = Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]
 
 
 @dataclass(frozen=True)
@@ -27,38 +31,43 @@ class Coupling:
     depth: int
     activation: Activation
 
-    @property
-    def _split(self) -> int:
-        return self.n_features // 2
-
     def init(self, key: jax.Array, dtype: jnp.dtype) -> Layers:
         """Layers of the conditioner, for a coupling that is the identity."""
-        n_in = self.n_features - self._split if self.flipped else self._split
-        n_out = (self.n_features - n_in) * self.elementwise.n_parameters
+        sizes = half_sizes(self.n_features)
+        n_in, n_mapped = sizes[::-1] if self.flipped else sizes
+        n_out = n_mapped * self.elementwise.n_parameters
         return conditioner.init(key, n_in, n_out, self.width, self.depth, dtype)
 
-    def forward(self, layers: Layers, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The y of shape (..., d) and log |det dy/dx| of shape (...)."""
-        seen, mapped = self._halves(x)
+    def forward(self, layers: Layers, x: Halves) -> tuple[Halves, jax.Array]:
+        """Both halves of y, and log |det dy/dx| of shape (...)."""
+        return self._applied(layers, x, self.elementwise.forward)
+
+    def inverse(self, layers: Layers, y: Halves) -> tuple[Halves, jax.Array]:
+        """Both halves of x, and log |det dx/dy| of shape (...)."""
+        return self._applied(layers, y, self.elementwise.inverse)
+
+    def _applied(
+        self, layers: Layers, halves: Halves, elementwise: Elementwise
+    ) -> tuple[Halves, jax.Array]:
+        seen, mapped = halves[::-1] if self.flipped else halves
         raw = conditioner.output(layers, seen, self.activation)
-        mapped, log_slopes = self.elementwise.forward(mapped, raw)
-        return self._joined(seen, mapped, log_slopes)
-
-    def inverse(self, layers: Layers, y: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The x of shape (..., d) and log |det dx/dy| of shape (...)."""
-        seen, mapped = self._halves(y)
-        raw = conditioner.output(layers, seen, self.activation)
-        mapped, log_slopes = self.elementwise.inverse(mapped, raw)
-        return self._joined(seen, mapped, log_slopes)
-
-    def _halves(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        first, second = x[..., : self._split], x[..., self._split :]
-        return (second, first) if self.flipped else (first, second)
-
-    def _joined(
-        self, seen: jax.Array, mapped: jax.Array, log_slopes: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
-        halves = (mapped, seen) if self.flipped else (seen, mapped)
+        mapped, log_slopes = elementwise(mapped, raw)
         # The slopes of a single scaled feature are the same for all samples, and have no axis.
-        log_slopes = jnp.broadcast_to(log_slopes, mapped.shape)
-        return jnp.concatenate(halves, axis=-1), jnp.sum(log_slopes, axis=-1)
+        log_det = jnp.sum(jnp.broadcast_to(log_slopes, mapped.shape), axis=-1)
+        return ((mapped, seen) if self.flipped else (seen, mapped)), log_det
+
+
+def half_sizes(n_features: int) -> tuple[int, int]:
+    """Features in the first and in the second half."""
+    return n_features // 2, n_features - n_features // 2
+
+
+def split(x: jax.Array) -> Halves:
+    """Both halves of the last axis. Between couplings they stay apart: joining them takes time."""
+    first = half_sizes(x.shape[-1])[0]
+    return x[..., :first], x[..., first:]
+
+
+def joined(halves: Halves) -> jax.Array:
+    """One array of both halves."""
+    return jnp.concatenate(halves, axis=-1)

@@ -14,7 +14,7 @@ import numpy as np
 from deciban.exceptions import InputError
 from deciban.flows import affine
 from deciban.flows.conditioner import Activation
-from deciban.flows.couplings import Coupling
+from deciban.flows.couplings import Coupling, joined, split
 from deciban.flows.precision import required_dtype
 from deciban.flows.scalings import Scaling
 from deciban.flows.splines import Spline
@@ -29,7 +29,7 @@ _MOST_BINS = 500  # each has a smallest share, and they must leave some to be le
 
 @dataclass(frozen=True)
 class Flow:
-    """Invertible map :math:`z = c_m(... c_1(A x + b))` of affine map and couplings.
+    """Invertible map :math:`z = c_m(... c_1(A x + b))`: an affine map, then couplings.
 
     The settings alone: immutable and hashable, so that a flow can be a static argument of
     ``jax.jit``. What is learnt is in the parameters that ``init`` makes and that the other methods
@@ -54,6 +54,9 @@ class Flow:
     log_scale_bound : float, default 3.0
         The log-scales of affine couplings, and the log-slopes at the knots of splines, stay below.
     seed : int, default 0
+    affine : bool, default True
+        Whether there is an affine map before the couplings. It costs as much as several couplings
+        of few hidden units where there are hundreds of features.
 
     Examples
     --------
@@ -81,6 +84,7 @@ class Flow:
     bound: float = 8.0
     log_scale_bound: float = 3.0
     seed: int = 0
+    affine: bool = True
 
     def __post_init__(self) -> None:
         _require_whole("n_features", self.n_features, 1)
@@ -94,6 +98,11 @@ class Flow:
         _require_one_of("kind", self.kind, get_args(Kind))
         _require_one_of("activation", self.activation, get_args(Activation))
         _require_one_of("mixing", self.mixing, get_args(Mixing))
+        if not self.affine and self.n_couplings == 0:
+            raise InputError(
+                "a Flow must have a map to learn; got no couplings and no affine map. Give it "
+                "n_couplings of at least 1, or affine=True."
+            )
 
     def init(
         self, key: jax.Array, *, matrix: Any = None, offset: Any = None, dtype: Any = jnp.float32
@@ -112,13 +121,19 @@ class Flow:
         """
         dtype = required_dtype(dtype)
         d = self.n_features
+        if not self.affine and not (matrix is None and offset is None):
+            raise InputError(
+                "matrix and offset must be left out of a Flow without an affine map; got one of "
+                "them. Make the Flow with affine=True."
+            )
         keys = jax.random.split(key, max(self.n_couplings, 1))
         params: Params = {
-            "affine": affine.init(d, matrix, offset, dtype),
             "couplings": [
                 coupling.init(keys[k], dtype) for k, coupling in enumerate(self._couplings())
             ],
         }
+        if self.affine:
+            params["affine"] = affine.init(d, matrix, offset, dtype)
         if self.mixing == "linear":
             params["mixing"] = [jnp.zeros((d, d), dtype) for _ in _changes(self)]
         return params
@@ -161,7 +176,7 @@ class Flow:
         ]
 
     def _checked(self, params: Params, values: Any, name: str) -> jax.Array:
-        array = jnp.asarray(values, required_dtype(params["affine"]["offset"].dtype))
+        array = jnp.asarray(values, required_dtype(jax.tree.leaves(params)[0].dtype))
         if array.ndim == 0 or array.shape[-1] != self.n_features:
             raise InputError(
                 f"{name} must have {self.n_features} features on its last axis; "
@@ -176,35 +191,46 @@ class Flow:
 @partial(jax.jit, static_argnums=0)
 def _forward(flow: Flow, params: Params, x: jax.Array) -> tuple[jax.Array, jax.Array]:
     changes = _changes(flow)
-    y, total = affine.forward(params["affine"], x)
+    y, total = x, jnp.zeros((), x.dtype)
+    if flow.affine:
+        y, total = affine.forward(params["affine"], x)
+    halves = split(y)
     for k, (coupling, layers) in enumerate(
         zip(flow._couplings(), params["couplings"], strict=True)
     ):
         if k in changes:
-            y = y[..., changes[k]]
+            y = joined(halves)[..., changes[k]]
             if flow.mixing == "linear":
                 y, log_det = affine.mixed(params["mixing"][list(changes).index(k)], y)
                 total += log_det
-        y, log_det = coupling.forward(layers, y)
+            halves = split(y)
+        halves, log_det = coupling.forward(layers, halves)
         total += log_det
-    return y[..., _inverted(_order(flow))], jnp.broadcast_to(total, y.shape[:-1])
+    z = joined(halves)
+    if changes:
+        z = z[..., _inverted(_order(flow))]
+    return z, jnp.broadcast_to(total, z.shape[:-1])
 
 
 @partial(jax.jit, static_argnums=0)
 def _inverse(flow: Flow, params: Params, z: jax.Array) -> tuple[jax.Array, jax.Array]:
     changes = _changes(flow)
-    y = z[..., _order(flow)]
-    total = jnp.zeros((), y.dtype)
+    halves = split(z[..., _order(flow)] if changes else z)
+    total = jnp.zeros((), z.dtype)
     for k, coupling in reversed(list(enumerate(flow._couplings()))):
-        y, log_det = coupling.inverse(params["couplings"][k], y)
+        halves, log_det = coupling.inverse(params["couplings"][k], halves)
         total += log_det
         if k in changes:
+            y = joined(halves)
             if flow.mixing == "linear":
                 y, log_det = affine.mixed_inverse(params["mixing"][list(changes).index(k)], y)
                 total += log_det
-            y = y[..., _inverted(changes[k])]
-    x, log_det = affine.inverse(params["affine"], y)
-    return x, jnp.broadcast_to(total + log_det, x.shape[:-1])
+            halves = split(y[..., _inverted(changes[k])])
+    x = joined(halves)
+    if flow.affine:
+        x, log_det = affine.inverse(params["affine"], x)
+        total += log_det
+    return x, jnp.broadcast_to(total, x.shape[:-1])
 
 
 @lru_cache(maxsize=64)

@@ -105,10 +105,7 @@ class Trainer:
         self.training = training
         self.batch_size = min(training.batch_size, n_samples)
         self.n_batches = max(1, n_samples // self.batch_size)
-        self._optimizer = optax.chain(
-            optax.clip_by_global_norm(training.clip),
-            optax.adamw(self._rate(), weight_decay=training.weight_decay, mask=decays),
-        )
+        self._optimizer = optax.adamw(self._rate(), weight_decay=training.weight_decay, mask=decays)
         self._loss = loss
         epoch, init, judge = self._epoch, self._optimizer.init, score
         if training.n_members > 1:
@@ -239,6 +236,9 @@ class Trainer:
             # A sum is finite where all of its terms are, unless it overflows: then clip could not.
             squares = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(slope))
             usable = jnp.isfinite(loss) & jnp.isfinite(squares)
+            clip = self.training.clip
+            shorter = clip / jnp.maximum(clip, jnp.sqrt(squares))
+            slope = jax.tree.map(lambda leaf: (shorter * leaf).astype(leaf.dtype), slope)
             updates, moved = self._optimizer.update(slope, optimizer, params)
             params = jax.tree.map(
                 lambda p, u: jnp.where(usable, p + (factor * u).astype(p.dtype), p), params, updates
