@@ -9,7 +9,7 @@ BENCH   = .venv-bench
 TORCH   = .venv-torch
 
 .DEFAULT_GOAL := help
-.PHONY: bench-calibration bench-cda help setup test lint types layers tests demo gallery bench test-torch test-oldest format clean
+.PHONY: bench-calibration bench-cda bench-flows help setup test lint types layers tests demo gallery bench test-torch test-oldest format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -39,7 +39,7 @@ layers: $(READY) ## import-linter: imports point one way
 tests: $(READY) ## doctests and tests, with branch coverage
 	$(BIN)/pytest --doctest-modules --numprocesses=auto --cov
 
-demo: $(READY) ## a three-hypothesis update and a calibrated Gaussian family, as a page to open
+demo: $(READY) ## evidence that adds up, a calibrated family, and a CDA that learns it, as a page
 	$(BIN)/python examples/demo.py --output build/demo
 
 gallery: $(READY) ## draw the plots of docs/gallery.md again
@@ -64,6 +64,14 @@ $(BENCH)/.ready: benchmarks/requirements.txt pyproject.toml
 
 bench-cda: $(READY) ## compositional discriminant analysis on the paper's toy data, beside the floor
 	$(BIN)/python benchmarks/cda.py
+	$(BIN)/python benchmarks/kills.py
+
+bench-flows: ## the same flow beside its peers, most of which need torch: an environment of its own
+	$(PYTHON) -m venv .venv-flows
+	.venv-flows/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	.venv-flows/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[flow]' \
+	  --requirement benchmarks/requirements-flows.txt
+	.venv-flows/bin/python benchmarks/flow_peers.py
 
 bench-calibration: ## calibrators beside peers, some of which need torch: an environment of its own
 	$(PYTHON) -m venv .venv-calibration
@@ -85,4 +93,4 @@ test-oldest: ## the tests with the oldest dependencies that pyproject.toml allow
 	.venv-oldest/bin/pytest tests
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) $(BENCH) $(TORCH) .venv-oldest .venv-calibration build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) $(TORCH) .venv-oldest .venv-calibration .venv-flows build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -2,7 +2,9 @@
 
 Moons, Circles and two Gaussians: Cllr on 100,000 points over that of the true densities, for five
 draws of 10,000. Three Gaussians in four dimensions: the worst pair's Cllr. With --mnist and the idx
-files in the folder of DECIBAN_DATA: cross-entropy and accuracy on 40 principal components.
+files in the folder of DECIBAN_DATA: cross-entropy and accuracy on 40 principal components and on
+784 pixels. For each the last model is looked into: its calibration, whether its residuals say
+something of the class, and how exactly it inverts, near the data and far from them.
 """
 
 import argparse
@@ -16,6 +18,8 @@ from scipy.special import ive, logsumexp
 from scipy.stats import multivariate_normal
 from sklearn.datasets import make_circles, make_moons
 from sklearn.decomposition import PCA
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import cross_val_score
 
 from _timing import print_setting
 from deciban import LinearDiscriminant, QuadraticDiscriminant, metrics
@@ -82,6 +86,28 @@ def four_dimensions(n, seed):
     return np.vstack(X), np.repeat([0, 1, 2], n)
 
 
+def looked_into(model, new, truth):
+    """Idempotence, class information in residuals, and errors of the inverse."""
+    new, truth = new[:10_000], truth[:10_000]
+    evidence = model.evidence(new)
+    distance = metrics.idempotence(truth[:2000], evidence[:2000])
+    shares = np.bincount(np.searchsorted(model.classes_, truth)) / len(truth)
+    guess = HistGradientBoostingClassifier(max_iter=50, random_state=0)
+    found = cross_val_score(guess, model.residual(new, 0), truth, cv=3).mean()
+    error = 1.96 * np.sqrt(found * (1 - found) / len(truth))
+    print(f"    idempotence: {distance}")
+    print(f"    residuals: a classifier finds {found:.3f} +- {error:.3f} of the classes, chance is "
+          f"{shares.max():.3f}")  # fmt: skip
+    center = new.mean(axis=0)
+    errors = []
+    for times in (1, 10, 100):
+        far = center + times * (new[:2000] - center)
+        gap = model.inverse_transform(model.transform(far)) - far
+        errors.append(np.linalg.norm(gap, axis=1).max() / np.linalg.norm(far, axis=1).mean())
+    print("    inverse, largest error over mean norm at 1, 10, 100 times the distance from the "
+          f"mean: {', '.join(f'{e:.1e}' for e in errors)}", flush=True)  # fmt: skip
+
+
 def toys(args):
     sets = {
         "moons": (moons, moons_llr),
@@ -109,6 +135,7 @@ def toys(args):
             f"{metrics.cllr_cal(truth, evidence):.4f}, {max(seconds):.1f} s at most; {others}",
             flush=True,
         )
+        looked_into(model, new[::10], truth[::10])
 
 
 def three_gaussians(args):
@@ -120,6 +147,8 @@ def three_gaussians(args):
     floor = metrics.pairwise_cllr(truth, exact).cllr
     print(f"three Gaussians in four dimensions: worst pair {np.nanmax(excess):.2e} bit, with the "
           f"true densities {np.nanmax(floor):.2e}")  # fmt: skip
+    rows = np.random.default_rng(0).permutation(len(new))[:10_000]
+    looked_into(model, new[rows], truth[rows])
 
 
 def mnist():
@@ -132,23 +161,28 @@ def mnist():
         read(f"{p}-images-idx3-ubyte.gz", 16).reshape(-1, 784) / 255 for p in ("train", "t10k")
     )
     y, truth = (read(f"{p}-labels-idx1-ubyte.gz", 8) for p in ("train", "t10k"))
-    pca = PCA(40, random_state=0).fit(X)
-    return pca.transform(X), y, pca.transform(new), truth
+    return X, y, new, truth
 
 
 def digits():
-    X, y, new, truth = mnist()
-    for name, options in {
-        "generative": {"discriminative_weight": 0.0, "n_couplings": 20, "input_noise": 0.25},
-        "default": {},
-        "ensemble of five": {"n_estimators": 5},
-    }.items():
+    pixels, y, new_pixels, truth = mnist()
+    pca = PCA(40, random_state=0).fit(pixels)
+    forty, new_forty = pca.transform(pixels), pca.transform(new_pixels)
+    generative = {"discriminative_weight": 0.0, "n_couplings": 20, "input_noise": 0.25}
+    for name, X, new, options in (
+        ("MNIST-40, generative", forty, new_forty, generative),
+        ("MNIST-40, default", forty, new_forty, {}),
+        ("MNIST-40, ensemble of five", forty, new_forty, {"n_estimators": 5}),
+        ("MNIST-784, default", pixels, new_pixels, {}),
+    ):
         start = time.perf_counter()
         model = CompositionalDiscriminantAnalysis(random_state=0, **options).fit(X, y)
         taken = time.perf_counter() - start
         evidence = model.evidence(new)
-        print(f"MNIST-40, {name}: C_mc {metrics.cross_entropy(truth, evidence):.4f}, accuracy "
+        print(f"{name} {options}: C_mc {metrics.cross_entropy(truth, evidence):.4f} nat, accuracy "
               f"{metrics.accuracy(truth, evidence):.4f}, {taken:.0f} s", flush=True)  # fmt: skip
+        if model.n_estimators == 1:
+            looked_into(model, new, truth)
 
 
 def main():

@@ -1,10 +1,12 @@
-"""A three-hypothesis update and a calibrated Gaussian family, as tables, a figure and a page.
+"""Evidence that adds up, a calibrated family, and evidence learnt from data, as a page.
 
     python examples/demo.py --output build/demo
 
 A recording is in Czech, Polish or Slovak. Its sounds and its words are two independent pieces of
 evidence. They add up, a prior is added, and a decision is taken under costs. Then the family of
-perfectly calibrated recognisers with given separations between the languages is drawn.
+perfectly calibrated recognisers with given separations between the languages is drawn. Last, a
+compositional discriminant analysis (CDA) learns to give evidence: on two moons, where the best
+possible result is known, and on small images of handwritten digits.
 """
 
 import argparse
@@ -16,9 +18,19 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from scipy.special import logsumexp
+from sklearn.datasets import load_digits, make_moons
+from sklearn.model_selection import train_test_split
 
-from deciban import CalibratedGaussian, Evidence
-from deciban.plots import ILRDisplay, TernaryDisplay
+from deciban import (
+    CalibratedGaussian,
+    CompositionalDiscriminantAnalysis,
+    Evidence,
+    LinearDiscriminant,
+    QuadraticDiscriminant,
+    metrics,
+)
+from deciban.plots import ILRDisplay, PairwiseDisplay, TernaryDisplay
 from deciban.simplex import closure
 
 CLASSES = ("Czech", "Polish", "Slovak")
@@ -27,6 +39,7 @@ SOUNDS = (0.30, 0.08, 0.25)
 WORDS = (0.15, 0.05, 0.60)
 COSTS = ((0, 4, 1), (4, 0, 4), (1, 4, 0))  # the truth on rows, the decision in columns
 DIVERGENCES = ((0, 5, 4), (5, 0, 7), (4, 7, 0))
+NOISE = 0.2  # of the moons
 
 
 # --- what is computed -------------------------------------------------------------------
@@ -81,6 +94,62 @@ def describe(family, seed):
     return rows
 
 
+def moons_llr(X):
+    """The LLR of the lower moon against the upper one, of the densities that make them."""
+    t = np.linspace(0, np.pi, 401)
+    arcs = [(np.cos(t), np.sin(t)), (1 - np.cos(t), 0.5 - np.sin(t))]
+    log_f = []
+    for x, y in arcs:
+        square = (X[:, :1] - x) ** 2 + (X[:, 1:] - y) ** 2
+        log_f.append(logsumexp(-square / (2 * NOISE**2), axis=1))
+    return log_f[1] - log_f[0]
+
+
+def learn(data, held_out, shrinkage, seed):
+    """A CDA fitted to data, and a table of how good evidence of held-out samples is."""
+    new, truth = held_out
+    models = {
+        "linear": LinearDiscriminant(shrinkage=shrinkage),
+        "quadratic": QuadraticDiscriminant(shrinkage=shrinkage),
+        "compositional": CompositionalDiscriminantAnalysis(random_state=seed),
+    }
+    rows = []
+    for name, model in models.items():
+        evidence = model.fit(*data).evidence(new)
+        rows.append({"discriminant analysis": name, **quality(truth, evidence)})
+    return models["compositional"], rows
+
+
+def quality(truth, evidence):
+    parts = metrics.decompose(truth, evidence, unit="bit")
+    return {
+        "cross-entropy (bit)": f"{parts.total:.4f}",
+        "of which calibration (bit)": f"{parts.calibration:.4f}",
+        "accuracy": f"{metrics.accuracy(truth, evidence):.2%}",
+    }
+
+
+def learn_moons(seed):
+    """On the two moons, beside the best that any classifier can do."""
+    data, held_out = (make_moons(n, noise=NOISE, random_state=seed + k)
+                      for k, n in enumerate((10_000, 20_000)))  # fmt: skip
+    cda, rows = learn(data, held_out, 0.0, seed)
+    new, truth = held_out
+    best = Evidence.from_llr(moons_llr(new))
+    rows.append({"discriminant analysis": "the true densities", **quality(truth, best)})
+    return cda, data, rows
+
+
+def learn_digits(seed):
+    """On half of the digits; the other half is judged."""
+    images, digit = load_digits(return_X_y=True)
+    X, new, y, truth = train_test_split(
+        images, digit, test_size=0.5, stratify=digit, random_state=seed
+    )
+    cda, rows = learn((X, y), (new, truth), 0.1, seed)
+    return cda, (new, truth), rows
+
+
 # --- what is drawn ----------------------------------------------------------------------
 
 
@@ -101,6 +170,33 @@ def figure(pieces, family, seed):
     left.set_title("Bayes' rule is a vector sum")
     middle.set_title("Calibrated family: 50 % and 90 % of each class")
     right.set_title("The same on the simplex", pad=30)
+    return fig
+
+
+def learnt_figure(moons, moons_data, digits, digits_data):
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    import matplotlib.pyplot as plt
+
+    fig, (left, right) = plt.subplots(1, 2, figsize=(13.5, 5.2), layout="constrained")
+    x, y = np.linspace(-1.8, 2.8, 160), np.linspace(-1.4, 1.9, 120)
+    grid = np.column_stack([a.ravel() for a in np.meshgrid(x, y)])
+    llr = moons.evidence(grid).llr(1, 0, unit="deciban").reshape(len(y), len(x))
+    shades = left.contourf(x, y, llr, np.linspace(-50, 50, 11), cmap="PuOr", extend="both")
+    left.contour(x, y, llr, [0.0], colors="k", linewidths=1.5)
+    X, truth = moons_data
+    for label, marker, color in ((0, "o", "#7f3b08"), (1, "^", "#2d004b")):
+        some = X[truth == label][:150]
+        left.scatter(
+            *some.T, s=18, marker=marker, c=color, ec="w", linewidths=0.4, label=f"moon {label}"
+        )
+    fig.colorbar(shades, ax=left, label="evidence for moon 1 against moon 0 (deciban)")
+    left.set(title="Learnt from 10,000 points (300 drawn)", xlabel="x", ylabel="y", aspect=1)
+    left.legend(loc="upper right")
+    new, truth = digits_data
+    PairwiseDisplay.from_predictions(truth, digits.evidence(new), ax=right)
+    right.set_title("Cost of telling two digits apart (bit)")
     return fig
 
 
@@ -149,9 +245,25 @@ when each language is as likely.</p>
 <div class="wide" role="img" aria-label="Three panels: the walk from prior to posterior in the plane
 of isometric log-ratios; samples and contours of the calibrated family in that plane; the same on
 the ternary simplex.">{figure}</div>
+<h2>Evidence learnt from data</h2>
+<p>Compositional discriminant analysis learns an invertible map whose first dimensions are
+calibrated evidence. Two moons of 10,000 points, judged on 20,000 others:</p>
+{moons}
+<p>Handwritten digits, images of 8 x 8 pixels, learnt from one half (898 images), judged on the
+other; the linear and the quadratic analysis with a shrinkage of 0.1:</p>
+{digits}
+<div class="wide" role="img" aria-label="Left: the evidence that the discriminant analysis gives for
+one moon against the other, as a map with the points. Right: for each pair of digits the cost of the
+evidence that tells them apart, of images that were held out.">{learnt}</div>
 <p>Made by <code>examples/demo.py</code> with seed {seed}.</p>
 </body></html>
 """
+
+
+def as_svg(fig):
+    svg = io.StringIO()
+    fig.savefig(svg, format="svg")
+    return svg.getvalue()[svg.getvalue().index("<svg") :]
 
 
 def write_whole(path, data):
@@ -179,24 +291,32 @@ def main():
     print(f"Prior: {prior}\n\n{text_table(update_rows)}\n")
     print(f"{text_table(family_rows)}\n\nExpected cross-entropy: {entropy}\n")
 
+    moons, moons_data, moons_rows = learn_moons(args.seed)
+    print(f"Two moons, learnt from 10,000 points\n\n{text_table(moons_rows)}\n")
+    digits, digits_data, digits_rows = learn_digits(args.seed)
+    print(f"Handwritten digits, learnt from 898 images\n\n{text_table(digits_rows)}\n")
+
     try:
         fig = figure(pieces, family, args.seed)
+        learnt = learnt_figure(moons, moons_data, digits, digits_data)
     except ImportError as missing:
         sys.exit(f"{missing.name} must be installed to draw. Run: pip install 'deciban[plot]'")
-    svg = io.StringIO()
-    fig.savefig(svg, format="svg")
     page = PAGE.format(
         prior=prior,
         update=html_table(update_rows),
         family=html_table(family_rows),
         entropy=entropy,
-        figure=svg.getvalue()[svg.getvalue().index("<svg") :],
+        figure=as_svg(fig),
+        moons=html_table(moons_rows),
+        digits=html_table(digits_rows),
+        learnt=as_svg(learnt),
         seed=args.seed,
     )
-    png = io.BytesIO()
-    fig.savefig(png, format="png", dpi=110)
     args.output.mkdir(parents=True, exist_ok=True)
-    write_whole(args.output / "figure.png", png.getvalue())
+    for name, drawn in (("figure", fig), ("learnt", learnt)):
+        png = io.BytesIO()
+        drawn.savefig(png, format="png", dpi=110)
+        write_whole(args.output / f"{name}.png", png.getvalue())
     write_whole(args.output / "index.html", page.encode())
     print(f"Open {args.output / 'index.html'}")
 

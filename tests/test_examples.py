@@ -1,5 +1,6 @@
 """The examples run as a user would run them, and leave what they promise."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,11 +25,15 @@ def test_the_demo_leaves_a_page_to_open(tmp_path):
     assert "<svg" in page
     assert "weak support for Slovak over Czech" in page
     assert "<script" not in page
-    png = (tmp_path / "new" / "folder" / "figure.png").read_bytes()
-    assert png.startswith(b"\x89PNG")
+    for name in ("figure.png", "learnt.png"):
+        assert (tmp_path / "new" / "folder" / name).read_bytes().startswith(b"\x89PNG")
+    moons = float(re.search(r"compositional</td><td>([0-9.]+)</td>", page)[1])
+    best = float(re.search(r"the true densities</td><td>([0-9.]+)</td>", page)[1])
+    assert moons < 1.1 * best
     assert {path.name for path in (tmp_path / "new" / "folder").iterdir()} == {
         "index.html",
         "figure.png",
+        "learnt.png",
     }
 
 
