@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 from scipy.special import ive
 from sklearn.datasets import load_iris, make_circles, make_moons
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from deciban import CalibratedGaussian, LinearDiscriminant, metrics
+from deciban import Basis, CalibratedGaussian, LinearDiscriminant, metrics
 from deciban.discriminant import cda as cda_module
+from deciban.discriminant import storage
 from deciban.exceptions import InputError
 
 CDA = cda_module.CompositionalDiscriminantAnalysis
@@ -167,10 +169,12 @@ def test_draws_of_added_dimensions_average_densities(iris):
 def test_an_ensemble_is_the_mean_of_its_ilrls(iris):
     X, y = iris
     three = CDA(n_estimators=3, **SMALL).fit(X, y)
-    log_f = three._log_densities_of_members(X)
-    assert not np.allclose(log_f[0], log_f[1], atol=1e-3)
-    mean = np.mean([f - f.mean(axis=1, keepdims=True) for f in log_f], axis=0)
+    each = [three._parts(params, X, 0)[0] for params in three._each_member()]
+    assert not np.allclose(each[0], each[1], atol=1e-3)
+    mean = np.mean(each, axis=0)
     np.testing.assert_allclose(three.evidence(X).llr(0, 1), mean[:, 0] - mean[:, 1])
+    with pytest.raises(InputError, match="this is an ensemble of 3"):
+        three.divergences_  # noqa: B018
     with pytest.raises(InputError, match=r"ensemble of 3. Fit with n_estimators=1"):
         three.transform(X)
 
@@ -241,7 +245,7 @@ def test_a_run_that_was_killed_ends_where_it_would_have_ended(tmp_path, iris):
     assert len(again.history_) == 30
     for one, other in zip(*map(jax.tree.leaves, (again._params, whole._params)), strict=True):
         np.testing.assert_array_equal(one, other, strict=True)
-    with pytest.raises(InputError, match=r"is of another fit. Delete it"):
+    with pytest.raises(InputError, match=r"is of another fit .*Delete it"):
         CDA(checkpoint=path, **options).fit(X, y)  # whole, though its writer was killed
 
 
@@ -255,14 +259,14 @@ def stop_after(estimator, epochs):
             if state.epoch == epochs and not force:
                 raise KeyboardInterrupt
 
-    original = estimator._train
+    original = estimator._keeper
 
-    def train(*args, **kwargs):
+    def keeper(*args, **kwargs):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(checkpoints, "Keeper", Interrupting)
+            patch.setattr(cda_module, "Keeper", Interrupting)
             return original(*args, **kwargs)
 
-    estimator._train = train
+    estimator._keeper = keeper
 
 
 def test_fits_go_on_where_they_are_asked_to(iris):
@@ -330,8 +334,6 @@ def test_two_hundred_broken_files_are_refused(fitted, tmp_path):
 
 
 def test_other_files_are_refused_in_a_sentence(fitted, tmp_path):
-    from deciban.discriminant import storage
-
     with pytest.raises(InputError, match="there is none at"):
         CDA.load(tmp_path / "none")
     storage.write(tmp_path / "other", "checkpoint", {}, {})
@@ -343,8 +345,73 @@ def test_other_files_are_refused_in_a_sentence(fitted, tmp_path):
     with pytest.raises(InputError, match=r"of format 1 or older; it is of 9. Update deciban"):
         CDA.load(tmp_path / "newer")
     fitted.save(tmp_path / "model")
-    with pytest.raises(OSError, match="nowhere"):
+    with pytest.raises(InputError, match="must be a file in a folder that exists"):
         fitted.save(tmp_path / "nowhere" / "model")
+    with pytest.raises(InputError, match="must be text or a path; got None"):
+        fitted.save(None)
+    with pytest.raises(InputError, match="must be text or a path; got None"):
+        CDA.load(None)
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "claim"),
+    [
+        ("settings", "width", 2 * 10**9),
+        ("settings", "augment", 10**9),
+        ("settings", "epochs", "x"),
+        ("parameters", "augment_draws", -1),
+        ("parameters", "n_couplings_", 1),
+        (None, "members", 0),
+        (None, "members", 10**9),
+        (None, "n_features", 10**9),
+        (None, "features", ["a"]),
+    ],
+)
+def test_claims_of_files_are_looked_at_first(part, name, claim, fitted, tmp_path):
+    arrays, plain = edited(fitted, tmp_path)
+    (plain if part is None else plain[part])[name] = claim
+    storage.write(tmp_path / "edited", "CDA", arrays, plain)
+    with pytest.raises(InputError, match="must be a whole model"):
+        CDA.load(tmp_path / "edited")
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("prior", lambda a: -a),
+        ("prior", lambda a: 5 * a),
+        ("whitening scale", lambda a: 0 * a),
+        ("whitening matrix", lambda a: 0 * a),
+        ("quantiles", lambda a: a[:0]),
+        ("quantiles", lambda a: a[::-1]),
+        ("parameter 0", lambda a: a[:1]),
+    ],
+)
+def test_arrays_of_files_are_looked_at(name, change, fitted, tmp_path):
+    arrays, plain = edited(fitted, tmp_path)
+    storage.write(tmp_path / "edited", "CDA", arrays | {name: change(arrays[name])}, plain)
+    with pytest.raises(InputError, match="must be a whole model"):
+        CDA.load(tmp_path / "edited")
+
+
+def edited(model, folder):
+    model.save(folder / "model")
+    arrays, plain = storage.read(folder / "model", "CDA")
+    return arrays, {k: v for k, v in plain.items() if k not in ("kind", "version")}
+
+
+def test_files_keep_the_names_of_columns_and_the_parameters(iris, tmp_path):
+    pd = pytest.importorskip("pandas")
+    X, y = iris
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    cda = CDA(prior=[0.5, 0.25, 0.25], **SMALL).fit(frame, y)
+    cda.save(tmp_path / "model")
+    back = CDA.load(tmp_path / "model")
+    assert back.get_params()["random_state"] == 0
+    assert back.get_params()["batch_size"] == "auto"
+    np.testing.assert_array_equal(back.predict_proba(frame), cda.predict_proba(frame))
+    with pytest.raises(ValueError, match="in the same order"):
+        back.evidence(frame[list("dcba")])
 
 
 # --- hard tables --------------------------------------------------------------------------------
@@ -390,7 +457,21 @@ def test_fewer_features_than_classes_ask_for_augment():
         ({"dtype": "float16"}, "dtype must be 'float32' or 'float64'"),
         ({"device": "abacus"}, "device must be one that JAX has, such as cpu"),
         ({"validation_fraction": 1.0}, "from 0 to below 1, or 'auto'; got 1.0"),
-        ({"n_estimators": 0}, "1 or more; got 0"),
+        ({"n_estimators": 0}, "at least 1; got 0"),
+        ({"n_estimators": True}, "at least 1; got True"),
+        ({"clip": -1.0}, "clip must be a positive number"),
+        ({"clip": None}, "clip must be a positive number"),
+        ({"patience": 0}, "patience must be a whole number of at least 1, None"),
+        ({"patience": "x"}, "patience must be a whole number"),
+        ({"shrinkage": 2.0}, "shrinkage must lie between 0 and 1"),
+        ({"shrinkage": None}, "shrinkage must lie between 0 and 1"),
+        ({"depth": 0}, "depth must be a whole number of at least 1"),
+        ({"augment_draws": -1}, "augment_draws must be a whole number"),
+        ({"basis": "x"}, "basis must be a deciban.Basis or None; got str"),
+        ({"device": 5}, "device must be one that JAX has"),
+        ({"checkpoint": 5}, "path must be text or a path; got 5"),
+        ({"checkpoint": "/no/such/folder/x"}, "must be a file in a folder that exists"),
+        ({"class_weight": {0: -1.0, 1: 1.0, 2: 1.0}}, "class_weight must be positive"),
         ({"epochs": -1}, "epochs must be a whole number of at least 0"),
         ({"learning_rate": -1.0}, "learning_rate must be 0 or more"),
         ({"init": "random"}, "init must be 'lda' or 'paper'"),
@@ -421,3 +502,156 @@ def test_moons_are_told_apart():
     X, y = make_moons(600, noise=0.2, random_state=0)
     cda = CDA(random_state=0, kind="spline", epochs=30).fit(X[::2], y[::2])
     assert metrics.accuracy(y[1::2], cda.evidence(X[1::2])) > 0.93
+
+
+# --- what two critics found ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weight", [0.0, 20.0])
+def test_the_mix_of_the_classes_is_no_part_of_the_evidence(weight):
+    rng = np.random.default_rng(1)
+    y = (rng.random(4000) < 0.05).astype(int)
+    X = rng.normal(size=(4000, 2))
+    X[:, 0] += 1.5 * y
+    cda = CDA(epochs=10, discriminative_weight=weight, random_state=0).fit(X, y)
+    truth = np.arange(4000) % 2
+    new = rng.normal(size=(4000, 2)) + 1.5 * truth[:, None] * [1, 0]
+    floor = metrics.cllr(truth, 1.5 * new[:, 0] - 1.125)
+    assert metrics.cllr(truth, cda.evidence(new)) < 1.1 * floor
+
+
+def test_a_distant_class_leaves_the_evidence_about_the_others_to_a_cda():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 500)
+    X = rng.normal(size=(1500, 2))
+    X[:, 0] += np.array([0, 3, 3000])[y]
+    cda = CDA(epochs=10, random_state=0).fit(X, y)
+    llr = cda.evidence([[0.0, 0.0], [3.0, 0.0]]).llr(1, 0)
+    np.testing.assert_allclose(llr, [-4.5, 4.5], atol=1.5)
+
+
+def test_evidence_far_from_the_data_is_that_of_the_base_space():
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    X = rng.normal(size=(400, 3)) + 2 * y[:, None] * [1, 0, 0]
+    X[:, 2] = 1
+    cda = CDA(epochs=5, random_state=0).fit(X, y)
+    far = np.array([[1.7, 0, 1], [1.7, 0, 100.0], [1e4, 1e4, 1.0]])
+    np.testing.assert_allclose(cda.evidence(far).ilr()[:, 0], cda.transform(far)[:, 0], rtol=1e-4)
+    with pytest.raises(InputError, match=r"row 1 is too far from them for float32"):
+        cda.evidence([[0.0, 0.0, 1.0], [1e30, 0.0, 1.0]])
+
+
+def test_checkpoints_of_other_fits_are_refused(iris, tmp_path):
+    X, y = iris
+    options = SMALL | {"epochs": 2, "checkpoint": tmp_path / "run"}
+    CDA(**options).fit(X, y)
+    for other, named in (
+        ({"shrinkage": 0.9}, "settings differ"),
+        ({"basis": Basis.gram_schmidt(3, [2, 0, 1])}, "settings differ"),
+        ({"random_state": 1}, "random_state differ"),
+    ):
+        with pytest.raises(InputError, match=named):
+            CDA(**options | other).fit(X, y)
+    with pytest.raises(InputError, match="data differ"):
+        CDA(**options).fit(X[::-1], y)
+    cda = CDA(**options).fit(X, y).partial_fit(X, y)
+    assert [record["epoch"] for record in cda.history_] == [0, 1, 2]
+    arrays, plain = storage.read(tmp_path / "run", "checkpoint")
+    plain = {k: v for k, v in plain.items() if k not in ("kind", "version")}
+    storage.write(tmp_path / "run", "checkpoint", dict(list(arrays.items())[1:]), plain)
+    with pytest.raises(InputError, match="checkpoint must be whole"):
+        CDA(**options).fit(X, y)
+
+
+def test_a_run_without_a_seed_resumes_with_its_own(iris, tmp_path):
+    X, y = iris
+    options = SMALL | {"random_state": None, "checkpoint": tmp_path / "run"}
+    first = CDA(**options)
+    stop_after(first, 2)
+    with pytest.warns(UserWarning, match="interrupted after 2"):
+        first.fit(X, y)
+    assert len(CDA(**options).fit(X, y).history_) == SMALL["epochs"]
+
+
+def test_warm_starts_go_on_only_where_the_model_fits(iris):
+    X, y = iris
+    letters = np.array(list("cba"))[y]
+    cda = CDA(warm_start=True, **SMALL).fit(X, y)
+    assert (cda.fit(X, letters).predict(X) == letters).mean() > 0.9
+    assert cda.reference_.classes == ("a", "b", "c")
+    assert cda.fit(X[:100], y[:100]).evidence(X).n_classes == 2
+    cda.set_params(n_estimators=2).fit(X, y)
+    assert cda.evidence(X).n_classes == 3
+    cda.set_params(n_estimators=1)
+    assert cda.evidence(X).n_classes == 3  # still of two members
+    cda.set_params(depth=3).fit(X, y)
+    assert cda._model.flow.depth == 3
+
+
+def test_parts_of_the_classes_may_come_in_parts(iris):
+    X, y = iris
+    cda = CDA(prior=[0.2, 0.3, 0.5], **SMALL).fit(X, y)
+    cda.partial_fit(X[:50], y[:50])
+    assert cda.classes_.tolist() == [0, 1, 2]
+    assert np.isfinite(cda.evidence(X).log_likelihoods).all()
+    with pytest.raises(ValueError, match="features"):
+        cda.partial_fit(X[:, :3], y)
+    assert cda.predict(X).shape == y.shape
+    with pytest.raises(InputError, match="epochs must be a whole number"):
+        cda.set_params(epochs=-1).fit(X, y)
+    assert cda.predict(X).shape == y.shape
+
+
+def test_a_missing_device_leaves_the_precision_alone(iris):
+    with pytest.raises(InputError, match="device must be one"):
+        CDA(dtype="float64", device="abacus").fit(*iris)
+    assert jax.numpy.zeros(1, float).dtype == np.float32
+
+
+def test_numbers_of_numpy_are_numbers(iris):
+    X, y = iris
+    cda = CDA(
+        depth=np.int64(1), epochs=np.int64(2), width=np.int32(8), clip=np.float32(np.inf),
+        learning_rate=np.float32(1e-3), n_couplings=2, random_state=0,
+    ).fit(X, y)  # fmt: skip
+    assert len(cda.history_) == 2
+
+
+def test_tables_of_names_raise_no_false_warnings(iris):
+    pd = pytest.importorskip("pandas")
+    X, y = iris
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    for model in (CDA(**SMALL), LinearDiscriminant()):
+        model.fit(frame, y)  # warnings are errors here
+
+
+def test_densities_integrate_to_one_with_added_dimensions():
+    X, y = make_moons(1000, noise=0.2, random_state=0)
+    cda = CDA(augment=2, epochs=20, random_state=0).fit(X, y)
+    side = np.linspace(-3, 4, 141)
+    grid = np.column_stack([a.ravel() for a in np.meshgrid(side, side)])
+    mass = np.exp(cda.log_densities(grid)).sum(axis=0) * (side[1] - side[0]) ** 2
+    np.testing.assert_allclose(mass, 1, atol=0.03)
+
+
+def test_nothing_in_gives_nothing_out(fitted):
+    assert fitted.sample(0)[0].shape == (0, 4)
+    assert fitted.interpolate(0, 1, []).shape == (0, 4)
+    assert fitted.inverse_transform(np.empty((0, fitted.transform([[1, 1, 1, 1]]).shape[1]))).shape
+    for call, named in (
+        (lambda: fitted.sample(2.5), "n must be a whole number"),
+        (lambda: fitted.interpolate(0, 1, [[0.0]]), "alphas must be finite numbers in one list"),
+        (lambda: fitted.interpolate(0, 1, [np.nan]), "alphas must be finite"),
+        (lambda: fitted.inverse_transform(np.full((1, fitted._n_base()), np.nan)), "finite"),
+    ):
+        with pytest.raises(InputError, match=named):
+            call()
+
+
+@pytest.mark.parametrize("model", [CDA(), LinearDiscriminant()])
+def test_models_that_were_not_fitted_say_so(model):
+    with pytest.raises(NotFittedError):
+        model.neutralize([[1.0]])
+    with pytest.raises(NotFittedError):
+        model.divergences_  # noqa: B018

@@ -1,5 +1,7 @@
 """Linear and quadratic discriminant analysis against scikit-learn's and their own laws."""
 
+import contextlib
+
 import numpy as np
 import pytest
 import sklearn
@@ -90,7 +92,34 @@ def test_hard_tables_are_taken(model):
     scaled = model.fit(1e12 * X + 3, y).evidence(1e12 * X + 3)
     assert scaled.allclose(plain, rtol=1e-5, atol=1e-5)
     collinear = np.column_stack([X, X[:, 0], np.ones(40)])
-    assert np.isfinite(model.fit(collinear, y).evidence(collinear).log_likelihoods).all()
+    alone = isinstance(model, QuadraticDiscriminant)
+    said = pytest.warns(UserWarning, match="no full rank") if alone else contextlib.nullcontext()
+    with said:
+        fitted = model.fit(collinear, y)
+    assert np.isfinite(fitted.evidence(collinear).log_likelihoods).all()
+
+
+@pytest.mark.parametrize("model", [LinearDiscriminant(), QuadraticDiscriminant()])
+def test_a_distant_class_leaves_the_evidence_about_the_others(model):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 700)
+    X = rng.normal(size=(2100, 2))
+    X[:, 0] += np.array([0, 3, 1e5])[y]
+    llr = model.fit(X, y).evidence([[0.0, 0.0], [3.0, 0.0]]).llr(1, 0)
+    np.testing.assert_allclose(llr, [-4.5, 4.5], atol=0.6)
+
+
+@pytest.mark.parametrize("model", [LinearDiscriminant(), QuadraticDiscriminant()])
+def test_classes_without_spread_are_refused(model):
+    with pytest.raises(InputError, match="X must vary within the classes"):
+        model.fit([[0.0, 1.0], [2.0, 3.0]], [0, 1])
+
+
+def test_a_class_of_one_sample_takes_the_least_spread_of_the_others():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(UserWarning, match="covariance of class 2 has no full rank"):
+        model = QuadraticDiscriminant().fit(X[:101], y[:101])
+    assert np.abs(model.evidence(X).log_likelihoods).max() < 1e12
 
 
 def test_fewer_features_than_classes_have_evidence_but_no_base_space():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import warnings
 from contextlib import ExitStack
@@ -13,27 +12,28 @@ from typing import Any, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deciban.discriminant import checkpoints, files
-from deciban.discriminant.inputs import Labelled, read_labelled
+from deciban.discriminant.checkpoints import Keeper, digest
+from deciban.discriminant.inputs import Labelled, read_labelled, read_more
 from deciban.discriminant.objective import LossOptions, Model
-from deciban.discriminant.settings import Settings, resolved
+from deciban.discriminant.settings import Settings, require_shrinkage, require_whole, resolved
 from deciban.discriminant.space import BaseSpaceMixin
 from deciban.discriminant.start import (
     Start,
     linear_start,
     moments_of,
     paper_start,
+    require_spread,
     shrunk,
     whitening,
 )
 from deciban.evidence import Evidence
-from deciban.evidence.inputs import aligned
+from deciban.evidence.inputs import aligned, is_number
 from deciban.exceptions import InputError
 from deciban.flows import Flow, double_precision
 from deciban.flows.conditioner import Activation
@@ -46,6 +46,9 @@ _FLOOR = 1e-6  # of the eigenvalues within the classes, relative
 _LEAST_SINGULAR = 1.5  # of the discriminant block at the start
 _BEYOND_CHANCE = 1.5
 _REFINEMENTS = 25
+_LEAST_LOG_MIX = -30.0
+_ENOUGH_HELD_OUT = 50  # samples to rank the density of others by
+_DENSITY_DRAWS = 16  # of added dimensions, where no number is given
 _ROWS = (256, 4096)  # prediction batches: each new shape would compile anew
 _HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 
@@ -65,6 +68,7 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
     kind : {"affine", "spline"}, default "affine"
         Of the couplings.
     n_couplings, width, depth : int, default "auto", "auto" and 2
+        Number of couplings; hidden units and hidden layers of the network in each.
     activation : {"silu", "relu", "gelu", "tanh"}, default "silu"
     mixing : {"linear", "random", "none"}, default "linear"
     init : {"lda", "paper"} or "auto"
@@ -78,11 +82,16 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         Independent normal dimensions to add to the features, drawn anew in training: room for
         classes that enclose one another.
     augment_draws : int, default 0
-        Draws of them over which densities are averaged; 0 takes their centre.
+        Draws of them over which the evidence is averaged; 0 takes their centre, so that the
+        evidence is that of the base space. Densities are always averaged, over 16 draws if this
+        is 0.
     class_weight : "balanced", dict or None
+        Factors of the sample weights. The evidence needs no balance: the mix of the classes is not
+        part of it.
     prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
         Of ``predict`` and ``predict_proba``. It never touches the evidence.
     basis : Basis, default Gram-Schmidt
+        Of the ILRL.
     epochs, batch_size : int or "auto"
     learning_rate : float or "auto"
         At its highest.
@@ -99,15 +108,16 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
     patience : int, None or "auto"
         Epochs without a better cross-entropy of these after which to stop.
     n_estimators : int, default 1
-        Flows trained at once; the evidence is the mean of their ILRLs.
+        Flows trained at once; the evidence is the mean of their ILRLs, densities are mixed. An
+        ensemble has no base space, and so nothing that is done there.
     warm_start : bool, default False
         Whether another ``fit`` goes on from the fitted parameters.
     dtype : {"float32", "float64"}, default "float32"
     device : str, optional
         Such as "cpu" or "gpu"; by default JAX's own choice.
     checkpoint : path, optional
-        Where the state is kept after each epoch. A ``fit`` with the same data and settings goes on
-        from there and ends with the same model.
+        Where the state is kept, every two seconds or after each epoch if that takes longer. A
+        ``fit`` with the same data and settings goes on from there and ends with the same model.
     random_state : int, RandomState instance or None
     verbose : int, default 0
         1 shows a progress bar.
@@ -211,19 +221,20 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
         """
-        before = self.__dict__.get("_params") if self.warm_start else None
-        data = read_labelled(self, X, y, sample_weight, self.class_weight)
         self._require_options()
+        fitted = self.__dict__.get("_params")
+        known = self.classes_ if fitted is not None else None
+        data = read_labelled(self, X, y, sample_weight, self.class_weight)
         settings = resolved(self, *data.X.shape)
         self._require_room(data.X.shape[1], settings.augment)
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        kept, held_out = self._split(data, settings.validation_fraction, seed)
-        if before is None or not self._continues(settings):
+        goes_on = self.warm_start and fitted is not None and self._continues(settings, known)
+        keeper = self._keeper(data, settings, fitted if goes_on else None)
+        kept, held_out = self._split(data, settings.validation_fraction, keeper.seed)
+        if not goes_on:
             self._prepare(kept, settings)
-            before = None
-        with self._computing():
-            self._train(kept, held_out, settings, seed, before)
-        self._remember_densities(data.X)
+        self._train(kept, held_out, settings, keeper, fitted if goes_on else None)
+        enough = held_out is not None and len(held_out.truth) >= _ENOUGH_HELD_OUT
+        self._remember_densities((held_out if held_out is not None and enough else data).X)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -232,35 +243,39 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         Parameters
         ----------
         X, y, sample_weight
-            As for :meth:`fit`. Every class must be among the samples of the first call.
+            As for :meth:`fit`. Every class must be among the samples of the first call, which also
+            are those of :meth:`outlier_score`; later ones may be without some.
         classes : ignored
             They are those of the first call.
         """
         if "_params" not in self.__dict__:
             return self.fit(X, y, sample_weight)
-        known, prior = self.classes_, self.prior_
-        data = read_labelled(self, X, y, sample_weight, self.class_weight)
-        found, self.classes_, self.prior_ = self.classes_, known, prior
-        if not np.isin(found, known).all():
-            raise InputError(
-                f"y must hold the classes {known.tolist()} only; got {found.tolist()}. Fit anew."
-            )
-        data = data._replace(truth=np.searchsorted(known, found)[data.truth])
+        data = read_more(self, X, y, sample_weight, self.class_weight)
         one = asdict(self._settings) | {"epochs": 1, "patience": None}
-        seed = int(check_random_state(self.random_state).randint(2**31)) + len(self.history_)
+        passes = len(self.history_)
+        seed = int(check_random_state(self.random_state).randint(2**31)) + passes
         history = self.history_
-        with self._computing():
-            self._train(data, None, Settings(**one), seed, self._params, "constant")
-        self.history_ = [*history, *self.history_]
+        self._train(data, None, Settings(**one), Keeper(None, {}, seed), self._params, "constant")
+        new = [record | {"epoch": passes + k} for k, record in enumerate(self.history_)]
+        self.history_ = [*history, *new]
         return self
 
     def _require_options(self) -> None:
+        """What is not part of the settings, which see to themselves."""
         if self.dtype not in ("float32", "float64"):
             raise InputError(f"dtype must be 'float32' or 'float64'; got {self.dtype!r}. Choose.")
-        if not isinstance(self.n_estimators, int) or self.n_estimators < 1:
+        for name, least in (("n_estimators", 1), ("depth", 1), ("augment_draws", 0)):
+            require_whole(name, getattr(self, name), least)
+        if not is_number(self.clip) or not self.clip > 0:
             raise InputError(
-                f"n_estimators must be a whole number, 1 or more; got {self.n_estimators!r}. "
-                f"Give 1."
+                f"clip must be a positive number, or infinity for none; got {self.clip!r}. Give 1."
+            )
+        if not isinstance(self.shrinkage, str) or self.shrinkage != "auto":
+            require_shrinkage(self.shrinkage)
+        if self.basis is not None and not isinstance(self.basis, Basis):
+            raise InputError(
+                f"basis must be a deciban.Basis or None; got {type(self.basis).__name__}. Make one "
+                f"with Basis.gram_schmidt."
             )
 
     def _require_room(self, d: int, added: int) -> None:
@@ -271,10 +286,17 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
                 f"room; got {d}. Pass augment={D - 1 - d} to add independent normal dimensions."
             )
 
-    def _continues(self, settings: Settings) -> bool:
-        shape = ("n_couplings", "width", "augment")
-        same = all(getattr(settings, k) == getattr(self._settings, k) for k in shape)
-        return same and self._whitening.mean.shape == (self.n_features_in_,)
+    def _continues(self, settings: Settings, known: Any) -> bool:
+        """Whether the fitted parameters suit the data and the settings."""
+        if not np.array_equal(self.classes_, known) or self._members != self.n_estimators:
+            return False
+        d, names = self.n_features_in_, self._names()
+        basis = aligned(self.basis, names) or Basis.gram_schmidt(len(names), names)
+        same = self._whitening.mean.shape == (d,) and self._fitted_dtype() == self.dtype
+        return same and self._model == self._model_of(settings, basis, d)
+
+    def _fitted_dtype(self) -> str:
+        return str(self._params["covariance"].dtype)
 
     def _split(
         self, data: Labelled, fraction: float, seed: int
@@ -286,6 +308,8 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
             return data, None
         rows = np.arange(n)
         a, b = train_test_split(rows, test_size=count, stratify=data.truth, random_state=seed)
+        if np.bincount(data.truth[a], minlength=D).min() == 0:
+            return data, None  # every class must be learnt from
         return tuple(Labelled(*(values[part] for values in data)) for part in (a, b))  # type: ignore[return-value]
 
     def _prepare(self, data: Labelled, settings: Settings) -> None:
@@ -295,9 +319,10 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         self.basis_ = aligned(self.basis, names) or Basis.gram_schmidt(D, names)
         V = self.basis_.contrast
         moments = moments_of(data.X, data.truth, data.weight, D)
-        away = (data.X - moments.center) / moments.scale - moments.means[data.truth]
+        require_spread(moments)
         strength = self.shrinkage
-        if strength == "auto":
+        if isinstance(strength, str):
+            away = (data.X - moments.center) / moments.scale - moments.means[data.truth]
             strength = float(ledoit_wolf_shrinkage(away, assume_centered=True)) if d > 1 else 0.0
         self._whitening = whitening(moments, shrunk(moments.within, float(strength), _FLOOR))
         means = np.pad(moments.means @ self._whitening.matrix.T, ((0, 0), (0, settings.augment)))
@@ -310,19 +335,20 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
                 means, V, _LEAST_SINGULAR, settings.augment, _BEYOND_CHANCE * chance
             )
         self._settings = settings
-        self._model = self._model_of(settings, d)
+        self._members = self.n_estimators
+        self._model = self._model_of(settings, self.basis_, d)
 
-    def _model_of(self, settings: Settings, d: int) -> Model:
+    def _model_of(self, settings: Settings, basis: Basis, d: int) -> Model:
         flow = Flow(
             d + settings.augment,
             n_couplings=settings.n_couplings,
             kind=self.kind,
             width=settings.width,
-            depth=self.depth,
+            depth=int(self.depth),
             activation=self.activation,
             mixing=self.mixing,
         )
-        contrast = tuple(map(tuple, self.basis_.contrast.tolist()))
+        contrast = tuple(map(tuple, basis.contrast.tolist()))
         return Model(flow, contrast, settings.augment)
 
     def _train(
@@ -330,23 +356,40 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         data: Labelled,
         held_out: Labelled | None,
         settings: Settings,
-        seed: int,
+        keeper: Keeper,
         before: Any,
         schedule: Schedule | None = None,
     ) -> None:
-        model, E = self._model, self.n_estimators
+        with self._computing():
+            self._train_there(data, held_out, settings, keeper, before, schedule)
+
+    def _train_there(
+        self,
+        data: Labelled,
+        held_out: Labelled | None,
+        settings: Settings,
+        keeper: Keeper,
+        before: Any,
+        schedule: Schedule | None,
+    ) -> None:
+        model, E = self._model, self._members
         training = Training(
             settings.epochs, settings.batch_size, settings.learning_rate,
             self.schedule if schedule is None else schedule,
-            settings.weight_decay, self.clip, settings.patience, E,
+            settings.weight_decay, float(self.clip), settings.patience, E,
         )  # fmt: skip
         options = LossOptions(settings.discriminative_weight, settings.input_noise)
         trainer = _trainer(model, options, training, len(data.truth), held_out is not None)
-        key = jax.random.key(seed)
+        key = jax.random.key(keeper.seed)
         params = self._first(key) if before is None else jax.tree.map(jnp.asarray, before)
+        mix = np.bincount(data.truth, weights=data.weight, minlength=len(self.classes_))
+        with np.errstate(divide="ignore"):  # a class may be missing from a partial fit
+            log_mix = np.maximum(np.log(mix / mix.sum()), _LEAST_LOG_MIX)
+        params["log_mix"] = jnp.broadcast_to(
+            jnp.asarray(log_mix, self.dtype), params["log_mix"].shape
+        )
         batch, aside = self._batch(data), None if held_out is None else self._batch(held_out)
         state = trainer.start(params, aside)
-        keeper = checkpoints.Keeper(self.checkpoint, self._fingerprint(data, settings, seed))
         state = keeper.resumed(state)
         passed = [state]  # the last one, should it be interrupted
         with checkpoints.progress(settings.epochs, state.epoch, bool(self.verbose)) as show:
@@ -366,13 +409,13 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
                     f"best model so far is kept.",
                     stacklevel=3,
                 )
-        keeper.keep(passed[0], force=True)
         self._params = jax.tree.map(np.asarray, trainer.outcome(passed[0], aside))
         self.history_ = list(passed[0].history)
+        keeper.keep(passed[0], force=True)
 
     def _first(self, key: jax.Array) -> Any:
         start: Start = self._start
-        keys = jax.random.split(key, self.n_estimators)
+        keys = jax.random.split(key, self._members)
         first = [
             self._model.init(k, start.matrix, start.offset, start.covariance, self.dtype)
             for k in keys
@@ -387,90 +430,121 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
             jnp.asarray(weight, self.dtype),
         )
 
-    def _fingerprint(self, data: Labelled, settings: Settings, seed: int) -> str:
-        plain = json.dumps([asdict(settings), asdict(self._model.flow), seed, self.schedule,
-                            self.clip, self.n_estimators, self.dtype])  # fmt: skip
-        digest = hashlib.sha256(plain.encode())
-        for values in data:
-            digest.update(np.ascontiguousarray(values).tobytes())
-        return digest.hexdigest()
+    def _keeper(self, data: Labelled, settings: Settings, before: Any) -> Keeper:
+        """The checkpoint of this fit, and the seed: that of the checkpoint where none is given."""
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        if self.checkpoint is None:
+            return Keeper(None, {}, seed)
+        options = [asdict(settings), self.kind, int(self.depth), self.activation, self.mixing,
+                   str(self.schedule), float(self.clip), int(self.n_estimators), self.dtype,
+                   self.shrinkage if isinstance(self.shrinkage, str) else float(self.shrinkage),
+                   None if self.basis is None else self.basis.contrast.tolist(),
+                   [str(name) for name in self._names()]]  # fmt: skip
+        marks = {
+            "data": digest(*data, *jax.tree.leaves(before)),
+            "settings": digest(json.dumps(options)),
+        }
+        return Keeper(self.checkpoint, marks, seed, free=self.random_state is None)
 
     def _computing(self) -> ExitStack:
         """Precision and device of what is computed."""
+        device = None if self.device is None else _device(self.device)
         stack = ExitStack()
         if self.dtype == "float64":
             stack.enter_context(double_precision())
-        if self.device is not None:
-            try:
-                stack.enter_context(jax.default_device(jax.devices(self.device)[0]))
-            except RuntimeError:
-                found = sorted({device.platform for device in jax.devices()})
-                raise InputError(
-                    f"device must be one that JAX has, such as {', '.join(found)}; got "
-                    f"{self.device!r}. Choose one, or None."
-                ) from None
+        if device is not None:
+            stack.enter_context(jax.default_device(device))
         return stack
 
     # --- what it gives ----------------------------------------------------------------
 
     @property
     def reference_(self) -> CalibratedGaussian:  # type: ignore[override]
-        """The calibrated Gaussian family of the ILRL."""
+        """The calibrated Gaussian family of the ILRL; an ensemble has none."""
         check_is_fitted(self, "_params")
-        free = np.asarray(self._members()[0]["covariance"], dtype=np.float64)
+        free = np.asarray(self._one_member()["covariance"], dtype=np.float64)
         L = np.tril(free, -1) + np.diag(np.exp(np.diag(free)))
         return CalibratedGaussian(L @ L.T, self.basis_)
 
     def evidence(self, X: Any) -> Evidence:
-        """The evidence that each sample holds about the classes: the ILRL, named."""
-        log_f = self._log_densities_of_members(self._read(X))
-        values = log_f - log_f.mean(axis=2, keepdims=True)
-        return Evidence(values.mean(axis=0), self._names())  # the mean of the ILRLs
+        """The evidence that each sample holds about the classes: the ILRL, named.
 
-    def log_densities(self, X: Any) -> np.ndarray:
-        """Log-density of each sample under each class, (n_samples, n_classes)."""
-        log_f = self._log_densities_of_members(self._read(X))
-        pooled = np.asarray(logsumexp(log_f, axis=0)) - np.log(len(log_f))
-        return pooled + self._whitening.log_det
+        At the centre of added dimensions, or averaged over ``augment_draws`` of them. Of an
+        ensemble, the mean of the ILRLs.
+        """
+        X = self._read(X)
+        total = np.zeros((len(X), len(self.classes_)))
+        for params in self._each_member():
+            scores, common = self._parts(params, X, self.augment_draws)
+            log_f = scores if self.augment_draws == 0 else scores + common[:, None]
+            total += log_f - log_f.mean(axis=1, keepdims=True)
+        return Evidence(total / self._members, self._names())
 
-    def _log_densities_of_members(self, X: np.ndarray) -> np.ndarray:
-        """Densities of whitened features, (n_members, n_samples, n_classes)."""
-        W = self._whitening(X)
-        k, draws = self._settings.augment, self.augment_draws
+    def _log_densities(self, X: np.ndarray) -> np.ndarray:
+        """Averaged over draws of added dimensions, and over the members of an ensemble."""
+        pooled = np.full((len(X), len(self.classes_)), -np.inf)
+        for params in self._each_member():
+            scores, common = self._parts(params, X, self.augment_draws or _DENSITY_DRAWS)
+            pooled = np.logaddexp(pooled, scores + common[:, None])
+        return pooled - np.log(self._members) + self._whitening.log_det
+
+    def _parts(self, params: Any, X: np.ndarray, draws: int) -> tuple[np.ndarray, np.ndarray]:
+        """Evidence (n, D) and the rest (n,) of the log-densities of whitened features.
+
+        With added dimensions at their centre, or (``draws`` > 0) averaged over draws of them.
+        """
+        W, k, D = self._whitening(X), self._settings.augment, len(self.classes_)
         added = np.zeros((1, k))
         if k and draws:
             added = np.random.default_rng(0).standard_normal((draws, k))
-        result = np.empty((self.n_estimators, len(W), len(self.classes_)))
-        with self._computing():
-            for e, params in enumerate(self._members()):
-                each = [
-                    self._in_batches(_densities, params, np.hstack([W, np.tile(a, (len(W), 1))]))
-                    + np.sum(0.5 * a**2 + _HALF_LOG_2PI)
-                    for a in added
-                ]
-                result[e] = logsumexp(each, axis=0) - np.log(len(each))
-        return result
+        scores, common = np.zeros((len(W), D)), np.full(len(W), -np.inf)
+        for a in added:
+            rows = np.hstack([W, np.tile(a, (len(W), 1))])
+            with self._computing():
+                out = self._in_batches(_parts, params, rows)
+            self._require_finite(out)
+            more = out[:, D] + np.sum(0.5 * a**2 + _HALF_LOG_2PI)
+            if len(added) == 1:
+                return out[:, :D], more
+            # A running sum of exp(scores + common), with the larger common part taken out.
+            top = np.maximum(common, more)
+            with np.errstate(divide="ignore"):
+                scores = np.logaddexp(
+                    scores + (common - top)[:, None], out[:, :D] + (more - top)[:, None]
+                )
+            common = top
+        return scores, common - np.log(len(added))
 
-    def _members(self) -> list[Any]:
+    def _require_finite(self, out: np.ndarray) -> None:
+        if not np.isfinite(out).all():
+            row = int(np.flatnonzero(~np.isfinite(out).all(axis=1))[0])
+            raise InputError(
+                f"X must lie within reach of the training samples; row {row} is too far from them "
+                f"for {self.dtype}. Check its features, or fit with dtype='float64'."
+            )
+
+    def _each_member(self) -> list[Any]:
         check_is_fitted(self, "_params")
-        if self.n_estimators == 1:
+        if self._members == 1:
             return [self._params]
-        return [jax.tree.map(lambda a, e=e: a[e], self._params) for e in range(self.n_estimators)]
+        return [jax.tree.map(lambda a, e=e: a[e], self._params) for e in range(self._members)]
 
     def _one_member(self) -> Any:
-        if self.n_estimators > 1:
+        if self._members > 1:
             raise InputError(
                 f"the base space must be that of one flow; this is an ensemble of "
-                f"{self.n_estimators}. Fit with n_estimators=1."
+                f"{self._members}. Fit with n_estimators=1."
             )
-        return self._members()[0]
+        return self._each_member()[0]
 
     def _to_base(self, X: np.ndarray, added: np.ndarray | None = None) -> np.ndarray:
         if added is None:
             added = np.zeros((len(X), self._settings.augment))
         W = np.hstack([self._whitening(X), added])
         with self._computing():
-            return self._in_batches(_forward, self._one_member(), W)
+            Z = self._in_batches(_forward, self._one_member(), W)
+        self._require_finite(Z)
+        return Z
 
     def _from_base(self, Z: np.ndarray) -> np.ndarray:
         with self._computing():
@@ -492,12 +566,13 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         params = jax.tree.map(jnp.asarray, params)
         rows = _ROWS[0] if len(values) <= _ROWS[0] else _ROWS[1]
         parts = []
-        for start in range(0, len(values), rows):
+        for start in range(0, max(1, len(values)), rows):  # no rows have columns too
             part = values[start : start + rows]
             padded = np.pad(part, ((0, rows - len(part)), (0, 0)))
-            out = np.asarray(function(self._model, params, jnp.asarray(padded, self.dtype)))
+            with jax.default_matmul_precision("highest"):  # accelerators round otherwise
+                out = np.asarray(function(self._model, params, jnp.asarray(padded, self.dtype)))
             parts.append(out[: len(part)].astype(np.float64))
-        return np.concatenate(parts) if parts else np.empty((0, 0))
+        return np.concatenate(parts)
 
     # --- files ------------------------------------------------------------------------
 
@@ -529,9 +604,21 @@ def _trainer(
     return Trainer(loss, model.score if scored else None, training, n_samples, model.decays)
 
 
+def _device(name: Any) -> Any:
+    try:
+        return jax.devices(name)[0]
+    except (RuntimeError, TypeError, AttributeError, ValueError):
+        found = sorted({device.platform for device in jax.devices()})
+        raise InputError(
+            f"device must be one that JAX has, such as {', '.join(found)}; got {name!r}. Choose "
+            f"one, or None."
+        ) from None
+
+
 @partial(jax.jit, static_argnums=0)
-def _densities(model: Model, params: Any, x: jax.Array) -> jax.Array:
-    return model.log_densities(params, x)
+def _parts(model: Model, params: Any, x: jax.Array) -> jax.Array:
+    scores, common = model.parts(params, x)
+    return jnp.concatenate([scores, common[:, None]], axis=1)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from deciban.discriminant.inputs import read_labelled
+from deciban.discriminant.settings import require_shrinkage
 from deciban.discriminant.space import BaseSpaceMixin, DiscriminantMixin
 from deciban.discriminant.start import (
-    Moments,
     linear_start,
     moments_of,
+    require_spread,
     shrunk,
     whitening,
 )
-from deciban.evidence.inputs import aligned, is_number
+from deciban.evidence.inputs import aligned
 from deciban.exceptions import InputError
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
@@ -67,10 +70,11 @@ class LinearDiscriminant(BaseSpaceMixin):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to features and classes."""
-        _require_shrinkage(self.shrinkage)
+        require_shrinkage(self.shrinkage)
         data = read_labelled(self, X, y, sample_weight)
         D = len(self.classes_)
         moments = moments_of(data.X, data.truth, data.weight, D)
+        require_spread(moments)
         self._whitening = whitening(moments, shrunk(moments.within, self.shrinkage, _FLOOR))
         self._means = moments.means @ self._whitening.matrix.T
         names = self._names()
@@ -78,9 +82,7 @@ class LinearDiscriminant(BaseSpaceMixin):
         self._remember_densities(data.X)
         return self
 
-    def log_densities(self, X: Any) -> np.ndarray:
-        """Log-density of each sample under each class, (n_samples, n_classes)."""
-        X = self._read(X)
+    def _log_densities(self, X: np.ndarray) -> np.ndarray:
         W = self._whitening(X)
         squares = np.stack([np.sum((W - m) ** 2, axis=1) for m in self._means], axis=1)
         return self._whitening.log_det - 0.5 * (squares + W.shape[1] * np.log(2 * np.pi))
@@ -91,6 +93,7 @@ class LinearDiscriminant(BaseSpaceMixin):
         return CalibratedGaussian(self._start().covariance, self.basis_)
 
     def _start(self) -> Any:
+        check_is_fitted(self, "_means")
         D, d = self._means.shape
         if d < D - 1:
             raise InputError(
@@ -125,6 +128,13 @@ class QuadraticDiscriminant(DiscriminantMixin, BaseEstimator):  # type: ignore[m
     classes_ : array of shape (n_classes,)
     prior_ : array of shape (n_classes,)
     n_features_in_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> QuadraticDiscriminant().fit(X, y).evidence(X[[0, 60]]).decide()
+    array([0, 1])
     """
 
     def __init__(self, *, shrinkage: float = 0.0, prior: Any = "uniform") -> None:
@@ -133,17 +143,22 @@ class QuadraticDiscriminant(DiscriminantMixin, BaseEstimator):  # type: ignore[m
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to features and classes."""
-        _require_shrinkage(self.shrinkage)
+        require_shrinkage(self.shrinkage)
         data = read_labelled(self, X, y, sample_weight)
         D, d = len(self.classes_), data.X.shape[1]
         whole = moments_of(data.X, data.truth, data.weight, D)
+        require_spread(whole)
+        largest = float(np.linalg.eigvalsh(whole.within)[-1])
         self._center, self._scale = whole.center, whole.scale
         Z = (data.X - whole.center) / whole.scale
         self._means, self._factors = whole.means, np.empty((D, d, d))
         for k in range(D):
             rows = data.truth == k
-            one = moments_of(Z[rows], np.zeros(int(rows.sum()), dtype=int), data.weight[rows], 1)
-            self._factors[k] = np.linalg.cholesky(self._covariance(one))
+            away = Z[rows] - whole.means[k]
+            share = data.weight[rows] / data.weight[rows].sum()
+            S = (away.T * share) @ away
+            self._warn_of_rank(k, S, largest)
+            self._factors[k] = np.linalg.cholesky(shrunk(S, self.shrinkage, _FLOOR, largest))
         self.means_ = whole.means * whole.scale + whole.center
         self.covariances_ = np.stack(
             [whole.scale[:, None] * (L @ L.T) * whole.scale for L in self._factors]
@@ -151,15 +166,16 @@ class QuadraticDiscriminant(DiscriminantMixin, BaseEstimator):  # type: ignore[m
         self._remember_densities(data.X)
         return self
 
-    def _covariance(self, moments: Moments) -> np.ndarray:
-        S = moments.scale[:, None] * moments.within * moments.scale
-        constant = np.diag(moments.within) == 0  # their scale was taken for one
-        S[constant], S[:, constant] = 0.0, 0.0
-        return shrunk(S, self.shrinkage, _FLOOR)
+    def _warn_of_rank(self, k: int, S: np.ndarray, largest: float) -> None:
+        if self.shrinkage == 0 and np.linalg.eigvalsh(S)[0] < _FLOOR * largest:
+            warnings.warn(
+                f"the covariance of class {self.classes_[k]} has no full rank: its evidence will "
+                f"be far too strong. Pass shrinkage=0.1, drop features that follow from others, or "
+                f"give more samples.",
+                stacklevel=3,
+            )
 
-    def log_densities(self, X: Any) -> np.ndarray:
-        """Log-density of each sample under each class, (n_samples, n_classes)."""
-        X = self._read(X)
+    def _log_densities(self, X: np.ndarray) -> np.ndarray:
         Z = (X - self._center) / self._scale
         log_f = np.empty((len(Z), len(self._means)))
         for k, (m, L) in enumerate(zip(self._means, self._factors, strict=True)):
@@ -167,8 +183,3 @@ class QuadraticDiscriminant(DiscriminantMixin, BaseEstimator):  # type: ignore[m
             log_f[:, k] = -0.5 * np.sum(white**2, axis=0) - np.log(np.diag(L)).sum()
         constant = np.log(self._scale).sum() + 0.5 * Z.shape[1] * np.log(2 * np.pi)
         return log_f - constant
-
-
-def _require_shrinkage(shrinkage: Any) -> None:
-    if not is_number(shrinkage) or not 0 <= shrinkage <= 1:
-        raise InputError(f"shrinkage must lie between 0 and 1; got {shrinkage!r}. Give 0 for none.")

@@ -33,16 +33,31 @@ class Model:
         return len(self.contrast)
 
     def init(self, key: jax.Array, matrix: Any, offset: Any, covariance: Any, dtype: Any) -> Params:
-        """Parameters that start at an affine map and a covariance."""
-        flow = self.flow.init(key, matrix=matrix, offset=offset, dtype=dtype)
-        return {"flow": flow, "covariance": jnp.asarray(log_cholesky(covariance), dtype)}
+        """Parameters that start at an affine map and a covariance.
+
+        ``log_mix`` is not learnt: the logarithm of the classes' shares of the training samples.
+        """
+        return {
+            "flow": self.flow.init(key, matrix=matrix, offset=offset, dtype=dtype),
+            "covariance": jnp.asarray(log_cholesky(covariance), dtype),
+            "log_mix": jnp.full(self.n_classes, -np.log(self.n_classes), dtype),
+        }
 
     def decays(self, params: Params) -> Params:
         """Which parameters weight decay is meant for."""
-        return {"flow": self.flow.decays(params["flow"]), "covariance": False}
+        return {"flow": self.flow.decays(params["flow"]), "covariance": False, "log_mix": False}
 
     def log_densities(self, params: Params, x: jax.Array) -> jax.Array:
         """Log-density of each sample under each class, (n, D)."""
+        scores, common = self.parts(params, x)
+        return scores + common[..., None]
+
+    def parts(self, params: Params, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Log-densities in two parts: the evidence, (n, D), and what all classes share, (n,).
+
+        Far from the data the second is so large that their sum would have no digits left for the
+        first.
+        """
         z, log_det = self.flow.forward(params["flow"], x)
         l, residual = z[..., : self.n_classes - 1], z[..., self.n_classes - 1 :]
         rest = -0.5 * jnp.sum(residual**2, axis=-1) - _HALF_LOG_2PI * z.shape[-1] + log_det
@@ -53,15 +68,18 @@ class Model:
         mu = means(L, V)[0]
         white = solve_triangular(L, (l - mu).T, lower=True)
         log_f = -0.5 * jnp.sum(white**2, axis=0) - jnp.sum(jnp.log(jnp.diag(L)))
-        return scores - scores[..., :1] + (log_f + rest)[..., None]
+        return scores, log_f + rest - scores[..., 0]
 
     def loss(self, params: Params, batch: Any, key: jax.Array, options: LossOptions) -> jax.Array:
-        """Negative log-likelihood, and cross-entropy of the posteriors at the uniform prior."""
+        """Negative log-likelihood, and cross-entropy of the posteriors at the samples' own mix.
+
+        At any other prior the mix of the classes would find its way into the evidence.
+        """
         x, truth, weight = batch
         x = self._with_noise(x, key, options.noise)
         log_f = self.log_densities(params, x)
         at = jnp.take_along_axis(log_f, truth[:, None], axis=1)[:, 0]
-        entropy = jax.nn.logsumexp(log_f, axis=1) - at
+        entropy = -_log_posterior_at(truth, log_f, params)
         return jnp.sum(weight * (options.weight * entropy - at)) / jnp.sum(weight)
 
     def _with_noise(self, x: jax.Array, key: jax.Array, noise: float) -> jax.Array:
@@ -80,9 +98,13 @@ class Model:
         """
         x, truth, weight = batch
         x = jnp.pad(x, ((0, 0), (0, self.n_added)))
-        log_p = jax.nn.log_softmax(self.log_densities(params, x), axis=1)
-        at = jnp.take_along_axis(log_p, truth[:, None], axis=1)[:, 0]
+        at = _log_posterior_at(truth, self.log_densities(params, x), params)
         return -at * weight / jnp.mean(weight)
+
+
+def _log_posterior_at(truth: jax.Array, log_f: jax.Array, params: Params) -> jax.Array:
+    log_p = jax.nn.log_softmax(log_f + jax.lax.stop_gradient(params["log_mix"]), axis=1)
+    return jnp.take_along_axis(log_p, truth[:, None], axis=1)[:, 0]
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+import numpy as np
+
 from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
 
 Preset = Literal["paper"]
 _MANY = 20_000  # samples that can teach wide conditioners
 _MOST_HELD_OUT = 2_000  # samples are enough to tell one epoch from another
+_SOME = 5_000  # samples still need strong weight decay
 _FEW = 2_000  # samples that must be kept from teaching too much
 
 
@@ -44,7 +47,7 @@ def automatic(n: int, d: int) -> Settings:
         epochs=100 if n >= _MANY else 80 if few else 60,
         batch_size=256 if not few else max(16, n // 8),
         learning_rate=1e-3 if wide or few else 3e-3,
-        weight_decay=0.6 if wide else 0.3 if few else 0.03,
+        weight_decay=0.6 if wide else 0.3 if n < _SOME else 0.03,
         input_noise=min(0.5, min(0.4, 0.01 * d) + (3 / n**0.5 if few else 0.0)),
         patience=None,  # what the last, small steps of a one-cycle gain is worth waiting for
         validation_fraction=min(0.1, _MOST_HELD_OUT / n),
@@ -72,21 +75,41 @@ def resolved(estimator: Any, n: int, d: int) -> Settings:
     values = {}
     for field in fields(Settings):
         given = getattr(estimator, field.name)
-        values[field.name] = getattr(default, field.name) if given == "auto" else given
+        automatic_ = isinstance(given, str) and given == "auto"
+        values[field.name] = getattr(default, field.name) if automatic_ else given
+    return checked(values)
+
+
+def checked(values: dict[str, Any]) -> Settings:
+    """Settings of plain numbers, or a sentence on which is wrong."""
     settings = Settings(**values)
     _require(settings)
-    return settings
+    plain = {
+        name: value.item() if hasattr(value, "item") else value for name, value in values.items()
+    }
+    return Settings(**plain)
+
+
+def require_whole(name: str, value: Any, least: int, auto: str = "") -> None:
+    """A whole number, NumPy's too."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        raise InputError(
+            f"{name} must be a whole number of at least {least}{auto}; got {value!r}. Give one."
+        )
+
+
+def require_shrinkage(shrinkage: Any) -> None:
+    """A share."""
+    if not is_number(shrinkage) or not 0 <= shrinkage <= 1:
+        raise InputError(f"shrinkage must lie between 0 and 1; got {shrinkage!r}. Give 0 for none.")
 
 
 def _require(settings: Settings) -> None:
     for name, least in (("n_couplings", 0), ("width", 1), ("augment", 0), ("epochs", 0),
                         ("batch_size", 1)):  # fmt: skip
-        value = getattr(settings, name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise InputError(
-                f"{name} must be a whole number of at least {least}, or 'auto'; got {value!r}. "
-                f"Give one."
-            )
+        require_whole(name, getattr(settings, name), least, ", or 'auto'")
+    if settings.patience is not None:
+        require_whole("patience", settings.patience, 1, ", None or 'auto'")
     for name in ("discriminative_weight", "learning_rate", "weight_decay", "input_noise"):
         value = getattr(settings, name)
         if not is_number(value) or not 0 <= value < float("inf"):

@@ -29,9 +29,12 @@ class DiscriminantMixin(EvidenceGivingMixin):
 
     n_features_in_: int
 
+    def _log_densities(self, X: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
     def log_densities(self, X: Any) -> np.ndarray:
         """Log-density of each sample under each class, (n_samples, n_classes)."""
-        raise NotImplementedError
+        return self._log_densities(self._read(X))
 
     def evidence(self, X: Any) -> Evidence:
         """The evidence that each sample holds about the classes."""
@@ -39,16 +42,22 @@ class DiscriminantMixin(EvidenceGivingMixin):
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-density of each sample under the classes mixed by ``prior_``."""
-        log_f = self.log_densities(X)
-        return np.asarray(logsumexp(log_f + np.log(self.prior_), axis=1))
+        return self._density(self._read(X))
+
+    def _density(self, X: np.ndarray) -> np.ndarray:
+        return np.asarray(logsumexp(self._log_densities(X) + np.log(self.prior_), axis=1))
 
     def outlier_score(self, X: Any) -> np.ndarray:
-        """Share of the training samples that are less likely: near zero for an outlier."""
+        """Share of the samples of ``fit`` that are less likely: near zero for an outlier.
+
+        Of those that were set aside, where there are enough; samples that were learnt from are
+        often more likely than new ones, most of all in small tables.
+        """
         density = self.score_samples(X)
         return np.searchsorted(self._density_quantiles, density) / len(self._density_quantiles)
 
     def _remember_densities(self, X: np.ndarray) -> None:
-        density = self.score_samples(X)
+        density = self._density(X)
         self._density_quantiles = np.quantile(density, np.linspace(0, 1, _QUANTILES))
 
     def _names(self) -> tuple[Hashable, ...]:
@@ -118,6 +127,8 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
                 f"Z must have {self._n_base()} columns, the ILRL and the residual; got shape "
                 f"{Z.shape}. Give what transform gives."
             )
+        if not np.isfinite(Z).all():
+            raise InputError("Z must be finite; it holds NaN or infinity. Drop these rows.")
         return self._from_base(Z)
 
     def sample(
@@ -136,6 +147,8 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         tuple of array of shape (n, n_features) and array of shape (n,)
         """
         check_is_fitted(self)
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+            raise InputError(f"n must be a whole number, 0 or more; got {n!r}. Give one.")
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         if label is None:
             truth = rng.choice(len(self.classes_), size=n, p=self.prior_)
@@ -153,15 +166,23 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         """
         check_is_fitted(self)
         start, end = (self.reference_.means[index_of(c, self._names())] for c in (b, a))
-        alpha = np.atleast_1d(np.asarray(alphas, dtype=np.float64))[:, None]
+        alpha = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+        if alpha.ndim != 1 or not np.isfinite(alpha).all():
+            raise InputError(
+                f"alphas must be finite numbers in one list; got {alphas!r}. Give for example "
+                f"[0, 0.5, 1]."
+            )
+        alpha = alpha[:, None]
         return self._features_at(self._with_residual((1 - alpha) * start + alpha * end))
 
     def neutralize(self, X: Any) -> np.ndarray:
         """The same samples without evidence: ILRL zero, residual kept. The class is hidden.
 
         Where dimensions were added to the features, the features nearest to these whose evidence is
-        zero; the residual is then kept as far as features can.
+        zero; the residual is then kept as far as features can. It is hidden from this model:
+        another one may still find it, and features may leave their usual range.
         """
+        check_is_fitted(self)
         return self._with_ilr(X, np.zeros(len(self._names()) - 1))
 
     def convert(self, X: Any, to: Hashable) -> np.ndarray:

@@ -13,7 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import null_space
 
+from deciban.exceptions import InputError
 from deciban.reference import closed_form
+
+_ROUNDING = 1e-12  # spread below this share of a feature's size is no spread
 
 
 class Whitening(NamedTuple):
@@ -56,25 +59,50 @@ class Moments(NamedTuple):
 
 
 def moments_of(X: np.ndarray, truth: np.ndarray, weight: np.ndarray, n_classes: int) -> Moments:
-    """Moments, with constant features counted as of unit scale."""
+    """Moments of features that are scaled by their spread within the classes.
+
+    Not by their total spread: beside one distant class the others would look like points. Features
+    without spread within the classes are scaled by the total one; constant ones count as of unit
+    spread, so that new values of theirs are read as they are.
+    """
     share = weight / weight.sum()
     center = share @ X
-    scale = np.sqrt(share @ (X - center) ** 2)
-    scale = np.where(scale > 1e-12 * np.maximum(np.abs(center), 1e-300), scale, 1.0)
-    Z = (X - center) / scale
     mass = np.bincount(truth, weights=share, minlength=n_classes)
-    means = np.stack([share[truth == k] @ Z[truth == k] / mass[k] for k in range(n_classes)])
-    away = Z - means[truth]
-    return Moments(center, scale, means, (away.T * share) @ away)
+    means = np.stack([share[truth == k] @ X[truth == k] / mass[k] for k in range(n_classes)])
+    total = np.sqrt(share @ (X - center) ** 2)
+    own = np.sqrt(share @ (X - means[truth]) ** 2)
+    size = np.maximum(np.abs(center), 1e-300)
+    constant = total <= _ROUNDING * size
+    scale = np.where(own > _ROUNDING * np.maximum(size, total), own, total)
+    scale = np.where(constant, 1.0, scale)
+    away = (X - means[truth]) / scale
+    within = (away.T * share) @ away
+    within[constant, :], within[:, constant] = 0.0, 0.0
+    within[constant, constant] = 1.0
+    return Moments(center, scale, (means - center) / scale, within)
 
 
-def shrunk(within: np.ndarray, shrinkage: float, floor: float) -> np.ndarray:
-    """A covariance drawn to a ball, and in any case of full rank."""
+def require_spread(moments: Moments) -> None:
+    """There must be something to tell chance from: spread within the classes."""
+    if not np.any(np.diag(moments.within) > _ROUNDING):
+        raise InputError(
+            "X must vary within the classes; within each of them all samples are alike. Give more "
+            "samples of each class."
+        )
+
+
+def shrunk(
+    within: np.ndarray, shrinkage: float, floor: float, largest: float | None = None
+) -> np.ndarray:
+    """A covariance drawn to a ball, and in any case of full rank.
+
+    No eigenvalue is below ``floor`` times the largest one, its own or that which is given.
+    """
     size = max(float(np.trace(within)) / len(within), 1e-300)
     ball = size * np.eye(len(within))
     S = (1 - shrinkage) * within + shrinkage * ball
     values, vectors = np.linalg.eigh(S)
-    least = floor * max(float(values[-1]), 1e-300)
+    least = floor * max(float(values[-1]) if largest is None else largest, 1e-300)
     if values[0] >= least:
         return S
     return (vectors * np.maximum(values, least)) @ vectors.T

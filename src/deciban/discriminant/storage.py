@@ -16,11 +16,24 @@ _VERSION = 1
 _KEY = "deciban"
 
 
+def checked_path(path: Any) -> Path:
+    """A path that can be written to, or a sentence on why not."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path must be text or a path; got {path!r}. Give a file name.")
+    path = Path(path)
+    if path.is_dir() or not path.parent.is_dir():
+        raise InputError(
+            f"path must be a file in a folder that exists; got {path}. Make the folder, or name a "
+            f"file in it."
+        )
+    return path
+
+
 def write(path: Any, kind: str, arrays: dict[str, np.ndarray], plain: dict[str, Any]) -> None:
     """Write a file whole or not at all."""
     from safetensors.numpy import save
 
-    path = Path(path)
+    path = checked_path(path)
     header = json.dumps({"kind": kind, "version": _VERSION, **plain})
     tidy = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     data = save(tidy, metadata={_KEY: header})
@@ -39,6 +52,8 @@ def read(path: Any, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Arrays and plain data of a file of this kind, or a sentence on what is wrong with it."""
     from safetensors import SafetensorError, safe_open
 
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path must be text or a path; got {path!r}. Give a file name.")
     path = Path(path)
     if not path.is_file():
         raise InputError(f"path must be a file; there is none at {path}. Check its spelling.")

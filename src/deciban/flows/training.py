@@ -23,7 +23,7 @@ Batch = Any
 Tree = Any
 Schedule = Literal["one-cycle", "cosine", "constant"]
 _RETRIES = 8  # halvings of the step size after epochs that came to nothing
-_DOUBT = 2.0  # standard errors by which the best epoch must beat the last one
+_DOUBT = 1.0  # standard errors by which the best epoch must beat the last one
 _MOST_SKIPPED = 0.5  # share of the steps of an epoch that may be without a finite gradient
 
 
@@ -236,8 +236,7 @@ class Trainer:
             # A sum is finite where all of its terms are, unless it overflows: then clip could not.
             squares = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(slope))
             usable = jnp.isfinite(loss) & jnp.isfinite(squares)
-            clip = self.training.clip
-            shorter = clip / jnp.maximum(clip, jnp.sqrt(squares))
+            shorter = jnp.minimum(1.0, self.training.clip / jnp.sqrt(squares))
             slope = jax.tree.map(lambda leaf: (shorter * leaf).astype(leaf.dtype), slope)
             updates, moved = self._optimizer.update(slope, optimizer, params)
             params = jax.tree.map(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from sklearn.pipeline import Pipeline
+
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 
@@ -66,6 +68,8 @@ class NamedDisplay(Display):
 
 def evidence_of(estimator: Any, X: Any) -> Evidence:
     """The evidence of an estimator that gives evidence."""
+    if isinstance(estimator, Pipeline) and hasattr(estimator[-1], "evidence"):
+        estimator, X = estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X
     method = getattr(estimator, "evidence", None)
     if not callable(method):
         raise InputError(

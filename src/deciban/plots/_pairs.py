@@ -10,7 +10,7 @@ import numpy as np
 
 from deciban._arrays import index_of, listed
 from deciban.evidence import Evidence
-from deciban.exceptions import InputError
+from deciban.exceptions import InputError, UnknownClassError
 from deciban.metrics.multiclass import labelled
 from deciban.metrics.trials import Trials, as_label_vector, as_weights, two_class_trials
 
@@ -62,7 +62,13 @@ def pair_of(
 
 
 def _require_two_classes(evidence: Evidence, pos_label: Hashable) -> None:
-    index_of(pos_label, evidence.classes)
+    if pos_label not in evidence.classes:
+        raise UnknownClassError(
+            f"pos_label must be one of the classes {listed(evidence.classes)}; got {pos_label!r}. "
+            f"Pass pos_label={evidence.classes[1]!r}, or the other one.",
+            label=pos_label,
+            classes=evidence.classes,
+        )
     if evidence.n_classes > 2:
         others = [label for label in evidence.classes if label != pos_label]
         raise InputError(
