@@ -88,7 +88,8 @@ def four_dimensions(n, seed):
 
 def looked_into(model, new, truth):
     """Idempotence, class information in residuals, and errors of the inverse."""
-    new, truth = new[:10_000], truth[:10_000]
+    rows = np.random.default_rng(0).permutation(len(new))[:10_000]
+    new, truth = new[rows], truth[rows]
     evidence = model.evidence(new)
     distance = metrics.idempotence(truth[:2000], evidence[:2000])
     shares = np.bincount(np.searchsorted(model.classes_, truth)) / len(truth)
@@ -147,8 +148,7 @@ def three_gaussians(args):
     floor = metrics.pairwise_cllr(truth, exact).cllr
     print(f"three Gaussians in four dimensions: worst pair {np.nanmax(excess):.2e} bit, with the "
           f"true densities {np.nanmax(floor):.2e}")  # fmt: skip
-    rows = np.random.default_rng(0).permutation(len(new))[:10_000]
-    looked_into(model, new[rows], truth[rows])
+    looked_into(model, new, truth)
 
 
 def mnist():

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 from scipy.stats import norm
+from sklearn.datasets import make_moons
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from deciban import CalibratedGaussian, Evidence, metrics, plots
+from deciban import CalibratedGaussian, Evidence, LinearDiscriminant, metrics, plots
 from deciban.exceptions import InputError, UnknownClassError
 
 LLR_DISPLAYS = [
@@ -402,3 +405,16 @@ def test_a_long_curve_is_thinned_to_what_can_be_seen(display):
         curve = metrics.tippett_curve(y, llr)
         whole = 100 * np.interp(x[1:-1] * np.log(10), curve.llr, curve.target)
         np.testing.assert_allclose(share[1:-1], whole, atol=0.2)
+
+
+def test_labels_of_text_ask_for_the_positive_one():
+    evidence = Evidence.from_llr([1.0, -1.0], "up", "down")
+    with pytest.raises(UnknownClassError, match="Pass pos_label='up', or the other one"):
+        plots.TippettDisplay.from_predictions(["up", "down"], evidence)
+
+
+def test_a_pipeline_that_ends_in_evidence_gives_evidence():
+    X, y = make_moons(100, noise=0.2, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), LinearDiscriminant()).fit(X, y)
+    display = plots.TippettDisplay.from_estimator(pipeline, X, y)
+    assert display.figure_ is not None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from sklearn.pipeline import Pipeline
-
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 
@@ -68,7 +66,8 @@ class NamedDisplay(Display):
 
 def evidence_of(estimator: Any, X: Any) -> Evidence:
     """The evidence of an estimator that gives evidence."""
-    if isinstance(estimator, Pipeline) and hasattr(estimator[-1], "evidence"):
+    # A pipeline has no method evidence of its own. (Its class would be slow to import.)
+    if hasattr(estimator, "steps") and hasattr(estimator[-1], "evidence"):
         estimator, X = estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X
     method = getattr(estimator, "evidence", None)
     if not callable(method):
