@@ -34,6 +34,12 @@ def fitted(iris):
     return CDA(**SMALL | {"epochs": 20}).fit(*iris)
 
 
+NOT_MEANT = {
+    "check_sample_weight_equivalence_on_dense_data": "weight 2 is once in a batch, not twice",
+    "check_sample_weight_equivalence_on_sparse_data": "as for dense data",
+    "check_class_weight_classifiers": "class weights are no prior; they leave the evidence alone",
+}
+
 # One of each kind: every check compiles programs of its own, and all would take minutes. With
 # DECIBAN_ALL_CHECKS in the environment all of them run.
 CHECKS = {
@@ -53,7 +59,9 @@ CHECKS = {
     ("estimator", "check"),
     [
         (estimator, check)
-        for estimator, check in estimator_checks_generator(CDA(**SMALL), mark="skip")
+        for estimator, check in estimator_checks_generator(
+            CDA(**SMALL), expected_failed_checks=NOT_MEANT, mark="skip"
+        )
         if "DECIBAN_ALL_CHECKS" in os.environ or getattr(check, "func", check).__name__ in CHECKS
     ],
     ids=lambda value: getattr(getattr(value, "func", value), "__name__", "CDA"),

@@ -13,7 +13,6 @@ from deciban.exceptions import InputError
 Preset = Literal["paper"]
 _MANY = 20_000  # samples that can teach wide conditioners
 _MOST_HELD_OUT = 2_000  # samples are enough to tell one epoch from another
-_SOME = 5_000  # samples still need strong weight decay
 _FEW = 2_000  # samples that must be kept from teaching too much
 
 
@@ -47,7 +46,7 @@ def automatic(n: int, d: int) -> Settings:
         epochs=100 if n >= _MANY else 80 if few else 60,
         batch_size=256 if not few else max(16, n // 8),
         learning_rate=1e-3 if wide or few else 3e-3,
-        weight_decay=0.6 if wide else 0.3 if n < _SOME else 0.03,
+        weight_decay=0.6 if wide else 0.3,
         input_noise=min(0.5, min(0.4, 0.01 * d) + (3 / n**0.5 if few else 0.0)),
         patience=None,  # what the last, small steps of a one-cycle gain is worth waiting for
         validation_fraction=min(0.1, _MOST_HELD_OUT / n),

@@ -23,7 +23,10 @@ Batch = Any
 Tree = Any
 Schedule = Literal["one-cycle", "cosine", "constant"]
 _RETRIES = 8  # halvings of the step size after epochs that came to nothing
-_DOUBT = 1.0  # standard errors by which the best epoch must beat the last one
+# Standard errors by which the best epoch must beat the last one: on few held-out samples, where the
+# weights have often learnt too much, and on more.
+_DOUBT = (1.0, 2.0)
+_FEW_HELD_OUT = 500
 _MOST_SKIPPED = 0.5  # share of the steps of an epoch that may be without a finite gradient
 
 
@@ -149,7 +152,7 @@ class Trainer:
         if state.epoch < self.training.epochs or self.training.schedule == "constant":
             return state.best
         loss = self._scores(state.params, held_out) - self._scores(state.best, held_out)
-        doubt = _DOUBT * loss.std(axis=1) / loss.shape[1] ** 0.5
+        doubt = _DOUBT[loss.shape[1] >= _FEW_HELD_OUT] * loss.std(axis=1) / loss.shape[1] ** 0.5
         return _chosen(loss.mean(axis=1) <= doubt, state.params, state.best, len(loss))
 
     def _scores(self, params: Tree, held_out: Batch) -> np.ndarray:
