@@ -80,13 +80,8 @@ def shares(weights: np.ndarray) -> np.ndarray:
     return weights / weights.sum()
 
 
-def _llr_of(evidence: Evidence, pos_label: Hashable) -> tuple[np.ndarray, Hashable]:
-    """LLRs in favour of one class, and the label of the other."""
-    if evidence.n_classes != 2:
-        raise InputError(
-            f"evidence must be over two classes; got {evidence.n_classes}. "
-            f"Choose two of them with evidence.restrict."
-        )
+def require_pos_label(evidence: Evidence, pos_label: Hashable) -> None:
+    """The class that evidence is in favour of must be one of its classes."""
     if pos_label not in evidence.classes:
         raise UnknownClassError(
             f"pos_label must be one of the classes {listed(evidence.classes)}; got {pos_label!r}. "
@@ -94,6 +89,16 @@ def _llr_of(evidence: Evidence, pos_label: Hashable) -> tuple[np.ndarray, Hashab
             label=pos_label,
             classes=evidence.classes,
         )
+
+
+def _llr_of(evidence: Evidence, pos_label: Hashable) -> tuple[np.ndarray, Hashable]:
+    """LLRs in favour of one class, and the label of the other."""
+    if evidence.n_classes != 2:
+        raise InputError(
+            f"evidence must be over two classes; got {evidence.n_classes}. "
+            f"Choose two of them with evidence.restrict."
+        )
+    require_pos_label(evidence, pos_label)
     k = evidence.classes.index(pos_label)
     other = evidence.classes[1 - k]
     return evidence.llr(evidence.classes[k], other), other

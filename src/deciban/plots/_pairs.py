@@ -10,9 +10,15 @@ import numpy as np
 
 from deciban._arrays import index_of, listed
 from deciban.evidence import Evidence
-from deciban.exceptions import InputError, UnknownClassError
+from deciban.exceptions import InputError
 from deciban.metrics.multiclass import labelled
-from deciban.metrics.trials import Trials, as_label_vector, as_weights, two_class_trials
+from deciban.metrics.trials import (
+    Trials,
+    as_label_vector,
+    as_weights,
+    require_pos_label,
+    two_class_trials,
+)
 
 
 @dataclass(frozen=True)
@@ -62,13 +68,7 @@ def pair_of(
 
 
 def _require_two_classes(evidence: Evidence, pos_label: Hashable) -> None:
-    if pos_label not in evidence.classes:
-        raise UnknownClassError(
-            f"pos_label must be one of the classes {listed(evidence.classes)}; got {pos_label!r}. "
-            f"Pass pos_label={evidence.classes[1]!r}, or the other one.",
-            label=pos_label,
-            classes=evidence.classes,
-        )
+    require_pos_label(evidence, pos_label)
     if evidence.n_classes > 2:
         others = [label for label in evidence.classes if label != pos_label]
         raise InputError(
