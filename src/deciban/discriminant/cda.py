@@ -6,7 +6,6 @@ import json
 import warnings
 from contextlib import ExitStack
 from dataclasses import asdict
-from functools import lru_cache, partial
 from typing import Any, Self
 
 import jax
@@ -17,7 +16,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from deciban.discriminant import checkpoints, files
+from deciban.discriminant import checkpoints, files, programs
 from deciban.discriminant.checkpoints import Keeper, digest
 from deciban.discriminant.inputs import Labelled, read_labelled, read_more
 from deciban.discriminant.objective import LossOptions, Model
@@ -33,23 +32,21 @@ from deciban.discriminant.start import (
     whitening,
 )
 from deciban.evidence import Evidence
-from deciban.evidence.inputs import aligned, is_number
+from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
 from deciban.flows import Flow, double_precision
 from deciban.flows.conditioner import Activation
 from deciban.flows.flow import Kind, Mixing
-from deciban.flows.training import Schedule, State, Trainer, Training
+from deciban.flows.training import Schedule, State, Training
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
 
 _FLOOR = 1e-6  # of the eigenvalues within the classes, relative
 _LEAST_SINGULAR = 1.5  # of the discriminant block at the start
-_BEYOND_CHANCE = 1.5
-_REFINEMENTS = 25
-_LEAST_LOG_MIX = -30.0
+_BEYOND_CHANCE = 1.5  # times what chance makes of the difference of means
+_LEAST_LOG_MIX = -30.0  # of a class that a partial fit is without
 _ENOUGH_HELD_OUT = 50  # samples to rank the density of others by
 _DENSITY_DRAWS = 16  # of added dimensions, where no number is given
-_ROWS = (256, 4096)  # prediction batches: each new shape would compile anew
 _HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 
 
@@ -232,9 +229,11 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         kept, held_out = self._split(data, settings.validation_fraction, keeper.seed)
         if not goes_on:
             self._prepare(kept, settings)
-        self._train(kept, held_out, settings, keeper, fitted if goes_on else None)
-        enough = held_out is not None and len(held_out.truth) >= _ENOUGH_HELD_OUT
-        self._remember_densities((held_out if held_out is not None and enough else data).X)
+        self._settings = settings
+        with self._computing():
+            self._train(kept, held_out, settings, keeper, fitted if goes_on else None)
+        few = held_out is None or len(held_out.truth) < _ENOUGH_HELD_OUT
+        self._remember_densities((data if held_out is None or few else held_out).X)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -255,7 +254,9 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         passes = len(self.history_)
         seed = int(check_random_state(self.random_state).randint(2**31)) + passes
         history = self.history_
-        self._train(data, None, Settings(**one), Keeper(None, {}, seed), self._params, "constant")
+        keeper = Keeper(None, {}, seed)
+        with self._computing():
+            self._train(data, None, Settings(**one), keeper, self._params, "constant")
         new = [record | {"epoch": passes + k} for k, record in enumerate(self.history_)]
         self.history_ = [*history, *new]
         return self
@@ -290,8 +291,8 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         """Whether the fitted parameters suit the data and the settings."""
         if not np.array_equal(self.classes_, known) or self._members != self.n_estimators:
             return False
-        d, names = self.n_features_in_, self._names()
-        basis = aligned(self.basis, names) or Basis.gram_schmidt(len(names), names)
+        d = self.n_features_in_
+        basis = self._chosen_basis()
         same = self._whitening.mean.shape == (d,) and self._fitted_dtype() == self.dtype
         return same and self._model == self._model_of(settings, basis, d)
 
@@ -315,8 +316,7 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
     def _prepare(self, data: Labelled, settings: Settings) -> None:
         """Whitening, start and model."""
         D, d = len(self.classes_), data.X.shape[1]
-        names = self._names()
-        self.basis_ = aligned(self.basis, names) or Basis.gram_schmidt(D, names)
+        self.basis_ = self._chosen_basis()
         V = self.basis_.contrast
         moments = moments_of(data.X, data.truth, data.weight, D)
         require_spread(moments)
@@ -334,7 +334,6 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
             self._start = linear_start(
                 means, V, _LEAST_SINGULAR, settings.augment, _BEYOND_CHANCE * chance
             )
-        self._settings = settings
         self._members = self.n_estimators
         self._model = self._model_of(settings, self.basis_, d)
 
@@ -360,18 +359,6 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         before: Any,
         schedule: Schedule | None = None,
     ) -> None:
-        with self._computing():
-            self._train_there(data, held_out, settings, keeper, before, schedule)
-
-    def _train_there(
-        self,
-        data: Labelled,
-        held_out: Labelled | None,
-        settings: Settings,
-        keeper: Keeper,
-        before: Any,
-        schedule: Schedule | None,
-    ) -> None:
         model, E = self._model, self._members
         training = Training(
             settings.epochs, settings.batch_size, settings.learning_rate,
@@ -379,11 +366,11 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
             settings.weight_decay, float(self.clip), settings.patience, E,
         )  # fmt: skip
         options = LossOptions(settings.discriminative_weight, settings.input_noise)
-        trainer = _trainer(model, options, training, len(data.truth), held_out is not None)
+        trainer = programs.trainer(model, options, training, len(data.truth), held_out is not None)
         key = jax.random.key(keeper.seed)
         params = self._first(key) if before is None else jax.tree.map(jnp.asarray, before)
         mix = np.bincount(data.truth, weights=data.weight, minlength=len(self.classes_))
-        with np.errstate(divide="ignore"):  # a class may be missing from a partial fit
+        with np.errstate(divide="ignore"):
             log_mix = np.maximum(np.log(mix / mix.sum()), _LEAST_LOG_MIX)
         params["log_mix"] = jnp.broadcast_to(
             jnp.asarray(log_mix, self.dtype), params["log_mix"].shape
@@ -500,8 +487,7 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         scores, common = np.zeros((len(W), D)), np.full(len(W), -np.inf)
         for a in added:
             rows = np.hstack([W, np.tile(a, (len(W), 1))])
-            with self._computing():
-                out = self._in_batches(_parts, params, rows)
+            out = self._computed(programs.parts, params, rows)
             self._require_finite(out)
             more = out[:, D] + np.sum(0.5 * a**2 + _HALF_LOG_2PI)
             if len(added) == 1:
@@ -541,38 +527,25 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         if added is None:
             added = np.zeros((len(X), self._settings.augment))
         W = np.hstack([self._whitening(X), added])
-        with self._computing():
-            Z = self._in_batches(_forward, self._one_member(), W)
+        Z = self._computed(programs.forward, self._one_member(), W)
         self._require_finite(Z)
         return Z
 
     def _from_base(self, Z: np.ndarray) -> np.ndarray:
-        with self._computing():
-            W = self._in_batches(_inverse, self._one_member(), Z)
+        W = self._computed(programs.inverse, self._one_member(), Z)
         return self._whitening.undo(W[:, : self.n_features_in_])
 
     def _features_at(self, Z: np.ndarray) -> np.ndarray:
         if self._settings.augment == 0:
             return self._from_base(Z)
-        with self._computing():
-            W = self._in_batches(_at_ilr, self._one_member(), Z)
-        return self._whitening.undo(W)
+        return self._whitening.undo(self._computed(programs.at_ilr, self._one_member(), Z))
 
     def _n_base(self) -> int:
         return self.n_features_in_ + self._settings.augment
 
-    def _in_batches(self, function: Any, params: Any, values: np.ndarray) -> np.ndarray:
-        """A function of rows, with batches of few sizes, since each size compiles anew."""
-        params = jax.tree.map(jnp.asarray, params)
-        rows = _ROWS[0] if len(values) <= _ROWS[0] else _ROWS[1]
-        parts = []
-        for start in range(0, max(1, len(values)), rows):  # no rows have columns too
-            part = values[start : start + rows]
-            padded = np.pad(part, ((0, rows - len(part)), (0, 0)))
-            with jax.default_matmul_precision("highest"):  # accelerators round otherwise
-                out = np.asarray(function(self._model, params, jnp.asarray(padded, self.dtype)))
-            parts.append(out[: len(part)].astype(np.float64))
-        return np.concatenate(parts)
+    def _computed(self, program: Any, params: Any, values: np.ndarray) -> np.ndarray:
+        with self._computing():
+            return programs.in_batches(program, self._model, params, values, self.dtype)
 
     # --- files ------------------------------------------------------------------------
 
@@ -595,15 +568,6 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         return "_params" in self.__dict__
 
 
-@lru_cache(maxsize=32)
-def _trainer(
-    model: Model, options: LossOptions, training: Training, n_samples: int, scored: bool
-) -> Trainer:
-    """One trainer for all fits of one size, as in a cross-validation: it is compiled once."""
-    loss = partial(model.loss, options=options)
-    return Trainer(loss, model.score if scored else None, training, n_samples, model.decays)
-
-
 def _device(name: Any) -> Any:
     try:
         return jax.devices(name)[0]
@@ -613,48 +577,3 @@ def _device(name: Any) -> Any:
             f"device must be one that JAX has, such as {', '.join(found)}; got {name!r}. Choose "
             f"one, or None."
         ) from None
-
-
-@partial(jax.jit, static_argnums=0)
-def _parts(model: Model, params: Any, x: jax.Array) -> jax.Array:
-    scores, common = model.parts(params, x)
-    return jnp.concatenate([scores, common[:, None]], axis=1)
-
-
-@partial(jax.jit, static_argnums=0)
-def _forward(model: Model, params: Any, x: jax.Array) -> jax.Array:
-    return model.flow.forward(params["flow"], x)[0]
-
-
-@partial(jax.jit, static_argnums=0)
-def _inverse(model: Model, params: Any, z: jax.Array) -> jax.Array:
-    return model.flow.inverse(params["flow"], z)[0]
-
-
-@partial(jax.jit, static_argnums=0)
-def _at_ilr(model: Model, params: Any, z: jax.Array) -> jax.Array:
-    """Whitened features whose evidence, with what is added at its centre, is the ILRL of z.
-
-    The inverse map puts something into the added dimensions, which features cannot hold. From what
-    it puts into the others, damped least squares (Levenberg, Marquardt) goes to the nearest
-    features with the ILRL that is asked for.
-    """
-    k, d = model.n_classes - 1, z.shape[1] - model.n_added
-
-    def gap(w: jax.Array, target: jax.Array) -> jax.Array:
-        return model.flow.forward(params["flow"], jnp.pad(w, (0, model.n_added)))[0][:k] - target
-
-    def one(w: jax.Array, target: jax.Array) -> jax.Array:
-        def refined(_: Any, carry: Any) -> Any:
-            w, damping = carry
-            now, J = gap(w, target), jax.jacrev(gap)(w, target)
-            G = J @ J.T
-            ridge = damping * jnp.trace(G) / k * jnp.eye(k, dtype=w.dtype)
-            new = w - J.T @ jnp.linalg.solve(G + ridge, now)
-            better = jnp.sum(gap(new, target) ** 2) < jnp.sum(now**2)
-            return jnp.where(better, new, w), jnp.where(better, damping / 5, damping * 5)
-
-        return jax.lax.fori_loop(0, _REFINEMENTS, refined, (w, jnp.asarray(1e-3, w.dtype)))[0]
-
-    start = model.flow.inverse(params["flow"], z)[0][:, :d]
-    return jax.vmap(one)(start, z[:, :k])

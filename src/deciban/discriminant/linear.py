@@ -20,7 +20,6 @@ from deciban.discriminant.start import (
     shrunk,
     whitening,
 )
-from deciban.evidence.inputs import aligned
 from deciban.exceptions import InputError
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
@@ -77,8 +76,7 @@ class LinearDiscriminant(BaseSpaceMixin):
         require_spread(moments)
         self._whitening = whitening(moments, shrunk(moments.within, self.shrinkage, _FLOOR))
         self._means = moments.means @ self._whitening.matrix.T
-        names = self._names()
-        self.basis_ = aligned(self.basis, names) or Basis.gram_schmidt(D, names)
+        self.basis_ = self._chosen_basis()
         self._remember_densities(data.X)
         return self
 

@@ -18,8 +18,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from deciban._arrays import index_of
 from deciban.calibration.base import EvidenceGivingMixin
 from deciban.evidence import Evidence
+from deciban.evidence.inputs import aligned
 from deciban.exceptions import InputError
 from deciban.reference import CalibratedGaussian
+from deciban.simplex import Basis
 
 _QUANTILES = 1001
 
@@ -72,6 +74,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
     """A base space (ILRL, residual) and what can be done there."""
 
     reference_: CalibratedGaussian
+    basis: Basis | None
 
     def _to_base(self, X: np.ndarray, added: np.ndarray | None = None) -> np.ndarray:
         """Base space, with the dimensions that were added to the features at their centre."""
@@ -197,6 +200,10 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         names = [f"ilrl{i + 1}" for i in range(k)]
         names += [f"residual{i + 1}" for i in range(self._n_base() - k)]
         return np.array(names, dtype=object)
+
+    def _chosen_basis(self) -> Basis:
+        names = self._names()
+        return aligned(self.basis, names) or Basis.gram_schmidt(len(names), names)
 
     def _n_base(self) -> int:
         return self.n_features_in_
