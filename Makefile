@@ -9,7 +9,7 @@ BENCH   = .venv-bench
 TORCH   = .venv-torch
 
 .DEFAULT_GOAL := help
-.PHONY: bench-calibration bench-cda bench-flows help setup test lint types layers tests demo gallery bench test-torch test-oldest format clean
+.PHONY: paper bench-calibration bench-cda bench-flows help setup test lint types layers tests demo gallery bench test-torch test-oldest format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -37,10 +37,15 @@ layers: $(READY) ## import-linter: imports point one way
 	$(BIN)/lint-imports --no-cache
 
 tests: $(READY) ## doctests and tests, with branch coverage
-	$(BIN)/pytest --doctest-modules --numprocesses=auto --cov
+	$(BIN)/pytest --doctest-modules --numprocesses=auto --dist=loadgroup --cov
 
 demo: $(READY) ## evidence that adds up, a calibrated family, and a CDA that learns it, as a page
 	$(BIN)/python examples/demo.py --output build/demo
+
+PAPER ?= build/paper
+
+paper: $(READY) ## the paper's every table and figure, beside what was printed: hours; PAPER=folder
+	$(BIN)/deciban paper --output $(PAPER) --work build/paper-work
 
 gallery: $(READY) ## draw the plots of docs/gallery.md again
 	$(BIN)/python docs/make_gallery.py

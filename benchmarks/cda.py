@@ -1,47 +1,25 @@
 """Compositional discriminant analysis on the paper's data: cost over the floor, and seconds.
 
 Moons, Circles and two Gaussians: Cllr on 100,000 points over that of the true densities, for five
-draws of 10,000. Three Gaussians in four dimensions: the worst pair's Cllr. With --mnist and the idx
-files in the folder of DECIBAN_DATA: cross-entropy and accuracy on 40 principal components and on
-784 pixels. For each the last model is looked into: its calibration, whether its residuals say
+draws of 10,000. Three Gaussians in four dimensions: the worst pair's Cllr. With --mnist, which is
+found as deciban.datasets.load_mnist says: cross-entropy and accuracy on 40 principal components and
+on 784 pixels. For each the last model is looked into: its calibration, whether its residuals say
 something of the class, and how exactly it inverts, near the data and far from them.
 """
 
 import argparse
-import gzip
-import os
 import time
-from pathlib import Path
 
 import numpy as np
-from scipy.special import ive, logsumexp
-from scipy.stats import multivariate_normal
-from sklearn.datasets import (
-    load_breast_cancer,
-    load_digits,
-    load_iris,
-    load_wine,
-    make_circles,
-    make_moons,
-)
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.decomposition import PCA
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.model_selection import cross_val_score, train_test_split
 
 from _timing import print_setting
 from deciban import LinearDiscriminant, QuadraticDiscriminant, metrics
+from deciban.datasets import circles, load_mnist, moons, three_gaussians, two_gaussians
 from deciban.discriminant import CompositionalDiscriminantAnalysis
-
-MEANS = np.array([[0.0, 0.0], [1.75, 1.2]])
-COVARIANCES = (np.array([[0.35, 0.21], [0.21, 0.35]]), np.array([[0.35, -0.1], [-0.1, 0.21]]))
-FOUR = (  # the paper's, from comments in its source; rounded there, so made symmetric here
-    ([0, 5, 5, 5], [[1.32, -0.43, -0.61, -0.10], [-0.43, 2.24, 2.55, 0.66],
-                    [-0.61, 2.55, 2.97, 0.72], [-0.10, 0.66, 0.72, 0.22]]),
-    ([0.7, -0.4, 0, -1], [[2.40, 0.57, 0.07, 1.19], [0.57, 1.06, 0.88, 0.48],
-                          [0.07, 0.88, 1.16, 0.63], [1.19, 0.48, 0.63, 1.13]]),
-    ([-3, 2, 2, 2], [[1.14, 1.00, 0.19, 0.30], [1.00, 1.85, 0.35, 0.68],
-                     [0.19, 0.35, 1.17, -0.80], [0.30, 0.68, -0.80, 1.07]]),
-)  # fmt: skip
 
 SMALL = {
     "iris": load_iris,
@@ -49,55 +27,6 @@ SMALL = {
     "breast cancer": load_breast_cancer,
     "digits": load_digits,
 }
-
-
-def moons(n, seed):
-    return make_moons(n, noise=0.2, random_state=seed)
-
-
-def moons_llr(X):
-    t = np.linspace(0, np.pi, 1001)
-    weight = np.ones_like(t)
-    weight[[0, -1]] = 0.5
-    arcs = (
-        np.column_stack([np.cos(t), np.sin(t)]),
-        np.column_stack([1 - np.cos(t), 0.5 - np.sin(t)]),
-    )
-    parts = []
-    for start in range(0, len(X), 2000):
-        x = X[start : start + 2000, None]
-        f = [logsumexp(-((x - arc) ** 2).sum(axis=2) / 0.08, b=weight, axis=1) for arc in arcs]
-        parts.append(f[1] - f[0])
-    return np.concatenate(parts)
-
-
-def circles(n, seed):
-    return make_circles(n, noise=0.1, factor=0.5, random_state=seed)
-
-
-def circles_llr(X):
-    radius = np.linalg.norm(X, axis=1)
-    inner, outer = (
-        -((radius - r) ** 2) / 0.02 + np.log(ive(0, radius * r / 0.01)) for r in (0.5, 1.0)
-    )
-    return inner - outer
-
-
-def gaussians(n, seed):
-    rng = np.random.default_rng(seed)
-    X = [rng.multivariate_normal(m, S, n // 2) for m, S in zip(MEANS, COVARIANCES, strict=True)]
-    return np.vstack(X), np.repeat([0, 1], n // 2)
-
-
-def gaussians_llr(X):
-    f = [multivariate_normal(m, S).logpdf(X) for m, S in zip(MEANS, COVARIANCES, strict=True)]
-    return f[1] - f[0]
-
-
-def four_dimensions(n, seed):
-    rng = np.random.default_rng(seed)
-    X = [rng.multivariate_normal(m, S, n) for m, S in FOUR]
-    return np.vstack(X), np.repeat([0, 1, 2], n)
 
 
 def looked_into(model, new, truth):
@@ -124,17 +53,13 @@ def looked_into(model, new, truth):
 
 
 def toys(args):
-    sets = {
-        "moons": (moons, moons_llr),
-        "circles": (circles, circles_llr),
-        "gaussians": (gaussians, gaussians_llr),
-    }
-    for name, (draw, llr) in sets.items():
-        new, truth = draw(args.test, 10_000)
-        floor = metrics.cllr(truth, llr(new))
+    for population in (moons(), circles(), two_gaussians()):
+        name = population.name
+        new, truth = population.sample(args.test, 10_000)
+        floor = metrics.cllr(truth, population.evidence(new))
         costs, seconds = [], []
         for seed in range(args.draws):
-            X, y = draw(10_000, seed)
+            X, y = population.sample(10_000, seed)
             start = time.perf_counter()
             model = CompositionalDiscriminantAnalysis(random_state=seed).fit(X, y)
             seconds.append(time.perf_counter() - start)
@@ -153,33 +78,22 @@ def toys(args):
         looked_into(model, new[::10], truth[::10])
 
 
-def three_gaussians(args):
-    X, y = four_dimensions(5000, 0)
-    new, truth = four_dimensions(args.test // 3, 10_000)
-    exact = np.column_stack([multivariate_normal(m, S).logpdf(new) for m, S in FOUR])
+def worst_pair(args):
+    population = three_gaussians()
+    X, y = population.sample(15_000, 0)
+    new, truth = population.sample(args.test, 10_000)
     model = CompositionalDiscriminantAnalysis(random_state=0).fit(X, y)
     excess = metrics.pairwise_cllr(truth, model.evidence(new)).cllr
-    floor = metrics.pairwise_cllr(truth, exact).cllr
+    floor = metrics.pairwise_cllr(truth, population.evidence(new)).cllr
     print(f"three Gaussians in four dimensions: worst pair {np.nanmax(excess):.2e} bit, with the "
           f"true densities {np.nanmax(floor):.2e}")  # fmt: skip
     looked_into(model, new, truth)
 
 
-def mnist():
-    folder = Path(os.environ["DECIBAN_DATA"])
-
-    def read(name, offset):
-        return np.frombuffer(gzip.open(folder / name).read(), np.uint8, offset=offset)
-
-    X, new = (
-        read(f"{p}-images-idx3-ubyte.gz", 16).reshape(-1, 784) / 255 for p in ("train", "t10k")
-    )
-    y, truth = (read(f"{p}-labels-idx1-ubyte.gz", 8) for p in ("train", "t10k"))
-    return X, y, new, truth
-
-
 def digits():
-    pixels, y, new_pixels, truth = mnist()
+    found = load_mnist()
+    pixels, new_pixels = (v.astype(np.float64) for v in (found.train_images, found.test_images))
+    y, truth = found.train_labels, found.test_labels
     pca = PCA(40, random_state=0).fit(pixels)
     forty, new_forty = pca.transform(pixels), pca.transform(new_pixels)
     generative = {"discriminative_weight": 0.0, "n_couplings": 20, "input_noise": 0.25}
@@ -219,8 +133,8 @@ def small_tables():
           f"neutralize")  # fmt: skip
     costs = []
     for seed in range(3):
-        X, y = moons(300, seed)
-        new, truth = moons(5000, 10_000)
+        X, y = moons().sample(300, seed)
+        new, truth = moons().sample(5000, 10_000)
         models = LinearDiscriminant(), CompositionalDiscriminantAnalysis(random_state=seed)
         costs.append([metrics.cross_entropy(truth, m.fit(X, y).evidence(new)) for m in models])
     linear, cda = np.mean(costs, axis=0)
@@ -241,7 +155,7 @@ def main():
         small_tables()
     else:
         toys(args)
-        three_gaussians(args)
+        worst_pair(args)
 
 
 if __name__ == "__main__":

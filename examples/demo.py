@@ -18,8 +18,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from scipy.special import logsumexp
-from sklearn.datasets import load_digits, make_moons
+from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from deciban import (
@@ -30,6 +29,7 @@ from deciban import (
     QuadraticDiscriminant,
     metrics,
 )
+from deciban.datasets import moons
 from deciban.plots import ILRDisplay, PairwiseDisplay, TernaryDisplay
 from deciban.simplex import closure
 
@@ -39,7 +39,6 @@ SOUNDS = (0.30, 0.08, 0.25)
 WORDS = (0.15, 0.05, 0.60)
 COSTS = ((0, 4, 1), (4, 0, 4), (1, 4, 0))  # the truth on rows, the decision in columns
 DIVERGENCES = ((0, 5, 4), (5, 0, 7), (4, 7, 0))
-NOISE = 0.2  # of the moons
 
 
 # --- what is computed -------------------------------------------------------------------
@@ -94,17 +93,6 @@ def describe(family, seed):
     return rows
 
 
-def moons_llr(X):
-    """The LLR of the lower moon against the upper one, of the densities that make them."""
-    t = np.linspace(0, np.pi, 401)
-    arcs = [(np.cos(t), np.sin(t)), (1 - np.cos(t), 0.5 - np.sin(t))]
-    log_f = []
-    for x, y in arcs:
-        square = (X[:, :1] - x) ** 2 + (X[:, 1:] - y) ** 2
-        log_f.append(logsumexp(-square / (2 * NOISE**2), axis=1))
-    return log_f[1] - log_f[0]
-
-
 def learn(data, held_out, shrinkage, seed):
     """A CDA fitted to data, and a table of how good evidence of held-out samples is."""
     new, truth = held_out
@@ -131,11 +119,13 @@ def quality(truth, evidence):
 
 def learn_moons(seed):
     """On the two moons, beside the best that any classifier can do."""
-    data, held_out = (make_moons(n, noise=NOISE, random_state=seed + k)
-                      for k, n in enumerate((10_000, 20_000)))  # fmt: skip
+    population = moons()
+    data, held_out = (
+        population.sample(n, random_state=seed + k) for k, n in enumerate((10_000, 20_000))
+    )
     cda, rows = learn(data, held_out, 0.0, seed)
     new, truth = held_out
-    best = Evidence.from_llr(moons_llr(new))
+    best = population.evidence(new)
     rows.append({"discriminant analysis": "the true densities", **quality(truth, best)})
     return cda, data, rows
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from deciban import (
         calibration,
+        datasets,
         discriminant,
         evidence,
         exceptions,
@@ -38,6 +39,7 @@ __version__ = "0.1.0.dev0"
 _SUBMODULES = frozenset(
     {
         "calibration",
+        "datasets",
         "discriminant",
         "evidence",
         "exceptions",
@@ -68,6 +70,7 @@ __all__ = [
     "VerbalScale",
     "__version__",
     "calibration",
+    "datasets",
     "discriminant",
     "evidence",
     "exceptions",

@@ -1,0 +1,5 @@
+"""``python -m deciban.cli``."""
+
+from deciban.cli import main
+
+main()

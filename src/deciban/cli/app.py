@@ -1,0 +1,39 @@
+"""The commands, one module each."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import deciban
+from deciban.cli.paper import paper
+
+app = typer.Typer(
+    help="Calibrated likelihood functions for any number of hypotheses.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"deciban {deciban.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print it and leave."),
+    ] = False,
+) -> None:
+    """Calibrated likelihood functions for any number of hypotheses."""
+
+
+app.command(name="paper", epilog="Example: deciban paper circles --quick --output build/paper")(
+    paper
+)

@@ -1,0 +1,149 @@
+"""``deciban paper``: the paper's tables and figures, run again."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from deciban.exceptions import MissingExtraError
+
+
+def paper(
+    experiments: Annotated[
+        list[str] | None,
+        typer.Argument(help="Names of experiments, as --list shows them; all by default."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder of the pages, figures and results.")
+    ] = Path("deciban-paper"),
+    work: Annotated[
+        Path | None,
+        typer.Option(help="Folder of what is kept for going on; <output>/work by default."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small samples, short fits: minutes, not hours.")
+    ] = False,
+    names: Annotated[bool, typer.Option("--list", help="List the experiments and leave.")] = False,
+) -> None:
+    """Run the paper's experiments, and write each number and figure beside what was printed.
+
+    A run that is interrupted goes on where it stopped: give the same command again. Experiments
+    that fail are named at the end, and the others are kept.
+
+    MNIST is looked for in the folder that DECIBAN_DATA names, then in the cache, and is else
+    fetched from OpenML.
+    """
+    console = Console(stderr=True)
+    package = _package()
+    if names:
+        _list(package, quick)
+        return
+    wanted = package.chosen(experiments or [])
+    if output.exists() and not output.is_dir():
+        raise _refused(f"--output must be a folder; got {output}, a file. Choose another name.")
+    with _Screen(console) as screen:
+        run = package.Run(output, work or output / "work", quick=quick, watcher=screen)
+        try:
+            outcomes = run(wanted)
+        except KeyboardInterrupt:
+            console.print("Interrupted. Give the same command again to go on from here.")
+            raise typer.Exit(130) from None
+    failed = [outcome for outcome in outcomes if outcome.error is not None]
+    for outcome in failed:
+        console.print(f"{outcome.name}: {outcome.error}", style="red", markup=False)
+    typer.echo(f"{len(outcomes) - len(failed)} of {len(outcomes)} experiments run. Open "
+               f"{output / 'index.html'}")  # fmt: skip
+    if failed:
+        raise typer.Exit(1)
+
+
+def _package() -> Any:
+    """The experiments, which need more than the command line does."""
+    try:
+        import matplotlib  # noqa: F401
+
+        import deciban.discriminant.cda
+        import deciban.paper
+    except ImportError as error:
+        raise MissingExtraError(
+            f"deciban paper must have all that it computes and draws with; got an ImportError "
+            f"({error}). Run: pip install 'deciban[paper]'", extra="paper",
+        ) from error  # fmt: skip
+    return deciban.paper
+
+
+def _refused(message: str) -> Exception:
+    from deciban.exceptions import InputError
+
+    return InputError(message)
+
+
+def _list(package: Any, quick: bool) -> None:
+    table = Table("experiment", "what", "in the paper", "needs", "about, on two cores")
+    for experiment in package.EXPERIMENTS:
+        seconds = sum(step.seconds for step in experiment.steps(quick))
+        needs = "MNIST" if experiment.data else "–"
+        table.add_row(
+            experiment.name, experiment.title, experiment.paper, needs, _duration(seconds)
+        )
+    Console().print(table)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return "seconds" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+class _Screen:
+    """A bar over all the work, and a line for each experiment that is over."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"),
+            TimeElapsedColumn(), TextColumn("{task.fields[left]}"),
+            console=console, transient=True,
+        )  # fmt: skip
+        self._task: TaskID = self._bar.add_task("", total=1.0, left="")
+        self._start, self._from, self._began = 0.0, 1.0, 0.0
+
+    def __enter__(self) -> _Screen:
+        self._bar.start()
+        self._start = time.perf_counter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def begin(self, name: str, title: str) -> None:
+        """An experiment begins."""
+        self._began = time.perf_counter()
+
+    def step(self, name: str, left: float, kept: bool) -> None:
+        """A step begins."""
+        if kept:  # it took no time: the time left is told from what is computed
+            self._from, self._start = min(self._from, left), time.perf_counter()
+        self._bar.update(
+            self._task, completed=1 - left, description=escape(name), left=self._left(left)
+        )
+
+    def end(self, name: str, error: str | None) -> None:
+        """An experiment is over."""
+        mark = "done" if error is None else "FAILED"
+        seconds = time.perf_counter() - self._began
+        self.console.print(f"{name}: {mark}, {_duration(seconds)}", markup=False, highlight=False)
+
+    def _left(self, left: float) -> str:
+        done = self._from - left
+        elapsed = time.perf_counter() - self._start
+        if done <= 0 or elapsed < 1:
+            return ""
+        return f"about {_duration(elapsed / done * left)} left"

@@ -1,0 +1,83 @@
+"""Blocks of a page as HTML to open, and as Markdown for a repository."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from typing import Any
+
+_STYLE = """
+body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
+table{border-collapse:collapse;margin:.5rem 0 1.5rem;font-size:.9rem;display:block;overflow-x:auto}
+th,td{border-bottom:1px solid #ddd;padding:.25rem .7rem;text-align:left;vertical-align:top}
+caption{text-align:left;font-weight:600;padding:.3rem 0}
+img{max-width:100%;height:auto}figure{margin:1.5rem 0}figcaption{font-size:.9rem;color:#444}
+code{background:#f3f3f3;padding:0 .2em}.error{background:#fff3e0;padding:.5rem 1rem}
+"""
+
+
+def as_markdown(blocks: Sequence[dict[str, Any]]) -> str:
+    """As GitHub shows it."""
+    return "\n\n".join(_markdown(block) for block in blocks) + "\n"
+
+
+def _markdown(block: dict[str, Any]) -> str:
+    kind = block["kind"]
+    if kind == "heading":
+        return f"{'#' * block['level']} {block['text']}"
+    if kind == "figure":
+        beside = f"*{block['paper']} of the paper.* " if block["paper"] else ""
+        return (
+            f"![{_first_sentence(block['caption'])}]({block['file']})\n\n{beside}{block['caption']}"
+        )
+    if kind == "table":
+        rows = [block["header"], ["---"] * len(block["header"]), *block["rows"]]
+        lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+        return "\n".join([f"**{block['caption']}**", "", *lines])
+    return f"> {block['text']}" if kind == "error" else block["text"]
+
+
+def as_html(blocks: Sequence[dict[str, Any]], title: str) -> str:
+    """A page to open; its figures lie beside it."""
+    body = "\n".join(_html(block) for block in blocks)
+    return (
+        f"<!doctype html>\n<html lang='en'><meta charset='utf-8'>"
+        f"<meta name='viewport' content='width=device-width'>"
+        f"<title>{html.escape(title)}</title><style>{_STYLE}</style>\n{body}\n</html>\n"
+    )
+
+
+def _html(block: dict[str, Any]) -> str:
+    kind = block["kind"]
+    if kind == "heading":
+        level = block["level"]
+        return f"<h{level}>{_marked(block['text'])}</h{level}>"
+    if kind == "figure":
+        beside = f"<em>{block['paper']} of the paper.</em> " if block["paper"] else ""
+        alt = html.escape(_first_sentence(block["caption"]), quote=True)
+        text = _marked(block["caption"])
+        return (f"<figure><img src='{block['file']}' alt='{alt}'>"
+                f"<figcaption>{beside}{text}</figcaption></figure>")  # fmt: skip
+    if kind == "table":
+        head = "".join(f"<th scope='col'>{_marked(cell)}</th>" for cell in block["header"])
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{_marked(cell)}</td>" for cell in row) + "</tr>\n"
+            for row in block["rows"]
+        )
+        return (f"<table><caption>{_marked(block['caption'])}</caption>"
+                f"<thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table>")  # fmt: skip
+    name = " class='error'" if kind == "error" else ""
+    return f"<p{name}>{_marked(block['text'])}</p>"
+
+
+def _marked(text: str) -> str:
+    """The little markup that texts have."""
+    safe = html.escape(text, quote=False)
+    safe = re.sub(r"`([^`]+)`", r"<code>\1</code>", safe)
+    return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", safe)
+
+
+def _first_sentence(text: str) -> str:
+    """What stands for a picture; without markup, and without what ends a link's name."""
+    return re.sub(r"[`*\[\]]", "", re.split(r"(?<=[.:;]) ", text)[0])

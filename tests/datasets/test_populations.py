@@ -1,0 +1,121 @@
+"""Populations: their densities, their samples, and what they refuse."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate
+from scipy.stats import multivariate_normal
+
+from deciban import metrics
+from deciban.datasets import circles, gaussians, moons, three_gaussians, two_gaussians
+from deciban.exceptions import InputError
+
+ALL = (moons, circles, two_gaussians, three_gaussians)
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_samples_are_reproducible_and_of_every_class_alike(make):
+    population = make()
+    X, y = population.sample(601, random_state=3)
+    again, y_again = population.sample(601, random_state=3)
+    assert np.array_equal(X, again)
+    assert np.array_equal(y, y_again)
+    assert X.shape == (601, population.n_features)
+    assert set(y) == set(population.classes)
+    counts = np.unique(y, return_counts=True)[1]
+    assert counts.max() - counts.min() <= 1
+
+
+@pytest.mark.parametrize("make", ALL[:3])  # the fourth errs too rarely for a sample to tell
+def test_the_true_densities_cost_less_than_the_same_evidence_weakened_or_exaggerated(make):
+    population = make()
+    X, y = population.sample(20_000, random_state=0)
+    true = population.log_likelihoods(X)
+    cost = metrics.cross_entropy(y, population.evidence(X))
+    assert cost < metrics.cross_entropy(y, 0.8 * true, classes=population.classes)
+    assert cost < metrics.cross_entropy(y, 1.25 * true, classes=population.classes)
+
+
+@pytest.mark.parametrize(
+    ("make", "floor", "tolerance"),
+    # The floors that a separate integration gave: Circles over 200,000 points, Moons over 40,000.
+    [(circles, 0.026, 0.002), (moons, 0.113, 0.006)],
+)
+def test_the_floors_are_those_of_an_independent_computation(make, floor, tolerance):
+    X, y = make().sample(50_000, random_state=1)
+    assert metrics.cllr(y, make().evidence(X)) == pytest.approx(floor, abs=tolerance)
+
+
+@pytest.mark.parametrize("point", [(0.3, 0.4), (1.1, -0.2), (0.0, 0.0)])
+def test_the_density_of_circles_is_the_integral_over_the_circle(point):
+    s = 0.15
+
+    def density(r):
+        def at(t):
+            away = (point[0] - r * np.cos(t)) ** 2 + (point[1] - r * np.sin(t)) ** 2
+            return np.exp(-away / 2 / s**2)
+
+        return integrate.quad(at, 0, 2 * np.pi, epsabs=0, limit=200)[0]
+
+    found = circles(noise=s, factor=0.4).evidence([point]).llr(1, 0)[0]
+    assert found == pytest.approx(np.log(density(0.4) / density(1.0)), abs=1e-8)
+
+
+@pytest.mark.parametrize("point", [(0.5, 0.25), (-0.6, 0.1), (1.5, 0.4)])
+def test_the_density_of_moons_is_the_integral_over_the_half_circle(point):
+    def density(center, sign, s=0.2):
+        def at(t):
+            x, y = center[0] + sign * np.cos(t), center[1] + sign * np.sin(t)
+            return np.exp(-((point[0] - x) ** 2 + (point[1] - y) ** 2) / 2 / s**2)
+
+        return integrate.quad(at, 0, np.pi, epsabs=0)[0]
+
+    found = moons().evidence([point]).llr(1, 0)[0]
+    expected = np.log(density((1.0, 0.5), -1) / density((0.0, 0.0), 1))
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_densities_of_gaussians_are_scipys():
+    means, covariances = [[0.0, 1.0], [2.0, -1.0]], [[[2.0, 0.3], [0.3, 1.0]], np.eye(2)]
+    X = np.random.default_rng(0).normal(size=(50, 2)) * 3
+    found = gaussians(means, covariances, ["a", "b"]).evidence(X).llr("a", "b")
+    logpdf = [multivariate_normal(m, S).logpdf(X) for m, S in zip(means, covariances, strict=True)]
+    assert np.allclose(found, logpdf[0] - logpdf[1], rtol=0, atol=1e-10)
+
+
+@given(st.floats(-1e150, 1e150), st.floats(-1e3, 1e3))
+def test_evidence_is_finite_however_far_a_sample_lies(x, y):
+    for make in (circles, two_gaussians):
+        values = make().log_likelihoods([[x / 1e145, y]])
+        assert np.isfinite(values).all()
+
+
+def test_gaussians_with_equal_covariance_give_evidence_with_variance_twice_its_mean():
+    population = gaussians([[0.0, 0.0], [2.0, 1.0]], [np.eye(2), np.eye(2)])
+    X, y = population.sample(200_000, random_state=0)
+    llr = population.evidence(X).llr(1, 0)[y == 1]
+    assert llr.mean() == pytest.approx(2.5, abs=0.03)  # half the squared distance of the means
+    assert llr.var() == pytest.approx(2 * 2.5, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: moons().sample(1), "n_samples must be a whole number of at least 2"),
+        (lambda: moons().sample(True), "n_samples must be"),
+        (lambda: three_gaussians().sample(2.5), "at least 3"),
+        (lambda: moons(noise=0), "noise must be a positive number; got 0"),
+        (lambda: circles(noise=float("nan")), "noise must be a positive number"),
+        (lambda: circles(factor=1.0), "factor must be at least 0 and less than 1"),
+        (lambda: moons().evidence([[1.0]]), r"X must have shape \(n_samples, 2\)"),
+        (lambda: moons().evidence([[1.0, np.nan]]), "X must be finite; row 0"),
+        (lambda: gaussians([[0.0]], [[[1.0]]]), "at least two classes"),
+        (lambda: gaussians([[0.0], [1.0]], [[[1.0]], [[0.0]]]), "number 1 is 0"),
+        (lambda: gaussians(np.eye(2), [np.eye(2), [[1, 0.5], [0, 1]]]), "must be symmetric"),
+        (lambda: gaussians(np.eye(2), [np.eye(2)] * 2, ["a", "a"]), "2 different names"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_one_sentence(call, words):
+    with pytest.raises(InputError, match=words):
+        call()

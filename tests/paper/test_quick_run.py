@@ -1,0 +1,35 @@
+"""``deciban paper --quick``, the whole of it: on toys, and on digits of scikit-learn's as MNIST."""
+
+import json
+import subprocess
+import sys
+
+from deciban.paper.experiments import EXPERIMENTS
+from deciban.paper.verdicts import printed_numbers
+from digit_files import write_digits
+
+
+def test_a_quick_run_leaves_every_number_and_figure_of_the_paper(tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    write_digits(tmp_path / "data")
+    monkeypatch.setenv("DECIBAN_DATA", str(tmp_path / "data"))
+    out = tmp_path / "out"
+    done = subprocess.run(
+        [sys.executable, "-m", "deciban.cli", "paper", "--quick", "--output", str(out)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert f"{len(EXPERIMENTS)} of {len(EXPERIMENTS)} experiments run" in done.stdout
+    numbers = {n["key"]: n for n in json.loads((out / "results.json").read_text())["numbers"]}
+    for key, printed in printed_numbers().items():
+        assert "ours" in numbers[key], key
+        if printed.better == "exact":
+            assert numbers[key]["verdict"] == "matched", key
+    for name in ("moons", "circles"):  # even so, a CDA is far better than LDA
+        cda, lda = (numbers[f"many.{name}.{method}.cllr"]["ours"] for method in ("cda", "lda"))
+        assert cda < lda / 2
+    page = (out / "index.html").read_text()
+    for path in (out / "figures").iterdir():
+        assert f"figures/{path.name}" in page
+    for figure in [*range(1, 13), *range(13, 18)]:
+        assert f"Figure {figure}" in page
