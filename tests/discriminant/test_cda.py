@@ -16,8 +16,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from deciban import Basis, CalibratedGaussian, LinearDiscriminant, metrics
+from deciban._files import tensors
 from deciban.discriminant import cda as cda_module
-from deciban.discriminant import storage
 from deciban.exceptions import InputError
 
 CDA = cda_module.CompositionalDiscriminantAnalysis
@@ -345,11 +345,11 @@ def test_two_hundred_broken_files_are_refused(fitted, tmp_path):
 def test_other_files_are_refused_in_a_sentence(fitted, tmp_path):
     with pytest.raises(InputError, match="there is none at"):
         CDA.load(tmp_path / "none")
-    storage.write(tmp_path / "other", "checkpoint", {}, {})
+    tensors.write(tmp_path / "other", "checkpoint", {}, {})
     with pytest.raises(InputError, match="must hold a CDA; it holds a checkpoint"):
         CDA.load(tmp_path / "other")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(storage, "_VERSION", 9)
+        patch.setattr(tensors, "_VERSION", 9)
         fitted.save(tmp_path / "newer")
     with pytest.raises(InputError, match=r"of format 1 or older; it is of 9. Update deciban"):
         CDA.load(tmp_path / "newer")
@@ -379,7 +379,7 @@ def test_other_files_are_refused_in_a_sentence(fitted, tmp_path):
 def test_claims_of_files_are_looked_at_first(part, name, claim, fitted, tmp_path):
     arrays, plain = edited(fitted, tmp_path)
     (plain if part is None else plain[part])[name] = claim
-    storage.write(tmp_path / "edited", "CDA", arrays, plain)
+    tensors.write(tmp_path / "edited", "CDA", arrays, plain)
     with pytest.raises(InputError, match="must be a whole model"):
         CDA.load(tmp_path / "edited")
 
@@ -398,14 +398,14 @@ def test_claims_of_files_are_looked_at_first(part, name, claim, fitted, tmp_path
 )
 def test_arrays_of_files_are_looked_at(name, change, fitted, tmp_path):
     arrays, plain = edited(fitted, tmp_path)
-    storage.write(tmp_path / "edited", "CDA", arrays | {name: change(arrays[name])}, plain)
+    tensors.write(tmp_path / "edited", "CDA", arrays | {name: change(arrays[name])}, plain)
     with pytest.raises(InputError, match="must be a whole model"):
         CDA.load(tmp_path / "edited")
 
 
 def edited(model, folder):
     model.save(folder / "model")
-    arrays, plain = storage.read(folder / "model", "CDA")
+    arrays, plain = tensors.read(folder / "model", "CDA")
     return arrays, {k: v for k, v in plain.items() if k not in ("kind", "version")}
 
 
@@ -566,9 +566,9 @@ def test_checkpoints_of_other_fits_are_refused(iris, tmp_path):
         CDA(**options).fit(X[::-1], y)
     cda = CDA(**options).fit(X, y).partial_fit(X, y)
     assert [record["epoch"] for record in cda.history_] == [0, 1, 2]
-    arrays, plain = storage.read(tmp_path / "run", "checkpoint")
+    arrays, plain = tensors.read(tmp_path / "run", "checkpoint")
     plain = {k: v for k, v in plain.items() if k not in ("kind", "version")}
-    storage.write(tmp_path / "run", "checkpoint", dict(list(arrays.items())[1:]), plain)
+    tensors.write(tmp_path / "run", "checkpoint", dict(list(arrays.items())[1:]), plain)
     with pytest.raises(InputError, match="checkpoint must be whole"):
         CDA(**options).fit(X, y)
 

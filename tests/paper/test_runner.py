@@ -1,16 +1,16 @@
 """Runs: that go on, that survive a failure, and whose pages say what happened."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from deciban._files import write_whole
 from deciban.exceptions import DataNotFoundError, InputError
 from deciban.paper import experiments as all_experiments
 from deciban.paper import pages, runner
 from deciban.paper.experiment import Experiment, Figure, Findings, Measured, Paragraph, Step, Table
-from deciban.paper.kept import Shelf, write_whole
+from deciban.paper.kept import Shelf
 from deciban.paper.runner import Run
 
 
@@ -212,10 +212,10 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     path = tmp_path / "page"
     write_whole(path, "old")
 
-    def fail(self, target):
+    def fail(source, target):
         raise OSError("disk full")
 
-    monkeypatch.setattr(Path, "replace", fail)
+    monkeypatch.setattr("os.replace", fail)
     with pytest.raises(OSError, match="disk full"):
         write_whole(path, "new")
     assert path.read_text() == "old"

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from deciban._files import write_whole
 from deciban.exceptions import DataNotFoundError, InputError
 
 _FILES = {
@@ -165,16 +166,8 @@ def _read_idx(path: Path, dims: int) -> np.ndarray:
 
 
 def _write_idx(path: Path, array: np.ndarray) -> None:
-    """Whole, or not at all."""
     head = bytes([0, 0, _BYTES, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(gzip.compress(head + array.astype(np.uint8).tobytes(), mtime=0))
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_whole(path, gzip.compress(head + array.astype(np.uint8).tobytes(), mtime=0))
 
 
 def _fetch(folder: Path, looked: list[Path], allowed: bool) -> Digits:
@@ -193,7 +186,6 @@ def _fetch(folder: Path, looked: list[Path], allowed: bool) -> Digits:
         "test_images": images[_TRAINING:],
         "test_labels": labels[_TRAINING:],
     }
-    folder.mkdir(parents=True, exist_ok=True)
     for name, array in arrays.items():
         stem, dims = _FILES[name]
         _write_idx(folder / f"{stem}-idx{dims}-ubyte.gz", array)

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from deciban.discriminant import storage
+from deciban._files import checked_path, tensors
 from deciban.exceptions import InputError
 from deciban.flows.training import State
 
@@ -35,12 +35,12 @@ class Keeper:
     """
 
     def __init__(self, path: Any, marks: dict[str, str], seed: int, free: bool = False) -> None:
-        self.path = None if path is None else storage.checked_path(path)
+        self.path = None if path is None else checked_path(path)
         self.marks, self.seed = marks, seed
         self._written = 0.0
         self._stored: Any = None
         if self.path is not None and self.path.exists():
-            self._stored = storage.read(self.path, "checkpoint")
+            self._stored = tensors.read(self.path, "checkpoint")
             plain = self._stored[1]
             if free and isinstance(plain.get("seed"), int):
                 self.seed = plain["seed"]
@@ -68,7 +68,7 @@ class Keeper:
         arrays |= {"best_score": state.best_score, "best_epoch": state.best_epoch}
         plain = {"marks": self.marks, "seed": self.seed, "factor": state.factor,
                  "epoch": state.epoch}  # fmt: skip
-        storage.write(self.path, "checkpoint", arrays, plain | {"history": list(state.history)})
+        tensors.write(self.path, "checkpoint", arrays, plain | {"history": list(state.history)})
         self._written = time.monotonic()
 
     def resumed(self, fresh: State) -> State:

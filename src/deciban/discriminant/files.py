@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from deciban.discriminant import storage
+from deciban._files import tensors
 from deciban.discriminant.settings import checked
 from deciban.discriminant.start import Start, Whitening
 from deciban.exceptions import InputError
@@ -49,7 +49,7 @@ def write_model(model: Any, path: Any) -> None:
         "features": None if columns is None else [str(name) for name in columns],
         "history": model.history_,
     }
-    storage.write(path, "CDA", arrays, plain)
+    tensors.write(path, "CDA", arrays, plain)
 
 
 def _plain(value: Any) -> Any:
@@ -58,7 +58,7 @@ def _plain(value: Any) -> Any:
 
 def read_model(cls: Any, path: Any) -> Any:
     """The model in a file, or a sentence on what is wrong with it."""
-    arrays, plain = storage.read(path, "CDA")
+    arrays, plain = tensors.read(path, "CDA")
     try:
         return _restored(cls, arrays, plain)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import platform
 import sys
-import tempfile
 import time
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -19,25 +17,11 @@ from typing import Any
 import numpy as np
 
 import deciban
+from deciban._files import write_whole
 from deciban.paper.experiment import Arrays, Step
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "jax", "jaxlib", "optax", "umap-learn")
 _ABOUT = "about"  # the name that a step's record has among its arrays
-
-
-def write_whole(path: Path, content: bytes | str) -> None:
-    """Write a file so that it is never seen half-written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    data = content.encode() if isinstance(content, str) else content
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(data)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def digest(settings: Any) -> str:

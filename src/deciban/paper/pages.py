@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from deciban._files import write_whole
 from deciban.paper.forms import as_html, as_markdown
-from deciban.paper.kept import write_whole
 from deciban.paper.verdicts import VERDICTS, printed_numbers
 
 _TITLE = "The paper, reproduced"

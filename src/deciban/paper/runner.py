@@ -14,9 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from deciban._files import write_whole
 from deciban.exceptions import DecibanError
 from deciban.paper.experiment import Arrays, Experiment, Figure, Findings, Paragraph, Table
-from deciban.paper.kept import Shelf, write_whole
+from deciban.paper.kept import Shelf
 from deciban.paper.pages import write_pages
 from deciban.paper.verdicts import printed_numbers, verdict
 

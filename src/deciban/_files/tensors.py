@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from deciban._files.whole import checked_path, whole_file
 from deciban.exceptions import InputError
 
 _VERSION = 1
 _KEY = "deciban"
-
-
-def checked_path(path: Any) -> Path:
-    """A path that can be written to, or a sentence on why not."""
-    if not isinstance(path, str | os.PathLike):
-        raise InputError(f"path must be text or a path; got {path!r}. Give a file name.")
-    path = Path(path)
-    if path.is_dir() or not path.parent.is_dir():
-        raise InputError(
-            f"path must be a file in a folder that exists; got {path}. Make the folder, or name a "
-            f"file in it."
-        )
-    return path
 
 
 def write(path: Any, kind: str, arrays: dict[str, np.ndarray], plain: dict[str, Any]) -> None:
@@ -37,15 +24,8 @@ def write(path: Any, kind: str, arrays: dict[str, np.ndarray], plain: dict[str, 
     header = json.dumps({"kind": kind, "version": _VERSION, **plain})
     tidy = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     data = save(tidy, metadata={_KEY: header})
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+    with whole_file(path) as file:
+        file.write(data)
 
 
 def read(path: Any, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

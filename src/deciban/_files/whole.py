@@ -1,0 +1,46 @@
+"""Files that are never seen half-written."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from deciban.exceptions import InputError
+
+
+def checked_path(path: Any) -> Path:
+    """A path that can be written to, or a sentence on why not."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path must be text or a path; got {path!r}. Give a file name.")
+    path = Path(path)
+    if path.is_dir() or not path.parent.is_dir():
+        raise InputError(
+            f"path must be a file in a folder that exists; got {path}. Make the folder, or name a "
+            f"file in it."
+        )
+    return path
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to that takes the place of `path` once all is written, and not before."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def write_whole(path: Path, content: bytes | str) -> None:
+    """Write a file whole or not at all; its folder is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
