@@ -23,13 +23,13 @@ def idx(array):
     )
 
 
-def write(folder, packed=True, mark="-", n=(7, 3), side=4):
+def write(folder, packed=True, mark="-", n=(17, 13), side=4):
     rng = np.random.default_rng(0)
     folder.mkdir(parents=True, exist_ok=True)
     arrays = []
     for count in n:
         arrays += [rng.integers(0, 256, (count, side, side), np.uint8),
-                   rng.integers(0, 10, count, np.uint8)]  # fmt: skip
+                   np.arange(count).astype(np.uint8) % 10]  # fmt: skip
     for name, array in zip(NAMES, arrays, strict=True):
         data = idx(array)
         path = folder / f"{name}{mark}idx{array.ndim}-ubyte{'.gz' if packed else ''}"
@@ -54,8 +54,8 @@ def test_files_are_read_gzipped_or_not_in_the_folder_or_one_below(tmp_path, pack
     images, labels, new, truth = write(tmp_path / "data" / inner, packed, mark)
     found = load_mnist(tmp_path / "data")
     assert found.side == 4
-    assert np.allclose(found.train_images, images.reshape(7, 16) / 255, rtol=0, atol=1e-7)
-    assert np.allclose(found.test_images, new.reshape(3, 16) / 255, rtol=0, atol=1e-7)
+    assert np.allclose(found.train_images, images.reshape(17, 16) / 255, rtol=0, atol=1e-7)
+    assert np.allclose(found.test_images, new.reshape(13, 16) / 255, rtol=0, atol=1e-7)
     assert found.train_images.dtype == np.float32
     assert np.array_equal(found.train_labels, labels)
     assert np.array_equal(found.test_labels, truth)
@@ -63,25 +63,25 @@ def test_files_are_read_gzipped_or_not_in_the_folder_or_one_below(tmp_path, pack
 
 
 def test_the_environment_comes_before_the_cache(tmp_path, monkeypatch):
-    write(tmp_path / "cache" / "mnist", n=(5, 2))
-    assert len(load_mnist().train_images) == 5
-    write(tmp_path / "mine", n=(9, 2))
+    write(tmp_path / "cache" / "mnist", n=(15, 12))
+    assert len(load_mnist().train_images) == 15
+    write(tmp_path / "mine", n=(19, 12))
     monkeypatch.setenv("DECIBAN_DATA", str(tmp_path / "mine"))
-    assert len(load_mnist().train_images) == 9
+    assert len(load_mnist().train_images) == 19
 
 
 def test_a_folder_with_other_data_leads_on_to_the_cache(tmp_path, monkeypatch):
     (tmp_path / "mine").mkdir()
     monkeypatch.setenv("DECIBAN_DATA", str(tmp_path / "mine"))
-    write(tmp_path / "cache" / "mnist", n=(5, 2))
-    assert len(load_mnist().train_images) == 5
+    write(tmp_path / "cache" / "mnist", n=(15, 12))
+    assert len(load_mnist().train_images) == 15
 
 
 def test_what_openml_gives_is_split_kept_and_read_again(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     monkeypatch.setattr("deciban.datasets.digits._TRAINING", 60)
     data = rng.integers(0, 256, (70, 784)).astype(float)
-    target = rng.integers(0, 10, 70).astype(str)
+    target = (np.arange(70) % 10).astype(str)
     asked = []
 
     def fetch(name, **options):
@@ -144,10 +144,27 @@ def test_a_file_that_is_damaged_is_refused_by_name(tmp_path, spoil):
 
 def test_labels_must_be_as_many_as_images(tmp_path):
     write(tmp_path)
-    write(tmp_path / "other", n=(6, 3))
+    write(tmp_path / "other", n=(16, 13))
     name = "train-labels-idx1-ubyte.gz"
     (tmp_path / name).write_bytes((tmp_path / "other" / name).read_bytes())
-    with pytest.raises(InputError, match="6 labels for 7 images of the train set"):
+    with pytest.raises(InputError, match="16 labels for 17 images of the train set"):
+        load_mnist(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "words"),
+    [
+        ("train-labels-idx1", np.full(17, 3, np.uint8), "labels from 0 to 9, each of them"),
+        ("t10k-labels-idx1", np.arange(13).astype(np.uint8), "labels from 0 to 9"),
+        ("train-images-idx3", np.zeros((17, 4, 5), np.uint8), "square images; got 4 by 5"),
+        ("t10k-images-idx3", np.zeros((13, 0, 0), np.uint8), "square images"),
+        ("t10k-images-idx3", np.zeros((13, 6, 6), np.uint8), "images of one size"),
+    ],
+)
+def test_what_is_no_mnist_is_refused(tmp_path, name, array, words):
+    write(tmp_path)
+    (tmp_path / f"{name}-ubyte.gz").write_bytes(gzip.compress(idx(array)))
+    with pytest.raises(InputError, match=words):
         load_mnist(tmp_path)
 
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate
+from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from deciban import metrics
@@ -73,7 +74,34 @@ def test_the_density_of_moons_is_the_integral_over_the_half_circle(point):
 
     found = moons().evidence([point]).llr(1, 0)[0]
     expected = np.log(density((1.0, 0.5), -1) / density((0.0, 0.0), 1))
-    assert found == pytest.approx(expected, abs=1e-5)
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("noise", [1.0, 0.2, 0.05, 0.01])
+def test_the_density_of_moons_is_exact_whatever_the_noise(noise):
+    points = np.array([[0.0, 1.0 + noise], [1.0, 0.5], [0.5, 0.25], [2.0, 0.5 - noise], [0.0, 0.0]])
+    t = (np.arange(400_000) + 0.5) / 400_000 * np.pi  # the midpoint rule, by brute force
+    logs = []
+    for center, sign in (((0.0, 0.0), 1), ((1.0, 0.5), -1)):
+        x, y = center[0] + sign * np.cos(t), center[1] + sign * np.sin(t)
+        away = (points[:, :1] - x) ** 2 + (points[:, 1:] - y) ** 2
+        logs.append(logsumexp(-away / 2 / noise**2, axis=1))
+    found = moons(noise).evidence(points).llr(1, 0)
+    assert np.allclose(found, logs[1] - logs[0], rtol=0, atol=1e-4)  # the rule's error at 0.01
+
+
+def test_the_evidence_of_circles_is_finite_with_little_noise_and_far_away():
+    assert np.isfinite(circles(noise=1e-6).log_likelihoods([[0.3, 0.4]])).all()
+    assert np.isfinite(circles().log_likelihoods([[1e9, 0.0]])).all()
+
+
+def test_names_of_different_types_stay_what_they_are():
+    population = gaussians(np.eye(2), [np.eye(2)] * 2, (0, "a"))
+    X, y = population.sample(50, random_state=0)
+    assert set(y) == {0, "a"}
+    assert set(population.evidence(X).decide()) <= {0, "a"}
+    paired = gaussians(np.eye(2), [np.eye(2)] * 2, (("a", 1), ("b", 2)))
+    assert paired.sample(4, random_state=0)[1].shape == (4,)
 
 
 def test_the_densities_of_gaussians_are_scipys():
@@ -107,6 +135,10 @@ def test_gaussians_with_equal_covariance_give_evidence_with_variance_twice_its_m
         (lambda: three_gaussians().sample(2.5), "at least 3"),
         (lambda: moons(noise=0), "noise must be a positive number; got 0"),
         (lambda: circles(noise=float("nan")), "noise must be a positive number"),
+        (lambda: moons(noise=1e-9), "noise must be at least 0.0001"),
+        (lambda: circles(factor="0.5"), "factor must be at least 0"),
+        (lambda: moons().evidence([[1e200, 0.0]]), "row 0 is too far away"),
+        (lambda: gaussians([[0.0], [np.nan]], [[[1.0]]] * 2), "must be finite"),
         (lambda: circles(factor=1.0), "factor must be at least 0 and less than 1"),
         (lambda: moons().evidence([[1.0]]), r"X must have shape \(n_samples, 2\)"),
         (lambda: moons().evidence([[1.0, np.nan]]), "X must be finite; row 0"),

@@ -132,7 +132,24 @@ def _read(paths: dict[str, Path], folder: Path) -> Digits:
                 f"{folder} must hold as many labels as images, and at least one; got {len(labels)} "
                 f"labels for {len(images)} images of the {part} set. Get the files anew."
             )
+        _require_digits(folder, part, images, labels)
+    if arrays["train_images"].shape[1:] != arrays["test_images"].shape[1:]:
+        raise InputError(f"{folder} must hold images of one size; got two. Get the files anew.")
     return _digits(arrays, str(folder))
+
+
+def _require_digits(folder: Path, part: str, images: np.ndarray, labels: np.ndarray) -> None:
+    height, width = images.shape[1:]
+    if height != width or height == 0:
+        raise InputError(
+            f"{folder} must hold square images; got {height} by {width} pixels in the {part} set. "
+            f"Get the files anew."
+        )
+    if set(np.unique(labels)) != set(range(10)):
+        raise InputError(
+            f"{folder} must hold labels from 0 to 9, each of them; got "
+            f"{np.unique(labels).tolist()} in the {part} set. Get the files anew."
+        )
 
 
 def _digits(arrays: dict[str, np.ndarray], source: str) -> Digits:

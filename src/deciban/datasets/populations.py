@@ -13,8 +13,9 @@ from deciban.exceptions import InputError
 
 Draw = Callable[[int, Any], tuple[np.ndarray, np.ndarray]]
 
-_ARC_POINTS = 1001  # of the integral over half a circle; 4001 change an LLR by less than 1e-9
-_ROWS = 2000  # of the samples times the points of the arc that are in memory at once
+_NODES = 16  # of Gauss and Legendre, on each piece of an arc that is as long as the noise is wide
+_CELLS = 4_000_000  # samples times nodes that are in memory at once
+_LEAST_NOISE = 1e-4  # of moons: below, the nodes are too many
 
 # Two Gaussians whose LDA and QDA come near the paper's, which does not print its own.
 _TWO_MEANS = ((0.0, 0.0), (1.44, 1.64))
@@ -95,7 +96,17 @@ class Population:
             raise InputError(
                 f"X must be finite; row {rows[0]} is not. Leave such rows out.", rows=rows.tolist()
             )
-        return self._log_densities(x)
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+            values = self._log_densities(x)
+        told = np.isfinite(values).all(axis=1)
+        if not told.all():
+            far = np.flatnonzero(~told)[:10]
+            raise InputError(
+                f"X must lie where the densities can be computed; row {far[0]} is too far away. "
+                f"Leave such rows out.",
+                rows=far.tolist(),
+            )
+        return values
 
     def evidence(self, X: Any) -> Evidence:
         """The likelihood function of each sample: the best evidence that there is."""
@@ -111,13 +122,14 @@ def moons(noise: float = 0.2) -> Population:
         Standard deviation.
     """
     noise = _positive("noise", noise)
-    t = np.linspace(0, np.pi, _ARC_POINTS)
+    if noise < _LEAST_NOISE:
+        raise InputError(f"noise must be at least {_LEAST_NOISE:g}; got {noise!r}. Give 0.2.")
+    t, log_weight = _half_circle(noise)
     arcs = (
         np.column_stack([np.cos(t), np.sin(t)]),
         np.column_stack([1 - np.cos(t), 0.5 - np.sin(t)]),
     )
-    log_weight = np.zeros_like(t)
-    log_weight[[0, -1]] = np.log(0.5)  # the trapezoidal rule
+    n_rows = max(1, _CELLS // len(t))
 
     def draw(n: int, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
         from sklearn.datasets import make_moons
@@ -128,11 +140,12 @@ def moons(noise: float = 0.2) -> Population:
         from scipy.special import logsumexp
 
         out = np.empty((len(x), 2))
-        for start in range(0, len(x), _ROWS):
-            some = x[start : start + _ROWS, None]
+        for start in range(0, len(x), n_rows):
+            rows = slice(start, start + n_rows)
+            some = x[rows, None]
             for k, arc in enumerate(arcs):
                 away = ((some - arc) ** 2).sum(axis=2) / (2 * noise**2)
-                out[start : start + _ROWS, k] = logsumexp(log_weight - away, axis=1)
+                out[rows, k] = logsumexp(log_weight - away, axis=1)
         return out
 
     return Population("moons", (0, 1), 2, draw, log_densities)
@@ -152,7 +165,7 @@ def circles(noise: float = 0.1, factor: float = 0.5) -> Population:
         Radius r of the inner circle, class 1.
     """
     noise = _positive("noise", noise)
-    if not 0 <= factor < 1:
+    if not _is_number(factor) or not 0 <= factor < 1:
         raise InputError(f"factor must be at least 0 and less than 1; got {factor!r}. Give 0.5.")
 
     def draw(n: int, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -161,12 +174,12 @@ def circles(noise: float = 0.1, factor: float = 0.5) -> Population:
         return make_circles(n, noise=noise, factor=factor, random_state=random_state)
 
     def log_densities(x: np.ndarray) -> np.ndarray:
-        from scipy.special import ive
+        from scipy.special import i0e
 
         rho = np.linalg.norm(x, axis=1)
         radii = (1.0, factor)
-        # ive is I0 with its exponential growth taken out, so that nothing overflows.
-        parts = [np.log(ive(0, rho * r / noise**2)) - (rho - r) ** 2 / 2 / noise**2 for r in radii]
+        # i0e is I0 with its exponential growth taken out, so that nothing overflows.
+        parts = [np.log(i0e(rho * r / noise**2)) - (rho - r) ** 2 / 2 / noise**2 for r in radii]
         return np.column_stack(parts)
 
     return Population("circles", (0, 1), 2, draw, log_densities)
@@ -193,6 +206,8 @@ def gaussians(
             f"n_features, n_features), for at least two classes; got {mu.shape} and {S.shape}. "
             f"Give one of each for each class."
         )
+    if not np.isfinite(mu).all() or not np.isfinite(S).all():
+        raise InputError("means and covariances must be finite; got others. Correct them.")
     D, d = mu.shape
     names = tuple(range(D)) if classes is None else tuple(classes)
     if len(names) != D or len(set(names)) != D:
@@ -208,7 +223,7 @@ def gaussians(
             f"{int(least.argmin())} is {least.min():.3g}. Add to its diagonal."
         )
     factors = np.linalg.cholesky(S)
-    labels = np.array(names)
+    labels = _as_labels(names)
 
     def draw(n: int, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
         from sklearn.utils import check_random_state
@@ -240,8 +255,28 @@ def three_gaussians() -> Population:
     return gaussians(_THREE_MEANS, _THREE_COVARIANCES, (1, 2, 3), "three gaussians")
 
 
+def _half_circle(noise: float) -> tuple[np.ndarray, np.ndarray]:
+    """Angles from 0 to pi and the logarithms of their weights, fine enough for this noise."""
+    pieces = int(np.ceil(np.pi / min(noise, 0.2)))
+    x, w = np.polynomial.legendre.leggauss(_NODES)
+    width = np.pi / pieces
+    t = (np.arange(pieces)[:, None] + (x + 1) / 2) * width
+    return t.ravel(), np.log(np.tile(w / 2 * width, pieces))
+
+
+def _as_labels(names: tuple[Hashable, ...]) -> np.ndarray:
+    """An array of the names as they are: NumPy would make text of numbers beside text."""
+    labels = np.empty(len(names), dtype=object)
+    labels[:] = names
+    plain = np.array(names) if len({type(name) for name in names}) == 1 else labels
+    return plain if plain.ndim == 1 else labels
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
 def _positive(name: str, value: Any) -> float:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not 0 < value < np.inf:
+    if not _is_number(value) or not 0 < value < np.inf:
         raise InputError(f"{name} must be a positive number; got {value!r}. Give 0.1.")
     return float(value)
