@@ -39,7 +39,7 @@ def test_single_experiments_run_and_leave_a_page(tmp_path):
     assert "2 of 2 experiments run" in done.output
     assert str(output / "index.html") in done.output
     numbers = json.loads((output / "results.json").read_text())["numbers"]
-    assert {n["verdict"] for n in numbers if "ours" in n} == {"matched"}
+    assert {n["ours"]["verdict"] for n in numbers if n["ours"]} == {"matched"}
     assert (output / "work").is_dir()
 
 
@@ -75,6 +75,7 @@ def test_what_is_refused_is_one_line_and_status_two(tmp_path):
     done = command("paper", "tree", "--output", str(tmp_path / "file"))
     assert done.returncode == 2
     assert "--output must be a folder" in done.stderr
+    assert done.stderr.count("\n") == 1
     assert (tmp_path / "file").read_text() == "mine"
 
 

@@ -4,30 +4,24 @@ import numpy as np
 import pytest
 
 from deciban import metrics
-from deciban.paper.intervals import exact, over_draws, over_samples
+from deciban.paper.intervals import exact, over_runs, over_samples
 
 
-def test_single_draws_fall_into_the_interval_as_often_as_it_says():
+def test_single_runs_fall_into_the_interval_as_often_as_it_says():
     rng = np.random.default_rng(0)
-    draws = np.exp(rng.normal(-3, 0.4, size=(4000, 11)))
-    inside = 0
-    for row in draws:
-        found = over_draws("k", row[:10])
-        inside += found.low <= row[10] <= found.high
-    assert inside / len(draws) == pytest.approx(0.95, abs=0.012)
+    runs = np.exp(rng.normal(-3, 2.0, size=(20, 25)))
+    found = over_runs("k", runs, "20 draws × 25 test sets")
+    fresh = np.exp(rng.normal(-3, 2.0, size=100_000))
+    assert np.mean((fresh >= found.low) & (fresh <= found.high)) == pytest.approx(0.95, abs=0.025)
+    assert found.value == pytest.approx(runs.mean())
+    assert found.how == "95 % of 500 runs (20 draws × 25 test sets)"
 
 
-def test_an_interval_of_positive_costs_stays_positive_and_others_are_linear():
-    assert over_draws("k", [1e-5, 1e-2, 1e-3]).low > 0
-    found = over_draws("k", [-1.0, 0.0, 1.0])
-    assert found.low == pytest.approx(-found.high)
-    assert found.value == pytest.approx(0.0)
-
-
-def test_draws_that_agree_have_an_interval_of_no_width():
-    found = over_draws("k", [0.0, 0.0])
-    assert (found.low, found.high) == (0.0, 0.0)
-    assert over_draws("k", [0.5]).how == "one draw: no interval"
+def test_runs_without_errors_give_an_interval_that_begins_at_zero():
+    found = over_runs("k", [0.0] * 30 + [0.1] * 10, "test sets", described=True)
+    assert found.low == 0.0
+    assert found.high == pytest.approx(0.1)
+    assert found.described
 
 
 def test_samples_drawn_again_surround_the_number():

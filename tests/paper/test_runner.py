@@ -8,7 +8,7 @@ import pytest
 from deciban._files import write_whole
 from deciban.exceptions import DataNotFoundError, InputError
 from deciban.paper import experiments as all_experiments
-from deciban.paper import pages, runner
+from deciban.paper import forms, pages, results, runner
 from deciban.paper.experiment import Experiment, Figure, Findings, Measured, Paragraph, Step, Table
 from deciban.paper.kept import Shelf
 from deciban.paper.runner import Run
@@ -87,6 +87,7 @@ def test_a_run_writes_pages_figures_and_numbers_with_verdicts(several, tmp_path)
     (number,) = record["numbers"]
     assert number["printed"] == "0.118"
     assert number["verdict"] == "beaten"  # 0.1 +- 0.001
+    assert number["described"] is False
     assert record["settings"]["first"] == {"seed": 0}
     assert record["steps"]["first"]["versions"]["numpy"] == np.__version__
     page, read_me = ((tmp_path / n).read_text() for n in ("index.html", "README.md"))
@@ -94,13 +95,13 @@ def test_a_run_writes_pages_figures_and_numbers_with_verdicts(several, tmp_path)
     assert "figures/moons-a.svg" in page
     assert "x \\| y" in read_me
     assert (
-        "| Table 1 | Cllr of CDA on Moons | bit | 0.118 | 0.1 | 0.099 to 0.101 | made | beaten |"
+        "| Table 1 | Cllr of CDA on Moons | bit | 0.118 | 0.1 (0.099 to 0.101) | beaten |"
         in read_me
     )
     assert "matplotlib" not in read_me
     table = json.loads((tmp_path / "results.json").read_text())
-    assert len(table["numbers"]) == 128
-    assert sum(n["verdict"] == "not run" for n in table["numbers"]) == 127
+    assert len(table["numbers"]) == 127
+    assert sum(n["ours"] is None for n in table["numbers"]) == 126
 
 
 def test_what_was_done_is_not_done_again(several, tmp_path):
@@ -116,7 +117,7 @@ def test_another_seed_does_the_step_and_what_follows_from_it_again(several, tmp_
     other = Small("moons", seed=1)
     run([other])
     assert other.done == ["first", "second"]
-    assert result(tmp_path)["numbers"][0]["ours"] == pytest.approx(0.2)
+    assert result(tmp_path)["numbers"][0]["value"] == pytest.approx(0.2)
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(several, tmp_path):
@@ -156,7 +157,7 @@ def test_an_experiment_without_its_data_says_so_and_the_others_run(several, tmp_
     def nowhere():
         raise DataNotFoundError("MNIST must be on this machine; it is not. Set DECIBAN_DATA.")
 
-    monkeypatch.setattr("deciban.datasets.load_mnist", nowhere)
+    monkeypatch.setattr(runner, "load_mnist", nowhere)
     needy = Small("gaussians")
     needy.data = "mnist"
     outcomes = Run(tmp_path, tmp_path / "work")([needy, several[0]])
@@ -171,11 +172,67 @@ def test_experiments_run_on_different_days_are_on_one_page(several, tmp_path):
     assert [r["name"] for r in table["runs"]] == ["moons", "circles"]
 
 
-def test_a_quick_run_keeps_apart_from_a_full_one_and_says_what_it_is(several, tmp_path):
-    Run(tmp_path, tmp_path / "work")(several[:1])
+def test_a_quick_run_has_no_verdicts_and_says_what_it_is(several, tmp_path):
     Run(tmp_path, tmp_path / "work", quick=True)(several[:1])
-    assert several[0].done == ["first", "second"] * 2
     assert "A quick run" in (tmp_path / "index.html").read_text()
+    assert "verdict" not in result(tmp_path)["numbers"][0]
+
+
+def test_quick_and_full_runs_do_not_mix_in_a_folder(several, tmp_path):
+    Run(tmp_path, tmp_path / "work")(several[:1])
+    before = (tmp_path / "README.md").read_text()
+    with pytest.raises(InputError, match="holds a full one of moons, and this one is quick"):
+        Run(tmp_path, tmp_path / "work", quick=True)(several[1:2])
+    assert (tmp_path / "README.md").read_text() == before
+
+
+def test_a_run_that_fails_keeps_what_an_earlier_one_found(several, tmp_path):
+    Run(tmp_path, tmp_path / "work")(several[:1])
+    before = (tmp_path / "README.md").read_text()
+    broken = Small("moons", seed=5, broken=InputError("no such thing."))
+    (outcome,) = Run(tmp_path, tmp_path / "work")([broken])
+    assert outcome.error == "no such thing."
+    assert (tmp_path / "README.md").read_text() == before
+    assert (tmp_path / "errors" / "moons.txt").exists()
+
+
+@pytest.mark.parametrize("text", ["{ broken", "[]", '{"name": "circles"}', ""])
+def test_a_damaged_record_of_another_experiment_is_left_out(several, tmp_path, text):
+    write_whole(tmp_path / "results" / "circles.json", text)
+    Run(tmp_path, tmp_path / "work")(several[:1])
+    assert "A small one" in (tmp_path / "README.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["output", "work"])
+def test_a_folder_that_cannot_be_written_to_is_refused_before_any_work(several, tmp_path, name):
+    (tmp_path / "file").write_text("mine")
+    folders = {"output": tmp_path / "out", "work": tmp_path / "work"}
+    folders[name] = tmp_path / "file" / "below"
+    with pytest.raises(InputError, match=f"--{name} must be a folder that can be written to"):
+        Run(folders["output"], folders["work"])(several[:1])
+    assert several[0].done == []
+
+
+def test_a_checkpoint_that_cannot_be_read_is_started_again(tmp_path):
+    def compute(path, earlier):
+        if path.exists():
+            raise InputError(f"{path.name} must be a whole deciban file; it cannot be read.")
+        return {"x": np.ones(1)}
+
+    step = Step("fit", {}, compute)
+    shelf = Shelf(tmp_path, [step])
+    (tmp_path / f"fit-{shelf._keys['fit']}.checkpoint").write_text("junk")
+    assert shelf.do(step, {})[0]["x"] == 1.0
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"\x93NUMPY\x01\x00junk"])
+def test_a_kept_step_that_is_no_step_is_computed_again(tmp_path, content):
+    step = Step("fit", {}, lambda path, earlier: {"x": np.ones(1)})
+    shelf = Shelf(tmp_path, [step])
+    (tmp_path / "fit.npz").write_bytes(content)
+    assert shelf.find(step) is None
+    shelf.do(step, {})
+    assert shelf.find(step) is not None
 
 
 def test_the_watcher_is_told_of_every_step_and_of_the_work_left(several, tmp_path):
@@ -223,11 +280,31 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
 
 
 def test_what_is_worse_is_named_with_its_cause(several, tmp_path):
-    Run(tmp_path, tmp_path / "work")([Small("gaussians", seed=3, key="table1.gaussians.cda.cllr")])
-    blocks = pages.blocks_of_page(pages.read_records(tmp_path), pages.all_numbers(
-        pages.read_records(tmp_path)))  # fmt: skip
+    Run(tmp_path, tmp_path / "work")([Small("circles", seed=3, key="table1.circles.cda.cllr")])
+    records = results.read_records(tmp_path)
+    blocks = pages.blocks_of_page(records, results.compared(records), quick=False)
     (table,) = [b for b in blocks if b.get("caption") == "What is worse, and why."]
-    assert "does not print the parameters" in table["rows"][0][-1]
+    assert "The start that the paper describes" in table["rows"][0][-1]
+
+
+def test_text_that_came_from_elsewhere_cannot_break_a_page():
+    blocks = [
+        {"kind": "error", "text": "a\nb <script>x</script>"},
+        {"kind": "table", "caption": "c", "header": ["h"], "rows": [["x\n| <b>"]]},
+    ]
+    markdown, page = forms.as_markdown(blocks), forms.as_html(blocks, "t")
+    assert "<script>" not in markdown + page
+    assert "| x \\| &lt;b> |" in markdown
+
+
+def test_links_lead_to_headings():
+    blocks = [
+        {"kind": "paragraph", "text": "[A (b)](#a-b)"},
+        {"kind": "heading", "level": 2, "text": "A (b)"},
+    ]
+    page = forms.as_html(blocks, "t")
+    assert "<a href='#a-b'>A (b)</a>" in page
+    assert "<h2 id='a-b'>" in page
 
 
 def test_an_unknown_experiment_is_refused_with_the_names_of_all():

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from deciban.exceptions import MissingExtraError
 
@@ -21,8 +21,14 @@ def paper(
         typer.Argument(help="Names of experiments, as --list shows them; all by default."),
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder of the pages, figures and results.")
-    ] = Path("deciban-paper"),
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folder of the pages, figures and results; by default deciban-paper, or "
+            "deciban-paper-quick.",
+        ),
+    ] = None,
     work: Annotated[
         Path | None,
         typer.Option(help="Folder of what is kept for going on; <output>/work by default."),
@@ -46,21 +52,25 @@ def paper(
         _list(package, quick)
         return
     wanted = package.chosen(experiments or [])
-    if output.exists() and not output.is_dir():
-        raise _refused(f"--output must be a folder; got {output}, a file. Choose another name.")
+    if output is None:
+        output = Path("deciban-paper-quick" if quick else "deciban-paper")
+    _require_umap(wanted)
     with _Screen(console) as screen:
         run = package.Run(output, work or output / "work", quick=quick, watcher=screen)
         try:
             outcomes = run(wanted)
         except KeyboardInterrupt:
-            console.print("Interrupted. Give the same command again to go on from here.")
+            console.print("Interrupted. Give the same command again to go on after the last "
+                          "finished step.")  # fmt: skip
             raise typer.Exit(130) from None
     failed = [outcome for outcome in outcomes if outcome.error is not None]
-    for outcome in failed:
-        console.print(f"{outcome.name}: {outcome.error}", style="red", markup=False)
+    for error in dict.fromkeys(outcome.error for outcome in failed):
+        which = ", ".join(outcome.name for outcome in failed if outcome.error == error)
+        typer.echo(f"{which}: {error}", err=True)
     typer.echo(f"{len(outcomes) - len(failed)} of {len(outcomes)} experiments run. Open "
                f"{output / 'index.html'}")  # fmt: skip
     if failed:
+        typer.echo(f"Details of what failed are in {output / 'errors'}", err=True)
         raise typer.Exit(1)
 
 
@@ -79,14 +89,21 @@ def _package() -> Any:
     return deciban.paper
 
 
-def _refused(message: str) -> Exception:
-    from deciban.exceptions import InputError
+def _require_umap(experiments: Any) -> None:
+    """Say before the work what its last step would say after hours."""
+    from importlib.util import find_spec
 
-    return InputError(message)
+    if any(experiment.name == "mnist-40" for experiment in experiments) and not find_spec("umap"):
+        raise MissingExtraError(
+            "deciban paper must have umap-learn for mnist-40; it is not installed. Run: pip "
+            "install 'deciban[paper]'", extra="paper",
+        )  # fmt: skip
 
 
 def _list(package: Any, quick: bool) -> None:
-    table = Table("experiment", "what", "in the paper", "needs", "about, on two cores")
+    table = Table(
+        Column("experiment", no_wrap=True), "what", "in the paper", "needs", "about, on two cores"
+    )
     for experiment in package.EXPERIMENTS:
         seconds = sum(step.seconds for step in experiment.steps(quick))
         needs = "MNIST" if experiment.data else "–"
@@ -98,7 +115,7 @@ def _list(package: Any, quick: bool) -> None:
 
 def _duration(seconds: float) -> str:
     if seconds < 60:
-        return "seconds" if seconds < 10 else f"{seconds:.0f} s"
+        return "a few seconds" if seconds < 10 else f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
@@ -116,12 +133,14 @@ class _Screen:
         self._start, self._from, self._began = 0.0, 1.0, 0.0
 
     def __enter__(self) -> _Screen:
-        self._bar.start()
+        if self.console.is_terminal:
+            self._bar.start()
         self._start = time.perf_counter()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        if self.console.is_terminal:
+            self._bar.stop()
 
     def begin(self, name: str, title: str) -> None:
         """An experiment begins."""
@@ -129,6 +148,8 @@ class _Screen:
 
     def step(self, name: str, left: float, kept: bool) -> None:
         """A step begins."""
+        if not self.console.is_terminal and not kept:
+            self.console.print(f"  {name}", markup=False, highlight=False)
         if kept:  # it took no time: the time left is told from what is computed
             self._from, self._start = min(self._from, left), time.perf_counter()
         self._bar.update(

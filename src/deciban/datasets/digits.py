@@ -7,6 +7,7 @@ import os
 import struct
 import sys
 import tempfile
+import warnings
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,14 @@ class Digits:
     side: int
     source: str
 
+    def fingerprint(self) -> str:
+        """Of all images and labels: other data, another fingerprint."""
+        arrays = (self.train_images, self.train_labels, self.test_images, self.test_labels)
+        mark = zlib.crc32(str([a.shape for a in arrays]).encode())
+        for array in arrays:
+            mark = zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data, mark)
+        return f"{mark:08x}"
+
 
 def load_mnist(folder: str | os.PathLike[str] | None = None, *, fetch: bool = True) -> Digits:
     """The handwritten digits of MNIST.
@@ -76,7 +85,7 @@ def load_mnist(folder: str | os.PathLike[str] | None = None, *, fetch: bool = Tr
         if not place.is_dir():
             raise DataNotFoundError(
                 f"{named} must name a folder; got {str(given)!r}, which is none. Correct it, or "
-                f"leave it out to use the cache."
+                f"unset it to use the cache."
             )
         looked.append(place)
     cache = cache_folder()
@@ -191,8 +200,8 @@ def _fetch(folder: Path, looked: list[Path], allowed: bool) -> Digits:
     """From OpenML, and into the cache as idx files."""
     where = " and ".join(str(place) for place in looked)
     remedy = (
-        "Set DECIBAN_DATA to a folder with its four idx files, or call load_mnist() once where "
-        "openml.org can be reached."
+        "Set DECIBAN_DATA to a folder with its four idx files (train-images-idx3-ubyte.gz and so "
+        "on), or call deciban.datasets.load_mnist() once where openml.org can be reached."
     )
     if not allowed:
         raise DataNotFoundError(f"MNIST must be on this machine; it is not in {where}. {remedy}")
@@ -214,9 +223,11 @@ def _from_openml(where: str, remedy: str) -> tuple[np.ndarray, np.ndarray]:
 
     with tempfile.TemporaryDirectory() as scratch:  # ours is the smaller copy, and the one kept
         try:
-            found: Any = fetch_openml(
-                "mnist_784", version=1, as_frame=False, parser="liac-arff", data_home=scratch
-            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of each attempt; the error tells what matters
+                found: Any = fetch_openml(
+                    "mnist_784", version=1, as_frame=False, parser="liac-arff", data_home=scratch
+                )
         except OSError as error:
             raise DataNotFoundError(
                 f"MNIST must be on this machine or at OpenML; it is not in {where}, and OpenML "

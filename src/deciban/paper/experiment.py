@@ -54,7 +54,9 @@ class Measured:
     value, low, high : float
         With the ends of its interval, in the unit of the printed number.
     how : str
-        What the interval is of, such as "95 % of test images drawn again".
+        What the interval is of, such as "95 %, test images drawn again".
+    described : bool
+        Whether it is of the method as the paper describes it; else it is of ours.
     """
 
     key: str
@@ -62,6 +64,7 @@ class Measured:
     low: float
     high: float
     how: str
+    described: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 _STYLE = """
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
-table{border-collapse:collapse;margin:.5rem 0 1.5rem;font-size:.9rem;display:block;overflow-x:auto}
+table{border-collapse:collapse;margin:.5rem 0 1.5rem;font-size:.9rem}.wide{overflow-x:auto}
 th,td{border-bottom:1px solid #ddd;padding:.25rem .7rem;text-align:left;vertical-align:top}
 caption{text-align:left;font-weight:600;padding:.3rem 0}
 img{max-width:100%;height:auto}figure{margin:1.5rem 0}figcaption{font-size:.9rem;color:#444}
@@ -33,9 +33,27 @@ def _markdown(block: dict[str, Any]) -> str:
         )
     if kind == "table":
         rows = [block["header"], ["---"] * len(block["header"]), *block["rows"]]
-        lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+        lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in rows]
         return "\n".join([f"**{block['caption']}**", "", *lines])
-    return f"> {block['text']}" if kind == "error" else block["text"]
+    return f"> {_line(block['text'])}" if kind == "error" else block["text"]
+
+
+def _cell(text: str) -> str:
+    return _line(text).replace("|", "\\|")
+
+
+def _line(text: str) -> str:
+    """Text that came from elsewhere, on one line and without HTML."""
+    return " ".join(text.split()).replace("<", "&lt;")
+
+
+def slug(text: str) -> str:
+    """The anchor of a heading, as GitHub makes it.
+
+    >>> slug("Two circles (Figures 9 and 10)")
+    'two-circles-figures-9-and-10'
+    """
+    return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
 
 
 def as_html(blocks: Sequence[dict[str, Any]], title: str) -> str:
@@ -52,7 +70,7 @@ def _html(block: dict[str, Any]) -> str:
     kind = block["kind"]
     if kind == "heading":
         level = block["level"]
-        return f"<h{level}>{_marked(block['text'])}</h{level}>"
+        return f"<h{level} id='{slug(block['text'])}'>{_marked(block['text'])}</h{level}>"
     if kind == "figure":
         beside = f"<em>{block['paper']} of the paper.</em> " if block["paper"] else ""
         alt = html.escape(_first_sentence(block["caption"]), quote=True)
@@ -65,8 +83,8 @@ def _html(block: dict[str, Any]) -> str:
             "<tr>" + "".join(f"<td>{_marked(cell)}</td>" for cell in row) + "</tr>\n"
             for row in block["rows"]
         )
-        return (f"<table><caption>{_marked(block['caption'])}</caption>"
-                f"<thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table>")  # fmt: skip
+        return (f"<div class='wide'><table><caption>{_marked(block['caption'])}</caption>"
+                f"<thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table></div>")  # fmt: skip
     name = " class='error'" if kind == "error" else ""
     return f"<p{name}>{_marked(block['text'])}</p>"
 
@@ -75,9 +93,11 @@ def _marked(text: str) -> str:
     """The little markup that texts have."""
     safe = html.escape(text, quote=False)
     safe = re.sub(r"`([^`]+)`", r"<code>\1</code>", safe)
-    return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", safe)
+    safe = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", safe)
+    safe = re.sub(r"(?<!\w)\*([^*]+)\*(?!\w)", r"<em>\1</em>", safe)
+    return re.sub(r"\[([^\]]+)\]\((#[^)]+)\)", r"<a href='\2'>\1</a>", safe)
 
 
 def _first_sentence(text: str) -> str:
     """What stands for a picture; without markup, and without what ends a link's name."""
-    return re.sub(r"[`*\[\]]", "", re.split(r"(?<=[.:;]) ", text)[0])
+    return re.sub(r"[`*\[\]]", "", re.split(r"(?<=\.) ", text)[0])

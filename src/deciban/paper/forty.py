@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from deciban import metrics
 from deciban.calibration import AffineCalibrator
 from deciban.discriminant import LinearDiscriminant, QuadraticDiscriminant
 from deciban.exceptions import MissingExtraError
@@ -17,6 +16,7 @@ from deciban.paper.baselines import BASELINES
 from deciban.paper.experiment import Arrays, Experiment, Findings, Step
 from deciban.paper.forty_findings import findings_of
 from deciban.paper.mnist import COMPONENTS, DIGITS, data_step, evidence_of, forty, kept, sizes
+from deciban.paper.protocol import cda_settings
 
 CDAS: dict[str, dict[str, Any]] = {
     "cda-paper": {"preset": "paper"},
@@ -28,9 +28,9 @@ _QUICK_CDA = {"epochs": 10, "n_couplings": 2, "width": 64, "batch_size": 128}
 # The paper's start is further from the solution than LDA's is.
 _QUICK_MORE = {"cda-paper": {"epochs": 40}, "cda-ensemble": {"n_estimators": 2}}
 _SECONDS = {"cda-paper": 600.0, "cda-generative": 7000.0, "cda": 4000.0, "cda-ensemble": 20_000.0}
+_RIDGE = 1e-3  # of the calibrator: classes that are nearly separable ask for infinity
 WITH_SPACE = ("cda-paper", "cda-generative", "cda")  # an ensemble has no base space
 MAPPED = ("cda-generative", "cda")
-RECALIBRATED = ("qda", "cda-paper", "cda")
 SYSTEMS = ("lda", "qda", *CDAS, *BASELINES)
 
 Earlier = Mapping[str, Arrays]
@@ -74,6 +74,7 @@ def _classical(quick: bool) -> list[Step]:
 
 def _cdas(quick: bool) -> list[Step]:
     steps = []
+    n = sizes(quick)["train"]
     for name, options in CDAS.items():
         chosen = options | (_QUICK_CDA if quick else {})
         if quick:
@@ -83,7 +84,8 @@ def _cdas(quick: bool) -> list[Step]:
             return _cda(path, quick, chosen, with_space=name in WITH_SPACE)
 
         seconds = 5.0 if quick else _SECONDS[name]
-        steps.append(Step(name, fit_settings(quick, options=chosen), compute, seconds))
+        whole = cda_settings(n, COMPONENTS, **chosen)  # so that a change of defaults is seen
+        steps.append(Step(name, fit_settings(quick, options=whole), compute, seconds))
     return steps
 
 
@@ -129,40 +131,38 @@ def _alone(fit: Callable[..., Arrays], *args: Any) -> Callable[[Path, Earlier], 
 
 
 def _looked_into(quick: bool, fits: Sequence[Step]) -> list[Step]:
-    of = {step.name: dict(step.settings) for step in fits}
-    spaces = {name: of[name] for name in WITH_SPACE}
-    maps = {name: of[name] for name in MAPPED}
-    trees = 10 if quick else 50
+    trees, folds = (10, 2) if quick else (50, 5)
     return [
-        Step("calibrated", {"folds": 5, "of": of}, _calibrated, seconds=30.0),
         Step(
-            "residuals", {"trees": trees, "folds": 3, "of": spaces},
-            lambda path, earlier: _found_in_residuals(earlier, trees), seconds=90.0,
+            "calibrated", {"folds": folds, "ridge": _RIDGE},
+            lambda path, earlier: _calibrated(earlier, folds), 10.0 if quick else 120.0,
+            after=("data", *(step.name for step in fits)),
         ),
-        Step("map", {"random_state": 0, "of": maps}, lambda path, earlier: _maps(earlier), 120.0),
+        Step(
+            "residuals", {"trees": trees, "folds": 3},
+            lambda path, earlier: _found_in_residuals(earlier, trees), 90.0,
+            after=("data", *WITH_SPACE),
+        ),
+        Step(
+            "map", {"random_state": 0}, lambda path, earlier: _maps(earlier), 120.0, after=MAPPED
+        ),
     ]  # fmt: skip
 
 
-def _calibrated(path: Path, earlier: Earlier) -> Arrays:
-    """Parts of each system's cost, and cross-fitted evidence of those whose reliability is drawn.
-
-    Five folds of the test images: each is recalibrated by a map that the other four taught.
-    """
+def _calibrated(earlier: Earlier, n_folds: int) -> Arrays:
+    """Evidence of each system, recalibrated: each fold of the test images by the other folds."""
     from sklearn.model_selection import StratifiedKFold
 
     truth = earlier["data"]["truth"].astype(np.int64)
-    found: dict[str, np.ndarray] = {
-        f"{name}.parts": np.array(metrics.decompose(truth, evidence_of(earlier[name])))
-        for name in SYSTEMS
-    }
-    folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    for name in RECALIBRATED:
+    found: dict[str, np.ndarray] = {}
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+    for name in SYSTEMS:
         evidence = evidence_of(earlier[name])
         values = np.empty((len(truth), len(DIGITS)))
         for others, rows in folds.split(truth, truth):
-            calibrator = AffineCalibrator("full", ridge=1e-3).fit(evidence[others], truth[others])
+            calibrator = AffineCalibrator("full", ridge=_RIDGE).fit(evidence[others], truth[others])
             values[rows] = calibrator.transform(evidence[rows])
-        found[f"{name}.log_likelihoods"] = kept(values)
+        found[name] = kept(values)
     return found
 
 

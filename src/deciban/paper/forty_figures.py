@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from deciban.paper.canvas import canvas
 from deciban.paper.experiment import Arrays, Measured
 from deciban.paper.mnist import DIGITS
 
@@ -26,13 +27,6 @@ class Rates(NamedTuple):
     high: np.ndarray
 
 
-def figure(width: float, height: float) -> Any:
-    """A figure of its own, without pyplot, so that none stays open."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
 def show_image(ax: Any, image: np.ndarray, title: str = "", below: str = "") -> None:
     """An image in black ink without ticks."""
     ax.imshow(image, cmap="gray_r", vmin=0, vmax=255, interpolation="nearest")
@@ -44,7 +38,7 @@ def show_image(ax: Any, image: np.ndarray, title: str = "", below: str = "") -> 
 
 def examples(images: np.ndarray) -> Any:
     """One image of each digit."""
-    fig = figure(7.2, 0.95)
+    fig = canvas(7.2, 0.95)
     for ax, image, digit in zip(fig.subplots(1, len(images)), images, DIGITS, strict=True):
         show_image(ax, image, str(digit))
     return fig
@@ -57,7 +51,7 @@ def chart(
     from deciban.plots._style import COLOURS
 
     order = sorted(costs, key=lambda name: -costs[name].value)
-    fig = figure(7.2, 0.32 * len(order) + 0.9)
+    fig = canvas(7.2, 0.32 * len(order) + 0.9)
     ax = fig.subplots()
     for at, name in enumerate(order):
         number = costs[name]
@@ -83,7 +77,7 @@ def chart(
 
 def reliability(before: Mapping[str, Rates], after: Mapping[str, Rates]) -> Any:
     """Error rates against what the posteriors say of them, before and after calibration."""
-    fig = figure(7.4, 4.0)
+    fig = canvas(7.4, 4.0)
     axes = fig.subplots(1, 2, sharex=True, sharey=True)
     for ax, systems, title in zip(
         axes, (before, after), ("as it is", "after calibration"), strict=True
@@ -120,7 +114,7 @@ def _error_rates(ax: Any, rates: Rates, name: str, k: int) -> None:
 
 def maps(truth: np.ndarray, points: Arrays, titles: Mapping[str, str]) -> Any:
     """UMAP of ILRLs and residuals, a row for each model."""
-    fig = figure(7.2, 3.6 * len(titles) + 0.3)
+    fig = canvas(7.2, 3.6 * len(titles) + 0.3)
     axes = fig.subplots(len(titles), 2, squeeze=False)
     order = np.random.default_rng(0).permutation(len(truth))  # no digit lies on top of all others
     for row, (name, title) in zip(axes, titles.items(), strict=True):
@@ -157,7 +151,7 @@ def _legend_of_digits(fig: Any) -> None:
 
 def divergences(theirs: np.ndarray, ours: Mapping[str, np.ndarray]) -> Any:
     """Both triangles of the divergences, and pairs against pairs."""
-    fig = figure(7.4, 3.6)
+    fig = canvas(7.4, 3.6)
     left, right = fig.subplots(1, 2, width_ratios=(1.15, 1))
     first = next(iter(ours.values()))
     heat_map(left, np.triu(first, 1) + np.tril(theirs, -1), "divergence (nat)")
@@ -179,7 +173,7 @@ def divergences(theirs: np.ndarray, ours: Mapping[str, np.ndarray]) -> Any:
 
 def pairs(actual: np.ndarray, least: np.ndarray) -> Any:
     """Cost of the LLRs of each two digits, and what calibration would leave."""
-    fig = figure(5.6, 4.6)
+    fig = canvas(5.6, 4.6)
     ax = fig.subplots()
     heat_map(ax, np.triu(actual, 1) + np.tril(least, -1), "cost of the LLRs (bit / 1000)")
     ax.set_xlabel(r"digit (below: $C_{\mathrm{llr}}^{\min}$)")

@@ -1,4 +1,4 @@
-"""Intervals of our numbers: over draws of the data, and over the samples of one test set."""
+"""Intervals of our numbers: over runs, and over the samples of one test set."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ from deciban.paper.experiment import Measured
 CONFIDENCE = 0.95
 
 
-def over_draws(key: str, values: Any) -> Measured:
-    """Mean over draws, with where 95 % of single draws fall.
+def over_runs(key: str, values: Any, what: str, *, described: bool = False) -> Measured:
+    """Mean over runs, with where 95 % of single runs fall.
 
-    The paper's number is that of one draw that nobody can repeat, so it is held against single
-    draws, not against their mean: Student's prediction interval, of the logarithms where all are
-    positive, as costs are, which spread by factors.
+    The paper's number is that of one run that nobody can repeat, so it is held against single
+    runs, not against their mean. The ends are percentiles: costs of rare errors have no shape that
+    a formula would know.
+
+    Parameters
+    ----------
+    key : str
+    values : array
+        One for each run.
+    what : str
+        What the runs are, such as "10 training draws × 50 test sets".
+    described : bool
+        As in :class:`Measured`.
     """
-    from scipy.stats import t
-
-    v = np.asarray(values, dtype=np.float64)
-    n = len(v)
-    if n < 2:
-        return Measured(key, float(v[0]), float(v[0]), float(v[0]), "one draw: no interval")
-    positive = bool((v > 0).all())
-    x = np.log(v) if positive else v
-    half = t.ppf((1 + CONFIDENCE) / 2, n - 1) * x.std(ddof=1) * np.sqrt(1 + 1 / n)
-    ends = np.array([x.mean() - half, x.mean() + half])
-    low, high = np.exp(ends) if positive else ends
-    if v.min() >= 0:  # no cost is negative, and some are zero
-        low = max(low, 0.0)
-    how = f"{100 * CONFIDENCE:.0f} % of single draws, from {n}"
-    return Measured(key, float(v.mean()), float(low), float(high), how)
+    v = np.asarray(values, dtype=np.float64).ravel()
+    low, high = np.quantile(v, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    how = f"{100 * CONFIDENCE:.0f} % of {len(v)} runs ({what})"
+    return Measured(key, float(v.mean()), float(low), float(high), how, described)
 
 
 def over_samples(
@@ -45,6 +44,7 @@ def over_samples(
     *,
     times: float = 1.0,
     n_resamples: int = 1000,
+    described: bool = False,
 ) -> Measured:
     """A number of one test set, with the percentiles of samples drawn again, class by class.
 
@@ -64,10 +64,10 @@ def over_samples(
     )  # fmt: skip
     return Measured(
         key, times * found.value, times * found.low, times * found.high,
-        f"{100 * CONFIDENCE:.0f} %, test samples drawn again",
+        f"{100 * CONFIDENCE:.0f} %, test samples drawn again", described,
     )  # fmt: skip
 
 
-def exact(key: str, value: float) -> Measured:
-    """A number that a formula gives."""
-    return Measured(key, float(value), float(value), float(value), "computed")
+def exact(key: str, value: float, how: str = "computed") -> Measured:
+    """A number that a formula gives, or a method without chance on data that are fixed."""
+    return Measured(key, float(value), float(value), float(value), how)

@@ -9,6 +9,7 @@ import platform
 import sys
 import time
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,9 +19,11 @@ import numpy as np
 
 import deciban
 from deciban._files import write_whole
+from deciban.exceptions import InputError
 from deciban.paper.experiment import Arrays, Step
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "jax", "jaxlib", "optax", "umap-learn")
+_DAMAGED = (zipfile.BadZipFile, zlib.error)
 _ABOUT = "about"  # the name that a step's record has among its arrays
 
 
@@ -69,7 +72,7 @@ class Shelf:
                 if about["key"] != self._keys[step.name]:
                     return None
                 return {name: kept[name] for name in kept.files if name != _ABOUT}, about
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        except (OSError, ValueError, KeyError, TypeError, EOFError, *_DAMAGED):
             return None  # none, or not a whole file of ours: computed, and written over
 
     def do(self, step: Step, earlier: Mapping[str, Arrays]) -> tuple[Arrays, dict[str, Any]]:
@@ -79,7 +82,13 @@ class Shelf:
         between = self.folder / f"{step.name}-{key}.checkpoint"
         between.parent.mkdir(parents=True, exist_ok=True)
         start = time.perf_counter()
-        arrays = dict(step.compute(between, earlier))
+        try:
+            arrays = dict(step.compute(between, earlier))
+        except InputError as error:
+            if not between.exists() or str(between.name) not in str(error):
+                raise
+            between.unlink()  # a checkpoint that cannot be read: from the beginning, then
+            arrays = dict(step.compute(between, earlier))
         seconds = round(time.perf_counter() - start, 1)
         about = {
             "key": key,

@@ -117,15 +117,21 @@ def mean(truth: np.ndarray, values: np.ndarray) -> float:
     return float(np.mean(values))
 
 
-def costs(key: str, truth: np.ndarray, arrays: Arrays) -> tuple[Measured, Measured]:
+def costs(
+    key: str, truth: np.ndarray, arrays: Arrays, *, described: bool = False
+) -> tuple[Measured, Measured]:
     """C_mc in nats and accuracy in percent, each with its interval.
 
     Both are means of numbers that are computed once for each image, so that a thousand resamples
     take a fraction of a second.
     """
     return (
-        over_samples(f"{key}.c_mc", mean_of_classes, truth, losses(truth, arrays)),
-        over_samples(f"{key}.accuracy", mean, truth, rights(truth, arrays), times=100.0),
+        over_samples(
+            f"{key}.c_mc", mean_of_classes, truth, losses(truth, arrays), described=described
+        ),
+        over_samples(
+            f"{key}.accuracy", mean, truth, rights(truth, arrays), times=100.0, described=described
+        ),
     )
 
 

@@ -13,157 +13,225 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import deciban
 from deciban._files import write_whole
-from deciban.paper.forms import as_html, as_markdown
+from deciban.paper.forms import as_html, as_markdown, slug
+from deciban.paper.results import Record, compared, others, read_records, run_of
 from deciban.paper.verdicts import VERDICTS, printed_numbers
 
 _TITLE = "The paper, reproduced"
-_HEADLINES = ("table1.circles.cda.cllr", "mnist40.cda.c_mc", "mnist40.cda.accuracy",
-              "mnist784.cda.c_mc")  # fmt: skip
-_MEANING = {
-    "beaten": "our whole interval is on the better side of the printed number",
-    "matched": "the printed number lies in our interval",
-    "worse": "our whole interval is on the worse side",
-    "not comparable": "an erratum, or a parameter of which neither more nor less is better",
-    "not run": "the experiment was not run here",
+_ABOUT = (
+    "Every number, table and figure of Noé, Nautsch, Matrouf, Bousquet and Bonastre, *The "
+    "distribution of calibrated likelihood functions on the probability-likelihood Aitchison "
+    "simplex*, run again with deciban {version} by `deciban paper`. CDA is compositional "
+    "discriminant analysis, the paper's method; LDA and QDA are linear and quadratic discriminant "
+    "analysis. Cllr is the cost of log-likelihood ratios in bits (0 is perfect, 1 is to know "
+    "nothing), Cllr_min what the best calibration would leave of it; C_mc is the cost of "
+    "likelihood functions over several classes in nats. Lower is better for all three."
+)
+_TWO_CDAS = (
+    "*As described* is a CDA with the paper's loss and start; the size of its flow, which the "
+    "paper does not print, is ours. *Ours* is deciban's default, another method: it adds the "
+    "cross-entropy to the loss, regularises, and adds dimensions to small tables."
+)
+_HEADLINES = ("table1.moons.cda.cllr", "table1.circles.cda.cllr", "mnist40.cda.c_mc",
+              "mnist40.cda.accuracy", "mnist784.cda.c_mc", "mnist784.cda.accuracy")  # fmt: skip
+_GROUPS = {
+    "formulas": "what formulas give",
+    "baselines": "LDA and QDA",
+    "cda": "CDA",
+    "parameters": "what a CDA learns and is no aim",
 }
+_MEANING = (
+    "Beaten: our whole interval is on the better side of the printed number. Matched: the printed "
+    "number lies in our interval, to its last digit. Worse: the interval is on the worse side. Not "
+    "comparable: an erratum, unknown data, a parameter of which neither more nor less is better, "
+    "or LDA and QDA better than printed, which says that data or code were others."
+)
+_QUICK = (
+    "A quick run: small samples and short fits. Its numbers are not for comparison, and have no "
+    "verdicts."
+)
 
 
 def write_pages(folder: Path, quick: bool) -> None:
     """Write the three files from the records in the folder."""
     records = read_records(folder)
-    numbers = all_numbers(records)
-    shown = blocks_of_page(records, numbers)
+    numbers = compared(records)
+    shown = blocks_of_page(records, numbers, quick)
     write_whole(folder / "index.html", as_html(shown, _TITLE))
     write_whole(folder / "README.md", as_markdown(shown))
-    table = {"quick": quick, "numbers": numbers, "runs": [_run_of(r) for r in records]}
+    source = {"quick": quick, "numbers": numbers, "others": others(records)}
+    table = source | {"runs": [run_of(record) for record in records]}
     write_whole(folder / "results.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")
 
 
-def read_records(folder: Path) -> list[dict[str, Any]]:
-    """What the experiments left, in the order of the paper."""
-    from deciban.paper.experiments import EXPERIMENTS
-
-    paths = (folder / "results" / f"{e.name}.json" for e in EXPERIMENTS)
-    return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.is_file()]
-
-
-def _run_of(record: dict[str, Any]) -> dict[str, Any]:
-    """How an experiment was run: its settings and seeds, versions, processors and times."""
-    names = ("name", "quick", "minutes", "error", "settings", "steps")
-    return {name: record[name] for name in names if name in record}
-
-
-def all_numbers(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every printed number with ours and the verdict, then what the paper has not."""
-    found = {n["key"]: n for record in records for n in record.get("numbers", [])}
-    out: list[dict[str, Any]] = []
-    for key, theirs in printed_numbers().items():
-        about = {"key": key, "what": theirs.what, "where": theirs.where, "unit": theirs.unit,
-                 "printed": theirs.text, "better": theirs.better}  # fmt: skip
-        ours = found.pop(key, {"verdict": "not run"})
-        why = theirs.not_comparable or theirs.remark
-        out.append(about | ours | ({"remark": why} if why else {}))
-    return out + list(found.values())
-
-
-# --- what the page says -----------------------------------------------------------------
-
-
 def blocks_of_page(
-    records: Sequence[dict[str, Any]], numbers: Sequence[dict[str, Any]]
+    records: Sequence[Record], numbers: Sequence[dict[str, Any]], quick: bool
 ) -> list[dict[str, Any]]:
     """The page as blocks: a minute's reading, then each experiment, then how it was made."""
-    blocks = [_heading(1, _TITLE), *_minute(records, numbers)]
-    for record in records:
-        blocks.append(_heading(2, f"{record['title']} ({record['paper']})"))
-        if "error" in record:
-            blocks.append({"kind": "error", "text": f"Not run: {record['error']}"})
-        blocks += record.get("blocks", [])
-        keys = {n["key"] for n in record.get("numbers", [])}
-        # What is learnt and no aim has tables of its own.
-        mine = [n for n in numbers if n["key"] in keys and n.get("better", "neither") != "neither"]
-        if mine:
-            blocks.append(_table_of(mine))
+    blocks = [_heading(1, _TITLE), _text(_ABOUT.format(version=deciban.__version__))]
+    if quick:
+        blocks.append({"kind": "error", "text": _QUICK})
+    blocks += _headlines(numbers)
+    if not quick:
+        blocks += _minute(numbers)
+    titles = [f"{record['title']} ({record['paper']})" for record in records]
+    links = [f"[{title}](#{slug(title)})" for title in titles]
+    if links:
+        blocks.append(_text("In detail: " + " · ".join(links) + "."))
+    for record, title in zip(records, titles, strict=True):
+        blocks += _section(record, title, numbers)
     return [*blocks, *_making(records)]
 
 
-def _minute(
-    records: Sequence[dict[str, Any]], numbers: Sequence[dict[str, Any]]
-) -> list[dict[str, Any]]:
+def _section(record: Record, title: str, numbers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    blocks = [_heading(2, title)]
+    if "error" in record:
+        blocks.append({"kind": "error", "text": f"Not run: {record['error']}"})
+    blocks += record.get("blocks", [])
+    keys = {n["key"] for n in record.get("numbers", [])}
+    # What is learnt and no aim has tables of its own.
+    mine = [n for n in numbers if n["key"] in keys and n["group"] != "parameters"]
+    return [*blocks, _table_of(mine)] if mine else blocks
+
+
+# --- a minute's reading ---------------------------------------------------------------------
+
+
+def _headlines(numbers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What most readers come for."""
+    rows = []
+    for n in numbers:
+        if n["key"] in _HEADLINES and n["ours"]:
+            cells = [_value(n, name) for name in ("described", "ours")]
+            better = f"{n['unit']}, {n['better']} is better"
+            rows.append([n["what"], better, f"{float(n['printed']):g}", *cells])
+    if not rows:
+        return []
+    header = ["what", "unit", "paper", "as described", "ours"]
+    return [_table("In short, with 95 % intervals.", header, rows), _text(_TWO_CDAS)]
+
+
+def _minute(numbers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """What was reproduced, what was beaten, and what could not be known."""
-    theirs = [n for n in numbers if "printed" in n]
-    counts = Counter(n["verdict"] for n in theirs)
-    derived = sum(printed_numbers()[n["key"]].derived for n in theirs)
-    blocks = _headlines(numbers)
-    if any(record["quick"] for record in records):
-        said = (
-            "A quick run: small samples and short fits. It shows that everything works; its "
-            "numbers are not for comparison."
-        )
-        blocks.append({"kind": "error", "text": said})
-    blocks.append(_text(
-        f"The paper prints {len(theirs) - derived} numbers; {derived} quotients of them are "
-        f"compared as well. Each verdict is computed from the printed number, its last digit, and "
-        f"our number with its interval."
-    ))  # fmt: skip
-    rows = [[v, str(counts[v]), _MEANING[v]] for v in VERDICTS if counts[v]]
-    blocks.append(_table("Verdicts.", ["verdict", "numbers", "meaning"], rows))
-    for word, caption in (("beaten", "What was beaten."), ("worse", "What is worse, and why.")):
-        some = [n for n in theirs if n["verdict"] == word]
-        if some:
-            blocks.append(_in_short(some, caption))
-    rows = _not_comparable(theirs)
+    source = sum(one.in_source for one in printed_numbers().values())
+    blocks = [
+        _text(
+            f"The paper prints {len(numbers) - source} numbers, and {source} more stand in its "
+            f"source. Each verdict is computed from the printed number, its last digit, and our "
+            f"number with its interval. {_MEANING}"
+        ),
+        _table("Verdicts, in numbers of numbers.", ["", *VERDICTS], _overview(numbers)),
+    ]
+    for word, caption in (("beaten", "What our CDA beats."), ("worse", "What is worse, and why.")):
+        rows = _rows(numbers, word, ("ours",) if word == "beaten" else ("described", "ours"))
+        if rows:
+            header = ["what", "printed", "here", "interval", "of", "remark"]
+            blocks.append(_table(caption, header, rows))
+    rows = _not_comparable(numbers)
     if rows:
         caption = "What cannot be compared, and why."
         blocks.append(_table(caption, ["where", "what", "numbers", "why"], rows))
     return blocks
 
 
-def _headlines(numbers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What most readers come for, in a sentence each."""
-    said = []
+def _overview(numbers: Sequence[dict[str, Any]]) -> list[list[str]]:
+    rows = []
+    for group, title in _GROUPS.items():
+        some = [n for n in numbers if n["group"] == group]
+        for name in ("described", "ours") if group == "cda" else ("ours",):
+            counts = Counter(_verdict(n, name, group) for n in some)
+            label = f"{title}, {'as described' if name == 'described' else 'ours'}"
+            first = label if group == "cda" else title
+            rows.append([first, *(str(counts[v]) if counts[v] else "–" for v in VERDICTS)])
+    return rows
+
+
+def _verdict(n: dict[str, Any], name: str, group: str) -> str:
+    """Learnt parameters are those of the CDA as described, where there is one."""
+    one = (n["described"] or n["ours"]) if group == "parameters" else n[name]
+    return one["verdict"] if one else "not run"
+
+
+def _rows(numbers: Sequence[dict[str, Any]], word: str, names: Sequence[str]) -> list[list[str]]:
+    rows = []
     for n in numbers:
-        if n["key"] in _HEADLINES and "ours" in n:
-            ours, span = _ours(n)
-            said.append(f"{n['what']}: {n['printed']} {n['unit']} in the paper, **{ours}** here "
-                        f"({span}).")  # fmt: skip
-    return [_text(" ".join(said))] if said else []
+        for name in names:
+            if n[name] and n[name].get("verdict") == word:
+                unit = "" if n["unit"] == "–" else f" {n['unit']}"
+                of = "as described" if name == "described" else "ours"
+                value, span = _parts(n, name)
+                what = f"{n['what']} ({n['where']})"
+                remark = "" if word == "beaten" else n["remark"]
+                rows.append([what, n["printed"] + unit, value, span, of, remark])
+    return rows
 
 
 def _not_comparable(numbers: Sequence[dict[str, Any]]) -> list[list[str]]:
     """A row for each reason."""
     reasons: dict[str, list[dict[str, Any]]] = {}
     for n in numbers:
-        if n["verdict"] == "not comparable":
-            reasons.setdefault(n["where"] + n.get("remark", ""), []).append(n)
-    return [
-        [some[0]["where"], some[0]["what"] + (" and others" if len(some) > 1 else ""),
-         str(len(some)), some[0].get("remark", "")]
-        for some in reasons.values()
-    ]  # fmt: skip
+        if _verdict(n, "ours", n["group"]) == "not comparable":
+            reasons.setdefault(n["remark"], []).append(n)
+    rows = []
+    for why, some in reasons.items():
+        where = ", ".join(dict.fromkeys(n["where"] for n in some))
+        what = some[0]["what"] + (f", and {len(some) - 1} more" if len(some) > 1 else "")
+        rows.append([where, what, str(len(some)), why])
+    return rows
 
 
-def _making(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Versions, processors and times."""
+# --- each number, and how it was made ---------------------------------------------------------
+
+
+def _table_of(numbers: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """All that is known of each number."""
+    described = any(n["described"] for n in numbers)
+    header = ["where", "what", "unit", "printed"]
+    header += ["as described", "verdict"] if described else []
+    rows = []
+    for n in numbers:
+        row = [n["where"], n["what"], n["unit"], n["printed"]]
+        for name in ("described", "ours") if described else ("ours",):
+            row += [_value(n, name), (n[name] or {}).get("verdict", "–")]
+        rows.append(row)
+    hows = dict.fromkeys(n["ours"]["how"] for n in numbers if n["ours"])
+    caption = f"Each printed number, and ours. Intervals: {'; '.join(hows)}."
+    return _table(caption, [*header, "ours", "verdict"], rows)
+
+
+def _value(n: dict[str, Any], name: str) -> str:
+    if not n[name]:
+        return "–"
+    value, span = _parts(n, name)
+    return value if span == "–" else f"{value} ({span})"
+
+
+def _parts(n: dict[str, Any], name: str) -> tuple[str, str]:
+    """A number of ours and its interval, to as many figures as the printed one has, at least 3."""
+    digits = max(3, len(re.sub(r"e.*|\D", "", n["printed"]).lstrip("0")))
+    one = n[name]
+    value, low, high = (f"{one[part]:.{digits}g}" for part in ("value", "low", "high"))
+    exact = one["low"] == one["value"] == one["high"]
+    return value, "–" if exact else f"{low} to {high}"
+
+
+def _making(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Versions, processors and times of each experiment."""
     rows = []
     for record in records:
-        steps = record.get("steps", {}).values()
-        seconds = sum(step["seconds"] for step in steps)
-        where = ", ".join(sorted({step["processor"] for step in steps}))
-        rows.append([record["name"], f"{seconds:.0f}", where or "–"])
-    used = {
-        f"{name} {version}"
-        for record in records
-        for step in record.get("steps", {}).values()
-        for name, version in step["versions"].items()
-    }
-    return [
-        _heading(2, "How it was made"),
-        _table("Seconds of computing, on what.", ["experiment", "seconds", "processor"], rows),
-        _text(f"Made with {', '.join(sorted(used)) or 'nothing yet'}. Seeds and settings of each "
-              f"step stand in `results.json`."),
-    ]  # fmt: skip
+        steps = list(record.get("steps", {}).values())
+        places = {json.dumps([s["processor"], s["versions"]], sort_keys=True): s for s in steps}
+        for step in places.values():
+            same = [s for s in steps if s["versions"] == step["versions"]
+                    and s["processor"] == step["processor"]]  # fmt: skip
+            seconds = sum(s["seconds"] for s in same)
+            used = ", ".join(f"{name} {version}" for name, version in step["versions"].items())
+            rows.append([record["name"], f"{seconds:.0f}", step["processor"], used])
+    header = ["experiment", "seconds", "processor", "versions"]
+    said = "Seeds and settings of each step stand in `results.json`."
+    return [_heading(2, "How it was made"), _table("Computing.", header, rows), _text(said)]
 
 
 def _heading(level: int, text: str) -> dict[str, Any]:
@@ -176,42 +244,3 @@ def _text(text: str) -> dict[str, Any]:
 
 def _table(caption: str, header: Sequence[str], rows: Sequence[Any]) -> dict[str, Any]:
     return {"kind": "table", "caption": caption, "header": list(header), "rows": list(rows)}
-
-
-def _table_of(numbers: Sequence[dict[str, Any]]) -> Any:
-    """All that is known of each number."""
-    header = ["where", "what", "unit", "printed", "ours", "interval", "of", "verdict"]
-    rows = []
-    for n in numbers:
-        ours, span = _ours(n)
-        row = [n["where"], n["what"], n["unit"], n["printed"], ours, span]
-        rows.append([*row, n.get("how", "–"), n["verdict"]])
-    return _table("Each printed number, and ours.", header, rows)
-
-
-def _in_short(numbers: Sequence[dict[str, Any]], caption: str) -> Any:
-    """What a minute's reading needs of each number."""
-    rows = []
-    for n in numbers:
-        unit = "" if n["unit"] == "–" else f" {n['unit']}"
-        what = f"{n['what']} ({n['where']})"
-        rows.append([what, n["printed"] + unit, *_ours(n), n.get("remark", "")])
-    return _table(caption, ["what", "printed", "ours", "interval", "remark"], rows)
-
-
-def _ours(n: dict[str, Any]) -> tuple[str, str]:
-    """Our number and its interval, to as many figures as the printed one has."""
-    if "ours" not in n:
-        return "–", "–"
-    digits = max(4, len(re.sub(r"e.*|\D", "", n["printed"]).lstrip("0")))
-    ours, low, high = (short(n[name], digits) for name in ("ours", "low", "high"))
-    return ours, "–" if low == high else f"{low} to {high}"
-
-
-def short(value: float, digits: int = 4) -> str:
-    """A number with so many figures.
-
-    >>> short(0.11832), short(2.3e-7), short(96.2412), short(0.0)
-    ('0.1183', '2.3e-07', '96.24', '0')
-    """
-    return f"{value:.{digits}g}"

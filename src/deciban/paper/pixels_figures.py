@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 
 from deciban.evidence import from_nats
+from deciban.paper.canvas import canvas
 from deciban.paper.experiment import Arrays
-from deciban.paper.forty_figures import figure, show_image
+from deciban.paper.forty_figures import show_image
 from deciban.paper.mnist import DIGITS
 
 
 def between(cda: Arrays) -> Any:
     """Strips of images from one digit to the other, as α falls from 1 to 0."""
     alphas, images = cda["alphas"], cda["between"]
-    fig = figure(8.4, 1.2 * len(images))
+    fig = canvas(8.4, 1.2 * len(images))
     axes = fig.subplots(len(images), len(alphas))
     for row, (i, j), strip, llrs in zip(
         axes, cda["pairs"], images, cda["between_llr"], strict=True
@@ -37,7 +38,7 @@ def segment(cda: Arrays) -> Any:
     """LLRs of images on a segment, beside the line that they should lie on."""
     from deciban.plots._style import colour_of, marker_of
 
-    fig = figure(7.2, 3.3)
+    fig = canvas(7.2, 3.3)
     alphas = cda["alphas"]
     for k, (ax, (i, j)) in enumerate(zip(fig.subplots(1, 2), cda["pairs"], strict=True)):
         d = cda["divergences"][i, j]
@@ -57,7 +58,7 @@ def segment(cda: Arrays) -> Any:
 
 def samples(images: np.ndarray) -> Any:
     """Drawn images, a column for each digit."""
-    fig = figure(6.4, 0.64 * images.shape[1] + 0.3)
+    fig = canvas(6.4, 0.64 * images.shape[1] + 0.3)
     axes = fig.subplots(images.shape[1], len(DIGITS))
     for digit in DIGITS:
         for k, ax in enumerate(axes[:, digit]):
@@ -67,7 +68,7 @@ def samples(images: np.ndarray) -> Any:
 
 def neutral(cda: Arrays) -> Any:
     """Images before and after their evidence was taken out."""
-    fig = figure(8.0, 2.0)
+    fig = canvas(8.0, 2.0)
     axes = fig.subplots(2, len(DIGITS))
     for row, name, strength, what in zip(
         axes, ("originals", "neutral"), ("before", "after"), ("as it is", "neutral"), strict=True
@@ -81,7 +82,7 @@ def neutral(cda: Arrays) -> Any:
 
 def converted(cda: Arrays) -> Any:
     """Images as each of the digits, a row for each image."""
-    fig = figure(7.2, 6.7)
+    fig = canvas(7.2, 6.7)
     axes = fig.subplots(len(DIGITS), len(DIGITS) + 1, width_ratios=(1.25, *[1] * len(DIGITS)))
     for digit, row in zip(DIGITS, axes, strict=True):
         show_image(row[0], cda["originals"][digit], "image" if digit == 0 else "")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from deciban.paper.canvas import canvas
 from deciban.paper.experiment import Arrays
 from deciban.plots._style import colour_of, marker_of
 
@@ -17,9 +18,7 @@ _PANELS = {"truth": "the true densities", "lda": "LDA", "qda": "QDA", "cda": "CD
 
 def figure(rows: int, columns: int, *, width: float = _PANEL, height: float = _PANEL) -> Any:
     """A figure of its own, outside pyplot, and its axes."""
-    from matplotlib.figure import Figure
-
-    fig = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    fig = canvas(width * columns, height * rows)
     return fig, fig.subplots(rows, columns, squeeze=False)
 
 

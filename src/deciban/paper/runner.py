@@ -5,20 +5,21 @@ from __future__ import annotations
 import io
 import json
 import sys
-import time
+import tempfile
 import traceback
-import zlib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from deciban._files import write_whole
-from deciban.exceptions import DecibanError
+from deciban.datasets import load_mnist
+from deciban.exceptions import DecibanError, InputError
 from deciban.paper.experiment import Arrays, Experiment, Figure, Findings, Paragraph, Table
 from deciban.paper.kept import Shelf
 from deciban.paper.pages import write_pages
+from deciban.paper.results import read_records
 from deciban.paper.verdicts import printed_numbers, verdict
 
 _DPI = 110
@@ -69,8 +70,10 @@ class Run:
     def __call__(self, experiments: Sequence[Experiment]) -> list[Outcome]:
         """Run them one after the other; one that fails does not keep the others from running.
 
-        The pages are written after each, so that there is something to see all the while.
+        The pages are written after each, so that there is something to see all the while. What an
+        earlier run found is kept where an experiment fails.
         """
+        self._require_folders()
         cost = {e.name: sum(s.seconds for s in e.steps(self.quick)) for e in experiments}
         whole, done = sum(cost.values()) or 1.0, 0.0
         outcomes = []
@@ -83,20 +86,41 @@ class Run:
             write_pages(self.output, self.quick)
         return outcomes
 
+    def _require_folders(self) -> None:
+        """Refuse before anything is computed what could not be written."""
+        for name, folder in (("--output", self.output), ("--work", self.work)):
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                with tempfile.TemporaryFile(dir=folder):
+                    pass
+            except OSError as error:
+                raise InputError(
+                    f"{name} must be a folder that can be written to; got {folder} "
+                    f"({error.strerror}). Choose another."
+                ) from None
+        others = [r["name"] for r in read_records(self.output) if r["quick"] != self.quick]
+        if others:
+            theirs, ours = ("full", "quick") if self.quick else ("quick", "full")
+            raise InputError(
+                f"--output must hold runs of one kind; {self.output} holds a {theirs} one of "
+                f"{others[0]}, and this one is {ours}. Choose another folder."
+            )
+
     def _guarded(self, experiment: Experiment, left: Callable[[float], float]) -> Outcome:
         """An experiment; what goes wrong in it is told, kept in a file, and stops it alone."""
         log = self.output / "errors" / f"{experiment.name}.txt"
-        start = time.perf_counter()
         try:
             record = self._one(experiment, left)
         except Exception as error:
             known = isinstance(error, DecibanError)
             line = str(error) if known else f"{type(error).__name__}: {error}"
+            line = line.splitlines()[0] if line else repr(error)
             write_whole(log, traceback.format_exc())
-            self._write(experiment, {"error": line.splitlines()[0] if line else repr(error)})
+            if not self._path(experiment).exists():
+                self._write(experiment, {"error": line})
             return Outcome(experiment.name, line)
         log.unlink(missing_ok=True)
-        self._write(experiment, record | {"minutes": round((time.perf_counter() - start) / 60, 1)})
+        self._write(experiment, record)
         return Outcome(experiment.name)
 
     def _one(self, experiment: Experiment, left: Callable[[float], float]) -> dict[str, Any]:
@@ -130,7 +154,7 @@ class Run:
                 file = save(block, self.output / "figures")
                 blocks.append({"kind": "figure", "file": f"figures/{file}",
                                "caption": block.caption, "paper": block.paper})  # fmt: skip
-        return {"blocks": blocks, "numbers": numbers(findings)}
+        return {"blocks": blocks, "numbers": numbers(findings, verdicts=not self.quick)}
 
     def _write(self, experiment: Experiment, record: dict[str, Any]) -> None:
         head = {
@@ -140,7 +164,10 @@ class Run:
             "quick": self.quick,
         }
         text = json.dumps(head | record, indent=1, ensure_ascii=False) + "\n"
-        write_whole(self.output / "results" / f"{experiment.name}.json", text)
+        write_whole(self._path(experiment), text)
+
+    def _path(self, experiment: Experiment) -> Path:
+        return self.output / "results" / f"{experiment.name}.json"
 
     def _tell(self, what: str, *args: Any) -> None:
         if self.watcher is not None:
@@ -152,16 +179,17 @@ def _left(whole: float, before: float, done: float) -> float:
     return 1 - (before + done) / whole
 
 
-def numbers(findings: Findings) -> list[dict[str, Any]]:
+def numbers(findings: Findings, *, verdicts: bool) -> list[dict[str, Any]]:
     """Each of our numbers, with the printed one and the verdict where the paper has one."""
     printed = printed_numbers()
     out: list[dict[str, Any]] = []
     for ours in findings.measured:
-        entry: dict[str, Any] = {"key": ours.key, "ours": ours.value, "low": ours.low,
-                                 "high": ours.high, "how": ours.how}  # fmt: skip
+        entry: dict[str, Any] = asdict(ours)
         theirs = printed.get(ours.key)
         if theirs is not None:
-            entry |= {"printed": theirs.text, "verdict": verdict(theirs, ours)}
+            entry["printed"] = theirs.text
+            if verdicts:
+                entry["verdict"] = verdict(theirs, ours)
         out.append(entry)
     return out
 
@@ -197,13 +225,4 @@ def smaller(png: bytes) -> bytes:
 
 def _data_mark(experiment: Experiment) -> str:
     """Fingerprint of the data that an experiment reads; raises where they are not to be had."""
-    if experiment.data is None:
-        return ""
-    from deciban.datasets import load_mnist
-
-    digits = load_mnist()
-    parts: Iterable[Any] = (digits.train_images, digits.train_labels, digits.test_images)
-    mark = 0
-    for part in parts:
-        mark = zlib.crc32(part.tobytes(), mark)
-    return f"{mark:08x}"
+    return "" if experiment.data is None else load_mnist().fingerprint()

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from deciban.evidence import Evidence
+from deciban.paper.canvas import canvas
 from deciban.paper.experiment import Arrays, Experiment, Figure, Findings, Paragraph, Step, Table
 from deciban.paper.intervals import exact
 from deciban.reference import CalibratedGaussian
@@ -38,12 +39,6 @@ class _ClosedForm(Experiment):
     def findings(self, results: Mapping[str, Arrays], quick: bool) -> Findings:
         """What the arrays of the one step show."""
         return self._findings(results["closed-form"])
-
-
-def _canvas(height: float, width: float = 7.4) -> Any:
-    from matplotlib.figure import Figure as Canvas  # not of pyplot: it leaves nothing open
-
-    return Canvas(figsize=(width, height), layout="constrained")
 
 
 def _difference(a: Any, b: Any) -> np.ndarray:
@@ -113,7 +108,7 @@ _ABOUT_DENSITIES = (
 def _draw_densities(found: Arrays) -> Any:
     from deciban.plots._style import colour_of, dashes_of
 
-    fig = _canvas(6.4)
+    fig = canvas(7.4, 6.4)
     axes = fig.subplots(3, 1, sharex=True)
     l, top = found["llrs"], 1.15 * found["densities"].max()
     for ax, pair in zip(axes, found["densities"], strict=False):
@@ -179,7 +174,7 @@ class Simplex(_ClosedForm):
 def _draw_simplex(found: Arrays) -> Any:
     from deciban.plots._style import REFERENCE, colour_of, marker_of
 
-    fig = _canvas(5.6)
+    fig = canvas(7.4, 5.6)
     ax = fig.add_subplot(projection="3d", computed_zorder=False)
     corners = np.eye(3)
     ax.plot_trisurf(*corners.T, color=REFERENCE, alpha=0.25, shade=False, zorder=2)
@@ -247,7 +242,7 @@ def _draw_tree(found: Arrays) -> Any:
     labels = [f"$p_{k + 1}$ = {part:g}" for k, part in enumerate(found["example"])]
     evidence = Evidence.from_likelihoods(found["example"][None], labels)
     display = BifurcationTreeDisplay(Basis.gram_schmidt(len(labels), labels), evidence)
-    display.plot((fig := _canvas(4.2)).subplots(), unit="nat")
+    display.plot((fig := canvas(7.4, 4.2)).subplots(), unit="nat")
     return fig
 
 
@@ -308,7 +303,7 @@ def _draw_update(found: Arrays) -> Any:
     from deciban.plots import ILRDisplay
     from deciban.plots._style import REFERENCE, colour_of
 
-    fig = _canvas(6.2, width=6.6)
+    fig = canvas(6.6, 6.2)
     ax = fig.subplots()
     evidence = Evidence.from_ilr(found["ilrs"][1:2], classes=_HYPOTHESES)
     display = ILRDisplay(evidence)
@@ -384,7 +379,7 @@ def _draw_families(found: Arrays) -> Any:
     from deciban.plots._axes import register_ternary
 
     register_ternary()
-    fig = _canvas(11.4)
+    fig = canvas(7.4, 11.4)
     planes = []
     for k, (row, part) in enumerate(zip("abc", fig.subfigures(3, 1, hspace=0.06), strict=True)):
         part.suptitle(f"({row})  EER and divergence: {_of_pairs(found, k)}", fontsize="medium")

@@ -11,8 +11,8 @@ import numpy as np
 
 from deciban import metrics
 from deciban.datasets import Population, circles, moons, two_gaussians
-from deciban.discriminant import LinearDiscriminant, QuadraticDiscriminant
 from deciban.evidence import Evidence
+from deciban.paper import planes, protocol
 from deciban.paper.experiment import (
     Arrays,
     Experiment,
@@ -23,7 +23,8 @@ from deciban.paper.experiment import (
     Step,
     Table,
 )
-from deciban.paper.intervals import over_draws
+from deciban.paper.intervals import over_runs
+from deciban.paper.protocol import METHODS, NAMES
 
 _POPULATIONS = {"gaussians": two_gaussians, "moons": moons, "circles": circles}
 _TITLES = {
@@ -31,15 +32,6 @@ _TITLES = {
     "moons": ("Two moons", "Figures 6 (b), 8 and 11 (b), Table 1"),
     "circles": ("Two circles", "Figures 6 (c), 9, 10 and 11 (c), Table 1"),
 }
-METHODS = ("lda", "qda", "cda", "flat", "truth")
-NAMES = {
-    "lda": "LDA",
-    "qda": "QDA",
-    "cda": "CDA",
-    "flat": "CDA, no added dimensions",
-    "truth": "the true densities",
-}
-_BIG_TEST_SEED = 10_000
 _MAP_POINTS = 150  # along an edge of a map
 _GRID_LINES = 23
 _LINE_POINTS = 250
@@ -58,29 +50,28 @@ class TwoClasses(Experiment):
         self.title, self.paper = _TITLES[name]
 
     def steps(self, quick: bool) -> Sequence[Step]:
-        """One for each draw of training and test samples."""
-        draws = 2 if quick else 10
-        sizes = {"train": 2000, "test": 1000, "many": 10_000} if quick else {
-            "train": 10_000, "test": 2000, "many": 100_000}  # fmt: skip
-        epochs = 20 if quick else "auto"
+        """One for each draw of training samples."""
+        sizes, epochs = protocol.sizes(quick), 20 if quick else "auto"
+        fits = protocol.settings(sizes["train"], 2, epochs)
         return [
             Step(
                 f"draw-{k}",
-                {"edition": 1, "set": self.name, "seed": k, "epochs": epochs, **sizes},
+                {"edition": 2, "set": self.name, "seed": k, "fits": fits, **sizes},
                 partial(_draw, _POPULATIONS[self.name](), k, sizes, epochs),
-                seconds=6 if quick else 30,
+                seconds=10 if quick else 35,
             )
-            for k in range(draws)
+            for k in range(2 if quick else 10)
         ]
 
     def findings(self, results: Mapping[str, Arrays], quick: bool) -> Findings:
         """Table 1 under both protocols, and what the first draw looks like."""
         first = results["draw-0"]
-        costs = np.stack([results[name]["costs"] for name in results])
-        found = Findings(measured=_measured(self.name, costs))
+        runs = np.stack([results[name]["runs"] for name in results])
+        many = np.stack([results[name]["many"] for name in results])
+        found = Findings(measured=_measured(self.name, runs, many))
         title = self.name.capitalize()
-        found.blocks += [*_tables(title, costs, first["sizes"]), _words(costs)]
-        found.blocks += _figures(self.name, title, first, costs)
+        found.blocks += [_table(title, runs, many, protocol.sizes(quick)), _words(runs, many)]
+        found.blocks += _figures(self.name, title, first)
         return found
 
 
@@ -95,40 +86,16 @@ def _draw(
     path: Path,
     earlier: Mapping[str, Arrays],
 ) -> Arrays:
-    """Costs of every method on one draw: on the paper's test samples, and on many.
-
-    ``costs`` has the axes method, test set (small, large), and Cllr_min or Cllr, in bits.
-    """
+    """Costs of every method that learnt from one draw; Cllr_min and Cllr, in bits."""
     X, y = population.sample(sizes["train"] + sizes["test"], random_state=seed)
-    train, test = (
-        (X[: sizes["train"]], y[: sizes["train"]]),
-        (X[sizes["train"] :], y[sizes["train"] :]),
-    )
-    many = population.sample(sizes["many"], random_state=_BIG_TEST_SEED)
-    models = _fitted(*train, seed, epochs, path)
-    judges = {name: model.evidence for name, model in models.items()} | {
-        "truth": population.evidence
-    }
-    costs = np.array(
-        [[_costs(truth, judges[name](new)) for new, truth in (test, many)] for name in METHODS]
-    )
-    arrays: dict[str, np.ndarray] = {
-        "costs": costs,
-        "sizes": np.array([sizes["train"], sizes["test"], sizes["many"]]),
-    }
-    return arrays if seed else arrays | _looked_at(models, judges, train, test)
-
-
-def _fitted(X: np.ndarray, y: np.ndarray, seed: int, epochs: Any, path: Path) -> dict[str, Any]:
-    from deciban.discriminant.cda import CompositionalDiscriminantAnalysis
-
-    options = {"epochs": epochs, "random_state": seed}
-    return {
-        "lda": LinearDiscriminant().fit(X, y),
-        "qda": QuadraticDiscriminant().fit(X, y),
-        "cda": CompositionalDiscriminantAnalysis(**options).fit(X, y),
-        "flat": CompositionalDiscriminantAnalysis(augment=0, **options).fit(X, y),
-    }
+    n = sizes["train"]
+    models = protocol.fitted(X[:n], y[:n], seed, epochs, path)
+    judges = {name: model.evidence for name, model in models.items()}
+    judges["truth"] = population.evidence
+    arrays = protocol.judged(population, judges, _costs, sizes)
+    if seed:
+        return arrays
+    return arrays | _looked_at(models, judges, (X[:n], y[:n]), (X[n:], y[n:]))
 
 
 def _costs(truth: np.ndarray, evidence: Evidence) -> list[float]:
@@ -146,7 +113,7 @@ def _looked_at(models: Any, judges: Any, train: Any, test: Any) -> dict[str, np.
     for name, judge in judges.items():
         arrays[f"map_{name}"] = _llr(judge(points)).reshape(_MAP_POINTS, _MAP_POINTS)
         arrays[f"test_{name}"] = _llr(judge(new))
-    for name in ("cda", "flat", "truth"):
+    for name in ("flat", "cda", "truth"):
         arrays[f"train_{name}"] = _llr(judges[name](X))
     return arrays | _grid(models["flat"], new)
 
@@ -171,71 +138,76 @@ def _grid(model: Any, new: np.ndarray) -> dict[str, np.ndarray]:
 # --- telling ----------------------------------------------------------------------------
 
 
-def _measured(name: str, costs: np.ndarray) -> list[Measured]:
-    """The paper's protocol beside its numbers; the large test set under keys of our own."""
+def _measured(name: str, runs: np.ndarray, many: np.ndarray) -> list[Measured]:
+    """The paper's protocol beside its numbers; the large test set under keys of our own.
+
+    `runs` has the axes training draw, method, test set, and Cllr_min or Cllr; `many` lacks the
+    third.
+    """
     out = []
+    what = protocol.of_runs(runs)
     for k, method in enumerate(METHODS):
-        least, whole = costs[:, k, 0, 0], costs[:, k, 0, 1]
-        out.append(over_draws(f"table1.{name}.{method}.cllr_min", least))
-        out.append(over_draws(f"table1.{name}.{method}.cllr", whole))
-        out.append(over_draws(f"text.{name}.{method}.cllr_cal", whole - least))
-        out.append(over_draws(f"many.{name}.{method}.cllr", costs[:, k, 1, 1]))
-        out.append(over_draws(f"many.{name}.{method}.over_floor", _over_floor(costs)[:, k]))
-    cost = {method: costs[:, k, 0, 1] for k, method in enumerate(METHODS)}
-    out.append(over_draws(f"text.{name}.cda.cllr", cost["cda"]))
-    return out + [
-        over_draws(f"derived.{name}.cda_over_{other}", cost["cda"] / cost[other])
-        for other in ("lda", "qda")
-    ]
+        least, cost = runs[:, k, :, 0], runs[:, k, :, 1]
+        described = method == "described"
+        key = "cda" if described else method
+        for end, values in (("table1.{}.{}.cllr_min", least), ("table1.{}.{}.cllr", cost),
+                            ("text.{}.{}.cllr_cal", cost - least)):  # fmt: skip
+            out.append(over_runs(end.format(name, key), values, what, described=described))
+        if key == "cda":  # the text gives this number of Moons once more
+            out.append(over_runs(f"text.{name}.cda.cllr", cost, what, described=described))
+        draws = f"training draws, {many.shape[0]}"
+        out.append(over_runs(f"many.{name}.{method}.cllr", many[:, k, 1], draws))
+        out.append(over_runs(f"many.{name}.{method}.over_floor", _over_floor(many)[:, k], draws))
+    return out
 
 
-def _over_floor(costs: np.ndarray) -> np.ndarray:
-    """Cllr on the large test set over that of the true densities; draws by methods."""
-    many = costs[:, :, 1, 1]
-    return many / many[:, [METHODS.index("truth")]]
+def _over_floor(many: np.ndarray) -> np.ndarray:
+    """Cllr on the same test samples over that of the true densities; draws by methods."""
+    cllr = many[:, :, 1]
+    return cllr / cllr[:, [METHODS.index("truth")]]
 
 
-def _tables(title: str, costs: np.ndarray, sizes: np.ndarray) -> list[Table]:
-    n, small, large = (f"{int(k):,}" for k in sizes)
-    ratio = _over_floor(costs)
+def _table(title: str, runs: np.ndarray, many: np.ndarray, sizes: Mapping[str, int]) -> Table:
+    n, small, large = (f"{k:,}" for k in sizes.values())
+    ratio = _over_floor(many)
     rows = []
     for k, method in enumerate(METHODS):
         cells = [NAMES[method]]
-        for j in (0, 1):
-            v = costs[:, k, j]
-            cells += [f"{v[:, c].mean():.4f} ± {v[:, c].std(ddof=1):.4f}" for c in (0, 1)]
-        rows.append([*cells, f"{ratio[:, k].mean():.3f} ({ratio[:, k].min():.3f} to "
-                             f"{ratio[:, k].max():.3f})"])  # fmt: skip
-    return [
-        Table(
-            f"{title}: costs in bits, mean ± standard deviation over {len(costs)} draws of {n} "
-            f"training samples; the paper's protocol ({small} test samples) and {large} others.",
-            ["method", f"Cllr_min, {small}", f"Cllr, {small}", f"Cllr_min, {large}",
-             f"Cllr, {large}", "over the floor, mean (range)"],
-            rows,
-        )
-    ]  # fmt: skip
+        for c in (0, 1):
+            low, high = np.quantile(runs[:, k, :, c], [0.025, 0.975])
+            cells.append(f"{runs[:, k, :, c].mean():.4f} ({low:.4f} to {high:.4f})")
+        cells += [f"{many[:, k, c].mean():.4f}" for c in (0, 1)]
+        low, high = ratio[:, k].min(), ratio[:, k].max()
+        rows.append([*cells, f"{ratio[:, k].mean():.3f} ({low:.3f} to {high:.3f})"])
+    return Table(
+        f"{title}: costs in bits. Learnt from {len(many)} draws of {n} samples, judged on test "
+        f"sets of {small}, as the paper does (mean, and where 95 % of single runs fall), and on "
+        f"all {large} test samples together (mean over draws; the quotient with its range).",
+        ["method", f"Cllr_min, {small}", f"Cllr, {small}", f"Cllr_min, {large}",
+         f"Cllr, {large}", "Cllr over the floor"],
+        rows,
+    )  # fmt: skip
 
 
-def _words(costs: np.ndarray) -> Paragraph:
-    mean = dict(zip(METHODS, costs[:, :, 1, 1].mean(axis=0), strict=True))
-    spread = costs[:, METHODS.index("truth"), 0, 1].std(ddof=1)
-    best = min((name for name in METHODS if name != "truth"), key=lambda name: mean[name])
-    ratio = _over_floor(costs).mean(axis=0)
+def _words(runs: np.ndarray, many: np.ndarray) -> Paragraph:
+    truth = METHODS.index("truth")
+    floor, each = many[0, truth, 1], runs[0, truth, :, 1]
+    error = protocol.standard_error(each)
+    ratio = dict(zip(METHODS, _over_floor(many).mean(axis=0), strict=True))
+    best = min((name for name in METHODS if name != "truth"), key=lambda name: ratio[name])
     return Paragraph(
-        f"The floor, the cost of the true densities, is {mean['truth']:.4f} bit: no method can "
-        f"pass it. On the paper's few test samples it moves by ± {spread:.4f} bit from draw to "
-        f"draw, so they cannot tell close methods apart; many can. There {NAMES[best]} is best, at "
-        f"{ratio[METHODS.index(best)]:.3f} times the floor."
+        f"The floor is the cost of the true densities, which no method can pass but by luck: "
+        f"{floor:.4f} ± {error:.4f} bit (standard error) on these samples. From one small test set "
+        f"to another it moves by ± {each.std(ddof=1):.4f} bit (standard deviation), so that one of "
+        f"them cannot tell close methods apart; the quotients can, since both are of the same "
+        f"samples. By them {NAMES[best]} is best, at {ratio[best]:.3f} times the floor."
     )
 
 
-def _figures(name: str, title: str, first: Arrays, costs: np.ndarray) -> list[Figure]:
-    from deciban.paper import planes
-
+def _figures(name: str, title: str, first: Arrays) -> list[Figure]:
     k = {"gaussians": ("6 (a)", "7", "11 (a)"), "moons": ("6 (b)", "8", "11 (b)"),
          "circles": ("6 (c)", "9", "11 (c)")}[name]  # fmt: skip
-    bits = {m: costs[0, METHODS.index(m), 0, 1] for m in METHODS}
+    bits = {m: metrics.cllr(first["test_class"], first[f"test_{m}"]) for m in METHODS}
     said = ", ".join(f"{NAMES[m]} {bits[m]:.3f}" for m in ("truth", "lda", "qda", "cda"))
     figures = [
         Figure(f"{name}-training", f"The training samples of {title}, first draw. Two features "
@@ -256,19 +228,18 @@ def _figures(name: str, title: str, first: Arrays, costs: np.ndarray) -> list[Fi
 
 
 def _slice(first: Arrays) -> Figure:
-    from deciban.paper import planes
-
     y = first["train_class"]
-    wrong = {m: int(((first[f"train_{m}"] > 0) != y).sum()) for m in ("flat", "cda", "truth")}
+    names = ("flat", "cda", "truth")
+    wrong = {m: int(((first[f"train_{m}"] > 0) != y).sum()) for m in names}
     return Figure(
         "circles-slice",
         f"Decisions on the training samples of Circles; those that are wrong are ringed, black is "
-        f"the boundary. A map of the plane onto itself cannot part a circle from what it "
-        f"encloses: without added dimensions (left) the inner circle leaves through a slice of "
-        f"the outer one, and "
-        f"{wrong['flat']} of {len(y)} samples are decided wrongly. With two added dimensions "
-        f"(right) there is room, and {wrong['cda']} are, about as many as the noise asks for "
-        f"({wrong['truth']} by the true densities).",
+        f"the boundary. A map of the plane onto itself cannot part a circle from what it encloses: "
+        f"without added dimensions (left) the inner circle leaves through a slice of the outer "
+        f"one, as in the paper. With two added dimensions (right) there is room. Of {len(y):,} "
+        f"samples "
+        f"{wrong['flat']} are decided wrongly on the left, {wrong['cda']} on the right, and "
+        f"{wrong['truth']} by the true densities.",
         partial(planes.circles_slice, first),
         "Figure 10",
         "png",

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from deciban.paper.experiment import Measured
 
 Verdict = Literal["matched", "beaten", "worse", "not comparable", "not run"]
+Group = Literal["formulas", "baselines", "cda", "parameters"]
 VERDICTS: tuple[Verdict, ...] = ("beaten", "matched", "worse", "not comparable", "not run")
 
 
@@ -32,12 +33,14 @@ class Printed:
     better : {"lower", "higher", "exact", "neither"}
         Which side of it is the better one; "exact" for what a formula gives, "neither" for what a
         model learns and that is no aim in itself.
+    baseline : bool
+        Whether it is of a method that is not the paper's own, LDA or QDA.
+    in_source : bool
+        Whether it stands in the LaTeX source alone: in a comment, or in the code of a figure.
     not_comparable : str
         Why ours cannot be held against it, where that is known beforehand: an erratum.
     remark : str
         What was looked into, where ours differs.
-    derived : bool
-        Whether it is a quotient of printed numbers, and not printed itself.
     """
 
     key: str
@@ -49,9 +52,17 @@ class Printed:
     what: str
     experiment: str
     better: Literal["lower", "higher", "exact", "neither"]
+    baseline: bool = False
+    in_source: bool = False
     not_comparable: str = ""
     remark: str = ""
-    derived: bool = False
+
+    @property
+    def group(self) -> Group:
+        """What kind of number it is."""
+        if self.better in ("exact", "neither"):
+            return "formulas" if self.better == "exact" else "parameters"
+        return "baselines" if self.baseline else "cda"
 
 
 @cache
@@ -84,7 +95,9 @@ def verdict(printed: Printed, ours: Measured | None) -> Verdict:
 
     A number is beaten where the whole interval is on its better side, beyond what rounding leaves
     open, and worse where the whole interval is on the other. What has no better side is matched or
-    cannot be compared; what a formula gives is matched or worse.
+    cannot be compared; what a formula gives is matched or worse. LDA and QDA are the same methods
+    here and there: where ours is better, the data or the paper's code were others, which cannot be
+    compared.
     """
     if ours is None:
         return "not run"
@@ -99,4 +112,6 @@ def verdict(printed: Printed, ours: Measured | None) -> Verdict:
     if printed.better == "exact":
         return "worse"
     below = ours.value < printed.value
-    return "beaten" if below == (printed.better == "lower") else "worse"
+    if below != (printed.better == "lower"):
+        return "worse"
+    return "not comparable" if printed.baseline else "beaten"
