@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from deciban._files.estimators import kept
 from deciban.calibration.base import Calibrator, balanced, finite_ilr
+from deciban.calibration.scores import Reader
 from deciban.evidence import Evidence
 from deciban.evidence.inputs import aligned, is_number
 from deciban.exceptions import InputError
@@ -22,6 +24,7 @@ class SeparableWarning(UserWarning):
     """Classes that can be told apart without error set no limit to an affine map."""
 
 
+@kept(_reader=Reader, matrix_="k k", offset_="k")
 class AffineCalibrator(Calibrator):
     """Evidence through the affine map of its ILRLs with the smallest cross-entropy.
 

@@ -10,11 +10,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deciban._arrays import listed, to_numpy
+from deciban._files.coding import value_class
+from deciban._files.estimators import KeptInFiles
 from deciban.calibration.scores import Reader, ordered_by_class
 from deciban.evidence import Evidence
 from deciban.evidence.priors import chosen_prior
 from deciban.exceptions import InputError, ZeroPartsError
+from deciban.metrics.affine import AffineMap
 from deciban.simplex import Basis
+
+value_class(Basis, contrast="D k", classes=tuple | None)
+value_class(AffineMap, matrix="k d", offset="k")
+value_class(Reader, classes=tuple, fuse=bool | None, fusion=AffineMap | None)
 
 
 class EvidenceGivingMixin(ClassifierMixin):  # type: ignore[misc]
@@ -56,11 +63,13 @@ class EvidenceGivingMixin(ClassifierMixin):  # type: ignore[misc]
         return float(np.sum(terms[share > 0]))
 
 
-class Calibrator(EvidenceGivingMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Calibrator(KeptInFiles, EvidenceGivingMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the calibrators: scores become evidence, and that becomes calibrated evidence."""
 
     prior: Any
     fuse: bool | None
+    n_features_in_: int
+    _reader: Reader
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from scores whose classes are known.
@@ -112,6 +121,13 @@ class Calibrator(EvidenceGivingMixin, TransformerMixin, BaseEstimator):  # type:
 
     def _calibrated(self, evidence: Evidence) -> Evidence:
         raise NotImplementedError
+
+    def _require_whole(self) -> None:
+        k, D, reader = self.n_features_in_, len(self.classes_), self._reader
+        if reader.classes != tuple(self.classes_.tolist()):
+            raise ValueError("scores of other classes")
+        if reader.fusion is None and not (k == D or (k == 1 and D == 2)):
+            raise ValueError(f"{k} scores of {D} classes")
 
     def _read_for_fit(
         self, X: Any, y: Any, sample_weight: Any

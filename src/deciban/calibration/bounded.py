@@ -9,14 +9,17 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
+from deciban._files.estimators import kept
 from deciban.calibration.affine import SeparableWarning, fresh_calibrator
 from deciban.calibration.base import Calibrator
+from deciban.calibration.scores import Reader
 from deciban.evidence import Evidence
 from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
 from deciban.metrics.trials import Scores
 
 
+@kept(_reader=Reader, calibrator_=Calibrator, bounds_="D D")
 class BoundedCalibrator(Calibrator):
     """Calibrated evidence that is cut off where the data no longer support it.
 
@@ -101,6 +104,15 @@ class BoundedCalibrator(Calibrator):
         values = values - values.max(axis=1, keepdims=True)
         best = values.argmax(axis=1)
         return Evidence(np.maximum(values, -self.bounds_[best]), evidence.classes)
+
+    def _require_whole(self) -> None:
+        super()._require_whole()
+        inner = self.calibrator_
+        fitted = "classes_" in vars(inner)
+        if not fitted or inner.classes_.tolist() != self.classes_.tolist():
+            raise ValueError("a calibrator of other classes")
+        if inner.n_features_in_ != len(self.classes_):
+            raise ValueError("a calibrator of other scores")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

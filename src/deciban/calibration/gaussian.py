@@ -7,7 +7,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from deciban._files.estimators import kept
 from deciban.calibration.base import Calibrator, finite_ilr
+from deciban.calibration.scores import Reader
 from deciban.evidence import Evidence
 from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
@@ -18,6 +20,7 @@ from deciban.simplex import Basis
 Covariance = Literal["shared", "separate"]
 
 
+@kept(_reader=Reader, means_="D k", covariances_="D k k", _factors="D k k")
 class GaussianCalibrator(Calibrator):
     """Evidence through the likelihood function of Gaussian densities of its ILRLs.
 

@@ -7,11 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from deciban._files.coding import value_class
+from deciban._files.estimators import kept
 from deciban.calibration.base import Calibrator
+from deciban.calibration.scores import Reader
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.pooling import PooledBlocks, pool
 from deciban.metrics.trials import Scores, Trials
+
+value_class(PooledBlocks, low="n", high="n", target="n", other="n")
 
 
 class TwoClassCalibrator(Calibrator):
@@ -35,6 +40,11 @@ class TwoClassCalibrator(Calibrator):
     def _llr(self, evidence: Evidence) -> np.ndarray:
         return evidence.llr(evidence.classes[1], evidence.classes[0])
 
+    def _require_whole(self) -> None:
+        super()._require_whole()
+        if len(self.classes_) != 2:
+            raise ValueError(f"{len(self.classes_)} classes")
+
     def _fit_llr(self, trials: Trials) -> None:
         raise NotImplementedError
 
@@ -51,6 +61,7 @@ class ReversedScoresWarning(UserWarning):
     """Scores that fall where they should rise."""
 
 
+@kept(_reader=Reader, blocks_=PooledBlocks)
 class IsotonicCalibrator(TwoClassCalibrator):
     """Evidence for two classes through the monotone map with the smallest cost: PAV.
 

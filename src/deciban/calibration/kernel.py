@@ -7,7 +7,9 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import logsumexp
 
+from deciban._files.estimators import kept
 from deciban.calibration.isotonic import TwoClassCalibrator
+from deciban.calibration.scores import Reader
 from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
 from deciban.metrics.trials import Scores, Trials
@@ -17,6 +19,12 @@ _MANY = 4000
 _BLOCK = 1 << 22  # numbers held at once
 
 
+@kept(
+    _reader=Reader,
+    _range=(float, float),
+    bandwidths_="2",
+    _centres=[("n", "n"), ("m", "m")],
+)
 class KernelDensityCalibrator(TwoClassCalibrator):
     """Evidence for two classes as the ratio of two kernel densities of the LLRs.
 

@@ -81,11 +81,13 @@ def _require_same(named: Any, classes: tuple[Hashable, ...], fitting: bool) -> N
 class Reader:
     """Evidence from a table of finite or infinite scores; learns how to fuse them if it must."""
 
-    def __init__(self, classes: tuple[Hashable, ...], fuse: bool | None) -> None:
+    def __init__(
+        self, classes: tuple[Hashable, ...], fuse: bool | None, fusion: AffineMap | None = None
+    ) -> None:
         if not (fuse is None or isinstance(fuse, bool)):
             raise InputError(f"fuse must be True, False or None; got {fuse!r}. Choose one.")
         self.classes, self.fuse = classes, fuse
-        self.fusion: AffineMap | None = None
+        self.fusion = fusion
 
     def learn(
         self, scores: np.ndarray, truth: np.ndarray, weight: np.ndarray, prior: np.ndarray

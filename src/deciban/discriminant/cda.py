@@ -549,10 +549,17 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
 
     # --- files ------------------------------------------------------------------------
 
-    def save(self, path: Any) -> None:
-        """Write the fitted model to a file of arrays and plain data (safetensors, JSON)."""
+    def save(self, path: Any, extra: dict[str, Any] | None = None) -> None:
+        """Write the fitted model to a file of arrays and plain data (safetensors, JSON).
+
+        Parameters
+        ----------
+        path : path
+        extra : dict, optional
+            Plain data to go along, as JSON has it: ``load`` does not look at it.
+        """
         check_is_fitted(self, "_params")
-        files.write_model(self, path)
+        files.write_model(self, path, extra)
 
     @classmethod
     def load(cls, path: Any) -> Self:

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from deciban._files import tensors
+from deciban._files.coding import BROKEN, label_array, label_type
 from deciban.discriminant.settings import checked
 from deciban.discriminant.start import Start, Whitening
 from deciban.exceptions import InputError
@@ -19,13 +20,9 @@ _NOT_KEPT = ("basis", "checkpoint", "device")  # of the parameters: of another p
 _PLAIN = (str, int, float, bool, type(None))
 
 
-def write_model(model: Any, path: Any) -> None:
+def write_model(model: Any, path: Any, extra: dict[str, Any] | None = None) -> None:
     """Write the fitted model, its parameters included, as far as they are plain data."""
-    names = model.classes_.tolist()
-    if not all(isinstance(name, str | int | float | bool) for name in names):
-        raise InputError(
-            "classes must be text, numbers or truth values to be saved; they are not. Rename them."
-        )
+    class_type = label_type(model.classes_)
     leaves = jax.tree.leaves(model._params)
     arrays = {f"parameter {k}": np.asarray(leaf) for k, leaf in enumerate(leaves)}
     arrays |= {f"whitening {k}": v for k, v in model._whitening._asdict().items()}
@@ -37,7 +34,8 @@ def write_model(model: Any, path: Any) -> None:
     given = {name: _plain(value) for name, value in model.get_params(deep=False).items()}
     columns = getattr(model, "feature_names_in_", None)
     plain = {
-        "classes": names,
+        "classes": model.classes_.tolist(),
+        "class_type": class_type,
         "settings": asdict(model._settings),
         "parameters": {
             name: value
@@ -49,7 +47,7 @@ def write_model(model: Any, path: Any) -> None:
         "features": None if columns is None else [str(name) for name in columns],
         "history": model.history_,
     }
-    tensors.write(path, "CDA", arrays, plain)
+    tensors.write(path, "CDA", arrays, plain, extra)
 
 
 def _plain(value: Any) -> Any:
@@ -58,10 +56,14 @@ def _plain(value: Any) -> Any:
 
 def read_model(cls: Any, path: Any) -> Any:
     """The model in a file, or a sentence on what is wrong with it."""
-    arrays, plain = tensors.read(path, "CDA")
+    return restored(cls, *tensors.read(path, "CDA"), path)
+
+
+def restored(cls: Any, arrays: dict[str, np.ndarray], plain: dict[str, Any], path: Any) -> Any:
+    """The model of a file that was read, or a sentence on what is wrong with it."""
     try:
         return _restored(cls, arrays, plain)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except BROKEN as error:
         raise InputError(
             f"{Path(path).name} must be a whole model; a part is missing or does not fit "
             f"({error}). Save it again."
@@ -72,7 +74,9 @@ def _restored(cls: Any, arrays: dict[str, np.ndarray], plain: dict[str, Any]) ->
     model = cls(**plain["parameters"])
     model._require_options()
     settings = checked(plain["settings"])
-    model.classes_ = np.array(plain["classes"])
+    kind = plain.get("class_type")  # files of old do not say
+    names = plain["classes"]
+    model.classes_ = np.array(names) if kind is None else label_array(names, kind)
     model.n_features_in_ = int(plain["n_features"])
     D, d = len(model.classes_), model.n_features_in_
     if plain["features"] is not None:

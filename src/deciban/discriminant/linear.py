@@ -10,10 +10,13 @@ from scipy.linalg import solve_triangular
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from deciban._files.coding import value_class
+from deciban._files.estimators import KeptInFiles, kept
 from deciban.discriminant.inputs import read_labelled
 from deciban.discriminant.settings import require_shrinkage
 from deciban.discriminant.space import BaseSpaceMixin, DiscriminantMixin
 from deciban.discriminant.start import (
+    Whitening,
     linear_start,
     moments_of,
     require_spread,
@@ -26,8 +29,11 @@ from deciban.simplex import Basis
 
 _FLOOR = 1e-6  # of the eigenvalues, relative: constant and collinear features
 
+value_class(Whitening, mean="d", scale="d", matrix="d d", inverse="d d")
 
-class LinearDiscriminant(BaseSpaceMixin):
+
+@kept(_whitening=Whitening, _means="D d", basis_=Basis, _density_quantiles="n")
+class LinearDiscriminant(KeptInFiles, BaseSpaceMixin):
     """Gaussian classes with one covariance: the closed form that a CDA starts from.
 
     Parameters
@@ -108,8 +114,20 @@ class LinearDiscriminant(BaseSpaceMixin):
         start = self._start()
         return self._whitening.undo(np.linalg.solve(start.matrix, (Z - start.offset).T).T)
 
+    def _require_whole(self) -> None:
+        _require_sound(self._whitening.scale, self._density_quantiles)
 
-class QuadraticDiscriminant(DiscriminantMixin, BaseEstimator):  # type: ignore[misc]
+
+@kept(
+    _center="d",
+    _scale="d",
+    _means="D d",
+    _factors="D d d",
+    means_="D d",
+    covariances_="D d d",
+    _density_quantiles="n",
+)
+class QuadraticDiscriminant(KeptInFiles, DiscriminantMixin, BaseEstimator):  # type: ignore[misc]
     """Gaussian classes, each with a covariance of its own. It has no base space.
 
     Parameters
@@ -181,3 +199,11 @@ class QuadraticDiscriminant(DiscriminantMixin, BaseEstimator):  # type: ignore[m
             log_f[:, k] = -0.5 * np.sum(white**2, axis=0) - np.log(np.diag(L)).sum()
         constant = np.log(self._scale).sum() + 0.5 * Z.shape[1] * np.log(2 * np.pi)
         return log_f - constant
+
+    def _require_whole(self) -> None:
+        _require_sound(self._scale, self._density_quantiles)
+
+
+def _require_sound(scale: np.ndarray, quantiles: np.ndarray) -> None:
+    if not (scale > 0).all() or (np.diff(quantiles) < 0).any():
+        raise ValueError("scales that are not positive, or quantiles that do not rise")
