@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 import deciban
-from deciban.cli.paper import paper
+from deciban.cli import compare as comparing
+from deciban.cli import evaluate as evaluating
+from deciban.cli import paper as reproducing
 
 app = typer.Typer(
     help="Calibrated likelihood functions for any number of hypotheses.",
@@ -34,6 +36,6 @@ def _options(
     """Calibrated likelihood functions for any number of hypotheses."""
 
 
-app.command(name="paper", epilog="Example: deciban paper circles --quick --output build/paper")(
-    paper
-)
+app.command(name="evaluate", epilog=evaluating.EXAMPLE)(evaluating.evaluate)
+app.command(name="compare", epilog=comparing.EXAMPLE)(comparing.compare)
+app.command(name="paper", epilog=reproducing.EXAMPLE)(reproducing.paper)

@@ -14,6 +14,8 @@ from rich.table import Column, Table
 
 from deciban.exceptions import MissingExtraError
 
+EXAMPLE = "Example: deciban paper circles --quick --output build/paper"
+
 
 def paper(
     experiments: Annotated[

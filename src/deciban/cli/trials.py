@@ -1,0 +1,119 @@
+"""Trial lists as in speaker recognition: scores of (model, segment), and a key with the labels.
+
+Text with three fields a line, between spaces or tabs, with or without a header; or a CSV, Parquet
+or other table with a header. The names that NIST gives the columns are known, too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deciban.cli.tables import columns_of_table, read_table
+from deciban.exceptions import InputError
+
+if TYPE_CHECKING:
+    from polars import DataFrame
+
+_NAMES = {
+    "model": ("model", "modelid", "enroll", "enrollment"),
+    "segment": ("segment", "segmentid", "test", "seg"),
+    "score": ("score", "llr"),
+    "label": ("label", "targettype", "key"),
+}
+_PLAIN = {"", ".txt", ".tsv", ".scores", ".score", ".key", ".trn", ".lst", ".trials", ".ndx"}
+
+
+def read_trials(scores: str, key: str) -> DataFrame:
+    """Model, segment, label and score of each trial in the key, in its order."""
+    scored = _trials(scores, "score")
+    keyed = _trials(key, "label")
+    for frame, source in ((scored, scores), (keyed, key)):
+        _refuse_repeated(frame, source)
+    trial = ["model", "segment"]
+    _refuse_unmatched(keyed.join(scored, on=trial, how="anti"), keyed.height, key, scores, "score")
+    _refuse_unmatched(scored.join(keyed, on=trial, how="anti"), scored.height, scores, key, "label")
+    return keyed.join(scored, on=trial, how="left", maintain_order="left")
+
+
+def _trials(source: str, value: str) -> DataFrame:
+    import polars as pl
+
+    if Path(source).suffix.lower() in _PLAIN and source != "-":
+        frame = _from_lines(source, value)
+    else:
+        there = columns_of_table(source)
+        wanted = _placed(there, value)
+        if wanted is None:
+            raise InputError(
+                f"{source} must have the columns model, segment and {value}; its columns are "
+                f"{', '.join(there[:10])}. Rename them."
+            )
+        frame = read_table(source, columns=[there[k] for k in wanted])
+        frame.columns = ["model", "segment", value]
+    if frame.height == 0:
+        raise InputError(f"{source} must hold trials; it holds none. Give a file with some.")
+    return frame.with_columns(pl.col("model", "segment").cast(pl.String))
+
+
+def _placed(names: list[str], value: str) -> list[int] | None:
+    """Where model, segment and the value stand among these names, if they are there."""
+    lower = [name.strip().lower() for name in names]
+    places = []
+    for wanted in ("model", "segment", value):
+        found = [lower.index(alias) for alias in _NAMES[wanted] if alias in lower]
+        if not found:
+            return None
+        places.append(found[0])
+    return places
+
+
+def _from_lines(source: str, value: str) -> DataFrame:
+    import polars as pl
+
+    try:
+        text = Path(source).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(
+            f"{source} must be a file that can be read; got {error.strerror}. Check its name."
+        ) from None
+    except UnicodeDecodeError:
+        raise InputError(f"{source} must be UTF-8 text; it is not. Convert it first.") from None
+    fields = [line.split() for line in text.splitlines() if line.strip()]
+    places: list[int] | None = _placed(fields[0], value) if fields else None
+    body = fields[1:] if places is not None else fields
+    width = 3 if places is None else len(fields[0])
+    for number, row in enumerate(body, start=1 + (places is not None)):
+        if len(row) != width:
+            raise InputError(
+                f"{source} must have {width} fields on each line (model, segment, {value}); line "
+                f"{number} has {len(row)}. Put one trial on each line."
+            )
+    m, s, v = places or (0, 1, 2)
+    return pl.DataFrame(
+        {
+            "model": [row[m] for row in body],
+            "segment": [row[s] for row in body],
+            value: [row[v] for row in body],
+        },
+        schema={"model": pl.String, "segment": pl.String, value: pl.String},
+    )
+
+
+def _refuse_repeated(frame: DataFrame, source: str) -> None:
+    repeated = frame.height - frame.n_unique(["model", "segment"])
+    if repeated:
+        first = frame.filter(frame.select("model", "segment").is_duplicated()).row(0)
+        raise InputError(
+            f"{source} must hold each trial once; {repeated:,} of {frame.height:,} are repeated, "
+            f"such as ({first[0]}, {first[1]}). Drop them first."
+        )
+
+
+def _refuse_unmatched(rest: DataFrame, total: int, here: str, there: str, value: str) -> None:
+    if rest.height:
+        model, segment = rest.row(0)[:2]
+        raise InputError(
+            f"{there} must have a {value} for each trial of {here}; it lacks {rest.height:,} of "
+            f"{total:,}, such as ({model}, {segment}). Add them, or drop them from {here}."
+        )

@@ -1,0 +1,11 @@
+"""What evidence is worth, in numbers with intervals, and on a page to hand on.
+
+``assess`` gives the numbers, ``difference`` those of two systems on the same samples, and
+``report`` the page.
+"""
+
+from deciban.report.assessment import Assessment, Quantity, assess
+from deciban.report.comparison import Comparison, Difference, difference
+from deciban.report.page import report
+
+__all__ = ["Assessment", "Comparison", "Difference", "Quantity", "assess", "difference", "report"]

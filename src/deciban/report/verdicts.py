@@ -1,0 +1,212 @@
+"""What an assessment comes to, in words that a manager can act on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from deciban.report.assessment import Assessment, Quantity
+from deciban.report.markup import number, percent, short
+
+_WELL, _NEARLY = 0.02, 0.08  # calibration loss, as a share of what saying nothing costs
+_SHARES = ((0.9, "nearly all of it"), (0.6, "most of it"), (0.4, "about half of it"),
+           (0.1, "a part of it"), (0.0, "very little of it"))  # fmt: skip
+_FEW, _SOME = 30, 200  # samples of the rarest class
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A finding: a number for a tile, a word on it, and the sentence that says what it means."""
+
+    what: str
+    big: str
+    word: str
+    tone: str  # "good", "fair", "poor" or ""
+    range: str
+    sentence: str
+
+
+class Cost(NamedTuple):
+    """The cost of evidence and its parts, and what saying nothing costs, all in one unit."""
+
+    total: Quantity
+    calibration: Quantity
+    discrimination: Quantity
+    nothing: float
+
+    @property
+    def unit(self) -> str:
+        """The unit of them all."""
+        return self.total.unit
+
+
+def quantity(assessment: Assessment, key: str) -> Quantity:
+    """A quantity, or one without a value where there is none of this key."""
+    found = [q for q in assessment.quantities if q.key == key]
+    return found[0] if found else Quantity(key, key, math.nan, math.nan, math.nan, "", "", "")
+
+
+def cost_of(assessment: Assessment) -> Cost:
+    """Cllr and its parts in bits for two classes, else the cross-entropy and its parts."""
+    if len(assessment.classes) == 2:
+        parts = [quantity(assessment, key) for key in ("cllr", "cllr_cal", "cllr_min")]
+        return Cost(parts[0], parts[1], parts[2], 1.0)
+    keys = ("cross_entropy", "calibration", "discrimination")
+    parts = [quantity(assessment, key) for key in keys]
+    relative = quantity(assessment, "normalized_cross_entropy").value
+    known = math.isfinite(relative) and math.isfinite(parts[0].value) and relative > 0
+    nothing = parts[0].value / relative if known else math.log(len(assessment.classes))
+    return Cost(parts[0], parts[1], parts[2], nothing)
+
+
+def verdicts(assessment: Assessment) -> list[Verdict]:
+    """Information, calibration, errors and samples, in this order."""
+    return [
+        information(assessment),
+        calibration(assessment),
+        errors(assessment),
+        samples(assessment),
+    ]
+
+
+def information(assessment: Assessment) -> Verdict:
+    """How much of what could be known the evidence tells."""
+    cost = cost_of(assessment)
+    total, unit, nothing = cost.total, cost.unit, cost.nothing
+    what = "information in the evidence"
+    if math.isnan(total.value):
+        return Verdict(what, "–", "not known", "", "", "How much the evidence tells is not known.")
+    if math.isinf(total.value):
+        return Verdict(what, "none", "worse than saying nothing", "poor", "cost is infinite",
+                       "At least once, the evidence ruled out the class that was the true one, so "
+                       "that its cost is infinite: no evidence may be this sure. Recalibrating it "
+                       "bounds what it can say.")  # fmt: skip
+    share, low, high = (1 - x / nothing for x in (total.value, total.high, total.low))
+    span = _span(max(low, -9.99), high, assessment.confidence, percent)
+    if share <= 0:
+        better = cost.discrimination.value
+        rest = (
+            f" After recalibration it would cost {number(better)} {unit}."
+            if better < nothing
+            else ""
+        )
+        return Verdict(what, "none", "worse than saying nothing", "poor", span,
+                       f"As it stands, the evidence does more harm than good: it costs "
+                       f"{number(total.value)} {unit}, and saying nothing costs "
+                       f"{number(nothing)}.{rest}")  # fmt: skip
+    word = next(word for least, word in _SHARES if share >= least)
+    tone = "good" if share >= 0.6 else "fair" if share >= 0.1 else "poor"
+    return Verdict(what, percent(share), word, tone, span,
+                   f"The evidence tells {percent(share)} of what there is to know about the class: "
+                   f"it brings the doubt down from {number(nothing)} to {number(total.value)} "
+                   f"{unit} a sample, where 0 would be certainty.")  # fmt: skip
+
+
+def calibration(assessment: Assessment) -> Verdict:
+    """Whether the evidence means what it says, and what calibration would save."""
+    cost = cost_of(assessment)
+    part, unit, what = cost.calibration, cost.unit, "lost to poor calibration"
+    if math.isinf(cost.total.value) and math.isfinite(cost.discrimination.value):
+        return Verdict(what, f"∞ {unit}", "poorly calibrated", "poor", "",
+                       f"It cannot be taken at its word: recalibrated, it would cost no more than "
+                       f"{number(cost.discrimination.value)} {unit}.")  # fmt: skip
+    if not (math.isfinite(part.value) and math.isfinite(cost.total.value)):
+        sentence = (
+            "How well it is calibrated cannot be said in one number here; see reliability below."
+        )
+        return Verdict(what, "–", "not known", "", "", sentence)
+    word, tone, sentence = _calibrated(cost)
+    span = _span(part.low, part.high, assessment.confidence, number)
+    return Verdict(what, f"{number(part.value, 2)} {unit}", word, tone, span, sentence)
+
+
+def _calibrated(cost: Cost) -> tuple[str, str, str]:
+    """A word, its tone and a sentence on a calibration loss that is known."""
+    part, unit, total = cost.calibration, cost.unit, cost.total.value
+    loss, share = part.value / cost.nothing, percent(part.value / max(total, 1e-300))
+    saved = f"{number(part.value)} {unit} of {number(total)}, {share} of its cost"
+    if loss <= _WELL:
+        much = f"no more than {saved}" if loss > _WELL / 40 else "next to nothing"
+        said = f"It can be taken at its word: recalibration would save {much}."
+        return "well calibrated", "good", said
+    if part.low / cost.nothing <= _WELL / 4:
+        said = (
+            f"It may or may not mean what it says: recalibration seems to save {saved}, but the "
+            f"interval is {number(part.low)} to {number(part.high)} {unit}."
+        )
+        return "may be calibrated", "fair", said
+    said = f"mean what it says: recalibration, which is cheap, would save {saved}."
+    if loss <= _NEARLY:
+        return "nearly calibrated", "fair", f"It does not quite {said}"
+    return "poorly calibrated", "poor", f"It does not {said}"
+
+
+def errors(assessment: Assessment) -> Verdict:
+    """How often decisions by the evidence are wrong."""
+    right, what = quantity(assessment, "accuracy"), "wrong decisions"
+    if not math.isfinite(right.value):
+        return Verdict(what, "–", "not known", "", "", "How often it errs is not known.")
+    rate, low, high = (1 - x for x in (right.value, right.high, right.low))
+    span = _span(low, high, assessment.confidence, percent)
+    chance = 1 - 1 / len(assessment.classes)
+    tone = "good" if rate <= 0.2 * chance else "fair" if rate <= 0.7 * chance else "poor"
+    rarest = min(assessment.counts)
+    if rate <= 0:
+        bound = percent(min(1.0, 3 / max(rarest, 1)))  # the rule of three
+        return Verdict(what, "0 %", "none seen", "good", span,
+                       f"No decision was wrong. With {rarest:,} samples of the rarest class, its "
+                       f"true rate of errors may still be up to about {bound}.")  # fmt: skip
+    one_in = 1 / rate
+    often = "most of them"
+    if one_in >= 1.95:
+        often = f"1 in {number(one_in, 2) if one_in < 5 else format(round(one_in), ',')}"
+    return Verdict(what, percent(rate), often, tone, span,
+                   f"Decisions for the likelier class are wrong in {percent(rate)} of cases "
+                   f"({often}); guessing would be wrong in {percent(chance)}."
+                   f"{_where(assessment)}")  # fmt: skip
+
+
+def _where(assessment: Assessment) -> str:
+    """Where the errors are: by class for two, the hardest pair for more."""
+    names = [short(name, 30) for name in assessment.classes]
+    if len(names) == 2:
+        rates = [quantity(assessment, f"misleading_{k}").value for k in ("target", "other")]
+        if not all(map(math.isfinite, rates)):
+            return ""
+        return (
+            f" The evidence points the wrong way for {percent(rates[0])} of {names[1]} and "
+            f"{percent(rates[1])} of {names[0]}."
+        )
+    cost = np.asarray(assessment.pairwise_cllr, dtype=float)
+    if not np.isfinite(cost).any():
+        return ""
+    i, j = np.unravel_index(np.nanargmax(np.where(np.isinf(cost), 1e9, cost)), cost.shape)
+    return f" Hardest to tell apart are {names[min(i, j)]} and {names[max(i, j)]}."
+
+
+def samples(assessment: Assessment) -> Verdict:
+    """Whether there are samples enough to say all this."""
+    total, rarest = sum(assessment.counts), min(assessment.counts)
+    tone, word = (
+        ("poor", "too few to be sure")
+        if rarest < _FEW
+        else ("fair", "enough for a rough answer")
+        if rarest < _SOME
+        else ("good", "enough to say this")
+    )
+    name = short(assessment.classes[assessment.counts.index(rarest)], 30)
+    return Verdict("samples", f"{total:,}", word, tone, f"{rarest:,} of the rarest class",
+                   f"All this rests on {total:,} samples of {len(assessment.classes)} classes; of "
+                   f"{name}, the rarest, there are {rarest:,}. Intervals hold "
+                   f"{100 * assessment.confidence:g} % and tell what chance in the drawing of "
+                   f"samples may do, not what other samples than these would bring.")  # fmt: skip
+
+
+def _span(low: float, high: float, confidence: float, say: object) -> str:
+    """An interval in words, or nothing where there is none."""
+    if math.isnan(low) or math.isnan(high) or not callable(say):
+        return ""
+    return f"{say(low)} to {say(high)} ({100 * confidence:g} %)"

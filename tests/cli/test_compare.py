@@ -1,0 +1,95 @@
+"""``deciban compare``, as one types it."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from deciban import metrics
+from deciban.cli.compare import EXAMPLE, compare
+from deciban.exceptions import InputError
+
+app = typer.Typer()
+app.command(epilog=EXAMPLE)(compare)
+
+
+def run(*args):
+    done = CliRunner().invoke(app, [str(a) for a in args], env={"COLUMNS": "100"})
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    a = rng.normal(2 * y - 1, 1) * 2
+    b = 3 * (a + rng.normal(size=400))
+    frames = [pl.DataFrame({"id": np.arange(400), "y": y, "llr": llr}) for llr in (a, b)]
+    frames[0].write_csv(tmp_path / "a.csv")
+    frames[1].write_csv(tmp_path / "b.csv")
+    frames[1].sample(fraction=1.0, shuffle=True, seed=0).write_parquet(tmp_path / "b.parquet")
+    return y, a, b, tmp_path
+
+
+def test_the_better_system_is_named(files):
+    y, a, b, folder = files
+    done = run(folder / "a.csv", folder / "b.csv", "--truth", "y")
+    line = next(line for line in done.stdout.splitlines() if line.startswith("Cllr "))
+    assert f"{metrics.cllr(y, a) - metrics.cllr(y, b):.4f}" in line
+    assert line.rstrip().endswith("A better")
+
+
+def test_rows_are_matched_by_their_names(files):
+    y, a, b, folder = files
+    by_order = run(folder / "a.csv", folder / "b.csv", "--truth", "y", "--json", "--seed", "1")
+    by_id = run(
+        folder / "a.csv", folder / "b.parquet", "--truth", "y", "--id", "id", "--json",
+        "--seed", "1",
+    )  # fmt: skip
+    first, second = (json.loads(done.stdout)["differences"][0] for done in (by_order, by_id))
+    assert first["difference"] == pytest.approx(metrics.cllr(y, a) - metrics.cllr(y, b))
+    assert first == pytest.approx(second)
+
+
+def test_trial_lists_share_a_key(files):
+    y, a, b, folder = files
+    for name, llr in (("a", a), ("b", b)):
+        lines = [f"m{i // 20} s{i % 20} {v}" for i, v in enumerate(llr)]
+        (folder / f"{name}.txt").write_text("\n".join(lines))
+    key = [f"m{i // 20} s{i % 20} {'target' if v else 'nontarget'}" for i, v in enumerate(y)]
+    (folder / "key.txt").write_text("\n".join(key))
+    done = run(folder / "a.txt", folder / "b.txt", "--key", folder / "key.txt", "--json")
+    found = json.loads(done.stdout)
+    assert found["classes"] == ["nontarget", "target"]
+    assert found["differences"][0]["b"] == pytest.approx(metrics.cllr(y, b))
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        ("id,y,llr\n1,0,2\n2,1,3\n3,1,3\n", "", "as many rows; got 2 and 3"),
+        ("id,y,llr\n1,1,2\n2,0,3\n", "", "same truth in each row; 2 rows differ"),
+        ("id,y,llr\n1,0,2\n3,1,3\n", "--id id", "1 of .* are not in .*, and 1 of"),
+        ("id,y,llr\n1,0,2\n1,1,3\n", "--id id", "1 rows of 'id' are repeated"),
+        ("id,y,llr\n1,0,2\n,1,3\n", "--id id", "1 rows of 'id' are empty"),
+        ("id,y,llr\n1,a,2\n2,b,3\n", "--positive 1", "--positive must name"),
+        ("key,y,llr\n1,0,2\n2,1,3\n", "--id id", "--id must be a column"),
+    ],
+)
+def test_files_that_do_not_match_are_refused(tmp_path, text, options, words):
+    (tmp_path / "a.csv").write_text("id,y,llr\n1,0,-1\n2,1,1\n")
+    (tmp_path / "b.csv").write_text(text)
+    with pytest.raises(InputError, match=words):
+        run(tmp_path / "a.csv", tmp_path / "b.csv", "--truth", "y", *options.split())
+
+
+def test_other_classes_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("y,a,b\na,0,-1\nb,1,1\n")
+    (tmp_path / "b.csv").write_text("y,a,c\na,0,-1\nc,1,1\n")
+    with pytest.raises(InputError, match="the same classes; got a, b and a, c"):
+        run(tmp_path / "a.csv", tmp_path / "b.csv", "--truth", "y")

@@ -1,0 +1,269 @@
+"""``deciban evaluate``, as one types it."""
+
+import json
+import sys
+import types
+
+import numpy as np
+import polars as pl
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from deciban import CalibratedGaussian, metrics
+from deciban.cli.evaluate import EXAMPLE, evaluate
+from deciban.exceptions import InputError
+
+app = typer.Typer()
+app.command(epilog=EXAMPLE)(evaluate)
+CLASSES = ["cat", "dog", "owl"]
+
+
+def run(*args):
+    done = CliRunner().invoke(app, [str(a) for a in args], env={"COLUMNS": "160"})
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+def values(*args):
+    done = run(*args, "--json", "--resamples", "20")
+    return {q["key"]: q["value"] for q in json.loads(done.stdout)["quantities"]}
+
+
+@pytest.fixture
+def two(tmp_path):
+    y = np.arange(200) % 2
+    llr = np.random.default_rng(0).normal(2 * y - 1, 1) * 2
+    frame = pl.DataFrame({"class": np.where(y, "same", "diff"), "other": llr * 0, "llr": llr})
+    path = tmp_path / "llr.csv"
+    frame.write_csv(path)
+    return y, llr, path
+
+
+@pytest.fixture
+def three(tmp_path):
+    family = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0])
+    l, y = family.sample([60, 50, 40], rng=0)
+    evidence = family.evidence(l).rename(CLASSES)
+    columns = {f"ll_{c}": evidence.log_likelihoods[:, k] for k, c in enumerate(CLASSES)}
+    path = tmp_path / "ll.parquet"
+    pl.DataFrame({"class": np.array(CLASSES)[y], **columns}).write_parquet(path)
+    return np.array(CLASSES)[y], evidence, path
+
+
+def test_a_column_of_llrs_gives_a_table_with_meanings(two):
+    y, llr, path = two
+    done = run(path, "--truth", "class", "--positive", "same")
+    assert done.exit_code == 0
+    assert "100 of diff, 100 of same" in done.stdout
+    assert f"{metrics.cllr(y, llr):.4f}" in done.stdout
+    assert "95 % interval" in done.stdout
+    assert "1 is what saying nothing costs" in done.stdout
+
+
+def test_json_has_the_numbers_of_the_metrics(two):
+    y, llr, path = two
+    found = values(path, "--truth", "class", "--positive", "same")
+    assert found["cllr"] == pytest.approx(metrics.cllr(y, llr))
+    assert found["eer"] == pytest.approx(metrics.eer(y, llr))
+
+
+def test_llrs_to_the_base_ten_are_read_as_such(two):
+    y, llr, path = two
+    found = values(path, "--truth", "class", "--positive", "same", "--base", "10")
+    assert found["cllr"] == pytest.approx(metrics.cllr(y, llr * np.log(10)))
+
+
+def test_the_positive_class_may_come_first_in_the_alphabet(two):
+    y, llr, path = two
+    found = values(path, "--truth", "class", "--positive", "diff")
+    assert found["cllr"] == pytest.approx(metrics.cllr(1 - y, llr))
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [False, True], [0.0, 1.0]])
+def test_labels_of_zero_and_one_need_no_positive(two, tmp_path, labels):
+    y, llr, _ = two
+    frame = pl.DataFrame({"y": [labels[k] for k in y], "score": llr})
+    frame.write_parquet(tmp_path / "s.parquet")
+    found = values(tmp_path / "s.parquet", "--truth", "y", "--llr", "score")
+    assert found["cllr"] == pytest.approx(metrics.cllr(y, llr))
+
+
+def test_infinite_llrs_may_be_written_as_text(tmp_path):
+    (tmp_path / "s.csv").write_text("y,llr\n1,inf\n0,-inf\n1,1.5\n0, -Inf\n0,2\n1,0\n")
+    found = values(tmp_path / "s.csv", "--truth", "y")
+    expected = metrics.cllr([1, 0, 1, 0, 0, 1], [np.inf, -np.inf, 1.5, -np.inf, 2, 0])
+    assert found["cllr"] == pytest.approx(expected)
+
+
+def test_log_likelihoods_are_found_by_the_names_of_the_classes(three):
+    truth, evidence, path = three
+    expected = metrics.cross_entropy(truth, evidence)
+    assert values(path, "--truth", "class", "--prefix", "ll_")["cross_entropy"] == pytest.approx(
+        expected
+    )
+    named = values(
+        path, "--truth", "class", "--log-likelihoods", "ll_owl,ll_cat,ll_dog", "--prefix", "ll_"
+    )
+    assert named["cross_entropy"] == pytest.approx(expected)
+
+
+def test_posteriors_give_their_prior_back(three, tmp_path):
+    truth, evidence, _ = three
+    p = evidence.posterior([0.4, 50 / 150, 40 / 150])
+    frame = pl.DataFrame({"class": truth, **{c: p[:, k] for k, c in enumerate(CLASSES)}})
+    path = tmp_path / "p.csv"
+    frame.write_csv(path)
+    for prior in ("empirical", "cat=0.4,dog=0.33333333,owl=0.26666667"):
+        found = values(path, "--truth", "class", "--posteriors", "auto", "--prior", prior)
+        assert found["cross_entropy"] == pytest.approx(
+            metrics.cross_entropy(truth, evidence), rel=1e-6
+        )
+    with pytest.raises(InputError, match="--posteriors auto"):
+        run(path, "--truth", "class")
+
+
+def test_another_prior_and_costs_are_taken(three, tmp_path):
+    truth, evidence, path = three
+    prior = {"cat": 0.7, "dog": 0.2, "owl": 0.1}
+    C = 1 - np.eye(3)
+    C[0, 1] = 5
+    text = ("--at-prior", "cat=0.7,dog=0.2,owl=0.1")
+    base = (path, "--truth", "class", "--prefix", "ll_", *text)
+    expected = metrics.expected_cost(truth, evidence, C, prior=prior)
+    assert values(*base, "--costs", "cat>dog=5")["expected_cost"] == pytest.approx(expected)
+    table = tmp_path / "costs.csv"
+    table.write_text("truth,owl,cat,dog\ncat,1,0,5\nowl,0,1,1\ndog,1,1,0\n")
+    assert values(*base, "--costs", table)["expected_cost"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_trial_lists_are_joined_with_their_key(two, tmp_path, header):
+    y, llr, _ = two
+    scores = [f"m{i // 20} s{i % 20} {v}" for i, v in enumerate(llr)]
+    key = [f"m{i // 20}\ts{i % 20}\t{'target' if v else 'nontarget'}" for i, v in enumerate(y)]
+    if header:
+        scores.insert(0, "model segment score")
+        key.append("modelid\tsegmentid\ttargettype")
+    (tmp_path / "s.txt").write_text("\n".join(scores))
+    (tmp_path / "k.tsv").write_text("\n".join(reversed(key)) + "\n")
+    found = values("--scores", tmp_path / "s.txt", "--key", tmp_path / "k.tsv")
+    assert found["cllr"] == pytest.approx(metrics.cllr(y, llr))
+    assert values(tmp_path / "s.txt", "--key", tmp_path / "k.tsv") == found
+
+
+def test_trials_that_do_not_match_are_counted(tmp_path):
+    s, k = tmp_path / "s.txt", tmp_path / "k.csv"
+    s.write_text("m a 1\nm b 2\nm c 3\n")
+    k.write_text("model,segment,label\nm,a,target\nm,d,nontarget\nm,e,nontarget\n")
+    with pytest.raises(InputError, match=r"lacks 2 of 3, such as \(m, d\)"):
+        run(s, "--key", k)
+    k.write_text("model,segment,label\nm,a,target\nm,b,nontarget\n")
+    with pytest.raises(InputError, match=r"label for each trial .* lacks 1 of 3"):
+        run(s, "--key", k)
+    s.write_text("m a 1\nm a 2\nm b 3\n")
+    with pytest.raises(InputError, match="1 of 3 are repeated"):
+        run(s, "--key", k)
+    s.write_text("m a 1\nm b\n")
+    with pytest.raises(InputError, match="line 2 has 2"):
+        run(s, "--key", k)
+    s.write_bytes(b"m a 1\nm \xff 2\n")
+    with pytest.raises(InputError, match="UTF-8"):
+        run(s, "--key", k)
+    s.write_text("m a 1\nm b x\n")
+    with pytest.raises(InputError, match="row 2 holds 'x'"):
+        run(s, "--key", k)
+    s.write_text("")
+    with pytest.raises(InputError, match="must hold trials"):
+        run(s, "--key", k)
+    with pytest.raises(InputError, match="can be read"):
+        run(tmp_path / "none.txt", "--key", k)
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="columns model, segment and score"):
+        run(tmp_path / "x.csv", "--key", k)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        ("y,llr\n1,2\n0,\n", "", "row 2 has one"),
+        ("y,llr\n1,2\n0,nan\n", "", "row 2 holds"),
+        ("y,llr\n1,2\n0,1e305\n", "", "row 2 holds 1e\\+305"),
+        ("y,llr\n1,2\n0,high\n", "", "row 2 holds 'high'"),
+        ("y,llr\n1,2\n,3\n", "", "y in .* must have no empty cells; row 2"),
+        ("y,llr\n1,2\n1,3\n", "", "two classes or more"),
+        ("y,llr\n1,2\n0,3\n2,4\n", "", "must hold two classes, since 'llr'"),
+        ("y,llr\n1.5,2\n0,3\n", "", "numbers with fractions"),
+        ("y,llr\na,2\nb,3\n", "", "--positive must name the class"),
+        ("y,llr\na,2\nb,3\n", "--positive c", "--positive must name the classes a, b"),
+        ("y,x\n1,2\n0,3\n", "", "must have a column llr, or one for each class"),
+        ("y,x\n1,2\n0,3\n", "--llr z", "--llr must be a column"),
+        ("y,llr\n1,2\n0,3\n", "--base 7", "--base must be e, 2 or 10"),
+        ("y,llr\n1,2\n0,3\n", "--llr llr --posteriors auto", "must stand alone"),
+        ("y,0,1\n1,.5,.5\n0,.4,.6\n", "--posteriors auto", "must come with --prior"),
+        ("y,llr\n1,2\n0,3\n", "--prior uniform", "must come with --posteriors"),
+        ("y,0,1\n1,.5,.5\n0,.4,.7\n", "--posteriors auto --prior uniform", "row 2 sums to 1.1"),
+        ("y,0,1\n1,1,2\n0,inf,3\n", "", r"row 2 has 1 \+inf"),
+        ("y,a,0,1\n1,1,2,3\n0,1,2,3\n", "--log-likelihoods 0,1,a", "must name the classes 0, 1"),
+        ("y,0,1\n1,1,2\n0,2,3\n", "--log-likelihoods 0", "it lacks 1"),
+        ("y,0,1\n1,1,2\n0,2,3\n", "--log-likelihoods 0,1,0", "named twice"),
+        ("y,llr\n1,2\n0,3\n", "--at-prior 0.5", "--at-prior must be like '0=0.5,1=0.5'"),
+        ("y,llr\n1,2\n0,3\n", "--at-prior 0=1,1=0", "one of them is 0"),
+        ("y,llr\n1,2\n0,3\n", "--at-prior 0=0.6,1=0.6", "sum to 1.2"),
+        ("y,llr\n1,2\n0,3\n", "--at-prior 0=0.6", "lacks 1"),
+        ("y,llr\n1,2\n0,3\n", "--at-prior 0=x,1=0.6", "finite numbers"),
+        ("y,llr\n1,2\n0,3\n", "--costs 0>1", "--costs must be like"),
+        ("y,llr\n1,2\n0,3\n", "--costs none.csv", "a table that exists"),
+        ("y,llr\n1,2\n0,3\n", "--costs 0>1=-3", "costs must be higher"),
+        ("y,llr\n1,2\n0,3\n", "--confidence 2", "confidence must lie"),
+        ("y,llr\n1,2\n0,3\n", "--scores x", "got both"),
+        ("y,llr\n", "", "must hold rows"),
+    ],
+)
+def test_what_cannot_be_judged_ends_in_a_sentence(tmp_path, text, options, words):
+    path = tmp_path / "s.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=words) as refused:
+        run(path, "--truth", "y", *options.split())
+    assert "\n" not in str(refused.value)
+
+
+def test_a_truth_that_is_no_column_is_told_the_nearest(two):
+    with pytest.raises(InputError, match="Did you mean 'class'"):
+        run(two[2], "--truth", "clas")
+    with pytest.raises(InputError, match="got nothing"):
+        run(two[2])
+    with pytest.raises(InputError, match="got neither"):
+        run("--truth", "class")
+    with pytest.raises(InputError, match="--scores must come with --key"):
+        run("--scores", "x")
+
+
+def test_a_report_is_written_whole_and_not_over_another(two, tmp_path, monkeypatch):
+    seen = {}
+
+    def report(truth, evidence, **options):
+        seen.update(options, truth=truth, evidence=evidence)
+        return "<html></html>"
+
+    page = types.ModuleType("deciban.report.page")
+    page.report = report
+    monkeypatch.setitem(sys.modules, "deciban.report.page", page)
+    target = tmp_path / "out.html"
+    base = (two[2], "--truth", "class", "--positive", "same", "--resamples", "0")
+    done = run(*base, "--report", target)
+    assert target.read_text() == "<html></html>"
+    assert f"Report: {target}" in done.stdout.replace("\n", "")
+    assert seen["title"] == "llr.csv"
+    assert seen["truth"].tolist()[:2] == ["diff", "same"]
+    assert seen["assessment"].classes == ("diff", "same")
+    with pytest.raises(InputError, match="--report must be a new file"):
+        run(*base, "--report", target)
+    json.loads(run(*base, "--report", target, "--force", "--json").stdout)
+
+
+def test_help_has_an_example():
+    done = run("--help")
+    assert "deciban evaluate scores.csv --truth class" in done.stdout
+    assert "log10 LRs" in done.stdout

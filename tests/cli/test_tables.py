@@ -1,0 +1,690 @@
+"""Tables: every format there and back, and every malformed one ends in a sentence."""
+
+import gzip
+import io
+import os
+import resource
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deciban.cli import text
+from deciban.cli.tables import (
+    batches,
+    columns_of_table,
+    nearest,
+    read_table,
+    require_new,
+    table_writer,
+)
+from deciban.exceptions import InputError, MissingExtraError
+
+pl = pytest.importorskip("polars")
+from polars.testing import assert_frame_equal  # noqa: E402
+
+FRAME = pl.DataFrame(
+    {
+        "whole": [1, -2, None, 9_000_000_000],
+        "real": [0.1, None, -1e300, 5e-324],
+        "text": ['a "quoted", cell', "two\nlines", None, "=1+1"],
+        "truth": [True, None, False, True],
+        "späße": ["é", "日本", " kept ", "x"],
+    }
+)
+ENDINGS = [
+    "csv", "tsv", "txt", "CSV", "csv.gz", "tsv.gz", "jsonl", "ndjson", "jsonl.gz", "parquet", "pq",
+    "arrow", "feather", "ipc",
+]  # fmt: skip
+
+
+def written(path: Path, frame: pl.DataFrame, **options: object) -> Path:
+    with table_writer(path, **options) as write:
+        write(frame)
+    return path
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_table_comes_back_as_it_was_written(tmp_path, ending):
+    path = written(tmp_path / f"t.{ending}", FRAME)
+    assert_frame_equal(read_table(path), FRAME)
+    assert columns_of_table(path) == FRAME.columns
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_table_written_in_pieces_is_the_same_table(tmp_path, ending, monkeypatch):
+    monkeypatch.setattr("deciban.cli.writing._PART", 2)
+    path = tmp_path / f"t.{ending}"
+    with table_writer(path) as write:
+        for i in range(FRAME.height):
+            write(FRAME.slice(i, 1))
+    assert_frame_equal(read_table(path), FRAME)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 1000])
+def test_batches_of_any_size_are_the_same_rows(tmp_path, ending, rows, monkeypatch):
+    monkeypatch.setattr(text, "BLOCK", 64)
+    path = written(tmp_path / f"t.{ending}", FRAME)
+    frames = list(batches(path, rows=rows))
+    assert_frame_equal(pl.concat(frames), FRAME)
+    assert {frame.height for frame in frames[:-1]} <= {rows}
+    assert 0 < frames[-1].height <= rows
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["1", "-7", "2.5", "n/a", "", " 3 ", "true", "1e5", "9" * 20, "inf"]),
+            st.sampled_from(['"x,y"', '"a""b"', '"l\nm"', "é", "", "'", "0"]),
+        ),
+        max_size=30,
+    ),
+    st.integers(1, 9),
+    st.integers(16, 80),
+)
+@settings(max_examples=60, deadline=None)
+def test_neither_batches_nor_blocks_change_what_is_read(tmp_path_factory, cells, rows, block):
+    path = tmp_path_factory.mktemp("t") / "t.csv"
+    path.write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in cells), encoding="utf-8")
+    whole = read_table(path)
+    assert whole.height == len(cells)
+    assert [value is None for value in whole["b"]] == [b == "" for _, b in cells]
+    assert [value is None for value in whole["a"]] == [a == "" for a, _ in cells]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "BLOCK", block)
+        assert_frame_equal(pl.concat(list(batches(path, rows=rows))), whole)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow", "jsonl"])
+def test_columns_are_chosen_by_name_and_order(tmp_path, ending):
+    path = written(tmp_path / f"t.{ending}", FRAME)
+    chosen = ["truth", "whole"]
+    assert_frame_equal(read_table(path, columns=chosen), FRAME.select(chosen))
+    with pytest.raises(InputError, match=r"column 'wole'; its columns .* mean 'whole'\?"):
+        batches(path, columns=["wole"])
+
+
+def table(tmp_path: Path, content: str | bytes, name: str = "t.csv") -> Path:
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("cells", "dtype", "values"),
+    [
+        (["1", "2"], pl.Int64, [1, 2]),
+        (["1", "2.5", ""], pl.Float64, [1.0, 2.5, None]),
+        ([" 1 ", "+2", " "], pl.Int64, [1, 2, None]),
+        (["1", "-Infinity", "inf"], pl.Float64, [1.0, -np.inf, np.inf]),
+        (["1"] * 200 + ["n/a"], pl.String, ["1"] * 200 + ["n/a"]),
+        (["01", "x"], pl.String, ["01", "x"]),
+        (["True", "false"], pl.Boolean, [True, False]),
+        (["true", "1"], pl.String, ["true", "1"]),
+        (["1", "12345678901234567890"], pl.String, ["1", "12345678901234567890"]),
+        (["0.5", "12345678901234567890"], pl.Float64, [0.5, 12345678901234567890.0]),
+        (["", '""'], pl.String, [None, None]),
+        (["1_000", "0x10"], pl.String, ["1_000", "0x10"]),
+    ],
+)
+@pytest.mark.parametrize("block", [16, 1 << 22])
+def test_types_are_those_of_all_the_cells(tmp_path, monkeypatch, cells, dtype, values, block):
+    monkeypatch.setattr(text, "BLOCK", block)
+    path = table(tmp_path, "a,b\n" + "".join(f"{cell},z\n" for cell in cells))
+    column = read_table(path)["a"]
+    assert column.dtype == dtype
+    assert column.to_list() == values
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        ("a,b\n", []),
+        ("a,b", []),
+        ("a,b\n1,2", [(1, 2)]),
+        ("a,b\r\n1,2\r\n\r\n3,4\r\n", [(1, 2), (3, 4)]),
+        ("\n\na,b\n\n1,2\n\n", [(1, 2)]),
+        ("\ufeffa,b\n1,2\n", [(1, 2)]),
+        ('"a", b\n1,2\n', [(1, 2)]),
+        ('"a\nb",b\n1,2\n', [(1, 2)]),
+    ],
+)
+def test_harmless_oddities_of_csv_are_read(tmp_path, content, rows):
+    frame = read_table(table(tmp_path, content))
+    assert frame.rows() == rows
+    assert frame.columns[1] == "b"
+
+
+def test_an_empty_line_is_a_cell_where_there_is_one_column(tmp_path):
+    assert read_table(table(tmp_path, "a\n1\n\n3\n"))["a"].to_list() == [1, None, 3]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])
+def test_a_table_without_rows_still_tells_its_columns(tmp_path, ending):
+    path = written(tmp_path / f"t.{ending}", FRAME.clear())
+    assert [frame.shape for frame in batches(path)] == [(0, 5)]
+
+
+@pytest.mark.parametrize("block", [24, 1 << 22])
+def test_json_lines_are_one_type_a_column_over_the_whole_file(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(text, "BLOCK", block)
+    lines = '{"a": 1, "b": 1, "c": null}\n{"a": 2.5, "d": true}\n\n{"b": "x", "a": null}\n'
+    frame = read_table(table(tmp_path, lines, "t.jsonl"))
+    assert frame.schema == {"a": pl.Float64, "b": pl.String, "c": pl.String, "d": pl.Boolean}
+    assert frame.rows() == [
+        (1.0, "1", None, None),
+        (2.5, None, None, True),
+        (None, "x", None, None),
+    ]
+
+
+def parquet(frame: pl.DataFrame) -> bytes:
+    frame.write_parquet(content := io.BytesIO())
+    return content.getvalue()
+
+
+def arrow(frame: pl.DataFrame) -> bytes:
+    frame.write_ipc(content := io.BytesIO())
+    return content.getvalue()
+
+
+_LINES = "a,b\n" + "1,2\n" * 5000
+_ZIPPED = gzip.compress(np.random.default_rng(0).bytes(4000).hex().encode())
+_LISTS = pl.DataFrame({"good": [1], "bad": [[1, 2]]})
+_STRUCTS = pl.DataFrame({"good": [1], "bad": [{"x": 1}]})
+_JUNK = np.random.default_rng(1).bytes(5000)
+
+MALFORMED = {
+    "an empty file": ("t.csv", "", "is empty"),
+    "only newlines": ("t.csv", "\n\n\r\n", "is empty"),
+    "a short row": ("t.csv", "a,b\n1,2\n3\n", "2 cells in every row; line 3 has 1"),
+    "a long row": ("t.csv", "a,b\n1,2\n\n3,4,5\n", "line 4 has 3"),
+    "a short row after a cell of two lines": ("t.csv", 'a,b\n"1\n2",2\n3\n', "line 4 has 1"),
+    "a short last row": ("t.csv", "a,b\n1,2\n3", "line 3 has 1"),
+    "a short row far down": ("t.csv", _LINES + "3\n", "line 5002 has 1"),
+    "a duplicate column": ("t.csv", "a,b,a\n1,2,3\n", "'a' is there more than once"),
+    "duplicates but for blanks": ("t.csv", "a, a\n1,2\n", "'a' is there more than once"),
+    "a column without name": ("t.csv", ",a\n0,1\n", "column 1 has no name"),
+    "a blank name": ("t.csv", "a,  \n0,1\n", "column 2 has no name"),
+    "nothing but commas": ("t.csv", ",,,\n", "column 1, 2, 3, 4 has no name"),
+    "too many columns": ("t.csv", ",".join(map(str, range(100_001))), "at most 100000 columns"),
+    "latin-1": ("t.csv", "a,b\n1,caf\xe9\n".encode("latin-1"), "byte 0xe9 on line 2"),
+    "latin-1 in the header": ("t.csv", "é,b\n1,2\n".encode("latin-1"), "byte 0xe9 on line 1"),
+    "UTF-16": ("t.csv", "a,b\n1,2\n".encode("utf-16"), "holds UTF-16"),
+    "UTF-16 big-endian": ("t.csv", b"\xfe\xff" + "a,b\n".encode("utf-16-be"), "holds UTF-16"),
+    "UTF-16 without mark": ("t.csv", "a,b\n1,2\n".encode("utf-16-le"), "NUL byte"),
+    "UTF-32": ("t.csv", "a,b\n1,2\n".encode("utf-32"), "holds UTF-32"),
+    "a NUL": ("t.csv", "a,b\n1,2\n3,\0\n", "line 3 has a NUL"),
+    "a 10 MB line": ("t.csv", "a,b\n1," + "x" * 10_000_000 + "\n", "lines of at most 8 MB"),
+    "a 10 MB header": ("t.csv", "a," + "x" * 10_000_000 + "\n1,2\n", "lines of at most 8 MB"),
+    "a 10 MB line of JSON": (
+        "t.jsonl",
+        '{"a": "' + "x" * 10_000_000 + '"}\n',
+        "lines of at most 8 MB",
+    ),
+    "a long name": ("t.csv", "a," + "x" * 200_000 + "\n1,2\n", "must have a header"),
+    "junk": ("t.csv", _JUNK, "NUL byte|UTF-8|quote"),
+    "junk in JSON lines": ("t.jsonl", _JUNK, "NUL byte|UTF-8"),
+    "junk as Parquet": ("t.parquet", _JUNK, "must be Parquet"),
+    "junk as Arrow": ("t.arrow", _JUNK, "must be Arrow"),
+    "junk as gzip": ("t.csv.gz", _JUNK, "must be gzip"),
+    "an open quote": ("t.csv", 'a,b\n1,"2\n3,4\n', "quote; the one on line 2"),
+    "an open quote and 10 MB": ("t.csv", 'a,b\n1,"2\n' + "3,4\n" * 2_500_000, "one on line 2"),
+    "an open quote in the header": ("t.csv", 'a,"b\n1,2\n', "quote; the one on line 1"),
+    "a quote inside a cell": ("t.csv", 'a,b\n1,5" and 6"\n', "line 2 has one inside a cell"),
+    "text after a quote": ("t.csv", 'a,b\n1,"5" and\n', "line 2 has one inside a cell"),
+    "carriage returns alone": ("t.csv", "a,b\r1,2\r", "carriage returns alone"),
+    "tabs in CSV": ("t.csv", "a\tb\n1\t2\n", "has tabs. Pass --format tsv"),
+    "commas in TSV": ("t.tsv", "a,b\n1,2\n", "has commas. Pass --format csv"),
+    "semicolons": ("t.csv", "a;b\n1;2\n", "has semicolons"),
+    "JSON as CSV": ("t.csv", '{"a": 1, "b": 2}\n', "Pass --format jsonl"),
+    "CSV as JSON lines": ("t.jsonl", "a,b\n1,2\n", "line 1 is none"),
+    "Parquet as CSV": ("t.csv", parquet(FRAME), "holds Parquet"),
+    "Arrow as CSV": ("t.csv", arrow(FRAME), "holds Arrow"),
+    "Parquet as JSON lines": ("t.jsonl", parquet(FRAME), "holds Parquet"),
+    "an archive as CSV": ("t.csv", b"PK\x03\x04" + _JUNK, "Excel"),
+    "CSV as Parquet": ("t.parquet", "a,b\n1,2\n", "must be Parquet"),
+    "CSV as Arrow": ("t.feather", "a,b\n1,2\n", "must be Arrow"),
+    "Arrow as Parquet": ("t.parquet", arrow(FRAME), "must be Parquet"),
+    "CSV as gzip": ("t.csv.gz", "a,b\n1,2\n", "must be gzip, as its name says"),
+    "truncated gzip": ("t.csv.gz", _ZIPPED[:2000], "cut short or damaged"),
+    "damaged gzip": ("t.csv.gz", _ZIPPED[:999] + b"\xff" * 9 + _ZIPPED[1008:], "cut short or dam"),
+    "gzip with a tail": (
+        "t.csv.gz",
+        gzip.compress(b"a,b\n1,2\n") + b"tail",
+        "cut short or damaged",
+    ),
+    "gzip of gzip": ("t.csv.gz", gzip.compress(gzip.compress(b"a,b\n")), "gzip inside gzip"),
+    "gzip of nothing": ("t.csv.gz", gzip.compress(b""), "is empty"),
+    "truncated Parquet": ("t.parquet", parquet(FRAME)[:-20], "must be whole Parquet"),
+    "half a Parquet": ("t.parquet", parquet(FRAME)[:300], "must be whole Parquet"),
+    "four bytes of Parquet": ("t.parquet", b"PAR1", "must be whole Parquet"),
+    "truncated Arrow": ("t.arrow", arrow(FRAME)[:-20], "must be whole Arrow"),
+    "six bytes of Arrow": ("t.arrow", b"ARROW1", "must be whole Arrow"),
+    "an empty Parquet": ("t.parquet", "", "is empty"),
+    "an empty Arrow": ("t.ipc", "", "is empty"),
+    "lists in Parquet": ("t.parquet", parquet(_LISTS), "column 'bad' is of type List"),
+    "structs in Parquet": ("t.parquet", parquet(_STRUCTS), "column 'bad' is of type Struct"),
+    "lists in Arrow": ("t.arrow", arrow(_LISTS), "column 'bad' is of type List"),
+    "bytes in Parquet": ("t.parquet", parquet(pl.DataFrame({"bad": [b"x"]})), "'bad' is of type B"),
+    "no columns in Parquet": ("t.parquet", parquet(pl.DataFrame()), "must have columns|whole"),
+    "a nameless column in Parquet": ("t.parquet", parquet(pl.DataFrame({"": [1]})), "has no name"),
+    "an empty JSON lines": ("t.jsonl", "\n\n", "is empty"),
+    "lists in JSON lines": ("t.jsonl", '{"a": 1, "bad": [1]}\n', "column 'bad' holds lists"),
+    "objects in JSON lines": ("t.jsonl", '{"bad": {"x": 1}}\n', "column 'bad' holds lists"),
+    "lists and objects": ("t.jsonl", '{"bad": [1]}\n{"bad": {"x": 1}}\n', "column 'bad'"),
+    "a JSON array": ("t.jsonl", "[1, 2]\n", "line 1 holds a list"),
+    "a JSON number": ("t.jsonl", '{"a": 1}\n3\n', "line 2 holds a int"),
+    "cut JSON": ("t.jsonl", '{"a": 1}\n{"a": \n', "line 2 is none"),
+    "two objects on a line": ("t.jsonl", '{"a": 1}{"a": 2}\n', "line 1 is none"),
+    "pretty JSON": ("t.jsonl", '{\n  "a": 1\n}\n', "line 1 is none"),
+    "NaN in JSON": ("t.jsonl", '{"a": NaN}\n', "JSON has no NaN"),
+    "deep JSON": ("t.jsonl", '{"a": ' + "[" * 99_999 + "]" * 99_999 + "}\n", "line 1 is none"),
+    "truths and numbers": ("t.jsonl", '{"a": true}\n{"a": 2}\n', "one type of"),
+    "objects without keys": ("t.jsonl", "{}\n{}\n", "must have columns"),
+    "a nameless key": ("t.jsonl", '{"": 1}\n', "has no name"),
+    "an unknown extension": ("t.xlsx", "x", r"\.csv, \.tsv.*\.parquet.*got .*t\.xlsx"),
+    "no extension": ("t", "a,b\n", "must end in .csv"),
+    "gzip of Parquet": ("t.parquet.gz", "x", "must end in .csv"),
+    "only .gz": ("t.gz", "x", "must end in .csv"),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "message"), MALFORMED.values(), ids=MALFORMED)
+def test_a_malformed_table_ends_in_a_sentence_that_names_it(tmp_path, name, content, message):
+    path = table(tmp_path, content, name)
+    with pytest.raises(InputError, match=message) as caught:
+        read_table(path)
+    assert str(path) in str(caught.value)
+    assert " must " in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400 + len(str(path))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv.gz", "jsonl.gz"])
+def test_a_file_cut_anywhere_ends_in_a_sentence(tmp_path, ending):
+    content = written(tmp_path / f"whole.{ending}", FRAME).read_bytes()
+    for size in range(0, len(content) - 1, max(1, len(content) // 40)):
+        with pytest.raises(InputError, match=" must "):
+            read_table(table(tmp_path, content[:size], f"cut.{ending}"))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_a_damaged_file_is_read_or_refused_and_never_panics(tmp_path, ending):
+    content = bytearray(written(tmp_path / f"whole.{ending}", FRAME).read_bytes())
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        damaged = bytearray(content)
+        damaged[rng.integers(len(content))] = rng.integers(256)
+        path = table(tmp_path, bytes(damaged), f"damaged.{ending}")
+        try:
+            read_table(path)
+        except InputError as error:
+            assert "damaged" in str(error)  # noqa: PT017
+
+
+def test_a_missing_file_is_named_with_the_one_that_was_meant(tmp_path):
+    table(tmp_path, "a,b\n", "data.csv")
+    with pytest.raises(InputError, match=r"dta\.csv must be a file.* mean 'data\.csv'\?"):
+        read_table(tmp_path / "dta.csv")
+    with pytest.raises(InputError, match=r"there is none\. Check"):
+        read_table(tmp_path / "none" / "x.csv")
+    with pytest.raises(InputError, match="null byte"):
+        read_table("a\0.csv")
+    with pytest.raises(InputError, match="name too long"):
+        read_table("a" * 5000 + ".csv")
+
+
+@pytest.mark.parametrize("call", [read_table, batches, columns_of_table])
+def test_folders_and_devices_are_no_tables(tmp_path, call):
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(InputError, match="is a folder"):
+        call(tmp_path / "folder.csv")
+    with pytest.raises(InputError, match="is a device"):
+        call("/dev/zero", format="csv")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_ends_in_a_sentence(tmp_path):
+    path = table(tmp_path, "a,b\n")
+    path.chmod(0)
+    with pytest.raises(InputError, match="Permission denied"):
+        read_table(path)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_what_the_system_refuses_is_a_sentence(tmp_path, monkeypatch, name):
+    path = table(tmp_path, "a,b\n", name)
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", refuse)
+    with pytest.raises(InputError, match=r"t\..* must be a file that can be read.*Permission den"):
+        read_table(path)
+
+
+def test_a_panic_of_polars_is_a_sentence_and_an_interrupt_is_not(tmp_path, monkeypatch):
+    path = table(tmp_path, "a,b\n1,2\n")
+    for error, expected in [
+        (pl.exceptions.PanicException("index out of bounds"), InputError),
+        (KeyboardInterrupt(), KeyboardInterrupt),
+    ]:
+
+        def fail(*_, error=error, **__):
+            raise error
+
+        monkeypatch.setattr(pl, "read_csv", fail)
+        with pytest.raises(expected):
+            read_table(path)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_what_rust_prints_of_a_panic_stays_unseen(tmp_path, closed):
+    path = table(tmp_path, arrow(FRAME), "t.arrow")
+    code = (
+        "import os, sys, polars as pl\nfrom deciban.cli.tables import read_table\n"
+        "if {closed}: os.close(2)\n"
+        "def collect(self):\n"
+        "    os.write(2, b'thread panicked') if not {closed} else None\n"
+        "    raise pl.exceptions.PanicException('index out of bounds')\n"
+        "pl.LazyFrame.collect = collect\n"
+        "try: read_table(sys.argv[1])\n"
+        "except ValueError as error: print(error)\n"
+    ).replace("{closed}", str(closed))
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, check=True)
+    assert b"t.arrow must be whole Arrow IPC; polars gave up on it (index" in done.stdout
+    assert done.stderr == b""
+
+
+def test_an_error_of_the_disk_in_the_middle_is_a_sentence(tmp_path, monkeypatch):
+    class Broken(io.BytesIO):
+        def read(self, *_):
+            raise OSError(5, "Input/output error")
+
+    with pytest.raises(InputError, match="t must be a file that can be read; got Input/output"):
+        text._read(Broken(), "t")
+
+
+def test_rows_that_polars_counts_otherwise_are_refused(tmp_path, monkeypatch):
+    path = table(tmp_path, "a,b\n1,2\n")
+    monkeypatch.setattr(pl, "read_csv", lambda *_, **__: FRAME)
+    with pytest.raises(InputError, match="its 1 rows read as 4"):
+        read_table(path)
+
+
+def test_truths_and_numbers_far_apart_are_refused_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "BLOCK", 12)
+    path = table(tmp_path, '{"a": true}\n{"a":false}\n{"a": 1}\n', "t.jsonl")
+    with pytest.raises(InputError, match="'a' holds both truth values and numbers"):
+        read_table(path)
+
+
+def test_a_header_far_down_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "BLOCK", 8)
+    assert read_table(table(tmp_path, "\n" * 20 + "a,b\n1,2\n")).rows() == [(1, 2)]
+
+
+def test_without_polars_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(MissingExtraError, match=r"deciban\[cli\]"):
+        read_table("-")
+
+
+def test_a_gzip_bomb_is_refused_before_it_fills_memory(tmp_path):
+    path = tmp_path / "bomb.csv.gz"
+    with gzip.open(path, "wb", 9) as file:
+        file.write(b"a,b\n")
+        for _ in range(100):
+            file.write(b"0,0\n" * 250_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(InputError, match=r"bomb.csv.gz must unpack to at most 500 times"):
+        read_table(path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000
+
+
+def test_gzip_that_shrinks_well_but_is_small_is_read(tmp_path):
+    path = table(tmp_path, gzip.compress(b"a,b\n" + b"0,0\n" * 100_000), "t.csv.gz")
+    assert read_table(path).height == 100_000
+
+
+class Standard:
+    """A standard stream of bytes."""
+
+    def __init__(self, content: bytes = b"") -> None:
+        self.buffer = io.BytesIO(content)
+
+
+@pytest.mark.parametrize(
+    ("format", "content"),
+    [
+        (None, b"a,b\n1,2\n"),
+        ("csv", gzip.compress(b"a,b\n1,2\n")),
+        ("tsv", b"a\tb\n1\t2\n"),
+        ("ndjson", b'{"a": 1, "b": 2}\n'),
+        ("parquet", parquet(pl.DataFrame({"a": [1], "b": [2]}))),
+        (".arrow", arrow(pl.DataFrame({"a": [1], "b": [2]}))),
+    ],
+)
+def test_standard_input_is_read_in_any_format_and_more_than_once(monkeypatch, format, content):  # noqa: A002
+    monkeypatch.setattr(sys, "stdin", Standard(content))
+    assert columns_of_table("-", format=format) == ["a", "b"]
+    assert read_table("-", format=format).rows() == [(1, 2)]
+
+
+def test_what_is_wrong_with_standard_input_or_format_is_said(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", Standard())
+    with pytest.raises(InputError, match="standard input must have a header"):
+        read_table("-")
+    with pytest.raises(InputError, match=r"--format must be one of .*'parqet'.*'parquet'"):
+        read_table("-", format="parqet")
+    with pytest.raises(InputError, match="rows must be at least 1"):
+        batches("-", rows=0)
+
+
+def test_a_pipe_is_read_like_a_file(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b"a,b\n1,2\n",))
+    writer.start()
+    assert columns_of_table(pipe, format="csv") == ["a", "b"]
+    writer.join()
+    assert read_table(pipe, format="csv").rows() == [(1, 2)]
+
+
+def test_a_name_with_stars_is_a_name(tmp_path):
+    (tmp_path / "k=1").mkdir()
+    path = written(tmp_path / "k=1" / "[a]*.parquet", FRAME)
+    assert_frame_equal(read_table(path), FRAME)
+
+
+def test_special_types_of_parquet_become_plain(tmp_path):
+    frame = pl.DataFrame({"a": ["x"], "b": ["1.5"], "c": [None]}).with_columns(
+        pl.col("a").cast(pl.Categorical), pl.col("b").cast(pl.Decimal(10, 2))
+    )
+    path = table(tmp_path, parquet(frame), "t.parquet")
+    assert read_table(path).schema == {"a": pl.String, "b": pl.Float64, "c": pl.String}
+
+
+# writing
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_nothing_is_overwritten_without_force(tmp_path, ending):
+    path = table(tmp_path, "old", f"t.{ending}")
+    with pytest.raises(InputError, match=r"--output must be a new file; .*Pass --force"):
+        table_writer(path)
+    assert path.read_text() == "old"
+    assert_frame_equal(read_table(written(path, FRAME, force=True)), FRAME)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_failure_leaves_nothing_behind_and_stays_what_it_was(tmp_path, ending):
+    with pytest.raises(ZeroDivisionError), table_writer(tmp_path / f"t.{ending}") as write:  # noqa: PT012
+        write(FRAME)
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_file_that_appears_meanwhile_is_kept(tmp_path, ending):
+    path = tmp_path / f"t.{ending}"
+    with pytest.raises(InputError, match="must be a new file"), table_writer(path) as write:  # noqa: PT012
+        write(FRAME)
+        path.write_text("other")
+    assert path.read_text() == "other"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_writer_without_frames_writes_a_file(tmp_path, ending):
+    path = tmp_path / f"t.{ending}"
+    with table_writer(path):
+        assert not path.exists()
+    assert path.exists()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_frames_of_one_table_have_the_same_columns(tmp_path, ending):
+    with (  # noqa: PT012
+        pytest.raises(InputError, match="same columns"),
+        table_writer(tmp_path / f"t.{ending}") as write,
+    ):
+        write(pl.DataFrame({"a": [1]}))
+        write(pl.DataFrame({"b": [1]}))
+
+
+def test_json_lines_refuse_infinite_numbers_that_would_become_null(tmp_path):
+    with pytest.raises(InputError, match="column 'llr' has an infinite one"):
+        written(tmp_path / "t.jsonl", pl.DataFrame({"llr": [1.0, np.inf]}))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_targets_that_are_no_files_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"folder that exists; got .*none/t\.csv"):
+        table_writer(tmp_path / "none" / "t.csv")
+    (tmp_path / "t.csv").mkdir()
+    with pytest.raises(InputError, match="--output must be a file in a folder"):
+        table_writer(tmp_path / "t.csv", force=True)
+    with pytest.raises(InputError, match="is a device or a pipe"):
+        table_writer("/dev/null", format="csv", force=True)
+    with pytest.raises(InputError, match="--output must end in"):
+        table_writer(tmp_path / "t.xls")
+    with pytest.raises(InputError, match="NUL"):
+        table_writer("a\0.csv")
+    with pytest.raises(InputError, match="name too long"):
+        table_writer("a" * 5000 + ".csv")
+    with pytest.raises(InputError, match="csv, tsv or jsonl on standard output"):
+        table_writer("-", format="parquet")
+
+
+def test_a_full_disk_is_a_sentence(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pl.DataFrame, "write_csv", full)
+    with pytest.raises(InputError, match=r"can be written; .*No space left"):
+        written(tmp_path / "t.csv", FRAME)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_formulas_are_left_as_they_are(tmp_path):
+    cells = ["=cmd|' /C calc'!A0", "@SUM(1)", "+1+1", "-x"]
+    path = written(tmp_path / "t.csv", pl.DataFrame({"a": cells, "b": cells}))
+    assert read_table(path)["a"].to_list() == cells
+
+
+def test_compressed_tables_are_the_same_bytes_each_time(tmp_path):
+    one, other = (written(tmp_path / f"{i}.csv.gz", FRAME).read_bytes() for i in range(2))
+    assert one == other
+
+
+@pytest.mark.parametrize(("format", "header"), [(None, b"a,b\n"), ("tsv", b"a\tb\n")])
+def test_standard_output_has_the_header_once(monkeypatch, format, header):  # noqa: A002
+    monkeypatch.setattr(sys, "stdout", out := Standard())
+    with table_writer("-", format=format) as write:
+        write(pl.DataFrame({"a": [1], "b": [2]}))
+        write(pl.DataFrame({"a": [3], "b": [4]}))
+    content = out.buffer.getvalue()
+    assert content.startswith(header)
+    assert content.count(b"a") == 1
+    assert content.count(b"\n") == 3
+
+
+def test_a_reader_that_leaves_ends_the_program_quietly():
+    code = (
+        "import polars as pl\nfrom deciban.cli.tables import table_writer\n"
+        "with table_writer('-') as write:\n"
+        "    for _ in range(10_000): write(pl.DataFrame({'a': range(1000)}))\n"
+    )
+    program = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert program.stdout is not None
+    assert program.stdout.readline() == b"a\n"
+    program.stdout.close()
+    assert program.stderr is not None
+    assert program.stderr.read() == b""
+    program.stderr.close()
+    assert program.wait(60) == 141
+
+
+def test_a_closed_pipe_is_the_end_with_the_status_of_sigpipe(tmp_path, monkeypatch):
+    class Closed(io.BytesIO):
+        def write(self, _):
+            raise BrokenPipeError
+
+    with open(tmp_path / "out", "wb") as file:
+        monkeypatch.setattr(sys, "stdout", out := Standard())
+        out.buffer, out.fileno = Closed(), file.fileno
+        with pytest.raises(SystemExit) as caught, table_writer("-") as write:
+            write(FRAME)
+    assert caught.value.code == 141
+
+
+def test_require_new_gives_the_path(tmp_path):
+    assert require_new(tmp_path / "x", False) == tmp_path / "x"
+
+
+@pytest.mark.parametrize(
+    ("word", "answer"), [("speces", "species"), ("SPECIES", "species"), ("zzz", None)]
+)
+def test_the_nearest_word_is_asked_for(word, answer):
+    assert nearest(word, ["width", "species"]) == (f" Did you mean '{answer}'?" if answer else "")
+
+
+_PEAK = """
+import resource, sys
+from deciban.cli.tables import batches
+rows = sum(frame.height for frame in batches(sys.argv[1]))
+print(rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def peak(path: Path) -> tuple[int, int]:
+    """Rows read, and the most memory held, in MiB."""
+    command = [sys.executable, "-c", _PEAK, str(path)]
+    rows, memory = subprocess.run(command, check=True, capture_output=True).stdout.split()
+    return int(rows), int(memory)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_memory_stays_flat_however_long_the_table_is(tmp_path, ending):
+    frame = pl.DataFrame(np.random.default_rng(0).normal(size=(100_000, 4)))
+    memory = []
+    for times in (1, 8):
+        path = tmp_path / f"{times}.{ending}"
+        with table_writer(path) as write:
+            for _ in range(times):
+                write(frame)
+        rows, most = peak(path)
+        assert rows == times * 100_000
+        memory.append(most)
+    assert memory[1] < memory[0] + 60  # the longer file is 50 MB longer

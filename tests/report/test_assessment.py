@@ -1,0 +1,255 @@
+"""Every metric with its interval: exact numbers, and intervals as the plain bootstrap has them."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from deciban import CalibratedGaussian, Evidence, metrics
+from deciban.exceptions import InputError
+from deciban.report import assess, difference
+from deciban.report.intervals import Plan, mean_ranges, without_optimism
+from deciban.report.two_classes import Binned, Point, exact_values
+
+EVEN = Point(np.array([0.5, 0.5]))
+
+
+def draw(n, rng, scale=1.3, mean=2.0):
+    y = (np.arange(n) % 5 < 2).astype(int)
+    return y, scale * (rng.normal(scale=np.sqrt(2 * mean), size=n) + mean * (2 * y - 1))
+
+
+@pytest.fixture(scope="module")
+def two():
+    return draw(3000, np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def three():
+    family = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0])
+    l, y = family.sample([300, 200, 100], rng=0)
+    return y, family.evidence(1.5 * l).rename(["cat", "dog", "owl"])
+
+
+COSTS = np.array([[0.0, 3.0], [1.0, 0.0]])
+
+
+def test_numbers_of_two_classes_are_those_of_the_metrics(two):
+    y, llr = two
+    prior = [0.8, 0.2]
+    e = Evidence.from_llr(llr)
+    found = assess(y, e, prior=prior, costs=COSTS, n_resamples=0)
+    point = {"prior": 0.2, "cost_false_alarm": 3.0}
+    misled = metrics.misleading_rates(y, llr)
+    expected = {
+        "cllr": metrics.cllr(y, llr),
+        "cllr_min": metrics.cllr_min(y, llr),
+        "cllr_cal": metrics.cllr_cal(y, llr),
+        "eer": metrics.eer(y, llr),
+        "dev_pav": metrics.dev_pav(y, llr),
+        "misleading_target": misled.target,
+        "misleading_other": misled.other,
+        "cross_entropy": metrics.cross_entropy(y, e, prior=prior),
+        "accuracy": metrics.accuracy(y, e, prior=prior),
+        "detection_cost": metrics.detection_cost(y, llr, **point),
+        "min_detection_cost": metrics.min_detection_cost(y, llr, **point),
+        "expected_cost": metrics.expected_cost(y, e, COSTS, prior=prior),
+    }
+    assert [q.key for q in found.quantities] == list(expected)
+    assert {q.key: q.value for q in found.quantities} == pytest.approx(expected, rel=1e-10)
+    assert all(math.isnan(q.low) for q in found.quantities)
+    assert found.counts == (1800, 1200)
+    assert found.pairwise_cllr[0, 1] == found["cllr"].value
+
+
+def test_numbers_of_several_classes_are_those_of_the_metrics(three):
+    y, e = three
+    labels = np.array(e.classes)[y]
+    prior = {"cat": 0.5, "dog": 0.3, "owl": 0.2}
+    C = 1 - np.eye(3)
+    C[0, 2] = 7
+    found = assess(labels, e, prior=prior, costs=C, n_resamples=50)
+    parts = metrics.decompose(labels, e, prior=prior)
+    expected = {
+        "cross_entropy": parts.total,
+        "discrimination": parts.discrimination,
+        "calibration": parts.calibration,
+        "accuracy": metrics.accuracy(labels, e, prior=prior),
+        "expected_cost": metrics.expected_cost(labels, e, C, prior=prior),
+        "worst_pair_cllr": np.nanmax(metrics.pairwise_cllr(labels, e).cllr),
+    }
+    assert {key: found[key].value for key in expected} == pytest.approx(expected, rel=1e-9)
+    for quantity in found.quantities:
+        assert quantity.low <= quantity.value <= quantity.high
+    assert "cat" in found["worst_pair_cllr"].label
+
+
+def test_on_the_same_resamples_bins_and_samples_give_the_same_interval():
+    y, llr = draw(20_000, np.random.default_rng(1))
+    binned = Binned(llr, y == 1, EVEN)
+    assert len(binned.counts[0]) < 5000
+    rng = np.random.default_rng(2)
+    by_class = [np.flatnonzero(y == k) for k in (0, 1)]
+    plain, from_bins = [], []
+    for _ in range(200):
+        rows = [members[rng.integers(len(members), size=len(members))] for members in by_class]
+        counts = tuple(
+            np.bincount(binned.place[chosen], minlength=len(binned.counts[0])) for chosen in rows
+        )
+        both = np.concatenate(rows)
+        plain.append(exact_values(llr[both], y[both] == 1, EVEN))
+        from_bins.append(binned.values(counts))
+    exact, of_bins = exact_values(llr, y == 1, EVEN), binned.values(binned.counts)
+    for key in exact:
+        ends = np.quantile([one[key] for one in plain], [0.025, 0.975])
+        off = exact[key] - of_bins[key]
+        found = np.quantile([one[key] + off for one in from_bins], [0.025, 0.975])
+        few_percent = 0.1 if key == "dev_pav" else 0.03  # its range ends at single samples
+        assert np.abs(found - ends).max() < few_percent * (ends[1] - ends[0]), key
+
+
+def test_intervals_agree_with_those_of_the_bootstrap():
+    y, llr = draw(20_000, np.random.default_rng(3))
+    found = assess(y, Evidence.from_llr(llr))
+    for key in ("cllr", "cllr_min", "eer"):
+        plain = metrics.bootstrap(getattr(metrics, key), y, llr, n_resamples=1000)
+        width = plain.high - plain.low
+        # Two sets of 1000 resamples differ by about 4 % of the width at either end.
+        assert abs(found[key].low - plain.low) < 0.12 * width
+        assert abs(found[key].high - plain.high) < 0.12 * width
+
+
+def test_bags_of_samples_spread_as_samples_do():
+    rng = np.random.default_rng(0)
+    values = [rng.exponential(size=(1, 40_000)), rng.exponential(size=(1, 90_000))]
+    interval = mean_ranges(values, Plan(n_resamples=2000))[0]
+    expected = 2 * 1.96 * np.sqrt(sum(v.var() / v.size for v in values))
+    assert interval.high - interval.low == pytest.approx(expected, rel=0.06)
+
+
+def test_the_interval_of_calibration_knows_that_pav_overfits():
+    held = []
+    for seed in range(20):
+        y, llr = draw(1000, np.random.default_rng(seed), scale=1.0)  # calibrated: the truth is 0
+        found = assess(y, Evidence.from_llr(llr), n_resamples=200)["cllr_cal"]
+        assert found.value > 0.01
+        held.append(found.low == 0)
+    assert np.mean(held) >= 0.8
+    assert without_optimism(math.inf, np.array([1.0, math.inf]), 0.9).high == math.inf
+
+
+def test_few_samples_and_perfect_separation_are_said_or_shown():
+    found = assess([0, 0, 0, 1, 1, 1], Evidence.from_llr([-3.0, -2, -1, 1, 2, 3.0]))
+    assert found["eer"].value == found["eer"].low == found["eer"].high == 0
+    assert math.isnan(found["dev_pav"].value)
+    assert any("only 3 samples" in warning for warning in found.warnings)
+
+
+def test_infinite_llrs_cost_what_they_cost_and_are_written_as_text():
+    y = [0, 0, 0, 1, 1, 1] * 10
+    llr = np.array([-np.inf, -1.0, 2.0, np.inf, 1.0, -np.inf] * 10)
+    found = assess(y, Evidence.from_llr(llr), n_resamples=100)
+    assert found["cllr"].value == math.inf
+    assert found["misleading_target"].value == pytest.approx(1 / 3)
+    data = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    by_key = {q["key"]: q for q in data["quantities"]}
+    assert by_key["cllr"]["value"] == "inf"
+    assert data["pairwise_cllr"][0][0] is None
+    assert set(data) == {
+        "classes", "counts", "confidence", "quantities", "pairwise_cllr", "pairwise_cllr_min",
+        "warnings",
+    }  # fmt: skip
+
+
+def test_zero_likelihoods_of_several_classes_leave_the_parts_out():
+    e = Evidence([[0.0, -1, -np.inf], [-1, 0, -2], [-2, -1, 0]] * 3)
+    found = assess([0, 1, 2] * 3, e, n_resamples=20)
+    assert "discrimination" not in [q.key for q in found.quantities]
+    assert any("told apart" in warning for warning in found.warnings)
+    with pytest.raises(KeyError, match="key must be one of"):
+        found["discrimination"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"confidence": 1.5}, "confidence must lie between 0 and 1"),
+        ({"n_resamples": 1}, "n_resamples must be a whole number"),
+        ({"seed": -1}, "seed must be"),
+        ({"costs": [[0, 0], [1, 0]]}, "costs must be higher for each error"),
+        ({"prior": [1.0, 0.0]}, "Cromwell"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(two, change, words):
+    y, llr = two
+    with pytest.raises(InputError, match=words):
+        assess(y, Evidence.from_llr(llr), **change)
+
+
+def test_truth_that_does_not_fit_is_refused(two):
+    y, llr = two
+    with pytest.raises(InputError, match="evidence must be Evidence"):
+        assess(y, llr)
+    with pytest.raises(InputError, match="class must be one of"):
+        assess(y + 1, Evidence.from_llr(llr))
+    with pytest.raises(InputError, match="one label for each of"):
+        assess(y[:-1], Evidence.from_llr(llr))
+    with pytest.raises(InputError, match="must hold every class"):
+        assess(np.zeros_like(y), Evidence.from_llr(llr))
+    names = np.array(["b", "a"], dtype=object)[y]
+    same = assess(names, Evidence.from_llr(llr, "a", "b"), n_resamples=0)
+    assert same["cllr"].value == pytest.approx(metrics.cllr(y, llr))
+
+
+def test_paired_differences_are_told_that_separate_intervals_hide(two):
+    y, llr = two
+    noisy = llr + np.random.default_rng(7).normal(scale=0.7, size=len(llr))
+    a, b = Evidence.from_llr(llr), Evidence.from_llr(noisy)
+    found = difference(y, a, b, n_resamples=300)["cllr_min"]
+    assert found.verdict == "a better"
+    assert found.difference == found.a - found.b
+    assert found.low <= found.difference <= found.high < 0
+    alone = [assess(y, e, n_resamples=300)["cllr_min"] for e in (a, b)]
+    assert alone[0].high > alone[1].low
+    assert difference(y, b, a, n_resamples=300)["accuracy"].verdict in ("b better", "cannot tell")
+    assert difference(y, b, a, n_resamples=300)["cllr"].verdict == "b better"
+
+
+def test_a_system_does_not_differ_from_itself(two, three):
+    y, llr = two
+    e = Evidence.from_llr(llr)
+    y3, e3 = three
+    e3 = e3.rename(range(3))
+    turned = e3.restrict([2, 0, 1])
+    for found in (difference(y, e, e, n_resamples=50), difference(y3, e3, turned, n_resamples=50)):
+        for one in found.differences:
+            assert one.verdict == "cannot tell"
+            assert one.difference == pytest.approx(0, abs=1e-9)
+
+
+def test_differences_of_several_classes_are_paired(three):
+    y, e = three
+    e = e.rename(range(3))
+    found = difference(y, e, 3.0 * e, n_resamples=200)
+    assert found["cross_entropy"].verdict == "a better"
+    assert found["discrimination"].verdict == "cannot tell"
+    assert json.loads(json.dumps(found.to_dict()))["differences"][0]["verdict"] == "a better"
+    with pytest.raises(InputError, match="same classes"):
+        difference(y, e, e.rename(["x", "y", "z"]))
+    with pytest.raises(InputError, match="same samples"):
+        difference(y, e, e[:-1])
+    with pytest.raises(InputError, match="b must be Evidence"):
+        difference(y, e, np.zeros((3, 3)))
+
+
+def test_many_pairs_of_llrs_are_held_in_cells():
+    rng = np.random.default_rng(0)
+    y, llr = draw(60_000, rng)
+    noisy = llr + rng.normal(scale=1.0, size=len(llr))
+    found = difference(y, Evidence.from_llr(llr), Evidence.from_llr(noisy), n_resamples=100)
+    gap = np.logaddexp(0, np.where(y, -llr, llr)) - np.logaddexp(0, np.where(y, -noisy, noisy))
+    spread = np.sqrt(sum(gap[y == k].var() / (y == k).sum() for k in (0, 1))) / 2 / np.log(2)
+    one = found["cllr"]
+    assert one.high - one.low == pytest.approx(2 * 1.96 * spread, rel=0.25)
+    assert found["cllr_min"].verdict == "a better"
