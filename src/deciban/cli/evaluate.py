@@ -38,6 +38,7 @@ from deciban.exceptions import InputError
 if TYPE_CHECKING:
     from deciban.report import Assessment, Quantity
 
+_WIDE = 100  # columns of a terminal that has room for meanings
 EXAMPLE = "Example: deciban evaluate scores.csv --truth class --report report.html"
 
 
@@ -105,7 +106,7 @@ def evaluate(
     if as_json:
         typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, allow_nan=False, indent=2))
     else:
-        _show(found, source)
+        show(found, source)
     if report is not None:
         typer.echo(f"Report: {report}", err=as_json)
 
@@ -136,7 +137,8 @@ def _write_report(path: Path, source: str, scored: Scored, found: Assessment) ->
     write_whole(path, report(scored.truth, scored.evidence, title=title, assessment=found))
 
 
-def _show(found: Assessment, source: str) -> None:
+def show(found: Assessment, source: str) -> None:
+    """A table of all numbers."""
     console = Console()
     pairs = list(zip(found.classes, found.counts, strict=True))
     samples = ", ".join(f"{count:,} of {label}" for label, count in pairs[:10])
@@ -146,9 +148,12 @@ def _show(found: Assessment, source: str) -> None:
     table.add_column("", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column(f"{100 * found.confidence:g} % interval", no_wrap=True)
-    table.add_column("what it means", style="dim", min_width=20)
+    wide = console.width >= _WIDE  # else there is no room for words
+    if wide:
+        table.add_column("what it means", style="dim", min_width=20)
     for quantity in found.quantities:
-        table.add_row(*(escape(cell) for cell in _cells(quantity)))
+        cells = _cells(quantity)
+        table.add_row(*(escape(cell) for cell in (cells if wide else cells[:-1])))
     console.print(table)
     for warning in found.warnings:
         console.print(f"Note: {warning}", style="yellow", markup=False)

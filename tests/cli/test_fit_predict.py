@@ -1,0 +1,234 @@
+"""``deciban fit``, ``predict`` and ``explain``: from a table to decisions, without Python."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.datasets import load_iris
+from typer.testing import CliRunner
+
+from deciban import LinearDiscriminant
+from deciban.cli.app import app
+from deciban.discriminant import CompositionalDiscriminantAnalysis
+from deciban.exceptions import InputError
+
+run = CliRunner().invoke
+NAMES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
+
+
+def iris():
+    data = load_iris()
+    frame = pl.DataFrame({name: data.data[:, k] for k, name in enumerate(NAMES)})
+    site = pl.Series("site", ["north", "south", "east"] * 50)
+    return frame.with_columns(site, pl.Series("species", data.target_names[data.target]))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    iris().write_csv("iris.csv")
+    iris().drop("species").with_row_index("id").write_parquet("new.parquet")
+    return tmp_path
+
+
+def done(*words):
+    result = run(app, list(words), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def refused(*words):
+    with pytest.raises(InputError) as caught:
+        run(app, list(words), catch_exceptions=False)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def fitted(*more):
+    return done("fit", "iris.csv", "--label", "species", "-o", "m.deciban", "--model", "lda", *more)
+
+
+def test_a_table_becomes_a_model_and_a_model_decisions(folder):
+    told = fitted()
+    assert "120 rows of iris.csv: 6 features, 3 classes" in told.output
+    assert "Accuracy" in told.output
+    done("predict", "m.deciban", "new.parquet", "-o", "out.csv")
+    out = pl.read_csv("out.csv")
+    assert len(out) == 150
+    assert "id" in out.columns
+    assert "petal_width" not in out.columns
+    assert (out["decision"] == iris()["species"]).mean() > 0.95
+    p = out.select(f"posterior_{name}" for name in load_iris().target_names).to_numpy()
+    assert np.allclose(p.sum(axis=1), 1)
+    ll = out.select(f"log_likelihood_{name}" for name in load_iris().target_names).to_numpy()
+    assert np.allclose(ll.sum(axis=1), 0, atol=1e-9)
+
+
+def test_the_model_is_the_one_that_python_fits(folder):
+    fitted("--validation", "0", "--ignore", "site")
+    model = LinearDiscriminant.load("m.deciban")
+    frame = iris()
+    X, y = frame.select(NAMES).to_numpy(), frame["species"].to_numpy()
+    same = LinearDiscriminant().fit(X, y).evidence(X)
+    assert model.evidence(X).allclose(same)
+
+
+def test_a_cda_is_fitted_with_a_report_and_its_checkpoint_goes(folder):
+    done("fit", "iris.csv", "--label", "species", "-o", "cda.deciban", "--epochs", "3",
+         "--report", "r.html")  # fmt: skip
+    assert CompositionalDiscriminantAnalysis.load("cda.deciban").n_features_in_ == 6
+    page = (folder / "r.html").read_text()
+    assert "<title>" in page
+    assert {p.name for p in folder.iterdir()} == {
+        "iris.csv",
+        "new.parquet",
+        "cda.deciban",
+        "r.html",
+    }
+    done("predict", "cda.deciban", "new.parquet", "-o", "out.jsonl", "--outlier", "0")
+    assert "is_outlier" not in pl.read_ndjson("out.jsonl").columns
+
+
+def test_the_same_seed_gives_the_same_model(folder):
+    for name in ("a", "b"):
+        done("fit", "iris.csv", "--label", "species", "-o", name, "--epochs", "2", "--seed", "7")
+        done("predict", name, "new.parquet", "-o", f"{name}.csv")
+    assert (folder / "a.csv").read_bytes() == (folder / "b.csv").read_bytes()
+
+
+def test_priors_and_costs_change_decisions_but_not_the_evidence(folder):
+    fitted()
+    done("predict", "m.deciban", "new.parquet", "-o", "a.csv")
+    done("predict", "m.deciban", "new.parquet", "-o", "b.csv", "--prior",
+         "setosa=0.98,versicolor=0.01,virginica=0.01", "--costs", "setosa>versicolor=1e12,"
+         "setosa>virginica=1e40")  # fmt: skip
+    a, b = pl.read_csv("a.csv"), pl.read_csv("b.csv")
+    assert a["log_likelihood_setosa"].equals(b["log_likelihood_setosa"])
+    assert (b["decision"] == "setosa").sum() > (a["decision"] == "setosa").sum()
+
+
+def test_batches_do_not_show(folder, monkeypatch):
+    fitted()
+    done("predict", "m.deciban", "new.parquet", "-o", "a.csv")
+    monkeypatch.setattr("deciban.cli.predict._ROWS", 7)
+    done("predict", "m.deciban", "new.parquet", "-o", "b.csv")
+    assert (folder / "a.csv").read_bytes() == (folder / "b.csv").read_bytes()
+
+
+def test_a_table_of_no_rows_gives_a_table_of_no_rows_with_the_same_columns(folder):
+    fitted()
+    iris().head(0).write_csv("none.csv")
+    done("predict", "m.deciban", "none.csv", "-o", "a.csv")
+    done("predict", "m.deciban", "iris.csv", "-o", "b.csv")
+    a, b = pl.read_csv("a.csv"), pl.read_csv("b.csv")
+    assert len(a) == 0
+    assert a.columns == b.columns
+
+
+def test_gaps_are_refused_or_filled(folder):
+    gaps = iris().with_columns(pl.when(pl.int_range(150) % 10 > 0).then("petal_width"),
+                               pl.when(pl.int_range(150) % 7 > 0).then("site"))  # fmt: skip
+    gaps.write_csv("iris.csv")
+    words = ("fit", "iris.csv", "--label", "species", "-o", "m.deciban", "--model", "lda")
+    assert "15 of 150 are missing. Pass --impute" in refused(*words)
+    done(*words, "--impute")
+    done("predict", "m.deciban", "iris.csv", "-o", "out.csv")
+    more = iris().with_columns(pl.when(pl.int_range(150) > 4).then("sepal_width"))
+    more.write_csv("more.csv")
+    assert "row 1 has" in refused("predict", "m.deciban", "more.csv", "-o", "x.csv")
+    assert not (folder / "x.csv").exists()
+
+
+def test_explain_tells_each_node_in_decibans_and_words(folder):
+    fitted()
+    told = done("explain", "m.deciban", "new.parquet", "--row", "1", "--json")
+    found = json.loads(told.output)
+    assert [node["for"] for node in found["nodes"]] == [["setosa"], ["setosa", "versicolor"]]
+    assert found["decision"] == "setosa"
+    assert "support for setosa over versicolor" in found["nodes"][0]["words"]
+    model = LinearDiscriminant.load("m.deciban")
+    evidence = model.evidence(np.array([[5.1, 3.5, 1.4, 0.2, 1.0, 0.0]]))
+    expected = evidence.llr("setosa", "versicolor", unit="deciban")[0]
+    assert found["nodes"][0]["deciban"] == pytest.approx(expected)
+    assert "Decision: setosa" in done("explain", "m.deciban", "new.parquet").output
+
+
+def test_summaries_are_json_where_it_is_asked_for(folder):
+    told = json.loads(fitted("--json").stdout)
+    assert told["classes"] == ["setosa", "versicolor", "virginica"]
+    assert told["held_out"]["quantities"]
+    told = json.loads(done("predict", "m.deciban", "new.parquet", "-o", "o.csv", "--json").stdout)
+    assert told["rows"] == 150
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["fit", "iris.csv", "--label", "speces", "-o", "x"], "Did you mean 'species'?"),
+        (["fit", "iris.csv", "--label", "species", "-o", "iris.csv"], "Pass --force"),
+        (["fit", "iris.csv", "--label", "species", "-o", "x", "--features", "petal"], "--features"),
+        (["fit", "iris.csv", "--label", "species", "-o", "x", "--features", "species"], "class,"),
+        (["fit", "iris.csv", "--label", "species", "-o", "x", "--validation", "1"], "--validation"),
+        (["fit", "iris.csv", "--label", "petal_width", "-o", "x"], "must hold classes"),
+        (["fit", "none.csv", "--label", "species", "-o", "x"], "none.csv"),
+        (["fit", "iris.csv", "--label", "species", "-o", "x", "--model", "lda", "--epochs", "3"],
+         "--epochs must come with --model cda"),
+        (["fit", "iris.csv", "--label", "species", "-o", "x", "--ignore", "site", "--features",
+          "site"], "not both"),
+        (["predict", "iris.csv", "iris.csv", "-o", "x.csv"], "deciban file"),
+        (["predict", "m.deciban", "iris.csv", "-o", "x.csv", "--outlier", "2"], "--outlier"),
+        (["predict", "m.deciban", "iris.csv", "-o", "x.csv", "--prior", "a=1"], "--prior"),
+        (["explain", "m.deciban", "iris.csv", "--row", "151"], "from 1 to 150"),
+    ],
+)  # fmt: skip
+def test_mistakes_end_in_one_sentence_and_leave_nothing(folder, words, said):
+    fitted()
+    before = {path.name for path in folder.iterdir()}
+    assert said in refused(*words)
+    assert {path.name for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda f: f.drop("petal_width"), "the model's column must be a column"),
+        (lambda f: f.with_columns(pl.lit("blue").alias("site")), "row 1 holds 'blue'"),
+        (lambda f: f.with_columns(pl.lit("x").alias("petal_width")), "must be numbers"),
+        (lambda f: f.with_columns(pl.lit(float("inf")).alias("petal_width")), "must be finite"),
+        (lambda f: f.with_columns(pl.lit(1).alias("decision")), "must not have a column decision"),
+    ],
+)
+def test_new_rows_that_do_not_fit_the_model_are_refused(folder, change, said):
+    fitted()
+    change(iris()).write_csv("odd.csv")
+    assert said in refused("predict", "m.deciban", "odd.csv", "-o", "x.csv")
+    assert not (folder / "x.csv").exists()
+
+
+def test_columns_of_names_and_dates_are_refused_with_the_option_that_leaves_them_out(folder):
+    named = iris().with_columns(pl.Series("name", [f"flower {k}" for k in range(150)]))
+    named.write_csv("named.csv")
+    assert "--ignore name" in refused("fit", "named.csv", "--label", "species", "-o", "x")
+    dated = iris().with_columns(pl.date(2020, 1, 1).alias("day"))
+    dated.write_parquet("dated.parquet")
+    assert "--ignore day" in refused("fit", "dated.parquet", "--label", "species", "-o", "x")
+
+
+def test_the_installed_command_reads_standard_input_and_writes_standard_output(folder):
+    fitted()
+    found = subprocess.run(
+        [sys.executable, "-m", "deciban.cli", "predict", "m.deciban", "-", "-o", "-"],
+        input=(folder / "iris.csv").read_bytes(), capture_output=True, check=False,
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.splitlines()[0].startswith(b"species,log_likelihood_setosa")
+    assert len(found.stdout.splitlines()) == 151
+
+
+def test_a_model_of_python_without_columns_is_refused_by_predict(folder):
+    LinearDiscriminant().fit(*load_iris(return_X_y=True)).save("plain.deciban")
+    said = refused("predict", "plain.deciban", "iris.csv", "-o", "x.csv")
+    assert "must be a model of `deciban fit`" in said
