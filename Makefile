@@ -40,7 +40,7 @@ tests: $(READY) ## doctests and tests, with branch coverage
 	$(BIN)/pytest --doctest-modules --numprocesses=auto --dist=loadgroup --cov
 
 demo: $(READY) ## evidence that adds up, a calibrated family, and a CDA that learns it, as a page
-	$(BIN)/python examples/demo.py --output build/demo
+	$(BIN)/deciban demo --output build/demo --force
 
 PAPER ?= build/paper
 

@@ -32,9 +32,14 @@ def test_the_demo_leaves_a_page_to_open(tmp_path):
     assert moons < 1.1 * best
     assert {path.name for path in (tmp_path / "new" / "folder").iterdir()} == {
         "index.html",
+        "report.html",
         "figure.png",
         "learnt.png",
     }
+    assert 'href="report.html"' in page
+    report = (tmp_path / "new" / "folder" / "report.html").read_text()
+    assert "Handwritten digits" in report
+    assert "://" not in report.replace("http://www.w3.org/", "")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 import deciban
 from deciban import cli
 from deciban.cli.app import app
+from deciban.exceptions import InputError
 from deciban.paper.experiments import EXPERIMENTS
 
 run = CliRunner().invoke
@@ -92,3 +93,43 @@ def test_without_the_extra_the_command_names_it(monkeypatch, name):
     monkeypatch.setattr("builtins.__import__", missing)
     with pytest.raises(SystemExit, match=r"pip install 'deciban\[cli\]'"):
         cli.main()
+
+
+def main_with(monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["deciban", *words])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    return left.value.code
+
+
+def test_main_tells_refusals_and_faults_apart(monkeypatch, capsys):
+    assert main_with(monkeypatch, "paper", "circle") == 2
+    assert capsys.readouterr().err.startswith("an experiment must be one of")
+
+    def fault(*args, **options):
+        raise ZeroDivisionError("by\nnought")
+
+    monkeypatch.setattr("deciban.cli.app.app", fault)
+    assert main_with(monkeypatch, "paper") == 70
+    told = capsys.readouterr().err
+    assert "a fault of its own (ZeroDivisionError: by nought)" in told
+    assert told.count("\n") == 1
+
+
+def test_debug_shows_what_went_wrong(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["deciban", "--debug", "paper", "circle"])
+    with pytest.raises(InputError, match="an experiment must be"):
+        cli.main()
+    monkeypatch.setattr("deciban.cli.app.app", lambda *a, **k: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        cli.main()
+
+
+def test_an_interrupted_run_says_how_it_goes_on(monkeypatch, tmp_path):
+    def stop(self, experiments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("deciban.paper.Run.__call__", stop)
+    done = run(app, ["paper", "tree", "-o", str(tmp_path)])
+    assert done.exit_code == 130
+    assert "Give the same command again" in done.output

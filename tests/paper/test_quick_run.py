@@ -1,24 +1,27 @@
 """``deciban paper --quick``, the whole of it: on toys, and on digits of scikit-learn's as MNIST."""
 
 import json
-import subprocess
-import sys
 
+import pytest
+from typer.testing import CliRunner
+
+from deciban.cli.app import app
+from deciban.paper import mnist
 from deciban.paper.experiments import EXPERIMENTS
 from digit_files import write_digits
 
 
+@pytest.mark.filterwarnings("ignore")  # of short fits, and of numba
 def test_a_quick_run_leaves_every_number_and_figure_of_the_paper(tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     write_digits(tmp_path / "data")
     monkeypatch.setenv("DECIBAN_DATA", str(tmp_path / "data"))
     out = tmp_path / "out"
-    done = subprocess.run(
-        [sys.executable, "-m", "deciban.cli", "paper", "--quick", "--output", str(out)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert f"{len(EXPERIMENTS)} of {len(EXPERIMENTS)} experiments run" in done.stdout
+    mnist.forget()
+    done = CliRunner().invoke(app, ["paper", "--quick", "--output", str(out)])
+    mnist.forget()
+    assert done.exit_code == 0, done.output
+    assert f"{len(EXPERIMENTS)} of {len(EXPERIMENTS)} experiments run" in done.output
     results = json.loads((out / "results.json").read_text())
     for n in results["numbers"]:
         assert n["ours"] or n["described"], n["key"]

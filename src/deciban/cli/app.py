@@ -7,9 +7,14 @@ from typing import Annotated
 import typer
 
 import deciban
+from deciban.cli import apply as applying
+from deciban.cli import calibrate as calibrating
 from deciban.cli import compare as comparing
+from deciban.cli import demo as demonstrating
 from deciban.cli import evaluate as evaluating
+from deciban.cli import example as giving_examples
 from deciban.cli import explain as explaining
+from deciban.cli import family as describing
 from deciban.cli import fit as fitting
 from deciban.cli import paper as reproducing
 from deciban.cli import predict as predicting
@@ -40,9 +45,19 @@ def _options(
     """Calibrated likelihood functions for any number of hypotheses."""
 
 
-app.command(name="fit", epilog=fitting.EXAMPLE)(fitting.fit)
-app.command(name="predict", epilog=predicting.EXAMPLE)(predicting.predict)
-app.command(name="explain", epilog=explaining.EXAMPLE)(explaining.explain)
-app.command(name="evaluate", epilog=evaluating.EXAMPLE)(evaluating.evaluate)
-app.command(name="compare", epilog=comparing.EXAMPLE)(comparing.compare)
-app.command(name="paper", epilog=reproducing.EXAMPLE)(reproducing.paper)
+_FEATURES, _SCORES, _MORE = "From features", "From scores", "More"
+
+for panel, name, module in (
+    (_FEATURES, "fit", fitting),
+    (_FEATURES, "predict", predicting),
+    (_FEATURES, "explain", explaining),
+    (_SCORES, "evaluate", evaluating),
+    (_SCORES, "compare", comparing),
+    (_SCORES, "calibrate", calibrating),
+    (_SCORES, "apply", applying),
+    (_MORE, "family", describing),
+    (_MORE, "example", giving_examples),
+    (_MORE, "demo", demonstrating),
+    (_MORE, "paper", reproducing),
+):
+    app.command(name=name, epilog=module.EXAMPLE, rich_help_panel=panel)(getattr(module, name))

@@ -1,0 +1,344 @@
+"""``deciban calibrate`` and ``deciban apply``, as one types them."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from deciban import CalibratedGaussian, Evidence, LinearDiscriminant, metrics
+from deciban.calibration import AffineCalibrator, GaussianCalibrator
+from deciban.cli.apply import EXAMPLE as APPLY_EXAMPLE
+from deciban.cli.apply import apply
+from deciban.cli.calibrate import EXAMPLE, calibrate
+from deciban.discriminant.loading import load_any
+from deciban.exceptions import InputError
+
+app = typer.Typer()
+app.command("calibrate", epilog=EXAMPLE)(calibrate)
+app.command("apply", epilog=APPLY_EXAMPLE)(apply)
+CLASSES = ["cat", "dog", "owl"]
+
+
+def run(*args):
+    done = CliRunner().invoke(app, [str(a) for a in args], env={"COLUMNS": "160"})
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+@pytest.fixture
+def two(tmp_path):
+    """LLRs that claim three times as much as they may."""
+    y = np.arange(400) % 2
+    llr = 3 * np.random.default_rng(0).normal(4 * y - 2, 2) + 1
+    path = tmp_path / "two.csv"
+    pl.DataFrame({"class": np.where(y, "same", "diff"), "note": y * 7, "llr": llr}).write_csv(path)
+    return y, llr, path
+
+
+@pytest.fixture
+def three(tmp_path):
+    family = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0])
+    l, y = family.sample([60, 50, 40], rng=0)
+    evidence = family.evidence(3 * l).rename(CLASSES)
+    columns = {f"ll_{c}": evidence.log_likelihoods[:, k] for k, c in enumerate(CLASSES)}
+    path = tmp_path / "three.parquet"
+    pl.DataFrame({"class": np.array(CLASSES)[y], **columns}).write_parquet(path)
+    return np.array(CLASSES)[y], evidence, path
+
+
+def fitted(path, *options):
+    out = path.parent / "calibrator.deciban"
+    done = run("calibrate", path, "--truth", "class", "-o", out, *options)
+    return out, done
+
+
+def applied(calibrator, table, *options, name="out.csv"):
+    run("apply", calibrator, table, "-o", table.parent / name, *options)
+    return pl.read_csv(table.parent / name)
+
+
+def test_the_table_has_the_cost_before_and_after(two):
+    y, llr, path = two
+    _, done = fitted(path, "--positive", "same")
+    line = next(line for line in done.stdout.splitlines() if line.startswith("Cllr [bit]"))
+    before, after = map(float, line.split()[2:4])
+    assert before == pytest.approx(metrics.cllr(y, llr), abs=1e-4)
+    assert after < 0.8 * before
+    assert "cross-validated in 5 folds" in done.stdout
+    assert "calibrated_llr = " in done.stdout
+
+
+def test_new_scores_are_calibrated_without_options_and_other_columns_stay(two):
+    y, llr, path = two
+    calibrator, _ = fitted(path, "--positive", "same")
+    expected = AffineCalibrator().fit(llr[:, None], y).evidence(llr[:, None]).llr(1, 0)
+    table = applied(calibrator, path)
+    assert table.columns == ["class", "note", "llr", "calibrated_llr"]
+    np.testing.assert_allclose(table["calibrated_llr"], expected, rtol=1e-6)
+
+
+def test_the_positive_class_may_come_first_in_the_alphabet(two):
+    y, llr, path = two
+    calibrator, _ = fitted(path, "--positive", "diff")
+    mirrored = applied(calibrator, path)["calibrated_llr"]
+    expected = AffineCalibrator().fit(llr[:, None], 1 - y).evidence(llr[:, None]).llr(1, 0)
+    np.testing.assert_allclose(mirrored, expected, rtol=1e-6)
+
+
+def test_scores_come_back_in_the_base_they_came_in(two):
+    _, _, path = two
+    nats = applied(fitted(path, "--positive", "same")[0], path)["calibrated_llr"].to_numpy()
+    ten = path.parent / "ten.csv"
+    pl.read_csv(path).with_columns(pl.col("llr") / np.log(10)).write_csv(ten)
+    calibrator, _ = fitted(ten, "--positive", "same", "--base", "10", "--force")
+    np.testing.assert_allclose(
+        applied(calibrator, ten, name="out10.csv")["calibrated_llr"], nats / np.log(10), rtol=1e-6
+    )
+
+
+def test_a_prior_adds_posteriors_and_the_decision(two):
+    _, _, path = two
+    calibrator, _ = fitted(path, "--positive", "same")
+    table = applied(calibrator, path, "--prior", "same=0.1,diff=0.9", "--costs", "same>diff=20")
+    evidence = Evidence.from_llr(table["calibrated_llr"].to_numpy(), "same", "diff")
+    posterior = evidence.posterior({"same": 0.1, "diff": 0.9})
+    np.testing.assert_allclose(table["posterior_same"], posterior[:, 1], rtol=1e-9)
+    assert set(table["decision"]) == {"same", "diff"}
+    decided = table.filter(pl.col("decision") == "same")["posterior_same"]
+    assert decided.min() > 1 / 21
+
+
+@pytest.mark.parametrize("method", ["affine", "diagonal", "full", "gaussian", "bounded"])
+def test_several_classes_become_calibrated_log_likelihoods(three, method):
+    truth, evidence, path = three
+    calibrator, done = fitted(path, "--prefix", "ll_", "--method", method, "--json")
+    found = {q["key"]: q for q in json.loads(done.stdout)["quantities"]}
+    assert found["cross_entropy"]["before"] == pytest.approx(metrics.cross_entropy(truth, evidence))
+    assert found["cross_entropy"]["after"] < found["cross_entropy"]["before"]
+    assert set(found) == {"cross_entropy", "calibration", "discrimination"}
+    table = applied(calibrator, path)
+    values = table.select(f"calibrated_{c}" for c in CLASSES).to_numpy()
+    after = metrics.cross_entropy(truth, Evidence(values, CLASSES))
+    assert after < found["cross_entropy"]["before"]
+    if method == "gaussian":
+        expected = GaussianCalibrator().fit(evidence, truth).transform(evidence)
+        np.testing.assert_allclose(values, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_posteriors_are_read_with_the_prior_of_the_fit(three):
+    truth, evidence, path = three
+    prior = {"cat": 0.6, "dog": 0.3, "owl": 0.1}
+    names = [f"ll_{c}" for c in CLASSES]
+    posteriors = dict(zip(names, evidence.posterior(prior).T, strict=True))
+    given = path.parent / "posteriors.csv"
+    pl.DataFrame({"class": truth, **posteriors}).write_csv(given)
+    options = ("--prefix", "ll_", "--posteriors", "auto", "--prior", "cat=0.6,dog=0.3,owl=0.1")
+    of_posteriors = applied(fitted(given, *options)[0], given)
+    of_likelihoods = applied(fitted(path, "--prefix", "ll_", "--force")[0], path, name="ll.csv")
+    new = [f"calibrated_{c}" for c in CLASSES]
+    np.testing.assert_allclose(
+        of_posteriors.select(new).to_numpy(), of_likelihoods.select(new).to_numpy(), rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize("method", ["isotonic", "kernel"])
+def test_two_classes_have_methods_of_their_own(two, method):
+    y, llr, path = two
+    calibrator, done = fitted(path, "--positive", "same", "--method", method)
+    assert ("isotonic LLRs are inf" in done.stdout) == (method == "isotonic")
+    after = applied(calibrator, path)["calibrated_llr"].to_numpy()
+    assert metrics.cllr(y, after) < metrics.cllr(y, llr)
+
+
+def test_trial_lists_are_calibrated_with_their_key(two):
+    y, llr, path = two
+    folder = path.parent
+    lines = [f"m{i // 20} s{i % 20} {v}" for i, v in enumerate(llr)]
+    (folder / "t.txt").write_text("\n".join(lines))
+    key = [f"m{i // 20} s{i % 20} {'target' if v else 'nontarget'}" for i, v in enumerate(y)]
+    (folder / "key.txt").write_text("\n".join(key))
+    calibrator = folder / "c.deciban"
+    run("calibrate", folder / "t.txt", "--key", folder / "key.txt", "-o", calibrator)
+    run("apply", calibrator, folder / "t.txt", "-o", folder / "o.tsv")
+    table = pl.read_csv(folder / "o.tsv", separator="\t")
+    assert table.columns == ["model", "segment", "score", "calibrated_score"]
+    assert metrics.cllr(y, table["calibrated_score"].to_numpy()) < metrics.cllr(y, llr)
+
+
+def test_whole_number_and_truth_value_classes_come_back_as_such(tmp_path):
+    llr = np.random.default_rng(1).normal(size=60)
+    for name, labels in (("n", [0, 1]), ("b", ["false", "true"])):
+        path = tmp_path / f"{name}.csv"
+        pl.DataFrame({"class": labels * 30, "llr": llr}).write_csv(path)
+        calibrator, _ = fitted(path, "--force")
+        table = applied(calibrator, path, "--prior", "uniform", name=f"{name}-out.csv")
+        assert table["decision"].dtype == table["class"].dtype
+
+
+def test_tables_are_streamed_to_standard_output_and_rows_may_be_none(two):
+    _, _, path = two
+    calibrator, _ = fitted(path, "--positive", "same")
+    empty = path.parent / "empty.csv"
+    empty.write_text("id,llr\n")
+    done = run("apply", calibrator, empty, "-o", "-", "--prior", "uniform", "--json")
+    assert done.stdout == "id,llr,calibrated_llr,posterior_diff,posterior_same,decision\n"
+    assert json.loads(done.stderr)["rows"] == 0
+
+
+def test_separable_and_reversed_scores_are_said(tmp_path):
+    path = tmp_path / "s.csv"
+    llr = np.linspace(-5, 5, 40)
+    pl.DataFrame({"class": (llr > 0).astype(int), "llr": llr}).write_csv(path)
+    assert "Give --ridge 0.01" in fitted(path)[1].stdout
+    assert "--ridge" not in fitted(path, "--ridge", "0.01", "--force")[1].stdout
+    done = fitted(path, "--method", "isotonic", "--positive", "0", "--force")[1]
+    assert "give --positive 1" in done.stdout
+
+
+def test_one_sample_of_a_class_leaves_after_open(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text("class,llr\n0,-1\n0,2\n0,-3\n1,1\n")
+    done = fitted(path, "--ridge", "0.1", "--json")[1]
+    found = json.loads(done.stdout)
+    assert found["folds"] == 0
+    assert found["quantities"][0]["after"] is None
+    assert "takes two samples" in found["notes"][0]
+
+
+def test_a_fold_that_cannot_be_fitted_leaves_after_open(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text("class,llr\n" + "0,0\n" * 5 + "1,1\n" * 4 + "1,2\n")
+    done = fitted(path, "--method", "gaussian")[1]
+    assert "a fold cannot be fitted" in done.stdout
+    assert "cross-validated" not in done.stdout
+
+
+def test_posteriors_that_are_none_are_refused_with_their_row(three):
+    truth, evidence, path = three
+    given = path.parent / "p.csv"
+    frame = pl.DataFrame(dict(zip(CLASSES, evidence.posterior().T, strict=True)))
+    frame.with_columns(pl.Series("class", truth)).write_csv(given)
+    calibrator, _ = fitted(given, "--posteriors", "auto", "--prior", "uniform")
+    given.write_text("cat,dog,owl\n0.2,0.3,0.5\n0.2,0.3,0.9\n")
+    with pytest.raises(InputError, match=r"p\.csv: .*row 2"):
+        applied(calibrator, given)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--method afine", "Did you mean 'affine'"),
+        ("--method kernel --ridge 1", "--ridge must come with"),
+        ("--ridge -1", "--ridge must be 0 or more"),
+        ("--llr lr", "--llr must be a column.* Did you mean 'llr'"),
+    ],
+)
+def test_options_that_cannot_be_used_are_refused(two, options, words):
+    with pytest.raises(InputError, match=words):
+        fitted(two[2], "--positive", "same", *options.split())
+    assert not (two[2].parent / "calibrator.deciban").exists()
+
+
+def test_nothing_is_written_over(two):
+    _, _, path = two
+    calibrator, _ = fitted(path, "--positive", "same")
+    with pytest.raises(InputError, match="--output must be a new file"):
+        fitted(path, "--positive", "same")
+    applied(calibrator, path)
+    with pytest.raises(InputError, match="Pass --force"):
+        applied(calibrator, path)
+    applied(calibrator, path, "--force")
+
+
+def test_methods_for_two_classes_refuse_three(three):
+    with pytest.raises(InputError, match="for 3 classes; got isotonic"):
+        fitted(three[2], "--prefix", "ll_", "--method", "isotonic")
+
+
+def test_infinite_scores_are_refused_with_their_row_but_by_isotonic(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text("class,llr\n0,-1\n0,2\n0,-inf\n1,1\n1,-2\n")
+    with pytest.raises(InputError, match=r"finite scores.*row 3"):
+        fitted(path)
+    calibrator, _ = fitted(path, "--method", "isotonic")
+    assert applied(calibrator, path)["calibrated_llr"][2] == -np.inf
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("lrr\n1\n", "must have the column 'llr'.* Did you mean 'lrr'"),
+        ("llr,calibrated_llr\n1,2\n", "must not have a column 'calibrated_llr'"),
+        ("llr\n1\n\n2\nx\n", "row 4 holds 'x'"),
+        ("llr\n1\ninf\n", "row 2 rules a class out"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused(two, text, words):
+    _, _, path = two
+    calibrator, _ = fitted(path, "--positive", "same")
+    new = path.parent / "new.csv"
+    new.write_text(text.replace("\n\n", "\n3\n"))
+    with pytest.raises(InputError, match=words):
+        applied(calibrator, new)
+    assert not (path.parent / "out.csv").exists()
+
+
+def test_rows_are_counted_over_batches(two, monkeypatch):
+    from deciban.cli import apply as module
+    from deciban.cli import tables
+
+    _, _, path = two
+    calibrator, _ = fitted(path, "--positive", "same")
+    new = path.parent / "new.csv"
+    new.write_text("llr\n" + "1\n" * 6 + "inf\n")
+    monkeypatch.setattr(
+        module, "batches", lambda source, **options: tables.batches(source, rows=3, **options)
+    )
+    with pytest.raises(InputError, match="row 7 rules a class out"):
+        applied(calibrator, new)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--prior empirical", "classes of new samples are not known"),
+        ("--prior same=1,diff=1", "sum to 2"),
+        ("--costs same>diff=2", "--costs must come with --prior"),
+    ],
+)
+def test_priors_and_costs_that_cannot_be_used_are_refused(two, options, words):
+    calibrator, _ = fitted(two[2], "--positive", "same")
+    with pytest.raises(InputError, match=words):
+        applied(calibrator, two[2], *options.split())
+
+
+def test_files_that_are_no_calibrators_are_refused(two):
+    y, llr, path = two
+    model, bare = path.parent / "lda.deciban", path.parent / "bare.deciban"
+    LinearDiscriminant().fit(llr[:, None], y).save(model)
+    with pytest.raises(InputError, match="must hold a calibrator; it holds a LinearDiscriminant"):
+        applied(model, path)
+    AffineCalibrator().fit(llr[:, None], y).save(bare)
+    with pytest.raises(InputError, match="must say which columns"):
+        applied(bare, path)
+    with pytest.raises(InputError, match="it cannot be read"):
+        applied(path, path)
+    with pytest.raises(InputError, match="there is none at"):
+        applied(path.parent / "none.deciban", path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"kind": "other"}, {"columns": ["a", "b"]}, {"columns": 3}, {"base": "7"}, {"positive": 2},
+     {"prior": ["x"]}, {"prior": [0.5]}],
+)  # fmt: skip
+def test_columns_that_were_tampered_with_are_refused(two, change):
+    calibrator, _ = fitted(two[2], "--positive", "same")
+    fitted_one, extra = load_any(calibrator)
+    fitted_one.save(calibrator, extra={"scores": extra["scores"] | change})
+    with pytest.raises(InputError, match="does not fit"):
+        applied(calibrator, two[2])

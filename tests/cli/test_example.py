@@ -1,0 +1,132 @@
+"""``deciban example``, and that what it writes is what the other commands take."""
+
+import json
+import shlex
+
+import polars as pl
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from deciban.cli import apply as applying
+from deciban.cli import calibrate as calibrating
+from deciban.cli import compare as comparing
+from deciban.cli import evaluate as evaluating
+from deciban.cli import family as families
+from deciban.cli.example import EXAMPLE, example
+from deciban.cli.example_data import EXAMPLES
+from deciban.exceptions import InputError
+
+app = typer.Typer()
+app.command("example", epilog=EXAMPLE)(example)
+for module, name in ((applying, "apply"), (calibrating, "calibrate"), (comparing, "compare"),
+                     (evaluating, "evaluate"), (families, "family")):  # fmt: skip
+    app.command(name)(getattr(module, name))
+
+
+def run(*args):
+    done = CliRunner().invoke(app, [str(a) for a in args], env={"COLUMNS": "100"})
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_without_a_name_the_files_are_listed_with_what_to_do(folder):
+    done = run("example")
+    for name, one in EXAMPLES.items():
+        assert name in done.stdout
+        assert f"    {one.command}\n" in done.stdout
+    assert [e["name"] for e in json.loads(run("example", "--json").stdout)["examples"]] == list(
+        EXAMPLES
+    )
+    assert not list(folder.iterdir())
+
+
+def test_one_file_is_written_here_or_where_one_says(folder):
+    run("example", "scores")
+    here = (folder / "scores.csv").read_bytes()
+    (folder / "sub").mkdir()
+    run("example", "scores.csv", "-o", "sub")
+    run("example", "scores.csv", "-o", "other.csv")
+    assert (folder / "sub" / "scores.csv").read_bytes() == here
+    assert (folder / "other.csv").read_bytes() == here
+    assert run("example", "scores.csv", "-o", "-").stdout.encode() == here
+    done = run("example", "scores.csv", "--force", "--json")
+    assert json.loads(done.stdout) == {"written": ["scores.csv"]}
+
+
+def test_nothing_is_written_over_and_all_or_none(folder):
+    (folder / "key.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"key\.txt exists\. Pass --force"):
+        run("example", "--all")
+    assert [path.name for path in folder.iterdir()] == ["key.txt"]
+    run("example", "--all", "--force")
+    assert {path.name for path in folder.iterdir()} == set(EXAMPLES)
+
+
+def test_bytes_are_the_same_each_time():
+    for name, one in EXAMPLES.items():
+        assert one.make() == one.make(), name
+        assert one.make().isascii()
+
+
+def test_the_flowers_to_predict_are_not_among_those_to_learn_from(folder):
+    run("example", "--all", "-o", "new/folder")
+    old, new = (pl.read_csv(f"new/folder/{name}") for name in ("iris.csv", "iris-new.csv"))
+    assert (old.height, new.height) == (144, 6)
+    assert old["species"].value_counts()["count"].to_list() == [48, 48, 48]
+    assert new.columns == old.columns[:-1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *dict.fromkeys(
+            one.command
+            for one in EXAMPLES.values()
+            if not one.command.startswith(("deciban fit", "deciban predict"))
+        ),
+        *(
+            module.EXAMPLE.removeprefix("Example: ")
+            for module in (applying, calibrating, comparing, evaluating, families)
+        ),
+    ],
+)
+def test_commands_work_as_printed(folder, text):
+    run("example", "--all")
+    if text.startswith("deciban apply"):
+        run(*shlex.split(calibrating.EXAMPLE)[2:])
+    assert run(*shlex.split(text)[1:]).exit_code == 0
+
+
+def test_example_scores_claim_too_much_and_calibration_helps(folder):
+    run("example", "--all")
+    for words in ("scores.csv --truth class", "languages.csv --truth truth",
+                  "trials.txt --key key.txt"):  # fmt: skip
+        done = run("calibrate", *words.split(), "-o", "c.deciban", "--json", "--force")
+        total = json.loads(done.stdout)["quantities"][0]
+        assert total["after"] < 0.85 * total["before"], words
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("irs", "Did you mean 'iris"),
+        ("iris --all", "NAME must be left out"),
+        ("-o x.csv", "--output must come with NAME"),
+        ("iris -o none/x.csv", "folder that exists"),
+        ("--all -o file", "must be a folder with --all"),
+        ("--all -o file/sub", "folder that can be made"),
+        ("--all -o -", "must be a folder with --all"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(folder, options, words):
+    (folder / "file").write_text("")
+    with pytest.raises(InputError, match=words):
+        run("example", *options.split())

@@ -1,0 +1,126 @@
+"""``deciban family``, as one types it."""
+
+import json
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from deciban import CalibratedGaussian
+from deciban.cli.family import EXAMPLE, family
+from deciban.exceptions import InputError
+
+app = typer.Typer()
+app.command(epilog=EXAMPLE)(family)
+
+
+def run(*args):
+    done = CliRunner().invoke(app, [str(a) for a in args], env={"COLUMNS": "100"})
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+def found(*args):
+    return json.loads(run(*args, "--json").stdout)
+
+
+def test_divergences_are_taken_row_by_row_and_the_output_says_so():
+    done = run("--divergences", "5,7,4", "--classes", "a,b,c")
+    assert "row by row: d12, d13, …, d23" in done.stdout
+    lines = {line[:11]: line.split()[3] for line in done.stdout.splitlines() if " against " in line}
+    assert lines == {"a against b": "5.0000", "a against c": "7.0000", "b against c": "4.0000"}
+    assert "[nat²]" in done.stdout
+
+
+def test_json_has_the_numbers_of_the_family():
+    values = found("--divergences", "5,7,4")
+    family = CalibratedGaussian.from_divergences([5.0, 7.0, 4.0])
+    np.testing.assert_allclose(values["means"], family.means)
+    np.testing.assert_allclose(values["covariance"], family.covariance)
+    eers = [pair["eer"] for pair in values["pairs"]]
+    np.testing.assert_allclose(eers, family.eers[np.triu_indices(3, 1)])
+    assert values["pairs"][0]["expected_cllr_bit"] == pytest.approx(family.expected_cllr(0, 1))
+    assert values["expected_cross_entropy_bit"] > 0
+    assert values["classes"] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("text", ["4.16%", "0.0416", " 4.16 % "])
+def test_error_rates_may_be_percentages(text):
+    pair = found("--eers", text)["pairs"][0]
+    assert pair["eer"] == pytest.approx(0.0416)
+    expected = CalibratedGaussian.from_eers([0.0416]).divergences[0, 1]
+    assert pair["divergence"] == pytest.approx(expected)
+
+
+def test_units_are_of_what_is_given_and_of_what_is_printed():
+    nats, bits = (
+        found("--divergences", str(np.log(2))),
+        found("--divergences", "1", "--unit", "bit"),
+    )
+    assert bits["pairs"][0]["eer"] == pytest.approx(nats["pairs"][0]["eer"])
+    assert bits["pairs"][0]["divergence"] == pytest.approx(1)
+    assert nats["means"][0][0] == pytest.approx(bits["means"][0][0] * np.log(2))
+    assert nats["covariance"][0][0] == pytest.approx(bits["covariance"][0][0] * np.log(2) ** 2)
+
+
+def test_the_nearest_family_is_taken_on_request():
+    with pytest.raises(InputError, match="Give --nearest"):
+        run("--divergences", "1,1,10")
+    assert len(found("--divergences", "1,1,10", "--nearest")["pairs"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("values", "name", "start"),
+    [
+        ("6", "f.svg", b"<?xml"),
+        ("5,7,4", "f.png", b"\x89PNG"),
+        ("5,7,4,6,6,6", "f.svg", b"<?xml"),
+        ("6", "f.pdf", b"%PDF"),
+    ],
+)
+def test_a_figure_is_drawn_and_is_the_same_each_time(tmp_path, values, name, start):
+    pytest.importorskip("mpltern")
+    path = tmp_path / name
+    run("--divergences", values, "--figure", path, "--unit", "deciban")
+    first = path.read_bytes()
+    assert first.startswith(start)
+    with pytest.raises(InputError, match="--figure must be a new file"):
+        run("--divergences", values, "--figure", path)
+    run("--divergences", values, "--figure", path, "--unit", "deciban", "--force")
+    assert path.read_bytes() == first
+
+
+def test_many_classes_say_where_the_rest_is():
+    many = ",".join(["5"] * 91)
+    assert "--json has the rest" in run("--divergences", many).stdout
+    assert len(found("--divergences", many)["covariance"]) == 13
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("", "got neither"),
+        ("--divergences 5 --eers 0.1", "got both"),
+        ("--divergences 5,7", "1, 3, 6, 10, …; got 2. Give 1 for 2 classes, or 3 for 3"),
+        ("--divergences 5,x,4", "got 'x'"),
+        ("--divergences 5,,4", "got ''"),
+        ("--divergences 5,inf,4", "got 'inf'"),
+        ("--divergences 5,0,4", "must be above zero"),
+        ("--eers 60%", "between 0 and 50 %"),
+        ("--eers 5", "Write percentages with a %"),
+        ("--divergences 5,7,4 --classes a,b", "got 2 names"),
+        ("--divergences 5,7,4 --classes a,b,a", "one twice"),
+        ("--divergences 5 --unit bits", "Did you mean 'bit'"),
+        ("--divergences 5 --figure f.doc", "--figure must end in"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        run(*options.split())
+
+
+def test_more_classes_than_any_table_has_are_refused():
+    with pytest.raises(InputError, match="500 classes at most; got 501"):
+        run("--divergences", ",".join(["5"] * (501 * 500 // 2)))
