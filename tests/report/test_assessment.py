@@ -8,7 +8,7 @@ import pytest
 
 from deciban import CalibratedGaussian, Evidence, metrics
 from deciban.exceptions import InputError
-from deciban.report import assess, difference
+from deciban.report import Assessment, assess, difference
 from deciban.report.intervals import Plan, mean_ranges, without_optimism
 from deciban.report.two_classes import Binned, Point, exact_values
 
@@ -253,3 +253,12 @@ def test_many_pairs_of_llrs_are_held_in_cells():
     one = found["cllr"]
     assert one.high - one.low == pytest.approx(2 * 1.96 * spread, rel=0.25)
     assert found["cllr_min"].verdict == "a better"
+
+
+def test_the_hardest_pair_is_that_of_cllr_min_and_of_cllr_where_it_ties():
+    nan = np.nan
+    least = np.array([[nan, 0.1, 0.3], [0.1, nan, 0.3], [0.3, 0.3, nan]])
+    cost = np.array([[nan, np.inf, 0.4], [np.inf, nan, 0.5], [0.4, 0.5, nan]])
+    found = Assessment(("a", "b", "c"), (1, 1, 1), (), cost, least, 0.95, ()).difficulty()
+    assert np.unravel_index(found.argmax(), found.shape) == (1, 2)
+    assert np.isfinite(found).all()

@@ -86,6 +86,14 @@ class Assessment:
         keys = [quantity.key for quantity in self.quantities]
         raise KeyError(f"key must be one of {', '.join(keys)}; got {key!r}")
 
+    def difficulty(self) -> np.ndarray:
+        """How hard each two classes are to tell apart: by Cllr_min, by Cllr where that ties."""
+        least, cost = (
+            np.nan_to_num(np.asarray(table, dtype=float), nan=0.0, posinf=1e3)
+            for table in (self.pairwise_cllr_min, self.pairwise_cllr)
+        )
+        return np.asarray(least + 1e-6 * cost)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: NaN is None (null), infinities are "inf" and "-inf"."""
         return {

@@ -111,8 +111,7 @@ class _Page:
     def __init__(self, samples: Samples, assessment: Assessment) -> None:
         self.samples, self.assessment = samples, assessment
         D = samples.evidence.n_classes
-        costs = (np.asarray(assessment.pairwise_cllr_min), np.asarray(assessment.pairwise_cllr))
-        self.hardest = [0, 1] if D == 2 else hardest(samples, *costs)
+        self.hardest = [0, 1] if D == 2 else hardest(samples, assessment.difficulty())
         b, a = sorted(self.hardest[:2])
         self.hardest[:2] = [a, b]
         self.pair = samples.pair(a, b)

@@ -183,7 +183,7 @@ def _where(assessment: Assessment) -> str:
     cost = np.asarray(assessment.pairwise_cllr, dtype=float)
     if not np.isfinite(cost).any():
         return ""
-    i, j = np.unravel_index(np.nanargmax(np.where(np.isinf(cost), 1e9, cost)), cost.shape)
+    i, j = np.unravel_index(np.argmax(assessment.difficulty()), cost.shape)
     return f" Hardest to tell apart are {names[min(i, j)]} and {names[max(i, j)]}."
 
 

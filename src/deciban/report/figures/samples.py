@@ -101,17 +101,14 @@ def samples_of(truth: Any, evidence: Evidence) -> Samples:
     return Samples(evidence, codes_of(truth, evidence.classes, len(evidence)))
 
 
-def hardest(samples: Samples, *costs: np.ndarray, most: int = 3) -> list[int]:
+def hardest(samples: Samples, cost: np.ndarray, most: int = 3) -> list[int]:
     """Positions of the classes hardest to tell apart: the worst pair first, in their order.
 
-    Costs are of each two classes, as many tables as there are; later ones decide where earlier
-    ones have ties or nothing.
+    The cost is of each two classes.
     """
     there = np.flatnonzero(samples.counts > 0).tolist()
     if len(there) < 2:
         raise InputError("truth must hold two classes; it holds fewer. Add samples of another.")
-    total = sum(np.nan_to_num(c, nan=0.0, posinf=1e3) * 1e-6**n for n, c in enumerate(costs))
-    cost = np.asarray(total, dtype=float)
     pairs = [(cost[i, j], -i, -j) for i in there for j in there if i < j]
     _, i, j = max(pairs)
     chosen = [-i, -j]
