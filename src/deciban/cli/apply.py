@@ -78,7 +78,7 @@ def apply(
 def _trials(source: str) -> Iterator[DataFrame]:
     from deciban.cli import trials
 
-    yield trials._trials(source, "score")
+    yield trials.trials_in(source, "score")
 
 
 @dataclass(frozen=True)

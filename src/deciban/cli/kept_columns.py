@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from deciban.cli.formats import listed
 from deciban.cli.operating import parsed_prior
-from deciban.cli.scores import Layout, Scored, _columns_of_classes, _llr_column, _named, numbers
+from deciban.cli.scores import (
+    Layout,
+    Scored,
+    columns_of_classes,
+    llr_column,
+    named_columns,
+    numbers,
+)
 from deciban.cli.tables import columns_of_table, nearest
 from deciban.exceptions import InputError
 
@@ -60,10 +67,10 @@ class KeptColumns:
         if trials:
             return cls("trials", ("score",), positive, layout.base)
         there = columns_of_table(source, format=layout.format)
-        llr = _llr_column(layout, there, source)
+        llr = llr_column(layout, there, source)
         if llr is not None:
             return cls("llr", (llr,), positive, layout.base)
-        chosen = _columns_of_classes(classes, _named(layout), there, layout, source)
+        chosen = columns_of_classes(classes, named_columns(layout), there, layout, source)
         columns = tuple(chosen[label] for label in classes)
         if layout.posteriors is None:
             return cls("log-likelihoods", columns, base=layout.base)

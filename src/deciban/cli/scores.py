@@ -89,18 +89,18 @@ def read_scores(source: str, layout: Layout) -> Scored:
     columns = columns_of_table(source, format=layout.format)
     truth = _require_column(layout.truth, "--truth", columns, source)
     ids = [] if layout.id is None else [_require_column(layout.id, "--id", columns, source)]
-    llr = _llr_column(layout, columns, source)
+    llr = llr_column(layout, columns, source)
     if llr is not None:
         frame = _read(source, [truth, llr, *ids], layout)
         labels, codes = coded(frame[truth], source)
         found = _from_llr(frame[llr], labels, codes, layout, source)
     else:
-        named = _named(layout)
+        named = named_columns(layout)
         for name in named or []:
             _require_column(name, _option(layout), columns, source)
         frame = _read(source, [truth, *(named or []), *ids], layout)
         labels, codes = coded(frame[truth], source)
-        chosen = _columns_of_classes(labels, named, columns, layout, source)
+        chosen = columns_of_classes(labels, named, columns, layout, source)
         if named is None:
             rest = [name for name in chosen.values() if name not in frame.columns]
             frame = frame.hstack(_read(source, rest, layout)) if rest else frame
@@ -205,14 +205,15 @@ def _require_column(name: str | None, option: str, columns: list[str], source: s
     )
 
 
-def _llr_column(layout: Layout, columns: list[str], source: str) -> str | None:
+def llr_column(layout: Layout, columns: list[str], source: str) -> str | None:
+    """The column of LLRs, where the scores are such."""
     if layout.llr is not None:
         return _require_column(layout.llr, "--llr", columns, source)
     other = layout.log_likelihoods or layout.posteriors or layout.prefix
     return "llr" if not other and "llr" in columns and layout.truth != "llr" else None
 
 
-def _named(layout: Layout) -> list[str] | None:
+def named_columns(layout: Layout) -> list[str] | None:
     """Columns that were named one by one."""
     text = layout.posteriors if layout.log_likelihoods is None else layout.log_likelihoods
     if text is None or text == _AUTO:
@@ -224,7 +225,7 @@ def _option(layout: Layout) -> str:
     return "--log-likelihoods" if layout.posteriors is None else "--posteriors"
 
 
-def _columns_of_classes(
+def columns_of_classes(
     labels: Labels, named: list[str] | None, columns: list[str], layout: Layout, source: str
 ) -> dict[Hashable, str]:
     """The column of each class: its name, after the prefix."""

@@ -26,8 +26,8 @@ _PLAIN = {"", ".txt", ".tsv", ".scores", ".score", ".key", ".trn", ".lst", ".tri
 
 def read_trials(scores: str, key: str) -> DataFrame:
     """Model, segment, label and score of each trial in the key, in its order."""
-    scored = _trials(scores, "score")
-    keyed = _trials(key, "label")
+    scored = trials_in(scores, "score")
+    keyed = trials_in(key, "label")
     for frame, source in ((scored, scores), (keyed, key)):
         _refuse_repeated(frame, source)
     trial = ["model", "segment"]
@@ -36,7 +36,8 @@ def read_trials(scores: str, key: str) -> DataFrame:
     return keyed.join(scored, on=trial, how="left", maintain_order="left")
 
 
-def _trials(source: str, value: str) -> DataFrame:
+def trials_in(source: str, value: str) -> DataFrame:
+    """The trials of a file: model, segment and a value."""
     import polars as pl
 
     if Path(source).suffix.lower() in _PLAIN and source != "-":

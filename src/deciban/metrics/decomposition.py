@@ -83,10 +83,10 @@ def decompose(
     """
     data = labelled(y_true, log_likelihoods, classes, sample_weight)
     prior_logs = log_prior(prior, data.evidence.classes, 1)[0]
-    weight = _balanced(data, np.exp(prior_logs))
-    judge = _judge(data, calibrator, weight, prior_logs)
+    weight = balanced(data, np.exp(prior_logs))
+    judge = judged(data, calibrator, weight, prior_logs)
     recalibrated = np.empty(len(weight))
-    for held_out in _folds(data.truth, cv, groups, rng):
+    for held_out in folds_of(data.truth, cv, groups, rng):
         recalibrated[held_out] = judge(~held_out, held_out)
     log_p = data.evidence.log_posterior(np.exp(prior_logs))
     total = float(-weight @ log_p[np.arange(len(weight)), data.truth])
@@ -95,14 +95,15 @@ def decompose(
     return Decomposition(*(float(from_nats(part, unit)) for part in parts))
 
 
-def _balanced(data: Labelled, prior: np.ndarray) -> np.ndarray:
+def balanced(data: Labelled, prior: np.ndarray) -> np.ndarray:
     """Weights that give each class its prior probability; they sum to one."""
     weight = np.ones(len(data.truth)) if data.weight is None else data.weight / data.weight.max()
     total = np.bincount(data.truth, weights=weight, minlength=len(prior))
     return weight * (prior / total)[data.truth]
 
 
-def _judge(data: Labelled, family: str, weight: np.ndarray, prior_logs: np.ndarray) -> _Judge:
+def judged(data: Labelled, family: str, weight: np.ndarray, prior_logs: np.ndarray) -> _Judge:
+    """What fits a calibrator of a family to some samples and judges others."""
     if family not in get_args(Family):
         raise InputError(
             f"calibrator must be one of {', '.join(get_args(Family))}; got {family!r}. "
@@ -158,7 +159,7 @@ class _PavJudge:
 _Judge = _AffineJudge | _PavJudge
 
 
-def _folds(truth: np.ndarray, cv: int, groups: Any, rng: Any) -> list[np.ndarray]:
+def folds_of(truth: np.ndarray, cv: int, groups: Any, rng: Any) -> list[np.ndarray]:
     """Masks of the folds, each with its share of every class."""
     if not isinstance(cv, int | np.integer) or isinstance(cv, bool) or cv < 2:
         raise InputError(f"cv must be a number of folds, 2 or more; got {cv!r}. Give 5.")

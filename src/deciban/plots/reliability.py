@@ -121,9 +121,9 @@ class ReliabilityDisplay(NamedDisplay):
         p = np.exp(log_prior(prior, data.evidence.classes, 1)[0])
         weight = np.ones(len(data.truth)) if data.weight is None else data.weight
         weight = weight * (p / np.bincount(data.truth, weight))[data.truth]
-        events = _events(data.evidence, data.truth, p, kind, pos_label)
+        predicted = events(data.evidence, data.truth, p, kind, pos_label)
         _require_bins(n_bins, confidence)
-        curves = [_binned(*event, weight, n_bins, confidence) for event in events]
+        curves = [binned(*event, weight, n_bins, confidence) for event in predicted]
         return cls(curves, name=name).plot(ax, **options)
 
     def plot(self, ax: Any = None, *, histogram: bool | None = None, **line_options: Any) -> Self:
@@ -177,7 +177,7 @@ class ReliabilityDisplay(NamedDisplay):
         )
 
 
-def _events(
+def events(
     evidence: Evidence, truth: np.ndarray, prior: np.ndarray, kind: Any, pos_label: Any
 ) -> list[tuple[str, np.ndarray, np.ndarray]]:
     """What is predicted: its name, its posteriors, and where it is true."""
@@ -211,9 +211,10 @@ def _require_bins(n_bins: Any, confidence: Any) -> None:
         )
 
 
-def _binned(
+def binned(
     of: str, p: np.ndarray, happened: np.ndarray, w: np.ndarray, n_bins: int, confidence: float
 ) -> Reliability:
+    """How often something happened, in bins of as many predictions each."""
     # Where many posteriors are the same, quantiles coincide, and there are fewer bins.
     edges = np.unique(np.quantile(p, np.linspace(0, 1, n_bins + 1)))
     bin_of = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, max(len(edges) - 2, 0))

@@ -6,7 +6,7 @@ import numpy as np
 
 from deciban.evidence import Evidence
 from deciban.evidence.decisions import least_cost
-from deciban.metrics.decomposition import _balanced, _folds, _judge
+from deciban.metrics.decomposition import balanced, folds_of, judged
 from deciban.metrics.multiclass import Labelled
 from deciban.report.two_classes import Point
 
@@ -41,9 +41,9 @@ def recalibrated_losses(truth: np.ndarray, evidence: Evidence, point: Point) -> 
     if fewest < 2 or np.isinf(evidence.log_likelihoods).any():
         return None
     data = Labelled(evidence, truth, None)
-    judge = _judge(data, "full", _balanced(data, point.prior), np.log(point.prior))
+    judge = judged(data, "full", balanced(data, point.prior), np.log(point.prior))
     held_out_losses = np.empty(len(truth))
-    for held_out in _folds(truth, min(_FOLDS, fewest), None, 0):
+    for held_out in folds_of(truth, min(_FOLDS, fewest), None, 0):
         held_out_losses[held_out] = judge(~held_out, held_out)
     return point.prior[truth] * held_out_losses
 

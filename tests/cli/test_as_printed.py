@@ -1,0 +1,61 @@
+"""Commands as the README, the documentation and the help print them, by the installed command."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from deciban.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+COMMAND = Path(sys.executable).with_name("deciban")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def commands(page):
+    """Lines of the page's shell blocks that begin with the command's name."""
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+    lines = "".join(blocks).splitlines()
+    return [line.partition("  #")[0].strip() for line in lines if line.startswith("deciban ")]
+
+
+@pytest.mark.skipif(not COMMAND.exists(), reason="deciban is not installed as a command")
+@pytest.mark.parametrize("page", ["README.md", "docs/command-line.md"])
+def test_the_commands_of_a_page_run_one_after_the_other(page, tmp_path):
+    found = commands(page)
+    assert len(found) > 5
+    for line in found:
+        done = subprocess.run(
+            [COMMAND, *shlex.split(line)[1:]], cwd=tmp_path, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
+    for report in tmp_path.glob("*.html"):
+        _opens(report)
+
+
+def _opens(page):
+    """A browser shows the page without a complaint, where there is one."""
+    assert page.stat().st_size < 5_000_000
+    if CHROMIUM is None:
+        return
+    done = subprocess.run(
+        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+         "--dump-dom", page.as_uri()],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert "CONSOLE" not in done.stderr
+    assert done.stdout.count("<svg") > 5
+
+
+@pytest.mark.parametrize("command", [c.name for c in app.registered_commands])
+def test_every_command_has_help_with_an_example(command):
+    done = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "120"})
+    assert done.exit_code == 0
+    assert f"Example: deciban {command}" in done.output
