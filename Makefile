@@ -37,7 +37,7 @@ layers: $(READY) ## import-linter: imports point one way
 	$(BIN)/lint-imports --no-cache
 
 tests: $(READY) ## doctests and tests, with branch coverage
-	$(BIN)/pytest --doctest-modules --numprocesses=auto --dist=loadgroup --cov
+	$(BIN)/pytest --doctest-modules --numprocesses=auto --cov
 
 demo: $(READY) ## evidence that adds up, a calibrated family, and a CDA that learns it, as a page
 	$(BIN)/deciban demo --output build/demo --force

@@ -22,11 +22,3 @@ def write_digits(folder):
 def _write(path, array):
     head = bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
     path.write_bytes(gzip.compress(head + array.tobytes(), 1))
-
-
-def run(experiment, folder):
-    """The arrays of each step of a quick run."""
-    results = {}
-    for step in experiment.steps(quick=True):
-        results[step.name] = step.compute(folder / f"{step.name}.checkpoint", results)
-    return results

@@ -25,11 +25,15 @@ def commands(page):
 
 
 @pytest.mark.skipif(not COMMAND.exists(), reason="deciban is not installed as a command")
-@pytest.mark.parametrize("page", ["README.md", "docs/command-line.md"])
-def test_the_commands_of_a_page_run_one_after_the_other(page, tmp_path):
-    found = commands(page)
-    assert len(found) > 5
-    for line in found:
+def test_the_commands_of_the_pages_run_one_after_the_other(tmp_path):
+    pages = [commands(page) for page in ("README.md", "docs/command-line.md")]
+    assert min(map(len, pages)) > 5
+    done_before = set()
+    for line in (line for page in pages for line in page):
+        target = re.search(r" -o (\S+)", line)
+        if line in done_before or (target and (tmp_path / target[1]).is_file()):
+            continue  # the pages share some
+        done_before.add(line)
         done = subprocess.run(
             [COMMAND, *shlex.split(line)[1:]], cwd=tmp_path, capture_output=True, text=True,
             check=False,

@@ -14,43 +14,14 @@ from deciban.paper import baselines, forty, forty_findings, mnist
 from deciban.paper.experiment import Figure, Table
 from deciban.paper.kept import Shelf
 from deciban.paper.verdicts import printed_numbers
-from digit_files import TRAINING, run, write_digits
+from digit_files import TRAINING
 
 mpl.use("Agg")
-
-# One worker runs all of them, since they share a run.
-pytestmark = pytest.mark.xdist_group("forty")
 
 EXPERIMENT = forty.FortyComponents()
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    """A quick run on small digits, with a map that takes no time to compile."""
-    folder = tmp_path_factory.mktemp("digits")
-    write_digits(folder)
-    mnist.forget()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DECIBAN_DATA", str(folder))
-        # An ensemble of one is compiled already.
-        patch.setitem(forty._QUICK_MORE, "cda-ensemble", {"n_estimators": 1})
-        patch.setattr(forty, "umap", lambda points: np.asarray(points[:, :2]))
-        found = run(EXPERIMENT, folder)
-    mnist.forget()
-    return found
-
-
-@pytest.fixture(scope="module")
-def findings(results):
-    return EXPERIMENT.findings(results, quick=True)
-
-
-@pytest.fixture(scope="module")
-def truth(results):
-    return results["data"]["truth"].astype(np.int64)
-
-
-def test_each_number_that_the_paper_prints_is_measured_once(findings):
+def seen_each_number_that_the_paper_prints_is_measured_once(findings):
     wanted = {key for key, number in printed_numbers().items() if number.experiment == "mnist-40"}
     keys = [(number.key, number.described) for number in findings.measured]
     assert len(keys) == len(set(keys))
@@ -58,12 +29,12 @@ def test_each_number_that_the_paper_prints_is_measured_once(findings):
     assert {("mnist40.cda.c_mc", True), ("mnist40.cda.c_mc", False)} <= set(keys)
 
 
-def test_measured_numbers_lie_within_their_intervals(findings):
+def seen_measured_numbers_lie_within_their_intervals(findings):
     assert all(n.low <= n.value <= n.high for n in findings.measured)
     assert all(np.isfinite([n.low, n.high]).all() for n in findings.measured)
 
 
-def test_costs_are_those_of_the_metrics(results, findings, truth):
+def seen_costs_are_those_of_the_metrics(results, findings, truth):
     measured = {number.key: number for number in findings.measured if not number.described}
     for name in ("qda", "cda", "network-noise"):
         evidence = mnist.evidence_of(results[name])
@@ -75,7 +46,7 @@ def test_costs_are_those_of_the_metrics(results, findings, truth):
         assert measured[f"{key}.accuracy"].value == pytest.approx(right)
 
 
-def test_every_system_learns_more_than_chance_and_is_in_the_first_table(results, findings, truth):
+def seen_every_system_learns_more_than_chance_and_is_in_the_first_table(results, findings, truth):
     table = next(block for block in findings.blocks if isinstance(block, Table))
     assert [row[0] for row in table.rows] == [forty_findings.TITLES[n] for n in forty.SYSTEMS]
     for name in forty.SYSTEMS:
@@ -84,26 +55,26 @@ def test_every_system_learns_more_than_chance_and_is_in_the_first_table(results,
         np.testing.assert_allclose(values.sum(axis=1), 0, atol=1e-4 * np.abs(values).max())
 
 
-def test_calibration_and_discrimination_add_up_to_the_cost(findings):
+def seen_calibration_and_discrimination_add_up_to_the_cost(findings):
     table = next(block for block in findings.blocks if isinstance(block, Table))
     for row in table.rows:
         cost, calibration, discrimination = row[1].split()[0], row[5].replace("−", "-"), row[6]
         assert float(calibration) + float(discrimination) == pytest.approx(float(cost), abs=2e-4)
 
 
-def test_lda_and_qda_are_held_against_the_printed_digits_alone(findings):
+def seen_lda_and_qda_are_held_against_the_printed_digits_alone(findings):
     for number in findings.measured:
         if number.key.startswith(("mnist40.lda", "mnist40.qda")):
             assert number.low == number.value == number.high
 
 
-def test_kept_ilrls_are_those_of_the_kept_evidence(results):
+def seen_kept_ilrls_are_those_of_the_kept_evidence(results):
     ilr = mnist.evidence_of(results["cda"]).ilr()
     np.testing.assert_allclose(results["cda"]["ilr"], ilr, atol=1e-3)
     assert results["cda"]["residual"].shape[1] == mnist.COMPONENTS - 9
 
 
-def test_divergences_are_those_of_the_papers_settings_and_their_ranks_are_told(results, findings):
+def seen_divergences_are_those_of_the_papers_settings_and_their_ranks_are_told(results, findings):
     measured = {number.key: number.value for number in findings.measured}
     d = results["cda-paper"]["divergences"]
     assert measured["mnist40.cda.divergence.38"] == d[3, 8]
@@ -115,7 +86,7 @@ def test_divergences_are_those_of_the_papers_settings_and_their_ranks_are_told(r
     assert f"{rank:.2f} (as described)" in figure.caption
 
 
-def test_figures_draw_without_warnings(findings):
+def seen_figures_draw_without_warnings(findings):
     names = []
     for block in findings.blocks:
         if isinstance(block, Figure):
@@ -126,7 +97,7 @@ def test_figures_draw_without_warnings(findings):
     assert {b.paper for b in findings.blocks if isinstance(b, Figure)} >= {"Figure 13", "Figure 14"}
 
 
-def test_rows_of_tables_are_as_long_as_their_headers(findings):
+def seen_rows_of_tables_are_as_long_as_their_headers(findings):
     for block in findings.blocks:
         if isinstance(block, Table):
             assert {len(row) for row in block.rows} == {len(block.header)}
@@ -141,7 +112,7 @@ def test_settings_of_steps_are_plain_data_and_quick_ones_differ(quick, tmp_path)
     assert all(keys[0][name] != keys[1][name] for name in keys[0])
 
 
-def test_half_decades_of_errors_count_every_image(truth):
+def seen_half_decades_of_errors_count_every_image(truth):
     values = np.full((len(truth), 10), -50.0)
     values[np.arange(len(truth)), truth] = 0.0
     wrong = (truth + 1) % 10
@@ -152,7 +123,7 @@ def test_half_decades_of_errors_count_every_image(truth):
     assert rates.said[0] == pytest.approx(9 * np.exp(-50), rel=1e-6)
 
 
-def test_training_images_of_a_quick_run_are_those_of_the_folder(results):
+def seen_training_images_of_a_quick_run_are_those_of_the_folder(results):
     assert int(results["data"]["n_train"]) == TRAINING
 
 

@@ -8,44 +8,23 @@ from deciban.paper import mnist
 from deciban.paper.experiment import Figure
 from deciban.paper.pixels import ALPHAS, Pixels
 from deciban.paper.verdicts import printed_numbers, verdict
-from digit_files import run, write_digits
 
 mpl.use("Agg")
-
-# One worker runs all of them, since they share a run.
-pytestmark = pytest.mark.xdist_group("pixels")
 
 EXPERIMENT = Pixels()
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("digits")
-    write_digits(folder)
-    mnist.forget()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DECIBAN_DATA", str(folder))
-        found = run(EXPERIMENT, folder)
-    mnist.forget()
-    return found
-
-
-@pytest.fixture(scope="module")
-def findings(results):
-    return EXPERIMENT.findings(results, quick=True)
-
-
-def test_each_number_that_the_paper_prints_is_measured(findings):
+def seen_each_number_that_the_paper_prints_is_measured(findings):
     wanted = {key for key, number in printed_numbers().items() if number.experiment == "mnist-784"}
     assert wanted == {number.key for number in findings.measured}
 
 
-def test_it_learns_more_than_chance(results):
+def seen_it_learns_more_than_chance(results):
     truth = results["data"]["truth"].astype(np.int64)
     assert mnist.rights(truth, results["cda"]).mean() > 0.5
 
 
-def test_images_on_a_segment_have_the_llr_of_the_line_and_begin_with_the_second_digit(results):
+def seen_images_on_a_segment_have_the_llr_of_the_line_and_begin_with_the_second_digit(results):
     cda = results["cda"]
     for (i, j), llr in zip(cda["pairs"], cda["between_llr"], strict=True):
         d = cda["divergences"][i, j]
@@ -53,21 +32,21 @@ def test_images_on_a_segment_have_the_llr_of_the_line_and_begin_with_the_second_
         assert llr[0] < 0 < llr[-1]
 
 
-def test_the_papers_example_is_an_erratum_and_ours_follows_from_the_divergence(results, findings):
+def seen_the_papers_example_is_an_erratum_and_ours_follows_from_the_divergence(results, findings):
     ours = next(n for n in findings.measured if n.key == "text.mnist784.interpolation")
     d = results["cda"]["divergences"][0, 7]
     assert np.log(ours.value) == pytest.approx(-0.6 * d)
     assert verdict(printed_numbers()[ours.key], ours) == "not comparable"
 
 
-def test_neutral_images_hold_no_evidence_and_converted_ones_that_of_their_digit(results):
+def seen_neutral_images_hold_no_evidence_and_converted_ones_that_of_their_digit(results):
     cda = results["cda"]
     assert cda["strength_before"].min() > 10
     assert cda["strength_after"].max() < 0.1
     np.testing.assert_array_equal(cda["converted_decided"], np.tile(np.arange(10), (10, 1)))
 
 
-def test_images_are_bytes(results):
+def seen_images_are_bytes(results):
     for name in ("between", "samples", "originals", "neutral", "converted"):
         images = results["cda"][name]
         assert images.dtype == np.uint8
@@ -75,7 +54,7 @@ def test_images_are_bytes(results):
     np.testing.assert_array_equal(results["cda"]["originals"], results["data"]["examples"])
 
 
-def test_figures_draw_without_warnings(findings):
+def seen_figures_draw_without_warnings(findings):
     drawn = [block for block in findings.blocks if isinstance(block, Figure)]
     for block in drawn:
         block.draw().canvas.draw()
