@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import polars as pl
@@ -232,3 +233,59 @@ def test_a_model_of_python_without_columns_is_refused_by_predict(folder):
     LinearDiscriminant().fit(*load_iris(return_X_y=True)).save("plain.deciban")
     said = refused("predict", "plain.deciban", "iris.csv", "-o", "x.csv")
     assert "must be a model of `deciban fit`" in said
+
+
+def test_text_that_looks_like_numbers_is_the_same_text_whatever_the_other_rows_hold(folder):
+    rng = np.random.default_rng(0)
+    code = rng.choice(["01", "1", "A"], 300)
+    y = np.where(code == "01", "hi", "lo")
+    x = rng.normal(size=300)
+    pl.DataFrame({"x": x, "code": code, "y": y}).write_csv("codes.csv")
+    done("fit", "codes.csv", "--label", "y", "-o", "c.deciban", "--model", "lda")
+    (folder / "one.csv").write_text("x,code\n0.1,01\n")
+    (folder / "two.csv").write_text("x,code\n0.1,01\n0.1,A\n")
+    for name in ("one", "two"):
+        done("predict", "c.deciban", f"{name}.csv", "-o", f"{name}-out.csv")
+        out = pl.read_csv(f"{name}-out.csv")
+        assert out["decision"][0] == "hi"
+    whole = pl.DataFrame({"x": [0.1], "code": [1]})
+    whole.write_parquet("whole.parquet")
+    assert "must be text" in refused("predict", "c.deciban", "whole.parquet", "-o", "x.csv")
+
+
+def test_an_interrupted_fit_leaves_no_model_and_keeps_its_checkpoint(folder, monkeypatch):
+    def stopped(self, X, y):
+        (folder / "m.deciban.checkpoint").write_text("half")
+        warnings.warn("fit was interrupted after 3 of 9 epochs; ...", stacklevel=2)
+        return self
+
+    monkeypatch.setattr(LinearDiscriminant, "fit", stopped)
+    words = ["fit", "iris.csv", "--label", "species", "-o", "m.deciban", "--model", "lda"]
+    left = run(app, words)
+    assert left.exit_code == 130
+    assert "Give the same command again" in left.output
+    assert not (folder / "m.deciban").exists()
+    assert (folder / "m.deciban.checkpoint").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "said"),
+    [
+        ("--prior", "setosa=0.5,setosa=0.2,versicolor=0.3,virginica=0.2", "names setosa twice"),
+        ("--costs", "setosa>virginica=5,setosa>virginica=2", "names setosa>virginica twice"),
+    ],
+)
+def test_what_is_named_twice_is_refused(folder, option, text, said):
+    fitted()
+    words = ("predict", "m.deciban", "new.parquet", "-o", "x.csv", option, text)
+    assert said in refused(*words)
+
+
+@pytest.mark.parametrize("change", [{"numeric": ["x"]}, {"levels": [1]}, {"fill": None}])
+def test_a_recipe_that_does_not_fit_its_model_is_refused(folder, change):
+    fitted()
+    model = LinearDiscriminant.load("m.deciban")
+    plain = {"recipe": 1, "label": "species", "numeric": [*NAMES, "a", "b"], "levels": {},
+             "fill": {}}  # fmt: skip
+    model.save("odd.deciban", extra=plain | change)
+    assert "recipe of" in refused("predict", "odd.deciban", "iris.csv", "-o", "x.csv")

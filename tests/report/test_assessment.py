@@ -262,3 +262,24 @@ def test_the_hardest_pair_is_that_of_cllr_min_and_of_cllr_where_it_ties():
     found = Assessment(("a", "b", "c"), (1, 1, 1), (), cost, least, 0.95, ()).difficulty()
     assert np.unravel_index(found.argmax(), found.shape) == (1, 2)
     assert np.isfinite(found).all()
+
+
+def test_a_report_tells_errors_beside_those_of_the_prior_and_calls_neutral_evidence_neutral():
+    from deciban.report import verdicts
+
+    y = np.repeat([0, 1], 200)
+    found = assess(y, Evidence.from_llr(np.zeros(400)), prior=[0.99, 0.01], n_resamples=50)
+    assert found.prior == pytest.approx((0.99, 0.01))
+    assert verdicts.errors(found).tone != "good"
+    assert "guessing would be wrong in 1 %" in verdicts.errors(found).sentence
+    assert "tells nothing" in verdicts.information(found).sentence
+
+
+def test_evidence_that_claims_far_too_much_is_not_taken_at_its_word_because_it_costs_little():
+    from deciban.report import verdicts
+
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 20_000)
+    llr = 30.0 * (2 * y - 1) * np.where(rng.random(40_000) < 3e-4, -1, 1)
+    found = assess(y, Evidence.from_llr(llr), n_resamples=100)
+    assert "at its word" not in verdicts.calibration(found).sentence

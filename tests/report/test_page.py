@@ -323,7 +323,7 @@ def test_hardly_any_error_is_not_called_none_at_all():
     page = report(y, evidence, title="t", assessment=assessment)
     assert "over 99.9&nbsp;%" in page
     assert "1 in 100" in page
-    assert "poorly calibrated" in page
+    assert "without intervals that may be chance" in page
 
 
 def test_summary_says_when_evidence_does_harm_and_what_calibration_would_save():

@@ -28,7 +28,13 @@ def checked_path(path: Any) -> Path:
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write to that takes the place of `path` once all is written, and not before."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise InputError(
+            f"{path} must be a file that can be written; it cannot be ({error.strerror}). Choose "
+            f"another place."
+        ) from None
     try:
         with os.fdopen(handle, "wb") as file:
             yield file

@@ -42,11 +42,11 @@ def explain(
     from deciban.discriminant.loading import load_any
 
     estimator, extra = load_any(model)
-    recipe = Recipe.from_plain(extra, model)
+    recipe = Recipe.from_plain(extra, model, getattr(estimator, "n_features_in_", -1))
     there = columns_of_table(table, format=table_format)
     for name in recipe.columns:
         require_column(name, "the model's column", there, table)
-    frame = read_table(table, format=table_format, columns=recipe.columns)
+    frame = read_table(table, format=table_format, columns=recipe.columns, text=recipe.levels)
     if not 1 <= row <= len(frame):
         raise InputError(
             f"--row must be from 1 to {len(frame):,}, the rows of {table}; got {row}. Choose one."

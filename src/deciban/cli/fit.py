@@ -86,7 +86,7 @@ def fit(
         raise InputError("--report must have rows to judge by; got --validation 0. Give 0.2.")
     checkpoint = output.with_name(f"{output.name}.checkpoint")
     made = _made(model, epochs, seed, checkpoint)
-    made.fit(X[kept], _named(labels, codes[kept]))
+    _fit_whole(made, X[kept], _named(labels, codes[kept]))
     made.save(output, extra=recipe.to_plain())
     checkpoint.unlink(missing_ok=True)
     summary = _summary(made, recipe, output, len(kept))
@@ -136,6 +136,20 @@ def _made(kind: Kind, epochs: int | None, seed: int, checkpoint: Path) -> Any:
         checkpoint=checkpoint,
         verbose=int(sys.stderr.isatty()),
     )
+
+
+def _fit_whole(model: Any, X: np.ndarray, y: np.ndarray) -> None:
+    """Fit a model, or leave with its checkpoint kept: half a fit is no model to hand out."""
+    import warnings
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    if any("was interrupted" in str(one.message) for one in told):
+        typer.echo("Interrupted. Give the same command again to go on from here.", err=True)
+        raise typer.Exit(130)
+    for one in told:
+        typer.echo(f"Note: {' '.join(str(one.message).split())}", err=True)
 
 
 def _judged(model: Any, X: np.ndarray, truth: np.ndarray, seed: int) -> Any:

@@ -29,11 +29,15 @@ def parsed_prior(
     for part in text.split(","):
         name, equals, number = part.rpartition("=")
         if not equals:
+            mix = "" if counts is None else ", or 'empirical'"
             raise InputError(
-                f"{option} must be like '{_example(classes)}', or 'uniform', or 'empirical'; got "
-                f"{text!r}. Write a probability for each class."
+                f"{option} must be like '{_example(classes)}', or 'uniform'{mix}; got {text!r}. "
+                f"Write a probability for each class."
             )
-        found[named_class(name, option, classes)] = _number(number, option, text)
+        label = named_class(name, option, classes)
+        if label in found:
+            raise InputError(f"{option} must name each class once; it names {label} twice.")
+        found[label] = _number(number, option, text)
     missing = [str(label) for label in classes if label not in found]
     if missing:
         raise InputError(
@@ -67,6 +71,7 @@ def parsed_costs(text: str | None, option: str, classes: Sequence[Hashable]) -> 
     if ">" not in text:
         return _costs_from_table(text, option, classes)
     C = 1 - np.eye(len(classes))
+    seen: set[tuple[int, ...]] = set()
     for part in text.split(","):
         pair, equals, number = part.rpartition("=")
         truth, arrow, decision = pair.partition(">")
@@ -76,6 +81,9 @@ def parsed_costs(text: str | None, option: str, classes: Sequence[Hashable]) -> 
                 f"Write true class > decided class = cost."
             )
         rows = [list(classes).index(named_class(one, option, classes)) for one in (truth, decision)]
+        if tuple(rows) in seen:
+            raise InputError(f"{option} must name each error once; it names {pair} twice.")
+        seen.add(tuple(rows))
         C[rows[0], rows[1]] = _number(number, option, text)
     return C
 

@@ -60,7 +60,7 @@ def predict(
     if not 0 <= outlier < 1:
         raise InputError(f"--outlier must be at least 0 and below 1; got {outlier}. Give 0.01.")
     estimator, extra = load_any(model)
-    recipe = Recipe.from_plain(extra, model)
+    recipe = Recipe.from_plain(extra, model, getattr(estimator, "n_features_in_", -1))
     there = columns_of_table(table, format=table_format)
     for name in recipe.columns:
         require_column(name, "the model's column", there, table)
@@ -73,7 +73,7 @@ def predict(
     counts = dict.fromkeys(classes, 0)
     outliers = 0
     with table_writer(output, force=force) as write:
-        for frame in plan.frames(batches(table, format=table_format, rows=_ROWS)):
+        for frame in plan.frames(plan.batches(table_format)):
             write(frame)
             for label, count in frame["decision"].value_counts().iter_rows():
                 counts[label] += count
@@ -108,6 +108,10 @@ class _Plan:
                 f"{self.source} must not have a column {both[0]}, which is to be added; it has. "
                 f"Rename it."
             )
+
+    def batches(self, table_format: str | None) -> Iterator[DataFrame]:
+        """The table as it was read in training: text stays text, whatever it looks like."""
+        return batches(self.source, format=table_format, rows=_ROWS, text=self.recipe.levels)
 
     def frames(self, frames: Iterator[DataFrame]) -> Iterator[DataFrame]:
         """The table with what the model says, batch by batch."""

@@ -131,6 +131,11 @@ class Recipe:
         import polars as pl
 
         name = column.name
+        if _is_number(column):
+            raise InputError(
+                f"{name} in {source} must be text, as it was in training; got {column.dtype}. "
+                f"Correct the column."
+            )
         text = self._filled(column.cast(pl.String), source, first_row)
         unknown = ~text.is_in(self.levels[name])
         if unknown.any():
@@ -160,14 +165,30 @@ class Recipe:
         return {"recipe": _VERSION, **asdict(self)}
 
     @classmethod
-    def from_plain(cls, plain: dict[str, Any] | None, path: Any) -> Recipe:
+    def from_plain(cls, plain: dict[str, Any] | None, path: Any, n_features: int) -> Recipe:
         """The recipe in a model's file, or a sentence where there is none."""
         if not plain or plain.get("recipe") != _VERSION:
             raise InputError(
                 f"{path} must be a model of `deciban fit`; it has no recipe of columns. Fit it "
                 f"with the command, or use it from Python."
             )
-        return cls(**{name: plain[name] for name in ("label", "numeric", "levels", "fill")})
+        try:
+            made = cls(
+                str(plain["label"]),
+                [str(name) for name in plain["numeric"]],
+                {str(k): [str(level) for level in some] for k, some in plain["levels"].items()},
+                dict(plain["fill"]),
+            )
+        except (KeyError, TypeError, AttributeError, ValueError):
+            raise InputError(
+                f"{path} must hold a whole recipe of columns; a part is missing. Fit it again."
+            ) from None
+        if len(made.features) != n_features:
+            raise InputError(
+                f"{path} must hold a recipe of its model's {n_features} features; it has one of "
+                f"{len(made.features)}. Fit it again."
+            )
+        return made
 
 
 def chosen_columns(

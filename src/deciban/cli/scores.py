@@ -297,6 +297,8 @@ def _from_columns(
 
     from deciban.evidence import Evidence
 
+    if layout.positive is not None and len(labels) > 2:
+        raise InputError(f"--positive must come with two classes; got {len(labels)}. Leave it out.")
     values = np.column_stack([numbers(frame[chosen[label]], source) for label in labels])
     counts = np.bincount(codes).tolist()
     prior = parsed_prior(layout.prior, "--prior", labels, counts)

@@ -15,7 +15,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -50,6 +50,7 @@ def read_table(
     *,
     format: str | None = None,  # noqa: A002
     columns: Sequence[str] | None = None,
+    text: Collection[str] = (),
 ) -> DataFrame:
     """All rows of a table.
 
@@ -60,9 +61,11 @@ def read_table(
         csv, tsv, jsonl, parquet or arrow; by the extension by default, and CSV for ``-``.
     columns : sequence of str, optional
         These columns, in this order; all by default.
+    text : collection of str
+        Columns that are left as they are written, whatever their cells look like.
     """
     pl = polars()
-    return pl.concat(list(batches(source, format=format, columns=columns, rows=1 << 20)))
+    return pl.concat(list(batches(source, format=format, columns=columns, text=text, rows=1 << 20)))
 
 
 def batches(
@@ -71,6 +74,7 @@ def batches(
     format: str | None = None,  # noqa: A002
     rows: int = 50_000,
     columns: Sequence[str] | None = None,
+    text: Collection[str] = (),
 ) -> Iterator[DataFrame]:
     """The rows of a table, `rows` at a time: memory stays flat however long it is.
 
@@ -89,7 +93,7 @@ def batches(
         return _resliced((frame.select(wanted) for frame in lines.frames()), rows, empty)
     table = Delimited(place.path, place.name, place.format)
     kinds = _kinds(table, _chosen(place, table.columns, columns))
-    typed = [_typed(name, kind) for name, kind in kinds.items()]
+    typed = [_typed(name, "text" if name in text else kind) for name, kind in kinds.items()]
     empty = polars().DataFrame(schema=dict.fromkeys(table.columns, polars().String)).select(typed)
     return _resliced((frame.select(typed) for frame in table.frames()), rows, empty)
 

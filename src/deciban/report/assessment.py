@@ -68,6 +68,8 @@ class Assessment:
         Of the intervals.
     warnings : tuple of str
         What a reader should know before quoting a number.
+    prior : tuple of float, optional
+        Of the cross-entropy, the accuracy and the expected cost; None for the uniform one.
     """
 
     classes: tuple[Hashable, ...]
@@ -77,6 +79,7 @@ class Assessment:
     pairwise_cllr_min: np.ndarray
     confidence: float
     warnings: tuple[str, ...]
+    prior: tuple[float, ...] | None = None
 
     def __getitem__(self, key: str) -> Quantity:
         """A quantity by its key."""
@@ -194,6 +197,7 @@ def assess_codes(
         classes=evidence.classes, counts=tuple(counts.tolist()), quantities=quantities,
         pairwise_cllr=pairwise[0], pairwise_cllr_min=pairwise[1],
         confidence=plan.confidence, warnings=(*warnings, *notes),
+        prior=tuple(np.asarray(point.prior, dtype=float).tolist()),
     )  # fmt: skip
 
 

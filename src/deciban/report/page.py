@@ -245,9 +245,8 @@ def _cards(
     counts = _counts(assessment)
     if len(assessment.classes) > _MOST_COUNTS:
         counts = f"<details><summary>Samples of each class</summary>{counts}</details>"
-    body = (
-        f'<div class="figures"><div class="figure"><h3>Data</h3>{_sheet(data_card)}{counts}</div>'
-    )
+    data = {**(data_card or {}), "prior of costs and decisions": _prior(assessment)}
+    body = f'<div class="figures"><div class="figure"><h3>Data</h3>{_sheet(data)}{counts}</div>'
     if model_card:
         body += f'<div class="figure"><h3>Model</h3>{_sheet(model_card)}</div>'
     words = "".join(f"<dt>{text(word)}</dt><dd>{text(said)}</dd>" for word, said in _WORDS)
@@ -255,6 +254,15 @@ def _cards(
         f'<div class="figure wide"><h3>What the words mean</h3><dl class="sheet">{words}</dl></div>'
     )
     return "cards", "Data, model and words", body + "</div>"
+
+
+def _prior(assessment: Assessment) -> str:
+    prior = assessment.prior
+    if prior is None or max(prior) - min(prior) < 1e-9:
+        return "the same for each class"
+    pairs = list(zip(assessment.classes, prior, strict=True))
+    said = ", ".join(f"{short(label, 30)} {p:.3g}" for label, p in pairs[:_MOST_COUNTS])
+    return said + (", …" if len(pairs) > _MOST_COUNTS else "")
 
 
 def _sheet(card: Mapping[str, str] | None) -> str:

@@ -84,9 +84,14 @@ def information(assessment: Assessment) -> Verdict:
                        "At least once, the evidence ruled out the class that was the true one, so "
                        "that its cost is infinite: no evidence may be this sure. Recalibrating it "
                        "bounds what it can say.")  # fmt: skip
-    share, low, high = (1 - x / nothing for x in (total.value, total.high, total.low))
-    span = _span(max(low, -9.99), high, assessment.confidence, percent)
-    if share <= 0:
+    share, low, high = (_snapped(1 - x / nothing) for x in (total.value, total.high, total.low))
+    span = _span(max(low, -9.99), max(high, -9.99), assessment.confidence, percent)
+    if share == 0 or low < 0 < high:
+        return Verdict(what, "none", "as good as nothing", "poor", span,
+                       f"The evidence tells nothing that these samples could show: it costs "
+                       f"{number(total.value)} {unit}, and saying nothing costs {number(nothing)}."
+                       )  # fmt: skip
+    if share < 0:
         better = cost.discrimination.value
         rest = (
             f" After recalibration it would cost {number(better)} {unit}."
@@ -128,7 +133,11 @@ def _calibrated(cost: Cost) -> tuple[str, str, str]:
     part, unit, total = cost.calibration, cost.unit, cost.total.value
     loss, share = part.value / cost.nothing, percent(part.value / max(total, 1e-300))
     saved = f"{number(part.value)} {unit} of {number(total)}, {share} of its cost"
-    if loss <= _WELL:
+    if math.isnan(part.low):
+        said = f"Recalibration seems to save {saved}; without intervals that may be chance."
+        return "not known", "", said
+    large = part.low > 0.2 * total  # of its own cost, however small that is
+    if (loss <= _WELL or part.high / cost.nothing <= _WELL) and not large:
         much = f"no more than {saved}" if loss > _WELL / 40 else "next to nothing"
         said = f"It can be taken at its word: recalibration would save {much}."
         return "well calibrated", "good", said
@@ -144,17 +153,23 @@ def _calibrated(cost: Cost) -> tuple[str, str, str]:
     return "poorly calibrated", "poor", f"It does not {said}"
 
 
+def _snapped(share: float) -> float:
+    """A share without what rounding leaves of zero."""
+    return 0.0 if abs(share) < 1e-9 else share
+
+
 def errors(assessment: Assessment) -> Verdict:
     """How often decisions by the evidence are wrong."""
     right, what = quantity(assessment, "accuracy"), "wrong decisions"
     if not math.isfinite(right.value):
         return Verdict(what, "–", "not known", "", "", "How often it errs is not known.")
-    rate, low, high = (1 - x for x in (right.value, right.high, right.low))
-    span = _span(low, high, assessment.confidence, percent)
-    chance = 1 - 1 / len(assessment.classes)
+    rate, low, high = (_snapped(1 - x) for x in (right.value, right.high, right.low))
+    span = _span(low, high, assessment.confidence, percent) if high > 0 else ""
+    prior = assessment.prior or (1 / len(assessment.classes),)
+    chance = 1 - max(prior)
     tone = "good" if rate <= 0.2 * chance else "fair" if rate <= 0.7 * chance else "poor"
     rarest = min(assessment.counts)
-    if rate <= 0:
+    if rate == 0:
         bound = percent(min(1.0, 3 / max(rarest, 1)))  # the rule of three
         return Verdict(what, "0 %", "none seen", "good", span,
                        f"No decision was wrong. With {rarest:,} samples of the rarest class, its "
