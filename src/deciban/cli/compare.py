@@ -118,9 +118,14 @@ def _matched(first: Scored, second: Scored, a: str, b: str) -> Scored:
     off = first.codes != second.codes
     if off.any():
         row = int(off.argmax())
+        remedy = (
+            "Name the column that matches them with --id."
+            if first.ids is None
+            else "Correct the truth of one."
+        )
         raise InputError(
             f"{a} and {b} must have the same truth in each row; {int(off.sum()):,} rows differ, "
-            f"row {row + 1} the first. Name the column that matches them with --id.",
+            f"row {row + 1} the first. {remedy}",
             rows=[row],
         )
     return second
@@ -163,7 +168,9 @@ def _show(found: Comparison, a: str, b: str) -> None:
         values = (in_unit(value, one.unit) for value in (one.a, one.b, one.difference))
         low, high = (in_unit(end, one.unit) for end in (one.low, one.high))
         interval = f"{low} to {high}" if one.low == one.low else ""
-        verdict = one.verdict.replace("a better", "A better").replace("b better", "B better")
+        verdict = {"a better": "A better", "b better": "B better", "": "–"}.get(
+            one.verdict, one.verdict
+        )
         table.add_row(escape(with_unit(one.label, one.unit)), *values, interval, verdict)
     console.print(table)
     for warning in found.warnings:

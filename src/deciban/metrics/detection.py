@@ -87,7 +87,11 @@ def eer(y_true: Any, llr: Any, *, sample_weight: Any = None, pos_label: Hashable
     >>> eer([0, 1, 0, 1], [-2.0, -1.0, 0.0, 3.0])
     0.25
     """
-    p_miss, p_false_alarm = pool(two_class_trials(y_true, llr, sample_weight, pos_label)).hull()
+    return equal_errors(*pool(two_class_trials(y_true, llr, sample_weight, pos_label)).hull())
+
+
+def equal_errors(p_miss: np.ndarray, p_false_alarm: np.ndarray) -> float:
+    """Where a line of error rates, by rising threshold, has as many misses as false alarms."""
     k = int(np.searchsorted(p_miss - p_false_alarm, 0, side="right"))  # the first corner past it
     k = min(k, len(p_miss) - 1)
     gap_before, gap_after = (p_miss - p_false_alarm)[k - 1 : k + 1]

@@ -56,9 +56,12 @@ def dev_pav(
     Vergeer, van Schaik and Sjerps (2021), Measuring calibration of likelihood-ratio systems.
     """
     trials = two_class_trials(y_true, llr, sample_weight, pos_label)
-    blocks = pool(trials)
     x = trials.distinct()
-    y = blocks.transform(x)
+    return float(from_nats(deviation(x, pool(trials).transform(x)), unit))
+
+
+def deviation(x: np.ndarray, y: np.ndarray) -> float:
+    """Mean distance of rising LLRs from what they are recalibrated to, in nats."""
     x, y = x[np.isfinite(y)], y[np.isfinite(y)]
     if len(x) == 0:
         return float("nan")
@@ -68,7 +71,7 @@ def dev_pav(
     x, gap = x / scale, y / scale - x / scale
     width = float(x[-1] - x[0])
     area = float(np.sum(_area(gap[:-1], gap[1:]) * np.diff(x)))
-    return float(from_nats(scale * (area / width if width > 0 else abs(gap[0])), unit))
+    return scale * (area / width if width > 0 else float(abs(gap[0])))
 
 
 def misleading_rates(

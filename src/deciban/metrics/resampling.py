@@ -110,7 +110,8 @@ def bootstrap(
     tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
     if method == "bca":
         left_out = np.array([at(rows) for rows in _left_out(resampler)])
-        tails = _adjusted(tails, value, resamples, left_out)
+        tails, bias = bca_tails(tails, value, resamples, left_out)
+        _warn_of(bias)
     low, high = np.quantile(resamples, tails, method="inverted_cdf")
     if method == "bca" and not low <= value <= high:
         low, high = _moved(value, resamples, confidence)
@@ -185,25 +186,32 @@ def _left_out(resampler: Resampler) -> list[np.ndarray]:
     return [rows for rows in kept if np.bincount(truth[rows], minlength=classes).all()]
 
 
-def _adjusted(
+def bca_tails(
     tails: np.ndarray, value: float, resamples: np.ndarray, left_out: np.ndarray
-) -> np.ndarray:
-    """Tail probabilities of the BCa interval."""
+) -> tuple[np.ndarray, float]:
+    """Tail probabilities of the BCa interval, and the bias of the resamples in deviations."""
     n = len(resamples)
     below = np.mean(resamples < value) + np.mean(resamples == value) / 2
-    bias = ndtri(np.clip(below, 0.5 / n, 1 - 0.5 / n))
-    gap = np.zeros(1)
-    if len(left_out) and np.isfinite(left_out).all():
-        gap = left_out.mean() - left_out
-    spread = float(np.sum(gap**2))
-    acceleration = float(np.sum(gap**3)) / (6 * spread**1.5) if spread > 0 else 0.0
+    bias = float(ndtri(np.clip(below, 0.5 / n, 1 - 0.5 / n)))
     z = bias + ndtri(tails)
-    adjusted = ndtr(bias + z / (1 - acceleration * z))
+    return ndtr(bias + z / (1 - _acceleration(left_out) * z)), bias
+
+
+def _acceleration(left_out: np.ndarray) -> float:
+    if len(left_out) == 0 or not np.isfinite(left_out).all():
+        return 0.0
+    gap = left_out.mean() - left_out
+    spread = float(np.sum(gap**2))
+    if not 0 < spread < np.inf:
+        return 0.0
+    return float(np.nan_to_num(np.sum(gap**3) / (6 * spread**1.5), posinf=0.0, neginf=0.0))
+
+
+def _warn_of(bias: float) -> None:
     if abs(bias) > _BIASED:
         warnings.warn(
-            f"{below:.0%} of the resamples lie below the metric: it is biased under resampling, as "
-            f"what is fitted on the samples themselves is. Take its interval with care, or judge "
-            f"fresh samples.",
+            f"{ndtr(bias):.0%} of the resamples lie below the metric: it is biased under "
+            f"resampling, as what is fitted on the samples themselves is. Take its interval with "
+            f"care, or judge fresh samples.",
             stacklevel=3,
         )
-    return adjusted

@@ -16,9 +16,20 @@ from deciban.evidence.priors import log_prior
 from deciban.exceptions import InputError
 from deciban.metrics import pairwise_cllr
 from deciban.metrics.trials import as_label_vector
-from deciban.report import several_classes, two_classes
-from deciban.report.intervals import Plan, Range, checked_plan, mean_ranges, ranges
+from deciban.report import optimism, several_classes, two_classes
+from deciban.report.intervals import (
+    NO_RANGE,
+    Counts,
+    Plan,
+    Range,
+    bca,
+    checked_plan,
+    mean_ranges,
+    resampled,
+)
+from deciban.report.markup import number
 from deciban.report.meanings import MEANINGS, SEVERAL_CLASSES, TWO_CLASSES
+from deciban.report.proportions import sum_range
 from deciban.report.two_classes import Point
 
 _FEW = 30
@@ -35,6 +46,9 @@ class Quantity:
     label : str
     value, low, high : float
         The ends are NaN where there is no interval.
+    corrected : float
+        The value without what comes of judging the samples that it was fitted on; the value
+        itself for most quantities. Intervals are about this one.
     unit : str
         "bit", "nat", "ban", "fraction", "cost" or "".
     better : {"lower", "higher", ""}
@@ -50,6 +64,11 @@ class Quantity:
     unit: str
     better: str
     meaning: str
+    corrected: float = math.nan
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.corrected):
+            object.__setattr__(self, "corrected", self.value)
 
 
 @dataclass(frozen=True)
@@ -70,6 +89,8 @@ class Assessment:
         What a reader should know before quoting a number.
     prior : tuple of float, optional
         Of the cross-entropy, the accuracy and the expected cost; None for the uniform one.
+    costs : array of shape (n_classes, n_classes), optional
+        Of the expected cost, the truth on rows.
     """
 
     classes: tuple[Hashable, ...]
@@ -80,6 +101,7 @@ class Assessment:
     confidence: float
     warnings: tuple[str, ...]
     prior: tuple[float, ...] | None = None
+    costs: np.ndarray | None = None
 
     def __getitem__(self, key: str) -> Quantity:
         """A quantity by its key."""
@@ -102,6 +124,8 @@ class Assessment:
         return {
             "classes": [plain(label) for label in self.classes],
             "counts": list(self.counts),
+            "prior": None if self.prior is None else list(self.prior),
+            "costs": None if self.costs is None else self.costs.tolist(),
             "confidence": self.confidence,
             "quantities": [
                 {name: plain(value) for name, value in asdict(quantity).items()}
@@ -134,10 +158,14 @@ def assess(
     n_resamples: int = 1000,
     seed: int = 0,
 ) -> Assessment:
-    """Every metric that suits the evidence, with a bootstrap interval.
+    """Every metric that suits the evidence, with an interval.
 
     Samples are drawn again within each class. Numbers are those of all samples; intervals of more
     than a few thousand come from bins of LLRs, or bags of samples, whose counts are drawn again.
+    Rates of errors have Wilson's intervals, which hold where no error was seen. What PAV makes of
+    the samples that it judges, such as Cllr_min, comes out too good from few samples: intervals
+    make up for it. There is none of devPAV, which is too large by an amount that resamples do not
+    tell.
 
     Parameters
     ----------
@@ -183,22 +211,24 @@ def assess_codes(
     """:func:`assess` where the truth is positions among the classes."""
     counts = class_counts(truth, evidence.classes)
     point = operating_point(prior, costs, evidence.classes)
-    warnings = []
-    rarest = int(np.argmin(counts))
-    if counts[rarest] < _FEW and plan.n_resamples:
-        warnings.append(
-            f"Class {evidence.classes[rarest]!r} has only {counts[rarest]} samples: intervals are "
-            f"rough."
-        )
     judged = _of_two if evidence.n_classes == 2 else _of_several
     with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
         quantities, pairwise, notes = judged(truth, evidence, point, plan)
     return Assessment(
         classes=evidence.classes, counts=tuple(counts.tolist()), quantities=quantities,
         pairwise_cllr=pairwise[0], pairwise_cllr_min=pairwise[1],
-        confidence=plan.confidence, warnings=(*warnings, *notes),
-        prior=tuple(np.asarray(point.prior, dtype=float).tolist()),
+        confidence=plan.confidence,
+        warnings=(*few_samples(counts, evidence.classes, plan), *notes),
+        prior=tuple(np.asarray(point.prior, dtype=float).tolist()), costs=point.costs,
     )  # fmt: skip
+
+
+def few_samples(counts: np.ndarray, classes: tuple[Hashable, ...], plan: Plan) -> list[str]:
+    """A warning where the rarest class is too rare for intervals to hold what they promise."""
+    rarest = int(np.argmin(counts))
+    if counts[rarest] >= _FEW or plan.n_resamples == 0:
+        return []
+    return [f"Class {classes[rarest]!r} has only {counts[rarest]} samples: intervals are rough."]
 
 
 _Judged = tuple[tuple[Quantity, ...], tuple[np.ndarray, np.ndarray], list[str]]
@@ -208,36 +238,63 @@ def _of_two(truth: np.ndarray, evidence: Evidence, point: Point, plan: Plan) -> 
     other, target = evidence.classes
     llr, is_target = evidence.llr(target, other), truth == 1
     values = two_classes.exact_values(llr, is_target, point)
-    keys = [key for key in TWO_CLASSES if key in values]
-    found = _two_class_ranges(llr, is_target, point, values, keys, plan)
-    named = {"target": target, "other": other}
+    found = _two_class_ranges(llr, is_target, point, values, plan)
+    named = {"target": target, "other": other, "nothing": _cost_of_nothing(point)}
     quantities = tuple(
-        described(key, values[key], found_range, named)
-        for key, found_range in zip(keys, found, strict=True)
+        described(key, values[key], found.get(key, NO_RANGE), named)
+        for key in TWO_CLASSES
+        if key in values
     )
     pairs = tuple(_off_diagonal(values[key]) for key in ("cllr", "cllr_min"))
-    return quantities, (pairs[0], pairs[1]), _bias_notes(keys, found, named)
+    notes = _reversed(values, target, other) + _fitted_notes(quantities)
+    return quantities, (pairs[0], pairs[1]), notes
 
 
 def _two_class_ranges(
-    llr: np.ndarray,
-    is_target: np.ndarray,
-    point: Point,
-    values: Mapping[str, float],
-    keys: list[str],
-    plan: Plan,
-) -> list[Range]:
-    exact = np.array([values[key] for key in keys])
+    llr: np.ndarray, is_target: np.ndarray, point: Point, values: Mapping[str, float], plan: Plan
+) -> dict[str, Range]:
     if plan.n_resamples == 0:
-        return [Range(np.nan, np.nan)] * len(keys)
+        return {}
     binned = two_classes.Binned(llr, is_target, point)
+    keys = ("cllr", "cross_entropy", *two_classes.FITTED)
+    # What is doubted is no value that bins could be off from.
+    exact = np.array([values[key] for key in keys] + [np.nan] * len(two_classes.FITTED))
+    rng = np.random.default_rng([plan.seed, 1])
 
-    def statistic(counts: tuple[np.ndarray, ...]) -> np.ndarray:
-        of_counts = binned.values(counts)
-        return np.array([of_counts[key] for key in keys])
+    def statistic(counts: Counts) -> np.ndarray:
+        of = binned.values(counts)
+        doubted = binned.doubted(counts, rng.poisson(optimism.MISLEADING, 2), of["cllr"])
+        return np.array([of[k] for k in keys] + [doubted[k] for k in two_classes.FITTED])
 
-    overfitted = [k for k, key in enumerate(keys) if key == "cllr_cal"]
-    return ranges(statistic, binned.counts, exact, plan, overfitted)
+    resamples, left_out = resampled(statistic, binned.counts, exact, plan)
+    found = {
+        key: bca(values[key], resamples[:, k], left_out[:, k], plan.confidence)
+        for k, key in enumerate(keys[:2])
+    }
+    for k, key in enumerate(two_classes.FITTED, start=2):
+        make = optimism.of_larger if key == "cllr_cal" else optimism.of_smaller
+        doubted = resamples[:, k + len(two_classes.FITTED)]
+        found[key] = make(values[key], resamples[:, k], doubted, plan.confidence)
+    for key, step in two_classes.steps(point).items():
+        rates = step.rates(llr, is_target)
+        found[key] = sum_range(values[key], rates, plan.confidence)
+    return found
+
+
+def _cost_of_nothing(point: Point) -> str:
+    """What the best decision without evidence costs, in words for a table."""
+    return "" if point.costs is None else number(float((point.prior @ point.costs).min()))
+
+
+def _reversed(values: Mapping[str, float], target: Hashable, other: Hashable) -> list[str]:
+    """A note where the evidence points the wrong way for most samples of both classes."""
+    if min(values["misleading_target"], values["misleading_other"]) <= 0.5:
+        return []
+    return [
+        f"The LLRs point the wrong way for most samples of both classes: they may be in favour of "
+        f"{other!r} rather than of {target!r}. Check which class they are in favour of "
+        f"(--positive)."
+    ]
 
 
 def _of_several(truth: np.ndarray, evidence: Evidence, point: Point, plan: Plan) -> _Judged:
@@ -246,73 +303,102 @@ def _of_several(truth: np.ndarray, evidence: Evidence, point: Point, plan: Plan)
     by_class = several_classes.by_class(values, truth, evidence.n_classes)
     totals = dict(zip(values, np.sum([v.mean(axis=1) for v in by_class], axis=0), strict=True))
     found = dict(zip(values, mean_ranges(by_class, plan), strict=True))
+    if plan.n_resamples:
+        for key, rates in several_classes.rates(truth, evidence, point).items():
+            found[key] = sum_range(float(totals[key]), rates, plan.confidence)
+    if "saving" in values:
+        _set_calibration(totals, found)
     pairwise = pairwise_cllr(truth, evidence)
     i, j = (int(k) for k in np.unravel_index(np.nanargmax(pairwise.cllr), pairwise.cllr.shape))
     pair = (truth == i) | (truth == j)
     totals["worst_pair_cllr"] = pairwise.cllr[i, j]
-    found["worst_pair_cllr"] = _two_class_ranges(
-        evidence[pair].llr(j, i), truth[pair] == j, Point(np.array([0.5, 0.5])),
-        {"cllr": pairwise.cllr[i, j]}, ["cllr"], plan,
-    )[0]  # fmt: skip
-    named = {"a": names[i], "b": names[j]}
+    found["worst_pair_cllr"] = _pair_range(evidence[pair].llr(j, i), truth[pair] == j, plan)
+    named = {"a": names[i], "b": names[j], "nothing": _cost_of_nothing(point)}
     quantities = tuple(
         described(key, float(totals[key]), found[key], named)
         for key in SEVERAL_CLASSES
         if key in totals
     )
+    notes = [*_below_chance(quantities, point), *notes]
     return quantities, (pairwise.cllr, pairwise.cllr_min), notes
+
+
+def _set_calibration(totals: dict[str, Any], found: dict[str, Range]) -> None:
+    """Cost = discrimination + calibration, where recalibration that does not pay is not used.
+
+    A map that has to be learnt from few samples does harm, however poor the calibration is. What
+    it may lose then tells how small a saving these samples cannot show.
+    """
+    saving = max(0.0, float(totals.pop("saving")))
+    totals["calibration"] = saving
+    totals["discrimination"] = totals["cross_entropy"] - saving
+    found["calibration"] = found.pop("saving")
+    if saving == 0:
+        low, high, _ = found["calibration"]
+        found["calibration"] = Range(0.0, min(max(high, -low), float(totals["cross_entropy"])))
+        found["discrimination"] = found["cross_entropy"]
+
+
+def _pair_range(llr: np.ndarray, is_target: np.ndarray, plan: Plan) -> Range:
+    """Interval of the Cllr of two classes."""
+    cost = two_classes.columns(Point(np.array([0.5, 0.5])))["cllr"](llr, is_target)
+    return mean_ranges([cost[None, ~is_target], cost[None, is_target]], plan)[0]
+
+
+def _below_chance(quantities: tuple[Quantity, ...], point: Point) -> list[str]:
+    """A note where decisions are worse than guessing: columns may have been swapped."""
+    accuracy = next(q for q in quantities if q.key == "accuracy")
+    if not accuracy.high < float(point.prior.max()):
+        return []
+    return [
+        "Decisions are right less often than guessing would be: check that each column of scores "
+        "is that of its class, and that higher is likelier."
+    ]
 
 
 def sample_values(
     truth: np.ndarray, evidence: Evidence, point: Point
 ) -> tuple[dict[str, np.ndarray], list[str]]:
-    """What each sample adds to the quantities of several classes, and notes on what is left out."""
+    """What each sample adds to the quantities of several classes, and notes on what is left out.
+
+    ``saving`` is what recalibration saves; it may be below zero.
+    """
     values = several_classes.losses(truth, evidence, point)
     nothing = float(-point.prior @ np.log(point.prior))
     values["normalized_cross_entropy"] = values["cross_entropy"] / nothing
     after = several_classes.recalibrated_losses(truth, evidence, point)
-    if after is None:
+    if after is None or not np.isfinite(after).all():
         return values, [
             "Calibration and discrimination are not told apart: that takes finite log-likelihoods "
             "and two samples of each class."
         ]
-    if after.sum() == np.inf or _mean(after, truth) > _mean(values["cross_entropy"], truth):
-        after = values["cross_entropy"]  # recalibration that does not pay is not used
     values["discrimination"] = after
-    values["calibration"] = values["cross_entropy"] - after
+    values["saving"] = values["cross_entropy"] - after
     return values, []
-
-
-def _mean(values: np.ndarray, truth: np.ndarray) -> float:
-    return float(np.sum(np.bincount(truth, weights=values) / np.bincount(truth)))
 
 
 def described(key: str, value: float, interval: Range, named: Mapping[str, Hashable]) -> Quantity:
     """A quantity with its words."""
     words = MEANINGS[key]
-    low, high = (end if math.isnan(end) else max(end, words.smallest) for end in interval[:2])
+    low, high, corrected = (
+        end if math.isnan(end) else min(max(end, words.smallest), words.largest) for end in interval
+    )
     return Quantity(
         key=key, label=words.label.format_map(named), value=float(value), low=float(low),
         high=float(high), unit=words.unit, better=words.better,
-        meaning=words.meaning.format_map(named),
+        meaning=words.meaning.format_map(named), corrected=float(corrected),
     )  # fmt: skip
 
 
-def _bias_notes(keys: list[str], found: list[Range], named: Mapping[str, Hashable]) -> list[str]:
-    biased = [key for key, interval in zip(keys, found, strict=True) if interval.biased]
-    notes = []
-    if "cllr_cal" in biased:
-        notes.append(
-            "Cllr_cal comes out too large from this few samples; its interval is corrected for "
-            "that."
-        )
-    labels = [MEANINGS[key].label.format_map(named) for key in biased if key != "cllr_cal"]
-    if labels:
-        notes.append(
-            f"Take the intervals of {', '.join(labels)} with care: what is fitted on the samples "
-            f"that it judges is biased when they are drawn again."
-        )
-    return notes
+def _fitted_notes(quantities: tuple[Quantity, ...]) -> list[str]:
+    """A note on quantities whose interval leaves them out."""
+    off = [q.label for q in quantities if q.value < q.low or q.value > q.high]
+    if not off:
+        return []
+    return [
+        f"{' and '.join(off)}: as they stand, these flatter PAV, which judges the samples that it "
+        f"was fitted to. Quote the intervals, which make up for it."
+    ]
 
 
 def _off_diagonal(value: float) -> np.ndarray:

@@ -12,17 +12,28 @@ import numpy as np
 from deciban._arrays import listed
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
+from deciban.metrics import pairwise_cllr
 from deciban.report import several_classes, two_classes
 from deciban.report.assessment import (
     class_counts,
     codes_of,
     described,
+    few_samples,
     operating_point,
     plain,
     sample_values,
 )
-from deciban.report.intervals import Counts, Plan, Range, checked_plan, mean_ranges, ranges
+from deciban.report.intervals import (
+    NO_RANGE,
+    Counts,
+    Plan,
+    Range,
+    checked_plan,
+    mean_resamples,
+    resampled,
+)
 from deciban.report.meanings import SEVERAL_CLASSES, TWO_CLASSES
+from deciban.report.proportions import Rate, sum_range
 from deciban.report.two_classes import Point
 
 _MANY = 50_000  # samples from which on pairs of LLRs are held in cells
@@ -39,8 +50,8 @@ class Difference:
     a, b, difference, low, high : float
     unit : str
     better : {"lower", "higher", ""}
-    verdict : {"a better", "b better", "cannot tell"}
-        Whether the interval leaves zero out, and on which side.
+    verdict : {"a better", "b better", "cannot tell", ""}
+        Whether the interval leaves zero out, and on which side; "" without an interval.
     """
 
     key: str
@@ -156,8 +167,9 @@ def compare_codes(
     with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
         differences, notes = judged(truth, a, b, point, plan)
     return Comparison(
-        a.classes, tuple(counts.tolist()), tuple(differences), plan.confidence, tuple(notes)
-    )
+        a.classes, tuple(counts.tolist()), tuple(differences), plan.confidence,
+        (*few_samples(counts, a.classes, plan), *notes),
+    )  # fmt: skip
 
 
 _Judged = tuple[list[Difference], list[str]]
@@ -167,11 +179,27 @@ def _of_two(truth: np.ndarray, a: Evidence, b: Evidence, point: Point, plan: Pla
     other, target = a.classes
     llrs, is_target = [e.llr(target, other) for e in (a, b)], truth == 1
     values = [two_classes.exact_values(llr, is_target, point) for llr in llrs]
-    keys = [key for key in TWO_CLASSES if key in values[0]]
-    exact = np.array([_gap(values[0][key], values[1][key]) for key in keys])
-    bins = two_classes.BINS if len(truth) <= _MANY else _COARSE
+    found = _two_class_ranges(llrs, is_target, point, values, plan) if plan.n_resamples else {}
+    named = {"target": target, "other": other, "nothing": ""}
+    return [
+        _difference(key, values[0][key], values[1][key], found.get(key, NO_RANGE), named)
+        for key in TWO_CLASSES
+        if key in values[0]
+    ], []
+
+
+def _two_class_ranges(
+    llrs: list[np.ndarray],
+    is_target: np.ndarray,
+    point: Point,
+    values: list[dict[str, float]],
+    plan: Plan,
+) -> dict[str, Range]:
+    bins = two_classes.BINS if len(is_target) <= _MANY else _COARSE
     pair = [two_classes.Binned(llr, is_target, point, bins) for llr in llrs]
     cells = [_Cells(pair, is_target == side) for side in (False, True)]
+    keys = ("cllr", "cross_entropy", *two_classes.FITTED)
+    exact = np.array([_gap(values[0][key], values[1][key]) for key in keys])
 
     def statistic(counts: Counts) -> np.ndarray:
         of = [
@@ -182,12 +210,44 @@ def _of_two(truth: np.ndarray, a: Evidence, b: Evidence, point: Point, plan: Pla
         ]
         return np.array([_gap(of[0][key], of[1][key]) for key in keys])
 
-    found = ranges(statistic, tuple(cell.counts for cell in cells), exact, plan)
-    named = {"target": target, "other": other}
+    resamples = resampled(statistic, tuple(cell.counts for cell in cells), exact, plan).resamples
+    found = {key: _wide(exact[k], resamples[:, k], plan.confidence) for k, key in enumerate(keys)}
+    for key, step in two_classes.steps(point).items():
+        above = [step.above(llr) for llr in llrs]
+        rates = [
+            *_rates(step, above[0] & ~above[1], is_target, +1.0),
+            *_rates(step, above[1] & ~above[0], is_target, -1.0),
+        ]
+        found[key] = sum_range(_gap(values[0][key], values[1][key]), rates, plan.confidence)
+    return found
+
+
+def _rates(
+    step: two_classes.Step, only: np.ndarray, is_target: np.ndarray, sign: float
+) -> list[Rate]:
+    """How often only one of the systems is above a limit, and what that adds to the difference."""
+    gain = sign * (step.worth[:, 1] - step.worth[:, 0])
     return [
-        _difference(key, values[0][key], values[1][key], interval, named)
-        for key, interval in zip(keys, found, strict=True)
-    ], []
+        Rate(float(gain[t]), int(only[is_target == t].sum()), int((is_target == t).sum()))
+        for t in (0, 1)
+    ]
+
+
+def _wide(value: float, resamples: np.ndarray, confidence: float) -> Range:
+    """Percentiles, widened by what PAV may have taken more from one system than from the other.
+
+    Where the two are alike, BCa intervals of 100 samples a class told them apart 7 to 23 % of the
+    time at 95 %, and these 3 to 7 %.
+    """
+    resamples = resamples[~np.isnan(resamples)]
+    if np.isnan(value) or len(resamples) == 0:
+        return NO_RANGE
+    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
+    low, high = np.quantile(resamples, tails, method="inverted_cdf")
+    if np.isfinite(resamples).all() and np.isfinite(value):
+        moved = 3 * (float(np.mean(resamples)) - value)
+        low, high = min(low, low - moved, value), max(high, high - moved, value)
+    return Range(float(low), float(high))
 
 
 class _Cells:
@@ -205,20 +265,83 @@ class _Cells:
 
 
 def _of_several(truth: np.ndarray, a: Evidence, b: Evidence, point: Point, plan: Plan) -> _Judged:
-    D = a.n_classes
-    found_a, notes_a = sample_values(truth, a.rename(range(D)), point)
-    found_b, notes_b = sample_values(truth, b.rename(range(D)), point)
-    keys = [key for key in SEVERAL_CLASSES if key in found_a and key in found_b]
+    D, names = a.n_classes, a.classes
+    both = [e.rename(range(D)) for e in (a, b)]
+    (found_a, notes_a), (found_b, notes_b) = (sample_values(truth, e, point) for e in both)
+    for found in (found_a, found_b):
+        if "saving" in found and _class_means(found["saving"], truth) < 0:
+            # Recalibration that does not pay is not used.
+            found["discrimination"] = found["cross_entropy"]
+            found["saving"] = np.zeros(len(truth))
+    keys = [key for key in found_a if key in found_b]
     with np.errstate(invalid="ignore"):
         gaps = {key: found_a[key] - found_b[key] for key in keys}
-    intervals = mean_ranges(several_classes.by_class(gaps, truth, D), plan)
+    intervals = dict.fromkeys(keys, NO_RANGE)
+    if plan.n_resamples:
+        intervals = _mean_ranges(gaps, truth, D, plan)
+        intervals["accuracy"] = _accuracy_range(truth, found_a, found_b, point, plan)
     means = [
         {key: _class_means(values[key], truth) for key in keys} for values in (found_a, found_b)
     ]
-    return [
-        _difference(key, means[0][key], means[1][key], interval, {})
-        for key, interval in zip(keys, intervals, strict=True)
-    ], list(dict.fromkeys([*notes_a, *notes_b]))
+    if "saving" in keys:
+        intervals["calibration"] = intervals.pop("saving")
+        for mean in means:
+            mean["calibration"] = mean.pop("saving")
+    made = [
+        _difference(key, means[0][key], means[1][key], intervals[key], {"nothing": ""})
+        for key in SEVERAL_CLASSES
+        if key in means[0]
+    ]
+    made.append(_hardest_pair(truth, both[0], both[1], names, plan))
+    return made, list(dict.fromkeys([*notes_a, *notes_b]))
+
+
+def _mean_ranges(
+    gaps: dict[str, np.ndarray], truth: np.ndarray, D: int, plan: Plan
+) -> dict[str, Range]:
+    resamples = mean_resamples(several_classes.by_class(gaps, truth, D), plan).resamples
+    return {
+        key: _wide(_class_means(gap, truth), resamples[:, k], plan.confidence)
+        for k, (key, gap) in enumerate(gaps.items())
+    }
+
+
+def _accuracy_range(
+    truth: np.ndarray, a: dict[str, np.ndarray], b: dict[str, np.ndarray], point: Point, plan: Plan
+) -> Range:
+    """From how often one system decides right where the other does not."""
+    right = [values["accuracy"] > 0 for values in (a, b)]
+    times = np.bincount(truth)
+    rates = [
+        Rate(sign * p, int(k), int(n))
+        for sign, only in ((1, right[0] & ~right[1]), (-1, right[1] & ~right[0]))
+        for p, k, n in zip(
+            point.prior, np.bincount(truth[only], minlength=len(times)), times, strict=True
+        )
+    ]
+    value = _class_means(a["accuracy"], truth) - _class_means(b["accuracy"], truth)
+    return sum_range(value, rates, plan.confidence)
+
+
+def _hardest_pair(
+    truth: np.ndarray, a: Evidence, b: Evidence, names: tuple[Hashable, ...], plan: Plan
+) -> Difference:
+    """The Cllr of the two classes that cost the most with either system."""
+    tables = [pairwise_cllr(truth, e).cllr for e in (a, b)]
+    worst = np.maximum(*tables)
+    i, j = (int(k) for k in np.unravel_index(np.nanargmax(worst), worst.shape))
+    pair = (truth == i) | (truth == j)
+    is_target = truth[pair] == j
+    cost = two_classes.columns(Point(np.array([0.5, 0.5])))["cllr"]
+    with np.errstate(invalid="ignore"):
+        gap = np.subtract(*(cost(e[pair].llr(j, i), is_target) for e in (a, b)))
+    interval = NO_RANGE
+    if plan.n_resamples:
+        interval = _mean_ranges({"cllr": gap}, is_target.astype(int), 2, plan)["cllr"]
+    value_a, value_b = (float(table[i, j]) for table in tables)
+    return _difference(
+        "worst_pair_cllr", value_a, value_b, interval, {"a": names[i], "b": names[j]}
+    )
 
 
 def _class_means(values: np.ndarray, truth: np.ndarray) -> float:
@@ -240,6 +363,8 @@ def _difference(key: str, a: float, b: float, interval: Range, named: Any) -> Di
 
 
 def _verdict(interval: Range, better: str) -> str:
-    if math.isnan(interval.low) or interval.low <= 0 <= interval.high:
+    if math.isnan(interval.low):
+        return ""
+    if interval.low <= 0 <= interval.high:
         return "cannot tell"
     return "a better" if (interval.high < 0) == (better == "lower") else "b better"

@@ -7,21 +7,20 @@ long for ten million samples as for ten thousand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
+from deciban.metrics.resampling import bca_tails
 
 Counts = tuple[np.ndarray, ...]  # of each class, how many samples each of its cells holds
 Statistic = Callable[[Counts], np.ndarray]
 
 _BLOCKS = 200  # left out one by one for the skewness of the estimate
 _LARGE = 200_000  # samples from which on that skewness is nothing beside the interval
-_BIASED = 1.5  # standard deviations between a quantity and the median of its resamples
 BAGS = 4096  # that stand for the samples of a class where only means are asked for
 
 
@@ -34,11 +33,14 @@ class Plan(NamedTuple):
 
 
 class Range(NamedTuple):
-    """An interval, and whether the quantity is biased under resampling."""
+    """An interval; and, of a quantity that comes out too good or too bad, what it should be."""
 
     low: float
     high: float
-    biased: bool = False
+    corrected: float = float("nan")
+
+
+NO_RANGE = Range(float("nan"), float("nan"))
 
 
 def checked_plan(confidence: float, n_resamples: int, seed: int) -> Plan:
@@ -56,37 +58,26 @@ def checked_plan(confidence: float, n_resamples: int, seed: int) -> Plan:
     return Plan(float(confidence), int(n_resamples), int(seed))
 
 
-def ranges(
-    statistic: Statistic,
-    counts: Counts,
-    exact: np.ndarray,
-    plan: Plan,
-    overfitted: Collection[int] = (),
-) -> list[Range]:
-    """BCa intervals of all that a statistic of counts gives; see ``without_optimism``.
+class Resampled(NamedTuple):
+    """What a statistic gives, of resamples and of the samples without one block at a time."""
+
+    resamples: np.ndarray
+    left_out: np.ndarray
+
+
+def resampled(statistic: Statistic, counts: Counts, exact: np.ndarray, plan: Plan) -> Resampled:
+    """A statistic of counts that are drawn again, (n_resamples, n_quantities).
 
     ``exact`` is what the statistic stands for, of the samples themselves: what cells make of it is
-    corrected by the difference. ``overfitted`` are the positions of quantities such as Cllr_cal.
-
-    References
-    ----------
-    Efron (1987), Better bootstrap confidence intervals.
+    corrected by the difference.
     """
-    if plan.n_resamples == 0:
-        return [Range(np.nan, np.nan)] * len(exact)
     rng = np.random.default_rng(plan.seed)
     with np.errstate(invalid="ignore"):  # infinite costs of both
         off = exact - statistic(counts)
     off = np.where(np.isfinite(off), off, 0.0)
     resamples = np.array([statistic(drawn) for drawn in _draws(counts, plan.n_resamples, rng)])
     left_out = np.array([statistic(kept) for kept in _left_out(counts, rng)])
-    left_out = left_out.reshape(-1, len(exact))
-    return [
-        without_optimism(float(exact[k]), resamples[:, k] + off[k], plan.confidence)
-        if k in overfitted
-        else bca(float(exact[k]), resamples[:, k] + off[k], left_out[:, k], plan.confidence)
-        for k in range(len(exact))
-    ]
+    return Resampled(resamples + off, left_out.reshape(-1, len(exact)))
 
 
 def _draws(counts: Counts, times: int, rng: np.random.Generator) -> Iterator[Counts]:
@@ -127,52 +118,21 @@ def _left_out(counts: Counts, rng: np.random.Generator) -> Iterator[Counts]:
 def bca(value: float, resamples: np.ndarray, left_out: np.ndarray, confidence: float) -> Range:
     """Bias-corrected and accelerated interval.
 
-    Where it does not hold the value, as for what is fitted on the samples that it judges, the
-    percentiles are moved back by twice what the resamples have more or less.
+    References
+    ----------
+    Efron (1987), Better bootstrap confidence intervals.
     """
     resamples = resamples[~np.isnan(resamples)]
     if np.isnan(value) or len(resamples) == 0:
-        return Range(np.nan, np.nan)
+        return NO_RANGE
     tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
-    n = len(resamples)
-    below = np.mean(resamples < value) + np.mean(resamples == value) / 2
-    bias = float(ndtri(np.clip(below, 0.5 / n, 1 - 0.5 / n)))
-    z = bias + ndtri(tails)
-    adjusted = ndtr(bias + z / (1 - _acceleration(left_out) * z))
+    adjusted, _ = bca_tails(tails, value, resamples, left_out)
     low, high = np.quantile(resamples, adjusted, method="inverted_cdf")
-    if not low <= value <= high and np.isfinite(resamples).all():
-        excess = float(np.mean(resamples)) - value
-        low, high = np.quantile(resamples, tails) - 2 * excess
-    return Range(float(low), float(high), abs(bias) > _BIASED)
+    return Range(float(low), float(high))
 
 
-def without_optimism(value: float, resamples: np.ndarray, confidence: float) -> Range:
-    """Percentiles moved back by three times what the resamples have more than the samples.
-
-    What PAV takes from a resample beyond what it takes from the samples is about half of what it
-    takes from these without cause, whatever their number, as simulation shows. So once
-    brings the middle to the samples, and twice more to what fresh samples would have. The interval
-    may leave the value out, which is too large by that much.
-    """
-    if not np.isfinite(value) or not np.isfinite(resamples).all():
-        return bca(value, resamples, np.zeros(0), confidence)
-    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-    low, high = np.quantile(resamples, tails) - 3 * max(0.0, float(np.mean(resamples)) - value)
-    return Range(float(low), float(high), not low <= value <= high)
-
-
-def _acceleration(left_out: np.ndarray) -> float:
-    if len(left_out) == 0 or not np.isfinite(left_out).all():
-        return 0.0
-    gap = left_out.mean() - left_out
-    spread = float(np.sum(gap**2))
-    if not 0 < spread < np.inf:
-        return 0.0
-    return float(np.nan_to_num(np.sum(gap**3) / (6 * spread**1.5), posinf=0.0, neginf=0.0))
-
-
-def mean_ranges(by_class: list[np.ndarray], plan: Plan) -> list[Range]:
-    """Intervals of sums, over the classes, of means over the samples of each.
+def mean_resamples(by_class: list[np.ndarray], plan: Plan) -> Resampled:
+    """Resamples of sums, over the classes, of means over the samples of each.
 
     Parameters
     ----------
@@ -187,7 +147,19 @@ def mean_ranges(by_class: list[np.ndarray], plan: Plan) -> list[Range]:
         return np.sum([summed(v, c) / c.sum() for v, c in zip(bags, counts, strict=True)], axis=0)
 
     ones = tuple(np.ones(values.shape[1], dtype=np.int64) for values in bags)
-    return ranges(statistic, ones, exact, plan)
+    return resampled(statistic, ones, exact, plan)
+
+
+def mean_ranges(by_class: list[np.ndarray], plan: Plan) -> list[Range]:
+    """BCa intervals of sums, over the classes, of means over the samples of each."""
+    if plan.n_resamples == 0:
+        return [NO_RANGE] * len(by_class[0])
+    exact = np.sum([values.mean(axis=1) for values in by_class], axis=0)
+    found = mean_resamples(by_class, plan)
+    return [
+        bca(float(exact[k]), found.resamples[:, k], found.left_out[:, k], plan.confidence)
+        for k in range(len(exact))
+    ]
 
 
 def summed(values: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ class Meaning(NamedTuple):
     better: str
     meaning: str
     smallest: float = 0.0
+    largest: float = float("inf")
 
 
 FRACTION = "fraction"
@@ -22,25 +23,27 @@ MEANINGS = {
         "Cllr", "bit", "lower", "What the LLRs cost; 0 is perfect, 1 is what saying nothing costs."
     ),
     "cllr_min": Meaning(
-        "Cllr_min", "bit", "lower", "What they would cost after perfect calibration."
+        "Cllr_min", "bit", "lower", "What they would cost after perfect calibration.",
+        largest=1.0,
     ),
     "cllr_cal": Meaning(
         "Cllr_cal", "bit", "lower", "What is lost by poor calibration, and could be won back."
     ),
     "eer": Meaning(
         "Equal-error rate", FRACTION, "lower",
-        "Errors where misses and false alarms are equally frequent.",
+        "Errors where misses and false alarms are equally frequent.", largest=0.5,
     ),
     "dev_pav": Meaning(
-        "devPAV", "ban", "lower", "How far an LLR is, on average, from what it should say."
+        "devPAV", "ban", "lower",
+        "How far an LLR is, on average, from what it should say; few samples overstate it.",
     ),
     "misleading_target": Meaning(
         "Misleading, {target} true", FRACTION, "lower",
-        "How often the evidence points away from {target} when it is true.",
+        "How often the evidence points away from {target} when it is true.", largest=1.0,
     ),
     "misleading_other": Meaning(
         "Misleading, {other} true", FRACTION, "lower",
-        "How often the evidence points away from {other} when it is true.",
+        "How often the evidence points away from {other} when it is true.", largest=1.0,
     ),
     "cross_entropy": Meaning(
         "Cross-entropy", "nat", "lower",
@@ -57,17 +60,23 @@ MEANINGS = {
         "Calibration", "nat", "lower", "Doubt that recalibration would take away."
     ),
     "accuracy": Meaning(
-        "Accuracy", FRACTION, "higher", "How often the likelier class under the prior is the true."
+        "Accuracy", FRACTION, "higher", "How often the likelier class under the prior is the true.",
+        largest=1.0,
     ),
     "detection_cost": Meaning(
         "Detection cost", "", "lower",
         "Cost of decisions by these LLRs; 1 is what deciding without them costs.",
     ),
     "min_detection_cost": Meaning(
-        "Minimum detection cost", "", "lower", "The same with the best threshold."
+        "Minimum detection cost", "", "lower", "The same with the best threshold.", largest=1.0
     ),
     "expected_cost": Meaning(
-        "Expected cost", "cost", "lower", "What a decision costs on average.", float("-inf")
+        "Expected cost", "cost", "lower",
+        "What a decision costs on average; {nothing} is what the best without evidence costs.",
+        float("-inf"),
+    ),
+    "saving": Meaning(
+        "Calibration", "nat", "lower", "Doubt that recalibration would take away.", float("-inf")
     ),
     "worst_pair_cllr": Meaning(
         "Cllr, {a} and {b}", "bit", "lower",

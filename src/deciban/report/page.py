@@ -123,7 +123,8 @@ class _Page:
     def calibration(self) -> Section:
         """What it costs and why, reliability, and evidence of the evidence."""
         cost = cost_of(self.assessment)
-        parts = (cost.total.value, cost.calibration.value, cost.discrimination.value)
+        total, saved = cost.total.value, cost.calibration.corrected
+        parts = (total, saved, total - saved)
         made = [
             ("What the evidence costs, and why",
              lambda: calibration.decomposition(parts, cost.nothing, cost.unit)),
@@ -191,13 +192,14 @@ def _quality(assessment: Assessment) -> Section:
         f'<th scope="col">{h}</th>'
         for h in ("quantity", "value", f"{sure} interval", "what it says")
     )
-    columns = ("key", "quantity", "value", "low", "high", "unit", "better")
+    columns = ("key", "quantity", "value", "low", "high", "corrected", "unit", "better")
     plain_rows = [
-        (q.key, q.label, q.value, q.low, q.high, q.unit, q.better) for q in assessment.quantities
+        (q.key, q.label, q.value, q.low, q.high, q.corrected, q.unit, q.better)
+        for q in assessment.quantities
     ]
     body = (
         f'<div class="card quantities"><div class="scroll whole" role="region" tabindex="0" '
-        f'aria-label="Quantities"><table><caption>Each quantity with its {sure} bootstrap '
+        f'aria-label="Quantities"><table><caption>Each quantity with its {sure} '
         f"interval.</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
         f"{download('quantities', columns, plain_rows)}</div>"
     )
@@ -246,6 +248,8 @@ def _cards(
     if len(assessment.classes) > _MOST_COUNTS:
         counts = f"<details><summary>Samples of each class</summary>{counts}</details>"
     data = {**(data_card or {}), "prior of costs and decisions": _prior(assessment)}
+    if assessment.costs is not None:
+        data["costs of errors"] = _costs(assessment)
     body = f'<div class="figures"><div class="figure"><h3>Data</h3>{_sheet(data)}{counts}</div>'
     if model_card:
         body += f'<div class="figure"><h3>Model</h3>{_sheet(model_card)}</div>'
@@ -263,6 +267,18 @@ def _prior(assessment: Assessment) -> str:
     pairs = list(zip(assessment.classes, prior, strict=True))
     said = ", ".join(f"{short(label, 30)} {p:.3g}" for label, p in pairs[:_MOST_COUNTS])
     return said + (", …" if len(pairs) > _MOST_COUNTS else "")
+
+
+def _costs(assessment: Assessment) -> str:
+    """What each error costs, beside the right decision where that costs something."""
+    C, names = np.asarray(assessment.costs), [short(label, 30) for label in assessment.classes]
+    said = [
+        f"{names[j]} for {names[i]} {number(float(C[i, j]))}"
+        for i in range(len(C))
+        for j in range(len(C))
+        if i != j or C[i, j] != 0
+    ]
+    return ", ".join(said[:_MOST_COUNTS]) + (", …" if len(said) > _MOST_COUNTS else "")
 
 
 def _sheet(card: Mapping[str, str] | None) -> str:

@@ -8,9 +8,11 @@ from deciban.evidence import Evidence
 from deciban.evidence.decisions import least_cost
 from deciban.metrics.decomposition import balanced, folds_of, judged
 from deciban.metrics.multiclass import Labelled
+from deciban.report.proportions import Rate
 from deciban.report.two_classes import Point
 
 _FOLDS = 5
+_MOST_FULL = 20  # classes; the matrix of a hundred has 10,000 entries and takes minutes
 
 
 def losses(truth: np.ndarray, evidence: Evidence, point: Point) -> dict[str, np.ndarray]:
@@ -32,20 +34,53 @@ def losses(truth: np.ndarray, evidence: Evidence, point: Point) -> dict[str, np.
     return found
 
 
+def rates(truth: np.ndarray, evidence: Evidence, point: Point) -> dict[str, list[Rate]]:
+    """What accuracy and expected cost are sums of: how often each class is decided how.
+
+    Decisions that cost the same when a class is true are one.
+    """
+    log_p = evidence.log_posterior(point.prior)
+    classes = tuple(range(evidence.n_classes))
+    right = _decisions(truth, np.argmax(log_p, axis=1), len(classes)).diagonal()
+    times = np.bincount(truth, minlength=len(classes))
+    found = {"accuracy": [Rate(*one) for one in zip(point.prior, right, times, strict=True)]}
+    if point.costs is not None:
+        decided = _decisions(truth, least_cost(log_p, classes, point.costs, None), len(classes))
+        found["expected_cost"] = [
+            Rate(point.prior[i] * (level - C[i]), int(decided[i, level == C].sum()), int(times[i]))
+            for i, C in enumerate(point.costs)
+            for level in np.unique(C)
+            if level != C[i]
+        ]
+    return found
+
+
+def _decisions(truth: np.ndarray, decided: np.ndarray, D: int) -> np.ndarray:
+    """How often each class was decided for when each was true."""
+    return np.bincount(truth * D + decided, minlength=D * D).reshape(D, D)
+
+
 def recalibrated_losses(truth: np.ndarray, evidence: Evidence, point: Point) -> np.ndarray | None:
     """Losses of the samples after the best affine map, fitted without them, as in ``decompose``.
 
-    None where it cannot be fitted: too few samples, or likelihoods of zero.
+    Of a temperature and a full matrix, the one is taken that suits held-out samples better: few
+    samples do not tell a matrix. None where nothing can be fitted: too few samples, or likelihoods
+    of zero.
     """
     fewest = int(np.bincount(truth, minlength=evidence.n_classes).min())
     if fewest < 2 or np.isinf(evidence.log_likelihoods).any():
         return None
     data = Labelled(evidence, truth, None)
-    judge = judged(data, "full", balanced(data, point.prior), np.log(point.prior))
-    held_out_losses = np.empty(len(truth))
-    for held_out in folds_of(truth, min(_FOLDS, fewest), None, 0):
-        held_out_losses[held_out] = judge(~held_out, held_out)
-    return point.prior[truth] * held_out_losses
+    weight = balanced(data, point.prior)
+    folds = folds_of(truth, min(_FOLDS, fewest), None, 0)
+    found = []
+    for family in ("scalar", "full") if evidence.n_classes <= _MOST_FULL else ("scalar",):
+        judge = judged(data, family, weight, np.log(point.prior))
+        losses = np.empty(len(truth))
+        for held_out in folds:
+            losses[held_out] = judge(~held_out, held_out)
+        found.append(losses)
+    return point.prior[truth] * min(found, key=lambda losses: float(weight @ losses))
 
 
 def by_class(values: dict[str, np.ndarray], truth: np.ndarray, D: int) -> list[np.ndarray]:

@@ -11,12 +11,14 @@ import numpy as np
 from deciban.evidence import from_nats
 from deciban.metrics import dev_pav
 from deciban.metrics.cost import cost_of_blocks, softplus
+from deciban.metrics.detection import equal_errors
 from deciban.metrics.pooling import PooledBlocks, pool
 from deciban.metrics.trials import two_class_trials
 from deciban.report.intervals import Counts, summed
+from deciban.report.proportions import Rate
 
 BINS = 4096  # of the LLRs, about: far more than there are PAV blocks in any number of samples
-FITTED = ("cllr_min", "eer", "min_detection_cost", "dev_pav")
+FITTED = ("cllr_min", "cllr_cal", "eer", "min_detection_cost")  # by PAV, on what it judges
 _LARGEST = np.finfo(np.float64).max
 
 
@@ -47,26 +49,67 @@ class Point(NamedTuple):
         return math.log(false_alarm) - math.log(miss)
 
 
+class Step(NamedTuple):
+    """A quantity that turns on which side of a limit an LLR is.
+
+    Attributes
+    ----------
+    limit : float
+    at_limit : bool
+        Whether an LLR at the limit is above it.
+    worth : array of shape (2, 2)
+        What a sample adds to the mean of its class, by truth and by being above.
+    """
+
+    limit: float
+    at_limit: bool
+    worth: np.ndarray
+
+    def above(self, llr: np.ndarray) -> np.ndarray:
+        """Whether LLRs are above the limit."""
+        return llr >= self.limit if self.at_limit else llr > self.limit
+
+    def added(self, llr: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """What each sample adds."""
+        return np.asarray(self.worth[target.astype(np.int8), self.above(llr).astype(np.int8)])
+
+    def rates(self, llr: np.ndarray, target: np.ndarray) -> list[Rate]:
+        """How often the samples of either class are above, and what that adds."""
+        above = self.above(llr)
+        return [
+            Rate(self.worth[t, 1] - self.worth[t, 0], int(above[target == t].sum()),
+                 int((target == t).sum()))
+            for t in (0, 1)
+        ]  # fmt: skip
+
+
 Column = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of LLRs and of whether they are targets'
+
+
+def steps(point: Point) -> dict[str, Step]:
+    """Rates of errors, and what decisions cost; an LLR on a threshold is accepted."""
+    p, (false_alarm, miss), limit = point.prior, point.losses, point.threshold
+    found = {
+        "misleading_target": Step(0.0, True, np.array([[0.0, 0.0], [1.0, 0.0]])),
+        "misleading_other": Step(0.0, False, np.array([[0.0, 1.0], [0.0, 0.0]])),
+        "accuracy": Step(-point.log_odds, True, np.diag(p)),
+        "detection_cost": Step(limit, True, np.array([[0.0, false_alarm], [miss, 0.0]])),
+    }
+    if point.costs is not None:
+        found["expected_cost"] = Step(limit, True, p[:, None] * point.costs)
+    return found
 
 
 def columns(point: Point) -> dict[str, Column]:
     """Quantities that are means over one class plus means over the other."""
-    log_odds, (false_alarm, miss), limit = point.log_odds, point.losses, point.threshold
+    log_odds = point.log_odds
     found: dict[str, Column] = {
         "cllr": lambda x, t: from_nats(softplus(np.where(t, -x, x)) / 2, "bit"),
-        "misleading_target": lambda x, t: (t & (x < 0)).astype(float),
-        "misleading_other": lambda x, t: (~t & (x > 0)).astype(float),
         "cross_entropy": lambda x, t: (
             point.prior[t.astype(np.int8)] * softplus(np.where(t, -x - log_odds, x + log_odds))
         ),
-        "accuracy": lambda x, t: point.prior[t.astype(np.int8)] * ((x > -log_odds) == t),
-        "detection_cost": lambda x, t: np.where(t, miss * (x < limit), false_alarm * (x >= limit)),
     }
-    if point.costs is not None:
-        C = point.prior[:, None] * point.costs
-        found["expected_cost"] = lambda x, t: C[t.astype(np.int8), (x > limit).astype(np.int8)]
-    return found
+    return found | {key: step.added for key, step in steps(point).items()}
 
 
 def exact_values(llr: np.ndarray, target: np.ndarray, point: Point) -> dict[str, float]:
@@ -77,22 +120,19 @@ def exact_values(llr: np.ndarray, target: np.ndarray, point: Point) -> dict[str,
         totals = np.bincount(target, weights=column(llr, target), minlength=2)
         values[key] = float((totals / n).sum())
     blocks = pool(two_class_trials(target, llr, pos_label=True))
-    deviation = dev_pav(target, llr, pos_label=True)
-    return values | _of_blocks(blocks, point, deviation, values["cllr"])
+    fitted = _of_blocks(blocks, point, values["cllr"])
+    return values | fitted | {"dev_pav": dev_pav(target, llr, pos_label=True)}
 
 
-def _of_blocks(
-    blocks: PooledBlocks, point: Point, deviation: float, cllr: float
-) -> dict[str, float]:
+def _of_blocks(blocks: PooledBlocks, point: Point, cllr: float) -> dict[str, float]:
     p_miss, p_false_alarm = blocks.hull()
     false_alarm, miss = point.losses
     least = cost_of_blocks(blocks)
     return {
         "cllr_min": least,
         "cllr_cal": cllr - least,
-        "eer": float(np.interp(0.0, p_miss - p_false_alarm, p_miss)),
+        "eer": equal_errors(p_miss, p_false_alarm),
         "min_detection_cost": float(np.min(miss * p_miss + false_alarm * p_false_alarm)),
-        "dev_pav": deviation,
     }
 
 
@@ -122,7 +162,6 @@ class Binned:
         cell = self.place * np.int32(2) + target
         both = np.bincount(cell, minlength=2 * B).reshape(B, 2)
         self.counts: Counts = (both[:, 0], both[:, 1])
-        self._at = np.bincount(self.place, weights=llr, minlength=B) / both.sum(axis=1)
         sums = np.array(
             [
                 np.bincount(cell, weights=column(llr, target), minlength=2 * B).reshape(B, 2)
@@ -133,13 +172,22 @@ class Binned:
         self._means = (means[:, :, 0].copy(), means[:, :, 1].copy())
 
     def values(self, counts: Counts) -> dict[str, float]:
-        """Every quantity, of these counts."""
+        """Every quantity but devPAV, of these counts."""
         share = [c / c.sum() for c in counts]
         linear = sum(summed(m, s) for m, s in zip(self._means, share, strict=True))
         values = dict(zip(self.keys, np.asarray(linear).tolist(), strict=True))
-        blocks, lengths, at = _pooled(share[0], share[1], self._at)
-        deviation = _deviation(at, np.repeat(blocks.llr, lengths))
-        return values | _of_blocks(blocks, self.point, deviation, values["cllr"])
+        return values | _of_blocks(_pooled(share[0], share[1]), self.point, values["cllr"])
+
+    def doubted(self, counts: Counts, misleading: np.ndarray, cllr: float) -> dict[str, float]:
+        """What PAV makes of these counts and of misleading samples of the first and second class.
+
+        ``cllr`` is that of the counts alone: the added samples would make it infinite.
+        """
+        other, target = counts
+        other = np.concatenate([[0.0], other, [misleading[0]]])
+        target = np.concatenate([[misleading[1]], target, [0.0]])
+        blocks = _pooled(other / other.sum(), target / target.sum())
+        return _of_blocks(blocks, self.point, cllr)
 
 
 def _edges(llr: np.ndarray, turning: tuple[float, ...], bins: int) -> np.ndarray:
@@ -156,39 +204,17 @@ def _edges(llr: np.ndarray, turning: tuple[float, ...], bins: int) -> np.ndarray
     return np.unique(np.concatenate([ordered, special]))
 
 
-def _pooled(
-    other: np.ndarray, target: np.ndarray, at: np.ndarray
-) -> tuple[PooledBlocks, np.ndarray, np.ndarray]:
-    """PAV blocks of bins, how many bins each has, and where the bins are that are not empty."""
+def _pooled(other: np.ndarray, target: np.ndarray) -> PooledBlocks:
+    """PAV blocks of bins; where they lie does not matter here."""
     from scipy.optimize import isotonic_regression
 
     both = target + other
     kept = both > 0
-    p, q, both, at = target[kept], other[kept], both[kept], at[kept]
+    p, q, both = target[kept], other[kept], both[kept]
     starts = isotonic_regression(p / both, weights=both).blocks
-    blocks = PooledBlocks(
-        low=at[starts[:-1]],
-        high=at[starts[1:] - 1],
+    return PooledBlocks(
+        low=starts[:-1].astype(float),
+        high=starts[1:] - 1.0,
         target=np.add.reduceat(p, starts[:-1]),
         other=np.add.reduceat(q, starts[:-1]),
     )
-    return blocks, np.diff(starts), at
-
-
-def _deviation(x: np.ndarray, y: np.ndarray) -> float:
-    """DevPAV of binned LLRs, in bans."""
-    finite = np.isfinite(y)
-    x, y = x[finite], y[finite]
-    if len(x) == 0:
-        return float("nan")
-    if not np.isfinite(x).all():
-        return float("inf")
-    if len(x) == 1 or x[-1] == x[0]:
-        return float(from_nats(abs(y[0] - x[0]), "ban"))
-    gap = y - x
-    left, right = gap[:-1], gap[1:]
-    total = np.abs(left) + np.abs(right)
-    with np.errstate(over="ignore", invalid="ignore"):  # LLRs of 1e200 have no squares
-        crossed = (left**2 + right**2) / np.maximum(2 * total, np.finfo(float).tiny)
-        height = np.where(left * right < 0, crossed, total / 2)
-        return float(from_nats(height @ np.diff(x) / (x[-1] - x[0]), "ban"))

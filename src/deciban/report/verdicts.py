@@ -125,26 +125,28 @@ def calibration(assessment: Assessment) -> Verdict:
         return Verdict(what, "–", "not known", "", "", sentence)
     word, tone, sentence = _calibrated(cost)
     span = _span(part.low, part.high, assessment.confidence, number)
-    return Verdict(what, f"{number(part.value, 2)} {unit}", word, tone, span, sentence)
+    return Verdict(what, f"{number(part.corrected, 2)} {unit}", word, tone, span, sentence)
 
 
 def _calibrated(cost: Cost) -> tuple[str, str, str]:
     """A word, its tone and a sentence on a calibration loss that is known."""
-    part, unit, total = cost.calibration, cost.unit, cost.total.value
-    loss, share = part.value / cost.nothing, percent(part.value / max(total, 1e-300))
-    saved = f"{number(part.value)} {unit} of {number(total)}, {share} of its cost"
+    part, unit, total, nothing = cost.calibration, cost.unit, cost.total.value, cost.nothing
+    loss, share = part.corrected / nothing, percent(part.corrected / max(total, 1e-300))
+    saved = f"{number(part.corrected)} {unit} of {number(total)}, {share} of its cost"
     if math.isnan(part.low):
         said = f"Recalibration seems to save {saved}; without intervals that may be chance."
         return "not known", "", said
     large = part.low > 0.2 * total  # of its own cost, however small that is
-    if (loss <= _WELL or part.high / cost.nothing <= _WELL) and not large:
-        much = f"no more than {saved}" if loss > _WELL / 40 else "next to nothing"
-        said = f"It can be taken at its word: recalibration would save {much}."
+    if loss <= _WELL and part.high / nothing <= _NEARLY and not large:
+        much = f"about {saved}" if loss > _WELL / 40 else "next to nothing"
+        most = "" if part.high / nothing <= _WELL else f", and {number(part.high)} at most"
+        said = f"It can be taken at its word: recalibration would save {much}{most}."
         return "well calibrated", "good", said
-    if part.low / cost.nothing <= _WELL / 4:
+    if part.low / nothing <= _WELL / 4 and not large:
         said = (
-            f"It may or may not mean what it says: recalibration seems to save {saved}, but the "
-            f"interval is {number(part.low)} to {number(part.high)} {unit}."
+            f"It may or may not mean what it says, which takes more samples to tell: recalibration "
+            f"may save {number(max(0.0, part.low))} to {number(part.high)} {unit} of "
+            f"{number(total)}."
         )
         return "may be calibrated", "fair", said
     said = f"mean what it says: recalibration, which is cheap, would save {saved}."
@@ -164,16 +166,14 @@ def errors(assessment: Assessment) -> Verdict:
     if not math.isfinite(right.value):
         return Verdict(what, "–", "not known", "", "", "How often it errs is not known.")
     rate, low, high = (_snapped(1 - x) for x in (right.value, right.high, right.low))
-    span = _span(low, high, assessment.confidence, percent) if high > 0 else ""
+    span = _span(low, high, assessment.confidence, percent)
     prior = assessment.prior or (1 / len(assessment.classes),)
     chance = 1 - max(prior)
     tone = "good" if rate <= 0.2 * chance else "fair" if rate <= 0.7 * chance else "poor"
-    rarest = min(assessment.counts)
     if rate == 0:
-        bound = percent(min(1.0, 3 / max(rarest, 1)))  # the rule of three
+        bound = "" if math.isnan(high) else f", but the true rate may be up to {percent(high)}"
         return Verdict(what, "0 %", "none seen", "good", span,
-                       f"No decision was wrong. With {rarest:,} samples of the rarest class, its "
-                       f"true rate of errors may still be up to about {bound}.")  # fmt: skip
+                       f"No decision was wrong{bound}.")  # fmt: skip
     one_in = 1 / rate
     often = "most of them"
     if one_in >= 1.95:

@@ -97,6 +97,8 @@ def _map_of(matrix: np.ndarray, names: list[object]) -> Canvas:
 def _brief(cost: float) -> str:
     if math.isinf(cost):
         return "∞"
+    if cost < 0.005:
+        return "0" if cost == 0 else "<.01"
     said = f"{cost:.2f}" if cost < 10 else f"{cost:.0f}"
     return said.removeprefix("0") if cost < 0.995 else said
 
