@@ -198,7 +198,7 @@ def test_mistakes_end_in_one_sentence_and_leave_nothing(folder, words, said):
         (lambda f: f.drop("petal_width"), "the model's column must be a column"),
         (lambda f: f.with_columns(pl.lit("blue").alias("site")), "row 1 holds 'blue'"),
         (lambda f: f.with_columns(pl.lit("x").alias("petal_width")), "must be numbers"),
-        (lambda f: f.with_columns(pl.lit(float("inf")).alias("petal_width")), "must be finite"),
+        (lambda f: f.with_columns(pl.lit(float("inf")).alias("petal_width")), "row 1 holds inf"),
         (lambda f: f.with_columns(pl.lit(1).alias("decision")), "must not have a column decision"),
     ],
 )
@@ -289,3 +289,79 @@ def test_a_recipe_that_does_not_fit_its_model_is_refused(folder, change):
              "fill": {}}  # fmt: skip
     model.save("odd.deciban", extra=plain | change)
     assert "recipe of" in refused("predict", "odd.deciban", "iris.csv", "-o", "x.csv")
+
+
+def test_names_with_commas_and_arrows_can_be_written(folder):
+    odd = {"setosa": "a, b", "versicolor": "a>b", "virginica": "b"}
+    iris().with_columns(pl.col("species").replace(odd)).write_csv("iris.csv")
+    fitted()
+    words = ("predict", "m.deciban", "new.parquet", "--force", "-o", "out.csv")
+    done(*words, "--prior", '"a, b"=0.5,a>b=0.3,b=0.2', "--costs", 'a>b>b=50,"a, b">b=2')
+    typed = pl.read_csv("out.csv")
+    (folder / "prior.csv").write_text('class,probability\nb,0.2\n"a, b",0.5\na>b,0.3\n')
+    (folder / "costs.csv").write_text('truth,"a, b",a>b,b\n"a, b",0,1,2\na>b,1,0,50\nb,1,1,0\n')
+    done(*words, "--prior", "prior.csv", "--costs", "costs.csv")
+    assert typed.equals(pl.read_csv("out.csv"))
+    assert "names with commas in double quotes" in refused(*words, "--prior", "a, b=0.5,b=0.5")
+    (folder / "prior.csv").write_text("class,p,q\nb,1,2\n")
+    assert "table of two columns" in refused(*words, "--prior", "prior.csv")
+    assert "'a, b=0.333,a>b=0.333,b=0.334'" in refused(*words, "--prior", "b=1")
+
+
+def test_an_error_that_can_be_read_in_two_ways_is_refused():
+    from deciban.cli.operating import parsed_costs, parsed_prior
+
+    classes = ("a", "a>b", "b>c", "c")
+    with pytest.raises(InputError, match="can be read in 2 ways"):
+        parsed_costs("a>b>c=5", "--costs", classes)
+    C = parsed_costs("a>c=5,a>b>a=7", "--costs", classes)
+    assert (C[0, 3], C[1, 0], C.sum()) == (5, 7, 22)
+    with pytest.raises(InputError, match=r"f=0\.167,…'"):
+        parsed_prior("a", "--prior", ("c", "d", "e", "f", "g", "h"))
+
+
+def test_what_fills_gaps_is_learnt_from_the_rows_that_are_learnt_from(folder):
+    gaps = iris().with_columns(
+        pl.when(pl.int_range(150) % 10 > 0).then("petal_length").alias("petal_width")
+    )
+    gaps.write_csv("iris.csv")
+    first = json.loads(fitted("--impute", "--validation", "0.5", "--json").stdout)
+    from sklearn.model_selection import train_test_split
+
+    species = gaps["species"].to_numpy()
+    kept, _ = train_test_split(np.arange(150), test_size=0.5, stratify=species, random_state=0)
+    assert first["filled"]["petal_width"] == gaps["petal_width"][np.sort(kept)].median()
+    assert first["filled"]["petal_width"] != gaps["petal_width"].median()
+
+
+def test_huge_numbers_and_empty_tables_are_named(folder):
+    huge = iris().with_columns(pl.when(pl.int_range(150) == 7).then(1e200).otherwise(
+        "petal_width").alias("petal_width"))  # fmt: skip
+    huge.write_csv("huge.csv")
+    said = "petal_width in huge.csv must hold numbers up to 1e+100; row 8 holds 1e+200"
+    assert said in refused("fit", "huge.csv", "--label", "species", "-o", "x")
+    fitted()
+    assert said in refused("predict", "m.deciban", "huge.csv", "-o", "x.csv")
+    iris().head(0).write_csv("none.csv")
+    assert "none.csv must hold rows" in refused("explain", "m.deciban", "none.csv", "--row", "1")
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(folder, monkeypatch):
+    import os
+
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
+    words = ("fit", "iris.csv", "--label", "species", "-o", "m.deciban")
+    assert "folder that can be written" in refused(*words)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="has no /dev/full")
+def test_a_full_disk_and_a_closed_output_end_in_a_sentence(folder):
+    fitted()
+    words = [sys.executable, "-m", "deciban.cli", "explain", "m.deciban", "iris.csv"]
+    with open("/dev/full", "w") as full:
+        found = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert found.returncode == 2
+    assert found.stderr.startswith("standard output must take what is written; it does not (No ")
+    assert found.stderr.count("\n") == 1
+    shell = f"{sys.executable} -m deciban.cli --version >&-"
+    assert subprocess.run(shell, shell=True, capture_output=True, check=False).returncode == 0

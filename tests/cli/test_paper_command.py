@@ -21,6 +21,9 @@ def test_the_list_names_every_experiment():
     assert done.exit_code == 0
     for experiment in EXPERIMENTS:
         assert experiment.name in done.output
+    listed = json.loads(run(app, ["paper", "--list", "--json"]).stdout)
+    assert [one["name"] for one in listed] == [experiment.name for experiment in EXPERIMENTS]
+    assert all(one["seconds"] > 0 for one in listed)
 
 
 def test_the_version_is_printed():

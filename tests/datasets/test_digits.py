@@ -182,3 +182,8 @@ def test_the_cache_is_where_each_system_has_its_caches(monkeypatch, platform, va
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert cache_folder().as_posix().endswith(end)
+
+
+def test_a_folder_that_is_no_path_is_refused():
+    with pytest.raises(InputError, match="folder must be text or a path; got 3"):
+        load_mnist(3)

@@ -151,3 +151,15 @@ def test_gaussians_with_equal_covariance_give_evidence_with_variance_twice_its_m
 def test_what_cannot_be_used_is_refused_in_one_sentence(call, words):
     with pytest.raises(InputError, match=words):
         call()
+
+
+def test_what_cannot_be_drawn_from_or_judged_ends_in_a_sentence():
+    for population in (moons(), three_gaussians()):
+        X, _ = population.sample(30, np.random.default_rng(0))
+        again, _ = population.sample(30, np.random.default_rng(0))
+        assert (again == X).all()
+        for random_state in ("seed", -1, 1.5):
+            with pytest.raises(InputError, match="random_state must be a whole number"):
+                population.sample(30, random_state)
+        with pytest.raises(InputError, match="X must be"):
+            population.log_likelihoods([["a", "b"]])

@@ -118,6 +118,14 @@ def test_unfitted_other_and_unsound_models_are_refused(tmp_path):
         tensors.write(tmp_path / "edited", plain["kind"], changed, plain)
         with pytest.raises(InputError, match="edited must be a whole model"):
             LinearDiscriminant.load(tmp_path / "edited")
+    arrays, plain = tensors.read(path, "LinearDiscriminant")
+    tensors.write(tmp_path / "more", plain["kind"], arrays | {"more": np.zeros(3)}, plain)
+    with pytest.raises(InputError, match="more belongs to nothing"):
+        LinearDiscriminant.load(tmp_path / "more")
+    plain["parameters"]["shrinkage"] = [{"array": "_means"}] * 1000  # a copy for each
+    tensors.write(tmp_path / "often", plain["kind"], arrays, plain)
+    with pytest.raises(InputError, match="often must be a whole model"):
+        LinearDiscriminant.load(tmp_path / "often")
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(InputError, match="model must be a whole deciban file"):
         load_any(path)

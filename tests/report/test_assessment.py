@@ -404,3 +404,14 @@ def test_a_comparison_warns_of_few_samples_and_without_intervals_has_no_verdict(
     assert pair.verdict == "a better"
     assert pair.low < pair.difference < pair.high
     assert difference(labels, e3, e3, n_resamples=0)["accuracy"].verdict == ""
+
+
+def test_calibration_is_not_judged_where_no_error_was_to_be_expected():
+    from deciban.report import verdicts
+
+    y = np.repeat([0, 1], 40)
+    sure = assess(y, Evidence.from_llr(6.0 * (2 * y - 1)), n_resamples=50)
+    assert verdicts.calibration(sure).word == "cannot be told"
+    y = np.repeat([0, 1], 400)
+    unsure = assess(y, Evidence.from_llr(2.0 * (2 * y - 1)), n_resamples=50)  # 100 were expected
+    assert verdicts.calibration(unsure).word == "poorly calibrated"

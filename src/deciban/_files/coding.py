@@ -83,14 +83,20 @@ class Decoder:
     """Turns plain data and arrays back into values.
 
     ``other`` is asked for dicts that are none of the above. What does not fit ends in one of the
-    errors of :data:`BROKEN`.
+    errors of :data:`BROKEN`. Each array belongs to one value: a file that names one a thousand
+    times would fill the memory.
     """
 
     def __init__(
         self, arrays: dict[str, np.ndarray], other: Callable[[Decoder, dict[str, Any]], Any]
     ) -> None:
-        self._arrays = arrays
+        self._arrays = dict(arrays)
         self._other = other
+
+    def require_all_used(self) -> None:
+        """Refuse arrays that no value has asked for."""
+        if self._arrays:
+            raise ValueError(f"{next(iter(self._arrays))} belongs to nothing")
 
     def __call__(self, node: Any) -> Any:
         """The value."""
@@ -99,10 +105,10 @@ class Decoder:
         if not isinstance(node, dict):
             return node
         if "array" in node:
-            array = np.array(self._arrays[node["array"]])  # its own, in memory and to be written
+            array = np.array(self._arrays.pop(node["array"]))  # in memory, and to be written
             return array.T if node.get("order") == "F" else array
         if "scalar" in node:
-            return self._arrays[node["scalar"]][()]
+            return self._arrays.pop(node["scalar"])[()]
         if "labels" in node:
             return label_array(node["labels"], node["type"])
         if "number" in node:
@@ -118,7 +124,8 @@ class Decoder:
 
 
 BROKEN = (
-    KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError, OverflowError
+    KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError, OverflowError,
+    MemoryError,
 )  # fmt: skip
 
 

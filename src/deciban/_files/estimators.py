@@ -68,7 +68,10 @@ def restored(arrays: dict[str, np.ndarray], plain: dict[str, Any], path: Any) ->
     try:
         if plain["estimator"] != plain["kind"] or plain["state"] is None:
             raise ValueError("no fitted estimator of its kind")
-        return _estimator(Decoder(arrays, _estimator), plain)
+        decoder = Decoder(arrays, _estimator)
+        estimator = _estimator(decoder, plain)
+        decoder.require_all_used()
+        return estimator
     except BROKEN as error:
         raise InputError(
             f"{Path(path).name} must be a whole model; a part is missing or does not fit "

@@ -5,9 +5,13 @@ Needs ``pip install 'deciban[cli]'``.
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 
 from deciban.exceptions import DecibanError
+
+_REFUSED = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
 def main() -> None:
@@ -28,21 +32,38 @@ def main() -> None:
     debug = "--debug" in sys.argv
     arguments = [word for word in sys.argv[1:] if word != "--debug"]
     try:
-        app(arguments, prog_name="deciban")
-    except DecibanError as error:
-        if debug:
-            raise
-        sys.stderr.write(f"{' '.join(str(error).split())}\n")
-        sys.exit(2)
+        try:
+            app(arguments, prog_name="deciban")
+        finally:
+            if sys.stdout is not None:  # or what cannot be written is told by Python at its end
+                sys.stdout.flush()
     except Exception as error:
         if debug:
             raise
-        said = " ".join(str(error).split())
+        sys.exit(_told(error))
+
+
+def _told(error: Exception) -> int:
+    """Say on stderr what went wrong, in one line; the status to leave with."""
+    said = " ".join(str(error).split())
+    if isinstance(error, DecibanError):
+        sys.stderr.write(f"{said}\n")
+        return 2
+    if isinstance(error, OSError) and error.errno in _REFUSED:
+        # What is left goes nowhere, or Python would complain once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # `… | head` has read enough
+            return 141
         sys.stderr.write(
-            f"deciban has met a fault of its own ({type(error).__name__}: {said}). Run it again "
-            f"with --debug, and report what it prints.\n"
+            f"standard output must take what is written; it does not ({error.strerror}). Free "
+            f"space, or write somewhere else.\n"
         )
-        sys.exit(70)
+        return 2
+    sys.stderr.write(
+        f"deciban has met a fault of its own ({type(error).__name__}: {said}). Run it again "
+        f"with --debug, and report what it prints.\n"
+    )
+    return 70
 
 
 __all__ = ["main"]

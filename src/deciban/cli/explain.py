@@ -47,6 +47,8 @@ def explain(
     for name in recipe.columns:
         require_column(name, "the model's column", there, table)
     frame = read_table(table, format=table_format, columns=recipe.columns, text=recipe.levels)
+    if not len(frame):
+        raise InputError(f"{table} must hold rows; it holds none. Give a table with samples.")
     if not 1 <= row <= len(frame):
         raise InputError(
             f"--row must be from 1 to {len(frame):,}, the rows of {table}; got {row}. Choose one."

@@ -79,9 +79,9 @@ def fit(
     frame = read_table(table, format=table_format)
     names = chosen_columns(frame.columns, label, features, ignore, table)
     labels, codes = coded(frame[label], table)
-    recipe = Recipe.learn(frame, label, names, impute, table)
-    X = recipe.matrix(frame, table)
     kept, held_out = _split(codes, len(labels), validation, seed)
+    recipe = Recipe.learn(frame, label, names, impute, table, kept)
+    X = recipe.matrix(frame, table)
     if report is not None and held_out is None:
         raise InputError("--report must have rows to judge by; got --validation 0. Give 0.2.")
     checkpoint = output.with_name(f"{output.name}.checkpoint")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
 import os
 from collections.abc import Iterable, Iterator
@@ -66,6 +67,18 @@ def listed(words: Iterable[str], most: int = 12) -> str:
     """Words with commas between; the first ones where there are many."""
     words = list(words)
     return ", ".join(words[:most]) + (f", … ({len(words)} in all)" if len(words) > most else "")
+
+
+def split(text: str) -> list[str]:
+    """Parts with commas between; one in double quotes may have commas itself.
+
+    Examples
+    --------
+    >>> split('a=0.5, "Doe, J."=0.5')
+    ['a=0.5', 'Doe, J.=0.5']
+    """
+    parts = next(csv.reader([text], skipinitialspace=True), [])
+    return [part.strip() for part in parts]
 
 
 def polars() -> Any:

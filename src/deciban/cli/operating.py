@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deciban.cli.formats import split
 from deciban.cli.tables import nearest, read_table
 from deciban.exceptions import InputError
 
@@ -19,21 +20,20 @@ def parsed_prior(
     classes: Sequence[Hashable],
     counts: Sequence[int] | None = None,
 ) -> dict[Hashable, float] | None:
-    """Probabilities from ``a=0.5,b=0.5``, ``uniform`` (None) or ``empirical`` (from the counts)."""
+    """Probabilities from ``a=0.5,b=0.5``, ``uniform`` (None), ``empirical`` (from the counts).
+
+    A name with a comma is written in double quotes. Or a table with the class in its first column
+    and its probability in the second.
+    """
     if text is None or text == "uniform":
         return None
     if text == "empirical" and counts is not None:
         total = sum(counts)
         return {label: count / total for label, count in zip(classes, counts, strict=True)}
+    from_table = "=" not in text and Path(text).is_file()
+    pairs = _pairs_of_table(text, option) if from_table else _pairs(text, option, classes, counts)
     found: dict[Hashable, float] = {}
-    for part in text.split(","):
-        name, equals, number = part.rpartition("=")
-        if not equals:
-            mix = "" if counts is None else ", or 'empirical'"
-            raise InputError(
-                f"{option} must be like '{_example(classes)}', or 'uniform'{mix}; got {text!r}. "
-                f"Write a probability for each class."
-            )
+    for name, number in pairs:
         label = named_class(name, option, classes)
         if label in found:
             raise InputError(f"{option} must name each class once; it names {label} twice.")
@@ -46,6 +46,33 @@ def parsed_prior(
         )
     _require_distribution(found, option)
     return found
+
+
+def _pairs(
+    text: str, option: str, classes: Sequence[Hashable], counts: Sequence[int] | None
+) -> list[tuple[str, str]]:
+    pairs = []
+    for part in split(text):
+        name, equals, number = part.rpartition("=")
+        if not equals:
+            mix = "" if counts is None else ", 'empirical'"
+            raise InputError(
+                f"{option} must be like '{_example(classes)}', 'uniform'{mix} or a table of "
+                f"classes and probabilities; got {text!r}. Write a probability for each class, "
+                f"names with commas in double quotes."
+            )
+        pairs.append((name, number))
+    return pairs
+
+
+def _pairs_of_table(text: str, option: str) -> list[tuple[str, object]]:
+    frame = read_table(text)
+    if frame.width != 2:
+        raise InputError(
+            f"{option} must be a table of two columns, classes and probabilities; {text} has "
+            f"{frame.width}. Leave out the others."
+        )
+    return [(str(name), number) for name, number in frame.iter_rows()]
 
 
 def _require_distribution(found: dict[Hashable, float], option: str) -> None:
@@ -71,21 +98,35 @@ def parsed_costs(text: str | None, option: str, classes: Sequence[Hashable]) -> 
     if ">" not in text:
         return _costs_from_table(text, option, classes)
     C = 1 - np.eye(len(classes))
-    seen: set[tuple[int, ...]] = set()
-    for part in text.split(","):
+    seen: set[tuple[int, int]] = set()
+    for part in split(text):
         pair, equals, number = part.rpartition("=")
-        truth, arrow, decision = pair.partition(">")
-        if not equals or not arrow:
+        if not equals or ">" not in pair:
             raise InputError(
                 f"{option} must be like '{classes[0]}>{classes[1]}=5', or a table; got {text!r}. "
-                f"Write true class > decided class = cost."
+                f"Write true class > decided class = cost, names with commas in double quotes."
             )
-        rows = [list(classes).index(named_class(one, option, classes)) for one in (truth, decision)]
-        if tuple(rows) in seen:
+        cell = _error_of(pair, option, classes)
+        if cell in seen:
             raise InputError(f"{option} must name each error once; it names {pair} twice.")
-        seen.add(tuple(rows))
-        C[rows[0], rows[1]] = _number(number, option, text)
+        seen.add(cell)
+        C[cell] = _number(number, option, text)
     return C
+
+
+def _error_of(pair: str, option: str, classes: Sequence[Hashable]) -> tuple[int, int]:
+    """The places of the true and the decided class; classes may have > in their names."""
+    words = pair.split(">")
+    sides = [(">".join(words[:k]), ">".join(words[k:])) for k in range(1, len(words))]
+    names = {str(label) for label in classes}
+    known = [both for both in sides if all(side.strip() in names for side in both)]
+    if len(known) > 1:
+        raise InputError(
+            f"{option} must be clear; {pair!r} can be read in {len(known)} ways. Give a table of "
+            f"costs."
+        )
+    truth, decision = (named_class(one, option, classes) for one in (known or sides)[0])
+    return list(classes).index(truth), list(classes).index(decision)
 
 
 def _costs_from_table(text: str, option: str, classes: Sequence[Hashable]) -> np.ndarray:
@@ -136,4 +177,9 @@ def _number(value: object, option: str, text: str) -> float:
 
 
 def _example(classes: Sequence[Hashable]) -> str:
-    return ",".join(f"{label}={1 / len(classes):.3g}" for label in classes[:4])
+    """A prior as it could be written; all of it where the classes are few."""
+    each = round(1 / len(classes), 3)
+    shares = [each] * (len(classes) - 1)
+    shares.append(1 - sum(shares))
+    said = [f"{label}={share:.3g}" for label, share in zip(classes, shares, strict=True)]
+    return ",".join(said if len(said) <= 5 else [*said[:4], "…"])

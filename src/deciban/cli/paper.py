@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,6 +40,9 @@ def paper(
         bool, typer.Option("--quick", help="Small samples, short fits: minutes, not hours.")
     ] = False,
     names: Annotated[bool, typer.Option("--list", help="List the experiments and leave.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what was run, or the list, as JSON.")
+    ] = False,
 ) -> None:
     """Run the paper's experiments, and write each number and figure beside what was printed.
 
@@ -51,7 +55,7 @@ def paper(
     console = Console(stderr=True)
     package = _package()
     if names:
-        _list(package, quick)
+        _list(package, quick, as_json)
         return
     wanted = package.chosen(experiments or [])
     if output is None:
@@ -69,8 +73,14 @@ def paper(
     for error in dict.fromkeys(outcome.error for outcome in failed):
         which = ", ".join(outcome.name for outcome in failed if outcome.error == error)
         typer.echo(f"{which}: {error}", err=True)
-    typer.echo(f"{len(outcomes) - len(failed)} of {len(outcomes)} experiments run. Open "
-               f"{output / 'index.html'}")  # fmt: skip
+    if as_json:
+        run_ones = [{"name": outcome.name, "error": outcome.error} for outcome in outcomes]
+        told = {"experiments": run_ones, "page": str(output / "index.html"),
+                "results": str(output / "results.json")}  # fmt: skip
+        typer.echo(json.dumps(told, ensure_ascii=False, indent=2))
+    else:
+        typer.echo(f"{len(outcomes) - len(failed)} of {len(outcomes)} experiments run. Open "
+                   f"{output / 'index.html'}")  # fmt: skip
     if failed:
         typer.echo(f"Details of what failed are in {output / 'errors'}", err=True)
         raise typer.Exit(1)
@@ -102,16 +112,22 @@ def _require_umap(experiments: Any) -> None:
         )  # fmt: skip
 
 
-def _list(package: Any, quick: bool) -> None:
+def _list(package: Any, quick: bool, as_json: bool) -> None:
+    found = [
+        {"name": one.name, "title": one.title, "paper": one.paper,
+         "data": "MNIST" if one.data else None,
+         "seconds": sum(step.seconds for step in one.steps(quick))}
+        for one in package.EXPERIMENTS
+    ]  # fmt: skip
+    if as_json:
+        typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
+        return
     table = Table(
         Column("experiment", no_wrap=True), "what", "in the paper", "needs", "about, on two cores"
     )
-    for experiment in package.EXPERIMENTS:
-        seconds = sum(step.seconds for step in experiment.steps(quick))
-        needs = "MNIST" if experiment.data else "–"
-        table.add_row(
-            experiment.name, experiment.title, experiment.paper, needs, _duration(seconds)
-        )
+    for one in found:
+        table.add_row(one["name"], one["title"], one["paper"], one["data"] or "–",
+                      _duration(one["seconds"]))  # fmt: skip
     Console().print(table)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from deciban.cli.formats import listed
+from deciban.cli.formats import listed, split
 from deciban.cli.tables import nearest
 from deciban.exceptions import InputError
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from polars import DataFrame, Series
 
 _MOST_LEVELS = 50  # of a column of text; a name or a number in writing has more
+_LARGEST = 1e100  # of numbers: their squares must not overflow
 _VERSION = 1
 
 
@@ -40,9 +41,12 @@ class Recipe:
     fill: dict[str, Any]
 
     @classmethod
-    def learn(cls, frame: DataFrame, label: str, names: Sequence[str], impute: bool, source: str
-              ) -> Recipe:  # fmt: skip
-        """The recipe of a table: the kind of each column, its levels, and what fills its gaps."""
+    def learn(cls, frame: DataFrame, label: str, names: Sequence[str], impute: bool, source: str,
+              rows: np.ndarray | None = None) -> Recipe:  # fmt: skip
+        """The recipe of a table: the kind of each column, its levels, and what fills its gaps.
+
+        What fills gaps is typical of ``rows``: those that judge a model must not shape it.
+        """
         numeric: list[str] = []
         levels: dict[str, list[str]] = {}
         fill: dict[str, Any] = {}
@@ -65,7 +69,8 @@ class Recipe:
             else:
                 levels[name] = _levels(column, source)
             if missing:
-                fill[name] = _typical(column)
+                known = (column if rows is None else column[rows]).drop_nulls()
+                fill[name] = _typical(known if len(known) else column)
         if not numeric and not levels:
             raise InputError(f"{source} must have a feature beside {label}; got none. Add columns.")
         return cls(label, numeric, levels, fill)
@@ -118,11 +123,12 @@ class Recipe:
             column = column.cast(pl.Float64)
         column = self._filled(column, source, first_row)
         values = column.cast(pl.Float64).to_numpy()
-        if not np.isfinite(values).all():
-            row = int(np.flatnonzero(~np.isfinite(values))[0])
+        bad = ~(np.abs(values) <= _LARGEST)
+        if bad.any():
+            row = int(np.argmax(bad))
             raise InputError(
-                f"{column.name} in {source} must be finite; row {row + first_row} holds "
-                f"{values[row]}. Correct it, or leave the row out.",
+                f"{column.name} in {source} must hold numbers up to {_LARGEST:g}; row "
+                f"{row + first_row} holds {values[row]}. Correct it, or leave the row out.",
                 rows=[row],
             )
         return np.asarray(values)
@@ -198,7 +204,7 @@ def chosen_columns(
     require_column(label, "--label", there, source)
     if features is not None and ignore is not None:
         raise InputError("--features or --ignore must be given, not both. Leave one out.")
-    named = [name.strip() for name in (features or ignore or "").split(",") if name.strip()]
+    named = [name for name in split(features or ignore or "") if name]
     for name in named:
         require_column(name, "--features" if features is not None else "--ignore", there, source)
     if label in named and features is not None:

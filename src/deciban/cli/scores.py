@@ -8,6 +8,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from deciban.cli.formats import split
 from deciban.cli.operating import named_class, parsed_prior
 from deciban.cli.tables import columns_of_table, nearest, read_table
 from deciban.cli.trials import read_trials
@@ -171,12 +172,16 @@ def numbers(series: Series, source: str) -> np.ndarray:
             f"{series.name} in {source} must hold numbers; got {series.dtype}. Name another column."
         )
     floats = values.cast(pl.Float64).to_numpy()
-    bad = np.isnan(floats) | ((np.abs(floats) > _LARGEST) & np.isfinite(floats))
+    large = (np.abs(floats) > _LARGEST) & np.isfinite(floats)
+    bad = np.isnan(floats) | large
     if bad.any():
         row = int(np.argmax(bad))
+        what, remedy = "numbers", "Drop or impute them first."
+        if large[row]:
+            what, remedy = f"numbers up to {_LARGEST:g}, or inf", "Correct them."
         raise InputError(
-            f"{series.name} in {source} must hold numbers; row {row + 1} holds {series[row]!r}, "
-            f"one of {int(bad.sum()):,} such. Drop or impute them first.",
+            f"{series.name} in {source} must hold {what}; row {row + 1} holds {series[row]!r}, "
+            f"one of {int(bad.sum()):,} such. {remedy}",
             rows=[row],
         )
     return floats
@@ -218,7 +223,7 @@ def named_columns(layout: Layout) -> list[str] | None:
     text = layout.posteriors if layout.log_likelihoods is None else layout.log_likelihoods
     if text is None or text == _AUTO:
         return None
-    return [name.strip() for name in text.split(",")]
+    return split(text)
 
 
 def _option(layout: Layout) -> str:

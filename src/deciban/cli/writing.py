@@ -39,6 +39,11 @@ def require_new(path: str | os.PathLike[str], force: bool, *, option: str = "--o
             f"{option} must be a file in a folder that exists; got {path}. Make the folder, or "
             f"name a file in it."
         )
+    if not os.access(path.parent, os.W_OK):  # before hours of work that could not be kept
+        raise InputError(
+            f"{option} must be a file in a folder that can be written; {path.parent} cannot. "
+            f"Choose another place."
+        )
     if exists and not file:  # a rename would put a file in the place of /dev/null
         raise InputError(
             f"{option} must be a file; got {path}, which is a device or a pipe. Use - for "

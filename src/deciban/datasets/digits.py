@@ -81,6 +81,8 @@ def load_mnist(folder: str | os.PathLike[str] | None = None, *, fetch: bool = Tr
     looked = []
     if given is not None:
         named = "folder" if folder is not None else "DECIBAN_DATA"
+        if not isinstance(given, str | os.PathLike):
+            raise InputError(f"folder must be text or a path; got {given!r}. Name a folder.")
         place = Path(given).expanduser()
         if not place.is_dir():
             raise DataNotFoundError(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from deciban._arrays import to_numpy
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 
@@ -63,7 +64,7 @@ class Population:
         ----------
         n_samples : int
             In all, spread over the classes as evenly as it goes.
-        random_state : int, RandomState instance or None
+        random_state : int, RandomState, Generator or None
         """
         D = len(self.classes)
         whole = isinstance(n_samples, int | np.integer) and not isinstance(n_samples, bool)
@@ -72,7 +73,7 @@ class Population:
                 f"n_samples must be a whole number of at least {D}, one sample a class; got "
                 f"{n_samples!r}. Give {D} or more."
             )
-        return self._draw(int(n_samples), random_state)
+        return self._draw(int(n_samples), _random_state(random_state))
 
     def log_likelihoods(self, X: Any) -> np.ndarray:
         """Logarithm of the density of each class, up to a constant that they share.
@@ -85,7 +86,7 @@ class Population:
         -------
         array of shape (n_samples, n_classes)
         """
-        x = np.asarray(X, dtype=np.float64)
+        x = np.asarray(to_numpy(X, "X"), dtype=np.float64)
         if x.ndim != 2 or x.shape[1] != self.n_features:
             raise InputError(
                 f"X must have shape (n_samples, {self.n_features}); got {x.shape}. The "
@@ -226,9 +227,7 @@ def gaussians(
     labels = _as_labels(names)
 
     def draw(n: int, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
-        from sklearn.utils import check_random_state
-
-        rng = check_random_state(random_state)
+        rng = random_state
         k = rng.permutation(np.arange(n) % D)
         z = rng.normal(size=(n, d))
         return mu[k] + np.einsum("nij,nj->ni", factors[k], z), labels[k]
@@ -253,6 +252,21 @@ def two_gaussians() -> Population:
 def three_gaussians() -> Population:
     """The paper's three Gaussians in four dimensions, of different covariance."""
     return gaussians(_THREE_MEANS, _THREE_COVARIANCES, (1, 2, 3), "three gaussians")
+
+
+def _random_state(random_state: Any) -> np.random.RandomState:
+    """What scikit-learn draws from, or a sentence on why nothing can be drawn from this."""
+    from sklearn.utils import check_random_state
+
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(random_state.bit_generator)
+    try:
+        return check_random_state(random_state)
+    except (ValueError, TypeError):
+        raise InputError(
+            f"random_state must be a whole number from 0 to 2^32 - 1, a RandomState, a Generator "
+            f"or None; got {random_state!r}. Give 0."
+        ) from None
 
 
 def _half_circle(noise: float) -> tuple[np.ndarray, np.ndarray]:

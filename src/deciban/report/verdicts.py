@@ -14,6 +14,7 @@ from deciban.report.markup import number, percent, short
 _WELL, _NEARLY = 0.02, 0.08  # calibration loss, as a share of what saying nothing costs
 _SHARES = ((0.9, "nearly all of it"), (0.6, "most of it"), (0.4, "about half of it"),
            (0.1, "a part of it"), (0.0, "very little of it"))  # fmt: skip
+_TOLD = 3.0  # errors that were to be expected, of which none is no chance
 _FEW, _SOME = 30, 200  # samples of the rarest class
 
 
@@ -123,9 +124,28 @@ def calibration(assessment: Assessment) -> Verdict:
             "How well it is calibrated cannot be said in one number here; see reliability below."
         )
         return Verdict(what, "–", "not known", "", "", sentence)
+    if _nothing_misleads(assessment, cost):
+        n = sum(assessment.counts)
+        sentence = (
+            f"Whether its strength is right cannot be told: no decision was wrong, and by its own "
+            f"claims none of these {n:,} should have been. That takes more samples, or harder ones."
+        )
+        span = _span(part.low, part.high, assessment.confidence, number)
+        return Verdict(what, f"{number(part.corrected, 2)} {unit}", "cannot be told", "fair", span,
+                       sentence)  # fmt: skip
     word, tone, sentence = _calibrated(cost)
     span = _span(part.low, part.high, assessment.confidence, number)
     return Verdict(what, f"{number(part.corrected, 2)} {unit}", word, tone, span, sentence)
+
+
+def _nothing_misleads(assessment: Assessment, cost: Cost) -> bool:
+    """Whether no decision was wrong, and too few to tell would have been by the evidence itself.
+
+    The cost of a right decision, in nats, is about the posterior probability that it is wrong.
+    """
+    nats = cost.total.value * (math.log(2) if cost.unit == "bit" else 1.0)
+    right = quantity(assessment, "accuracy").value
+    return _snapped(1 - right) == 0 and nats * sum(assessment.counts) < _TOLD
 
 
 def _calibrated(cost: Cost) -> tuple[str, str, str]:
