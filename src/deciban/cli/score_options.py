@@ -91,8 +91,8 @@ Format = Annotated[
 AtPrior = Annotated[
     str | None,
     typer.Option(
-        help="Prior for cross-entropy, accuracy and costs: 'a=0.9,b=0.1', 'uniform' (default) or "
-        "'empirical'.",
+        help="Prior for cross-entropy, accuracy and costs: 'a=0.9,b=0.1', 'uniform' (default), "
+        "'empirical', or a table of classes and probabilities.",
         rich_help_panel=_INTERVALS,
         metavar="PRIOR",
     ),
