@@ -14,6 +14,8 @@ from deciban.cli.tables import columns_of_table, read_table
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
+    from polars import DataFrame
+
     from deciban.evidence import Evidence
 
 EXAMPLE = "Example: deciban explain iris.deciban iris-new.csv --row 1"
@@ -43,12 +45,7 @@ def explain(
 
     estimator, extra = load_any(model)
     recipe = Recipe.from_plain(extra, model, getattr(estimator, "n_features_in_", -1))
-    there = columns_of_table(table, format=table_format)
-    for name in recipe.columns:
-        require_column(name, "the model's column", there, table)
-    frame = read_table(table, format=table_format, columns=recipe.columns, text=recipe.levels)
-    if not len(frame):
-        raise InputError(f"{table} must hold rows; it holds none. Give a table with samples.")
+    frame = _table(table, table_format, recipe)
     if not 1 <= row <= len(frame):
         raise InputError(
             f"--row must be from 1 to {len(frame):,}, the rows of {table}; got {row}. Choose one."
@@ -71,6 +68,17 @@ def explain(
         typer.echo(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=2))
     else:
         _show(found)
+
+
+def _table(table: str, table_format: str | None, recipe: Recipe) -> DataFrame:
+    """The columns that the model takes; at least one row."""
+    there = columns_of_table(table, format=table_format)
+    for name in recipe.columns:
+        require_column(name, "the model's column", there, table)
+    frame = read_table(table, format=table_format, columns=recipe.columns, text=recipe.levels)
+    if not len(frame):
+        raise InputError(f"{table} must hold rows; it holds none. Give a table with samples.")
+    return frame
 
 
 def _nodes(evidence: Evidence, estimator: Any) -> list[dict[str, Any]]:

@@ -133,23 +133,7 @@ def idempotence(pair: Pair) -> Figure:
         )
     x, again = _again(pair, finite)
     here, there, count = _in_bins(x, again)
-    pooled = _pooled(pair, here)
-    shown = np.concatenate([here, there, pooled[np.isfinite(pooled)]])
-    bottom, top = float(shown.min()), float(shown.max())
-    canvas = Canvas(
-        linear(llr_axis_label(pair), bottom, top, room=0.04),
-        linear("LLR of the LLR (deciban)", bottom, top, room=0.04),
-        height=380,
-        snap="xy",
-    )
-    canvas.rule([bottom, top], [bottom, top])
-    canvas.line(here, np.where(np.isfinite(pooled), pooled, np.nan), 1)
-    canvas.points(here, there, 0, "dot")
-    rows = []
-    for a, b, c, n in zip(here.tolist(), there.tolist(), pooled.tolist(), count, strict=True):
-        rows.append((a, b, c, int(n)))
-        said = f"says: {number(a)} deciban\nmeans: {number(b)} (kernel), {number(c)} (PAV)"
-        canvas.mark(a, b, said)
+    canvas, rows = _against_itself(pair, here, there, count)
     return Figure(
         "idempotence",
         "Evidence of the evidence",
@@ -163,6 +147,30 @@ def idempotence(pair: Pair) -> Figure:
         rows,
         _left_out(len(pair.llr), len(finite), len(x)),
     )  # fmt: skip
+
+
+def _against_itself(
+    pair: Pair, here: np.ndarray, there: np.ndarray, count: np.ndarray
+) -> tuple[Canvas, list[tuple[float, ...]]]:
+    """What LLRs mean against what they say; the row of each bin for the table."""
+    pooled = _pooled(pair, here)
+    shown = np.concatenate([here, there, pooled[np.isfinite(pooled)]])
+    bottom, top = float(shown.min()), float(shown.max())
+    canvas = Canvas(
+        linear(llr_axis_label(pair), bottom, top, room=0.04),
+        linear("LLR of the LLR (deciban)", bottom, top, room=0.04),
+        height=380,
+        snap="xy",
+    )
+    canvas.rule([bottom, top], [bottom, top])
+    canvas.line(here, np.where(np.isfinite(pooled), pooled, np.nan), 1)
+    canvas.points(here, there, 0, "dot")
+    rows: list[tuple[float, ...]] = []
+    for a, b, c, n in zip(here.tolist(), there.tolist(), pooled.tolist(), count, strict=True):
+        rows.append((a, b, c, int(n)))
+        said = f"says: {number(a)} deciban\nmeans: {number(b)} (kernel), {number(c)} (PAV)"
+        canvas.mark(a, b, said)
+    return canvas, rows
 
 
 def _left_out(every: int, finite: int, taken: int) -> tuple[str, ...]:

@@ -63,7 +63,6 @@ def _map_of(matrix: np.ndarray, names: list[object]) -> Canvas:
     D = len(names)
     longest = max(len(short(name, 14)) for name in names)
     room = 14 + 6.6 * longest
-    every = 1 if D <= _WITH_NAMES else math.ceil(D / 12)
     side = 340.0 if D <= 6 else 440.0
     turned = longest * D > 40
     canvas = Canvas(
@@ -81,17 +80,21 @@ def _map_of(matrix: np.ndarray, names: list[object]) -> Canvas:
     harm = matrix > 1
     canvas.cells(np.where(harm, np.nan, matrix / top), 0)
     canvas.cells(np.where(harm, np.where(np.isinf(matrix), 1.0, 0.75), np.nan), 1)
+    every = 1 if D <= _WITH_NAMES else math.ceil(D / 12)
     for k in range(0, D, every):
         name = short(names[k], 14)
         canvas.write(-0.5, k, name, anchor="end", shift=(-6, 4), look="tick end")
         look, right = ("tick end", 4) if turned else ("tick", 0)
         canvas.write(k, D - 0.5, name, shift=(right, 16), look=look, turned=turned)
     if D <= _WITH_NUMBERS:
-        for i, j in np.argwhere(~np.isnan(matrix)):
-            dark = matrix[i, j] / top > 0.5
-            look_of = "inside dark" if dark else "inside"
-            canvas.write(int(j), int(i), _brief(float(matrix[i, j])), look=look_of, shift=(0, 4))
+        _write_costs(canvas, matrix, top)
     return canvas
+
+
+def _write_costs(canvas: Canvas, matrix: np.ndarray, top: float) -> None:
+    for i, j in np.argwhere(~np.isnan(matrix)):
+        look = "inside dark" if matrix[i, j] / top > 0.5 else "inside"
+        canvas.write(int(j), int(i), _brief(float(matrix[i, j])), look=look, shift=(0, 4))
 
 
 def _brief(cost: float) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from deciban.evidence import from_nats
-from deciban.metrics import det_curve, eer, empirical_cross_entropy_curve, tippett_curve
+from deciban.metrics import ErrorRates, det_curve, eer, empirical_cross_entropy_curve, tippett_curve
 from deciban.report.figures.drawing import Canvas, Figure, Key, pair_keys
 from deciban.report.figures.samples import Pair
 from deciban.report.figures.scales import central, linear, probits, thinned
@@ -37,15 +37,6 @@ def histogram(pair: Pair) -> Figure:
     for k, share in enumerate(shares):
         canvas.bars(edges[:-1], edges[1:], share, k)
     canvas.rule([0, 0], [0, 2 * top])
-    rows = []
-    for i, (low, high) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
-        rows.append((low, high, *(int(c[i]) for c in counts)))
-        said = "\n".join(
-            f"{short(name)}: {number(float(s[i]))} % ({c[i]:,})"
-            for name, s, c in zip((pair.a, pair.b), shares, counts, strict=True)
-        )
-        words = f"{number(low)} to {number(high)} deciban\n{said}"
-        canvas.mark((low + high) / 2, max(float(s[i]) for s in shares), words)
     return Figure(
         "llr-histogram",
         "Histogram of the log-likelihood ratios",
@@ -55,9 +46,29 @@ def histogram(pair: Pair) -> Figure:
         canvas,
         pair_keys("bar", pair.a, pair.b),
         ("from (deciban)", "to (deciban)", f"samples of {pair.a}", f"samples of {pair.b}"),
-        rows,
+        _marked_bins(canvas, pair, edges, counts, shares),
         notes,
     )
+
+
+def _marked_bins(
+    canvas: Canvas,
+    pair: Pair,
+    edges: np.ndarray,
+    counts: list[np.ndarray],
+    shares: list[np.ndarray],
+) -> list[tuple[float, ...]]:
+    """Say what each bin holds; the row of each for the table."""
+    rows: list[tuple[float, ...]] = []
+    for i, (low, high) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
+        rows.append((low, high, *(int(c[i]) for c in counts)))
+        said = "\n".join(
+            f"{short(name)}: {number(float(s[i]))} % ({c[i]:,})"
+            for name, s, c in zip((pair.a, pair.b), shares, counts, strict=True)
+        )
+        words = f"{number(low)} to {number(high)} deciban\n{said}"
+        canvas.mark((low + high) / 2, max(float(s[i]) for s in shares), words)
+    return rows
 
 
 def _edges(pair: Pair) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -135,14 +146,7 @@ def det(pair: Pair) -> Figure:
     x, y = rates.p_false_alarm, rates.p_miss
     keep = thinned(*(np.clip(axis.along(r), 0, 1) for axis, r in ((canvas.x, x), (canvas.y, y))))
     canvas.line(x[keep], y[keep], 0)
-    rows = []
-    for i in keep.tolist():
-        miss, alarm = float(y[i]), float(x[i])
-        at = float(from_nats(rates.threshold[i], "deciban"))
-        rows.append((at, 100 * miss, 100 * alarm))
-        if low <= alarm <= high and low <= miss <= high:
-            said = f"missed: {percent(miss, 3)}\nfalse alarms: {percent(alarm, 3)}"
-            canvas.mark(alarm, miss, f"threshold {number(at)} deciban\n{said}")
+    rows = _marked_thresholds(canvas, rates, keep, (low, high))
     if equal >= low:
         canvas.points([equal], [equal], 1, "ring")
         canvas.write(equal, equal, f"EER {percent(equal, 3)}", anchor="start", shift=(9, -7))
@@ -157,6 +161,21 @@ def det(pair: Pair) -> Figure:
         rows,
         () if equal >= low else ("The errors are fewer than these samples can show.",),
     )
+
+
+def _marked_thresholds(
+    canvas: Canvas, rates: ErrorRates, keep: np.ndarray, view: tuple[float, float]
+) -> list[tuple[float, ...]]:
+    """Say what each threshold in view leads to; the row of each for the table."""
+    rows: list[tuple[float, ...]] = []
+    for i in keep.tolist():
+        miss, alarm = float(rates.p_miss[i]), float(rates.p_false_alarm[i])
+        at = float(from_nats(rates.threshold[i], "deciban"))
+        rows.append((at, 100 * miss, 100 * alarm))
+        if view[0] <= min(alarm, miss) and max(alarm, miss) <= view[1]:
+            said = f"missed: {percent(miss, 3)}\nfalse alarms: {percent(alarm, 3)}"
+            canvas.mark(alarm, miss, f"threshold {number(at)} deciban\n{said}")
+    return rows
 
 
 # --- over all priors --------------------------------------------------------------------
