@@ -1,8 +1,6 @@
 """``deciban evaluate``, as one types it."""
 
 import json
-import sys
-import types
 
 import numpy as np
 import polars as pl
@@ -247,9 +245,7 @@ def test_a_report_is_written_whole_and_not_over_another(two, tmp_path, monkeypat
         seen.update(options, truth=truth, evidence=evidence)
         return "<html></html>"
 
-    page = types.ModuleType("deciban.report.page")
-    page.report = report
-    monkeypatch.setitem(sys.modules, "deciban.report.page", page)
+    monkeypatch.setattr("deciban.report.page.report", report)
     target = tmp_path / "out.html"
     base = (two[2], "--truth", "class", "--positive", "same", "--resamples", "0")
     done = run(*base, "--report", target)

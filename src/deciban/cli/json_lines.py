@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
 
+_DEEP = 100  # brackets within brackets; values are plain, so that one is too many
+
+
 class JSONLines:
     """A table of one JSON object a line. A key that a line leaves out is null there."""
 
@@ -60,6 +63,9 @@ class JSONLines:
 
     def _parsed(self, data: bytes, line: int, schema: dict[str, Any] | None) -> DataFrame:
         pl = polars()
+        if _may_be_deep(data):
+            for i, text in enumerate(data.split(b"\n")):
+                self._require_object(text, line + i)
         try:
             return pl.read_ndjson(data, schema=schema, infer_schema_length=None)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
@@ -88,6 +94,21 @@ class JSONLines:
                     f"{self.name} must have plain values; column {column!r} of line {line} holds "
                     f"a {type(cell).__name__}. Make columns of its parts."
                 )
+
+
+def _may_be_deep(data: bytes) -> bool:
+    """Whether brackets are nested so deeply that older polars would crash.
+
+    Those in text are counted, too: what looks deep is read again with care.
+    """
+    opened = data.count(b"[") + data.count(b"{")
+    if opened <= data.count(b"\n") + 1 + _DEEP:
+        return False
+    import numpy as np
+
+    signs = np.zeros(256, dtype=np.int8)
+    signs[list(b"[{")], signs[list(b"]}")] = 1, -1
+    return int(np.cumsum(signs[np.frombuffer(data, np.uint8)], dtype=np.int64).max()) > _DEEP
 
 
 def _no_constant(text: str) -> None:

@@ -126,7 +126,9 @@ class _Plan:
         rest = frame.drop(self.recipe.columns)
         X = self.recipe.matrix(frame, self.source, row)
         new = self._columns(X) if len(X) else self._no_columns()
-        return rest.hstack([pl.Series(name, values) for name, values in new.items()])
+        added = pl.DataFrame([pl.Series(name, values) for name, values in new.items()])
+        # A frame of no columns may have forgotten how many rows it had.
+        return rest.hstack(added) if rest.width else added
 
     def _columns(self, X: np.ndarray) -> dict[str, Any]:
         evidence = self.model.evidence(X)
