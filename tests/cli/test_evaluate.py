@@ -263,3 +263,49 @@ def test_help_has_an_example():
     done = run("--help")
     assert "deciban evaluate scores.csv --truth class" in done.stdout
     assert "log10 LRs" in done.stdout
+
+
+def test_a_column_of_a_trial_list_can_be_named_and_others_are_refused(tmp_path):
+    rng = np.random.default_rng(0)
+    score = rng.normal(np.arange(80) % 2 * 2 - 1, 1)
+    rows = [f"m{k} s{k} {x:.4f} {2 * x:.4f}" for k, x in enumerate(score)]
+    (tmp_path / "t.txt").write_text("model segment score better\n" + "\n".join(rows))
+    labels = ["target" if k % 2 else "nontarget" for k in range(80)]
+    lines = [f"m{k} s{k} {label}" for k, label in enumerate(labels)]
+    (tmp_path / "k.txt").write_text("\n".join(lines))
+    base = (tmp_path / "t.txt", "--key", tmp_path / "k.txt")
+    y = np.arange(80) % 2
+    assert values(*base)["cllr"] == pytest.approx(metrics.cllr(y, score), abs=1e-3)
+    found = values(*base, "--llr", "better")["cllr"]
+    assert found == pytest.approx(metrics.cllr(y, 2 * score), abs=1e-3)
+    with pytest.raises(InputError, match="model, segment and worse; its columns are model, segm"):
+        run(*base, "--llr", "worse")
+    (tmp_path / "bare.txt").write_text("\n".join(rows))
+    with pytest.raises(InputError, match="must have the columns model, segment and better"):
+        run(tmp_path / "bare.txt", "--key", tmp_path / "k.txt", "--llr", "better")
+    for option, value in (("--truth", "label"), ("--prefix", "x"), ("--log-likelihoods", "auto")):
+        with pytest.raises(InputError, match=f"{option} must be left out with --key"):
+            run(*base, option, value)
+
+
+def test_percentages_and_rounded_posteriors_are_taken(three, tmp_path):
+    truth, evidence, _ = three
+    base = ("--truth", "class", "--prefix", "p_", "--posteriors", "auto", "--prior", "uniform")
+    posterior = np.clip(evidence.posterior(), 0.01, None)
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    costs = {}
+    for name, table in {"exact": posterior, "percent": 100 * posterior,
+                        "rounded": posterior.round(2)}.items():  # fmt: skip
+        path = tmp_path / f"{name}.csv"
+        columns = {f"p_{c}": table[:, k] for k, c in enumerate(CLASSES)}
+        pl.DataFrame({"class": truth, **columns}).write_csv(path)
+        costs[name] = values(path, *base)["cross_entropy"]
+    assert costs["percent"] == pytest.approx(costs["exact"])
+    assert costs["rounded"] == pytest.approx(costs["exact"], abs=0.02)
+    with pytest.raises(InputError, match="positive and sum to 100 in every row"):
+        run(tmp_path / "percent.csv", "--truth", "class", "--prefix", "p_")
+    pl.DataFrame({"class": ["cat", "dog"], "p_cat": [0.5, 0.6], "p_dog": [0.5, 0.9]}).write_csv(
+        path
+    )
+    with pytest.raises(InputError, match=r"row 2 sums to 1\.5"):
+        run(path, *base)

@@ -134,7 +134,7 @@ def test_gaps_are_refused_or_filled(folder):
                                pl.when(pl.int_range(150) % 7 > 0).then("site"))  # fmt: skip
     gaps.write_csv("iris.csv")
     words = ("fit", "iris.csv", "--label", "species", "-o", "m.deciban", "--model", "lda")
-    assert "15 of 150 are missing. Pass --impute" in refused(*words)
+    assert "15 of 150 are missing, in row 1 first. Pass --impute" in refused(*words)
     done(*words, "--impute")
     done("predict", "m.deciban", "iris.csv", "-o", "out.csv")
     more = iris().with_columns(pl.when(pl.int_range(150) > 4).then("sepal_width"))
@@ -305,7 +305,9 @@ def test_names_with_commas_and_arrows_can_be_written(folder):
     assert "names with commas in double quotes" in refused(*words, "--prior", "a, b=0.5,b=0.5")
     (folder / "prior.csv").write_text("class,p,q\nb,1,2\n")
     assert "table of two columns" in refused(*words, "--prior", "prior.csv")
-    assert "'a, b=0.333,a>b=0.333,b=0.334'" in refused(*words, "--prior", "b=1")
+    assert """'"a, b"=0.333,"a>b"=0.333,b=0.334'""" in refused(*words, "--prior", "b=1")
+    for text in ('b>"a, b"=5', '"b">"a, b"=5', '"b>a, b"=5', 'b>"a>b"=3'):
+        done(*words, "--costs", text)
 
 
 def test_an_error_that_can_be_read_in_two_ways_is_refused():
@@ -365,3 +367,27 @@ def test_a_full_disk_and_a_closed_output_end_in_a_sentence(folder):
     assert found.stderr.count("\n") == 1
     shell = f"{sys.executable} -m deciban.cli --version >&-"
     assert subprocess.run(shell, shell=True, capture_output=True, check=False).returncode == 0
+
+
+def test_numbers_with_gaps_in_words_are_numbers(folder):
+    words = [str(x) for x in iris()["petal_width"]]
+    words[3], words[77] = "NA", "nan"
+    iris().with_columns(pl.Series("petal_width", words)).write_csv("iris.csv")
+    fit = ("fit", "iris.csv", "--label", "species", "-o", "m.deciban", "--model", "lda")
+    assert "2 of 150 are missing, in row 4 first" in refused(*fit)
+    assert "6 features" in done(*fit, "--impute").output
+    done("predict", "m.deciban", "iris.csv", "-o", "out.csv")
+    words[3] = "0,2"
+    iris().with_columns(pl.Series("petal_width", words)).write_csv("new.csv")
+    said = "petal_width in new.csv must be numbers, as it was in training; row 4 holds '0,2'"
+    assert said in refused("predict", "m.deciban", "new.csv", "-o", "x.csv")
+    told = done("fit", "new.csv", "--label", "species", "-o", "n.deciban", "--model", "lda")
+    assert "petal_width is taken as text of 24 values, since row 4 holds '0,2'" in told.output
+    many = [f"{k / 7:.3f}" for k in range(149)] + ["x"]
+    iris().with_columns(pl.Series("petal_width", many)).write_csv("many.csv")
+    said = refused("fit", "many.csv", "--label", "species", "-o", "n2.deciban")
+    assert "such as 'x' in row 150" in said
+    gaps = iris().with_columns(pl.when(pl.int_range(150) > 3).then("petal_width").otherwise(
+        float("nan")).alias("petal_width"))  # fmt: skip
+    gaps.write_parquet("gaps.parquet")
+    assert "4 of 150 are missing" in refused("fit", "gaps.parquet", "--label", "species", "-o", "y")

@@ -6,12 +6,12 @@ from scipy.stats import binomtest
 
 from deciban import CalibratedGaussian, Evidence, plots
 from deciban.exceptions import InputError
-from deciban.plots.reliability import wilson
+from deciban.metrics.rates import wilson
 
 
 def test_wilson_intervals_are_those_of_scipy():
     for k, n, confidence in ((0, 10, 0.95), (7, 10, 0.9), (40, 40, 0.99)):
-        low, high = wilson(np.array(k / n), np.array(n), confidence)
+        low, high = wilson(k, n, confidence)
         expected = binomtest(k, n).proportion_ci(confidence, method="wilson")
         assert (float(low), float(high)) == pytest.approx(tuple(expected), abs=1e-12)
 
@@ -49,7 +49,7 @@ def test_frequencies_and_posteriors_of_the_bins_are_weighted_by_the_prior():
     expected = (0.1 + 0.2) / 4 + (0.7 + 0.9 + 0.15) / 6
     assert curve.predicted[0] == pytest.approx(expected)
     for bound, share in ((curve.low, 0), (curve.high, 1)):
-        f = wilson(np.array(3 / 5), np.array(5), 0.95)[share]  # three of five have the class
+        f = wilson(3, 5, 0.95)[share]  # three of five have the class
         odds = (f / (1 - f)) * (0.5 / 3) / (0.5 / 2)  # and each class counts half
         assert bound[0] == pytest.approx(odds / (1 + odds))
     weights = [1.0, 1.0, 1.0, 1.0, 2.0]
@@ -115,3 +115,13 @@ def test_posteriors_that_are_all_the_same_are_one_bin():
 def test_what_cannot_be_drawn_is_refused_in_a_sentence(wrong, message, three):
     with pytest.raises(InputError, match=message):
         plots.ReliabilityDisplay.from_predictions(*three, **wrong)
+
+
+def test_bins_without_an_error_have_the_intervals_of_wilson():
+    y = np.repeat([0, 1, 2], 30)
+    evidence = Evidence(np.eye(3)[y] * np.linspace(2, 6, 90)[:, None])
+    display = plots.ReliabilityDisplay.from_predictions(y, evidence, n_bins=3)
+    (curve,) = display.curves
+    low, high = wilson(curve.count, curve.count, 0.95)
+    np.testing.assert_allclose(curve.low, low)
+    np.testing.assert_allclose(curve.high, high)

@@ -8,10 +8,11 @@ import pytest
 
 from deciban import CalibratedGaussian, Evidence, metrics
 from deciban.exceptions import InputError
+from deciban.metrics.rates import wilson
 from deciban.report import Assessment, assess, difference
 from deciban.report.intervals import Plan, mean_ranges
 from deciban.report.optimism import of_larger, of_smaller
-from deciban.report.proportions import Rate, sum_range, wilson
+from deciban.report.proportions import Rate, sum_range
 from deciban.report.two_classes import Binned, Point, exact_values
 
 EVEN = Point(np.array([0.5, 0.5]))
@@ -313,7 +314,7 @@ def test_a_system_does_not_differ_from_itself(two, three):
     turned = e3.restrict([2, 0, 1])
     for found in (difference(y, e, e, n_resamples=50), difference(y3, e3, turned, n_resamples=50)):
         for one in found.differences:
-            assert one.verdict == ("" if one.key == "dev_pav" else "cannot tell")
+            assert one.verdict in (("",) if one.key == "dev_pav" else ("same", "cannot tell"))
             assert one.difference == pytest.approx(0, abs=1e-9)
 
 
@@ -415,3 +416,67 @@ def test_calibration_is_not_judged_where_no_error_was_to_be_expected():
     y = np.repeat([0, 1], 400)
     unsure = assess(y, Evidence.from_llr(2.0 * (2 * y - 1)), n_resamples=50)  # 100 were expected
     assert verdicts.calibration(unsure).word == "poorly calibrated"
+
+
+def test_a_comparison_tells_what_is_the_same_what_is_infinite_and_what_was_not_seen(two):
+    y, llr = two
+    found = difference(y, Evidence.from_llr(llr), Evidence.from_llr(10 * llr), n_resamples=50)
+    assert found["cllr_min"].verdict == found["eer"].verdict == "same"
+    worst = np.where(np.arange(len(y)) == np.argmax(y == 0), np.inf, llr)
+    found = difference(y, Evidence.from_llr(llr), Evidence.from_llr(worst), n_resamples=50)
+    assert found["cllr"].verdict == "a better"
+    assert any("B: 1 of 3,000 samples rule out their true class" in w for w in found.warnings)
+    apart = 2.0 * (2 * y - 1)
+    found = difference(y, Evidence.from_llr(apart), Evidence.from_llr(3 * apart), n_resamples=50)
+    assert found["eer"].verdict == found["cllr_min"].verdict == ""
+
+
+def test_costs_know_of_misleading_evidence_that_was_not_seen():
+    y = np.repeat([0, 1], 300)
+    found = assess(y, Evidence.from_llr(20.0 * (2 * y - 1)), n_resamples=50)
+    rate = 1.96**2 / (300 + 1.96**2)  # the end of Wilson's interval of 0 of 300
+    extra = math.sqrt(2) * rate * 20 / 2 / math.log(2)
+    assert found["cllr"].high == pytest.approx(extra, rel=1e-3)
+    assert found["cllr"].high > found["cllr_min"].high
+    certain = assess(y, Evidence.from_llr(np.inf * (2 * y - 1)), n_resamples=50)
+    assert (certain["cllr"].value, certain["cllr"].high) == (0.0, math.inf)
+    three = assess(np.repeat([0, 1, 2], 40), Evidence(9.0 * np.eye(3)[np.repeat([0, 1, 2], 40)]))
+    assert three["cross_entropy"].high > 0.3
+    assert three["worst_pair_cllr"].high > 0.1
+    ruled_out = assess([0, 0, 1, 1], Evidence.from_llr([np.inf, -1.0, 1.0, 2.0]), n_resamples=50)
+    assert ruled_out["cllr"].low == ruled_out["cllr"].high == math.inf
+    assert ruled_out.infinite == 1
+
+
+def test_scores_that_are_something_else_are_named(two):
+    y, llr = two
+    ratios = assess(y, Evidence.from_llr(np.exp(llr)), n_resamples=0)
+    assert any("take their logarithms first" in warning for warning in ratios.warnings)
+    told = 0
+    for seed in range(40):  # scores without information are not reversed
+        noise = np.random.default_rng(seed).normal(size=200)
+        notes = assess(np.arange(200) % 2, Evidence.from_llr(noise), n_resamples=0).warnings
+        told += any("wrong way" in note for note in notes)
+    assert told <= 1
+
+
+def test_evidence_that_would_be_good_is_not_called_nothing(two):
+    from deciban.report import verdicts
+
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 150)
+    llr = 4.0 * rng.normal(4.0 * y - 2, 2.0)  # it claims far too much
+    found = assess(y, Evidence.from_llr(llr), n_resamples=200)
+    assert found["cllr"].low < 1 < found["cllr"].high
+    told = verdicts.information(found)
+    assert told.word == "not fit for use as it stands"
+    assert "Recalibrated, it would cost about" in told.sentence
+    worse = verdicts.information(assess(y, Evidence.from_llr(4 * llr), n_resamples=0))
+    assert worse.word == "worse than saying nothing"
+    calibrated = rng.normal(4.0 * y - 2, 2.0)
+    calibrated[:2] = -np.inf
+    y, calibrated = np.tile(y, 10), np.concatenate([calibrated, rng.normal(4.0 * np.tile(y, 9) - 2,
+                                                                           2.0)])  # fmt: skip
+    found = assess(y, Evidence.from_llr(calibrated), n_resamples=200)
+    assert found.infinite == 2
+    assert "rule a class out" in verdicts.calibration(found).sentence

@@ -93,11 +93,17 @@ def calibrate(
     layout = Layout(
         truth, llr, positive, log_likelihoods, posteriors, prefix, prior, base, None, table_format
     )
+    if key is not None and llr is not None:
+        raise InputError(
+            f"--llr must be left out with --key, since apply takes the column score; got {llr!r}. "
+            f"Rename the column."
+        )
     scored = read_scores(table, layout) if key is None else read_trial_scores(table, key, layout)
     fitted, notes = _fitted(fresh, method, scored, table)
     classes = tuple(fitted.classes_.tolist())
     kept = KeptColumns.of(table, layout, scored, classes, key is not None)
     before = _assessed(scored, scored.evidence)
+    notes = [*before.warnings, *notes]
     result = _Result(table, output, method, scored, before, _formula(fitted, kept), notes)
     result.judge(fresh)
     fitted.save(output, extra=kept.to_plain())
@@ -210,8 +216,17 @@ class _Result:
         try:
             self.after = _assessed(self.scored, _held_out(fresh, self.scored, folds))
             self.folds = folds
+            self._say_if_worse()
         except DecibanError as error:
             self.notes.append(f"After is not known, for a fold cannot be fitted: {error}")
+
+    def _say_if_worse(self) -> None:
+        key = "cllr" if self.scored.evidence.n_classes == 2 else "cross_entropy"
+        if self.after is not None and self.after[key].value > self.before[key].value:
+            self.notes.append(
+                "Calibrated scores cost more than they did before, on samples that the calibrator "
+                "was not fitted to: these are too few for it, or were calibrated already."
+            )
 
     def rows(self) -> Iterator[tuple[Any, float, float]]:
         """Each quantity, before and after."""

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from deciban.cli.formats import names_in
 from deciban.cli.tables import nearest as nearest_word
 from deciban.cli.tables import require_new
 from deciban.exceptions import InputError, NotPositiveDefiniteError
@@ -177,7 +178,7 @@ def _n_classes(count: int, option: str) -> int:
 def _labels(text: str | None, D: int, option: str) -> list[str]:
     if text is None:
         return [str(k) for k in range(1, D + 1)]
-    labels = [name.strip() for name in text.split(",")]
+    labels = names_in(text)
     if len(labels) != D or len(set(labels)) != D or not all(labels):
         what = f"{len(labels)} names" if len(labels) != D else "an empty name or one twice"
         raise InputError(

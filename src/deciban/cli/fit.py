@@ -81,6 +81,8 @@ def fit(
     labels, codes = coded(frame[label], table)
     kept, held_out = _split(codes, len(labels), validation, seed)
     recipe = Recipe.learn(frame, label, names, impute, table, kept)
+    for doubt in recipe.doubts(frame):
+        typer.echo(f"Note: {doubt}", err=True)
     X = recipe.matrix(frame, table)
     if report is not None and held_out is None:
         raise InputError("--report must have rows to judge by; got --validation 0. Give 0.2.")
@@ -201,7 +203,7 @@ def _tell(
         typer.echo(f"{summary['model']} from {summary['rows']:,} rows of {table}: "
                    f"{len(summary['features'])} features, {len(classes)} classes")  # fmt: skip
         if assessment is None:
-            typer.echo("No rows were set aside to judge it.")
+            typer.echo("No rows were set aside to judge it: --validation 0, or a class too rare.")
         else:
             from deciban.cli.evaluate import show
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
 import os
 from collections.abc import Iterable, Iterator
@@ -69,16 +68,54 @@ def listed(words: Iterable[str], most: int = 12) -> str:
     return ", ".join(words[:most]) + (f", … ({len(words)} in all)" if len(words) > most else "")
 
 
-def split(text: str) -> list[str]:
-    """Parts with commas between; one in double quotes may have commas itself.
+def split(text: str, at: str = ",") -> list[str]:
+    """Parts with commas (or another sign) between; those within double quotes part nothing.
 
     Examples
     --------
     >>> split('a=0.5, "Doe, J."=0.5')
-    ['a=0.5', 'Doe, J.=0.5']
+    ['a=0.5', '"Doe, J."=0.5']
     """
-    parts = next(csv.reader([text], skipinitialspace=True), [])
+    parts, quoted = [""], False
+    for sign in text:
+        quoted ^= sign == '"'
+        if sign == at and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += sign
     return [part.strip() for part in parts]
+
+
+def unquoted(text: str) -> str:
+    """A name without the double quotes that it may stand in.
+
+    Examples
+    --------
+    >>> unquoted('"Doe, J."'), unquoted("a")
+    ('Doe, J.', 'a')
+    """
+    text = text.strip()
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        return text[1:-1].replace('""', '"')
+    return text
+
+
+def quoted(name: object) -> str:
+    """A name as it can be typed among others.
+
+    Examples
+    --------
+    >>> quoted("Doe, J."), quoted("a")
+    ('"Doe, J."', 'a')
+    """
+    text = str(name)
+    plain = not any(sign in text for sign in ',"=>') and text == text.strip()
+    return text if plain and text else '"' + text.replace('"', '""') + '"'
+
+
+def names_in(text: str) -> list[str]:
+    """Names with commas between; one with a comma of its own stands in double quotes."""
+    return [unquoted(part) for part in split(text)]
 
 
 def polars() -> Any:

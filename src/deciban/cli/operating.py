@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deciban.cli.formats import split
+from deciban.cli.formats import quoted, split, unquoted
 from deciban.cli.tables import nearest, read_table
 from deciban.exceptions import InputError
 
@@ -53,7 +53,7 @@ def _pairs(
 ) -> list[tuple[str, str]]:
     pairs = []
     for part in split(text):
-        name, equals, number = part.rpartition("=")
+        name, equals, number = unquoted(part).rpartition("=")
         if not equals:
             mix = "" if counts is None else ", 'empirical'"
             raise InputError(
@@ -61,7 +61,7 @@ def _pairs(
                 f"classes and probabilities; got {text!r}. Write a probability for each class, "
                 f"names with commas in double quotes."
             )
-        pairs.append((name, number))
+        pairs.append((unquoted(name), number))
     return pairs
 
 
@@ -100,10 +100,10 @@ def parsed_costs(text: str | None, option: str, classes: Sequence[Hashable]) -> 
     C = 1 - np.eye(len(classes))
     seen: set[tuple[int, int]] = set()
     for part in split(text):
-        pair, equals, number = part.rpartition("=")
+        pair, equals, number = unquoted(part).rpartition("=")
         if not equals or ">" not in pair:
             raise InputError(
-                f"{option} must be like '{classes[0]}>{classes[1]}=5', or a table; got {text!r}. "
+                f"{option} must be like '{_example_of_cost(classes)}', or a table; got {text!r}. "
                 f"Write true class > decided class = cost, names with commas in double quotes."
             )
         cell = _error_of(pair, option, classes)
@@ -116,8 +116,12 @@ def parsed_costs(text: str | None, option: str, classes: Sequence[Hashable]) -> 
 
 def _error_of(pair: str, option: str, classes: Sequence[Hashable]) -> tuple[int, int]:
     """The places of the true and the decided class; classes may have > in their names."""
-    words = pair.split(">")
-    sides = [(">".join(words[:k]), ">".join(words[k:])) for k in range(1, len(words))]
+    words = split(pair, ">")
+    sides = [
+        (unquoted(">".join(words[:k])), unquoted(">".join(words[k:]))) for k in range(1, len(words))
+    ]
+    if not sides:  # all of it in quotes
+        return _error_of(unquoted(pair), option, classes)
     names = {str(label) for label in classes}
     known = [both for both in sides if all(side.strip() in names for side in both)]
     if len(known) > 1:
@@ -134,7 +138,7 @@ def _costs_from_table(text: str, option: str, classes: Sequence[Hashable]) -> np
 
     if not Path(text).is_file():
         raise InputError(
-            f"{option} must be like '{classes[0]}>{classes[1]}=5', or a table that exists; got "
+            f"{option} must be like '{_example_of_cost(classes)}', or a table that exists; got "
             f"{text!r}. Write true class > decided class = cost."
         )
     frame = read_table(text)
@@ -181,5 +185,9 @@ def _example(classes: Sequence[Hashable]) -> str:
     each = round(1 / len(classes), 3)
     shares = [each] * (len(classes) - 1)
     shares.append(1 - sum(shares))
-    said = [f"{label}={share:.3g}" for label, share in zip(classes, shares, strict=True)]
+    said = [f"{quoted(label)}={share:.3g}" for label, share in zip(classes, shares, strict=True)]
     return ",".join(said if len(said) <= 5 else [*said[:4], "…"])
+
+
+def _example_of_cost(classes: Sequence[Hashable]) -> str:
+    return f"{quoted(classes[0])}>{quoted(classes[1])}=5"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from deciban.cli.formats import listed, split
+from deciban.cli.formats import listed, names_in, quoted
 from deciban.cli.tables import nearest
 from deciban.exceptions import InputError
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from polars import DataFrame, Series
 
 _MOST_LEVELS = 50  # of a column of text; a name or a number in writing has more
+_MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", ".")  # among numbers
 _LARGEST = 1e100  # of numbers: their squares must not overflow
 _VERSION = 1
 
@@ -51,18 +53,18 @@ class Recipe:
         levels: dict[str, list[str]] = {}
         fill: dict[str, Any] = {}
         for name in names:
-            column = frame[name]
+            column = _read_as(frame[name])
             missing = column.null_count()
             if missing and not impute:
                 raise InputError(
                     f"{name} in {source} must have no missing values; {missing:,} of "
-                    f"{len(column):,} are missing. Pass --impute, or leave it out with --ignore "
-                    f"{name}."
+                    f"{len(column):,} are missing, in row {_first_null(column)} first. Pass "
+                    f"--impute, or leave it out with --ignore {_typed(name)}."
                 )
             if missing == len(column):
                 raise InputError(
                     f"{name} in {source} must hold values; it holds none. Leave it out with "
-                    f"--ignore {name}."
+                    f"--ignore {_typed(name)}."
                 )
             if _is_number(column):
                 numeric.append(name)
@@ -74,6 +76,18 @@ class Recipe:
         if not numeric and not levels:
             raise InputError(f"{source} must have a feature beside {label}; got none. Add columns.")
         return cls(label, numeric, levels, fill)
+
+    def doubts(self, frame: DataFrame) -> list[str]:
+        """What may not be meant: columns of text that are numbers but for some cells."""
+        found = []
+        for name, some in self.levels.items():
+            odd = _odd_among_numbers(frame[name])
+            if odd is not None:
+                found.append(
+                    f"{name} is taken as text of {len(some)} values, since row {odd + 1} holds "
+                    f"{frame[name][odd]!r}. Where it should be numbers, correct such cells."
+                )
+        return found
 
     @property
     def columns(self) -> list[str]:
@@ -114,11 +128,14 @@ class Recipe:
         import numpy as np
         import polars as pl
 
+        column = _read_as(column)
         if not _is_number(column):
             if column.null_count() < len(column):
+                odd = _first_text(column)
                 raise InputError(
-                    f"{column.name} in {source} must be numbers, as it was in training; got "
-                    f"{column.dtype}. Correct the column."
+                    f"{column.name} in {source} must be numbers, as it was in training; row "
+                    f"{odd + first_row} holds {column[odd]!r}. Correct it, or leave the row out.",
+                    rows=[odd],
                 )
             column = column.cast(pl.Float64)
         column = self._filled(column, source, first_row)
@@ -204,7 +221,7 @@ def chosen_columns(
     require_column(label, "--label", there, source)
     if features is not None and ignore is not None:
         raise InputError("--features or --ignore must be given, not both. Leave one out.")
-    named = [name for name in split(features or ignore or "") if name]
+    named = [name for name in names_in(features or ignore or "") if name]
     for name in named:
         require_column(name, "--features" if features is not None else "--ignore", there, source)
     if label in named and features is not None:
@@ -237,16 +254,66 @@ def _levels(column: Series, source: str) -> list[str]:
     if column.dtype not in (pl.String, pl.Categorical) and not isinstance(column.dtype, pl.Enum):
         raise InputError(
             f"{column.name} in {source} must be numbers, truth values or text; got {column.dtype}. "
-            f"Leave it out with --ignore {column.name}, or make numbers of it."
+            f"Leave it out with --ignore {_typed(column.name)}, or make numbers of it."
         )
     found = column.cast(pl.String).drop_nulls().unique().sort().to_list()
     if len(found) > _MOST_LEVELS:
+        odd = _odd_among_numbers(column)
+        such = repr(found[0]) if odd is None else f"{column[odd]!r} in row {odd + 1}"
         raise InputError(
             f"{column.name} in {source} must hold at most {_MOST_LEVELS} different texts; it holds "
-            f"{len(found):,}, such as {found[0]!r}. Leave it out with --ignore {column.name}, or "
+            f"{len(found):,}, such as {such}. Leave it out with --ignore {_typed(column.name)}, or "
             f"correct it if it should be numbers."
         )
     return list(found)
+
+
+def _read_as(column: Series) -> Series:
+    """The column; as numbers where all of its cells are numbers or stand for a missing one."""
+    import polars as pl
+
+    if column.dtype.is_float():
+        return column.fill_nan(None)
+    if column.dtype != pl.String:
+        return column
+    text = column.str.strip_chars()
+    known = pl.select(
+        pl.when(text.str.to_lowercase().is_in(_MISSING)).then(None).otherwise(text)
+    ).to_series()
+    values = known.cast(pl.Float64, strict=False)
+    if values.null_count() > known.null_count() or values.null_count() == len(column):
+        return column
+    return values.alias(column.name)
+
+
+def _first_null(column: Series) -> int:
+    return int(column.is_null().arg_max() or 0) + 1
+
+
+def _first_text(column: Series) -> int:
+    """Where the first cell is that is there and is no number; 0 for columns of other types."""
+    import polars as pl
+
+    if column.dtype != pl.String:
+        return int(column.is_not_null().arg_max() or 0)
+    text = column.str.strip_chars()
+    odd = text.cast(pl.Float64, strict=False).is_null() & text.is_not_null()
+    return int((odd & ~text.str.to_lowercase().is_in(_MISSING)).arg_max() or 0)
+
+
+def _odd_among_numbers(column: Series) -> int | None:
+    """Where a column of text is no number first, if more than half of its cells are numbers."""
+    import polars as pl
+
+    if column.dtype != pl.String:
+        return None
+    values = column.str.strip_chars().cast(pl.Float64, strict=False)
+    return _first_text(column) if 2 * values.null_count() < len(column) else None
+
+
+def _typed(name: str) -> str:
+    """A name as it can be typed behind --ignore."""
+    return shlex.quote(quoted(name))
 
 
 def _typical(column: Series) -> Any:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deciban.cli.formats import split
+from deciban.cli.formats import names_in
 from deciban.cli.operating import named_class, parsed_prior
 from deciban.cli.tables import columns_of_table, nearest, read_table
 from deciban.cli.trials import read_trials
@@ -111,7 +112,17 @@ def read_scores(source: str, layout: Layout) -> Scored:
 
 def read_trial_scores(scores: str, key: str, layout: Layout) -> Scored:
     """The truth and the evidence of a score file and its key."""
-    frame = read_trials(scores, key)
+    taken = {
+        "--truth": layout.truth, "--log-likelihoods": layout.log_likelihoods,
+        "--posteriors": layout.posteriors, "--prefix": layout.prefix or None, "--id": layout.id,
+    }  # fmt: skip
+    for option, value in taken.items():
+        if value is not None:
+            raise InputError(
+                f"{option} must be left out with --key, whose file has the truth; got {value!r}. "
+                f"Only --llr, the column of the scores, may be named."
+            )
+    frame = read_trials(scores, key, layout.llr)
     labels, codes = coded(frame["label"], key)
     positive = layout.positive or ("target" if "target" in labels else None)
     layout = Layout(truth="label", positive=positive, base=layout.base)
@@ -223,7 +234,7 @@ def named_columns(layout: Layout) -> list[str] | None:
     text = layout.posteriors if layout.log_likelihoods is None else layout.log_likelihoods
     if text is None or text == _AUTO:
         return None
-    return split(text)
+    return names_in(text)
 
 
 def _option(layout: Layout) -> str:
@@ -286,7 +297,8 @@ def _positive(text: str | None, labels: Labels) -> Hashable:
         return labels[1]
     raise InputError(
         f"--positive must name the class that LLRs are in favour of; got nothing, classes are "
-        f"{', '.join(map(str, labels))}. Give --positive {labels[1]}, or the other."
+        f"{', '.join(map(str, labels))}. Give --positive {shlex.quote(str(labels[1]))}, or the "
+        f"other."
     )
 
 
@@ -312,7 +324,7 @@ def _from_columns(
             _refuse_probabilities(values, source)
             evidence = Evidence(values * layout.nats, labels)
         else:
-            evidence = Evidence.from_posteriors(values, prior, labels)
+            evidence = Evidence.from_posteriors(_shares(values, source), prior, labels)
     except InputError as error:
         raise _in_file(error, source) from None
     if layout.positive is not None and len(labels) == 2 and named_class(
@@ -326,11 +338,33 @@ def _refuse_probabilities(values: np.ndarray, source: str) -> None:
     """Logarithms do not happen to be positive and to sum to one in every row."""
     import numpy as np
 
-    if values.min() >= 0 and np.allclose(values.sum(axis=1), 1) and (values % 1 > 0).any():
-        raise InputError(
-            "the columns must be log-likelihoods; they are positive and sum to one in every row. "
-            "Give --posteriors auto and --prior, if they are posterior probabilities."
-        )
+    if values.min() < 0 or np.isinf(values).any() or not (values % 1 > 0).any():
+        return
+    for total, what in ((1, "one"), (100, "100")):
+        if np.allclose(values.sum(axis=1), total, rtol=1e-3):
+            raise InputError(
+                f"the columns must be log-likelihoods; they are positive and sum to {what} in "
+                f"every row. Give --posteriors auto and --prior, if they are posteriors."
+            )
+
+
+def _shares(values: np.ndarray, source: str) -> np.ndarray:
+    """Posteriors as they should be: percentages and what was rounded sum to one."""
+    import numpy as np
+
+    total = values.sum(axis=1, keepdims=True)
+    if values.min() < 0 or not np.isfinite(total).all():
+        return values
+    rounding = 0.006 * values.shape[1]  # two decimals are off by half a hundredth each
+    for whole in (1.0, 100.0):
+        if (np.abs(total / whole - 1) <= rounding).all():
+            return np.asarray(values / total)
+    row = int(np.argmax(np.abs(total - 1)))
+    raise InputError(
+        f"the columns must be posteriors, which sum to one in each row (or to 100, as percentages)"
+        f"; row {row} sums to {total[row, 0]:.4g}. Name the column of each class.",
+        rows=[row],
+    )
 
 
 def _in_file(error: InputError, source: str) -> InputError:

@@ -24,9 +24,12 @@ _NAMES = {
 _PLAIN = {"", ".txt", ".tsv", ".scores", ".score", ".key", ".trn", ".lst", ".trials", ".ndx"}
 
 
-def read_trials(scores: str, key: str) -> DataFrame:
-    """Model, segment, label and score of each trial in the key, in its order."""
-    scored = trials_in(scores, "score")
+def read_trials(scores: str, key: str, column: str | None = None) -> DataFrame:
+    """Model, segment, label and score of each trial in the key, in its order.
+
+    ``column`` is that of the scores, where their file has a header and it is not called score.
+    """
+    scored = trials_in(scores, "score", column)
     keyed = trials_in(key, "label")
     for frame, source in ((scored, scores), (keyed, key)):
         _refuse_repeated(frame, source)
@@ -36,20 +39,17 @@ def read_trials(scores: str, key: str) -> DataFrame:
     return keyed.join(scored, on=trial, how="left", maintain_order="left")
 
 
-def trials_in(source: str, value: str) -> DataFrame:
-    """The trials of a file: model, segment and a value."""
+def trials_in(source: str, value: str, column: str | None = None) -> DataFrame:
+    """The trials of a file: model, segment and a value, which may be in a column of its own."""
     import polars as pl
 
     if Path(source).suffix.lower() in _PLAIN and source != "-":
-        frame = _from_lines(source, value)
+        frame = _from_lines(source, value, column)
     else:
         there = columns_of_table(source)
-        wanted = _placed(there, value)
+        wanted = _placed(there, value, column)
         if wanted is None:
-            raise InputError(
-                f"{source} must have the columns model, segment and {value}; its columns are "
-                f"{', '.join(there[:10])}. Rename them."
-            )
+            raise _without_columns(source, there, column or value)
         frame = read_table(source, columns=[there[k] for k in wanted])
         frame.columns = ["model", "segment", value]
     if frame.height == 0:
@@ -57,19 +57,29 @@ def trials_in(source: str, value: str) -> DataFrame:
     return frame.with_columns(pl.col("model", "segment").cast(pl.String))
 
 
-def _placed(names: list[str], value: str) -> list[int] | None:
+def _without_columns(source: str, there: list[str], value: str) -> InputError:
+    return InputError(
+        f"{source} must have the columns model, segment and {value}; its columns are "
+        f"{', '.join(there[:10])}. Rename them, or name that of the scores with --llr."
+    )
+
+
+def _placed(names: list[str], value: str, column: str | None) -> list[int] | None:
     """Where model, segment and the value stand among these names, if they are there."""
     lower = [name.strip().lower() for name in names]
     places = []
     for wanted in ("model", "segment", value):
-        found = [lower.index(alias) for alias in _NAMES[wanted] if alias in lower]
+        if wanted == value and column is not None:
+            found = [k for k, name in enumerate(names) if name.strip() == column]
+        else:
+            found = [lower.index(alias) for alias in _NAMES[wanted] if alias in lower]
         if not found:
             return None
         places.append(found[0])
     return places
 
 
-def _from_lines(source: str, value: str) -> DataFrame:
+def _from_lines(source: str, value: str, column: str | None) -> DataFrame:
     import polars as pl
 
     try:
@@ -81,7 +91,9 @@ def _from_lines(source: str, value: str) -> DataFrame:
     except UnicodeDecodeError:
         raise InputError(f"{source} must be UTF-8 text; it is not. Convert it first.") from None
     fields = [line.split() for line in text.splitlines() if line.strip()]
-    places: list[int] | None = _placed(fields[0], value) if fields else None
+    places: list[int] | None = _placed(fields[0], value, column) if fields else None
+    if places is None and column is not None:
+        raise _without_columns(source, fields[0] if fields else [], column)
     body = fields[1:] if places is not None else fields
     width = 3 if places is None else len(fields[0])
     for number, row in enumerate(body, start=1 + (places is not None)):

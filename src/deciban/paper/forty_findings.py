@@ -218,7 +218,7 @@ def _reliability(results: Results, truth: np.ndarray, found: Costs) -> Figure:
 
 def error_rates(truth: np.ndarray, arrays: Arrays) -> figures.Rates:
     """Errors in half decades of their probability by the posteriors under the uniform prior."""
-    from deciban.plots.reliability import wilson
+    from deciban.metrics.rates import wilson
 
     values = arrays["log_likelihoods"].astype(np.float64)
     best = values.argmax(axis=1)
@@ -231,7 +231,7 @@ def error_rates(truth: np.ndarray, arrays: Arrays) -> figures.Rates:
     count = np.bincount(bin_of)
     found = np.bincount(bin_of, best != truth) / count
     said = np.bincount(bin_of, np.exp(log_error)) / count
-    return figures.Rates(said, found, *wilson(found, count, CONFIDENCE))
+    return figures.Rates(said, found, *wilson(found * count, count, CONFIDENCE))
 
 
 # --- the base space -------------------------------------------------------------------

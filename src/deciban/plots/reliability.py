@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy.special import ndtri
 
 from deciban._arrays import index_of
 from deciban.evidence import Evidence
@@ -15,6 +14,7 @@ from deciban.evidence.inputs import is_number
 from deciban.evidence.priors import log_prior
 from deciban.exceptions import InputError
 from deciban.metrics.multiclass import labelled
+from deciban.metrics.rates import wilson
 from deciban.plots._axes import axes_for, is_narrow, legend, unused_colours
 from deciban.plots._display import NamedDisplay
 from deciban.plots._pairs import pair_of
@@ -220,9 +220,9 @@ def binned(
     bin_of = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, max(len(edges) - 2, 0))
     _, bin_of = np.unique(bin_of, return_inverse=True)  # no bin is empty
     total, count = np.bincount(bin_of, w), np.bincount(bin_of)
-    low, high = wilson(np.bincount(bin_of, happened) / count, count, confidence)
+    low, high = wilson(np.bincount(bin_of, happened), count, confidence)
     # Both kinds of samples have weights of their own, which turn counts into the prior's shares.
-    yes, no = (_mean_weight(bin_of[kind], w[kind], len(count)) for kind in (happened, ~happened))
+    yes, no = (_mean_weight(bin_of, w, kind, len(count)) for kind in (happened, ~happened))
     return Reliability(
         of,
         np.bincount(bin_of, w * p) / total,
@@ -234,16 +234,9 @@ def binned(
     )
 
 
-def _mean_weight(bin_of: np.ndarray, w: np.ndarray, n_bins: int) -> np.ndarray:
-    """Mean weight in each bin; that of all bins where there are no samples."""
+def _mean_weight(bin_of: np.ndarray, w: np.ndarray, kind: np.ndarray, n_bins: int) -> np.ndarray:
+    """Mean weight of a kind of samples in each bin; of all bins, or all samples, where none is."""
+    bin_of, mine = bin_of[kind], w[kind]
     count = np.bincount(bin_of, minlength=n_bins)
-    everywhere = np.full(n_bins, w.mean() if w.size else 1.0)
-    return np.divide(np.bincount(bin_of, w, n_bins), count, out=everywhere, where=count > 0)
-
-
-def wilson(rate: np.ndarray, n: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's score interval of a rate that was seen in n trials."""
-    z2 = float(ndtri((1 + confidence) / 2)) ** 2
-    centre = (rate + z2 / (2 * n)) / (1 + z2 / n)
-    half = np.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n**2))) / (1 + z2 / n)
-    return np.maximum(centre - half, 0), np.minimum(centre + half, 1)
+    everywhere = np.full(n_bins, mine.mean() if mine.size else w.mean())
+    return np.divide(np.bincount(bin_of, mine, n_bins), count, out=everywhere, where=count > 0)

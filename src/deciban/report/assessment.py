@@ -15,6 +15,7 @@ from deciban.evidence.decisions import cost_matrix
 from deciban.evidence.priors import log_prior
 from deciban.exceptions import InputError
 from deciban.metrics import pairwise_cllr
+from deciban.metrics.rates import wilson
 from deciban.metrics.trials import as_label_vector
 from deciban.report import optimism, several_classes, two_classes
 from deciban.report.intervals import (
@@ -29,10 +30,11 @@ from deciban.report.intervals import (
 )
 from deciban.report.markup import number
 from deciban.report.meanings import MEANINGS, SEVERAL_CLASSES, TWO_CLASSES
-from deciban.report.proportions import sum_range
+from deciban.report.proportions import sum_range, with_unseen
 from deciban.report.two_classes import Point
 
 _FEW = 30
+_TRIFLE = 0.005  # of a quantity that is corrected
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ class Assessment:
         Of the cross-entropy, the accuracy and the expected cost; None for the uniform one.
     costs : array of shape (n_classes, n_classes), optional
         Of the expected cost, the truth on rows.
+    infinite : int
+        Samples whose evidence rules a class out altogether.
     """
 
     classes: tuple[Hashable, ...]
@@ -102,6 +106,7 @@ class Assessment:
     warnings: tuple[str, ...]
     prior: tuple[float, ...] | None = None
     costs: np.ndarray | None = None
+    infinite: int = 0
 
     def __getitem__(self, key: str) -> Quantity:
         """A quantity by its key."""
@@ -220,6 +225,7 @@ def assess_codes(
         confidence=plan.confidence,
         warnings=(*few_samples(counts, evidence.classes, plan), *notes),
         prior=tuple(np.asarray(point.prior, dtype=float).tolist()), costs=point.costs,
+        infinite=int(np.isinf(evidence.log_likelihoods).any(axis=1).sum()),
     )  # fmt: skip
 
 
@@ -228,7 +234,8 @@ def few_samples(counts: np.ndarray, classes: tuple[Hashable, ...], plan: Plan) -
     rarest = int(np.argmin(counts))
     if counts[rarest] >= _FEW or plan.n_resamples == 0:
         return []
-    return [f"Class {classes[rarest]!r} has only {counts[rarest]} samples: intervals are rough."]
+    few = "1 sample" if counts[rarest] == 1 else f"{counts[rarest]} samples"
+    return [f"Class {classes[rarest]!r} has only {few}: intervals are rough."]
 
 
 _Judged = tuple[tuple[Quantity, ...], tuple[np.ndarray, np.ndarray], list[str]]
@@ -246,7 +253,7 @@ def _of_two(truth: np.ndarray, evidence: Evidence, point: Point, plan: Plan) -> 
         if key in values
     )
     pairs = tuple(_off_diagonal(values[key]) for key in ("cllr", "cllr_min"))
-    notes = _reversed(values, target, other) + _fitted_notes(quantities)
+    notes = [*score_notes(llr, is_target, target, other), *_fitted_notes(quantities)]
     return quantities, (pairs[0], pairs[1]), notes
 
 
@@ -271,6 +278,8 @@ def _two_class_ranges(
         key: bca(values[key], resamples[:, k], left_out[:, k], plan.confidence)
         for k, key in enumerate(keys[:2])
     }
+    for key, unseen in two_classes.unseen(llr, is_target, point, plan.confidence).items():
+        found[key] = with_unseen(values[key], found[key], unseen)
     for k, key in enumerate(two_classes.FITTED, start=2):
         make = optimism.of_larger if key == "cllr_cal" else optimism.of_smaller
         doubted = resamples[:, k + len(two_classes.FITTED)]
@@ -286,15 +295,30 @@ def _cost_of_nothing(point: Point) -> str:
     return "" if point.costs is None else number(float((point.prior @ point.costs).min()))
 
 
-def _reversed(values: Mapping[str, float], target: Hashable, other: Hashable) -> list[str]:
-    """A note where the evidence points the wrong way for most samples of both classes."""
-    if min(values["misleading_target"], values["misleading_other"]) <= 0.5:
-        return []
-    return [
-        f"The LLRs point the wrong way for most samples of both classes: they may be in favour of "
-        f"{other!r} rather than of {target!r}. Check which class they are in favour of "
-        f"(--positive)."
-    ]
+def score_notes(
+    llr: np.ndarray, is_target: np.ndarray, target: Hashable, other: Hashable
+) -> list[str]:
+    """What LLRs look like that were not meant to be given: ratios, reversed or impossible ones."""
+    notes = []
+    wrong = np.where(is_target, llr < 0, llr > 0)
+    times = np.bincount(is_target, minlength=2)
+    low, _ = wilson(np.bincount(is_target, weights=wrong, minlength=2), times, 0.95)
+    if min(low) > 0.5:
+        notes.append(
+            f"The LLRs point the wrong way for most samples of both classes: they may be in favour "
+            f"of {other!r} rather than of {target!r}. Check which class they are in favour of."
+        )
+    elif llr.min() >= 0 and llr.max() > 0:
+        notes.append(
+            "No LLR is below zero: if these are likelihood ratios, take their logarithms first."
+        )
+    ruled_out = np.flatnonzero(np.isinf(llr) & wrong)
+    if len(ruled_out):
+        notes.append(
+            f"{len(ruled_out):,} of {len(llr):,} samples rule out their true class, sample "
+            f"{ruled_out[0] + 1:,} the first: their cost is infinite."
+        )
+    return notes
 
 
 def _of_several(truth: np.ndarray, evidence: Evidence, point: Point, plan: Plan) -> _Judged:
@@ -304,6 +328,12 @@ def _of_several(truth: np.ndarray, evidence: Evidence, point: Point, plan: Plan)
     totals = dict(zip(values, np.sum([v.mean(axis=1) for v in by_class], axis=0), strict=True))
     found = dict(zip(values, mean_ranges(by_class, plan), strict=True))
     if plan.n_resamples:
+        unseen = several_classes.unseen(truth, evidence, point, plan.confidence)
+        found["cross_entropy"] = with_unseen(
+            totals["cross_entropy"], found["cross_entropy"], unseen
+        )
+        nothing = totals["cross_entropy"] / totals["normalized_cross_entropy"]
+        found["normalized_cross_entropy"] = Range(*(x / nothing for x in found["cross_entropy"]))
         for key, rates in several_classes.rates(truth, evidence, point).items():
             found[key] = sum_range(float(totals[key]), rates, plan.confidence)
     if "saving" in values:
@@ -341,8 +371,13 @@ def _set_calibration(totals: dict[str, Any], found: dict[str, Range]) -> None:
 
 def _pair_range(llr: np.ndarray, is_target: np.ndarray, plan: Plan) -> Range:
     """Interval of the Cllr of two classes."""
-    cost = two_classes.columns(Point(np.array([0.5, 0.5])))["cllr"](llr, is_target)
-    return mean_ranges([cost[None, ~is_target], cost[None, is_target]], plan)[0]
+    even = Point(np.array([0.5, 0.5]))
+    cost = two_classes.columns(even)["cllr"](llr, is_target)
+    costs = [cost[None, ~is_target], cost[None, is_target]]
+    if plan.n_resamples == 0:
+        return NO_RANGE
+    unseen = two_classes.unseen(llr, is_target, even, plan.confidence)["cllr"]
+    return with_unseen(sum(c.mean() for c in costs), mean_ranges(costs, plan)[0], unseen)
 
 
 def _below_chance(quantities: tuple[Quantity, ...], point: Point) -> list[str]:
@@ -391,14 +426,16 @@ def described(key: str, value: float, interval: Range, named: Mapping[str, Hasha
 
 
 def _fitted_notes(quantities: tuple[Quantity, ...]) -> list[str]:
-    """A note on quantities whose interval leaves them out."""
-    off = [q.label for q in quantities if q.value < q.low or q.value > q.high]
-    if not off:
-        return []
-    return [
-        f"{' and '.join(off)}: as they stand, these flatter PAV, which judges the samples that it "
-        f"was fitted to. Quote the intervals, which make up for it."
-    ]
+    """A note on quantities whose interval leaves them out by more than a trifle."""
+    notes = []
+    for q in quantities:
+        if not (q.low <= q.value <= q.high) and abs(q.value - q.corrected) > _TRIFLE:
+            size = "large" if q.value > q.high else "small"
+            notes.append(
+                f"{q.label} comes out too {size} from this few samples; {number(q.corrected)} is "
+                f"nearer to the truth. Quote its interval."
+            )
+    return notes
 
 
 def _off_diagonal(value: float) -> np.ndarray:

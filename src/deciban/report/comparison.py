@@ -22,6 +22,7 @@ from deciban.report.assessment import (
     operating_point,
     plain,
     sample_values,
+    score_notes,
 )
 from deciban.report.intervals import (
     NO_RANGE,
@@ -50,8 +51,9 @@ class Difference:
     a, b, difference, low, high : float
     unit : str
     better : {"lower", "higher", ""}
-    verdict : {"a better", "b better", "cannot tell", ""}
-        Whether the interval leaves zero out, and on which side; "" without an interval.
+    verdict : {"a better", "b better", "same", "cannot tell", ""}
+        Whether the interval leaves zero out, and on which side; "same" where the two do not differ
+        in any resample, "" without an interval.
     """
 
     key: str
@@ -181,11 +183,16 @@ def _of_two(truth: np.ndarray, a: Evidence, b: Evidence, point: Point, plan: Pla
     values = [two_classes.exact_values(llr, is_target, point) for llr in llrs]
     found = _two_class_ranges(llrs, is_target, point, values, plan) if plan.n_resamples else {}
     named = {"target": target, "other": other, "nothing": ""}
+    notes = [
+        f"{name}: {note}"
+        for name, llr in zip("AB", llrs, strict=True)
+        for note in score_notes(llr, is_target, target, other)
+    ]
     return [
         _difference(key, values[0][key], values[1][key], found.get(key, NO_RANGE), named)
         for key in TWO_CLASSES
         if key in values[0]
-    ], []
+    ], notes
 
 
 def _two_class_ranges(
@@ -212,6 +219,9 @@ def _two_class_ranges(
 
     resamples = resampled(statistic, tuple(cell.counts for cell in cells), exact, plan).resamples
     found = {key: _wide(exact[k], resamples[:, k], plan.confidence) for k, key in enumerate(keys)}
+    for key in two_classes.FITTED:
+        if values[0][key] == values[1][key] == 0:  # neither has made an error that could be drawn
+            found[key] = NO_RANGE
     for key, step in two_classes.steps(point).items():
         above = [step.above(llr) for llr in llrs]
         rates = [
@@ -242,6 +252,8 @@ def _wide(value: float, resamples: np.ndarray, confidence: float) -> Range:
     resamples = resamples[~np.isnan(resamples)]
     if np.isnan(value) or len(resamples) == 0:
         return NO_RANGE
+    if np.isinf(value):  # one infinite cost proves that the mean is infinite
+        return Range(value, value)
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
     low, high = np.quantile(resamples, tails, method="inverted_cdf")
     if np.isfinite(resamples).all() and np.isfinite(value):
@@ -365,6 +377,8 @@ def _difference(key: str, a: float, b: float, interval: Range, named: Any) -> Di
 def _verdict(interval: Range, better: str) -> str:
     if math.isnan(interval.low):
         return ""
+    if interval.low == interval.high == 0:
+        return "same"
     if interval.low <= 0 <= interval.high:
         return "cannot tell"
     return "a better" if (interval.high < 0) == (better == "lower") else "b better"

@@ -125,6 +125,8 @@ def bca(value: float, resamples: np.ndarray, left_out: np.ndarray, confidence: f
     resamples = resamples[~np.isnan(resamples)]
     if np.isnan(value) or len(resamples) == 0:
         return NO_RANGE
+    if np.isinf(value):  # one infinite cost proves that the mean is infinite
+        return Range(value, value)
     tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
     adjusted, _ = bca_tails(tails, value, resamples, left_out)
     low, high = np.quantile(resamples, adjusted, method="inverted_cdf")

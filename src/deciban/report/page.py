@@ -200,7 +200,9 @@ def _quality(assessment: Assessment) -> Section:
     body = (
         f'<div class="card quantities"><div class="scroll whole" role="region" tabindex="0" '
         f'aria-label="Quantities"><table><caption>Each quantity with its {sure} '
-        f"interval.</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+        f"interval. What PAV makes of the samples that it was fitted to is shown as it is and "
+        f"corrected for that, as the summary has it.</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
         f"{download('quantities', columns, plain_rows)}</div>"
     )
     return "quality", "Quality of the evidence", body
@@ -212,6 +214,9 @@ def _quantity(q: Quantity) -> str:
     if q.unit == "fraction":
         low = _in_unit(q.low, q.unit).removesuffix(" %")
     span = "no interval" if np.isnan(q.low) or np.isnan(q.high) else f"{low} to {high}"
+    corrected = _in_unit(q.corrected, q.unit)
+    if corrected != _in_unit(q.value, q.unit):
+        span += f"; corrected {corrected}"
     return (
         f'<tr><th scope="row">{text(short(q.label, 90))}</th>'
         f'<td class="value">{text(_in_unit(q.value, q.unit))}</td>'

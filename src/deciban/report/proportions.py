@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
+from deciban.metrics.rates import wilson
 from deciban.report.intervals import Range
 
 
@@ -17,17 +17,6 @@ class Rate(NamedTuple):
     weight: float
     happened: int
     times: int
-
-
-def wilson(happened: np.ndarray, times: np.ndarray, confidence: float) -> np.ndarray:
-    """Wilson's interval of each rate, (2, n_rates)."""
-    z2 = float(ndtri((1 + confidence) / 2)) ** 2
-    p = happened / times
-    middle = p + z2 / (2 * times)
-    half = np.sqrt(z2 * (p * (1 - p) + z2 / (4 * times)) / times)
-    low, high = (middle - half) / (1 + z2 / times), (middle + half) / (1 + z2 / times)
-    # Rounding must not shut out a rate of zero or one.
-    return np.array([np.where(happened == 0, 0.0, low), np.where(happened == times, 1.0, high)])
 
 
 def sum_range(value: float, rates: Iterable[Rate], confidence: float) -> Range:
@@ -48,3 +37,15 @@ def sum_range(value: float, rates: Iterable[Rate], confidence: float) -> Range:
     down, up = weight * (p - low), weight * (high - p)
     down, up = np.where(weight > 0, down, -up), np.where(weight > 0, up, -down)
     return Range(value - float(np.sqrt(np.sum(down**2))), value + float(np.sqrt(np.sum(up**2))))
+
+
+def with_unseen(value: float, interval: Range, unseen: np.ndarray) -> Range:
+    """An interval of costs that knows of errors that were not seen.
+
+    ``unseen`` is what they may add in each class, at the upper end of their rate: costs of samples
+    that are all right say nothing of what a wrong one would cost.
+    """
+    if np.isinf(value):
+        return interval
+    high = value + float(np.sqrt((interval.high - value) ** 2 + np.sum(unseen**2)))
+    return interval._replace(high=high)

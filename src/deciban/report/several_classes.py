@@ -8,6 +8,7 @@ from deciban.evidence import Evidence
 from deciban.evidence.decisions import least_cost
 from deciban.metrics.decomposition import balanced, folds_of, judged
 from deciban.metrics.multiclass import Labelled
+from deciban.metrics.rates import wilson
 from deciban.report.proportions import Rate
 from deciban.report.two_classes import Point
 
@@ -53,6 +54,23 @@ def rates(truth: np.ndarray, evidence: Evidence, point: Point) -> dict[str, list
             if level != C[i]
         ]
     return found
+
+
+def unseen(truth: np.ndarray, evidence: Evidence, point: Point, confidence: float) -> np.ndarray:
+    """What wrong decisions may add to the cross-entropy, of each class that has none.
+
+    They may be as frequent as the upper end of their rate, and as sure of the runner-up as the
+    others are of the class.
+    """
+    log_p = evidence.log_posterior(point.prior)
+    wrong = np.bincount(truth, np.argmax(log_p, axis=1) != truth, evidence.n_classes)
+    extra = []
+    for k in np.flatnonzero(wrong == 0):
+        mine = log_p[truth == k]
+        runner_up = np.partition(mine, -2, axis=1)[:, -2]
+        rate = float(wilson(0, len(mine), confidence)[1])
+        extra.append(rate * point.prior[k] * float(np.mean(mine[:, k]) - np.mean(runner_up)))
+    return np.array(extra)
 
 
 def _decisions(truth: np.ndarray, decided: np.ndarray, D: int) -> np.ndarray:

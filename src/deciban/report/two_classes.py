@@ -13,6 +13,7 @@ from deciban.metrics import dev_pav
 from deciban.metrics.cost import cost_of_blocks, softplus
 from deciban.metrics.detection import equal_errors
 from deciban.metrics.pooling import PooledBlocks, pool
+from deciban.metrics.rates import wilson
 from deciban.metrics.trials import two_class_trials
 from deciban.report.intervals import Counts, summed
 from deciban.report.proportions import Rate
@@ -110,6 +111,26 @@ def columns(point: Point) -> dict[str, Column]:
         ),
     }
     return found | {key: step.added for key, step in steps(point).items()}
+
+
+def unseen(
+    llr: np.ndarray, target: np.ndarray, point: Point, confidence: float
+) -> dict[str, np.ndarray]:
+    """What misleading LLRs may add to costs, of each class that has none.
+
+    They may be as frequent as the upper end of their rate, and as strong as the others.
+    """
+    found: dict[str, list[float]] = {"cllr": [], "cross_entropy": []}
+    for t in (False, True):
+        mine = llr[target == t]
+        if (mine < 0 if t else mine > 0).any():
+            continue
+        rate = float(wilson(0, len(mine), confidence)[1])
+        who = np.full(len(mine), t)
+        for key, extra in found.items():
+            cost = columns(point)[key]
+            extra.append(rate * float(np.mean(cost(-mine, who)) - np.mean(cost(mine, who))))
+    return {key: np.array(extra) for key, extra in found.items()}
 
 
 def exact_values(llr: np.ndarray, target: np.ndarray, point: Point) -> dict[str, float]:

@@ -87,28 +87,38 @@ def information(assessment: Assessment) -> Verdict:
                        "bounds what it can say.")  # fmt: skip
     share, low, high = (_snapped(1 - x / nothing) for x in (total.value, total.high, total.low))
     span = _span(max(low, -9.99), max(high, -9.99), assessment.confidence, percent)
-    if share == 0 or low < 0 < high:
-        return Verdict(what, "none", "as good as nothing", "poor", span,
-                       f"The evidence tells nothing that these samples could show: it costs "
-                       f"{number(total.value)} {unit}, and saying nothing costs {number(nothing)}."
+    if share > 0 and not low < 0:
+        word = next(word for least, word in _SHARES if share >= least)
+        tone = "good" if share >= 0.6 else "fair" if share >= 0.1 else "poor"
+        return Verdict(what, percent(share), word, tone, span,
+                       f"The evidence tells {percent(share)} of what there is to know about the "
+                       f"class: it brings the doubt down from {number(nothing)} to "
+                       f"{number(total.value)} {unit} a sample, where 0 would be certainty."
                        )  # fmt: skip
-    if share < 0:
-        better = cost.discrimination.value
-        rest = (
-            f" After recalibration it would cost {number(better)} {unit}."
-            if better < nothing
-            else ""
-        )
+    costs = f"it costs {number(total.value)} {unit}, and saying nothing costs {number(nothing)}"
+    hidden = _hidden(cost)
+    if high < 0 or (math.isnan(high) and share < 0):
         return Verdict(what, "none", "worse than saying nothing", "poor", span,
-                       f"As it stands, the evidence does more harm than good: it costs "
-                       f"{number(total.value)} {unit}, and saying nothing costs "
-                       f"{number(nothing)}.{rest}")  # fmt: skip
-    word = next(word for least, word in _SHARES if share >= least)
-    tone = "good" if share >= 0.6 else "fair" if share >= 0.1 else "poor"
-    return Verdict(what, percent(share), word, tone, span,
-                   f"The evidence tells {percent(share)} of what there is to know about the class: "
-                   f"it brings the doubt down from {number(nothing)} to {number(total.value)} "
-                   f"{unit} a sample, where 0 would be certainty.")  # fmt: skip
+                       f"As it stands, the evidence does more harm than good: {costs}.{hidden}"
+                       )  # fmt: skip
+    if hidden:
+        return Verdict(what, "unsure", "not fit for use as it stands", "poor", span,
+                       f"As it stands, the evidence may do more harm than good: {costs}, with an "
+                       f"interval that holds both.{hidden}")  # fmt: skip
+    return Verdict(what, "none", "as good as nothing", "poor", span,
+                   f"The evidence tells nothing that these samples could show: {costs}."
+                   )  # fmt: skip
+
+
+def _hidden(cost: Cost) -> str:
+    """What recalibration would bring to light, where that is something."""
+    left = cost.discrimination
+    if not left.corrected < 0.98 * cost.nothing or left.high >= cost.nothing:
+        return ""
+    return (
+        f" Recalibrated, it would cost about {number(left.corrected)} {cost.unit}, and tell "
+        f"{percent(1 - left.corrected / cost.nothing)} of what there is to know."
+    )
 
 
 def calibration(assessment: Assessment) -> Verdict:
@@ -117,8 +127,8 @@ def calibration(assessment: Assessment) -> Verdict:
     part, unit, what = cost.calibration, cost.unit, "lost to poor calibration"
     if math.isinf(cost.total.value) and math.isfinite(cost.discrimination.value):
         return Verdict(what, f"∞ {unit}", "poorly calibrated", "poor", "",
-                       f"It cannot be taken at its word: recalibrated, it would cost no more than "
-                       f"{number(cost.discrimination.value)} {unit}.")  # fmt: skip
+                       f"It cannot be taken at its word: recalibrated, it would cost about "
+                       f"{number(cost.discrimination.corrected)} {unit}.")  # fmt: skip
     if not (math.isfinite(part.value) and math.isfinite(cost.total.value)):
         sentence = (
             "How well it is calibrated cannot be said in one number here; see reliability below."
@@ -134,6 +144,12 @@ def calibration(assessment: Assessment) -> Verdict:
         return Verdict(what, f"{number(part.corrected, 2)} {unit}", "cannot be told", "fair", span,
                        sentence)  # fmt: skip
     word, tone, sentence = _calibrated(cost)
+    if tone == "good" and assessment.infinite:
+        word, tone = "may be calibrated", "fair"
+        sentence = (
+            f"{assessment.infinite:,} of its samples rule a class out altogether, which no number "
+            f"of samples supports; of the others it can be taken at its word."
+        )
     span = _span(part.low, part.high, assessment.confidence, number)
     return Verdict(what, f"{number(part.corrected, 2)} {unit}", word, tone, span, sentence)
 
@@ -157,15 +173,15 @@ def _calibrated(cost: Cost) -> tuple[str, str, str]:
         said = f"Recalibration seems to save {saved}; without intervals that may be chance."
         return "not known", "", said
     large = part.low > 0.2 * total  # of its own cost, however small that is
-    if loss <= _WELL and part.high / nothing <= _NEARLY and not large:
+    small = part.high <= max(_WELL * nothing, min(_NEARLY / 2 * nothing, 0.1 * total))
+    if loss <= _WELL and small and not large:
         much = f"about {saved}" if loss > _WELL / 40 else "next to nothing"
-        most = "" if part.high / nothing <= _WELL else f", and {number(part.high)} at most"
-        said = f"It can be taken at its word: recalibration would save {much}{most}."
+        said = f"It can be taken at its word: recalibration would save {much}."
         return "well calibrated", "good", said
     if part.low / nothing <= _WELL / 4 and not large:
         said = (
             f"It may or may not mean what it says, which takes more samples to tell: recalibration "
-            f"may save {number(max(0.0, part.low))} to {number(part.high)} {unit} of "
+            f"may save {number(max(0.0, part.low))} to {number(min(part.high, total))} {unit} of "
             f"{number(total)}."
         )
         return "may be calibrated", "fair", said
@@ -233,9 +249,12 @@ def samples(assessment: Assessment) -> Verdict:
         else ("good", "enough to say this")
     )
     name = short(assessment.classes[assessment.counts.index(rarest)], 30)
+    each = f"of {name}, the rarest, there {'is' if rarest == 1 else 'are'} {rarest:,}"
+    if rarest == max(assessment.counts):
+        each = f"of each, there are {rarest:,}" if rarest > 1 else "of each, there is one"
     return Verdict("samples", f"{total:,}", word, tone, f"{rarest:,} of the rarest class",
-                   f"All this rests on {total:,} samples of {len(assessment.classes)} classes; of "
-                   f"{name}, the rarest, there are {rarest:,}. Intervals hold "
+                   f"All this rests on {total:,} samples of {len(assessment.classes)} classes; "
+                   f"{each}. Intervals hold "
                    f"{100 * assessment.confidence:g} % and tell what chance in the drawing of "
                    f"samples may do, not what other samples than these would bring.")  # fmt: skip
 

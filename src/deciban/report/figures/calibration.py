@@ -202,8 +202,8 @@ def _again(pair: Pair, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         )
     evidence = Evidence.from_llr(pair.llr[rows])
     found = judged(pair.y_true[rows], evidence, n_resamples=0, n_draws=0)
-    x, again = (e.llr(1, 0, "deciban") for e in (found.evidence, found.again))
-    return x, again
+    # Against what was said, not what of it the samples can support.
+    return evidence.llr(1, 0, "deciban"), found.again.llr(1, 0, "deciban")
 
 
 def _pooled(pair: Pair, at: np.ndarray) -> np.ndarray:
