@@ -391,3 +391,43 @@ def test_numbers_with_gaps_in_words_are_numbers(folder):
         float("nan")).alias("petal_width"))  # fmt: skip
     gaps.write_parquet("gaps.parquet")
     assert "4 of 150 are missing" in refused("fit", "gaps.parquet", "--label", "species", "-o", "y")
+
+
+@pytest.mark.parametrize("fill", ["abc", [1], {"a": 1}, 1e200, None])
+def test_a_recipe_that_fills_numbers_with_something_else_is_refused(folder, fill):
+    fitted()
+    model = LinearDiscriminant.load("m.deciban")
+    plain = {"recipe": 1, "label": "species", "numeric": [*NAMES, "a", "b"], "levels": {},
+             "fill": {"a": fill}}  # fmt: skip
+    model.save("odd.deciban", extra=plain)
+    assert "a part is missing or wrong" in refused(
+        "predict", "odd.deciban", "iris.csv", "-o", "x.csv"
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "said"),
+    [
+        ("--costs", 'setosa>virginica=1,"virginica>setosa=2', "quotes that are closed"),
+        ("--costs", "x" * 300, "or a table that exists"),
+        ("--prior", "x" * 300, "--prior must be like"),
+    ],
+)
+def test_what_cannot_be_a_prior_or_costs_ends_in_a_sentence(folder, option, text, said):
+    fitted()
+    assert said in refused("predict", "m.deciban", "new.parquet", "-o", "x.csv", option, text)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of files are the shell's")
+def test_a_model_that_does_not_fit_on_the_disk_is_named(folder):
+    shell = (
+        f"ulimit -f 2; {sys.executable} -m deciban.cli fit iris.csv --label species --model lda "
+        f"-o m.deciban --report r.html"
+    )
+    found = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=False)
+    assert found.returncode == 2
+    assert "must be a file that can be written; it cannot be (File too large)" in found.stderr
+    quiet = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m deciban.cli predict no no -o x 2>&-"], check=False
+    )
+    assert quiet.returncode == 2

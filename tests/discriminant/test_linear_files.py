@@ -183,3 +183,29 @@ def rewritten(path, change, sealed=False):
         del header["__metadata__"]["sha256"]
     text = json.dumps(header).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text + whole[8 + size :])
+
+
+@pytest.mark.parametrize("model", [QuadraticDiscriminant(), LinearDiscriminant()], ids=str)
+def test_arrays_that_no_evidence_can_come_of_are_refused(model, tmp_path):
+    path = tmp_path / "model"
+    kind = type(model).__name__
+    model.fit(X, Y).save(path)
+    for name in ("_means", "_factors"):
+        arrays, plain = tensors.read(path, kind)
+        for value in (0.0, np.inf):
+            if name not in arrays or (name == "_means" and value == 0):
+                continue
+            tensors.write(path, kind, arrays | {name: np.full_like(arrays[name], value)}, plain)
+            with pytest.raises(InputError, match="model must be a whole model"):
+                type(model).load(path)
+            tensors.write(path, kind, arrays, plain)
+
+
+def test_labels_that_would_fill_the_memory_are_refused(tmp_path):
+    path = tmp_path / "model"
+    LinearDiscriminant().fit(X, NAMES["text"][Y]).save(path)
+    arrays, plain = tensors.read(path, "LinearDiscriminant")
+    plain["state"]["classes_"]["labels"] = ["a" * 20_000, *(str(k) for k in range(20_000))]
+    tensors.write(path, plain["kind"], arrays, plain)
+    with pytest.raises(InputError, match="labels that are too long"):
+        LinearDiscriminant.load(path)

@@ -12,7 +12,7 @@ from deciban.metrics.rates import wilson
 from deciban.report import Assessment, assess, difference
 from deciban.report.intervals import Plan, mean_ranges
 from deciban.report.optimism import of_larger, of_smaller
-from deciban.report.proportions import Rate, sum_range
+from deciban.report.proportions import Cells, sum_range
 from deciban.report.two_classes import Binned, Point, exact_values
 
 EVEN = Point(np.array([0.5, 0.5]))
@@ -73,8 +73,12 @@ def test_numbers_of_several_classes_are_those_of_the_metrics(three):
     C = 1 - np.eye(3)
     C[0, 2] = 7
     found = assess(labels, e, prior=prior, costs=C, n_resamples=50)
+    order = np.lexsort([*e.log_likelihoods.T, y])  # folds do not depend on the order of rows
     parts = min(
-        (metrics.decompose(labels, e, prior=prior, calibrator=c) for c in ("scalar", "full")),
+        (
+            metrics.decompose(labels[order], e[order], prior=prior, calibrator=c)
+            for c in ("scalar", "full")
+        ),
         key=lambda found: found.discrimination,
     )
     expected = {
@@ -170,10 +174,11 @@ def test_rates_have_the_intervals_of_wilson():
     from scipy.stats import binomtest
 
     for happened, times in ((0, 40), (1, 3), (17, 40), (40, 40), (3, 100_000)):
-        found = sum_range(happened / times, [Rate(1.0, happened, times)], 0.9)
+        cells = Cells(np.array([1.0]), np.array([happened]), times)
+        found = sum_range(happened / times, [cells], 0.9)
         expected = binomtest(happened, times).proportion_ci(0.9, method="wilson")
         assert found[:2] == pytest.approx(expected, abs=1e-12)
-        turned = sum_range(-happened / times, [Rate(-1.0, happened, times)], 0.9)
+        turned = sum_range(-happened / times, [cells._replace(weight=np.array([-1.0]))], 0.9)
         assert turned[:2] == pytest.approx((-found.high, -found.low), abs=1e-12)
     low, high = wilson(np.array([0, 5]), np.array([5, 5]), 0.95)
     assert (low[0], high[1]) == (0.0, 1.0)
@@ -264,7 +269,7 @@ def test_zero_likelihoods_of_several_classes_leave_the_parts_out():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"confidence": 1.5}, "confidence must lie between 0 and 1"),
+        ({"confidence": 1.5}, "confidence must lie above 0 and be 0.99999 at most"),
         ({"n_resamples": 1}, "n_resamples must be a whole number"),
         ({"seed": -1}, "seed must be"),
         ({"costs": [[0, 0], [1, 0]]}, "costs must be higher for each error"),
@@ -314,7 +319,8 @@ def test_a_system_does_not_differ_from_itself(two, three):
     turned = e3.restrict([2, 0, 1])
     for found in (difference(y, e, e, n_resamples=50), difference(y3, e3, turned, n_resamples=50)):
         for one in found.differences:
-            assert one.verdict in (("",) if one.key == "dev_pav" else ("same", "cannot tell"))
+            none = one.key in ("dev_pav", "worst_pair_cllr")
+            assert one.verdict in (("",) if none else ("same", "cannot tell"))
             assert one.difference == pytest.approx(0, abs=1e-9)
 
 
@@ -402,8 +408,7 @@ def test_a_comparison_warns_of_few_samples_and_without_intervals_has_no_verdict(
     found = difference(labels, e3, 3.0 * e3, n_resamples=100)
     pair = found["worst_pair_cllr"]
     assert pair.b == pytest.approx(np.nanmax(metrics.pairwise_cllr(labels, 3.0 * e3).cllr))
-    assert pair.verdict == "a better"
-    assert pair.low < pair.difference < pair.high
+    assert pair.verdict == ""  # it was chosen because it is the worst
     assert difference(labels, e3, e3, n_resamples=0)["accuracy"].verdict == ""
 
 
@@ -480,3 +485,107 @@ def test_evidence_that_would_be_good_is_not_called_nothing(two):
     found = assess(y, Evidence.from_llr(calibrated), n_resamples=200)
     assert found.infinite == 2
     assert "rule a class out" in verdicts.calibration(found).sentence
+
+
+def test_an_overconfident_system_is_not_better_because_nothing_misled():
+    better = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        y = np.repeat([0, 1], 40)
+        llr = rng.normal((2 * y - 1) * 8.0, 4.0)  # calibrated; an error in fifty
+        found = difference(y, Evidence.from_llr(llr), Evidence.from_llr(3 * llr), n_resamples=100)
+        better += found["cllr"].verdict == "b better"
+    assert better <= 2
+    y = np.repeat([0, 1, 2], 20)
+    right = Evidence(9.0 * np.eye(3)[y])
+    found = difference(y, right, 1.1 * right, n_resamples=50)
+    assert {one.verdict for one in found.differences} <= {"", "same", "cannot tell"}
+
+
+def test_decisions_of_two_systems_that_often_disagree_are_seldom_told_apart():
+    told = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        y, a = np.repeat([0, 1], 500), rng.normal(size=1000)  # both guess, and never alike
+        found = difference(y, Evidence.from_llr(a), Evidence.from_llr(-a), n_resamples=2)
+        told += found["accuracy"].verdict.endswith("better")
+    assert told <= 8  # of 60, at 95 %
+
+
+def test_costs_that_hardly_differ_have_hardly_different_intervals():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(10), 100)
+    e = Evidence(rng.normal(size=(1000, 10)) + np.eye(10)[y])
+    alike = 1.0 - np.eye(10)
+    found = [
+        assess(y, e, costs=C, n_resamples=20)["expected_cost"]
+        for C in (alike, alike * (1 + 1e-6 * np.arange(10)))
+    ]
+    widths = [one.high - one.low for one in found]
+    assert widths[1] == pytest.approx(widths[0], rel=0.35)
+
+
+def test_accuracy_of_many_small_classes_is_held():
+    held = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        y = np.arange(100)
+        right = rng.random(100) < 0.7
+        decided = np.where(right, y, (y + 1) % 100)
+        values = np.where(np.eye(100)[decided] > 0, 3.0, 0.0)
+        found = assess(y, Evidence(values), n_resamples=2)["accuracy"]
+        held += found.low <= 0.7 <= found.high
+    assert held >= 54
+
+
+def test_the_worst_pair_is_held_although_it_was_chosen():
+    held, truth = 0, 0.474
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        y = np.repeat(np.arange(8), 40)
+        x = rng.normal(size=(len(y), 8))
+        x[np.arange(len(y)), y] += 1.5
+        found = assess(y, Evidence(1.5 * x), n_resamples=100)["worst_pair_cllr"]
+        held += found.low <= truth <= found.high
+    assert held >= 26
+
+
+def test_a_sample_that_rules_out_its_class_and_another_costs_infinitely_much():
+    likelihoods = [[0.6, 0.4, 0.0], [0.0, 0.0, 1.0], [0.1, 0.9, 0.0], [0.2, 0.0, 0.8]]
+    with np.errstate(divide="ignore"):
+        values = np.log(likelihoods)
+    found = assess([0, 1, 1, 2], Evidence(values), n_resamples=20)
+    assert found["cross_entropy"].value == math.inf
+    assert found["accuracy"].value == pytest.approx((1 + 0.5 + 1) / 3)
+    assert found.pairwise_cllr[0, 1] == math.inf
+    assert difference([0, 1, 1, 2], Evidence(values), Evidence(values), n_resamples=20)
+
+
+def test_several_classes_are_judged_alike_in_any_order(three):
+    y, e = three
+    e = e.rename(range(3))
+    order = np.random.default_rng(0).permutation(len(y))
+    found = [assess(a, b, n_resamples=0) for a, b in ((y, e), (y[order], e[order]))]
+    for one, other in zip(found[0].quantities, found[1].quantities, strict=True):
+        assert one.value == pytest.approx(other.value, rel=1e-9)
+
+
+def test_a_tiny_prior_does_not_hide_wrong_decisions():
+    from deciban.report import verdicts
+
+    y = np.repeat([0, 1], 200)
+    found = assess(
+        y, Evidence.from_llr(3.0 * (2 * y - 1)), prior=[1 - 1e-10, 1e-10], n_resamples=20
+    )
+    assert found.wrong == 200
+    assert "No decision was wrong" not in verdicts.errors(found).sentence
+
+
+def test_flawless_evidence_is_not_called_nothing():
+    from deciban.report import verdicts
+
+    y = np.repeat([0, 1, 2], 30)
+    told = verdicts.information(assess(y, Evidence(30.0 * np.eye(3)[y]), n_resamples=50))
+    assert told.word == "nearly all of it"
+    assert "what a wrong one would cost, and how often, is not known" in told.sentence
+    assert told.range.startswith("below 0 %")

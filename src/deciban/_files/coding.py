@@ -20,6 +20,7 @@ _NUMBERS = frozenset(
     {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
      "float16", "float32", "float64"}
 )  # fmt: skip
+_MOST_TEXT = 10**7  # characters of an array of labels
 _NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _PARTS: dict[type, dict[str, Spec]] = {}
 
@@ -144,6 +145,10 @@ def label_array(labels: Any, kind: Any) -> np.ndarray:
         raise ValueError(f"labels of type {kind}")
     if not all(isinstance(label, str | int | float | bool) for label in labels):
         raise ValueError("labels that are none")
+    texts = [label for label in labels if isinstance(label, str)]
+    # An array of text has room for the longest in each place.
+    if kind == "str" and len(labels) * max(map(len, texts), default=0) > _MOST_TEXT:
+        raise ValueError("labels that are too long")
     return np.array(labels, dtype=kind)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from deciban.exceptions import InputError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def checked_path(path: Any) -> Path:
@@ -40,8 +43,13 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             yield file
         os.chmod(name, 0o644)
         os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         os.unlink(name)
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise InputError(
+                f"{path} must be a file that can be written; it cannot be ({error.strerror}). Free "
+                f"space, or choose another place."
+            ) from None
         raise
 
 

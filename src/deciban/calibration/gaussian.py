@@ -112,6 +112,13 @@ class GaussianCalibrator(Calibrator):
         z = solve_triangular(self._factors[0], self.means_.T @ V, lower=True)
         return CalibratedGaussian(z.T @ z, Basis(V, self.classes_.tolist()))
 
+    def _require_whole(self) -> None:
+        super()._require_whole()
+        if not all(np.isfinite(array).all() for array in (self.means_, self._factors)):
+            raise ValueError("numbers that are not finite")
+        if not (np.diagonal(self._factors, axis1=1, axis2=2) != 0).all():
+            raise ValueError("factors that are singular")
+
     def _require_options(self) -> None:
         if self.covariance not in get_args(Covariance):
             raise InputError(

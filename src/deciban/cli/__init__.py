@@ -47,23 +47,29 @@ def _told(error: Exception) -> int:
     """Say on stderr what went wrong, in one line; the status to leave with."""
     said = " ".join(str(error).split())
     if isinstance(error, DecibanError):
-        sys.stderr.write(f"{said}\n")
+        _say(said)
         return 2
     if isinstance(error, OSError) and error.errno in _REFUSED:
         # What is left goes nowhere, or Python would complain once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):  # `… | head` has read enough
             return 141
-        sys.stderr.write(
+        _say(
             f"standard output must take what is written; it does not ({error.strerror}). Free "
-            f"space, or write somewhere else.\n"
+            f"space, or write somewhere else."
         )
         return 2
-    sys.stderr.write(
+    _say(
         f"deciban has met a fault of its own ({type(error).__name__}: {said}). Run it again "
-        f"with --debug, and report what it prints.\n"
+        f"with --debug, and report what it prints."
     )
     return 70
+
+
+def _say(sentence: str) -> None:
+    if sys.stderr is not None:  # it is where it was closed
+        sys.stderr.write(f"{sentence}\n")
 
 
 __all__ = ["main"]

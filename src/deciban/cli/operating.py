@@ -30,7 +30,7 @@ def parsed_prior(
     if text == "empirical" and counts is not None:
         total = sum(counts)
         return {label: count / total for label, count in zip(classes, counts, strict=True)}
-    from_table = "=" not in text and Path(text).is_file()
+    from_table = "=" not in text and is_file(text)
     pairs = _pairs_of_table(text, option) if from_table else _pairs(text, option, classes, counts)
     found: dict[Hashable, float] = {}
     for name, number in pairs:
@@ -46,6 +46,14 @@ def parsed_prior(
         )
     _require_distribution(found, option)
     return found
+
+
+def is_file(text: str) -> bool:
+    """Whether there is such a file; what cannot be a name of one is none."""
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _pairs(
@@ -120,8 +128,13 @@ def _error_of(pair: str, option: str, classes: Sequence[Hashable]) -> tuple[int,
     sides = [
         (unquoted(">".join(words[:k])), unquoted(">".join(words[k:]))) for k in range(1, len(words))
     ]
-    if not sides:  # all of it in quotes
+    if not sides and unquoted(pair) != pair:  # all of it in quotes
         return _error_of(unquoted(pair), option, classes)
+    if not sides:
+        raise InputError(
+            f"{option} must have quotes that are closed; got {pair!r}. Write true class > decided "
+            f"class = cost."
+        )
     names = {str(label) for label in classes}
     known = [both for both in sides if all(side.strip() in names for side in both)]
     if len(known) > 1:
@@ -136,7 +149,7 @@ def _error_of(pair: str, option: str, classes: Sequence[Hashable]) -> tuple[int,
 def _costs_from_table(text: str, option: str, classes: Sequence[Hashable]) -> np.ndarray:
     import numpy as np
 
-    if not Path(text).is_file():
+    if not is_file(text):
         raise InputError(
             f"{option} must be like '{_example_of_cost(classes)}', or a table that exists; got "
             f"{text!r}. Write true class > decided class = cost."
@@ -165,7 +178,7 @@ def named_class(text: str, option: str, classes: Sequence[Hashable]) -> Hashable
             return label
     names = [str(label) for label in classes]
     raise InputError(
-        f"{option} must name the classes {', '.join(names[:10])}; got {wanted!r}."
+        f"{option} must name one of the classes {', '.join(names[:10])}; got {wanted!r}."
         f"{nearest(wanted, names) or ' Check its spelling.'}"
     )
 

@@ -193,7 +193,7 @@ class Recipe:
         if not plain or plain.get("recipe") != _VERSION:
             raise InputError(
                 f"{path} must be a model of `deciban fit`; it has no recipe of columns. Fit it "
-                f"with the command, or use it from Python."
+                f"with the command, or use it from Python; calibrators are for `deciban apply`."
             )
         try:
             made = cls(
@@ -202,9 +202,14 @@ class Recipe:
                 {str(k): [str(level) for level in some] for k, some in plain["levels"].items()},
                 dict(plain["fill"]),
             )
+            for name, value in made.fill.items():
+                number = isinstance(value, bool | int | float) and abs(value) <= _LARGEST
+                if not (number if name in made.numeric else isinstance(value, str)):
+                    raise ValueError(name)
         except (KeyError, TypeError, AttributeError, ValueError):
             raise InputError(
-                f"{path} must hold a whole recipe of columns; a part is missing. Fit it again."
+                f"{path} must hold a whole recipe of columns; a part is missing or wrong. Fit it "
+                f"again."
             ) from None
         if len(made.features) != n_features:
             raise InputError(

@@ -115,7 +115,8 @@ class LinearDiscriminant(KeptInFiles, BaseSpaceMixin):
         return self._whitening.undo(np.linalg.solve(start.matrix, (Z - start.offset).T).T)
 
     def _require_whole(self) -> None:
-        _require_sound(self._whitening.scale, self._density_quantiles)
+        whitening = self._whitening
+        _require_sound(whitening.scale, self._density_quantiles, self._means, whitening.matrix)
 
 
 @kept(
@@ -201,9 +202,14 @@ class QuadraticDiscriminant(KeptInFiles, DiscriminantMixin, BaseEstimator):  # t
         return log_f - constant
 
     def _require_whole(self) -> None:
-        _require_sound(self._scale, self._density_quantiles)
+        _require_sound(self._scale, self._density_quantiles, self._means, self._factors,
+                       self._center)  # fmt: skip
+        if not (np.diagonal(self._factors, axis1=1, axis2=2) != 0).all():
+            raise ValueError("factors that are singular")
 
 
-def _require_sound(scale: np.ndarray, quantiles: np.ndarray) -> None:
+def _require_sound(scale: np.ndarray, quantiles: np.ndarray, *others: np.ndarray) -> None:
+    if not all(np.isfinite(array).all() for array in (scale, *others)):
+        raise ValueError("numbers that are not finite")
     if not (scale > 0).all() or (np.diff(quantiles) < 0).any():
         raise ValueError("scales that are not positive, or quantiles that do not rise")

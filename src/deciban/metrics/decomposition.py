@@ -110,7 +110,7 @@ def judged(data: Labelled, family: str, weight: np.ndarray, prior_logs: np.ndarr
             f"Choose one of them."
         )
     if family != "pav":
-        return _AffineJudge(data, family, weight, prior_logs)
+        return AffineJudge(data, family, weight, prior_logs)
     if data.evidence.n_classes != 2:
         raise InputError(
             f"calibrator 'pav' must have two classes; got {data.evidence.n_classes}. "
@@ -119,7 +119,7 @@ def judged(data: Labelled, family: str, weight: np.ndarray, prior_logs: np.ndarr
     return _PavJudge(data, weight, prior_logs)
 
 
-class _AffineJudge:
+class AffineJudge:
     """Losses of held-out samples after the affine map that suits the others best."""
 
     def __init__(
@@ -130,12 +130,17 @@ class _AffineJudge:
         self.scale, self.truth = scale, data.truth
         self.weight, self.prior_logs = weight, prior_logs
 
-    def __call__(self, kept: np.ndarray, held_out: np.ndarray) -> np.ndarray:
+    def log_posteriors(self, kept: np.ndarray, held_out: np.ndarray) -> np.ndarray:
+        """Of the held-out samples, after the map that suits the kept ones."""
         share = self.weight[kept] / self.weight[kept].sum()
         truth = self.truth[kept]
         fitted = fit_affine(self.l[kept], truth, share, self.prior_logs, self.V, self.scale)
-        log_p = logparts.closure(fitted(self.l[held_out]) @ self.V.T + self.prior_logs)
-        return -np.asarray(log_p)[np.arange(len(log_p)), self.truth[held_out]]
+        return np.asarray(logparts.closure(fitted(self.l[held_out]) @ self.V.T + self.prior_logs))
+
+    def __call__(self, kept: np.ndarray, held_out: np.ndarray) -> np.ndarray:
+        """Losses of the held-out samples."""
+        log_p = self.log_posteriors(kept, held_out)
+        return -log_p[np.arange(len(log_p)), self.truth[held_out]]
 
 
 class _PavJudge:
@@ -156,7 +161,7 @@ class _PavJudge:
         return softplus(np.where(self.truth[held_out] == 1, -log_odds, log_odds))
 
 
-_Judge = _AffineJudge | _PavJudge
+_Judge = AffineJudge | _PavJudge
 
 
 def folds_of(truth: np.ndarray, cv: int, groups: Any, rng: Any) -> list[np.ndarray]:

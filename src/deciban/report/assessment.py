@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit, ndtri
 
 from deciban._arrays import index_of, listed
 from deciban.evidence import Evidence
@@ -30,7 +31,7 @@ from deciban.report.intervals import (
 )
 from deciban.report.markup import number
 from deciban.report.meanings import MEANINGS, SEVERAL_CLASSES, TWO_CLASSES
-from deciban.report.proportions import sum_range, with_unseen
+from deciban.report.proportions import pooled_range, sum_range, wider, with_unseen
 from deciban.report.two_classes import Point
 
 _FEW = 30
@@ -95,6 +96,10 @@ class Assessment:
         Of the expected cost, the truth on rows.
     infinite : int
         Samples whose evidence rules a class out altogether.
+    wrong : int
+        Decisions for the likelier class, under the prior, that are wrong; -1 where not counted.
+    expected_wrong : float
+        How many of them should be, by the posteriors themselves.
     """
 
     classes: tuple[Hashable, ...]
@@ -107,6 +112,8 @@ class Assessment:
     prior: tuple[float, ...] | None = None
     costs: np.ndarray | None = None
     infinite: int = 0
+    wrong: int = -1
+    expected_wrong: float = math.nan
 
     def __getitem__(self, key: str) -> Quantity:
         """A quantity by its key."""
@@ -218,15 +225,24 @@ def assess_codes(
     point = operating_point(prior, costs, evidence.classes)
     judged = _of_two if evidence.n_classes == 2 else _of_several
     with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
-        quantities, pairwise, notes = judged(truth, evidence, point, plan)
+        found = judged(truth, evidence, point, plan)
     return Assessment(
-        classes=evidence.classes, counts=tuple(counts.tolist()), quantities=quantities,
-        pairwise_cllr=pairwise[0], pairwise_cllr_min=pairwise[1],
+        classes=evidence.classes, counts=tuple(counts.tolist()), quantities=found.quantities,
+        pairwise_cllr=found.pairwise[0], pairwise_cllr_min=found.pairwise[1],
         confidence=plan.confidence,
-        warnings=(*few_samples(counts, evidence.classes, plan), *notes),
+        warnings=(*few_samples(counts, evidence.classes, plan), *found.notes),
         prior=tuple(np.asarray(point.prior, dtype=float).tolist()), costs=point.costs,
         infinite=int(np.isinf(evidence.log_likelihoods).any(axis=1).sum()),
+        wrong=found.wrong, expected_wrong=found.expected_wrong,
     )  # fmt: skip
+
+
+class _Judged(NamedTuple):
+    quantities: tuple[Quantity, ...]
+    pairwise: tuple[np.ndarray, np.ndarray]
+    notes: list[str]
+    wrong: int
+    expected_wrong: float
 
 
 def few_samples(counts: np.ndarray, classes: tuple[Hashable, ...], plan: Plan) -> list[str]:
@@ -236,9 +252,6 @@ def few_samples(counts: np.ndarray, classes: tuple[Hashable, ...], plan: Plan) -
         return []
     few = "1 sample" if counts[rarest] == 1 else f"{counts[rarest]} samples"
     return [f"Class {classes[rarest]!r} has only {few}: intervals are rough."]
-
-
-_Judged = tuple[tuple[Quantity, ...], tuple[np.ndarray, np.ndarray], list[str]]
 
 
 def _of_two(truth: np.ndarray, evidence: Evidence, point: Point, plan: Plan) -> _Judged:
@@ -254,7 +267,15 @@ def _of_two(truth: np.ndarray, evidence: Evidence, point: Point, plan: Plan) -> 
     )
     pairs = tuple(_off_diagonal(values[key]) for key in ("cllr", "cllr_min"))
     notes = [*score_notes(llr, is_target, target, other), *_fitted_notes(quantities)]
-    return quantities, (pairs[0], pairs[1]), notes
+    decided = two_classes.steps(point)["accuracy"].above(llr)
+    doubt = expit(-np.abs(llr + point.log_odds))
+    return _Judged(
+        quantities,
+        (pairs[0], pairs[1]),
+        notes,
+        int((decided != is_target).sum()),
+        float(doubt.sum()),
+    )
 
 
 def _two_class_ranges(
@@ -278,15 +299,14 @@ def _two_class_ranges(
         key: bca(values[key], resamples[:, k], left_out[:, k], plan.confidence)
         for k, key in enumerate(keys[:2])
     }
-    for key, unseen in two_classes.unseen(llr, is_target, point, plan.confidence).items():
+    for key, unseen in two_classes.unseen([llr], is_target, point, plan.confidence).items():
         found[key] = with_unseen(values[key], found[key], unseen)
     for k, key in enumerate(two_classes.FITTED, start=2):
         make = optimism.of_larger if key == "cllr_cal" else optimism.of_smaller
         doubted = resamples[:, k + len(two_classes.FITTED)]
         found[key] = make(values[key], resamples[:, k], doubted, plan.confidence)
     for key, step in two_classes.steps(point).items():
-        rates = step.rates(llr, is_target)
-        found[key] = sum_range(values[key], rates, plan.confidence)
+        found[key] = sum_range(values[key], step.cells(llr, is_target), plan.confidence)
     return found
 
 
@@ -322,62 +342,103 @@ def score_notes(
 
 
 def _of_several(truth: np.ndarray, evidence: Evidence, point: Point, plan: Plan) -> _Judged:
-    evidence, names = evidence.rename(range(evidence.n_classes)), evidence.classes
-    values, notes = sample_values(truth, evidence, point)
-    by_class = several_classes.by_class(values, truth, evidence.n_classes)
-    totals = dict(zip(values, np.sum([v.mean(axis=1) for v in by_class], axis=0), strict=True))
-    found = dict(zip(values, mean_ranges(by_class, plan), strict=True))
+    names, evidence = evidence.classes, comparable(truth, evidence)
+    costs, notes = several_classes.sample_costs(truth, evidence, point)
+    totals = {key: costs.total(key) for key in costs.of}
+    found = dict.fromkeys(totals, NO_RANGE)
     if plan.n_resamples:
-        unseen = several_classes.unseen(truth, evidence, point, plan.confidence)
-        found["cross_entropy"] = with_unseen(
-            totals["cross_entropy"], found["cross_entropy"], unseen
-        )
-        nothing = totals["cross_entropy"] / totals["normalized_cross_entropy"]
-        found["normalized_cross_entropy"] = Range(*(x / nothing for x in found["cross_entropy"]))
-        for key, rates in several_classes.rates(truth, evidence, point).items():
-            found[key] = sum_range(float(totals[key]), rates, plan.confidence)
-    if "saving" in values:
+        found = _several_ranges(costs, totals, plan)
+        for key, cells in several_classes.rates(truth, evidence, point).items():
+            found[key] = sum_range(totals[key], cells, plan.confidence)
+            if key == "accuracy" and min(one.times for one in cells) < _FEW:
+                found[key] = wider(found[key], pooled_range(totals[key], cells, plan.confidence))
+    if "saving" in totals:
         _set_calibration(totals, found)
+    nothing = float(-point.prior @ np.log(point.prior))
+    totals["normalized_cross_entropy"] = totals["cross_entropy"] / nothing
+    found["normalized_cross_entropy"] = Range(*(x / nothing for x in found["cross_entropy"]))
     pairwise = pairwise_cllr(truth, evidence)
     i, j = (int(k) for k in np.unravel_index(np.nanargmax(pairwise.cllr), pairwise.cllr.shape))
-    pair = (truth == i) | (truth == j)
-    totals["worst_pair_cllr"] = pairwise.cllr[i, j]
-    found["worst_pair_cllr"] = _pair_range(evidence[pair].llr(j, i), truth[pair] == j, plan)
+    totals["worst_pair_cllr"] = float(pairwise.cllr[i, j])
+    found["worst_pair_cllr"] = _worst_pair_range(truth, evidence, (i, j), plan)
     named = {"a": names[i], "b": names[j], "nothing": _cost_of_nothing(point)}
     quantities = tuple(
-        described(key, float(totals[key]), found[key], named)
-        for key in SEVERAL_CLASSES
-        if key in totals
+        described(key, totals[key], found[key], named) for key in SEVERAL_CLASSES if key in totals
     )
-    notes = [*_below_chance(quantities, point), *notes]
-    return quantities, (pairwise.cllr, pairwise.cllr_min), notes
+    return _Judged(
+        quantities, (pairwise.cllr, pairwise.cllr_min), [*_below_chance(quantities, point), *notes],
+        int((~costs.right).sum()), costs.expected_errors,
+    )  # fmt: skip
 
 
-def _set_calibration(totals: dict[str, Any], found: dict[str, Range]) -> None:
+def comparable(truth: np.ndarray, evidence: Evidence) -> Evidence:
+    """The evidence with classes by number; none is ruled out beside a true one that is.
+
+    What a sample that rules out its true class says of others that it rules out does not matter:
+    its cost is infinite. But it must be told from nothing at all.
+    """
+    evidence = evidence.rename(range(evidence.n_classes))
+    rows = np.flatnonzero(np.isneginf(evidence.log_likelihoods[np.arange(len(truth)), truth]))
+    if not len(rows):
+        return evidence
+    values = evidence.log_likelihoods.copy()
+    others = np.where(np.isneginf(values[rows]), -1e3, values[rows])
+    others[np.arange(len(rows)), truth[rows]] = -np.inf
+    values[rows] = others
+    return Evidence(values, evidence.classes)
+
+
+def _several_ranges(
+    costs: several_classes.SampleCosts, totals: Mapping[str, float], plan: Plan
+) -> dict[str, Range]:
+    keys = list(costs.of)
+    found = dict(zip(keys, mean_ranges(costs.by_class(keys), plan), strict=True))
+    for key in costs.mirrored:
+        unseen = costs.unseen(key, plan.confidence)
+        found[key] = with_unseen(totals[key], found[key], unseen)
+    return found
+
+
+def _set_calibration(totals: dict[str, float], found: dict[str, Range]) -> None:
     """Cost = discrimination + calibration, where recalibration that does not pay is not used.
 
     A map that has to be learnt from few samples does harm, however poor the calibration is. What
     it may lose then tells how small a saving these samples cannot show.
     """
-    saving = max(0.0, float(totals.pop("saving")))
+    saving = max(0.0, totals.pop("saving"))
     totals["calibration"] = saving
     totals["discrimination"] = totals["cross_entropy"] - saving
     found["calibration"] = found.pop("saving")
     if saving == 0:
         low, high, _ = found["calibration"]
-        found["calibration"] = Range(0.0, min(max(high, -low), float(totals["cross_entropy"])))
+        found["calibration"] = Range(0.0, min(max(high, -low), totals["cross_entropy"]))
         found["discrimination"] = found["cross_entropy"]
 
 
-def _pair_range(llr: np.ndarray, is_target: np.ndarray, plan: Plan) -> Range:
-    """Interval of the Cllr of two classes."""
-    even = Point(np.array([0.5, 0.5]))
-    cost = two_classes.columns(even)["cllr"](llr, is_target)
-    costs = [cost[None, ~is_target], cost[None, is_target]]
+def _worst_pair_range(
+    truth: np.ndarray, evidence: Evidence, worst: tuple[int, int], plan: Plan
+) -> Range:
+    """Interval of the Cllr of two classes that were chosen, of all pairs, because it is largest.
+
+    It is as wide as it must be for all pairs to be held at once (Bonferroni).
+    """
     if plan.n_resamples == 0:
         return NO_RANGE
-    unseen = two_classes.unseen(llr, is_target, even, plan.confidence)["cllr"]
-    return with_unseen(sum(c.mean() for c in costs), mean_ranges(costs, plan)[0], unseen)
+    i, j = worst
+    pair = (truth == i) | (truth == j)
+    llr, is_target = evidence[pair].llr(j, i), truth[pair] == j
+    even = Point(np.array([0.5, 0.5]))
+    cost = two_classes.columns(even)["cllr"](llr, is_target)
+    by_class = [cost[None, ~is_target], cost[None, is_target]]
+    value = float(sum(c.mean() for c in by_class))
+    unseen = two_classes.unseen([llr], is_target, even, plan.confidence)["cllr"]
+    found = with_unseen(value, mean_ranges(by_class, plan)[0], unseen)
+    if np.isinf(value):
+        return found
+    n_pairs = evidence.n_classes * (evidence.n_classes - 1) / 2
+    tail = (1 - plan.confidence) / 2
+    wider_by = float(ndtri(tail / n_pairs) / ndtri(tail))
+    return Range(value - wider_by * (value - found.low), value + wider_by * (found.high - value))
 
 
 def _below_chance(quantities: tuple[Quantity, ...], point: Point) -> list[str]:
@@ -391,27 +452,6 @@ def _below_chance(quantities: tuple[Quantity, ...], point: Point) -> list[str]:
     ]
 
 
-def sample_values(
-    truth: np.ndarray, evidence: Evidence, point: Point
-) -> tuple[dict[str, np.ndarray], list[str]]:
-    """What each sample adds to the quantities of several classes, and notes on what is left out.
-
-    ``saving`` is what recalibration saves; it may be below zero.
-    """
-    values = several_classes.losses(truth, evidence, point)
-    nothing = float(-point.prior @ np.log(point.prior))
-    values["normalized_cross_entropy"] = values["cross_entropy"] / nothing
-    after = several_classes.recalibrated_losses(truth, evidence, point)
-    if after is None or not np.isfinite(after).all():
-        return values, [
-            "Calibration and discrimination are not told apart: that takes finite log-likelihoods "
-            "and two samples of each class."
-        ]
-    values["discrimination"] = after
-    values["saving"] = values["cross_entropy"] - after
-    return values, []
-
-
 def described(key: str, value: float, interval: Range, named: Mapping[str, Hashable]) -> Quantity:
     """A quantity with its words."""
     words = MEANINGS[key]
@@ -419,8 +459,9 @@ def described(key: str, value: float, interval: Range, named: Mapping[str, Hasha
         end if math.isnan(end) else min(max(end, words.smallest), words.largest) for end in interval
     )
     return Quantity(
-        key=key, label=words.label.format_map(named), value=float(value), low=float(low),
-        high=float(high), unit=words.unit, better=words.better,
+        key=key, label=words.label.format_map(named),
+        value=words.largest if 0 < value - words.largest < 1e-9 else float(value) + 0.0,  # no -0.0
+        low=float(low) + 0.0, high=float(high) + 0.0, unit=words.unit, better=words.better,
         meaning=words.meaning.format_map(named), corrected=float(corrected),
     )  # fmt: skip
 

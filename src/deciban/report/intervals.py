@@ -19,6 +19,7 @@ from deciban.metrics.resampling import bca_tails
 Counts = tuple[np.ndarray, ...]  # of each class, how many samples each of its cells holds
 Statistic = Callable[[Counts], np.ndarray]
 
+_MOST_CONFIDENT = 0.99999  # beyond that, no number of resamples tells
 _BLOCKS = 200  # left out one by one for the skewness of the estimate
 _LARGE = 200_000  # samples from which on that skewness is nothing beside the interval
 BAGS = 4096  # that stand for the samples of a class where only means are asked for
@@ -45,8 +46,11 @@ NO_RANGE = Range(float("nan"), float("nan"))
 
 def checked_plan(confidence: float, n_resamples: int, seed: int) -> Plan:
     """A plan, or a sentence on what is wrong with it."""
-    if not is_number(confidence) or not 0 < confidence < 1:
-        raise InputError(f"confidence must lie between 0 and 1; got {confidence!r}. Give 0.95.")
+    if not is_number(confidence) or not 0 < confidence <= _MOST_CONFIDENT:
+        raise InputError(
+            f"confidence must lie above 0 and be {_MOST_CONFIDENT} at most; got {confidence!r}. "
+            f"Give 0.95."
+        )
     whole = isinstance(n_resamples, int | np.integer) and not isinstance(n_resamples, bool)
     if not whole or n_resamples < 0 or n_resamples == 1:
         raise InputError(

@@ -29,6 +29,7 @@ from deciban.report.markup import (
 )
 from deciban.report.verdicts import Verdict, cost_of, verdicts
 
+_MOST_PAIRS = 100  # classes whose pairs are all in the file to download
 _MOST_COUNTS = 12  # classes whose counts stand open in the data card
 _WORDS = (
     ("Likelihood ratio (LR)", "How many times as probable the evidence is under one class as under "
@@ -339,7 +340,10 @@ def _whole(title: str, assessment: Assessment, sections: Sequence[Section]) -> s
     more = f" and {len(assessment.classes) - 6} more" if len(assessment.classes) > 6 else ""
     here = files("deciban.report")
     style, script = (here.joinpath(name).read_text("utf-8") for name in ("style.css", "script.js"))
-    link = download_json("assessment", assessment.to_dict(), "Download all numbers as JSON")
+    numbers = assessment.to_dict()
+    if len(assessment.classes) > _MOST_PAIRS:  # millions of numbers; the hardest pairs are a table
+        numbers = {key: value for key, value in numbers.items() if "pairwise" not in key}
+    link = download_json("assessment", numbers, "Download all numbers as JSON")
     return f"""<!doctype html>
 <html lang="en">
 <head>

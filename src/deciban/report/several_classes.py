@@ -2,106 +2,169 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from scipy.special import logsumexp
 
 from deciban.evidence import Evidence
 from deciban.evidence.decisions import least_cost
-from deciban.metrics.decomposition import balanced, folds_of, judged
+from deciban.metrics.decomposition import AffineJudge, balanced, folds_of
 from deciban.metrics.multiclass import Labelled
-from deciban.metrics.rates import wilson
-from deciban.report.proportions import Rate
+from deciban.report.proportions import Cells, unseen_rate
 from deciban.report.two_classes import Point
 
 _FOLDS = 5
 _MOST_FULL = 20  # classes; the matrix of a hundred has 10,000 entries and takes minutes
+_SORTED_BY = 3  # columns of evidence that put samples into an order of their own
 
 
-def losses(truth: np.ndarray, evidence: Evidence, point: Point) -> dict[str, np.ndarray]:
-    """Quantities that are sums, over the classes, of means: what each sample adds to its class's.
+@dataclass(frozen=True)
+class SampleCosts:
+    """What each sample adds to the quantities of several classes.
 
-    The prior is in them: a quantity is the sum over the classes of these means.
+    The prior is in it: a quantity is the sum over the classes of means over their samples.
+
+    Attributes
+    ----------
+    truth : array of shape (n_samples,)
+    of : dict of arrays of shape (n_samples,)
+        ``saving`` is what recalibration saves; it may be below zero.
+    mirrored : dict of arrays of shape (n_samples,)
+        The same of a sample that is as sure of the runner-up as this one is of its class.
+    right : array of shape (n_samples,)
+        Whether the likeliest class is the true one.
+    n_classes : int
+    expected_errors : float
+        How many decisions should be wrong, by the posteriors themselves.
     """
+
+    truth: np.ndarray
+    of: dict[str, np.ndarray]
+    mirrored: dict[str, np.ndarray]
+    right: np.ndarray
+    n_classes: int
+    expected_errors: float
+
+    def total(self, key: str) -> float:
+        """A quantity."""
+        return class_means(self.of[key], self.truth)
+
+    def by_class(self, keys: list[str]) -> list[np.ndarray]:
+        """Of the samples of each class, (n_quantities, n_samples of the class)."""
+        table = np.array([self.of[key] for key in keys])
+        return [table[:, self.truth == k] for k in range(self.n_classes)]
+
+    def unseen(self, key: str, confidence: float) -> np.ndarray:
+        """What wrong decisions beyond those in any resample may add, by class.
+
+        Where a decision is right, the sample mirrored is what a wrong one would be like.
+        """
+        counts = np.bincount(self.truth, minlength=self.n_classes)
+        wrong = np.bincount(self.truth[~self.right], minlength=self.n_classes)
+        gap = np.where(self.right, self.mirrored[key] - self.of[key], 0.0)
+        gap = np.bincount(self.truth, gap, self.n_classes) / np.maximum(counts - wrong, 1)
+        rates = [
+            unseen_rate(int(k), int(n), confidence) for k, n in zip(wrong, counts, strict=True)
+        ]
+        return np.array(rates) * gap
+
+
+def class_means(values: np.ndarray, truth: np.ndarray) -> float:
+    """Sum over the classes of means over their samples."""
+    return float(np.sum(np.bincount(truth, weights=values) / np.bincount(truth)))
+
+
+def sample_costs(
+    truth: np.ndarray, evidence: Evidence, point: Point
+) -> tuple[SampleCosts, list[str]]:
+    """What each sample costs, and notes on what is left out."""
     log_p = evidence.log_posterior(point.prior)
-    rows = np.arange(len(truth))
-    share = point.prior[truth]
-    D = evidence.n_classes
-    found = {
-        "cross_entropy": -share * log_p[rows, truth],
-        "accuracy": share * (np.argmax(log_p, axis=1) == truth),
-    }
+    share, rows = point.prior[truth], np.arange(len(truth))
+    decided = np.argmax(log_p, axis=1)
+    right = decided == truth
+    of = {"cross_entropy": -share * log_p[rows, truth], "accuracy": share * right}
+    mirrored = {"cross_entropy": -share * _runner_up(log_p)}
     if point.costs is not None:
-        decided = least_cost(log_p, tuple(range(D)), point.costs, None)
-        found["expected_cost"] = share * point.costs[truth, decided]
-    return found
+        chosen = least_cost(log_p, tuple(range(evidence.n_classes)), point.costs, None)
+        of["expected_cost"] = share * point.costs[truth, chosen]
+    notes = []
+    after = _recalibrated(truth, evidence, point)
+    if after is None:
+        notes.append(
+            "Calibration and discrimination are not told apart: that takes finite log-likelihoods "
+            "and two samples of each class."
+        )
+    else:
+        of["discrimination"] = -share * after[rows, truth]
+        mirrored["discrimination"] = -share * _runner_up(after)
+        for costs in (of, mirrored):
+            costs["saving"] = costs["cross_entropy"] - costs["discrimination"]
+    others = log_p.copy()
+    others[rows, decided] = -np.inf
+    expected = float(np.exp(logsumexp(others, axis=1)).sum())
+    return SampleCosts(truth, of, mirrored, right, evidence.n_classes, expected), notes
 
 
-def rates(truth: np.ndarray, evidence: Evidence, point: Point) -> dict[str, list[Rate]]:
+def _runner_up(log_p: np.ndarray) -> np.ndarray:
+    return np.asarray(np.partition(log_p, -2, axis=1)[:, -2])
+
+
+def _recalibrated(truth: np.ndarray, evidence: Evidence, point: Point) -> np.ndarray | None:
+    """Log-posteriors after the best affine map, fitted without the sample, as in ``decompose``.
+
+    Of a temperature and a full matrix, the one is taken that suits held-out samples better: few
+    samples do not tell a matrix. None where nothing can be fitted: too few samples, or likelihoods
+    of zero. Folds are those of the samples by size of their evidence, whatever their order.
+    """
+    fewest = int(np.bincount(truth, minlength=evidence.n_classes).min())
+    if fewest < 2 or np.isinf(evidence.log_likelihoods).any():
+        return None
+    order = np.lexsort([*evidence.log_likelihoods.T[:_SORTED_BY], truth])
+    truth, evidence = truth[order], evidence[order]
+    data = Labelled(evidence, truth, None)
+    weight, rows = balanced(data, point.prior), np.arange(len(truth))
+    folds = folds_of(truth, min(_FOLDS, fewest), None, 0)
+    found = []
+    for family in ("scalar", "full") if evidence.n_classes <= _MOST_FULL else ("scalar",):
+        judge = AffineJudge(data, family, weight, np.log(point.prior))
+        log_p = np.empty((len(truth), evidence.n_classes))
+        for held_out in folds:
+            log_p[held_out] = judge.log_posteriors(~held_out, held_out)
+        found.append((float(-weight @ log_p[rows, truth]), log_p))
+    cost, best = min(found, key=lambda one: one[0])
+    if not np.isfinite(cost):
+        return None
+    back = np.empty_like(best)
+    back[order] = best
+    return back
+
+
+def rates(truth: np.ndarray, evidence: Evidence, point: Point) -> dict[str, list[Cells]]:
     """What accuracy and expected cost are sums of: how often each class is decided how.
 
     Decisions that cost the same when a class is true are one.
     """
     log_p = evidence.log_posterior(point.prior)
-    classes = tuple(range(evidence.n_classes))
-    right = _decisions(truth, np.argmax(log_p, axis=1), len(classes)).diagonal()
-    times = np.bincount(truth, minlength=len(classes))
-    found = {"accuracy": [Rate(*one) for one in zip(point.prior, right, times, strict=True)]}
-    if point.costs is not None:
-        decided = _decisions(truth, least_cost(log_p, classes, point.costs, None), len(classes))
-        found["expected_cost"] = [
-            Rate(point.prior[i] * (level - C[i]), int(decided[i, level == C].sum()), int(times[i]))
-            for i, C in enumerate(point.costs)
-            for level in np.unique(C)
-            if level != C[i]
+    D = evidence.n_classes
+    times = np.bincount(truth, minlength=D)
+    right = _decisions(truth, np.argmax(log_p, axis=1), D).diagonal()
+    found = {
+        "accuracy": [
+            Cells(point.prior[k : k + 1], right[k : k + 1], int(times[k])) for k in range(D)
         ]
+    }
+    if point.costs is not None:
+        decided = _decisions(truth, least_cost(log_p, tuple(range(D)), point.costs, None), D)
+        found["expected_cost"] = []
+        for i, costs in enumerate(point.costs):
+            levels = np.setdiff1d(costs, costs[i])
+            happened = np.array([decided[i, costs == level].sum() for level in levels])
+            weight = point.prior[i] * (levels - costs[i])
+            found["expected_cost"].append(Cells(weight, happened, int(times[i])))
     return found
-
-
-def unseen(truth: np.ndarray, evidence: Evidence, point: Point, confidence: float) -> np.ndarray:
-    """What wrong decisions may add to the cross-entropy, of each class that has none.
-
-    They may be as frequent as the upper end of their rate, and as sure of the runner-up as the
-    others are of the class.
-    """
-    log_p = evidence.log_posterior(point.prior)
-    wrong = np.bincount(truth, np.argmax(log_p, axis=1) != truth, evidence.n_classes)
-    extra = []
-    for k in np.flatnonzero(wrong == 0):
-        mine = log_p[truth == k]
-        runner_up = np.partition(mine, -2, axis=1)[:, -2]
-        rate = float(wilson(0, len(mine), confidence)[1])
-        extra.append(rate * point.prior[k] * float(np.mean(mine[:, k]) - np.mean(runner_up)))
-    return np.array(extra)
 
 
 def _decisions(truth: np.ndarray, decided: np.ndarray, D: int) -> np.ndarray:
     """How often each class was decided for when each was true."""
-    return np.bincount(truth * D + decided, minlength=D * D).reshape(D, D)
-
-
-def recalibrated_losses(truth: np.ndarray, evidence: Evidence, point: Point) -> np.ndarray | None:
-    """Losses of the samples after the best affine map, fitted without them, as in ``decompose``.
-
-    Of a temperature and a full matrix, the one is taken that suits held-out samples better: few
-    samples do not tell a matrix. None where nothing can be fitted: too few samples, or likelihoods
-    of zero.
-    """
-    fewest = int(np.bincount(truth, minlength=evidence.n_classes).min())
-    if fewest < 2 or np.isinf(evidence.log_likelihoods).any():
-        return None
-    data = Labelled(evidence, truth, None)
-    weight = balanced(data, point.prior)
-    folds = folds_of(truth, min(_FOLDS, fewest), None, 0)
-    found = []
-    for family in ("scalar", "full") if evidence.n_classes <= _MOST_FULL else ("scalar",):
-        judge = judged(data, family, weight, np.log(point.prior))
-        losses = np.empty(len(truth))
-        for held_out in folds:
-            losses[held_out] = judge(~held_out, held_out)
-        found.append(losses)
-    return point.prior[truth] * min(found, key=lambda losses: float(weight @ losses))
-
-
-def by_class(values: dict[str, np.ndarray], truth: np.ndarray, D: int) -> list[np.ndarray]:
-    """The values of the samples of each class, (n_quantities, n_samples of the class)."""
-    table = np.array(list(values.values()))
-    return [table[:, truth == k] for k in range(D)]
+    return np.bincount(truth.astype(np.int64) * D + decided, minlength=D * D).reshape(D, D)

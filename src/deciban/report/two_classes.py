@@ -13,10 +13,9 @@ from deciban.metrics import dev_pav
 from deciban.metrics.cost import cost_of_blocks, softplus
 from deciban.metrics.detection import equal_errors
 from deciban.metrics.pooling import PooledBlocks, pool
-from deciban.metrics.rates import wilson
 from deciban.metrics.trials import two_class_trials
 from deciban.report.intervals import Counts, summed
-from deciban.report.proportions import Rate
+from deciban.report.proportions import Cells, unseen_rate
 
 BINS = 4096  # of the LLRs, about: far more than there are PAV blocks in any number of samples
 FITTED = ("cllr_min", "cllr_cal", "eer", "min_detection_cost")  # by PAV, on what it judges
@@ -74,14 +73,14 @@ class Step(NamedTuple):
         """What each sample adds."""
         return np.asarray(self.worth[target.astype(np.int8), self.above(llr).astype(np.int8)])
 
-    def rates(self, llr: np.ndarray, target: np.ndarray) -> list[Rate]:
+    def cells(self, llr: np.ndarray, target: np.ndarray) -> list[Cells]:
         """How often the samples of either class are above, and what that adds."""
         above = self.above(llr)
+        gain = self.worth[:, 1] - self.worth[:, 0]
         return [
-            Rate(self.worth[t, 1] - self.worth[t, 0], int(above[target == t].sum()),
-                 int((target == t).sum()))
+            Cells(gain[t : t + 1], np.array([above[target == t].sum()]), int((target == t).sum()))
             for t in (0, 1)
-        ]  # fmt: skip
+        ]
 
 
 Column = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of LLRs and of whether they are targets'
@@ -114,22 +113,24 @@ def columns(point: Point) -> dict[str, Column]:
 
 
 def unseen(
-    llr: np.ndarray, target: np.ndarray, point: Point, confidence: float
+    llrs: list[np.ndarray], target: np.ndarray, point: Point, confidence: float
 ) -> dict[str, np.ndarray]:
-    """What misleading LLRs may add to costs, of each class that has none.
+    """What misleading LLRs beyond those in any resample may add to costs, by class.
 
-    They may be as frequent as the upper end of their rate, and as strong as the others.
+    Of two systems, to the first less the second. An LLR with its sign turned is what a misleading
+    one would be like.
     """
     found: dict[str, list[float]] = {"cllr": [], "cross_entropy": []}
     for t in (False, True):
-        mine = llr[target == t]
-        if (mine < 0 if t else mine > 0).any():
-            continue
-        rate = float(wilson(0, len(mine), confidence)[1])
-        who = np.full(len(mine), t)
+        mine = [llr[target == t] for llr in llrs]
+        sound = mine[0] >= 0 if t else mine[0] <= 0
+        rate = unseen_rate(int((~sound).sum()), len(sound), confidence)
+        who = np.full(int(sound.sum()), t)
         for key, extra in found.items():
             cost = columns(point)[key]
-            extra.append(rate * float(np.mean(cost(-mine, who)) - np.mean(cost(mine, who))))
+            gaps = [cost(-x[sound], who) - cost(x[sound], who) for x in mine]
+            gap = gaps[0] if len(gaps) == 1 else gaps[0] - gaps[1]
+            extra.append(rate * float(np.mean(gap)) if len(who) else 0.0)
     return {key: np.array(extra) for key, extra in found.items()}
 
 

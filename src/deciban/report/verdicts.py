@@ -86,15 +86,21 @@ def information(assessment: Assessment) -> Verdict:
                        "that its cost is infinite: no evidence may be this sure. Recalibrating it "
                        "bounds what it can say.")  # fmt: skip
     share, low, high = (_snapped(1 - x / nothing) for x in (total.value, total.high, total.low))
-    span = _span(max(low, -9.99), max(high, -9.99), assessment.confidence, percent)
-    if share > 0 and not low < 0:
+    span = _span(low, high, assessment.confidence, _percent_or_less)
+    if share > 0 and (not low < 0 or assessment.wrong == 0):
+        unknown = ""
+        if low < 0.5 * share and assessment.wrong == 0:
+            unknown = (
+                " No decision was wrong, so that what a wrong one would cost, and how often, is "
+                "not known."
+            )
         word = next(word for least, word in _SHARES if share >= least)
         tone = "good" if share >= 0.6 else "fair" if share >= 0.1 else "poor"
         return Verdict(what, percent(share), word, tone, span,
                        f"The evidence tells {percent(share)} of what there is to know about the "
                        f"class: it brings the doubt down from {number(nothing)} to "
                        f"{number(total.value)} {unit} a sample, where 0 would be certainty."
-                       )  # fmt: skip
+                       f"{unknown}")  # fmt: skip
     costs = f"it costs {number(total.value)} {unit}, and saying nothing costs {number(nothing)}"
     hidden = _hidden(cost)
     if high < 0 or (math.isnan(high) and share < 0):
@@ -108,6 +114,10 @@ def information(assessment: Assessment) -> Verdict:
     return Verdict(what, "none", "as good as nothing", "poor", span,
                    f"The evidence tells nothing that these samples could show: {costs}."
                    )  # fmt: skip
+
+
+def _percent_or_less(share: float) -> str:
+    return "below 0 %" if share < 0 else percent(share)
 
 
 def _hidden(cost: Cost) -> str:
@@ -134,7 +144,7 @@ def calibration(assessment: Assessment) -> Verdict:
             "How well it is calibrated cannot be said in one number here; see reliability below."
         )
         return Verdict(what, "–", "not known", "", "", sentence)
-    if _nothing_misleads(assessment, cost):
+    if assessment.wrong == 0 and assessment.expected_wrong < _TOLD:
         n = sum(assessment.counts)
         sentence = (
             f"Whether its strength is right cannot be told: no decision was wrong, and by its own "
@@ -152,16 +162,6 @@ def calibration(assessment: Assessment) -> Verdict:
         )
     span = _span(part.low, part.high, assessment.confidence, number)
     return Verdict(what, f"{number(part.corrected, 2)} {unit}", word, tone, span, sentence)
-
-
-def _nothing_misleads(assessment: Assessment, cost: Cost) -> bool:
-    """Whether no decision was wrong, and too few to tell would have been by the evidence itself.
-
-    The cost of a right decision, in nats, is about the posterior probability that it is wrong.
-    """
-    nats = cost.total.value * (math.log(2) if cost.unit == "bit" else 1.0)
-    right = quantity(assessment, "accuracy").value
-    return _snapped(1 - right) == 0 and nats * sum(assessment.counts) < _TOLD
 
 
 def _calibrated(cost: Cost) -> tuple[str, str, str]:
@@ -201,17 +201,18 @@ def errors(assessment: Assessment) -> Verdict:
     right, what = quantity(assessment, "accuracy"), "wrong decisions"
     if not math.isfinite(right.value):
         return Verdict(what, "–", "not known", "", "", "How often it errs is not known.")
-    rate, low, high = (_snapped(1 - x) for x in (right.value, right.high, right.low))
+    low, high = (_snapped(1 - x) for x in (right.high, right.low))
+    rate = 1 - right.value if assessment.wrong > 0 else _snapped(1 - right.value)
     span = _span(low, high, assessment.confidence, percent)
     prior = assessment.prior or (1 / len(assessment.classes),)
     chance = 1 - max(prior)
     tone = "good" if rate <= 0.2 * chance else "fair" if rate <= 0.7 * chance else "poor"
-    if rate == 0:
+    if rate == 0 and assessment.wrong <= 0:
         bound = "" if math.isnan(high) else f", but the true rate may be up to {percent(high)}"
         return Verdict(what, "0 %", "none seen", "good", span,
                        f"No decision was wrong{bound}.")  # fmt: skip
-    one_in = 1 / rate
-    often = "most of them"
+    one_in = 1 / max(rate, 1e-300)
+    often = "all of them" if rate == 1 else "most of them"
     if one_in >= 1.95:
         often = f"1 in {number(one_in, 2) if one_in < 5 else format(round(one_in), ',')}"
     return Verdict(what, percent(rate), often, tone, span,
@@ -254,9 +255,16 @@ def samples(assessment: Assessment) -> Verdict:
         each = f"of each, there are {rarest:,}" if rarest > 1 else "of each, there is one"
     return Verdict("samples", f"{total:,}", word, tone, f"{rarest:,} of the rarest class",
                    f"All this rests on {total:,} samples of {len(assessment.classes)} classes; "
-                   f"{each}. Intervals hold "
-                   f"{100 * assessment.confidence:g} % and tell what chance in the drawing of "
-                   f"samples may do, not what other samples than these would bring.")  # fmt: skip
+                   f"{each}.{_of_intervals(assessment)}")  # fmt: skip
+
+
+def _of_intervals(assessment: Assessment) -> str:
+    if all(math.isnan(q.low) for q in assessment.quantities):
+        return " No interval tells what chance in the drawing of samples may do."
+    return (
+        f" Intervals hold {100 * assessment.confidence:g} % and tell what chance in the drawing of "
+        f"samples may do, not what other samples than these would bring."
+    )
 
 
 def _span(low: float, high: float, confidence: float, say: object) -> str:
