@@ -158,10 +158,10 @@ def pairwise_cllr(
     data = labelled(y_true, log_likelihoods, classes, sample_weight)
     names, D = data.evidence.classes, data.evidence.n_classes
     actual, minimum = np.full((D, D), np.nan), np.full((D, D), np.nan)
-    members = [np.flatnonzero(data.truth == k) for k in range(D)]
+    of_class = [_of_class(data, k) for k in range(D)]
     for i in range(D):
         for j in range(i):
-            pair = Trials(*(_scores(data, members[k], names[i], names[j]) for k in (i, j)))
+            pair = Trials(*(_scores(of_class[k], i, j, names) for k in (i, j)))
             actual[i, j] = actual[j, i] = cost_of(pair)
             minimum[i, j] = minimum[j, i] = cost_of_blocks(pool(pair))
     return PairwiseCosts(actual, minimum)
@@ -222,6 +222,19 @@ def _decided(data: Labelled, costs: Any, prior: np.ndarray) -> np.ndarray:
     return numbered.decide(costs, prior)
 
 
-def _scores(data: Labelled, rows: np.ndarray, a: Hashable, b: Hashable) -> Scores:
+def _of_class(data: Labelled, k: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Log-likelihoods and weights of the samples of a class."""
+    rows = np.flatnonzero(data.truth == k)
     weight = None if data.weight is None else data.weight[rows]
-    return Scores(data.evidence[rows].llr(a, b), weight)
+    return data.evidence.log_likelihoods[rows], weight
+
+
+def _scores(
+    of_class: tuple[np.ndarray, np.ndarray | None], i: int, j: int, names: tuple[Hashable, ...]
+) -> Scores:
+    values, weight = of_class
+    with np.errstate(invalid="ignore", over="ignore"):
+        llr = values[:, i] - values[:, j]
+    if np.isnan(llr).any():  # both are ruled out, which is refused
+        llr = Evidence(values, names).llr(names[i], names[j])
+    return Scores(llr, weight)

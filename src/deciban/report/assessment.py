@@ -332,13 +332,17 @@ def score_notes(
         notes.append(
             "No LLR is below zero: if these are likelihood ratios, take their logarithms first."
         )
-    ruled_out = np.flatnonzero(np.isinf(llr) & wrong)
-    if len(ruled_out):
-        notes.append(
-            f"{len(ruled_out):,} of {len(llr):,} samples rule out their true class, sample "
-            f"{ruled_out[0] + 1:,} the first: their cost is infinite."
-        )
-    return notes
+    return [*notes, *_ruled_out(np.isinf(llr) & wrong)]
+
+
+def _ruled_out(where: np.ndarray) -> list[str]:
+    """A note on samples whose cost is infinite."""
+    if not where.any():
+        return []
+    return [
+        f"{int(where.sum()):,} of {len(where):,} samples rule out their true class, sample "
+        f"{int(np.argmax(where)) + 1:,} the first: their cost is infinite."
+    ]
 
 
 def _of_several(truth: np.ndarray, evidence: Evidence, point: Point, plan: Plan) -> _Judged:
@@ -366,7 +370,9 @@ def _of_several(truth: np.ndarray, evidence: Evidence, point: Point, plan: Plan)
         described(key, totals[key], found[key], named) for key in SEVERAL_CLASSES if key in totals
     )
     return _Judged(
-        quantities, (pairwise.cllr, pairwise.cllr_min), [*_below_chance(quantities, point), *notes],
+        quantities, (pairwise.cllr, pairwise.cllr_min),
+        [*_below_chance(quantities, point), *_ruled_out(np.isinf(costs.of["cross_entropy"])),
+         *notes],
         int((~costs.right).sum()), costs.expected_errors,
     )  # fmt: skip
 

@@ -22,6 +22,7 @@ Statistic = Callable[[Counts], np.ndarray]
 _MOST_CONFIDENT = 0.99999  # beyond that, no number of resamples tells
 _BLOCKS = 200  # left out one by one for the skewness of the estimate
 _LARGE = 200_000  # samples from which on that skewness is nothing beside the interval
+_DRAWS = 1 << 18  # that are held at once
 BAGS = 4096  # that stand for the samples of a class where only means are asked for
 
 
@@ -153,7 +154,24 @@ def mean_resamples(by_class: list[np.ndarray], plan: Plan) -> Resampled:
         return np.sum([summed(v, c) / c.sum() for v, c in zip(bags, counts, strict=True)], axis=0)
 
     ones = tuple(np.ones(values.shape[1], dtype=np.int64) for values in bags)
-    return resampled(statistic, ones, exact, plan)
+    if not all(np.isfinite(values).all() for values in bags):
+        return resampled(statistic, ones, exact, plan)
+    # Class by class for all resamples at once, which a thousand small classes need.
+    resamples = sum(_resampled_means(values, plan.n_resamples, rng) for values in bags)
+    left_out = np.array([statistic(kept) for kept in _left_out(ones, rng)])
+    return Resampled(np.asarray(resamples), left_out.reshape(-1, len(exact)))
+
+
+def _resampled_means(values: np.ndarray, times: int, rng: np.random.Generator) -> np.ndarray:
+    """Means of values that are drawn again, (times, n_quantities)."""
+    n = values.shape[1]
+    block = max(1, _DRAWS // n)
+    return np.concatenate(
+        [
+            values[:, rng.integers(n, size=(min(block, times - start), n))].mean(axis=2).T
+            for start in range(0, times, block)
+        ]
+    )
 
 
 def mean_ranges(by_class: list[np.ndarray], plan: Plan) -> list[Range]:

@@ -8,9 +8,10 @@ three times the difference.
 
 That fails where few samples are on the wrong side: resamples cannot hold an error that was not
 seen. So the end of the interval that says how bad things may be comes from resamples to which
-misleading samples were added, one of each class on average. In simulations of 20 to 2,000 samples a
-class, EERs of 0.3 to 31 % and one class 50 times as frequent as the other, 95 % intervals held the
-truth 92 to 100 % of the time.
+misleading samples were added, one of each class on average. In simulations of Gaussian LLRs, 20 to
+2,000 samples a class, EERs of 0.3 to 31 % and one class 50 times as frequent as the other, 95 %
+intervals held the truth 92 to 100 % of the time; of LLRs with very heavy tails (Student's t with two
+degrees of freedom) that of Cllr_cal held it 76 %.
 """
 
 from __future__ import annotations

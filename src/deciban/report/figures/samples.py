@@ -70,8 +70,15 @@ class Samples:
         """The samples of two classes, by position; an LLR favours the first."""
         names = self.evidence.classes
         rows = np.flatnonzero((self.truth == a) | (self.truth == b))
-        llr = self.evidence[rows].llr(names[a], names[b])
-        return Pair((self.truth[rows] == a).astype(int), llr, names[a], names[b])
+        mine = self.truth[rows] == a
+        first, second = self.evidence.log_likelihoods[rows][:, [a, b]].T
+        with np.errstate(invalid="ignore", over="ignore"):
+            llr = first - second
+        # What rules out its true class and the other, too, is as wrong as can be.
+        llr = np.where(
+            np.isneginf(first) & np.isneginf(second), np.where(mine, -1, 1) * np.inf, llr
+        )
+        return Pair(mine.astype(int), llr, names[a], names[b])
 
     def of_classes(self, positions: list[int]) -> Samples:
         """The samples of some classes, and what the evidence says of these alone.
