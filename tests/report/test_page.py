@@ -17,8 +17,9 @@ import pytest
 from deciban import CalibratedGaussian, Evidence
 from deciban.exceptions import InputError
 from deciban.metrics import pairwise_cllr
-from deciban.report.assessment import Assessment, Quantity, assess
+from deciban.report.assessment import assess
 from deciban.report.page import report
+from deciban.report.quantities import Assessment, Quantity
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 SVG_FIGURES = {"decomposition", "reliability", "idempotence", "llr-histogram", "tippett", "det",

@@ -239,7 +239,7 @@ class _Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        from deciban.report.assessment import plain
+        from deciban.report.quantities import plain
 
         quantities = [
             {"key": q.key, "label": q.label, "unit": q.unit, "before": plain(before),

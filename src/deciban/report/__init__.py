@@ -4,8 +4,9 @@
 ``report`` the page.
 """
 
-from deciban.report.assessment import Assessment, Quantity, assess
+from deciban.report.assessment import assess
 from deciban.report.comparison import Comparison, Difference, difference
 from deciban.report.page import report
+from deciban.report.quantities import Assessment, Quantity
 
 __all__ = ["Assessment", "Comparison", "Difference", "Quantity", "assess", "difference", "report"]

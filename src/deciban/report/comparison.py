@@ -18,10 +18,8 @@ from deciban.report.assessment import (
     class_counts,
     codes_of,
     comparable,
-    described,
     few_samples,
     operating_point,
-    plain,
     score_notes,
 )
 from deciban.report.intervals import (
@@ -35,6 +33,7 @@ from deciban.report.intervals import (
 )
 from deciban.report.meanings import SEVERAL_CLASSES, TWO_CLASSES
 from deciban.report.proportions import Cells, sum_range, with_unseen
+from deciban.report.quantities import described, plain
 from deciban.report.two_classes import Point
 
 _MANY = 50_000  # samples from which on pairs of LLRs are held in cells

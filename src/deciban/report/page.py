@@ -12,7 +12,6 @@ import numpy as np
 import deciban
 from deciban.evidence import Evidence
 from deciban.exceptions import DecibanError, InputError
-from deciban.report.assessment import Assessment, Quantity
 from deciban.report.figures import calibration, classes, ratios
 from deciban.report.figures import training as learning
 from deciban.report.figures.drawing import Figure
@@ -27,6 +26,7 @@ from deciban.report.markup import (
     table,
     text,
 )
+from deciban.report.quantities import Assessment, Quantity
 from deciban.report.verdicts import Verdict, cost_of, verdicts
 
 _MOST_PAIRS = 100  # classes whose pairs are all in the file to download

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deciban.report.assessment import Assessment, Quantity
 from deciban.report.markup import number, percent, short
+from deciban.report.quantities import Assessment, Quantity
 
 _WELL, _NEARLY = 0.02, 0.08  # calibration loss, as a share of what saying nothing costs
 _SHARES = ((0.9, "nearly all of it"), (0.6, "most of it"), (0.4, "about half of it"),
@@ -96,6 +96,7 @@ def information(assessment: Assessment) -> Verdict:
             )
         word = next(word for least, word in _SHARES if share >= least)
         tone = "good" if share >= 0.6 else "fair" if share >= 0.1 else "poor"
+        tone = "fair" if unknown and tone == "good" else tone
         return Verdict(what, percent(share), word, tone, span,
                        f"The evidence tells {percent(share)} of what there is to know about the "
                        f"class: it brings the doubt down from {number(nothing)} to "
