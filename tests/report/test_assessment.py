@@ -12,7 +12,7 @@ from deciban.metrics.rates import wilson
 from deciban.report import Assessment, assess, difference
 from deciban.report.intervals import Plan, mean_ranges
 from deciban.report.optimism import of_larger, of_smaller
-from deciban.report.proportions import Cells, sum_range
+from deciban.report.proportions import Cells, pooled_range, sum_range, wider
 from deciban.report.two_classes import Binned, Point, exact_values
 
 EVEN = Point(np.array([0.5, 0.5]))
@@ -527,15 +527,19 @@ def test_costs_that_hardly_differ_have_hardly_different_intervals():
 
 def test_accuracy_of_many_small_classes_is_held():
     held = 0
-    for seed in range(60):
-        rng = np.random.default_rng(seed)
-        y = np.arange(100)
-        right = rng.random(100) < 0.7
-        decided = np.where(right, y, (y + 1) % 100)
-        values = np.where(np.eye(100)[decided] > 0, 3.0, 0.0)
-        found = assess(y, Evidence(values), n_resamples=2)["accuracy"]
+    for seed in range(200):
+        right = np.random.default_rng(seed).binomial(2, 0.7, 200)  # of two samples a class
+        cells = [Cells(np.array([1 / 200]), np.array([k]), 2) for k in right]
+        value = float(right.mean() / 2)
+        found = wider(sum_range(value, cells, 0.95), pooled_range(value, cells, 0.95))
         held += found.low <= 0.7 <= found.high
-    assert held >= 54
+    assert held >= 184  # without pooling, 160
+    y = np.arange(40)
+    decided = np.where(y < 28, y, (y + 1) % 40)  # one sample a class
+    found = assess(y, Evidence(3.0 * np.eye(40)[decided]), n_resamples=2)["accuracy"]
+    low, high = wilson(28, 40, 0.95)
+    assert found.low <= low + 1e-12
+    assert found.high >= high - 1e-12
 
 
 def test_the_worst_pair_is_held_although_it_was_chosen():
