@@ -342,3 +342,24 @@ def test_columns_that_were_tampered_with_are_refused(two, change):
     fitted_one.save(calibrator, extra={"scores": extra["scores"] | change})
     with pytest.raises(InputError, match="does not fit"):
         applied(calibrator, two[2])
+
+
+def test_a_named_column_of_a_trial_list_is_calibrated_and_applied(tmp_path, monkeypatch):
+    from deciban.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    score = rng.normal(np.arange(80) % 2 * 4 - 2, 2)
+    rows = [f"m{k} s{k} 0.0 {x:.4f}" for k, x in enumerate(score)]
+    (tmp_path / "t.txt").write_text("model segment score cosine\n" + "\n".join(rows))
+    labels = ["target" if k % 2 else "nontarget" for k in range(80)]
+    lines = [f"m{k} s{k} {label}" for k, label in enumerate(labels)]
+    (tmp_path / "k.txt").write_text("\n".join(lines))
+    for words in (
+        ["calibrate", "t.txt", "--key", "k.txt", "--llr", "cosine", "-o", "c.deciban"],
+        ["apply", "c.deciban", "t.txt", "-o", "out.csv"],
+    ):
+        assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
+    out = pl.read_csv("out.csv")
+    assert out.columns == ["model", "segment", "cosine", "calibrated_cosine"]
+    assert np.corrcoef(out["calibrated_cosine"], score)[0, 1] > 0.999

@@ -93,3 +93,17 @@ def test_other_classes_are_refused(tmp_path):
     (tmp_path / "b.csv").write_text("y,a,c\na,0,-1\nc,1,1\n")
     with pytest.raises(InputError, match="the same classes; got a, b and a, c"):
         run(tmp_path / "a.csv", tmp_path / "b.csv", "--truth", "y")
+
+
+def test_the_column_may_have_another_name_in_the_second_file(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(100) % 2
+    llr = rng.normal(2 * y - 1, 1)
+    path = tmp_path / "both.csv"
+    pl.DataFrame({"y": y, "raw": 4 * llr, "calibrated": 2 * llr}).write_csv(path)
+    found = json.loads(run(path, path, "--truth", "y", "--llr", "raw,calibrated", "--json").stdout)
+    by_key = {one["key"]: one for one in found["differences"]}
+    assert by_key["cllr"]["a"] == pytest.approx(metrics.cllr(y, 4 * llr))
+    assert by_key["cllr"]["b"] == pytest.approx(metrics.cllr(y, 2 * llr))
+    with pytest.raises(InputError, match="got 3 names"):
+        run(path, path, "--truth", "y", "--llr", "raw,calibrated,y")

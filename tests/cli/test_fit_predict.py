@@ -431,3 +431,9 @@ def test_a_model_that_does_not_fit_on_the_disk_is_named(folder):
         ["sh", "-c", f"{sys.executable} -m deciban.cli predict no no -o x 2>&-"], check=False
     )
     assert quiet.returncode == 2
+
+
+def test_a_word_for_nothing_in_a_column_of_text_is_named(folder):
+    site = pl.Series("site", ["north", "NA", "east"] * 50)
+    iris().with_columns(site).write_csv("iris.csv")
+    assert "site takes 'NA' for a value like others" in fitted("--impute").output

@@ -31,7 +31,8 @@ def apply(
     prior: Annotated[
         str | None,
         typer.Option(
-            help="Adds posteriors and the decision: 'a=0.9,b=0.1' or 'uniform'.", metavar="PRIOR"
+            help="Adds posteriors and the decision: 'a=0.9,b=0.1', 'uniform' or a table.",
+            metavar="PRIOR",
         ),
     ] = None,
     costs: Annotated[
@@ -53,18 +54,20 @@ def apply(
 
     The calibrator knows which columns it takes. 'llr' becomes 'calibrated_llr'; log-likelihoods
     and posteriors become a log-likelihood 'calibrated_<class>' for each class; all in the base of
-    the logarithms that came. Rows are read and written in batches, so that memory stays flat.
+    the logarithms that came. Of a trial list, model, segment and score are kept. Rows are read and
+    written in batches, so that memory stays flat.
     """
     plan = _plan(calibrator, prior, costs, table)
     trials = plan.kept.kind == "trials"
-    there = ["model", "segment", "score"] if trials else columns_of_table(
+    there = ["model", "segment", plan.kept.columns[0]] if trials else columns_of_table(
         table, format=table_format
     )  # fmt: skip
     plan.kept.require_in(there, table)
     plan.require_new_names(there)
     rows = 0
     with table_writer(output, force=force) as write:
-        for frame in _trials(table) if trials else batches(table, format=table_format):
+        column = plan.kept.columns[0]
+        for frame in _trials(table, column) if trials else batches(table, format=table_format):
             write(plan.frame(frame, rows))
             rows += frame.height
     if as_json:
@@ -75,10 +78,11 @@ def apply(
         typer.echo(f"{rows:,} rows calibrated: {', '.join(plan.names[:10])}{where}", err=True)
 
 
-def _trials(source: str) -> Iterator[DataFrame]:
+def _trials(source: str, column: str) -> Iterator[DataFrame]:
     from deciban.cli import trials
 
-    yield trials.trials_in(source, "score")
+    named = None if column == "score" else column
+    yield trials.trials_in(source, "score", named).rename({"score": column})
 
 
 @dataclass(frozen=True)

@@ -93,11 +93,6 @@ def calibrate(
     layout = Layout(
         truth, llr, positive, log_likelihoods, posteriors, prefix, prior, base, None, table_format
     )
-    if key is not None and llr is not None:
-        raise InputError(
-            f"--llr must be left out with --key, since apply takes the column score; got {llr!r}. "
-            f"Rename the column."
-        )
     scored = read_scores(table, layout) if key is None else read_trial_scores(table, key, layout)
     fitted, notes = _fitted(fresh, method, scored, table)
     classes = tuple(fitted.classes_.tolist())

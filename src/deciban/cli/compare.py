@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from deciban.cli.evaluate import in_unit, prior_of, with_unit
+from deciban.cli.formats import names_in
 from deciban.cli.operating import parsed_costs
 from deciban.cli.score_options import (
     AtPrior,
@@ -75,16 +76,19 @@ def compare(
 
     Both files have the columns that evaluate takes. Each resample takes the same samples of both,
     so that differences are told that two separate intervals would hide. Differences are A - B.
+    Where the LLRs have other names in B, --llr takes both, with a comma between.
     """
-    layout = Layout(
-        truth, llr, positive, log_likelihoods, posteriors, prefix, prior, base, id_column,
-        table_format,
-    )  # fmt: skip
+    layouts = [
+        Layout(truth, column, positive, log_likelihoods, posteriors, prefix, prior, base, id_column,
+               table_format)
+        for column in _columns(llr)
+    ]  # fmt: skip
+    pairs = list(zip((a, b), layouts, strict=True))
     if key is None:
-        first, second = (read_scores(source, layout) for source in (a, b))
+        first, second = (read_scores(source, layout) for source, layout in pairs)
         second = _matched(first, second, a, b)
     else:
-        first, second = (read_trial_scores(source, key, layout) for source in (a, b))
+        first, second = (read_trial_scores(source, key, layout) for source, layout in pairs)
     from deciban.report.comparison import compare_codes
     from deciban.report.intervals import checked_plan
 
@@ -97,6 +101,17 @@ def compare(
         typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, allow_nan=False, indent=2))
     else:
         _show(found, a, b)
+
+
+def _columns(llr: str | None) -> tuple[str | None, str | None]:
+    """The column of LLRs of either file."""
+    names = [] if llr is None else names_in(llr)
+    if len(names) > 2:
+        raise InputError(
+            f"--llr must name a column, or one of A and one of B; got {len(names)} names. Give two "
+            f"at most."
+        )
+    return (names[0], names[-1]) if names else (None, None)
 
 
 def _matched(first: Scored, second: Scored, a: str, b: str) -> Scored:

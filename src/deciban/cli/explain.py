@@ -26,7 +26,8 @@ def explain(
     table: Annotated[str, typer.Argument(help="Table with the row.")],
     row: Annotated[int, typer.Option(help="Which row, counted from 1.")] = 1,
     prior: Annotated[
-        str | None, typer.Option(help="Before the evidence: 'a=0.9,b=0.1'; uniform by default.")
+        str | None,
+        typer.Option(help="Before the evidence: 'a=0.9,b=0.1' or a table; uniform by default."),
     ] = None,
     costs: Annotated[
         str | None, typer.Option(help="Of decisions: 'true>decided=5', or a table.")

@@ -65,9 +65,9 @@ def fit(
 ) -> None:
     """Learn from a table what its columns say about a class, and keep the model in a file.
 
-    Numbers are taken as they are, text becomes a feature for each of its values. A part of the rows
-    judges the model and is not learnt from. A fit that is interrupted goes on where it stopped:
-    give the same command again.
+    Numbers are taken as they are, text becomes a feature for each of its values but the first. A
+    part of the rows judges the model and is not learnt from. A fit that is interrupted goes on
+    where it stopped: give the same command again.
     """
     require_new(output, force)
     if report is not None:

@@ -65,7 +65,7 @@ class KeptColumns:
 
         positive = classes.index(scored.evidence.classes[1])
         if trials:
-            return cls("trials", ("score",), positive, layout.base)
+            return cls("trials", (layout.llr or "score",), positive, layout.base)
         there = columns_of_table(source, format=layout.format)
         llr = llr_column(layout, there, source)
         if llr is not None:
@@ -194,9 +194,11 @@ def require_finite(evidence: Evidence, calibrator: Any, source: str, start: int 
     ruled_out = np.isneginf(evidence.log_likelihoods).any(axis=1)
     if ruled_out.any() and not isinstance(calibrator, IsotonicCalibrator):
         row = start + int(np.argmax(ruled_out))
+        remedy = "Raise zeros to a small probability first, such as half of the last decimal."
+        if evidence.n_classes == 2:
+            remedy = "Clip them, or calibrate with --method isotonic, which takes them."
         raise InputError(
             f"{source} must have finite scores for this calibrator; row {row + 1} rules a class "
-            f"out, one of {int(ruled_out.sum()):,} such. Clip them, or calibrate with --method "
-            f"isotonic, which takes them.",
+            f"out, one of {int(ruled_out.sum()):,} such. {remedy}",
             rows=[row],
         )

@@ -40,9 +40,9 @@ def parsed_prior(
         found[label] = _number(number, option, text)
     missing = [str(label) for label in classes if label not in found]
     if missing:
+        lacking = ", ".join(map(quoted, missing[:5]))
         raise InputError(
-            f"{option} must name every class; it lacks {', '.join(missing[:5])}. Write "
-            f"'{_example(classes)}'."
+            f"{option} must name every class; it lacks {lacking}. Write '{_example(classes)}'."
         )
     _require_distribution(found, option)
     return found
@@ -112,7 +112,7 @@ def parsed_costs(text: str | None, option: str, classes: Sequence[Hashable]) -> 
         if not equals or ">" not in pair:
             raise InputError(
                 f"{option} must be like '{_example_of_cost(classes)}', or a table; got {text!r}. "
-                f"Write true class > decided class = cost, names with commas in double quotes."
+                f"Write true class > decided class = cost, names with commas or > in double quotes."
             )
         cell = _error_of(pair, option, classes)
         if cell in seen:
@@ -178,7 +178,8 @@ def named_class(text: str, option: str, classes: Sequence[Hashable]) -> Hashable
             return label
     names = [str(label) for label in classes]
     raise InputError(
-        f"{option} must name one of the classes {', '.join(names[:10])}; got {wanted!r}."
+        f"{option} must name one of the classes {', '.join(map(quoted, names[:10]))}; got "
+        f"{wanted!r}."
         f"{nearest(wanted, names) or ' Check its spelling.'}"
     )
 

@@ -31,7 +31,8 @@ def predict(
     ],
     prior: Annotated[
         str | None,
-        typer.Option(help="Of the posteriors and decisions: 'a=0.9,b=0.1'; uniform by default."),
+        typer.Option(help="Of the posteriors and decisions: 'a=0.9,b=0.1' or a table; uniform by "
+                     "default."),
     ] = None,
     costs: Annotated[
         str | None,

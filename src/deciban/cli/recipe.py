@@ -78,9 +78,15 @@ class Recipe:
         return cls(label, numeric, levels, fill)
 
     def doubts(self, frame: DataFrame) -> list[str]:
-        """What may not be meant: columns of text that are numbers but for some cells."""
+        """What may not be meant: text that is numbers but for some cells, or a word for nothing."""
         found = []
         for name, some in self.levels.items():
+            gaps = [level for level in some if level.strip().lower() in _MISSING]
+            if gaps:
+                found.append(
+                    f"{name} takes {gaps[0]!r} for a value like others. Where it stands for a "
+                    f"missing one, empty such cells."
+                )
             odd = _odd_among_numbers(frame[name])
             if odd is not None:
                 found.append(
@@ -128,7 +134,7 @@ class Recipe:
         import numpy as np
         import polars as pl
 
-        column = _read_as(column)
+        column = _read_as(column, numeric=True)
         if not _is_number(column):
             if column.null_count() < len(column):
                 odd = _first_text(column)
@@ -273,8 +279,11 @@ def _levels(column: Series, source: str) -> list[str]:
     return list(found)
 
 
-def _read_as(column: Series) -> Series:
-    """The column; as numbers where all of its cells are numbers or stand for a missing one."""
+def _read_as(column: Series, numeric: bool = False) -> Series:
+    """The column; as numbers where all of its cells are numbers or stand for a missing one.
+
+    Where none is a number, they are text, unless the column is known to be numeric.
+    """
     import polars as pl
 
     if column.dtype.is_float():
@@ -286,7 +295,8 @@ def _read_as(column: Series) -> Series:
         pl.when(text.str.to_lowercase().is_in(_MISSING)).then(None).otherwise(text)
     ).to_series()
     values = known.cast(pl.Float64, strict=False)
-    if values.null_count() > known.null_count() or values.null_count() == len(column):
+    none = values.null_count() == len(column) and not numeric
+    if values.null_count() > known.null_count() or none:
         return column
     return values.alias(column.name)
 

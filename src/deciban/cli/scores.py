@@ -341,11 +341,16 @@ def _refuse_probabilities(values: np.ndarray, source: str) -> None:
     if values.min() < 0 or np.isinf(values).any() or not (values % 1 > 0).any():
         return
     for total, what in ((1, "one"), (100, "100")):
-        if np.allclose(values.sum(axis=1), total, rtol=1e-3):
+        if (np.abs(values.sum(axis=1) / total - 1) <= _rounding(values)).all():
             raise InputError(
                 f"the columns must be log-likelihoods; they are positive and sum to {what} in "
                 f"every row. Give --posteriors auto and --prior, if they are posteriors."
             )
+
+
+def _rounding(values: np.ndarray) -> float:
+    """How far sums of posteriors of two decimals may be off: half a hundredth for each."""
+    return min(0.006 * values.shape[1], 0.05)
 
 
 def _shares(values: np.ndarray, source: str) -> np.ndarray:
@@ -355,11 +360,11 @@ def _shares(values: np.ndarray, source: str) -> np.ndarray:
     total = values.sum(axis=1, keepdims=True)
     if values.min() < 0 or not np.isfinite(total).all():
         return values
-    rounding = 0.006 * values.shape[1]  # two decimals are off by half a hundredth each
     for whole in (1.0, 100.0):
-        if (np.abs(total / whole - 1) <= rounding).all():
+        if (np.abs(total / whole - 1) <= _rounding(values)).all():
             return np.asarray(values / total)
-    row = int(np.argmax(np.abs(total - 1)))
+    whole = 100.0 if abs(float(np.median(total)) - 100) < 50 else 1.0
+    row = int(np.argmax(np.abs(total / whole - 1)))
     raise InputError(
         f"the columns must be posteriors, which sum to one in each row (or to 100, as percentages)"
         f"; row {row} sums to {total[row, 0]:.4g}. Name the column of each class.",

@@ -50,7 +50,8 @@ def trials_in(source: str, value: str, column: str | None = None) -> DataFrame:
         wanted = _placed(there, value, column)
         if wanted is None:
             raise _without_columns(source, there, column or value)
-        frame = read_table(source, columns=[there[k] for k in wanted])
+        names = [there[k] for k in wanted]
+        frame = read_table(source, columns=names, text=names[:2])  # 007 is not 7
         frame.columns = ["model", "segment", value]
     if frame.height == 0:
         raise InputError(f"{source} must hold trials; it holds none. Give a file with some.")
@@ -60,7 +61,7 @@ def trials_in(source: str, value: str, column: str | None = None) -> DataFrame:
 def _without_columns(source: str, there: list[str], value: str) -> InputError:
     return InputError(
         f"{source} must have the columns model, segment and {value}; its columns are "
-        f"{', '.join(there[:10])}. Rename them, or name that of the scores with --llr."
+        f"{', '.join(there[:10])}. Rename them, or name the column of the scores with --llr."
     )
 
 
@@ -70,7 +71,9 @@ def _placed(names: list[str], value: str, column: str | None) -> list[int] | Non
     places = []
     for wanted in ("model", "segment", value):
         if wanted == value and column is not None:
-            found = [k for k, name in enumerate(names) if name.strip() == column]
+            found = [
+                k for k, name in enumerate(names) if name.strip() == column and k not in places
+            ]
         else:
             found = [lower.index(alias) for alias in _NAMES[wanted] if alias in lower]
         if not found:
@@ -100,7 +103,8 @@ def _from_lines(source: str, value: str, column: str | None) -> DataFrame:
         if len(row) != width:
             raise InputError(
                 f"{source} must have {width} fields on each line (model, segment, {value}); line "
-                f"{number} has {len(row)}. Put one trial on each line."
+                f"{number} has {len(row)}. Put one trial on each line; where there is a header "
+                f"and more columns, name that of the scores with --llr."
             )
     m, s, v = places or (0, 1, 2)
     return pl.DataFrame(

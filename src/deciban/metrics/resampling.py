@@ -201,9 +201,11 @@ def _acceleration(left_out: np.ndarray) -> float:
     if len(left_out) == 0 or not np.isfinite(left_out).all():
         return 0.0
     gap = left_out.mean() - left_out
-    spread = float(np.sum(gap**2))
-    if not 0 < spread < np.inf:
+    largest = float(np.abs(gap).max())
+    if not 0 < largest < np.inf:
         return 0.0
+    gap = gap / largest  # cubes of 1e103 overflow
+    spread = float(np.sum(gap**2))
     return float(np.nan_to_num(np.sum(gap**3) / (6 * spread**1.5), posinf=0.0, neginf=0.0))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
@@ -216,9 +217,12 @@ def _ruled_out(where: np.ndarray) -> list[str]:
     """A note on samples whose cost is infinite."""
     if not where.any():
         return []
+    first, count = int(np.argmax(where)) + 1, int(where.sum())
+    if count == 1:
+        return [f"Sample {first:,} rules out its true class: its cost is infinite."]
     return [
-        f"{int(where.sum()):,} of {len(where):,} samples rule out their true class, sample "
-        f"{int(np.argmax(where)) + 1:,} the first: their cost is infinite."
+        f"{count:,} of {len(where):,} samples rule out their true class, sample {first:,} the "
+        f"first: their cost is infinite."
     ]
 
 
@@ -229,10 +233,11 @@ def _of_several(truth: np.ndarray, evidence: Evidence, point: Point, plan: Plan)
     found = dict.fromkeys(totals, NO_RANGE)
     if plan.n_resamples:
         found = _several_ranges(costs, totals, plan)
-        for key, cells in several_classes.rates(truth, evidence, point).items():
-            found[key] = sum_range(totals[key], cells, plan.confidence)
-            if key == "accuracy" and min(one.times for one in cells) < _FEW:
-                found[key] = wider(found[key], pooled_range(totals[key], cells, plan.confidence))
+        cells = several_classes.right_decisions(costs, point)
+        found["accuracy"] = wider(
+            sum_range(totals["accuracy"], cells, plan.confidence),
+            pooled_range(totals["accuracy"], cells, plan.confidence),
+        )
     if "saving" in totals:
         _set_calibration(totals, found)
     nothing = float(-point.prior @ np.log(point.prior))
@@ -276,9 +281,9 @@ def _several_ranges(
 ) -> dict[str, Range]:
     keys = list(costs.of)
     found = dict(zip(keys, mean_ranges(costs.by_class(keys), plan), strict=True))
+    rates = costs.error_rates(plan.confidence)
     for key in costs.mirrored:
-        unseen = costs.unseen(key, plan.confidence)
-        found[key] = with_unseen(totals[key], found[key], unseen)
+        found[key] = with_unseen(totals[key], found[key], costs.unseen(key, rates))
     return found
 
 
@@ -292,9 +297,9 @@ def _set_calibration(totals: dict[str, float], found: dict[str, Range]) -> None:
     totals["calibration"] = saving
     totals["discrimination"] = totals["cross_entropy"] - saving
     found["calibration"] = found.pop("saving")
-    if saving == 0:
-        low, high, _ = found["calibration"]
-        found["calibration"] = Range(0.0, min(max(high, -low), totals["cross_entropy"]))
+    low, high, _ = found["calibration"]
+    if saving == 0 and not math.isnan(low):
+        found["calibration"] = Range(0.0, min(max(high, -low), found["cross_entropy"].high))
         found["discrimination"] = found["cross_entropy"]
 
 

@@ -167,6 +167,9 @@ def compare_codes(
     judged = _of_two if a.n_classes == 2 else _of_several
     with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
         differences, notes = judged(truth, a, b, point, plan)
+    if np.array_equal(a.log_likelihoods, b.log_likelihoods):
+        notes = ["A and B are the same evidence.", *notes]
+        differences = [_same(one) for one in differences]
     return Comparison(
         a.classes, tuple(counts.tolist()), tuple(differences), plan.confidence,
         (*few_samples(counts, a.classes, plan), *notes),
@@ -328,14 +331,20 @@ def _several_ranges(
     with np.errstate(invalid="ignore"):
         gaps = {key: a.of[key] - b.of[key] for key in keys}
         mirrored = {key: a.mirrored[key] - b.mirrored[key] for key in keys if key in a.mirrored}
+    if "expected_cost" in keys:  # either may err alone, at the worst cost
+        mirrored["expected_cost"] = np.zeros(len(a.truth))
     gap = replace(a, of=gaps, mirrored=mirrored, right=a.right & b.right)
+    shared = gap.error_rates(plan.confidence)
+    own = [np.maximum(0.0, e.error_rates(plan.confidence) - shared) for e in (a, b)]
     resamples = mean_resamples(gap.by_class(keys), plan).resamples
     found = {}
     for k, key in enumerate(keys):
         found[key] = _wide(gap.total(key), resamples[:, k], plan.confidence)
         if key in mirrored:
-            unseen = gap.unseen(key, plan.confidence)
-            found[key] = with_unseen(gap.total(key), found[key], unseen)
+            extra = (gap.unseen(key, shared), a.unseen(key, own[0]), -b.unseen(key, own[1]))
+            found[key] = with_unseen(gap.total(key), found[key], np.concatenate(extra))
+    if "saving" in keys and a.total("saving") == b.total("saving") == 0:
+        found["saving"] = NO_RANGE  # neither is recalibrated
     return found
 
 
@@ -366,6 +375,11 @@ def _hardest_pair(
     i, j = (int(k) for k in np.unravel_index(np.nanargmax(worst), worst.shape))
     a, b = (float(table[i, j]) for table in tables)
     return _difference("worst_pair_cllr", a, b, NO_RANGE, {"a": names[i], "b": names[j]})
+
+
+def _same(one: Difference) -> Difference:
+    known = not math.isnan(one.low)
+    return replace(one, low=0.0, high=0.0, verdict="same") if known else one
 
 
 def _gap(a: float, b: float) -> float:

@@ -60,8 +60,8 @@ MEANINGS = {
         "Calibration", "nat", "lower", "Doubt that recalibration would take away."
     ),
     "accuracy": Meaning(
-        "Accuracy", FRACTION, "higher", "How often the likelier class under the prior is the true.",
-        largest=1.0,
+        "Accuracy", FRACTION, "higher",
+        "How often the likeliest class under the prior is the true one.", largest=1.0,
     ),
     "detection_cost": Meaning(
         "Detection cost", "", "lower",
@@ -71,7 +71,7 @@ MEANINGS = {
         "Minimum detection cost", "", "lower", "The same with the best threshold.", largest=1.0
     ),
     "expected_cost": Meaning(
-        "Expected cost", "cost", "lower",
+        "Expected cost", "", "lower",
         "What a decision costs on average; {nothing} is what the best without evidence costs.",
         float("-inf"),
     ),

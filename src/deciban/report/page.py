@@ -30,6 +30,10 @@ from deciban.report.quantities import Assessment, Quantity
 from deciban.report.verdicts import Verdict, cost_of, verdicts
 
 _MOST_PAIRS = 100  # classes whose pairs are all in the file to download
+_CORRECTED = (
+    " What PAV makes of the samples that it was fitted to is shown as it is, and corrected for "
+    "that as in the summary."
+)
 _MOST_COUNTS = 12  # classes whose counts stand open in the data card
 _WORDS = (
     ("Likelihood ratio (LR)", "How many times as probable the evidence is under one class as under "
@@ -198,11 +202,11 @@ def _quality(assessment: Assessment) -> Section:
         (q.key, q.label, q.value, q.low, q.high, q.corrected, q.unit, q.better)
         for q in assessment.quantities
     ]
+    corrected = any(q.corrected != q.value for q in assessment.quantities)
     body = (
         f'<div class="card quantities"><div class="scroll whole" role="region" tabindex="0" '
         f'aria-label="Quantities"><table><caption>Each quantity with its {sure} '
-        f"interval. What PAV makes of the samples that it was fitted to is shown as it is and "
-        f"corrected for that, as the summary has it.</caption>"
+        f"interval.{_CORRECTED if corrected else ''}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
         f"{download('quantities', columns, plain_rows)}</div>"
     )

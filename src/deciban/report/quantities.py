@@ -28,7 +28,7 @@ class Quantity:
         The value without what comes of judging the samples that it was fitted on; the value
         itself for most quantities. Intervals are about this one.
     unit : str
-        "bit", "nat", "ban", "fraction", "cost" or "".
+        "bit", "nat", "ban", "fraction" or "".
     better : {"lower", "higher", ""}
     meaning : str
         One sentence for a reader in a hurry.

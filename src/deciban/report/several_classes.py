@@ -55,19 +55,31 @@ class SampleCosts:
         table = np.array([self.of[key] for key in keys])
         return [table[:, self.truth == k] for k in range(self.n_classes)]
 
-    def unseen(self, key: str, confidence: float) -> np.ndarray:
-        """What wrong decisions beyond those in any resample may add, by class.
+    def error_rates(self, confidence: float) -> np.ndarray:
+        """How much more often than in any resample decisions may be wrong, by class."""
+        counts = np.bincount(self.truth, minlength=self.n_classes)
+        wrong = np.bincount(self.truth[~self.right], minlength=self.n_classes)
+        return np.array(
+            [unseen_rate(int(k), int(n), confidence) for k, n in zip(wrong, counts, strict=True)]
+        )
 
-        Where a decision is right, the sample mirrored is what a wrong one would be like.
+    def unseen(self, key: str, rates: np.ndarray) -> np.ndarray:
+        """What wrong decisions may add that are more frequent than in any resample, by class.
+
+        They are like those that were seen, and like one right decision turned around.
         """
         counts = np.bincount(self.truth, minlength=self.n_classes)
         wrong = np.bincount(self.truth[~self.right], minlength=self.n_classes)
-        gap = np.where(self.right, self.mirrored[key] - self.of[key], 0.0)
-        gap = np.bincount(self.truth, gap, self.n_classes) / np.maximum(counts - wrong, 1)
-        rates = [
-            unseen_rate(int(k), int(n), confidence) for k, n in zip(wrong, counts, strict=True)
-        ]
-        return np.array(rates) * gap
+        right, turned, seen = (
+            np.bincount(self.truth[rows], values[rows], self.n_classes)
+            for rows, values in (
+                (self.right, self.of[key]),
+                (self.right, self.mirrored[key]),
+                (~self.right, self.of[key]),
+            )
+        )
+        right, turned = (total / np.maximum(counts - wrong, 1) for total in (right, turned))
+        return np.asarray(rates * ((turned + seen) / (1 + wrong) - right))
 
 
 def class_means(values: np.ndarray, truth: np.ndarray) -> float:
@@ -88,6 +100,7 @@ def sample_costs(
     if point.costs is not None:
         chosen = least_cost(log_p, tuple(range(evidence.n_classes)), point.costs, None)
         of["expected_cost"] = share * point.costs[truth, chosen]
+        mirrored["expected_cost"] = share * point.costs.max(axis=1)[truth]  # the worst that may be
     notes = []
     after = _recalibrated(truth, evidence, point)
     if after is None:
@@ -140,31 +153,11 @@ def _recalibrated(truth: np.ndarray, evidence: Evidence, point: Point) -> np.nda
     return back
 
 
-def rates(truth: np.ndarray, evidence: Evidence, point: Point) -> dict[str, list[Cells]]:
-    """What accuracy and expected cost are sums of: how often each class is decided how.
-
-    Decisions that cost the same when a class is true are one.
-    """
-    log_p = evidence.log_posterior(point.prior)
-    D = evidence.n_classes
-    times = np.bincount(truth, minlength=D)
-    right = _decisions(truth, np.argmax(log_p, axis=1), D).diagonal()
-    found = {
-        "accuracy": [
-            Cells(point.prior[k : k + 1], right[k : k + 1], int(times[k])) for k in range(D)
-        ]
-    }
-    if point.costs is not None:
-        decided = _decisions(truth, least_cost(log_p, tuple(range(D)), point.costs, None), D)
-        found["expected_cost"] = []
-        for i, costs in enumerate(point.costs):
-            levels = np.setdiff1d(costs, costs[i])
-            happened = np.array([decided[i, costs == level].sum() for level in levels])
-            weight = point.prior[i] * (levels - costs[i])
-            found["expected_cost"].append(Cells(weight, happened, int(times[i])))
-    return found
-
-
-def _decisions(truth: np.ndarray, decided: np.ndarray, D: int) -> np.ndarray:
-    """How often each class was decided for when each was true."""
-    return np.bincount(truth.astype(np.int64) * D + decided, minlength=D * D).reshape(D, D)
+def right_decisions(costs: SampleCosts, point: Point) -> list[Cells]:
+    """How often each class is decided right, which accuracy is a sum of."""
+    times = np.bincount(costs.truth, minlength=costs.n_classes)
+    right = np.bincount(costs.truth[costs.right], minlength=costs.n_classes)
+    return [
+        Cells(point.prior[k : k + 1], right[k : k + 1], int(times[k]))
+        for k in range(costs.n_classes)
+    ]

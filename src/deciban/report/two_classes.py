@@ -115,23 +115,36 @@ def columns(point: Point) -> dict[str, Column]:
 def unseen(
     llrs: list[np.ndarray], target: np.ndarray, point: Point, confidence: float
 ) -> dict[str, np.ndarray]:
-    """What misleading LLRs beyond those in any resample may add to costs, by class.
+    """What misleading LLRs may add to costs that are more frequent than in any resample.
 
-    Of two systems, to the first less the second. An LLR with its sign turned is what a misleading
-    one would be like.
+    They are like those that were seen, and like one sound LLR with its sign turned. Of two systems,
+    to the first less the second: what may mislead both, and what may mislead one alone.
     """
     found: dict[str, list[float]] = {"cllr": [], "cross_entropy": []}
     for t in (False, True):
         mine = [llr[target == t] for llr in llrs]
-        sound = mine[0] >= 0 if t else mine[0] <= 0
-        rate = unseen_rate(int((~sound).sum()), len(sound), confidence)
-        who = np.full(int(sound.sum()), t)
+        sound = [x >= 0 if t else x <= 0 for x in mine]
+        both = np.logical_and.reduce(sound)
+        shared = unseen_rate(int((~both).sum()), len(both), confidence)
         for key, extra in found.items():
             cost = columns(point)[key]
-            gaps = [cost(-x[sound], who) - cost(x[sound], who) for x in mine]
-            gap = gaps[0] if len(gaps) == 1 else gaps[0] - gaps[1]
-            extra.append(rate * float(np.mean(gap)) if len(who) else 0.0)
+            signs = (1.0, -1.0)[: len(mine)]
+            gaps = [_turned(cost, x, both, t) for x in mine]
+            extra.append(shared * sum(sign * gap for sign, gap in zip(signs, gaps, strict=True)))
+            for sign, x, own in zip(signs, mine, sound, strict=True):
+                rate = unseen_rate(int((~own).sum()), len(own), confidence) - shared
+                extra.append(sign * max(0.0, rate) * _turned(cost, x, own, t))
     return {key: np.array(extra) for key, extra in found.items()}
+
+
+def _turned(cost: Column, llr: np.ndarray, sound: np.ndarray, t: bool) -> float:
+    """How much more a misleading LLR costs than a sound one."""
+    if not sound.any():
+        return 0.0
+    right, turned, seen = (
+        cost(x, np.full(len(x), t)) for x in (llr[sound], -llr[sound], llr[~sound])
+    )
+    return float((np.mean(turned) + seen.sum()) / (1 + len(seen)) - np.mean(right))
 
 
 def exact_values(llr: np.ndarray, target: np.ndarray, point: Point) -> dict[str, float]:

@@ -14,7 +14,7 @@ from deciban.report.quantities import Assessment, Quantity
 _WELL, _NEARLY = 0.02, 0.08  # calibration loss, as a share of what saying nothing costs
 _SHARES = ((0.9, "nearly all of it"), (0.6, "most of it"), (0.4, "about half of it"),
            (0.1, "a part of it"), (0.0, "very little of it"))  # fmt: skip
-_TOLD = 3.0  # errors that were to be expected, of which none is no chance
+_TOLD = 5  # errors that were to be expected, or were seen, from which calibration can be told
 _FEW, _SOME = 30, 200  # samples of the rarest class
 
 
@@ -87,13 +87,8 @@ def information(assessment: Assessment) -> Verdict:
                        "bounds what it can say.")  # fmt: skip
     share, low, high = (_snapped(1 - x / nothing) for x in (total.value, total.high, total.low))
     span = _span(low, high, assessment.confidence, _percent_or_less)
-    if share > 0 and (not low < 0 or assessment.wrong == 0):
-        unknown = ""
-        if low < 0.5 * share and assessment.wrong == 0:
-            unknown = (
-                " No decision was wrong, so that what a wrong one would cost, and how often, is "
-                "not known."
-            )
+    unknown = _unknown(assessment, share, low)
+    if share > 0 and (not low < 0 or unknown):
         word = next(word for least, word in _SHARES if share >= least)
         tone = "good" if share >= 0.6 else "fair" if share >= 0.1 else "poor"
         tone = "fair" if unknown and tone == "good" else tone
@@ -108,6 +103,11 @@ def information(assessment: Assessment) -> Verdict:
         return Verdict(what, "none", "worse than saying nothing", "poor", span,
                        f"As it stands, the evidence does more harm than good: {costs}.{hidden}"
                        )  # fmt: skip
+    if share >= _WELL:
+        return Verdict(what, percent(share), "not certain", "fair", span,
+                       f"The evidence seems to tell {percent(share)} of what there is to know "
+                       f"about the class, but these samples do not rule out that it does harm: "
+                       f"{costs}.{hidden}")  # fmt: skip
     if hidden:
         return Verdict(what, "unsure", "not fit for use as it stands", "poor", span,
                        f"As it stands, the evidence may do more harm than good: {costs}, with an "
@@ -115,6 +115,23 @@ def information(assessment: Assessment) -> Verdict:
     return Verdict(what, "none", "as good as nothing", "poor", span,
                    f"The evidence tells nothing that these samples could show: {costs}."
                    )  # fmt: skip
+
+
+def _unknown(assessment: Assessment, share: float, low: float) -> str:
+    """Why the evidence may be worth far less than was seen, where it is not that it claims much."""
+    if not low < 0.5 * share:
+        return ""
+    if assessment.infinite:
+        return (
+            f" But {assessment.infinite:,} samples rule a class out altogether: one that is wrong "
+            f"would cost infinitely much."
+        )
+    if assessment.wrong == 0:
+        return (
+            " No decision was wrong, so that what a wrong one would cost, and how often, is not "
+            "known."
+        )
+    return ""
 
 
 def _percent_or_less(share: float) -> str:
@@ -145,11 +162,14 @@ def calibration(assessment: Assessment) -> Verdict:
             "How well it is calibrated cannot be said in one number here; see reliability below."
         )
         return Verdict(what, "–", "not known", "", "", sentence)
-    if assessment.wrong == 0 and assessment.expected_wrong < _TOLD:
-        n = sum(assessment.counts)
+    if 0 <= assessment.wrong < _TOLD and assessment.expected_wrong < _TOLD:
+        wrong = f"{assessment.wrong} of {sum(assessment.counts):,} decisions were wrong"
+        if assessment.wrong <= 1:
+            wrong = "one decision was wrong" if assessment.wrong else "no decision was wrong"
         sentence = (
-            f"Whether its strength is right cannot be told: no decision was wrong, and by its own "
-            f"claims none of these {n:,} should have been. That takes more samples, or harder ones."
+            f"Whether its strength is right cannot be told: {wrong}, and by its own claims "
+            f"{number(assessment.expected_wrong, 2)} should have been. That takes more samples, or "
+            f"harder ones."
         )
         span = _span(part.low, part.high, assessment.confidence, number)
         return Verdict(what, f"{number(part.corrected, 2)} {unit}", "cannot be told", "fair", span,
@@ -173,13 +193,13 @@ def _calibrated(cost: Cost) -> tuple[str, str, str]:
     if math.isnan(part.low):
         said = f"Recalibration seems to save {saved}; without intervals that may be chance."
         return "not known", "", said
-    large = part.low > 0.2 * total  # of its own cost, however small that is
+    large = part.low > 0.2 * total or part.corrected > 0.5 * total  # however small its cost is
     small = part.high <= max(_WELL * nothing, min(_NEARLY / 2 * nothing, 0.1 * total))
     if loss <= _WELL and small and not large:
         much = f"about {saved}" if loss > _WELL / 40 else "next to nothing"
         said = f"It can be taken at its word: recalibration would save {much}."
         return "well calibrated", "good", said
-    if part.low / nothing <= _WELL / 4 and not large:
+    if part.low / nothing <= _WELL / 4 and not part.low > 0.2 * total:
         said = (
             f"It may or may not mean what it says, which takes more samples to tell: recalibration "
             f"may save {number(max(0.0, part.low))} to {number(min(part.high, total))} {unit} of "
@@ -216,9 +236,14 @@ def errors(assessment: Assessment) -> Verdict:
     often = "all of them" if rate == 1 else "most of them"
     if one_in >= 1.95:
         often = f"1 in {number(one_in, 2) if one_in < 5 else format(round(one_in), ',')}"
+    even = max(prior) - min(prior) < 1e-9
+    mix = (
+        "were all classes equally frequent" if even else "with classes as frequent as in the prior"
+    )
+    best = "likelier" if len(assessment.classes) == 2 else "likeliest"
     return Verdict(what, percent(rate), often, tone, span,
-                   f"Decisions for the likelier class are wrong in {percent(rate)} of cases "
-                   f"({often}); guessing would be wrong in {percent(chance)}."
+                   f"Decisions for the {best} class would be wrong in {percent(rate)} of cases "
+                   f"({often}), {mix}; guessing would be wrong in {percent(chance)}."
                    f"{_where(assessment)}")  # fmt: skip
 
 
@@ -237,7 +262,8 @@ def _where(assessment: Assessment) -> str:
     if not np.isfinite(cost).any():
         return ""
     i, j = np.unravel_index(np.argmax(assessment.difficulty()), cost.shape)
-    return f" Hardest to tell apart are {names[min(i, j)]} and {names[max(i, j)]}."
+    two = f"{names[min(i, j)]} and {names[max(i, j)]}"
+    return f" Hardest to tell apart, were they recalibrated, are {two}."
 
 
 def samples(assessment: Assessment) -> Verdict:

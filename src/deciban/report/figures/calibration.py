@@ -29,6 +29,11 @@ def decomposition(parts: tuple[float, float, float], nothing: float, unit: str) 
     nothing costs.
     """
     total, calibration, discrimination = parts
+    if math.isfinite(total) and not math.isfinite(calibration):
+        raise InputError(
+            "The cost can be taken apart where no class is ruled out by any sample, and each class "
+            "has two samples or more; here it cannot."
+        )
     if not all(math.isfinite(part) for part in parts):
         raise InputError(
             f"The cost must be finite to be taken apart; it is {number(total)} {unit}: a true "

@@ -148,7 +148,8 @@ def plane(samples: Samples, all_of_them: bool) -> Figure:
         "ilr-plane",
         "Evidence in the plane of its log-ratios",
         "Each point is a sample. The centre says nothing; the further out, the stronger; dotted "
-        "lines part where each class is the likeliest." + which,
+        "lines part where each class is the likeliest. An ILR is a log-ratio scaled so that "
+        "distances are strengths: of two classes, the LLR over the root of two." + which,
         canvas,
         pair_keys("point", *names),
         ("ILR 1 (deciban)", "ILR 2 (deciban)", "true class"),
@@ -254,7 +255,7 @@ def _labels(names: tuple[object, ...], basis: Basis) -> list[str]:
             ", ".join(short(n, 10) for n, v in zip(names, column, strict=True) if sign * v > 1e-9)
             for sign in (1, -1)
         )
-        labels.append(" against ".join(sides) + " (deciban)")
+        labels.append(" against ".join(sides) + " (ILR, deciban)")
     return labels
 
 

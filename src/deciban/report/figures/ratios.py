@@ -110,8 +110,8 @@ def tippett(pair: Pair) -> Figure:
     for k, share in enumerate(shares):
         # The curves go on to both sides: all samples lie above -inf, those at +inf above all.
         last = float(share[-1]) if np.isinf(x[-1]) else 0.0
-        whole = np.concatenate([[100.0], share[keep], [last]])
-        canvas.line(np.concatenate([[-np.inf], x[keep], [np.inf]]), whole, k)
+        after = np.concatenate([share[keep], [last, last]])  # what is left past each of them
+        canvas.line(np.concatenate([[-np.inf], x[keep], [np.inf]]), after, k, steps=True)
     rows = [tuple(float(column[i]) for column in (x, *shares)) for i in keep.tolist()]
     for at, target, other in rows:
         said = f"{short(pair.a)}: {number(target)} %\n{short(pair.b)}: {number(other)} %"
