@@ -313,3 +313,31 @@ def test_percentages_and_rounded_posteriors_are_taken(three, tmp_path):
     )
     with pytest.raises(InputError, match=r"row 2 sums to 1\.5"):
         run(path, *base)
+
+
+def test_names_of_trials_are_text_and_no_scores(tmp_path):
+    rng = np.random.default_rng(0)
+    names = [f"{k:03d}" for k in range(60)]
+    score = rng.normal(np.arange(60) % 2 * 2 - 1, 1)
+    trials = {"model": names, "segment": names, "score": score}
+    (tmp_path / "s.csv").write_text(pl.DataFrame(trials).write_csv())
+    lines = [f"{n} {n} {'target' if k % 2 else 'nontarget'}" for k, n in enumerate(names)]
+    (tmp_path / "k.txt").write_text("\n".join(lines))
+    base = (tmp_path / "s.csv", "--key", tmp_path / "k.txt")
+    assert values(*base)["cllr"] == pytest.approx(metrics.cllr(np.arange(60) % 2, score))
+    with pytest.raises(InputError, match="must have the columns model, segment and model"):
+        run(*base, "--llr", "model")
+
+
+def test_rounded_posteriors_are_not_taken_for_log_likelihoods(tmp_path):
+    p = np.random.default_rng(0).dirichlet(np.ones(3), 60).round(2)
+    path = tmp_path / "p.csv"
+    frame = pl.DataFrame({"class": np.array(CLASSES)[np.arange(60) % 3],
+                          **{c: p[:, k] for k, c in enumerate(CLASSES)}})  # fmt: skip
+    frame.write_csv(path)
+    with pytest.raises(InputError, match="sum to one in every row"):
+        run(path, "--truth", "class")
+    frame.with_columns(pl.lit(0.0).alias("cat"), pl.lit(0.0).alias("dog"), pl.lit(0.0).alias("owl")
+                       ).write_csv(path)  # fmt: skip
+    with pytest.raises(InputError, match="row 1 sums to 0"):
+        run(path, "--truth", "class", "--posteriors", "auto", "--prior", "uniform")

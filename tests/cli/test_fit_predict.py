@@ -437,3 +437,14 @@ def test_a_word_for_nothing_in_a_column_of_text_is_named(folder):
     site = pl.Series("site", ["north", "NA", "east"] * 50)
     iris().with_columns(site).write_csv("iris.csv")
     assert "site takes 'NA' for a value like others" in fitted("--impute").output
+
+
+@pytest.mark.parametrize("word", ["NA", "?", " NA ", "nan"])
+def test_a_gap_is_a_gap_whatever_else_the_table_holds(folder, word):
+    gaps = iris().with_columns(pl.when(pl.int_range(150) > 3).then("petal_width"))
+    gaps.write_csv("iris.csv")
+    fitted("--impute")
+    row = iris().head(1).with_columns(pl.lit(word).alias("petal_width"))
+    row.write_csv("one.csv")
+    done("predict", "m.deciban", "one.csv", "-o", "out.csv")
+    done("explain", "m.deciban", "one.csv")

@@ -629,3 +629,48 @@ def test_the_same_evidence_is_the_same_in_everything(two):
     found = difference(y, Evidence.from_llr(llr), Evidence.from_llr(llr), n_resamples=20)
     assert found.warnings[0] == "A and B are the same evidence."
     assert {one.verdict for one in found.differences if one.key != "dev_pav"} == {"same"}
+
+
+def test_a_comparison_is_the_same_in_both_orders():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 200)
+    a = Evidence.from_llr(rng.normal(4.0 * y - 2, 2.0))
+    b = Evidence.from_llr(30 * (2 * y - 1) * rng.uniform(1, 3, 400))  # it claims much, and is right
+    there, back = difference(y, a, b, n_resamples=100), difference(y, b, a, n_resamples=100)
+    turned = {"a better": "b better", "b better": "a better"}
+    for one, other in zip(there.differences, back.differences, strict=True):
+        if one.key != "dev_pav":
+            assert one.verdict == turned.get(other.verdict, other.verdict)
+            assert one.low == pytest.approx(-other.high, rel=0.2, abs=0.02)
+    assert there["cllr"].verdict == "cannot tell"
+
+
+def test_evidence_of_few_errors_is_not_called_well_calibrated():
+    from deciban.report import verdicts
+
+    words = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        y = np.repeat([0, 1, 2], 100)
+        values = 10 * 4 * (4 * np.eye(3)[y] + rng.normal(size=(300, 3)))  # ten times too sure
+        words.append(verdicts.calibration(assess(y, Evidence(values), n_resamples=50)).word)
+    assert "well calibrated" not in words
+
+
+def test_huge_llrs_and_no_resamples_give_whole_intervals():
+    found = assess([0, 0, 1, 1], Evidence.from_llr([-1, 1e150, -1e150, 2]), n_resamples=50)
+    assert found["cllr"].low <= found["cllr"].value <= found["cllr"].high
+    family = CalibratedGaussian(2 * np.eye(2))
+    for seed in range(4):
+        l, y = family.sample([50] * 3, rng=seed)
+        found = assess(y, family.evidence(l), n_resamples=0)
+        assert all(math.isnan(q.low) and math.isnan(q.high) for q in found.quantities)
+
+
+def test_expected_cost_and_accuracy_agree_on_what_can_be_told():
+    y = np.repeat([0, 1, 2], 100)
+    right = 5.0 * np.eye(3)[y]
+    worse = right.copy()
+    worse[[0, 1, 100, 200]] = worse[[100, 200, 0, 0]]  # four errors, which may be chance
+    found = difference(y, Evidence(right), Evidence(worse), costs=1 - np.eye(3), n_resamples=200)
+    assert found["accuracy"].verdict == found["expected_cost"].verdict == "cannot tell"

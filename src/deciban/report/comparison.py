@@ -32,8 +32,9 @@ from deciban.report.intervals import (
     resampled,
 )
 from deciban.report.meanings import SEVERAL_CLASSES, TWO_CLASSES
-from deciban.report.proportions import Cells, sum_range, with_unseen
+from deciban.report.proportions import Cells, sum_range, wider, with_unseen
 from deciban.report.quantities import described, plain
+from deciban.report.several_classes import class_means
 from deciban.report.two_classes import Point
 
 _MANY = 50_000  # samples from which on pairs of LLRs are held in cells
@@ -331,8 +332,7 @@ def _several_ranges(
     with np.errstate(invalid="ignore"):
         gaps = {key: a.of[key] - b.of[key] for key in keys}
         mirrored = {key: a.mirrored[key] - b.mirrored[key] for key in keys if key in a.mirrored}
-    if "expected_cost" in keys:  # either may err alone, at the worst cost
-        mirrored["expected_cost"] = np.zeros(len(a.truth))
+    mirrored.pop("expected_cost", None)
     gap = replace(a, of=gaps, mirrored=mirrored, right=a.right & b.right)
     shared = gap.error_rates(plan.confidence)
     own = [np.maximum(0.0, e.error_rates(plan.confidence) - shared) for e in (a, b)]
@@ -343,9 +343,32 @@ def _several_ranges(
         if key in mirrored:
             extra = (gap.unseen(key, shared), a.unseen(key, own[0]), -b.unseen(key, own[1]))
             found[key] = with_unseen(gap.total(key), found[key], np.concatenate(extra))
+    if "expected_cost" in keys:
+        worst = a.mirrored["expected_cost"]
+        apart = _cost_range(gap.of["expected_cost"], worst, gap, plan.confidence)
+        found["expected_cost"] = wider(found["expected_cost"], apart)
     if "saving" in keys and a.total("saving") == b.total("saving") == 0:
         found["saving"] = NO_RANGE  # neither is recalibrated
     return found
+
+
+def _cost_range(
+    gaps: np.ndarray, worst: np.ndarray, costs: several_classes.SampleCosts, confidence: float
+) -> Range:
+    """From how often the decision of one system costs more than that of the other.
+
+    It then costs as much more as it did on average, or the worst that it could.
+    """
+    cells = []
+    for k in range(costs.n_classes):
+        mine, most = gaps[costs.truth == k], float(worst[costs.truth == k][0])
+        sides = (mine[mine > 0], mine[mine < 0])
+        weight = [
+            float(side.mean()) if len(side) else sign * most
+            for sign, side in zip((1, -1), sides, strict=True)
+        ]
+        cells.append(Cells(np.array(weight), np.array([len(s) for s in sides]), len(mine)))
+    return sum_range(class_means(gaps, costs.truth), cells, confidence)
 
 
 def _accuracy_range(
