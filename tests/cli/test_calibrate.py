@@ -363,3 +363,30 @@ def test_a_named_column_of_a_trial_list_is_calibrated_and_applied(tmp_path, monk
     out = pl.read_csv("out.csv")
     assert out.columns == ["model", "segment", "cosine", "calibrated_cosine"]
     assert np.corrcoef(out["calibrated_cosine"], score)[0, 1] > 0.999
+
+
+def test_rounded_percentages_are_calibrated_and_applied_above_a_floor(tmp_path, monkeypatch):
+    from deciban import CalibratedGaussian
+    from deciban.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    family = CalibratedGaussian(6 * np.eye(2))
+    l, y = family.sample([60] * 3, rng=0)
+    percent = (100 * family.evidence(2 * l).posterior()).round()
+    names = np.array(["a", "b", "c"])
+    columns = {name: percent[:, k] for k, name in enumerate(names)}
+    pl.DataFrame({"y": names[y], **columns}).write_csv("p.csv")
+    given = ["calibrate", "p.csv", "--truth", "y", "--posteriors", "auto", "--prior", "uniform",
+             "-o", "c.deciban"]  # fmt: skip
+    with pytest.raises(InputError, match=r"rules a class out, .* --floor 0\.005"):
+        CliRunner().invoke(app, given, catch_exceptions=False)
+    for words in ([*given, "--floor", "0.005"], ["apply", "c.deciban", "p.csv", "-o", "out.csv"]):
+        assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
+    out = pl.read_csv("out.csv")
+    assert np.isfinite(out.select("calibrated_a", "calibrated_b", "calibrated_c").to_numpy()).all()
+    for more, said in ((["--floor", "2"], "--floor must lie between"),):
+        with pytest.raises(InputError, match=said):
+            CliRunner().invoke(app, [*given, *more, "--force"], catch_exceptions=False)
+    lone = ["evaluate", "p.csv", "--truth", "y", "--floor", "0.01"]
+    with pytest.raises(InputError, match="--floor must come with --posteriors"):
+        CliRunner().invoke(app, lone, catch_exceptions=False)

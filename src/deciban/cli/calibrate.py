@@ -19,6 +19,7 @@ from deciban.cli.formats import nearest
 from deciban.cli.kept_columns import KeptColumns, require_finite
 from deciban.cli.score_options import (
     Base,
+    Floor,
     Force,
     Format,
     Json,
@@ -76,6 +77,7 @@ def calibrate(
     posteriors: Posteriors = None,
     prefix: Prefix = "",
     prior: Prior = None,
+    floor: Floor = None,
     base: Base = "e",
     key: Key = None,
     table_format: Format = None,
@@ -90,9 +92,8 @@ def calibrate(
     """
     fresh = _calibrator(method, ridge)
     require_new(output, force)
-    layout = Layout(
-        truth, llr, positive, log_likelihoods, posteriors, prefix, prior, base, None, table_format
-    )
+    layout = Layout(truth, llr, positive, log_likelihoods, posteriors, prefix, prior, base, None,
+                    table_format, floor)  # fmt: skip
     scored = read_scores(table, layout) if key is None else read_trial_scores(table, key, layout)
     fitted, notes = _fitted(fresh, method, scored, table)
     classes = tuple(fitted.classes_.tolist())

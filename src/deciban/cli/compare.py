@@ -18,6 +18,7 @@ from deciban.cli.score_options import (
     Base,
     Confidence,
     Costs,
+    Floor,
     Format,
     Json,
     Key,
@@ -62,6 +63,7 @@ def compare(
     posteriors: Posteriors = None,
     prefix: Prefix = "",
     prior: Prior = None,
+    floor: Floor = None,
     base: Base = "e",
     key: Key = None,
     table_format: Format = None,
@@ -80,7 +82,7 @@ def compare(
     """
     layouts = [
         Layout(truth, column, positive, log_likelihoods, posteriors, prefix, prior, base, id_column,
-               table_format)
+               table_format, floor)
         for column in _columns(llr)
     ]  # fmt: skip
     pairs = list(zip((a, b), layouts, strict=True))

@@ -17,6 +17,7 @@ from deciban.cli.score_options import (
     Base,
     Confidence,
     Costs,
+    Floor,
     Force,
     Format,
     Json,
@@ -53,6 +54,7 @@ def evaluate(
     posteriors: Posteriors = None,
     prefix: Prefix = "",
     prior: Prior = None,
+    floor: Floor = None,
     base: Base = "e",
     scores: Annotated[
         str | None,
@@ -89,9 +91,8 @@ def evaluate(
     source = _one_source(table, scores, key)
     if report is not None:
         require_new(report, force, option="--report")
-    layout = Layout(
-        truth, llr, positive, log_likelihoods, posteriors, prefix, prior, base, None, table_format
-    )
+    layout = Layout(truth, llr, positive, log_likelihoods, posteriors, prefix, prior, base, None,
+                    table_format, floor)  # fmt: skip
     scored = read_scores(source, layout) if key is None else read_trial_scores(source, key, layout)
     from deciban.report.assessment import assess_codes
     from deciban.report.intervals import checked_plan

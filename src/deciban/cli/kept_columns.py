@@ -18,6 +18,7 @@ from deciban.cli.scores import (
     llr_column,
     named_columns,
     numbers,
+    shares,
 )
 from deciban.cli.tables import columns_of_table, nearest
 from deciban.exceptions import InputError
@@ -48,6 +49,8 @@ class KeptColumns:
     base : {"e", "2", "10"}
     prior : tuple of float, or None
         What is inside posteriors; None is the uniform one.
+    floor : float, or None
+        To which smaller posteriors are raised.
     """
 
     kind: str
@@ -55,6 +58,7 @@ class KeptColumns:
     positive: int = 1
     base: str = "e"
     prior: tuple[float, ...] | None = None
+    floor: float | None = None
 
     @classmethod
     def of(
@@ -77,14 +81,15 @@ class KeptColumns:
         order = [scored.evidence.classes.index(label) for label in classes]
         counts = np.bincount(scored.codes, minlength=len(classes))[order].tolist()
         prior = parsed_prior(layout.prior, "--prior", classes, counts)
-        shares = None if prior is None else tuple(prior[label] for label in classes)
-        return cls("posteriors", columns, base=layout.base, prior=shares)
+        inside = None if prior is None else tuple(prior[label] for label in classes)
+        return cls("posteriors", columns, 1, layout.base, inside, layout.floor)
 
     def to_plain(self) -> dict[str, Any]:
         """As it goes into the file."""
         prior = None if self.prior is None else list(self.prior)
         return {_KEY: {"kind": self.kind, "columns": list(self.columns), "base": self.base,
-                       "positive": self.positive, "prior": prior}}  # fmt: skip
+                       "positive": self.positive, "prior": prior,
+                       "floor": self.floor}}  # fmt: skip
 
     @classmethod
     def from_plain(cls, extra: dict[str, Any] | None, n_classes: int, name: str) -> Self:
@@ -98,7 +103,8 @@ class KeptColumns:
         try:
             prior = plain["prior"]
             kept = cls(plain["kind"], tuple(plain["columns"]), plain["positive"], plain["base"],
-                       None if prior is None else tuple(map(float, prior)))  # fmt: skip
+                       None if prior is None else tuple(map(float, prior)),
+                       plain.get("floor"))  # fmt: skip
             if not kept._is_whole(n_classes):
                 raise ValueError
         except (KeyError, TypeError, ValueError):
@@ -118,6 +124,7 @@ class KeptColumns:
             and self.positive in (0, 1)
             and self.base in ("e", "2", "10")
             and (self.prior is None or len(self.prior) == n_classes)
+            and (self.floor is None or (isinstance(self.floor, float) and 0 < self.floor < 1))
         )
 
     @property
@@ -167,7 +174,7 @@ class KeptColumns:
         with warnings.catch_warnings():  # scores may look like probabilities by chance
             warnings.simplefilter("ignore", UserWarning)
             if self.kind == "posteriors":
-                return Evidence.from_posteriors(values, self.prior, classes)
+                return Evidence.from_posteriors(shares(values, self.floor), self.prior, classes)
             return Evidence(values * self.nats, classes)
 
     def calibrated(self, calibrator: Any, evidence: Evidence) -> np.ndarray:
@@ -194,9 +201,9 @@ def require_finite(evidence: Evidence, calibrator: Any, source: str, start: int 
     ruled_out = np.isneginf(evidence.log_likelihoods).any(axis=1)
     if ruled_out.any() and not isinstance(calibrator, IsotonicCalibrator):
         row = start + int(np.argmax(ruled_out))
-        remedy = "Raise zeros to a small probability first, such as half of the last decimal."
+        remedy = "Clip them first, or posteriors with --floor 0.005, half of the last decimal, say."
         if evidence.n_classes == 2:
-            remedy = "Clip them, or calibrate with --method isotonic, which takes them."
+            remedy = "Clip them (posteriors with --floor 0.005, say), or give --method isotonic."
         raise InputError(
             f"{source} must have finite scores for this calibrator; row {row + 1} rules a class "
             f"out, one of {int(ruled_out.sum()):,} such. {remedy}",

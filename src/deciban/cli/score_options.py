@@ -62,6 +62,14 @@ Prior = Annotated[
         metavar="PRIOR",
     ),
 ]
+Floor = Annotated[
+    float | None,
+    typer.Option(
+        help="Raise smaller --posteriors to this, such as 0.005 where they have two decimals.",
+        rich_help_panel=_COLUMNS,
+        metavar="NUMBER",
+    ),
+]
 Base = Annotated[
     str,
     typer.Option(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Labels = tuple[Hashable, ...]
 _BASES = {"e": 1.0, "2": math.log(2), "10": math.log(10)}
 _AUTO = "auto"
+_MOST_FLOOR = 0.1  # of a posterior
 _LARGEST = 1e300  # of finite numbers: their sums must not overflow
 
 
@@ -41,6 +42,7 @@ class Layout:
     base: str = "e"
     id: str | None = None
     format: str | None = None
+    floor: float | None = None
 
     def __post_init__(self) -> None:
         kinds = {
@@ -62,6 +64,16 @@ class Layout:
             raise InputError(
                 "--prior must come with --posteriors, whose prior it takes out; got none. For "
                 "results at another prior give --at-prior."
+            )
+
+        if self.floor is not None and self.posteriors is None:
+            raise InputError(
+                "--floor must come with --posteriors, which it raises; got none. Leave it out."
+            )
+        if self.floor is not None and not 0 < self.floor < _MOST_FLOOR:
+            raise InputError(
+                f"--floor must lie between 0 and {_MOST_FLOOR}; got {self.floor:g}. Give half of "
+                f"the last decimal, such as 0.005."
             )
 
     @property
@@ -324,7 +336,7 @@ def _from_columns(
             _refuse_probabilities(values, source)
             evidence = Evidence(values * layout.nats, labels)
         else:
-            evidence = Evidence.from_posteriors(_shares(values, source), prior, labels)
+            evidence = Evidence.from_posteriors(shares(values, layout.floor), prior, labels)
     except InputError as error:
         raise _in_file(error, source) from None
     if layout.positive is not None and len(labels) == 2 and named_class(
@@ -353,8 +365,8 @@ def _rounding(values: np.ndarray) -> float:
     return min(0.006 * values.shape[1], 0.05)
 
 
-def _shares(values: np.ndarray, source: str) -> np.ndarray:
-    """Posteriors as they should be: percentages and what was rounded sum to one."""
+def shares(values: np.ndarray, floor: float | None) -> np.ndarray:
+    """Posteriors as they should be: percentages and what was rounded sum to one, none too small."""
     import numpy as np
 
     total = values.sum(axis=1, keepdims=True)
@@ -362,7 +374,8 @@ def _shares(values: np.ndarray, source: str) -> np.ndarray:
         return values
     for whole in (1.0, 100.0):
         if (np.abs(total / whole - 1) <= _rounding(values)).all():
-            return np.asarray(values / total)
+            values = values / total if floor is None else np.maximum(values / total, floor)
+            return np.asarray(values / values.sum(axis=1, keepdims=True))
     whole = 100.0 if abs(float(np.median(total)) - 100) < 50 else 1.0
     row = int(np.argmax(np.abs(total / whole - 1)))
     raise InputError(
