@@ -89,8 +89,9 @@ def test_log_determinants_of_the_parts_add_up(seed):
         y, log_det = first.forward(start, x)
         z, more = rest.forward({**later, "affine": identity}, y)
         both_z, both = rest.forward({**later, "affine": start["affine"]}, x)
+        total = log_det + more
     np.testing.assert_allclose(both_z, z, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(both, log_det + more, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(both, total, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("flow", [FLOWS[1], RICHEST, AFFINE, SPLINE])

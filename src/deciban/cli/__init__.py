@@ -20,6 +20,9 @@ def main() -> None:
     What deciban refuses is one line on stderr, and status 2; a fault of its own one line and status
     70. With --debug, both are tracebacks.
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed, which libraries do not expect
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     try:
         from deciban.cli.app import app
     except ModuleNotFoundError as error:
@@ -35,8 +38,7 @@ def main() -> None:
         try:
             app(arguments, prog_name="deciban")
         finally:
-            if sys.stdout is not None:  # or what cannot be written is told by Python at its end
-                sys.stdout.flush()
+            sys.stdout.flush()  # or what cannot be written is told by Python at its end
     except Exception as error:
         if debug:
             raise
@@ -47,29 +49,23 @@ def _told(error: Exception) -> int:
     """Say on stderr what went wrong, in one line; the status to leave with."""
     said = " ".join(str(error).split())
     if isinstance(error, DecibanError):
-        _say(said)
+        sys.stderr.write(f"{said}\n")
         return 2
     if isinstance(error, OSError) and error.errno in _REFUSED:
         # What is left goes nowhere, or Python would complain once more at its end.
-        if sys.stdout is not None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):  # `… | head` has read enough
             return 141
-        _say(
+        sys.stderr.write(
             f"standard output must take what is written; it does not ({error.strerror}). Free "
-            f"space, or write somewhere else."
+            f"space, or write somewhere else.\n"
         )
         return 2
-    _say(
+    sys.stderr.write(
         f"deciban has met a fault of its own ({type(error).__name__}: {said}). Run it again "
-        f"with --debug, and report what it prints."
+        f"with --debug, and report what it prints.\n"
     )
     return 70
-
-
-def _say(sentence: str) -> None:
-    if sys.stderr is not None:  # it is where it was closed
-        sys.stderr.write(f"{sentence}\n")
 
 
 __all__ = ["main"]
