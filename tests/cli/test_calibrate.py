@@ -8,6 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from commands import runner
 from deciban import CalibratedGaussian, Evidence, LinearDiscriminant, metrics
 from deciban.calibration import AffineCalibrator, GaussianCalibrator
 from deciban.cli.apply import EXAMPLE as APPLY_EXAMPLE
@@ -22,11 +23,7 @@ app.command("apply", epilog=APPLY_EXAMPLE)(apply)
 CLASSES = ["cat", "dog", "owl"]
 
 
-def run(*args):
-    done = CliRunner().invoke(app, [str(a) for a in args], env={"COLUMNS": "160"})
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return done
+run = runner(app, 160)
 
 
 @pytest.fixture

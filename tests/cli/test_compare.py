@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 import typer
-from typer.testing import CliRunner
 
+from commands import runner
 from deciban import metrics
 from deciban.cli.compare import EXAMPLE, compare
 from deciban.exceptions import InputError
@@ -16,11 +16,7 @@ app = typer.Typer()
 app.command(epilog=EXAMPLE)(compare)
 
 
-def run(*args):
-    done = CliRunner().invoke(app, [str(a) for a in args], env={"COLUMNS": "100"})
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return done
+run = runner(app, 100)
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
+from commands import runner
 from deciban.cli.demo import EXAMPLE, demo
 from deciban.exceptions import InputError, MissingExtraError
 
@@ -14,11 +14,7 @@ app = typer.Typer()
 app.command(epilog=EXAMPLE)(demo)
 
 
-def run(*args):
-    done = CliRunner().invoke(app, [str(a) for a in args], env={"COLUMNS": "100"})
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return done
+run = runner(app, 100)
 
 
 @pytest.fixture

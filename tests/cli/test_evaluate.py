@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 import typer
-from typer.testing import CliRunner
 
+from commands import runner
 from deciban import CalibratedGaussian, metrics
 from deciban.cli.evaluate import EXAMPLE, evaluate
 from deciban.exceptions import InputError
@@ -17,11 +17,7 @@ app.command(epilog=EXAMPLE)(evaluate)
 CLASSES = ["cat", "dog", "owl"]
 
 
-def run(*args):
-    done = CliRunner().invoke(app, [str(a) for a in args], env={"COLUMNS": "160"})
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return done
+run = runner(app, 160)
 
 
 def values(*args):

@@ -6,8 +6,8 @@ import shlex
 import polars as pl
 import pytest
 import typer
-from typer.testing import CliRunner
 
+from commands import runner
 from deciban.cli import apply as applying
 from deciban.cli import calibrate as calibrating
 from deciban.cli import compare as comparing
@@ -24,11 +24,7 @@ for module, name in ((applying, "apply"), (calibrating, "calibrate"), (comparing
     app.command(name)(getattr(module, name))
 
 
-def run(*args):
-    done = CliRunner().invoke(app, [str(a) for a in args], env={"COLUMNS": "100"})
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return done
+run = runner(app, 100)
 
 
 @pytest.fixture

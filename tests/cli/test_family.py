@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 import typer
-from typer.testing import CliRunner
 
+from commands import runner
 from deciban import CalibratedGaussian
 from deciban.cli.family import EXAMPLE, family
 from deciban.exceptions import InputError
@@ -15,11 +15,7 @@ app = typer.Typer()
 app.command(epilog=EXAMPLE)(family)
 
 
-def run(*args):
-    done = CliRunner().invoke(app, [str(a) for a in args], env={"COLUMNS": "100"})
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return done
+run = runner(app, 100)
 
 
 def found(*args):

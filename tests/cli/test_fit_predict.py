@@ -447,4 +447,7 @@ def test_a_gap_is_a_gap_whatever_else_the_table_holds(folder, word):
     row = iris().head(1).with_columns(pl.lit(word).alias("petal_width"))
     row.write_csv("one.csv")
     done("predict", "m.deciban", "one.csv", "-o", "out.csv")
-    done("explain", "m.deciban", "one.csv")
+    row.with_columns(pl.lit(None).alias("petal_width")).write_csv("empty.csv")
+    done("predict", "m.deciban", "empty.csv", "-o", "same.csv")
+    assert pl.read_csv("out.csv").equals(pl.read_csv("same.csv"))
+    assert "Decision: setosa" in done("explain", "m.deciban", "one.csv").output

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from deciban.cli.writing import make_folder
 from deciban.exceptions import InputError, MissingExtraError
 
 EXAMPLE = "Example: deciban demo --output demo"
@@ -65,10 +66,4 @@ def _require_new(folder: Path, names: tuple[str, ...], force: bool) -> None:
             f"--output must be a folder without {there[0]}; {folder} has one. Pass --force to "
             f"write over it."
         )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"--output must be a folder that can be made; got {folder} ({error.strerror}). Name "
-            f"another."
-        ) from None
+    make_folder(folder)

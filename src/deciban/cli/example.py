@@ -10,6 +10,7 @@ import typer
 
 from deciban.cli.example_data import EXAMPLES
 from deciban.cli.tables import nearest, require_new
+from deciban.cli.writing import make_folder
 from deciban.exceptions import InputError
 
 EXAMPLE = "Example: deciban example --all"
@@ -71,13 +72,7 @@ def _in_folder(folder: Path) -> dict[str, Path]:
         raise InputError(
             f"--output must be a folder with --all; got {folder}. Name one that is there or not."
         )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"--output must be a folder that can be made; got {folder} ({error.strerror}). Name "
-            f"another."
-        ) from None
+    make_folder(folder)
     return {name: folder / name for name in EXAMPLES}
 
 

@@ -56,6 +56,17 @@ def require_new(path: str | os.PathLike[str], force: bool, *, option: str = "--o
     return path
 
 
+def make_folder(folder: Path) -> None:
+    """Make the folder that --output names, where it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"--output must be a folder that can be made; got {folder} ({error.strerror}). Name "
+            f"another."
+        ) from None
+
+
 def table_writer(
     target: str | os.PathLike[str],
     *,

@@ -253,8 +253,8 @@ def _wide(value: float, resamples: np.ndarray, confidence: float) -> Range:
     """Percentiles, widened by what PAV may have taken more from one system than from the other.
 
     What the difference has more in resamples than in the samples tells which one, but not well by
-    how much: two to five times that. Where the two are alike, BCa intervals of 100 samples a class
-    told them apart 7 to 23 % of the time at 95 %, and these 3 to 7 %.
+    how much: two to five times that. ``benchmarks/intervals.py`` prints how often alike
+    systems are told apart.
     """
     resamples = resamples[~np.isnan(resamples)]
     if np.isnan(value) or len(resamples) == 0:

@@ -75,9 +75,6 @@ MEANINGS = {
         "What a decision costs on average; {nothing} is what the best without evidence costs.",
         float("-inf"),
     ),
-    "saving": Meaning(
-        "Calibration", "nat", "lower", "Doubt that recalibration would take away.", float("-inf")
-    ),
     "worst_pair_cllr": Meaning(
         "Cllr, {a} and {b}", "bit", "lower",
         "The two classes whose LLRs cost the most; 1 is what saying nothing costs.",
