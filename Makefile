@@ -45,7 +45,7 @@ demo: $(READY) ## evidence that adds up, a calibrated family, and a CDA that lea
 PAPER ?= build/paper
 
 paper: $(READY) ## the paper's every table and figure, beside what was printed: hours; PAPER=folder
-	$(BIN)/deciban paper --output $(PAPER) --work build/paper-work
+	$(BIN)/python -m reproduction --output $(PAPER) --work build/paper-work
 
 gallery: $(READY) ## draw the plots of docs/gallery.md again
 	$(BIN)/python docs/make_gallery.py

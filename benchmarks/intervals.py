@@ -9,7 +9,7 @@ import numpy as np
 
 from _timing import print_setting
 from deciban import Evidence
-from deciban.report import assess, difference
+from deciban.assessment import assess, difference
 
 KEYS = ("cllr", "cllr_min", "cllr_cal", "eer", "min_detection_cost", "accuracy")
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from deciban import (
+        assessment,
         calibration,
         datasets,
         discriminant,
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
         metrics,
         plots,
         reference,
+        report,
         simplex,
     )
     from deciban import flows as flows  # not in __all__: it needs an extra
+    from deciban.assessment import assess
     from deciban.discriminant import LinearDiscriminant, QuadraticDiscriminant
     from deciban.discriminant.cda import (
         CompositionalDiscriminantAnalysis as CompositionalDiscriminantAnalysis,
@@ -38,6 +41,7 @@ __version__ = "0.1.0.dev0"
 
 _SUBMODULES = frozenset(
     {
+        "assessment",
         "calibration",
         "datasets",
         "discriminant",
@@ -47,6 +51,7 @@ _SUBMODULES = frozenset(
         "metrics",
         "plots",
         "reference",
+        "report",
         "simplex",
     }
 )
@@ -57,6 +62,7 @@ _HOME = {
     "Basis": "simplex",
     "CalibratedGaussian": "reference",
     "Evidence": "evidence",
+    "assess": "assessment",
     "VerbalScale": "evidence",
     "shift_prior": "evidence",
 }
@@ -69,6 +75,8 @@ __all__ = [
     "QuadraticDiscriminant",
     "VerbalScale",
     "__version__",
+    "assess",
+    "assessment",
     "calibration",
     "datasets",
     "discriminant",
@@ -77,6 +85,7 @@ __all__ = [
     "metrics",
     "plots",
     "reference",
+    "report",
     "shift_prior",
     "simplex",
 ]

@@ -31,7 +31,7 @@ from deciban.calibration import (
 )
 from deciban.calibration.bounded import upper_bound
 from deciban.calibration.kernel import _gathered, _log_density
-from deciban.metrics.trials import Scores
+from deciban.metrics.labelled import Scores
 from strategies import seeds
 
 PEERS = json.loads((Path(__file__).parents[1] / "data" / "llr_peers.json").read_text())["cases"]

@@ -10,7 +10,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from deciban import Basis, CalibratedGaussian
-from deciban._files import coding, tensors
+from deciban._persistence import encoding as coding
+from deciban._persistence import tensors
 from deciban.calibration import (
     AffineCalibrator,
     BoundedCalibrator,

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from commands import runner
 from deciban import CalibratedGaussian, Evidence, LinearDiscriminant, metrics
 from deciban.calibration import AffineCalibrator, GaussianCalibrator
-from deciban.cli.apply import EXAMPLE as APPLY_EXAMPLE
-from deciban.cli.apply import apply
-from deciban.cli.calibrate import EXAMPLE, calibrate
+from deciban.cli.commands.apply import EXAMPLE as APPLY_EXAMPLE
+from deciban.cli.commands.apply import apply
+from deciban.cli.commands.calibrate import EXAMPLE, calibrate
 from deciban.discriminant.loading import load_any
 from deciban.exceptions import InputError
 
@@ -285,8 +285,8 @@ def test_tables_that_do_not_fit_are_refused(two, text, words):
 
 
 def test_rows_are_counted_over_batches(two, monkeypatch):
-    from deciban.cli import apply as module
-    from deciban.cli import tables
+    from deciban.cli.commands import apply as module
+    from deciban.cli.io import tables
 
     _, _, path = two
     calibrator, _ = fitted(path, "--positive", "same")

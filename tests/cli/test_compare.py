@@ -9,7 +9,7 @@ import typer
 
 from commands import runner
 from deciban import metrics
-from deciban.cli.compare import EXAMPLE, compare
+from deciban.cli.commands.compare import EXAMPLE, compare
 from deciban.exceptions import InputError
 
 app = typer.Typer()

@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from commands import runner
-from deciban.cli.demo import EXAMPLE, demo
+from deciban.cli.commands.demo import EXAMPLE, demo
 from deciban.exceptions import InputError, MissingExtraError
 
 app = typer.Typer()

@@ -9,7 +9,7 @@ import typer
 
 from commands import runner
 from deciban import CalibratedGaussian, metrics
-from deciban.cli.evaluate import EXAMPLE, evaluate
+from deciban.cli.commands.evaluate import EXAMPLE, evaluate
 from deciban.exceptions import InputError
 
 app = typer.Typer()

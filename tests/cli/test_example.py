@@ -8,13 +8,13 @@ import pytest
 import typer
 
 from commands import runner
-from deciban.cli import apply as applying
-from deciban.cli import calibrate as calibrating
-from deciban.cli import compare as comparing
-from deciban.cli import evaluate as evaluating
-from deciban.cli import family as families
-from deciban.cli.example import EXAMPLE, example
-from deciban.cli.example_data import EXAMPLES
+from deciban.cli.commands import apply as applying
+from deciban.cli.commands import calibrate as calibrating
+from deciban.cli.commands import compare as comparing
+from deciban.cli.commands import evaluate as evaluating
+from deciban.cli.commands import family as families
+from deciban.cli.commands.example import EXAMPLE, example
+from deciban.cli.commands.example_data import EXAMPLES
 from deciban.exceptions import InputError
 
 app = typer.Typer()

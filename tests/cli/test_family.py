@@ -8,7 +8,7 @@ import typer
 
 from commands import runner
 from deciban import CalibratedGaussian
-from deciban.cli.family import EXAMPLE, family
+from deciban.cli.commands.family import EXAMPLE, family
 from deciban.exceptions import InputError
 
 app = typer.Typer()

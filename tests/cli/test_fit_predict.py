@@ -114,7 +114,7 @@ def test_priors_and_costs_change_decisions_but_not_the_evidence(folder):
 def test_batches_do_not_show(folder, monkeypatch):
     fitted()
     done("predict", "m.deciban", "new.parquet", "-o", "a.csv")
-    monkeypatch.setattr("deciban.cli.predict._ROWS", 7)
+    monkeypatch.setattr("deciban.cli.commands.predict._ROWS", 7)
     done("predict", "m.deciban", "new.parquet", "-o", "b.csv")
     assert (folder / "a.csv").read_bytes() == (folder / "b.csv").read_bytes()
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deciban.cli import text
-from deciban.cli.tables import (
+from deciban.cli.io import text
+from deciban.cli.io.tables import (
     batches,
     columns_of_table,
     nearest,
@@ -59,7 +59,7 @@ def test_a_table_comes_back_as_it_was_written(tmp_path, ending):
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_table_written_in_pieces_is_the_same_table(tmp_path, ending, monkeypatch):
-    monkeypatch.setattr("deciban.cli.writing._PART", 2)
+    monkeypatch.setattr("deciban.cli.io.writing._PART", 2)
     path = tmp_path / f"t.{ending}"
     with table_writer(path) as write:
         for i in range(FRAME.height):
@@ -390,7 +390,7 @@ def test_a_panic_of_polars_is_a_sentence_and_an_interrupt_is_not(tmp_path, monke
 def test_what_rust_prints_of_a_panic_stays_unseen(tmp_path, closed):
     path = table(tmp_path, arrow(FRAME), "t.arrow")
     code = (
-        "import os, sys, polars as pl\nfrom deciban.cli.tables import read_table\n"
+        "import os, sys, polars as pl\nfrom deciban.cli.io.tables import read_table\n"
         "if {closed}: os.close(2)\n"
         "def collect(self):\n"
         "    os.write(2, b'thread panicked') if not {closed} else None\n"
@@ -621,7 +621,7 @@ def test_standard_output_has_the_header_once(monkeypatch, format, header):  # no
 
 def test_a_reader_that_leaves_ends_the_program_quietly():
     code = (
-        "import polars as pl\nfrom deciban.cli.tables import table_writer\n"
+        "import polars as pl\nfrom deciban.cli.io.tables import table_writer\n"
         "with table_writer('-') as write:\n"
         "    for _ in range(10_000): write(pl.DataFrame({'a': range(1000)}))\n"
     )
@@ -663,7 +663,7 @@ def test_the_nearest_word_is_asked_for(word, answer):
 
 _PEAK = """
 import resource, sys
-from deciban.cli.tables import batches
+from deciban.cli.io.tables import batches
 rows = sum(frame.height for frame in batches(sys.argv[1]))
 print(rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from deciban import Basis, CalibratedGaussian, LinearDiscriminant, metrics
-from deciban._files import tensors
+from deciban._persistence import tensors
 from deciban.discriminant import cda as cda_module
 from deciban.exceptions import InputError
 

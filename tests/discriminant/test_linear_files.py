@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
 from deciban import Basis, LinearDiscriminant, QuadraticDiscriminant
-from deciban._files import tensors
+from deciban._persistence import tensors
 from deciban.discriminant.loading import load_any
 from deciban.exceptions import InputError
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from deciban import Basis, CalibratedGaussian, Evidence, metrics
+from deciban._estimation.affine import _PROBLEMS, fit_affine
 from deciban.exceptions import ConvergenceError, InputError, ZeroPartsError
-from deciban.metrics.affine import _PROBLEMS, fit_affine
 from strategies import seeds
 
 FAMILY = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0], classes=["a", "b", "c"])
@@ -167,7 +167,7 @@ def test_a_temperature_is_found_from_far_away(factor):
 
 def test_an_optimum_that_is_not_reached_is_said(monkeypatch):
     y, evidence = distorted(3 * np.eye(2), 0, n=50)
-    monkeypatch.setattr("deciban.metrics.newton._STEPS", 1)
+    monkeypatch.setattr("deciban._estimation.newton._STEPS", 1)
     with pytest.raises(ConvergenceError, match="after 1 steps it could still gain"):
         metrics.decompose(y, evidence)
 
@@ -178,10 +178,10 @@ def test_the_optimum_does_not_depend_on_the_way_there(scale, monkeypatch):
     l, truth = 2.5 * l + [0.5, -1.0], np.searchsorted(["a", "b", "c"], y)
     V, prior, weight = FAMILY.basis.contrast, np.log(np.full(3, 1 / 3)), np.full(900, 1 / 900)
     dense = fit_affine(l, truth, weight, prior, V, scale)
-    monkeypatch.setattr("deciban.metrics.affine._DENSE", 0)  # products in place of the matrix
+    monkeypatch.setattr("deciban._estimation.affine._DENSE", 0)  # products in place of the matrix
     by_products = fit_affine(l, truth, weight, prior, V, scale)
-    monkeypatch.setattr("deciban.metrics.affine._FIRST", 100)  # started from some samples
-    monkeypatch.setattr("deciban.metrics.affine._BLOCK", 1000)
+    monkeypatch.setattr("deciban._estimation.affine._FIRST", 100)  # started from some samples
+    monkeypatch.setattr("deciban._estimation.affine._BLOCK", 1000)
     from_some = fit_affine(l, truth, weight, prior, V, scale)
     for other in (by_products, from_some):
         np.testing.assert_allclose(other.matrix, dense.matrix, atol=1e-4)

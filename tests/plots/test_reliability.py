@@ -6,7 +6,7 @@ from scipy.stats import binomtest
 
 from deciban import CalibratedGaussian, Evidence, plots
 from deciban.exceptions import InputError
-from deciban.metrics.rates import wilson
+from deciban.metrics.proportions import wilson
 
 
 def test_wilson_intervals_are_those_of_scipy():

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from deciban import CalibratedGaussian, Evidence
+from deciban.assessment.assess import assess
+from deciban.assessment.quantities import Assessment, Quantity
 from deciban.exceptions import InputError
 from deciban.metrics import pairwise_cllr
-from deciban.report.assessment import assess
 from deciban.report.page import report
-from deciban.report.quantities import Assessment, Quantity
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 SVG_FIGURES = {"decomposition", "reliability", "idempotence", "llr-histogram", "tippett", "det",

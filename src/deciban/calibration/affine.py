@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from deciban._files.estimators import kept
+from deciban._estimation.affine import Scale, fit_affine
+from deciban._persistence.registry import kept
 from deciban.calibration.base import Calibrator, balanced, finite_ilr
 from deciban.calibration.scores import Reader
 from deciban.evidence import Evidence
 from deciban.evidence.inputs import aligned, is_number
 from deciban.exceptions import InputError
-from deciban.metrics.affine import Scale, fit_affine
 from deciban.simplex import Basis
 
 _SEPARABLE = 2e-5  # nats a sample

@@ -9,14 +9,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deciban._arrays import listed, to_numpy
-from deciban._files.coding import value_class
-from deciban._files.estimators import KeptInFiles
+from deciban._estimation.affine import AffineMap
+from deciban._persistence.encoding import value_class
+from deciban._persistence.registry import KeptInFiles
+from deciban._validation import listed, to_numpy
 from deciban.calibration.scores import Reader, ordered_by_class
 from deciban.evidence import Evidence
 from deciban.evidence.priors import chosen_prior
 from deciban.exceptions import InputError, ZeroPartsError
-from deciban.metrics.affine import AffineMap
 from deciban.simplex import Basis
 
 value_class(Basis, contrast="D k", classes=tuple | None)

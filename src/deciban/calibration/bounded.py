@@ -9,14 +9,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
-from deciban._files.estimators import kept
+from deciban._persistence.registry import kept
 from deciban.calibration.affine import SeparableWarning, fresh_calibrator
 from deciban.calibration.base import Calibrator
 from deciban.calibration.scores import Reader
 from deciban.evidence import Evidence
 from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
-from deciban.metrics.trials import Scores
+from deciban.metrics.labelled import Scores
 
 
 @kept(_reader=Reader, calibrator_=Calibrator, bounds_="D D")

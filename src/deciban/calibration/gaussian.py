@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from deciban._files.estimators import kept
+from deciban._persistence.registry import kept
 from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.calibration.scores import Reader
 from deciban.evidence import Evidence

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from deciban._files.coding import value_class
-from deciban._files.estimators import kept
+from deciban._persistence.encoding import value_class
+from deciban._persistence.registry import kept
 from deciban.calibration.base import Calibrator
 from deciban.calibration.scores import Reader
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.pooling import PooledBlocks, pool
-from deciban.metrics.trials import Scores, Trials
+from deciban.metrics.labelled import Scores, Trials
+from deciban.metrics.pav import PooledBlocks, pool
 
 value_class(PooledBlocks, low="n", high="n", target="n", other="n")
 

@@ -7,12 +7,12 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import logsumexp
 
-from deciban._files.estimators import kept
+from deciban._persistence.registry import kept
 from deciban.calibration.isotonic import TwoClassCalibrator
 from deciban.calibration.scores import Reader
 from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
-from deciban.metrics.trials import Scores, Trials
+from deciban.metrics.labelled import Scores, Trials
 
 _GRID = 50  # steps a bandwidth on which many samples are gathered: 3e-5 of the density at most
 _MANY = 4000

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from deciban._arrays import columns_of, listed
+from deciban._estimation.affine import AffineMap, fit_affine
+from deciban._validation import columns_of, listed
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.affine import AffineMap, fit_affine
 from deciban.simplex import Basis
 
 _RIDGE = 1e-4  # of a fusion, on scores of unit spread: separable classes would ask for infinity

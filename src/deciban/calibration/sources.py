@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from deciban._arrays import listed, to_numpy
+from deciban._validation import listed, to_numpy
 from deciban.calibration.scores import ordered_by_class
 from deciban.evidence.inputs import is_number
 from deciban.evidence.priors import require_probabilities

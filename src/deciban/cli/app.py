@@ -7,17 +7,16 @@ from typing import Annotated
 import typer
 
 import deciban
-from deciban.cli import apply as applying
-from deciban.cli import calibrate as calibrating
-from deciban.cli import compare as comparing
-from deciban.cli import demo as demonstrating
-from deciban.cli import evaluate as evaluating
-from deciban.cli import example as giving_examples
-from deciban.cli import explain as explaining
-from deciban.cli import family as describing
-from deciban.cli import fit as fitting
-from deciban.cli import paper as reproducing
-from deciban.cli import predict as predicting
+from deciban.cli.commands import apply as applying
+from deciban.cli.commands import calibrate as calibrating
+from deciban.cli.commands import compare as comparing
+from deciban.cli.commands import demo as demonstrating
+from deciban.cli.commands import evaluate as evaluating
+from deciban.cli.commands import example as giving_examples
+from deciban.cli.commands import explain as explaining
+from deciban.cli.commands import family as describing
+from deciban.cli.commands import fit as fitting
+from deciban.cli.commands import predict as predicting
 
 app = typer.Typer(
     help="Calibrated likelihood functions for any number of hypotheses.",
@@ -58,6 +57,5 @@ for panel, name, module in (
     (_MORE, "family", describing),
     (_MORE, "example", giving_examples),
     (_MORE, "demo", demonstrating),
-    (_MORE, "paper", reproducing),
 ):
     app.command(name=name, epilog=module.EXAMPLE, rich_help_panel=panel)(getattr(module, name))

@@ -9,9 +9,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from deciban.cli.formats import listed
-from deciban.cli.operating import parsed_prior
-from deciban.cli.scores import (
+from deciban.cli.columns import (
     Layout,
     Scored,
     columns_of_classes,
@@ -20,7 +18,9 @@ from deciban.cli.scores import (
     numbers,
     shares,
 )
-from deciban.cli.tables import columns_of_table, nearest
+from deciban.cli.io.formats import listed
+from deciban.cli.io.tables import columns_of_table, nearest
+from deciban.cli.operating import parsed_prior
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deciban.cli.formats import quoted, split, unquoted
-from deciban.cli.tables import nearest, read_table
+from deciban.cli.io.formats import quoted, split, unquoted
+from deciban.cli.io.tables import nearest, read_table
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:

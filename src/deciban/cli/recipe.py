@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from deciban.cli.formats import listed, names_in, quoted
-from deciban.cli.tables import nearest
+from deciban.cli.io.formats import listed, names_in, quoted
+from deciban.cli.io.tables import nearest
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deciban.cli.tables import columns_of_table, read_table
+from deciban.cli.io.tables import columns_of_table, read_table
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:

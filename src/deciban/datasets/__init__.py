@@ -1,10 +1,9 @@
-"""Data whose evidence is known, and the digits of MNIST.
+"""Populations whose densities are known.
 
-A :class:`Population` draws samples and knows the likelihood function of each: what no method can
-do better than. :func:`load_mnist` finds the digits on this machine or fetches them once.
+A :class:`Population` draws samples and knows the likelihood function of each: the evidence that no
+method can improve on.
 """
 
-from deciban.datasets.digits import Digits, load_mnist
 from deciban.datasets.populations import (
     Population,
     circles,
@@ -15,11 +14,9 @@ from deciban.datasets.populations import (
 )
 
 __all__ = [
-    "Digits",
     "Population",
     "circles",
     "gaussians",
-    "load_mnist",
     "moons",
     "three_gaussians",
     "two_gaussians",

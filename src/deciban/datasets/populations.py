@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._arrays import to_numpy
+from deciban._validation import to_numpy
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 

@@ -17,12 +17,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deciban.discriminant import checkpoints, files, programs
+from deciban.discriminant.base_space import BaseSpaceMixin
 from deciban.discriminant.checkpoints import Keeper, digest
-from deciban.discriminant.inputs import Labelled, read_labelled, read_more
-from deciban.discriminant.objective import LossOptions, Model
-from deciban.discriminant.settings import Settings, require_shrinkage, require_whole, resolved
-from deciban.discriminant.space import BaseSpaceMixin
-from deciban.discriminant.start import (
+from deciban.discriminant.initialization import (
     Start,
     linear_start,
     moments_of,
@@ -31,6 +28,9 @@ from deciban.discriminant.start import (
     shrunk,
     whitening,
 )
+from deciban.discriminant.inputs import Labelled, read_labelled, read_more
+from deciban.discriminant.objective import LossOptions, Model
+from deciban.discriminant.settings import Settings, require_shrinkage, require_whole, resolved
 from deciban.evidence import Evidence
 from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError

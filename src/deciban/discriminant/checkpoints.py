@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from deciban._files import checked_path, tensors
+from deciban._persistence import checked_path, tensors
 from deciban.exceptions import InputError
 from deciban.flows.training import State
 

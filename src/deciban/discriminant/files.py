@@ -9,10 +9,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from deciban._files import tensors
-from deciban._files.coding import BROKEN, label_array, label_type
+from deciban._persistence import tensors
+from deciban._persistence.encoding import BROKEN, label_array, label_type
+from deciban.discriminant.initialization import Start, Whitening
 from deciban.discriminant.settings import checked
-from deciban.discriminant.start import Start, Whitening
 from deciban.exceptions import InputError
 from deciban.simplex import Basis
 

@@ -10,12 +10,10 @@ from scipy.linalg import solve_triangular
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from deciban._files.coding import value_class
-from deciban._files.estimators import KeptInFiles, kept
-from deciban.discriminant.inputs import read_labelled
-from deciban.discriminant.settings import require_shrinkage
-from deciban.discriminant.space import BaseSpaceMixin, DiscriminantMixin
-from deciban.discriminant.start import (
+from deciban._persistence.encoding import value_class
+from deciban._persistence.registry import KeptInFiles, kept
+from deciban.discriminant.base_space import BaseSpaceMixin, DiscriminantMixin
+from deciban.discriminant.initialization import (
     Whitening,
     linear_start,
     moments_of,
@@ -23,6 +21,8 @@ from deciban.discriminant.start import (
     shrunk,
     whitening,
 )
+from deciban.discriminant.inputs import read_labelled
+from deciban.discriminant.settings import require_shrinkage
 from deciban.exceptions import InputError
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis

@@ -6,7 +6,7 @@ from typing import Any
 
 import deciban.calibration  # noqa: F401  # calibrators can be found once they are imported
 from deciban import discriminant
-from deciban._files import estimators, tensors
+from deciban._persistence import registry, tensors
 
 
 def load_any(path: Any) -> tuple[Any, dict[str, Any] | None]:
@@ -24,10 +24,10 @@ def load_any(path: Any) -> tuple[Any, dict[str, Any] | None]:
     ...     load_any(Path(folder) / "iris.deciban")
     (LinearDiscriminant(), {'columns': ['a', 'b', 'c', 'd']})
     """
-    kinds = ("CDA", *estimators.kept_kinds())
+    kinds = ("CDA", *registry.kept_kinds())
     arrays, plain = tensors.read(path, kinds, "a model or a calibrator")
     if plain["kind"] != "CDA":
-        return estimators.restored(arrays, plain, path), plain.get("extra")
+        return registry.restored(arrays, plain, path), plain.get("extra")
     cls = discriminant.CompositionalDiscriminantAnalysis  # or a sentence, where JAX is missing
     from deciban.discriminant import files
 

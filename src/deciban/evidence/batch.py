@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from deciban._arrays import as_labels, frozen, index_of, listed
+from deciban._validation import as_labels, frozen, index_of, listed
 from deciban.evidence import frames, printing
 from deciban.exceptions import InputError
 from deciban.simplex import logparts

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._arrays import columns_of, order_by_name, require_finite, to_numpy
+from deciban._validation import columns_of, order_by_name, require_finite, to_numpy
 from deciban.exceptions import InputError
 
 REJECT = -1

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._arrays import (
+from deciban._validation import (
     as_labels,
     columns_of,
     index_of,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._arrays import listed
+from deciban._validation import listed
 from deciban.exceptions import InputError, MissingExtraError
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from deciban._arrays import as_labels, columns_of, to_numpy
+from deciban._validation import as_labels, columns_of, to_numpy
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.simplex import Basis
 

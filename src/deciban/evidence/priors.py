@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._arrays import (
+from deciban._validation import (
     columns_of,
     listed,
     order_by_name,

@@ -5,7 +5,8 @@ priors. Any number of classes: :func:`cross_entropy`, :func:`accuracy`, :func:`e
 :func:`pairwise_cllr`. Each takes an :class:`Evidence` in the place of an array, and weights.
 """
 
-from deciban.metrics.cost import cllr, cllr_cal, cllr_min
+from deciban.metrics.bootstrap import Interval, bootstrap
+from deciban.metrics.costs import cllr, cllr_cal, cllr_min
 from deciban.metrics.curves import (
     PriorCurve,
     TippettCurve,
@@ -23,6 +24,7 @@ from deciban.metrics.detection import (
     roc_curve,
 )
 from deciban.metrics.idempotence import Idempotence, idempotence
+from deciban.metrics.labelled import AlignmentWarning
 from deciban.metrics.multiclass import (
     PairwiseCosts,
     accuracy,
@@ -30,10 +32,8 @@ from deciban.metrics.multiclass import (
     expected_cost,
     pairwise_cllr,
 )
-from deciban.metrics.pooling import PooledBlocks, pav
+from deciban.metrics.pav import PooledBlocks, pav
 from deciban.metrics.reliability import MisleadingRates, dev_pav, misleading_rates
-from deciban.metrics.resampling import Interval, bootstrap
-from deciban.metrics.trials import AlignmentWarning
 
 __all__ = [
     "AlignmentWarning",

@@ -8,12 +8,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from deciban._arrays import require_finite, to_numpy
+from deciban._validation import require_finite, to_numpy
 from deciban.evidence import from_nats
 from deciban.exceptions import InputError
-from deciban.metrics.cost import softplus
-from deciban.metrics.pooling import pool
-from deciban.metrics.trials import two_class_trials
+from deciban.metrics.costs import softplus
+from deciban.metrics.labelled import two_class_trials
+from deciban.metrics.pav import pool
 
 
 class TippettCurve(NamedTuple):

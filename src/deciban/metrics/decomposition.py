@@ -7,15 +7,15 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from deciban._estimation.affine import fit_affine
 from deciban.evidence import Unit, from_nats
 from deciban.evidence.priors import log_prior
 from deciban.exceptions import InputError
-from deciban.metrics.affine import fit_affine
-from deciban.metrics.cost import softplus
-from deciban.metrics.drawing import places
+from deciban.metrics.costs import softplus
+from deciban.metrics.labelled import Scores, Trials, as_label_vector, shares
 from deciban.metrics.multiclass import Labelled, labelled
-from deciban.metrics.pooling import pool, with_misleading
-from deciban.metrics.trials import Scores, Trials, as_label_vector, shares
+from deciban.metrics.pav import pool, with_misleading
+from deciban.metrics.resampler import places
 from deciban.simplex import Basis, logparts
 
 Family = Literal["scalar", "diagonal", "full", "pav"]

@@ -10,8 +10,8 @@ import numpy as np
 
 from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
-from deciban.metrics.pooling import pool
-from deciban.metrics.trials import Trials, two_class_trials
+from deciban.metrics.labelled import Trials, two_class_trials
+from deciban.metrics.pav import pool
 
 
 class ErrorRates(NamedTuple):

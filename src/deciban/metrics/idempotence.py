@@ -11,15 +11,15 @@ import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from deciban._arrays import label_array
+from deciban._validation import label_array
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.inputs import aligned, is_number
 from deciban.exceptions import InputError
+from deciban.metrics.bootstrap import Interval
 from deciban.metrics.densities import Density, GaussianDensities, KernelDensities, densities
-from deciban.metrics.drawing import Resampler, entropy
+from deciban.metrics.labelled import as_label_vector
 from deciban.metrics.multiclass import Labelled, labelled
-from deciban.metrics.resampling import Interval
-from deciban.metrics.trials import as_label_vector
+from deciban.metrics.resampler import Resampler, entropy
 from deciban.reference import CalibratedGaussian, closed_form
 from deciban.reference.fitting import fit_covariance
 from deciban.simplex import Basis

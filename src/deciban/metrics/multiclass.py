@@ -8,14 +8,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deciban._arrays import columns_of, index_of, listed
+from deciban._validation import columns_of, index_of, listed
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.decisions import cost_matrix
 from deciban.evidence.priors import log_prior
 from deciban.exceptions import InputError
-from deciban.metrics.cost import cost_of, cost_of_blocks
-from deciban.metrics.pooling import pool
-from deciban.metrics.trials import Scores, Trials, as_label_vector, as_weights, warn_if_not_aligned
+from deciban.metrics.costs import cost_of, cost_of_blocks
+from deciban.metrics.labelled import (
+    Scores,
+    Trials,
+    as_label_vector,
+    as_weights,
+    warn_if_not_aligned,
+)
+from deciban.metrics.pav import pool
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from deciban.evidence import Unit, from_nats
 from deciban.evidence.inputs import is_number
 from deciban.evidence.units import to_nats
 from deciban.exceptions import InputError
-from deciban.metrics.pooling import pool
-from deciban.metrics.trials import two_class_trials
+from deciban.metrics.labelled import two_class_trials
+from deciban.metrics.pav import pool
 
 
 class MisleadingRates(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from deciban._arrays import index_of
+from deciban._validation import index_of
 from deciban.evidence import Evidence
 from deciban.evidence.decisions import cost_matrix
 from deciban.exceptions import InputError

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from deciban._arrays import index_of, listed
+from deciban._validation import index_of, listed
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.multiclass import labelled
-from deciban.metrics.trials import (
+from deciban.metrics.labelled import (
     Trials,
     as_label_vector,
     as_weights,
     require_pos_label,
     two_class_trials,
 )
+from deciban.metrics.multiclass import labelled
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from deciban._arrays import index_of
+from deciban._validation import index_of
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
+from deciban.metrics.labelled import as_label_vector
 from deciban.metrics.multiclass import labelled
-from deciban.metrics.trials import as_label_vector
 
 MOST = 2000  # samples of a class that are drawn; more would be a blot
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from deciban._arrays import index_of
+from deciban._validation import index_of
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from deciban._arrays import as_labels, to_numpy
+from deciban._validation import as_labels, to_numpy
 from deciban.exceptions import InputError
 from deciban.metrics import pairwise_cllr
 from deciban.plots._axes import axes_for

@@ -8,13 +8,13 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from deciban._arrays import index_of
+from deciban._validation import index_of
 from deciban.evidence import Evidence
 from deciban.evidence.inputs import is_number
 from deciban.evidence.priors import log_prior
 from deciban.exceptions import InputError
 from deciban.metrics.multiclass import labelled
-from deciban.metrics.rates import wilson
+from deciban.metrics.proportions import wilson
 from deciban.plots._axes import axes_for, is_narrow, legend, unused_colours
 from deciban.plots._display import NamedDisplay
 from deciban.plots._pairs import pair_of

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from deciban._arrays import as_labels
+from deciban._validation import as_labels
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.plots._axes import axes_for, is_narrow

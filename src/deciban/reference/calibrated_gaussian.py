@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from deciban._arrays import as_labels, columns_of, frozen, index_of, label_array, to_numpy
+from deciban._validation import as_labels, columns_of, frozen, index_of, label_array, to_numpy
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.priors import log_prior
 from deciban.exceptions import InputError, NotPositiveDefiniteError

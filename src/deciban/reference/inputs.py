@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._arrays import columns_of, index_of, require_finite, to_numpy
+from deciban._validation import columns_of, index_of, require_finite, to_numpy
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.simplex import Basis

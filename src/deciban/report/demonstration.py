@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deciban import discriminant, metrics
-from deciban._files.whole import write_whole
+from deciban._persistence.atomic import write_whole
+from deciban.assessment.assess import assess
 from deciban.datasets import moons
 from deciban.evidence import Evidence
 from deciban.reference import CalibratedGaussian
-from deciban.report.assessment import assess
 from deciban.report.demonstration_figures import figure, learnt_figure, require_drawing
 from deciban.report.demonstration_page import PAGE, Rows, as_png, as_svg, html_table, text_table
 from deciban.report.page import report

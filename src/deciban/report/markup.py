@@ -6,24 +6,13 @@ import csv
 import html
 import io
 import json
-import math
-import re
 from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
+from deciban.assessment.wording import number, plain
+
 _SHOWN = 60  # rows of a table that stand in the page; the file to download has all
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-
-
-def plain(value: object) -> str:
-    """A value as text that any page can hold: no control characters, no half characters.
-
-    >>> plain("a" + chr(0) + "b")
-    'a�b'
-    """
-    whole = str(value).encode("utf-8", "replace").decode("utf-8")
-    return _CONTROL.sub("\ufffd", whole)
 
 
 def text(value: object) -> str:
@@ -34,52 +23,6 @@ def text(value: object) -> str:
     """
     # A percent sign stays with its number.
     return html.escape(plain(value), quote=True).replace(" %", "&nbsp;%")
-
-
-def short(value: object, most: int = 18) -> str:
-    """The beginning of a long name, not yet escaped.
-
-    >>> short("a very long name of a class", 12)
-    'a very long…'
-    """
-    whole = " ".join(plain(value).split()) or "(no name)"
-    return whole if len(whole) <= most else whole[: most - 1].rstrip() + "…"
-
-
-def number(value: float, digits: int = 3) -> str:
-    """A number for readers: figures that matter, a real minus, ∞, and – where there is none.
-
-    >>> number(0.12345), number(-1234567.0), number(float("inf")), number(float("nan"))
-    ('0.123', '−1,234,567', '∞', '–')
-    """
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    if value != 0 and not 1e-4 <= abs(value) < 1e7:
-        return _power(value)
-    size = 0 if value == 0 else math.floor(math.log10(abs(value)))
-    said = f"{value:,.{max(0, digits - 1 - size)}f}"
-    return (said.rstrip("0").rstrip(".") if "." in said else said).replace("-", "−")
-
-
-def _power(value: float) -> str:
-    mantissa, power = f"{value:.1e}".split("e")
-    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{mantissa} × 10{raised}".replace("-", "−")
-
-
-def percent(share: float, digits: int = 2) -> str:
-    """A share in percent; one so close to 0 or 1 that rounding hides it says so.
-
-    >>> percent(0.1234), percent(0.99999), percent(0.0)
-    ('12 %', 'over 99.9 %', '0 %')
-    """
-    if math.isfinite(share) and 0.9995 < share < 1:
-        return "over 99.9 %"
-    if math.isfinite(share) and 0.99 < share < 1:
-        digits = 3
-    return f"{number(100 * share, digits)} %"
 
 
 def cell(value: object) -> str:

@@ -10,24 +10,16 @@ from typing import Any
 import numpy as np
 
 import deciban
+from deciban.assessment.quantities import Assessment, Quantity
+from deciban.assessment.verdicts import Verdict, cost_of, verdicts
+from deciban.assessment.wording import number, percent, plain, short
 from deciban.evidence import Evidence
 from deciban.exceptions import DecibanError, InputError
 from deciban.report.figures import calibration, classes, ratios
 from deciban.report.figures import training as learning
 from deciban.report.figures.drawing import Figure
 from deciban.report.figures.samples import Samples, hardest, samples_of
-from deciban.report.markup import (
-    download,
-    download_json,
-    number,
-    percent,
-    plain,
-    short,
-    table,
-    text,
-)
-from deciban.report.quantities import Assessment, Quantity
-from deciban.report.verdicts import Verdict, cost_of, verdicts
+from deciban.report.markup import download, download_json, table, text
 
 _MOST_PAIRS = 100  # classes whose pairs are all in the file to download
 _CORRECTED = (

@@ -10,7 +10,7 @@ import math
 import array_api_compat as compat
 import numpy as np
 
-from deciban._arrays import Array, Namespace
+from deciban._validation import Array, Namespace
 
 _ONE_THREAD = 1 << 18  # multiplications that OpenBLAS does not spread over threads
 _SMALL = 32.0  # with logarithms under this, no offset is worth taking off

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._arrays import require_finite
+from deciban._validation import require_finite
 from deciban.exceptions import InputError
 
 

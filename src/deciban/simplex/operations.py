@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._arrays import (
+from deciban._validation import (
     Array,
     Namespace,
     as_float_array,

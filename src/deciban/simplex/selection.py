@@ -8,7 +8,7 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 
-from deciban._arrays import (
+from deciban._validation import (
     Array,
     Namespace,
     as_float_array,

@@ -7,7 +7,7 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 
-from deciban._arrays import Array, Namespace
+from deciban._validation import Array, Namespace
 from deciban.exceptions import InputError
 from deciban.simplex import _kernels
 from deciban.simplex.operations import to_logs

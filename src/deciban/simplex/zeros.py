@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 import array_api_compat as compat
 
-from deciban._arrays import (
+from deciban._validation import (
     Array,
     Namespace,
     as_float_array,

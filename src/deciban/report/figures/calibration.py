@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from deciban.assessment.wording import number, percent, short
 from deciban.evidence import Evidence, from_nats
 from deciban.exceptions import InputError
 from deciban.metrics import idempotence as judged
@@ -15,7 +16,6 @@ from deciban.report.figures.drawing import Canvas, Figure, Key
 from deciban.report.figures.ratios import llr_axis_label
 from deciban.report.figures.samples import Pair, Samples
 from deciban.report.figures.scales import Axis, central, linear
-from deciban.report.markup import number, percent, short
 
 _MOST = 4000  # samples whose densities meet each other
 _FEWEST = 10  # samples of a class from which a density can be guessed

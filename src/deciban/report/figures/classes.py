@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
+from deciban.assessment.quantities import Assessment
+from deciban.assessment.wording import number, percent, short
 from deciban.evidence import from_nats
 from deciban.exceptions import InputError
 from deciban.plots._curves import toward_infinity
 from deciban.report.figures.drawing import Canvas, Figure, pair_keys
 from deciban.report.figures.samples import Samples
 from deciban.report.figures.scales import Axis, linear
-from deciban.report.markup import number, percent, short
-from deciban.report.quantities import Assessment
 from deciban.simplex import Basis
 
 _MOST_POINTS = 1200

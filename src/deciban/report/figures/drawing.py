@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from deciban.assessment.wording import short
 from deciban.plots._style import COLOURS
 from deciban.report.figures.scales import Axis
-from deciban.report.markup import download, script_data, short, table, text
+from deciban.report.markup import download, script_data, table, text
 
 _N = len(COLOURS)
 _DASHES = ("none", "7 3", "2 3", "8 3 2 3", "8 3 2 3 2 3", "4 4", "12 4")

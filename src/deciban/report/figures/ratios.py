@@ -7,12 +7,12 @@ import math
 import numpy as np
 from scipy.special import expit
 
+from deciban.assessment.wording import number, percent, short
 from deciban.evidence import from_nats
 from deciban.metrics import ErrorRates, det_curve, eer, empirical_cross_entropy_curve, tippett_curve
 from deciban.report.figures.drawing import Canvas, Figure, Key, pair_keys
 from deciban.report.figures.samples import Pair
 from deciban.report.figures.scales import central, linear, probits, thinned
-from deciban.report.markup import number, percent, short
 
 
 def llr_axis_label(pair: Pair) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from deciban.assessment.assess import codes_of
 from deciban.evidence import Evidence, from_nats
 from deciban.exceptions import InputError
-from deciban.report.assessment import codes_of
 
 _MANY = 100_000  # LLRs above which costs over priors are taken of the means of small groups
 _GROUPS = 20_000

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from deciban.report.markup import number
+from deciban.assessment.wording import number
 
 _PERCENT = (0.001, 0.01, 0.1, 0.5, 2, 5, 10, 20, 40, 60, 80, 90, 95, 98, 99.5, 99.9)
 _NEAREST = 0.085  # of the axis: ticks that are closer would touch

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from deciban.assessment.wording import number
 from deciban.exceptions import InputError
 from deciban.report.figures.drawing import Canvas, Figure
 from deciban.report.figures.scales import central, linear, thinned
-from deciban.report.markup import number
 
 TITLES = {
     "loss": ("Training loss", "loss (nat a sample)", "What training brings down, on the samples "

@@ -1,0 +1,39 @@
+"""Every experiment, in the order of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deciban.exceptions import InputError
+from reproduction.experiment import Experiment
+from reproduction.mnist40 import FortyComponents
+from reproduction.mnist784 import Pixels
+from reproduction.theory import Bayes, Densities, Families, Simplex, Tree
+from reproduction.three_gaussians import ThreeGaussians
+from reproduction.two_classes import TwoClasses
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    Densities(),
+    Simplex(),
+    Tree(),
+    Bayes(),
+    Families(),
+    TwoClasses("gaussians"),
+    TwoClasses("moons"),
+    TwoClasses("circles"),
+    ThreeGaussians(),
+    FortyComponents(),
+    Pixels(),
+)
+
+
+def chosen(names: Sequence[str]) -> list[Experiment]:
+    """The experiments of these names, in the order of the paper; all for none."""
+    known = {experiment.name: experiment for experiment in EXPERIMENTS}
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"an experiment must be one of {', '.join(known)}; got {name!r}. See "
+                f"python -m reproduction --list."
+            )
+    return [e for e in EXPERIMENTS if not names or e.name in names]

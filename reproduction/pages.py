@@ -1,0 +1,246 @@
+"""The pages of a run: index.html to open, README.md for a repository, results.json for machines.
+
+All are made from the record that each experiment left in the folder, so that experiments may be run
+one at a time, on different days.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import deciban
+from deciban._persistence import write_whole
+from reproduction.forms import as_html, as_markdown, slug
+from reproduction.results import Record, compared, others, read_records, run_of
+from reproduction.verdicts import VERDICTS, printed_numbers
+
+_TITLE = "The paper, reproduced"
+_ABOUT = (
+    "Every number, table and figure of Noé, Nautsch, Matrouf, Bousquet and Bonastre, *The "
+    "distribution of calibrated likelihood functions on the probability-likelihood Aitchison "
+    "simplex*, run again with deciban {version} by `python -m reproduction`. CDA is compositional "
+    "discriminant analysis, the paper's method; LDA and QDA are linear and quadratic discriminant "
+    "analysis. Cllr is the cost of log-likelihood ratios in bits (0 is perfect, 1 is to know "
+    "nothing), Cllr_min what the best calibration would leave of it; C_mc is the cost of "
+    "likelihood functions over several classes in nats. Lower is better for all three."
+)
+_TWO_CDAS = (
+    "*As described* is a CDA with the paper's loss and start; the size of its flow, which the "
+    "paper does not print, is ours. *Ours* is deciban's default, another method: it adds the "
+    "cross-entropy to the loss, regularises, and adds dimensions to small tables."
+)
+_HEADLINES = ("table1.moons.cda.cllr", "table1.circles.cda.cllr", "mnist40.cda.c_mc",
+              "mnist40.cda.accuracy", "mnist784.cda.c_mc", "mnist784.cda.accuracy")  # fmt: skip
+_GROUPS = {
+    "formulas": "what formulas give",
+    "baselines": "LDA and QDA",
+    "cda": "CDA",
+    "parameters": "what a CDA learns and is no aim",
+}
+_MEANING = (
+    "Beaten: our whole interval is on the better side of the printed number. Matched: the printed "
+    "number lies in our interval, to its last digit. Worse: the interval is on the worse side. Not "
+    "comparable: an erratum, unknown data, a parameter of which neither more nor less is better, "
+    "or LDA and QDA better than printed, which says that data or code were others."
+)
+_QUICK = (
+    "A quick run: small samples and short fits. Its numbers are not for comparison, and have no "
+    "verdicts."
+)
+
+
+def write_pages(folder: Path, quick: bool) -> None:
+    """Write the three files from the records in the folder."""
+    records = read_records(folder)
+    numbers = compared(records)
+    shown = blocks_of_page(records, numbers, quick)
+    write_whole(folder / "index.html", as_html(shown, _TITLE))
+    write_whole(folder / "README.md", as_markdown(shown))
+    source = {"quick": quick, "numbers": numbers, "others": others(records)}
+    table = source | {"runs": [run_of(record) for record in records]}
+    write_whole(folder / "results.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")
+
+
+def blocks_of_page(
+    records: Sequence[Record], numbers: Sequence[dict[str, Any]], quick: bool
+) -> list[dict[str, Any]]:
+    """The page as blocks: a minute's reading, then each experiment, then how it was made."""
+    blocks = [_heading(1, _TITLE), _text(_ABOUT.format(version=deciban.__version__))]
+    if quick:
+        blocks.append({"kind": "error", "text": _QUICK})
+    blocks += _headlines(numbers)
+    if not quick:
+        blocks += _minute(numbers)
+    titles = [f"{record['title']} ({record['paper']})" for record in records]
+    links = [f"[{title}](#{slug(title)})" for title in titles]
+    if links:
+        blocks.append(_text("In detail: " + " · ".join(links) + "."))
+    for record, title in zip(records, titles, strict=True):
+        blocks += _section(record, title, numbers)
+    return [*blocks, *_making(records)]
+
+
+def _section(record: Record, title: str, numbers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    blocks = [_heading(2, title)]
+    if "error" in record:
+        blocks.append({"kind": "error", "text": f"Not run: {record['error']}"})
+    blocks += record.get("blocks", [])
+    keys = {n["key"] for n in record.get("numbers", [])}
+    # What is learnt and no aim has tables of its own.
+    mine = [n for n in numbers if n["key"] in keys and n["group"] != "parameters"]
+    return [*blocks, _table_of(mine)] if mine else blocks
+
+
+# --- a minute's reading ---------------------------------------------------------------------
+
+
+def _headlines(numbers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What most readers come for."""
+    rows = []
+    for n in numbers:
+        if n["key"] in _HEADLINES and n["ours"]:
+            cells = [_value(n, name) for name in ("described", "ours")]
+            better = f"{n['unit']}, {n['better']} is better"
+            rows.append([n["what"], better, f"{float(n['printed']):g}", *cells])
+    if not rows:
+        return []
+    header = ["what", "unit", "paper", "as described", "ours"]
+    return [_table("In short, with 95 % intervals.", header, rows), _text(_TWO_CDAS)]
+
+
+def _minute(numbers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was reproduced, what was beaten, and what could not be known."""
+    source = sum(one.in_source for one in printed_numbers().values())
+    blocks = [
+        _text(
+            f"The paper prints {len(numbers) - source} numbers, and {source} more stand in its "
+            f"source. Each verdict is computed from the printed number, its last digit, and our "
+            f"number with its interval. {_MEANING}"
+        ),
+        _table("Verdicts, in numbers of numbers.", ["", *VERDICTS], _overview(numbers)),
+    ]
+    for word, caption in (("beaten", "What our CDA beats."), ("worse", "What is worse, and why.")):
+        rows = _rows(numbers, word, ("ours",) if word == "beaten" else ("described", "ours"))
+        if rows:
+            header = ["what", "printed", "here", "interval", "of", "remark"]
+            blocks.append(_table(caption, header, rows))
+    rows = _not_comparable(numbers)
+    if rows:
+        caption = "What cannot be compared, and why."
+        blocks.append(_table(caption, ["where", "what", "numbers", "why"], rows))
+    return blocks
+
+
+def _overview(numbers: Sequence[dict[str, Any]]) -> list[list[str]]:
+    rows = []
+    for group, title in _GROUPS.items():
+        some = [n for n in numbers if n["group"] == group]
+        for name in ("described", "ours") if group == "cda" else ("ours",):
+            counts = Counter(_verdict(n, name, group) for n in some)
+            label = f"{title}, {'as described' if name == 'described' else 'ours'}"
+            first = label if group == "cda" else title
+            rows.append([first, *(str(counts[v]) if counts[v] else "–" for v in VERDICTS)])
+    return rows
+
+
+def _verdict(n: dict[str, Any], name: str, group: str) -> str:
+    """Learnt parameters are those of the CDA as described, where there is one."""
+    one = (n["described"] or n["ours"]) if group == "parameters" else n[name]
+    return one["verdict"] if one else "not run"
+
+
+def _rows(numbers: Sequence[dict[str, Any]], word: str, names: Sequence[str]) -> list[list[str]]:
+    rows = []
+    for n in numbers:
+        for name in names:
+            if n[name] and n[name].get("verdict") == word:
+                unit = "" if n["unit"] == "–" else f" {n['unit']}"
+                of = "as described" if name == "described" else "ours"
+                value, span = _parts(n, name)
+                what = f"{n['what']} ({n['where']})"
+                remark = "" if word == "beaten" else n["remark"]
+                rows.append([what, n["printed"] + unit, value, span, of, remark])
+    return rows
+
+
+def _not_comparable(numbers: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """A row for each reason."""
+    reasons: dict[str, list[dict[str, Any]]] = {}
+    for n in numbers:
+        if _verdict(n, "ours", n["group"]) == "not comparable":
+            reasons.setdefault(n["remark"], []).append(n)
+    rows = []
+    for why, some in reasons.items():
+        where = ", ".join(dict.fromkeys(n["where"] for n in some))
+        what = some[0]["what"] + (f", and {len(some) - 1} more" if len(some) > 1 else "")
+        rows.append([where, what, str(len(some)), why])
+    return rows
+
+
+# --- each number, and how it was made ---------------------------------------------------------
+
+
+def _table_of(numbers: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """All that is known of each number."""
+    described = any(n["described"] for n in numbers)
+    header = ["where", "what", "unit", "printed"]
+    header += ["as described", "verdict"] if described else []
+    rows = []
+    for n in numbers:
+        row = [n["where"], n["what"], n["unit"], n["printed"]]
+        for name in ("described", "ours") if described else ("ours",):
+            row += [_value(n, name), (n[name] or {}).get("verdict", "–")]
+        rows.append(row)
+    hows = dict.fromkeys(n["ours"]["how"] for n in numbers if n["ours"])
+    caption = f"Each printed number, and ours. Intervals: {'; '.join(hows)}."
+    return _table(caption, [*header, "ours", "verdict"], rows)
+
+
+def _value(n: dict[str, Any], name: str) -> str:
+    if not n[name]:
+        return "–"
+    value, span = _parts(n, name)
+    return value if span == "–" else f"{value} ({span})"
+
+
+def _parts(n: dict[str, Any], name: str) -> tuple[str, str]:
+    """A number of ours and its interval, to as many figures as the printed one has, at least 3."""
+    digits = max(3, len(re.sub(r"e.*|\D", "", n["printed"]).lstrip("0")))
+    one = n[name]
+    value, low, high = (f"{one[part]:.{digits}g}" for part in ("value", "low", "high"))
+    exact = one["low"] == one["value"] == one["high"]
+    return value, "–" if exact else f"{low} to {high}"
+
+
+def _making(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Versions, processors and times of each experiment."""
+    rows = []
+    for record in records:
+        steps = list(record.get("steps", {}).values())
+        places = {json.dumps([s["processor"], s["versions"]], sort_keys=True): s for s in steps}
+        for step in places.values():
+            same = [s for s in steps if s["versions"] == step["versions"]
+                    and s["processor"] == step["processor"]]  # fmt: skip
+            seconds = sum(s["seconds"] for s in same)
+            used = ", ".join(f"{name} {version}" for name, version in step["versions"].items())
+            rows.append([record["name"], f"{seconds:.0f}", step["processor"], used])
+    header = ["experiment", "seconds", "processor", "versions"]
+    said = "Seeds and settings of each step stand in `results.json`."
+    return [_heading(2, "How it was made"), _table("Computing.", header, rows), _text(said)]
+
+
+def _heading(level: int, text: str) -> dict[str, Any]:
+    return {"kind": "heading", "level": level, "text": text}
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"kind": "paragraph", "text": text}
+
+
+def _table(caption: str, header: Sequence[str], rows: Sequence[Any]) -> dict[str, Any]:
+    return {"kind": "table", "caption": caption, "header": list(header), "rows": list(rows)}

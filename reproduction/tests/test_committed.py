@@ -1,0 +1,61 @@
+"""The results that are committed: a full run, whole, and what the README says of it."""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from reproduction.experiment import Measured
+from reproduction.experiments import EXPERIMENTS
+from reproduction.verdicts import printed_numbers, verdict
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "paper"
+
+
+@pytest.fixture(scope="module")
+def results():
+    return json.loads((FOLDER / "results.json").read_text(encoding="utf-8"))
+
+
+def test_they_are_of_a_full_run_of_every_experiment(results):
+    assert results["quick"] is False
+    assert [run["name"] for run in results["runs"]] == [e.name for e in EXPERIMENTS]
+    assert not any(run["quick"] or "error" in run for run in results["runs"])
+
+
+def test_every_printed_number_has_ours_and_the_verdict_that_follows(results):
+    found = {n["key"]: n for n in results["numbers"]}
+    for key, printed in printed_numbers().items():
+        n = found[key]
+        assert n["printed"] == printed.text
+        assert n["ours"] or n["described"], key
+        for name in ("ours", "described"):
+            one = n[name]
+            if one:
+                ours = Measured(key, one["value"], one["low"], one["high"], one["how"])
+                assert one["verdict"] == verdict(printed, ours), key
+
+
+def test_what_is_worse_has_a_cause_that_was_looked_into(results):
+    for n in results["numbers"]:
+        for name in ("ours", "described"):
+            if n[name] and n[name]["verdict"] == "worse":
+                assert n["remark"], n["key"]
+
+
+def test_the_front_page_counts_the_verdicts_as_they_are(results):
+    cda = [n["ours"]["verdict"] for n in results["numbers"] if n["group"] == "cda"]
+    counts = Counter(cda)
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    said = re.search(r"of its (\d+) numbers of CDA ours beats (\d+) and matches (\d+)", text)
+    assert [int(k) for k in said.groups()] == [len(cda), counts["beaten"], counts["matched"]]
+    assert counts["worse"] == 0
+
+
+def test_every_picture_is_there_and_none_is_left_over():
+    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"\]\((figures/[^)]+)\)", page))
+    assert shown == {f"figures/{path.name}" for path in (FOLDER / "figures").iterdir()}

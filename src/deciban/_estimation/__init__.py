@@ -1,0 +1,1 @@
+"""What estimators that give evidence share, and the convex fits behind them."""

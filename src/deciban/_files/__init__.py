@@ -1,5 +1,0 @@
-"""Files: written whole or not at all, read without running anything."""
-
-from deciban._files.whole import checked_path, write_whole
-
-__all__ = ["checked_path", "write_whole"]

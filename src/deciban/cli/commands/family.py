@@ -1,0 +1,259 @@
+"""``deciban family``: the calibrated Gaussian family with given divergences or error rates."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from deciban.cli.io.formats import names_in
+from deciban.cli.io.tables import nearest as nearest_word
+from deciban.cli.io.tables import require_new
+from deciban.exceptions import InputError, NotPositiveDefiniteError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from deciban.reference import CalibratedGaussian, Estimate
+
+EXAMPLE = "Example: deciban family --divergences 5,7,4 --classes Czech,Polish,Slovak"
+
+_UNITS = ("nat", "bit", "ban", "deciban")
+_FIGURES = (".svg", ".png", ".pdf")
+_MOST_COORDINATES = 8  # of means and covariances that fit on a screen
+_MOST_PAIRS = 66
+_MOST_CLASSES = 500
+_ORDER = "row by row: d12, d13, …, d23, …"
+
+
+def family(
+    divergences: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Kullback-Leibler divergences between each two classes, with commas between, "
+            f"{_ORDER}.",
+            metavar="NUMBERS",
+        ),
+    ] = None,
+    eers: Annotated[
+        str | None,
+        typer.Option(
+            help="Or their equal-error rates, in the same order: '5%,3%,8%' or '0.05,0.03,0.08'.",
+            metavar="RATES",
+        ),
+    ] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(help="Names with commas between; 1, 2, … by default.", metavar="NAMES"),
+    ] = None,
+    nearest: Annotated[
+        bool, typer.Option("--nearest", help="Where no family has these, take the nearest.")
+    ] = False,
+    unit: Annotated[
+        str,
+        typer.Option(
+            help="Of divergences, given and printed, and of means.",
+            metavar="nat|bit|ban|deciban",
+        ),
+    ] = "nat",
+    figure: Annotated[
+        Path | None, typer.Option(help="Picture to draw: .svg, .png or .pdf.", metavar="FILE")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON in place of the tables.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file.")] = False,
+) -> None:
+    """Print the calibrated Gaussian family whose classes are this far apart.
+
+    Divergences, or equal-error rates, fix everything: the means and the covariance of the
+    isometric log-ratios of the likelihoods (ILRLs, in the Gram-Schmidt basis), and what the
+    evidence costs. Give one number for each two classes, row by row of the upper triangle: of
+    three classes d12, d13, d23; of four d12, d13, d14, d23, d24, d34.
+    """
+    if unit not in _UNITS:
+        hint = nearest_word(unit, _UNITS) or " Choose one of them."
+        raise InputError(f"--unit must be one of {', '.join(_UNITS)}; got {unit!r}.{hint}")
+    if figure is not None:
+        if figure.suffix.lower() not in _FIGURES:
+            raise InputError(
+                f"--figure must end in {', '.join(_FIGURES)}; got {figure}. Rename it."
+            )
+        require_new(figure, force, option="--figure")
+    found = _family(divergences, eers, classes, nearest, unit)
+    if figure is not None:
+        from deciban.cli.commands.family_figure import draw
+
+        draw(found, figure, unit)
+    cost = found.expected_cross_entropy(unit="bit")
+    if as_json:
+        plain = _plain(found, cost, unit)
+        typer.echo(json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=2))
+    else:
+        _show(found, cost, unit)
+    if figure is not None:
+        typer.echo(f"Figure: {figure}", err=as_json)
+
+
+def _family(
+    divergences: str | None, eers: str | None, classes: str | None, nearest: bool, unit: Any
+) -> CalibratedGaussian:
+    import numpy as np
+
+    from deciban.evidence.units import to_nats
+    from deciban.reference import CalibratedGaussian
+
+    if (divergences is None) == (eers is None):
+        got = "neither" if eers is None else "both"
+        raise InputError(
+            f"--divergences or --eers must be given; got {got}. Give --divergences 5,7,4, say."
+        )
+    option = "--eers" if divergences is None else "--divergences"
+    values = np.array(_numbers(str(eers if divergences is None else divergences), option))
+    labels = _labels(classes, _n_classes(len(values), option), option)
+    make: Any = CalibratedGaussian.from_eers
+    if divergences is not None:
+        if not (values > 0).all():
+            raise InputError(
+                f"--divergences must be above zero; got {values.min():g}. Classes that do not "
+                f"differ are one class."
+            )
+        values, make = to_nats(values, unit), CalibratedGaussian.from_divergences
+    elif not ((values > 0) & (values < 0.5)).all():
+        wrong = values[~((values > 0) & (values < 0.5))][0]
+        raise InputError(
+            f"--eers must lie between 0 and 50 %; got {wrong:g}. Write percentages with a %."
+        )
+    try:
+        return make(values, nearest, classes=labels)
+    except NotPositiveDefiniteError as error:
+        raise InputError(
+            f"{option} must be those of a calibrated Gaussian family: square roots of divergences "
+            f"must be distances of points in general position; the smallest eigenvalue is "
+            f"{error.smallest_eigenvalue:.3g}. Give --nearest for the nearest family; the order is "
+            f"{_ORDER}."
+        ) from None
+
+
+def _numbers(text: str, option: str) -> list[float]:
+    found = []
+    for part in text.split(","):
+        percent = option == "--eers" and part.strip().endswith("%")
+        try:
+            number = float(part.strip().removesuffix("%") if percent else part)
+        except ValueError:
+            number = float("nan")
+        if not abs(number) < 1e12:
+            raise InputError(
+                f"{option} must be numbers with commas between; got {part.strip()!r}. Give "
+                f"{option} {'5%,3%,8%' if option == '--eers' else '5,7,4'}, say."
+            )
+        found.append(number / 100 if percent else number)
+    return found
+
+
+def _n_classes(count: int, option: str) -> int:
+    """How many classes have this many pairs."""
+    D = 2
+    while count > (above := D * (D - 1) // 2):
+        D += 1
+    if count < above:
+        below = (D - 1) * (D - 2) // 2
+        raise InputError(
+            f"{option} must have one number for each two classes: 1, 3, 6, 10, …; got {count}. "
+            f"Give {below} for {D - 1} classes, or {above} for {D}."
+        )
+    if D > _MOST_CLASSES:
+        raise InputError(f"{option} must be of {_MOST_CLASSES} classes at most; got {D}.")
+    return D
+
+
+def _labels(text: str | None, D: int, option: str) -> list[str]:
+    if text is None:
+        return [str(k) for k in range(1, D + 1)]
+    labels = names_in(text)
+    if len(labels) != D or len(set(labels)) != D or not all(labels):
+        what = f"{len(labels)} names" if len(labels) != D else "an empty name or one twice"
+        raise InputError(
+            f"--classes must name the {D} classes of {option}, each once; got {what}. Give {D} "
+            f"names with commas between."
+        )
+    return labels
+
+
+def _pairs(found: CalibratedGaussian) -> list[tuple[int, int]]:
+    return list(itertools.combinations(range(found.n_classes), 2))
+
+
+def _plain(found: CalibratedGaussian, cost: Estimate, unit: Any) -> dict[str, Any]:
+    from deciban.evidence.units import from_nats
+
+    scale = from_nats(1.0, unit)
+    names = found.classes
+    return {
+        "classes": list(names),
+        "unit": unit,
+        "order": "pairs row by row of the upper triangle: 12, 13, …, 23, …",
+        "basis": "Gram-Schmidt",
+        "pairs": [
+            {
+                "a": names[i],
+                "b": names[j],
+                "divergence": float(found.divergences[i, j] * scale),
+                "eer": float(found.eers[i, j]),
+                "expected_cllr_bit": found.expected_cllr(names[i], names[j]),
+            }
+            for i, j in _pairs(found)
+        ],
+        "means": (found.means * scale).tolist(),
+        "covariance": (found.covariance * scale**2).tolist(),
+        "expected_cross_entropy_bit": cost.value,
+        "standard_error_bit": cost.standard_error,
+    }
+
+
+def _show(found: CalibratedGaussian, cost: Estimate, unit: Any) -> None:
+    from deciban.evidence.units import from_nats
+
+    console = Console()
+    say = partial(console.print, markup=False, highlight=False)
+    D, scale = found.n_classes, from_nats(1.0, unit)
+    names = [escape(str(label)) for label in found.classes]
+    say(f"Pairs of classes, {_ORDER}")
+    table = _table("", f"divergence [{unit}]", "EER [%]", "expected Cllr [bit]")
+    for i, j in _pairs(found)[:_MOST_PAIRS]:
+        values = (found.divergences[i, j] * scale, 100 * found.eers[i, j],
+                  found.expected_cllr(found.classes[i], found.classes[j]))  # fmt: skip
+        table.add_row(f"{names[i]} against {names[j]}", *(f"{value:.4f}" for value in values))
+    console.print(table)
+    if D - 1 <= _MOST_COORDINATES:
+        coordinates = [f"ILR {k}" for k in range(1, D)]
+        say(f"\nMean of the ILRL under each class [{unit}]")
+        console.print(_matrix(names, coordinates, found.means * scale))
+        say(f"\nCovariance, shared by the classes [{unit}²]")
+        console.print(_matrix(coordinates, coordinates, found.covariance * scale**2))
+    if D - 1 > _MOST_COORDINATES or len(_pairs(found)) > _MOST_PAIRS:
+        say("\nThat is not all: --json has the rest.")
+    error = f" ± {cost.standard_error:.4f}" if cost.standard_error else ""
+    say(f"\nExpected cross-entropy over all classes, each as likely: {cost.value:.4f}{error} bit")
+
+
+def _matrix(rows: list[str], columns: list[str], values: np.ndarray) -> Table:
+    table = _table("", *columns)
+    for name, row in zip(rows, values.tolist(), strict=True):
+        table.add_row(name, *(f"{value:.4f}" for value in row))
+    return table
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for k, name in enumerate(columns):
+        table.add_column(escape(name), justify="right" if k else "left", no_wrap=bool(k))
+    return table

@@ -1,0 +1,78 @@
+"""A calibrated Gaussian family, drawn: LLRs of two classes, a plane of three, a map of more."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deciban._persistence.atomic import write_whole
+from deciban.evidence.units import from_nats
+from deciban.plots import ILRDisplay, PairwiseDisplay, TernaryDisplay
+from deciban.plots._axes import pyplot, register_ternary
+from deciban.plots._style import colour_of, dashes_of, llr_label
+from deciban.reference import CalibratedGaussian
+
+
+def draw(family: CalibratedGaussian, path: Path, unit: Any) -> None:
+    """Write the picture of a family; the same bytes each time."""
+    pyplot()  # or a sentence, where matplotlib is missing
+    import matplotlib as mpl
+
+    kind = path.suffix.lower().lstrip(".")
+    drawn = io.BytesIO()
+    date = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
+    with mpl.rc_context({"svg.hashsalt": "deciban"}):
+        _figure(family, unit).savefig(drawn, format=kind, dpi=150, metadata=date)
+    write_whole(path, drawn.getvalue())
+
+
+def _figure(family: CalibratedGaussian, unit: Any) -> Any:
+    from matplotlib.figure import Figure
+
+    D = family.n_classes
+    if D == 3:
+        register_ternary()
+        fig = Figure(figsize=(10.5, 4.8), layout="constrained")
+        left, right = fig.add_subplot(1, 2, 1), fig.add_subplot(1, 2, 2, projection="ternary")
+        ILRDisplay.from_family(family, n_samples=150, ax=left, unit=unit)
+        TernaryDisplay.from_family(family, n_samples=150, ax=right)
+        left.set_title("Isometric log-ratios: 50 % and 90 % of each class")
+        right.set_title("The same on the simplex", pad=30)
+        return fig
+    fig = Figure(figsize=(6.4, 4.8 if D == 2 else 5.2), layout="constrained")
+    (_llrs if D == 2 else _map)(family, fig.add_subplot(), unit)
+    return fig
+
+
+def _llrs(family: CalibratedGaussian, ax: Any, unit: Any) -> None:
+    """Densities of the LLR under each class."""
+    a, b = family.classes
+    one = from_nats(1.0, unit)
+    d = float(family.divergences[0, 1])
+    reach = d + 4 * np.sqrt(2 * d)
+    x = np.linspace(-reach, reach, 801)
+    for k, label in enumerate((a, b)):
+        density = family.llr_distribution(a, b, given=label).pdf(x) / one
+        style = {"color": colour_of(k), "ls": dashes_of(k), "label": f"{label} is true"}
+        ax.plot(x * one, density, **style)
+        ax.fill_between(x * one, density, color=colour_of(k), alpha=0.15, lw=0)
+    ax.axvline(0, color="0.6", lw=0.8)
+    ax.set_xlabel(llr_label(a, b, unit))
+    ax.set_ylabel(f"density (1/{unit})")
+    ax.set_ylim(bottom=0)
+    ax.set_title(f"Calibrated LLRs, EER {100 * family.eers[0, 1]:.2f} %")
+    ax.legend(frameon=False)
+
+
+def _map(family: CalibratedGaussian, ax: Any, unit: Any) -> None:
+    """What it costs to tell each two classes apart."""
+    D, names = family.n_classes, family.classes
+    cost = np.full((D, D), np.nan)
+    for i in range(D):
+        for j in range(i):
+            cost[i, j] = cost[j, i] = family.expected_cllr(names[i], names[j])
+    PairwiseDisplay(cost, cost, names).plot(ax)
+    ax.set(xlabel="class", ylabel="class", title="Expected cost of telling two classes apart")

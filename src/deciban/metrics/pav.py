@@ -1,0 +1,143 @@
+"""Pool adjacent violators: the best monotone recalibration of a set of LLRs, and the ROC hull.
+
+The two are the same thing: each block of equal recalibrated LLRs is an edge of the convex hull of
+the ROC curve, with the LLR as the logarithm of its slope (Brümmer and du Preez, 2013).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from deciban.evidence import Evidence
+from deciban.evidence.inputs import ratios
+from deciban.exceptions import InputError
+from deciban.metrics.labelled import Scores, Trials, two_class_trials
+
+
+@dataclass(frozen=True)
+class PooledBlocks:
+    """Blocks of samples that no monotone recalibration should tell apart, by rising LLR.
+
+    Attributes
+    ----------
+    low, high : arrays of shape (n_blocks,)
+        Smallest and largest LLR in each block.
+    target, other : arrays of shape (n_blocks,)
+        Which fraction of each class lies in the block; each sums to one.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    target: np.ndarray
+    other: np.ndarray
+
+    @property
+    def llr(self) -> np.ndarray:
+        """Recalibrated LLR of each block, in nats; -inf or inf where one class is absent."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.target) - np.log(self.other)
+
+    def transform(self, llr: Any) -> np.ndarray:
+        """Recalibrated LLRs; one that lies between two blocks goes to the nearer."""
+        if isinstance(llr, Evidence):
+            raise InputError("llr must be ratios; got Evidence. Pass evidence.llr(a, b).")
+        below, above = self.high[:-1], self.low[1:]
+        edges = _between(below, above)
+        return self.llr[np.searchsorted(edges, ratios(llr), side="left")]
+
+    def hull(self) -> tuple[np.ndarray, np.ndarray]:
+        """Miss and false-alarm rates at the corners of the ROC convex hull, by rising threshold."""
+        p_miss = np.concatenate([[0.0], np.cumsum(self.target)])
+        p_false_alarm = np.concatenate([np.cumsum(self.other[::-1])[::-1], [0.0]])
+        p_miss[-1] = p_false_alarm[0] = 1.0  # what the sums are but for rounding
+        return p_miss, p_false_alarm
+
+
+def _between(below: np.ndarray, above: np.ndarray) -> np.ndarray:
+    """The last LLR that belongs to the lower of two blocks: half-way.
+
+    Infinite LLRs have their block to themselves; zero is half-way between the two infinities.
+    """
+    with np.errstate(invalid="ignore"):
+        middle = below / 2 + above / 2
+    middle = np.where(np.isneginf(below) & np.isposinf(above), 0.0, middle)
+    middle = np.where(np.isneginf(below) & np.isfinite(above), below, middle)
+    return np.minimum(middle, np.nextafter(above, -np.inf))
+
+
+def pav(
+    y_true: Any, llr: Any, *, sample_weight: Any = None, pos_label: Hashable = 1
+) -> PooledBlocks:
+    """Pool adjacent violators: the monotone recalibration with the smallest cost.
+
+    Parameters
+    ----------
+    y_true : array of shape (n_samples,)
+    llr : array of shape (n_samples,), or Evidence over two classes
+        In favour of ``pos_label``; nats, or any score that rises with them.
+    sample_weight : array of shape (n_samples,), optional
+    pos_label : label, default 1
+
+    Returns
+    -------
+    PooledBlocks
+
+    Examples
+    --------
+    >>> blocks = pav([0, 1, 0, 1], [-2.0, -1.0, 0.0, 3.0])
+    >>> blocks.llr
+    array([-inf,   0.,  inf])
+    >>> blocks.transform([-2.0, -1.0, 0.0, 3.0])
+    array([-inf,   0.,   0.,  inf])
+    """
+    return pool(two_class_trials(y_true, llr, sample_weight, pos_label))
+
+
+def with_misleading(trials: Trials) -> Trials:
+    """The trials and one more of each class, on the wrong side of all others.
+
+    What is pooled with them never becomes infinite: as much as the data can support.
+    """
+    added = ((trials.target, -np.inf), (trials.other, np.inf))
+    return Trials(*(_with_one_more(scores, llr) for scores, llr in added))
+
+
+def _with_one_more(scores: Scores, llr: float) -> Scores:
+    n = len(scores.llr)
+    weight = None if scores.weight is None else np.append(scores.weight, 1 / n) * n / (n + 1)
+    return Scores(np.append(scores.llr, llr), weight)
+
+
+def pool(trials: Trials) -> PooledBlocks:
+    """Blocks of checked trials."""
+    target, other = trials.target, trials.other
+    weight = None
+    if target.weight is not None and other.weight is not None:
+        both = np.concatenate([target.llr, other.llr])
+        weight = np.concatenate([target.weight, other.weight])
+    else:  # two sorts of numbers, and a merge of the two runs, are far cheaper than one argsort
+        both = np.concatenate([np.sort(target.llr), np.sort(other.llr)])
+    # Tied targets come before the others they tie with: that is a violation, so they are pooled.
+    order = np.argsort(both, kind="stable")
+    is_target = order < len(target.llr)
+    changes = np.flatnonzero(is_target[1:] != is_target[:-1]) + 1
+    edges = np.concatenate([[0], changes, [len(both)]])  # of runs of one class
+    if weight is None:
+        mass = np.diff(edges).astype(float)
+    else:  # differences of a running sum would lose the small ones
+        mass = np.add.reduceat(weight[order], edges[:-1])
+    label = is_target[edges[:-1]].astype(float)
+    blocks = isotonic_regression(label, weights=mass).blocks
+    p = np.add.reduceat(mass * label, blocks[:-1])
+    q = np.add.reduceat(mass * (1 - label), blocks[:-1])
+    return PooledBlocks(
+        low=both[order[edges[blocks[:-1]]]],
+        high=both[order[edges[blocks[1:]] - 1]],
+        target=p / p.sum(),
+        other=q / q.sum(),
+    )
