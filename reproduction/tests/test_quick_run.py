@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-import test_pixels
+import test_mnist784
 from digit_files import write_digits
 from typer.testing import CliRunner
 
@@ -28,7 +28,7 @@ def run_of(folder):
         mark = mnist.load_mnist().fingerprint()
     mnist.forget()
     found = []
-    for module in (test_forty, test_pixels):
+    for module in (test_mnist40, test_mnist784):
         experiment = module.EXPERIMENT
         steps = experiment.steps(quick=True)
         shelf = Shelf(folder / "out" / "work" / "quick" / experiment.name, steps, mark)
