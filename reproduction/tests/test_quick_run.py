@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+import test_mnist40
 import test_mnist784
 from digit_files import write_digits
 from typer.testing import CliRunner
