@@ -9,7 +9,8 @@ BENCH   = .venv-bench
 TORCH   = .venv-torch
 
 .DEFAULT_GOAL := help
-.PHONY: paper bench-calibration bench-cda bench-flows help setup test lint types layers tests demo gallery bench test-torch test-oldest format clean
+.PHONY: help setup test test-all lint types layers tests demo paper gallery format clean \
+  bench bench-cda bench-flows bench-calibration test-torch test-oldest
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -36,8 +37,12 @@ types: $(READY) ## mypy
 layers: $(READY) ## import-linter: imports point one way
 	$(BIN)/lint-imports --no-cache
 
-tests: $(READY) ## doctests and tests, with branch coverage
+tests: $(READY) ## doctests and all tests but the slow ones, with branch coverage
 	$(BIN)/pytest --doctest-modules --numprocesses=auto --cov
+
+test-all: lint types layers $(READY) ## everything: the slow tests, all estimator checks, more examples
+	DECIBAN_ALL_CHECKS=1 $(BIN)/pytest --doctest-modules --numprocesses=auto --cov \
+	  -m '' --hypothesis-profile=thorough
 
 demo: $(READY) ## evidence that adds up, a calibrated family, and a CDA that learns it, as a page
 	$(BIN)/deciban demo --output build/demo --force

@@ -3,10 +3,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # No deadline: the machines that run this are noisy, and speed is measured in benchmarks/.
-settings.register_profile(
-    "deciban", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("deciban")
+for profile, examples in {"quick": 25, "thorough": 100}.items():
+    settings.register_profile(
+        profile,
+        deadline=None,
+        max_examples=examples,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+settings.load_profile("quick")  # `make test-all` asks for the other
 
 
 @pytest.fixture
