@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from browser import find_chromium
+
 # No deadline: the machines that run this are noisy, and speed is measured in benchmarks/.
 for profile, examples in {"quick": 25, "thorough": 100}.items():
     settings.register_profile(
@@ -16,3 +18,11 @@ settings.load_profile("quick")  # `make test-all` asks for the other
 @pytest.fixture
 def rng():
     return np.random.default_rng(20261115)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    path = find_chromium()
+    if path is None:
+        pytest.skip("no Chromium is installed")
+    return path

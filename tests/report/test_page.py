@@ -8,12 +8,11 @@ import html.parser
 import io
 import json
 import re
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
 
+from browser import open_page
 from deciban import CalibratedGaussian, Evidence
 from deciban.assessment.assess import assess
 from deciban.assessment.quantities import Assessment, Quantity
@@ -21,7 +20,6 @@ from deciban.exceptions import InputError
 from deciban.metrics import pairwise_cllr
 from deciban.report.page import report
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 SVG_FIGURES = {"decomposition", "reliability", "idempotence", "llr-histogram", "tippett", "det",
                "cross-entropy"}  # fmt: skip
 HISTORY = [
@@ -396,34 +394,30 @@ addEventListener("message", ({ data }) => {
 """
 
 
-def opened(page, folder, width, *options):
+def opened(chromium, page, folder, width, *options):
     """What a browser makes of a page, and what it complains of."""
     probed = page.replace("</body>", PROBE + "</body>")
     (folder / "page.html").write_text(probed, encoding="utf-8")
     path = folder / "host.html"
     path.write_text(HOST.replace("WIDTH", str(width)), encoding="utf-8")
-    run = subprocess.run(
-        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1600,900",
-         f"--user-data-dir={folder / 'profile'}", "--enable-logging=stderr",
-         "--virtual-time-budget=5000", "--dump-dom", *options,
-         path.as_uri()],
-        capture_output=True, text=True, timeout=120, check=True,
+    shown, log = open_page(
+        chromium, path, folder / "profile", "--window-size=1600,900",
+        "--virtual-time-budget=5000", *options,
     )  # fmt: skip
-    found = re.search(r"<pre>(.+?)</pre>", run.stdout, re.DOTALL)
-    assert found, run.stderr[-2000:]
-    complaints = [line for line in run.stderr.splitlines() if "CONSOLE" in line]
+    found = re.search(r"<pre>(.+?)</pre>", shown, re.DOTALL)
+    assert found, log[-2000:]
+    complaints = [line for line in log.splitlines() if "CONSOLE" in line]
     return json.loads(html.unescape(found[1])), complaints
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here")
 @pytest.mark.parametrize("width", [390, 1440])
 @pytest.mark.parametrize("names", [["no", "yes"], NASTY], ids=["two", "nasty"])
 def test_a_browser_shows_every_figure_without_complaint_or_sideways_scrolling(
-    tmp_path, width, names
+    chromium, tmp_path, width, names
 ):
     y, evidence = two() if len(names) == 2 else several(3, names=names)
     page = page_of(y, evidence, training=HISTORY, data_card={"x": "y" * 300})
-    found, complaints = opened(page, tmp_path, width)
+    found, complaints = opened(chromium, page, tmp_path, width)
     assert complaints == []
     assert found["width"] == width
     assert found["scroll"] <= width
@@ -434,10 +428,9 @@ def test_a_browser_shows_every_figure_without_complaint_or_sideways_scrolling(
     assert "deciban or more" in found["said"]["text"]
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here")
-def test_the_page_is_dark_where_the_reader_wants_it(tmp_path):
+def test_the_page_is_dark_where_the_reader_wants_it(chromium, tmp_path):
     page = page_of(*two())
-    dark, _ = opened(page, tmp_path, 800, "--blink-settings=preferredColorScheme=0")
-    light, _ = opened(page, tmp_path, 800, "--blink-settings=preferredColorScheme=1")
+    dark, _ = opened(chromium, page, tmp_path, 800, "--blink-settings=preferredColorScheme=0")
+    light, _ = opened(chromium, page, tmp_path, 800, "--blink-settings=preferredColorScheme=1")
     assert sum(map(int, re.findall(r"\d+", dark["paper"])[:3])) < 150
     assert sum(map(int, re.findall(r"\d+", light["paper"])[:3])) > 600
