@@ -132,7 +132,7 @@ def test_the_score_is_minus_the_cross_entropy():
     np.testing.assert_allclose(calibrator.score(evidence, y), expected, rtol=1e-12)
     some = np.isin(y, ["cat", "dog"])
     assert -2 < calibrator.score(evidence[some], y[some]) < 0
-    with pytest.raises(InputError, match="'cat', 'dog', 'eel' only; got 'bee'"):
+    with pytest.raises(InputError, match="only the classes 'cat', 'dog', 'eel'; got 'bee'"):
         calibrator.score(evidence[:1], ["bee"])
 
 
@@ -417,7 +417,7 @@ def test_a_flat_row_of_ratios_is_told_how_to_stand(X):
 
 def test_a_class_without_weight_is_named():
     evidence, y = of_three(20)
-    with pytest.raises(InputError, match="zero for all of 'eel'"):
+    with pytest.raises(InputError, match="zero for all samples of 'eel'"):
         AffineCalibrator().fit(evidence, y, sample_weight=(y != "eel").astype(float))
 
 

@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.base import clone
 
 from deciban._estimation.affine import Scale, fit_affine
+from deciban._estimation.samples import balance_weights
 from deciban._persistence.registry import kept
-from deciban.calibration.base import Calibrator, balanced, finite_ilr
+from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.calibration.scores import Reader
 from deciban.evidence import Evidence
 from deciban.evidence.inputs import aligned, is_number
@@ -101,7 +102,7 @@ class AffineCalibrator(Calibrator):
         self.matrix_, self.offset_ = fit_affine(
             l,
             truth,
-            balanced(truth, weight, self.prior_),
+            balance_weights(truth, weight, self.prior_),
             np.log(self.prior_),
             basis.contrast,
             self.scale,

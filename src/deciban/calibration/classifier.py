@@ -14,8 +14,9 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from deciban._estimation.classifier import EvidenceClassifierMixin
+from deciban._estimation.samples import read_weights, require_two_classes
 from deciban.calibration.affine import fresh_calibrator
-from deciban.calibration.base import EvidenceGivingMixin, require_two_classes, weights_of
 from deciban.calibration.sources import (
     GIVEN,
     fitted,
@@ -31,7 +32,7 @@ from deciban.evidence.priors import chosen_prior
 from deciban.exceptions import InputError
 
 
-class CalibratedEvidenceClassifier(EvidenceGivingMixin, BaseEstimator):  # type: ignore[misc]
+class CalibratedEvidenceClassifier(EvidenceClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier whose answers are evidence: no training prior in them, and calibrated.
 
     The estimator is fitted on folds; what it says of the samples that were left out, with the class
@@ -126,7 +127,7 @@ class CalibratedEvidenceClassifier(EvidenceGivingMixin, BaseEstimator):  # type:
         X, y = indexable(X, self._labels(y))
         if len(y) == 0:
             raise InputError("X must hold samples; got 0 sample(s). Give some of each class.")
-        weight = None if sample_weight is None else weights_of(sample_weight, len(y))
+        weight = None if sample_weight is None else read_weights(sample_weight, len(y))
         self.classes_, truth = np.unique(y, return_inverse=True)
         require_two_classes(self.classes_)
         mass = np.bincount(truth, weights=weight)

@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from deciban._estimation.classifier import EvidenceClassifierMixin
 from deciban._validation import index_of
-from deciban.calibration.base import EvidenceGivingMixin
 from deciban.evidence import Evidence
 from deciban.evidence.inputs import aligned
 from deciban.exceptions import InputError
@@ -26,7 +26,7 @@ from deciban.simplex import Basis
 _QUANTILES = 1001
 
 
-class DiscriminantMixin(EvidenceGivingMixin):
+class DiscriminantMixin(EvidenceClassifierMixin):
     """Classes, evidence and densities of a generative classifier."""
 
     n_features_in_: int

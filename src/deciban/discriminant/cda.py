@@ -16,6 +16,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from deciban._estimation.samples import Samples, read_more_samples, read_samples
 from deciban.discriminant import checkpoints, files, programs
 from deciban.discriminant.base_space import BaseSpaceMixin
 from deciban.discriminant.checkpoints import Keeper, digest
@@ -28,7 +29,6 @@ from deciban.discriminant.initialization import (
     shrunk,
     whitening,
 )
-from deciban.discriminant.inputs import Labelled, read_labelled, read_more
 from deciban.discriminant.objective import LossOptions, Model
 from deciban.discriminant.settings import Settings, require_shrinkage, require_whole, resolved
 from deciban.evidence import Evidence
@@ -221,7 +221,7 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         self._require_options()
         fitted = self.__dict__.get("_params")
         known = self.classes_ if fitted is not None else None
-        data = read_labelled(self, X, y, sample_weight, self.class_weight)
+        data = read_samples(self, X, y, sample_weight, self.class_weight)
         settings = resolved(self, *data.X.shape)
         self._require_room(data.X.shape[1], settings.augment)
         goes_on = self.warm_start and fitted is not None and self._continues(settings, known)
@@ -232,7 +232,7 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         self._settings = settings
         with self._computing():
             self._train(kept, held_out, settings, keeper, fitted if goes_on else None)
-        few = held_out is None or len(held_out.truth) < _ENOUGH_HELD_OUT
+        few = held_out is None or len(held_out.codes) < _ENOUGH_HELD_OUT
         self._remember_densities((data if held_out is None or few else held_out).X)
         return self
 
@@ -249,7 +249,7 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         """
         if "_params" not in self.__dict__:
             return self.fit(X, y, sample_weight)
-        data = read_more(self, X, y, sample_weight, self.class_weight)
+        data = read_more_samples(self, X, y, sample_weight, self.class_weight)
         one = asdict(self._settings) | {"epochs": 1, "patience": None}
         passes = len(self.history_)
         seed = int(check_random_state(self.random_state).randint(2**31)) + passes
@@ -299,30 +299,28 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
     def _fitted_dtype(self) -> str:
         return str(self._params["covariance"].dtype)
 
-    def _split(
-        self, data: Labelled, fraction: float, seed: int
-    ) -> tuple[Labelled, Labelled | None]:
+    def _split(self, data: Samples, fraction: float, seed: int) -> tuple[Samples, Samples | None]:
         """Samples to learn from, and some of every class set aside."""
-        n, D = len(data.truth), len(self.classes_)
+        n, D = len(data.codes), len(self.classes_)
         count = round(fraction * n)
-        if count < D or n - count < D or np.bincount(data.truth).min() < 2:
+        if count < D or n - count < D or np.bincount(data.codes).min() < 2:
             return data, None
         rows = np.arange(n)
-        a, b = train_test_split(rows, test_size=count, stratify=data.truth, random_state=seed)
-        if np.bincount(data.truth[a], minlength=D).min() == 0:
+        a, b = train_test_split(rows, test_size=count, stratify=data.codes, random_state=seed)
+        if np.bincount(data.codes[a], minlength=D).min() == 0:
             return data, None  # every class must be learnt from
-        return tuple(Labelled(*(values[part] for values in data)) for part in (a, b))  # type: ignore[return-value]
+        return tuple(Samples(*(values[part] for values in data)) for part in (a, b))  # type: ignore[return-value]
 
-    def _prepare(self, data: Labelled, settings: Settings) -> None:
+    def _prepare(self, data: Samples, settings: Settings) -> None:
         """Whitening, start and model."""
         D, d = len(self.classes_), data.X.shape[1]
         self.basis_ = self._chosen_basis()
         V = self.basis_.contrast
-        moments = moments_of(data.X, data.truth, data.weight, D)
+        moments = moments_of(data.X, data.codes, data.weight, D)
         require_spread(moments)
         strength = self.shrinkage
         if isinstance(strength, str):
-            away = (data.X - moments.center) / moments.scale - moments.means[data.truth]
+            away = (data.X - moments.center) / moments.scale - moments.means[data.codes]
             strength = float(ledoit_wolf_shrinkage(away, assume_centered=True)) if d > 1 else 0.0
         self._whitening = whitening(moments, shrunk(moments.within, float(strength), _FLOOR))
         means = np.pad(moments.means @ self._whitening.matrix.T, ((0, 0), (0, settings.augment)))
@@ -330,7 +328,7 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
             self._start = paper_start(means, V, d + settings.augment)
         else:
             # The largest singular value of means that differ by chance alone is about this.
-            chance = np.sqrt(D / len(data.truth)) * (np.sqrt(D - 1) + np.sqrt(d))
+            chance = np.sqrt(D / len(data.codes)) * (np.sqrt(D - 1) + np.sqrt(d))
             self._start = linear_start(
                 means, V, _LEAST_SINGULAR, settings.augment, _BEYOND_CHANCE * chance
             )
@@ -352,8 +350,8 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
 
     def _train(
         self,
-        data: Labelled,
-        held_out: Labelled | None,
+        data: Samples,
+        held_out: Samples | None,
         settings: Settings,
         keeper: Keeper,
         before: Any,
@@ -366,10 +364,10 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
             settings.weight_decay, float(self.clip), settings.patience, E,
         )  # fmt: skip
         options = LossOptions(settings.discriminative_weight, settings.input_noise)
-        trainer = programs.trainer(model, options, training, len(data.truth), held_out is not None)
+        trainer = programs.trainer(model, options, training, len(data.codes), held_out is not None)
         key = jax.random.key(keeper.seed)
         params = self._first(key) if before is None else jax.tree.map(jnp.asarray, before)
-        mix = np.bincount(data.truth, weights=data.weight, minlength=len(self.classes_))
+        mix = np.bincount(data.codes, weights=data.weight, minlength=len(self.classes_))
         with np.errstate(divide="ignore"):
             log_mix = np.maximum(np.log(mix / mix.sum()), _LEAST_LOG_MIX)
         params["log_mix"] = jnp.broadcast_to(
@@ -409,15 +407,15 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
         ]
         return first[0] if len(first) == 1 else jax.tree.map(lambda *a: jnp.stack(a), *first)
 
-    def _batch(self, data: Labelled) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def _batch(self, data: Samples) -> tuple[jax.Array, jax.Array, jax.Array]:
         weight = data.weight / data.weight.mean()
         return (
             jnp.asarray(self._whitening(data.X), self.dtype),
-            jnp.asarray(data.truth, jnp.int32),
+            jnp.asarray(data.codes, jnp.int32),
             jnp.asarray(weight, self.dtype),
         )
 
-    def _keeper(self, data: Labelled, settings: Settings, before: Any) -> Keeper:
+    def _keeper(self, data: Samples, settings: Settings, before: Any) -> Keeper:
         """The checkpoint of this fit, and the seed: that of the checkpoint where none is given."""
         seed = int(check_random_state(self.random_state).randint(2**31))
         if self.checkpoint is None:

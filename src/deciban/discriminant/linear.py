@@ -10,6 +10,7 @@ from scipy.linalg import solve_triangular
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from deciban._estimation.samples import read_samples
 from deciban._persistence.encoding import value_class
 from deciban._persistence.registry import KeptInFiles, kept
 from deciban.discriminant.base_space import BaseSpaceMixin, DiscriminantMixin
@@ -21,7 +22,6 @@ from deciban.discriminant.initialization import (
     shrunk,
     whitening,
 )
-from deciban.discriminant.inputs import read_labelled
 from deciban.discriminant.settings import require_shrinkage
 from deciban.exceptions import InputError
 from deciban.reference import CalibratedGaussian
@@ -76,9 +76,9 @@ class LinearDiscriminant(KeptInFiles, BaseSpaceMixin):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to features and classes."""
         require_shrinkage(self.shrinkage)
-        data = read_labelled(self, X, y, sample_weight)
+        data = read_samples(self, X, y, sample_weight)
         D = len(self.classes_)
-        moments = moments_of(data.X, data.truth, data.weight, D)
+        moments = moments_of(data.X, data.codes, data.weight, D)
         require_spread(moments)
         self._whitening = whitening(moments, shrunk(moments.within, self.shrinkage, _FLOOR))
         self._means = moments.means @ self._whitening.matrix.T
@@ -161,16 +161,16 @@ class QuadraticDiscriminant(KeptInFiles, DiscriminantMixin, BaseEstimator):  # t
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to features and classes."""
         require_shrinkage(self.shrinkage)
-        data = read_labelled(self, X, y, sample_weight)
+        data = read_samples(self, X, y, sample_weight)
         D, d = len(self.classes_), data.X.shape[1]
-        whole = moments_of(data.X, data.truth, data.weight, D)
+        whole = moments_of(data.X, data.codes, data.weight, D)
         require_spread(whole)
         largest = float(np.linalg.eigvalsh(whole.within)[-1])
         self._center, self._scale = whole.center, whole.scale
         Z = (data.X - whole.center) / whole.scale
         self._means, self._factors = whole.means, np.empty((D, d, d))
         for k in range(D):
-            rows = data.truth == k
+            rows = data.codes == k
             away = Z[rows] - whole.means[k]
             share = data.weight[rows] / data.weight[rows].sum()
             S = (away.T * share) @ away

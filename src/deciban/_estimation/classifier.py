@@ -1,0 +1,52 @@
+"""What every estimator that gives evidence can do with it: posteriors, decisions, a score."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+
+from deciban._estimation.samples import balance_weights, encode_as, read_weights
+from deciban.evidence import Evidence
+
+
+class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]
+    """Posteriors, decisions and a score from ``evidence`` and ``prior_``."""
+
+    classes_: NDArray[Any]
+    prior_: NDArray[np.float64]
+
+    def evidence(self, X: Any) -> Evidence:
+        """Evidence that each sample gives about the classes."""
+        raise NotImplementedError
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Natural logarithms of the posterior probabilities under ``prior_``."""
+        evidence = self.evidence(X)
+        return evidence.log_posterior(self.prior_)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Posterior probabilities under ``prior_``, of shape (n_samples, n_classes)."""
+        evidence = self.evidence(X)
+        return evidence.posterior(self.prior_)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the highest posterior probability under ``prior_``."""
+        best = np.argmax(self.predict_log_proba(X), axis=1)
+        return self.classes_[best]
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Minus the cross-entropy of the posteriors, in nats: larger is better.
+
+        A proper score, so that a grid search finds the best evidence. Classes count by ``prior_``;
+        those that do not occur in ``y`` do not count. For accuracy see
+        :func:`deciban.metrics.accuracy`.
+        """
+        log_p = self.predict_log_proba(X)
+        codes = encode_as(self.classes_, y)
+        share = balance_weights(codes, read_weights(sample_weight, len(log_p)), self.prior_)
+        with np.errstate(invalid="ignore"):
+            terms = share * log_p[np.arange(len(codes)), codes]
+        return float(np.sum(terms[share > 0]))
