@@ -288,7 +288,7 @@ def png_of(example, d):
     return png.getvalue()
 
 
-def write_whole(path, content):
+def write_atomically(path, content):
     """Write a file whole or not at all."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     with os.fdopen(handle, "wb") as file:
@@ -301,8 +301,8 @@ def main():
     d = data()
     (HERE / "gallery").mkdir(exist_ok=True)
     for example in EXAMPLES:
-        write_whole(HERE / "gallery" / f"{example.__name__}.png", png_of(example, d))
-    write_whole(HERE / "gallery.md", (PAGE + "".join(map(section, EXAMPLES))).encode())
+        write_atomically(HERE / "gallery" / f"{example.__name__}.png", png_of(example, d))
+    write_atomically(HERE / "gallery.md", (PAGE + "".join(map(section, EXAMPLES))).encode())
     print(f"Wrote {HERE / 'gallery.md'} and {len(EXAMPLES)} pictures")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._persistence import write_whole
+from deciban._persistence import write_atomically
 from deciban.exceptions import DataNotFoundError, InputError
 
 _FILES = {
@@ -195,7 +195,7 @@ def _read_idx(path: Path, dims: int) -> np.ndarray:
 
 def _write_idx(path: Path, array: np.ndarray) -> None:
     head = bytes([0, 0, _BYTES, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
-    write_whole(path, gzip.compress(head + array.astype(np.uint8).tobytes(), mtime=0))
+    write_atomically(path, gzip.compress(head + array.astype(np.uint8).tobytes(), mtime=0))
 
 
 def _fetch(folder: Path, looked: list[Path], allowed: bool) -> Digits:

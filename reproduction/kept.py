@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import deciban
-from deciban._persistence import write_whole
+from deciban._persistence import write_atomically
 from deciban.exceptions import InputError
 from reproduction.experiment import Arrays, Step
 
@@ -99,7 +99,7 @@ class Shelf:
         arrays_and_record: dict[str, Any] = {**arrays, _ABOUT: np.array(json.dumps(about))}
         with io.BytesIO() as out:
             np.savez_compressed(out, **arrays_and_record)
-            write_whole(self._path(step), out.getvalue())
+            write_atomically(self._path(step), out.getvalue())
         between.unlink(missing_ok=True)
         return arrays, about
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import deciban
-from deciban._persistence import write_whole
+from deciban._persistence import write_atomically
 from reproduction.forms import as_html, as_markdown, slug
 from reproduction.results import Record, compared, others, read_records, run_of
 from reproduction.verdicts import VERDICTS, printed_numbers
@@ -59,11 +59,13 @@ def write_pages(folder: Path, quick: bool) -> None:
     records = read_records(folder)
     numbers = compared(records)
     shown = blocks_of_page(records, numbers, quick)
-    write_whole(folder / "index.html", as_html(shown, _TITLE))
-    write_whole(folder / "README.md", as_markdown(shown))
+    write_atomically(folder / "index.html", as_html(shown, _TITLE))
+    write_atomically(folder / "README.md", as_markdown(shown))
     source = {"quick": quick, "numbers": numbers, "others": others(records)}
     table = source | {"runs": [run_of(record) for record in records]}
-    write_whole(folder / "results.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")
+    write_atomically(
+        folder / "results.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n"
+    )
 
 
 def blocks_of_page(

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from deciban._persistence import write_whole
+from deciban._persistence import write_atomically
 from deciban.exceptions import DecibanError, InputError
 from reproduction.digits import load_mnist
 from reproduction.experiment import Arrays, Experiment, Figure, Findings, Paragraph, Table
@@ -115,7 +115,7 @@ class Run:
             known = isinstance(error, DecibanError)
             line = str(error) if known else f"{type(error).__name__}: {error}"
             line = line.splitlines()[0] if line else repr(error)
-            write_whole(log, traceback.format_exc())
+            write_atomically(log, traceback.format_exc())
             if not self._path(experiment).exists():
                 self._write(experiment, {"error": line})
             return Outcome(experiment.name, line)
@@ -164,7 +164,7 @@ class Run:
             "quick": self.quick,
         }
         text = json.dumps(head | record, indent=1, ensure_ascii=False) + "\n"
-        write_whole(self._path(experiment), text)
+        write_atomically(self._path(experiment), text)
 
     def _path(self, experiment: Experiment) -> Path:
         return self.output / "results" / f"{experiment.name}.json"
@@ -209,7 +209,7 @@ def save(figure: Figure, folder: Path) -> str:
         from matplotlib import pyplot as plt
 
         plt.close(drawn)
-    write_whole(folder / name, smaller(content) if figure.form == "png" else content)
+    write_atomically(folder / name, smaller(content) if figure.form == "png" else content)
     return name
 
 

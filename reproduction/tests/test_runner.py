@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from deciban._persistence import write_whole
+from deciban._persistence import write_atomically
 from deciban.exceptions import DataNotFoundError, InputError
 from reproduction import experiments as all_experiments
 from reproduction import forms, pages, results, runner
@@ -198,7 +198,7 @@ def test_a_run_that_fails_keeps_what_an_earlier_one_found(several, tmp_path):
 
 @pytest.mark.parametrize("text", ["{ broken", "[]", '{"name": "circles"}', ""])
 def test_a_damaged_record_of_another_experiment_is_left_out(several, tmp_path, text):
-    write_whole(tmp_path / "results" / "circles.json", text)
+    write_atomically(tmp_path / "results" / "circles.json", text)
     Run(tmp_path, tmp_path / "work")(several[:1])
     assert "A small one" in (tmp_path / "README.md").read_text()
 
@@ -267,14 +267,14 @@ def test_a_checkpoint_goes_once_its_step_is_done(tmp_path):
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     path = tmp_path / "page"
-    write_whole(path, "old")
+    write_atomically(path, "old")
 
     def fail(source, target):
         raise OSError("disk full")
 
     monkeypatch.setattr("os.replace", fail)
     with pytest.raises(OSError, match="disk full"):
-        write_whole(path, "new")
+        write_atomically(path, "new")
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["page"]
 

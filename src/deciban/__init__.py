@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         simplex,
     )
     from deciban import flows as flows  # not in __all__: it needs an extra
+    from deciban._persistence.registry import load
     from deciban.assessment import assess
     from deciban.discriminant import LinearDiscriminant, QuadraticDiscriminant
     from deciban.discriminant.cda import (
@@ -63,6 +64,7 @@ _HOME = {
     "CalibratedGaussian": "reference",
     "Evidence": "evidence",
     "assess": "assessment",
+    "load": "_persistence.registry",
     "VerbalScale": "evidence",
     "shift_prior": "evidence",
 }
@@ -82,6 +84,7 @@ __all__ = [
     "discriminant",
     "evidence",
     "exceptions",
+    "load",
     "metrics",
     "plots",
     "reference",

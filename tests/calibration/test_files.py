@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from deciban import Basis, CalibratedGaussian
 from deciban._persistence import encoding as coding
 from deciban._persistence import tensors
+from deciban._persistence.registry import load_with_extra
 from deciban.calibration import (
     AffineCalibrator,
     BoundedCalibrator,
@@ -19,7 +20,6 @@ from deciban.calibration import (
     IsotonicCalibrator,
     KernelDensityCalibrator,
 )
-from deciban.discriminant.loading import load_any
 from deciban.exceptions import InputError, MissingExtraError
 
 PAIR = CalibratedGaussian.from_divergences([4.0])
@@ -169,11 +169,11 @@ def test_what_goes_along_comes_back_and_load_does_not_look_at_it(tmp_path):
     recipe = {"columns": ["a", "ä"], "fill": {"a": 0.5, "ä": None}, "log": True, "n": 3}
     model.save(tmp_path / "calibrator", extra=recipe)
     same_bits(IsotonicCalibrator.load(tmp_path / "calibrator"), model, X)
-    back, extra = load_any(tmp_path / "calibrator")
+    back, extra = load_with_extra(tmp_path / "calibrator")
     same_estimator(back, model)
     assert extra == recipe
     model.save(tmp_path / "calibrator")
-    assert load_any(tmp_path / "calibrator")[1] is None
+    assert load_with_extra(tmp_path / "calibrator")[1] is None
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_files_need_safetensors_and_say_so(monkeypatch, tmp_path):
     model = AffineCalibrator().fit(*two())
     model.save(tmp_path / "calibrator")
     monkeypatch.setitem(sys.modules, "safetensors", None)
-    for call in (model.save, AffineCalibrator.load, load_any):
+    for call in (model.save, AffineCalibrator.load, load_with_extra):
         with pytest.raises(MissingExtraError, match=r"deciban\[cli\]") as caught:
             call(tmp_path / "calibrator")
         assert caught.value.extra == "cli"
@@ -256,7 +256,7 @@ def test_broken_files_are_refused(bounded, tmp_path):
         else:
             data = bytearray(rng.bytes(int(rng.integers(1, 5000))))
         broken.write_bytes(bytes(data))
-        for load in (BoundedCalibrator.load, load_any):
+        for load in (BoundedCalibrator.load, load_with_extra):
             with pytest.raises(InputError):
                 load(broken)
 
@@ -275,7 +275,7 @@ def test_edited_files_are_refused(bounded, tmp_path):
     text = json.dumps(header).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text + whole[8 + size :])
     with pytest.raises(InputError, match="calibrator must be as it was written; it was damaged"):
-        load_any(path)
+        load_with_extra(path)
 
 
 def test_other_kinds_and_newer_files_are_refused(bounded, tmp_path):
@@ -284,21 +284,21 @@ def test_other_kinds_and_newer_files_are_refused(bounded, tmp_path):
         AffineCalibrator.load(tmp_path / "bounded")
     tensors.write(tmp_path / "other", "checkpoint", {}, {})
     with pytest.raises(InputError, match="hold a model or a calibrator; it holds a checkpoint"):
-        load_any(tmp_path / "other")
+        load_with_extra(tmp_path / "other")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tensors, "_VERSION", 9)
         bounded.save(tmp_path / "newer")
-    for load in (BoundedCalibrator.load, load_any):
+    for load in (BoundedCalibrator.load, load_with_extra):
         with pytest.raises(InputError, match=r"of format 1 or older; it is of 9. Update deciban"):
             load(tmp_path / "newer")
         with pytest.raises(InputError, match="there is none at"):
             load(tmp_path / "none")
     (tmp_path / "text").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="text must be a whole deciban file; it cannot be read"):
-        load_any(tmp_path / "text")
+        load_with_extra(tmp_path / "text")
     tensors.write(tmp_path / "extra", "CDA", {}, {"extra": [1]})
     with pytest.raises(InputError, match="the extra of extra must be named data"):
-        load_any(tmp_path / "extra")
+        load_with_extra(tmp_path / "extra")
 
 
 def at(*keys):
@@ -356,7 +356,7 @@ def test_claims_of_sealed_files_are_looked_at(change, value, bounded, tmp_path):
     change(plain, value)
     tensors.write(path, plain["kind"], arrays | {"twice": 2 * arrays["prior_"]}, plain)
     with pytest.raises(InputError, match="calibrator must be a whole model; a part is missing"):
-        load_any(path)
+        load_with_extra(path)
 
 
 def test_nan_and_three_classes_of_two_are_refused(tmp_path):

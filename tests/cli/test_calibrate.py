@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 
 from commands import runner
 from deciban import CalibratedGaussian, Evidence, LinearDiscriminant, metrics
+from deciban._persistence.registry import load_with_extra
 from deciban.calibration import AffineCalibrator, GaussianCalibrator
 from deciban.cli.commands.apply import EXAMPLE as APPLY_EXAMPLE
 from deciban.cli.commands.apply import apply
 from deciban.cli.commands.calibrate import EXAMPLE, calibrate
-from deciban.discriminant.loading import load_any
 from deciban.exceptions import InputError
 
 app = typer.Typer()
@@ -335,7 +335,7 @@ def test_files_that_are_no_calibrators_are_refused(two):
 )  # fmt: skip
 def test_columns_that_were_tampered_with_are_refused(two, change):
     calibrator, _ = fitted(two[2], "--positive", "same")
-    fitted_one, extra = load_any(calibrator)
+    fitted_one, extra = load_with_extra(calibrator)
     fitted_one.save(calibrator, extra={"scores": extra["scores"] | change})
     with pytest.raises(InputError, match="does not fit"):
         applied(calibrator, two[2])

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from deciban import Basis, LinearDiscriminant, QuadraticDiscriminant
 from deciban._persistence import tensors
-from deciban.discriminant.loading import load_any
+from deciban._persistence.registry import load_with_extra
 from deciban.exceptions import InputError
 
 X, Y = load_iris(return_X_y=True)
@@ -92,7 +92,7 @@ def test_names_of_columns_are_kept(tmp_path):
 def test_any_file_is_loaded_with_what_went_along(tmp_path):
     model = QuadraticDiscriminant().fit(X, Y)
     model.save(tmp_path / "model", extra={"columns": ["a", "b", "c", "d"]})
-    back, extra = load_any(tmp_path / "model")
+    back, extra = load_with_extra(tmp_path / "model")
     same_bits(back, model, X)
     assert extra == {"columns": ["a", "b", "c", "d"]}
 
@@ -128,7 +128,7 @@ def test_unfitted_other_and_unsound_models_are_refused(tmp_path):
         LinearDiscriminant.load(tmp_path / "often")
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(InputError, match="model must be a whole deciban file"):
-        load_any(path)
+        load_with_extra(path)
 
 
 # --- a CDA ----------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def cda():
 
 def test_a_cda_is_loaded_with_what_went_along(cda, tmp_path):
     cda.save(tmp_path / "model", extra={"columns": ["a"]})
-    back, extra = load_any(tmp_path / "model")
+    back, extra = load_with_extra(tmp_path / "model")
     assert extra == {"columns": ["a"]}
     for model in (back, type(cda).load(tmp_path / "model")):
         assert type(model) is type(cda)
@@ -157,7 +157,7 @@ def test_a_cda_from_before_there_were_seals_is_loaded(cda, tmp_path):
     path = tmp_path / "model"
     cda.save(path)
     rewritten(path, lambda plain: plain.pop("class_type"))
-    back, extra = load_any(path)
+    back, extra = load_with_extra(path)
     assert extra is None
     np.testing.assert_array_equal(back.predict(X), cda.predict(X))
     np.testing.assert_array_equal(type(cda).load(path).predict_proba(X), cda.predict_proba(X))

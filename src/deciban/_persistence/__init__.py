@@ -1,5 +1,5 @@
 """Files: written whole or not at all, read without running anything."""
 
-from deciban._persistence.atomic import checked_path, write_whole
+from deciban._persistence.atomic import open_atomically, require_writable, write_atomically
 
-__all__ = ["checked_path", "write_whole"]
+__all__ = ["open_atomically", "require_writable", "write_atomically"]

@@ -15,7 +15,7 @@ from deciban.exceptions import InputError
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
-def checked_path(path: Any) -> Path:
+def require_writable(path: Any) -> Path:
     """A path that can be written to, or a sentence on why not."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"path must be text or a path; got {path!r}. Give a file name.")
@@ -29,7 +29,7 @@ def checked_path(path: Any) -> Path:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def open_atomically(path: Path) -> Iterator[BinaryIO]:
     """A file to write to that takes the place of `path` once all is written, and not before."""
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -53,8 +53,8 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def write_whole(path: Path, content: bytes | str) -> None:
+def write_atomically(path: Path, content: bytes | str) -> None:
     """Write a file whole or not at all; its folder is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as file:
+    with open_atomically(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)

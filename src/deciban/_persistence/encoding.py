@@ -25,7 +25,7 @@ _NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _PARTS: dict[type, dict[str, Spec]] = {}
 
 
-def value_class(cls: type, **parts: Spec) -> None:
+def register_value(cls: type, **parts: Spec) -> None:
     """Let files hold instances of a class: what to keep of them, and make them of, by name."""
     _PARTS[cls] = parts
 

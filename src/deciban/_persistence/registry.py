@@ -1,11 +1,13 @@
 """Fitted estimators as files, and back: their parameters, and what each class says it has learnt.
 
-A class says with :func:`kept` what of it goes into a file, and in which shape it must come back:
-D classes, k = D - 1, d features. Files name classes; only those that said so are found.
+A class says with :func:`register` what of it goes into a file and in which shape it must come
+back: D classes, k = D - 1, d features. Files name classes; only registered ones are found.
 """
 
 from __future__ import annotations
 
+import importlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -17,14 +19,20 @@ from deciban._persistence import tensors
 from deciban._persistence.encoding import BROKEN, Decoder, Encoder, Spec, require_fit
 from deciban.exceptions import InputError
 
-_KEPT: dict[str, tuple[type[KeptInFiles], dict[str, Spec]]] = {}
+_KEPT: dict[str, tuple[type[PersistentMixin], dict[str, Spec]]] = {}
+# Where the classes are, so that a file can be loaded before they are imported.
+_HOMES = {
+    "deciban.discriminant": ("LinearDiscriminant", "QuadraticDiscriminant"),
+    "deciban.calibration": ("AffineCalibrator", "GaussianCalibrator", "IsotonicCalibrator",
+                            "KernelDensityCalibrator", "BoundedCalibrator"),
+}  # fmt: skip
 _COMMON = ("classes_", "prior_", "n_features_in_")
 _NAMES = "feature_names_in_"
-Kind = TypeVar("Kind", bound="type[KeptInFiles]")
+Kind = TypeVar("Kind", bound="type[PersistentMixin]")
 
 
-class KeptInFiles:
-    """``save`` and ``load`` of an estimator whose class is :func:`kept`."""
+class PersistentMixin:
+    """``save`` and ``load`` of an estimator whose class is registered."""
 
     def save(self, path: Any, extra: dict[str, Any] | None = None) -> None:
         """Write the fitted estimator to a file of arrays and plain data (safetensors, JSON).
@@ -48,19 +56,46 @@ class KeptInFiles:
         """Raise ValueError where parts of a file do not fit together, beyond their shapes."""
 
 
-def kept(**parts: Spec) -> Callable[[Kind], Kind]:
+def register(**parts: Spec) -> Callable[[Kind], Kind]:
     """Let files hold estimators of a class: attributes that ``fit`` sets, and what they must be."""
 
-    def register(cls: Kind) -> Kind:
+    def add(cls: Kind) -> Kind:
         _KEPT[cls.__name__] = (cls, parts)
         return cls
 
-    return register
+    return add
 
 
-def kept_kinds() -> tuple[str, ...]:
-    """Names of the classes that files may hold, of the modules that were imported."""
-    return tuple(_KEPT)
+def load(path: str | os.PathLike[str]) -> Any:
+    """Load any fitted model or calibrator from a file that ``save`` wrote; no code is run.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_iris
+    >>> import deciban as db
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "iris.deciban"
+    ...     db.LinearDiscriminant().fit(*load_iris(return_X_y=True)).save(path)
+    ...     db.load(path)
+    LinearDiscriminant()
+    """
+    return load_with_extra(path)[0]
+
+
+def load_with_extra(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any] | None]:
+    """Load any fitted estimator, and the ``extra`` data that it was saved with."""
+    kinds = ["CDA", *(kind for names in _HOMES.values() for kind in names)]
+    arrays, plain = tensors.read(path, kinds, "a model or a calibrator")
+    if plain["kind"] == "CDA":
+        cls = importlib.import_module("deciban.discriminant").CompositionalDiscriminantAnalysis
+        files = importlib.import_module("deciban.discriminant.files")
+        return files.restored(cls, arrays, plain, path), plain.get("extra")
+    for module, names in _HOMES.items():
+        if plain["kind"] in names:
+            importlib.import_module(module)
+    return restored(arrays, plain, path), plain.get("extra")
 
 
 def restored(arrays: dict[str, np.ndarray], plain: dict[str, Any], path: Any) -> Any:
@@ -97,7 +132,7 @@ def _fitted(encoder: Encoder, estimator: Any, path: str) -> dict[str, Any]:
     state: dict[str, Any] = {_NAMES: None if columns is None else [str(name) for name in columns]}
     for name in names:
         value = getattr(estimator, name)
-        inner = isinstance(value, KeptInFiles)
+        inner = isinstance(value, PersistentMixin)
         state[name] = (_fitted if inner else Encoder.__call__)(encoder, value, at + name)
     return _unfitted(encoder, estimator, path) | {"state": state}
 

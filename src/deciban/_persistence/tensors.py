@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._persistence.atomic import checked_path, whole_file
+from deciban._persistence.atomic import open_atomically, require_writable
 from deciban.exceptions import InputError, MissingExtraError
 
 _VERSION = 1
@@ -35,13 +35,13 @@ def write(
     _safetensors()
     from safetensors.numpy import save
 
-    path = checked_path(path)
+    path = require_writable(path)
     if extra is not None:
         plain = plain | {"extra": checked_extra(extra)}
     header = json.dumps({"kind": kind, "version": _VERSION, **plain})
     tidy = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     data = save(tidy, metadata={_KEY: header, _SEAL: _seal(header, tidy)})
-    with whole_file(path) as file:
+    with open_atomically(path) as file:
         file.write(data)
 
 

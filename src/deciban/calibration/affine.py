@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from deciban._estimation.affine import Scale, fit_affine
 from deciban._estimation.samples import balance_weights
-from deciban._persistence.registry import kept
+from deciban._persistence.registry import register
 from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.calibration.scores import Reader
 from deciban.evidence import Evidence
@@ -25,7 +25,7 @@ class SeparableWarning(UserWarning):
     """Classes that can be told apart without error set no limit to an affine map."""
 
 
-@kept(_reader=Reader, matrix_="k k", offset_="k")
+@register(_reader=Reader, matrix_="k k", offset_="k")
 class AffineCalibrator(Calibrator):
     """Evidence through the affine map of its ILRLs with the smallest cross-entropy.
 

@@ -11,19 +11,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from deciban._estimation.affine import AffineMap
 from deciban._estimation.classifier import EvidenceClassifierMixin
 from deciban._estimation.samples import balance_weights, read_samples
-from deciban._persistence.encoding import value_class
-from deciban._persistence.registry import KeptInFiles
+from deciban._persistence.encoding import register_value
+from deciban._persistence.registry import PersistentMixin
 from deciban.calibration.scores import Reader, ordered_by_class
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.simplex import Basis
 
-value_class(Basis, contrast="D k", classes=tuple | None)
-value_class(AffineMap, matrix="k d", offset="k")
-value_class(Reader, classes=tuple, fuse=bool | None, fusion=AffineMap | None)
+register_value(Basis, contrast="D k", classes=tuple | None)
+register_value(AffineMap, matrix="k d", offset="k")
+register_value(Reader, classes=tuple, fuse=bool | None, fusion=AffineMap | None)
 
 
-class Calibrator(KeptInFiles, EvidenceClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the calibrators: scores become evidence, and that becomes calibrated evidence."""
 
     prior: Any

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
-from deciban._persistence.registry import kept
+from deciban._persistence.registry import register
 from deciban.calibration.affine import SeparableWarning, fresh_calibrator
 from deciban.calibration.base import Calibrator
 from deciban.calibration.scores import Reader
@@ -19,7 +19,7 @@ from deciban.exceptions import InputError
 from deciban.metrics.labelled import Scores
 
 
-@kept(_reader=Reader, calibrator_=Calibrator, bounds_="D D")
+@register(_reader=Reader, calibrator_=Calibrator, bounds_="D D")
 class BoundedCalibrator(Calibrator):
     """Calibrated evidence that is cut off where the data no longer support it.
 

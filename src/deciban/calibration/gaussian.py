@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from deciban._persistence.registry import kept
+from deciban._persistence.registry import register
 from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.calibration.scores import Reader
 from deciban.evidence import Evidence
@@ -20,7 +20,7 @@ from deciban.simplex import Basis
 Covariance = Literal["shared", "separate"]
 
 
-@kept(_reader=Reader, means_="D k", covariances_="D k k", _factors="D k k")
+@register(_reader=Reader, means_="D k", covariances_="D k k", _factors="D k k")
 class GaussianCalibrator(Calibrator):
     """Evidence through the likelihood function of Gaussian densities of its ILRLs.
 

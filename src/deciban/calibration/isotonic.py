@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from deciban._persistence.encoding import value_class
-from deciban._persistence.registry import kept
+from deciban._persistence.encoding import register_value
+from deciban._persistence.registry import register
 from deciban.calibration.base import Calibrator
 from deciban.calibration.scores import Reader
 from deciban.evidence import Evidence
@@ -16,7 +16,7 @@ from deciban.exceptions import InputError
 from deciban.metrics.labelled import Scores, Trials
 from deciban.metrics.pav import PooledBlocks, pool
 
-value_class(PooledBlocks, low="n", high="n", target="n", other="n")
+register_value(PooledBlocks, low="n", high="n", target="n", other="n")
 
 
 class TwoClassCalibrator(Calibrator):
@@ -61,7 +61,7 @@ class ReversedScoresWarning(UserWarning):
     """Scores that fall where they should rise."""
 
 
-@kept(_reader=Reader, blocks_=PooledBlocks)
+@register(_reader=Reader, blocks_=PooledBlocks)
 class IsotonicCalibrator(TwoClassCalibrator):
     """Evidence for two classes through the monotone map with the smallest cost: PAV.
 

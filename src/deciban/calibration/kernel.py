@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import logsumexp
 
-from deciban._persistence.registry import kept
+from deciban._persistence.registry import register
 from deciban.calibration.isotonic import TwoClassCalibrator
 from deciban.calibration.scores import Reader
 from deciban.evidence.inputs import is_number
@@ -19,7 +19,7 @@ _MANY = 4000
 _BLOCK = 1 << 22  # numbers held at once
 
 
-@kept(
+@register(
     _reader=Reader,
     _range=(float, float),
     bandwidths_="2",

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from deciban._persistence import checked_path, tensors
+from deciban._persistence import require_writable, tensors
 from deciban.exceptions import InputError
 from deciban.flows.training import State
 
@@ -35,7 +35,7 @@ class Keeper:
     """
 
     def __init__(self, path: Any, marks: dict[str, str], seed: int, free: bool = False) -> None:
-        self.path = None if path is None else checked_path(path)
+        self.path = None if path is None else require_writable(path)
         self.marks, self.seed = marks, seed
         self._written = 0.0
         self._stored: Any = None

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from deciban._estimation.samples import read_samples
-from deciban._persistence.encoding import value_class
-from deciban._persistence.registry import KeptInFiles, kept
+from deciban._persistence.encoding import register_value
+from deciban._persistence.registry import PersistentMixin, register
 from deciban.discriminant.base_space import BaseSpaceMixin, DiscriminantMixin
 from deciban.discriminant.initialization import (
     Whitening,
@@ -29,11 +29,11 @@ from deciban.simplex import Basis
 
 _FLOOR = 1e-6  # of the eigenvalues, relative: constant and collinear features
 
-value_class(Whitening, mean="d", scale="d", matrix="d d", inverse="d d")
+register_value(Whitening, mean="d", scale="d", matrix="d d", inverse="d d")
 
 
-@kept(_whitening=Whitening, _means="D d", basis_=Basis, _density_quantiles="n")
-class LinearDiscriminant(KeptInFiles, BaseSpaceMixin):
+@register(_whitening=Whitening, _means="D d", basis_=Basis, _density_quantiles="n")
+class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
     """Gaussian classes with one covariance: the closed form that a CDA starts from.
 
     Parameters
@@ -119,7 +119,7 @@ class LinearDiscriminant(KeptInFiles, BaseSpaceMixin):
         _require_sound(whitening.scale, self._density_quantiles, self._means, whitening.matrix)
 
 
-@kept(
+@register(
     _center="d",
     _scale="d",
     _means="D d",
@@ -128,7 +128,7 @@ class LinearDiscriminant(KeptInFiles, BaseSpaceMixin):
     covariances_="D d d",
     _density_quantiles="n",
 )
-class QuadraticDiscriminant(KeptInFiles, DiscriminantMixin, BaseEstimator):  # type: ignore[misc]
+class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  # type: ignore[misc]
     """Gaussian classes, each with a covariance of its own. It has no base space.
 
     Parameters

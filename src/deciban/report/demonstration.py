@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deciban import discriminant, metrics
-from deciban._persistence.atomic import write_whole
+from deciban._persistence.atomic import write_atomically
 from deciban.assessment.assess import assess
 from deciban.datasets import moons
 from deciban.evidence import Evidence
@@ -74,7 +74,7 @@ def demonstrate(folder: Path, *, seed: int = 7, say: Callable[[str], Any]) -> No
         page, _report(of_digits, seed), as_png(drawn), as_png(learnt)
     )  # fmt: skip
     for name, content in zip(FILES, contents, strict=True):
-        write_whole(folder / name, content)
+        write_atomically(folder / name, content)
     say(f"Open {folder / 'index.html'}")
 
 

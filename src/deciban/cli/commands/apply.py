@@ -140,10 +140,10 @@ class _Plan:
 
 
 def _plan(path: Path, prior: str | None, costs: str | None, source: str) -> _Plan:
+    from deciban._persistence.registry import load_with_extra
     from deciban.calibration.base import Calibrator
-    from deciban.discriminant.loading import load_any
 
-    calibrator, extra = load_any(path)
+    calibrator, extra = load_with_extra(path)
     if not isinstance(calibrator, Calibrator):
         raise InputError(
             f"{path} must hold a calibrator; it holds a {type(calibrator).__name__}. Give a file "

@@ -131,11 +131,11 @@ def prior_of(text: str | None, scored: Scored) -> object:
 
 
 def _write_report(path: Path, source: str, scored: Scored, found: Assessment) -> None:
-    from deciban._persistence.atomic import write_whole
+    from deciban._persistence.atomic import write_atomically
     from deciban.report.page import report
 
     title = "Standard input" if source == "-" else Path(source).name
-    write_whole(path, report(scored.truth, scored.evidence, title=title, assessment=found))
+    write_atomically(path, report(scored.truth, scored.evidence, title=title, assessment=found))
 
 
 def show(found: Assessment, source: str) -> None:

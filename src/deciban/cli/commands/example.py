@@ -78,14 +78,14 @@ def _in_folder(folder: Path) -> dict[str, Path]:
 
 def _write(targets: dict[str, Path], as_json: bool, force: bool) -> None:
     """All of the files, once each of them may be written."""
-    from deciban._persistence.atomic import write_whole
+    from deciban._persistence.atomic import write_atomically
     from deciban.cli.io.formats import refusals
 
     for path in targets.values():
         require_new(path, force)
     for name, path in targets.items():
         with refusals(str(path), "must be a file that can be written"):
-            write_whole(path, EXAMPLES[name].make())
+            write_atomically(path, EXAMPLES[name].make())
     if as_json:
         typer.echo(json.dumps({"written": list(map(str, targets.values()))}, indent=2))
         return

@@ -42,9 +42,9 @@ def explain(
     Each node of the tree sets one group of classes against another; its number is how much likelier
     the first are, on average, than the second: 10 decibans are a factor of ten.
     """
-    from deciban.discriminant.loading import load_any
+    from deciban._persistence.registry import load_with_extra
 
-    estimator, extra = load_any(model)
+    estimator, extra = load_with_extra(model)
     recipe = Recipe.from_plain(extra, model, getattr(estimator, "n_features_in_", -1))
     frame = _table(table, table_format, recipe)
     if not 1 <= row <= len(frame):

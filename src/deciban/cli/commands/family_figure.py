@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._persistence.atomic import write_whole
+from deciban._persistence.atomic import write_atomically
 from deciban.evidence.units import from_nats
 from deciban.plots import ILRDisplay, PairwiseDisplay, TernaryDisplay
 from deciban.plots._axes import pyplot, register_ternary
@@ -26,7 +26,7 @@ def draw(family: CalibratedGaussian, path: Path, unit: Any) -> None:
     date = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
     with mpl.rc_context({"svg.hashsalt": "deciban"}):
         _figure(family, unit).savefig(drawn, format=kind, dpi=150, metadata=date)
-    write_whole(path, drawn.getvalue())
+    write_atomically(path, drawn.getvalue())
 
 
 def _figure(family: CalibratedGaussian, unit: Any) -> Any:

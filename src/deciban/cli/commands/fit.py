@@ -175,7 +175,7 @@ def _write_report(
     path: Path, table: str, model: Any, X: np.ndarray, truth: np.ndarray, assessment: Any,
     summary: dict[str, Any],
 ) -> None:  # fmt: skip
-    from deciban._persistence import write_whole
+    from deciban._persistence import write_atomically
     from deciban.report import report
 
     title = "Standard input" if table == "-" else Path(table).name
@@ -190,7 +190,7 @@ def _write_report(
     history = getattr(model, "history_", None)
     page = report(truth, model.evidence(X), title=title, assessment=assessment, training=history,
                   **cards)  # fmt: skip
-    write_whole(path, page)
+    write_atomically(path, page)
 
 
 def _tell(

@@ -56,11 +56,11 @@ def predict(
     posterior probability of each class, the decision, and whether the row is an outlier. Rows are
     read and written in batches, so that memory stays flat.
     """
-    from deciban.discriminant.loading import load_any
+    from deciban._persistence.registry import load_with_extra
 
     if not 0 <= outlier < 1:
         raise InputError(f"--outlier must be at least 0 and below 1; got {outlier}. Give 0.01.")
-    estimator, extra = load_any(model)
+    estimator, extra = load_with_extra(model)
     recipe = Recipe.from_plain(extra, model, getattr(estimator, "n_features_in_", -1))
     there = columns_of_table(table, format=table_format)
     for name in recipe.columns:

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from deciban._persistence.atomic import whole_file
+from deciban._persistence.atomic import open_atomically
 from deciban.cli.io.formats import TEXT, format_of, polars, refusals
 from deciban.exceptions import InputError
 
@@ -145,7 +145,7 @@ def _text(sink: AbstractContextManager[BinaryIO], kind: str) -> Iterator[Write]:
 
 @contextmanager
 def _file(path: Path, force: bool) -> Iterator[BinaryIO]:
-    with whole_file(path) as file:
+    with open_atomically(path) as file:
         if path.suffix.lower() == ".gz":
             # no time and no name inside: the same table gives the same bytes
             with gzip.GzipFile("", "wb", 6, file, mtime=0) as zipped:
