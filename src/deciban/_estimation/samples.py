@@ -10,7 +10,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from deciban._validation import listed, to_numpy
+from deciban._validation import quote_each, to_numpy
 from deciban.evidence.priors import chosen_prior
 from deciban.exceptions import InputError
 
@@ -76,8 +76,8 @@ def encode_as(classes: NDArray[Any], y: ArrayLike) -> NDArray[np.intp]:
     unknown = [label for label in dict.fromkeys(labels) if label not in position]
     if unknown:
         raise InputError(
-            f"y must hold only the classes {listed(classes.tolist())}; got {listed(unknown)}. "
-            f"Drop those samples, or fit anew."
+            f"y must hold only the classes {quote_each(classes.tolist())}; got "
+            f"{quote_each(unknown)}. Drop those samples, or fit anew."
         )
     return np.array([position[label] for label in labels], dtype=np.intp)
 
@@ -120,7 +120,7 @@ def _drop_weightless(
     if lost:
         raise InputError(
             f"sample_weight must be positive for some sample of every class; it is zero for all "
-            f"samples of {listed(sorted(lost, key=str))}. Leave those samples out."
+            f"samples of {quote_each(sorted(lost, key=str))}. Leave those samples out."
         )
     return X[counts], y[counts], weight[counts]
 

@@ -6,6 +6,7 @@ become the library's default floating type.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Hashable
 from typing import Any
 
@@ -26,7 +27,8 @@ def as_float_array(x: Any, name: str) -> tuple[Namespace, Array]:
 
 def as_float_arrays(**named: Any) -> tuple[Namespace, list[Array]]:
     """Bring arguments to one array library and device; lists and frames follow arrays."""
-    _require_same_columns(named)
+    if len(named) > 1:
+        _require_same_columns(named)
     native = {name: _plain(x, name) for name, x in named.items() if _is_native(x)}
     followers = {name: _as_numpy(x, name) for name, x in named.items() if name not in native}
     try:
@@ -48,16 +50,16 @@ def as_float_arrays(**named: Any) -> tuple[Namespace, list[Array]]:
 
 def to_numpy(x: Any, name: str) -> np.ndarray:
     """A NumPy float64 array from any array library, device, list or frame."""
-    return np.asarray(on_host(as_float_array(x, name)[1]), dtype=np.float64)
+    return np.asarray(to_host(as_float_array(x, name)[1]), dtype=np.float64)
 
 
-def frozen(array: np.ndarray) -> np.ndarray:
+def freeze(array: np.ndarray) -> np.ndarray:
     """A view that cannot be written to, nor be made so: what it looks at is read-only itself."""
     array.flags.writeable = False
     return array.view()
 
 
-def on_host(x: Array) -> Array:
+def to_host(x: Array) -> Array:
     """The same array where NumPy can read it."""
     if compat.is_torch_array(x):
         return x.detach().cpu()
@@ -66,21 +68,36 @@ def on_host(x: Array) -> Array:
     return x
 
 
-def columns_of(x: Any) -> tuple[Hashable, ...] | None:
-    """Names of the parts of a frame, or of a pandas series; None for anything else."""
-    if not _is_frame(x) or not hasattr(x, "to_numpy"):
+def column_names(x: Any) -> tuple[Hashable, ...] | None:
+    """Names of the parts of a frame, or of a pandas series; None for anything else.
+
+    pandas names parts without a name 0 to D - 1.
+    """
+    if not is_frame(x) or not hasattr(x, "to_numpy"):
         return None
-    if hasattr(x, "columns"):
-        return tuple(x.columns)
-    index = getattr(x, "index", None)  # one composition as a pandas series: its parts are named
-    return None if index is None or type(index).__name__ == "RangeIndex" else tuple(index)
+    names = getattr(x, "columns", getattr(x, "index", None))  # a polars series has neither
+    return None if names is None else tuple(names)
+
+
+def refuse_masked(x: Any, name: str) -> None:
+    """Raise where a masked array has masked entries: a conversion would take what they hide."""
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        raise InputError(
+            f"{name} must not hold masked values; got {int(np.ma.getmaskarray(x).sum())}. "
+            f"Fill or drop them first."
+        )
 
 
 def _require_same_columns(named: dict[str, Any]) -> None:
-    columns = {name: columns_of(x) for name, x in named.items() if columns_of(x) is not None}
+    columns = {name: column_names(x) for name, x in named.items()}
+    columns = {
+        name: names
+        for name, names in columns.items()
+        if names is not None and names != tuple(range(len(names)))
+    }
     if len(set(columns.values())) > 1:
         raise InputError(
-            f"{' and '.join(columns)} must have the same columns in the same order; they have not. "
+            f"{' and '.join(columns)} must have the same columns in the same order; they do not. "
             f"Select the columns of one in the order of the other."
         )
 
@@ -89,7 +106,8 @@ def _is_native(x: Any) -> bool:
     return bool(compat.is_array_api_obj(x)) and not isinstance(x, np.generic)
 
 
-def _is_frame(x: Any) -> bool:
+def is_frame(x: Any) -> bool:
+    """Whether this is a frame or a series of pandas or polars."""
     return _kind(x).partition(".")[0] in {"pandas", "polars"}
 
 
@@ -99,18 +117,14 @@ def _kind(x: Any) -> str:
 
 def _plain(x: Array, name: str) -> Array:
     # Subclasses change what operators mean: a mask would be lost, a matrix would multiply.
-    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
-        raise InputError(
-            f"{name} must hold no masked values; got {int(np.ma.getmaskarray(x).sum())}. "
-            f"Fill or drop them first."
-        )
+    refuse_masked(x, name)
     return np.asarray(x) if isinstance(x, np.ndarray) else x
 
 
 def _as_numpy(x: Any, name: str) -> np.ndarray:
     if x is None:
         raise InputError(f"{name} must be an array; got None. Give numbers.")
-    if _is_frame(x):
+    if is_frame(x):
         return _from_frame(x, name)
     if type(x).__module__.startswith("scipy.sparse"):
         raise InputError(f"{name} must be dense; got a sparse array. Call {name}.toarray() first.")
@@ -158,11 +172,30 @@ def _as_floating(xp: Namespace, x: Array, name: str) -> Array:
 def _as_floating_numpy(x: np.ndarray, name: str) -> np.ndarray:
     if x.dtype.kind == "f":
         return x
-    try:
-        if x.dtype.kind not in "iubO":
-            raise TypeError
-        return x.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(
-            f"{name} must be real numbers; got dtype {x.dtype}. Convert it to floats first."
-        ) from None
+    if x.dtype.kind in "iub" or (x.dtype.kind == "O" and not _strangers(x)):
+        try:
+            return x.astype(np.float64)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    kind = {"M": "dates", "m": "durations", "U": "text", "S": "bytes"}.get(x.dtype.kind)
+    got = kind or (_strangers(x) if x.dtype.kind == "O" else "") or f"dtype {x.dtype}"
+    raise InputError(f"{name} must be real numbers; got {got}. Convert it to floats first.")
+
+
+def _strangers(x: np.ndarray) -> str:
+    """What an object array holds that float() takes or might take, though it is not a number."""
+    types = {type(entry) for entry in x.ravel().tolist()}
+    for stranger, noun in _STRANGERS.items():
+        if any(issubclass(kind, stranger) for kind in types):
+            return noun
+    return ""
+
+
+_STRANGERS: dict[type, str] = {
+    str: "text",
+    bytes: "bytes",
+    np.datetime64: "dates",
+    np.timedelta64: "durations",
+    datetime.date: "dates",
+    datetime.timedelta: "durations",
+}

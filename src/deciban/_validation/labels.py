@@ -1,4 +1,8 @@
-"""Names of classes: distinct, hashable, looked up with an error that lists them."""
+"""Class labels: the names of the classes, and the label, weight and index of each sample.
+
+A label is anything hashable. Two labels are the same class where they are equal, so that 1, 1.0 and
+True are one class and "1" is another.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +10,27 @@ from collections.abc import Hashable, Iterable, Sequence, Set
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from deciban._validation.arrays import column_names, is_frame, refuse_masked, to_host, to_numpy
+from deciban._validation.scalars import quote, quote_each
 from deciban.exceptions import InputError, UnknownClassError
+
+# --- names of the classes ---------------------------------------------------------------
 
 
 def as_labels(
     classes: Sequence[Hashable] | None, n_classes: int | None = None
 ) -> tuple[Hashable, ...]:
-    """Distinct hashable labels, as many as said; 0 to D - 1 where none are given."""
+    """Distinct class labels, ``n_classes`` of them; 0 to D - 1 where none are given."""
     if classes is None:
         return tuple(range(n_classes or 0))
-    labels = _in_order(classes)
+    labels = _as_tuple(classes)
     try:
         distinct = set(labels)
     except TypeError:
         raise InputError(
-            f"classes must be hashable labels; got {labels!r}. Use text or numbers."
+            f"classes must be hashable labels; got {quote(labels)}. Use text or numbers."
         ) from None
     if n_classes is not None and len(labels) != n_classes:
         raise InputError(
@@ -31,17 +40,16 @@ def as_labels(
     if len(distinct) != len(labels):
         twice = next(label for i, label in enumerate(labels) if label in labels[:i])
         raise InputError(
-            f"classes must be distinct; got {twice!r} more than once. Rename one of them."
+            f"classes must be distinct; got {quote(twice)} more than once. Rename one of them."
         )
     return labels
 
 
-def _in_order(classes: Any) -> tuple[Hashable, ...]:
-    """Labels as a tuple, from anything that has an order."""
+def _as_tuple(classes: Any) -> tuple[Hashable, ...]:
     text = isinstance(classes, str | bytes)
     if text or isinstance(classes, Set) or not isinstance(classes, Iterable):
         raise InputError(
-            f"classes must be a list of labels, in the order of the columns; got {classes!r}. "
+            f"classes must be a list of labels, in the order of the columns; got {quote(classes)}. "
             f"Write a list, such as ['first', 'second']."
         )
     return tuple(classes.tolist() if hasattr(classes, "tolist") else classes)
@@ -53,7 +61,7 @@ def index_of(label: Any, classes: tuple[Hashable, ...]) -> int:
         return classes.index(label)
     except ValueError:
         raise UnknownClassError(
-            f"class must be one of {listed(classes)}; got {label!r}. "
+            f"class must be one of {quote_each(classes)}; got {quote(label)}. "
             f"Check its spelling and its type.",
             label=label,
             classes=classes,
@@ -63,33 +71,248 @@ def index_of(label: Any, classes: tuple[Hashable, ...]) -> int:
 def order_by_name(
     names: tuple[Hashable, ...] | None, classes: tuple[Hashable, ...], what: str
 ) -> list[int] | None:
-    """Where each class stands among the names of a table; None where they are in order.
+    """Positions of the classes among the names of a table's columns or rows.
 
-    Numbers from 0 on are what pandas calls columns without a name.
+    Names decide: as they are, or as text, since polars has text only. None means that the table is
+    in the order of the classes: it has their names in this order, or no names, for which pandas
+    writes 0 to D - 1. Where these numbers are the classes, they are their names.
     """
-    if names is None or names == classes or names == tuple(range(len(classes))):
+    if names is None or names == classes:
         return None
-    if len(names) != len(classes) or set(names) != set(classes):
+    order = _positions(classes, names)
+    if order is None:
+        order = _positions([str(label) for label in classes], [str(name) for name in names])
+    if order is None and names != tuple(range(len(classes))):
         raise InputError(
-            f"{what} must be named after the classes {listed(classes)}; got {listed(names)}. "
-            f"Rename them, or pass an array in the order of the classes."
+            f"{what} must be named after the classes {quote_each(classes)}; got "
+            f"{quote_each(names)}. Rename them, or pass an array in the order of the classes."
         )
-    return [names.index(label) for label in classes]
+    return None if order == list(range(len(classes))) else order
 
 
-def listed(labels: Sequence[Hashable], most: int = 10) -> str:
-    """Labels as text, the first ones where there are many."""
-    return ", ".join(map(repr, labels[:most])) + ", ..." * (len(labels) > most)
+def _positions(wanted: Sequence[Hashable], names: Sequence[Hashable]) -> list[int] | None:
+    place = {name: k for k, name in enumerate(names)}
+    if not len(wanted) == len(names) == len(place) or place.keys() != set(wanted):
+        return None
+    return [place[label] for label in wanted]
 
 
 def label_array(labels: Sequence[Hashable]) -> np.ndarray:
-    """Labels as a one-dimensional array, without turning numbers among text into text."""
-    kinds = {type(label) for label in labels}
-    if len(kinds) == 1 and next(iter(kinds)) in {str, int, float, bool}:
+    """Labels as a one-dimensional array that leaves each as it is: numbers among text stay numbers.
+
+    NumPy's conversion would also cut trailing zero bytes, round large integers and split tuples.
+    """
+    if len({type(label) for label in labels}) == 1 and type(labels[0]) in {str, int, float, bool}:
         array = np.asarray(labels)
-        if array.tolist() == list(labels):  # large numbers and trailing zero bytes are changed
+        if array.tolist() == list(labels):
             return array
     array = np.empty(len(labels), dtype=object)
-    for i, label in enumerate(labels):  # one by one: a tuple may be a label
+    for i, label in enumerate(labels):
         array[i] = label
     return array
+
+
+# --- labels of the samples --------------------------------------------------------------
+
+_FLOAT_AS_TEXT = np.dtype("U32")  # what NumPy makes of floats that stand among text
+
+
+def read_labels(labels: Any, n_samples: int | None = None, name: str = "y_true") -> np.ndarray:
+    """The label of each sample, from anything that holds one, with none missing.
+
+    Parameters
+    ----------
+    labels : sequence, array, Series, or a table of one column
+        NaN, None, NA, NaT and masked entries are refused, also among text.
+    n_samples : int, optional
+        How many there must be.
+    name : str
+        The argument's name, for errors.
+
+    Returns
+    -------
+    array of shape (n_samples,)
+        Of dtype object where labels of several types stand side by side.
+    """
+    array = _label_vector(labels, name)
+    if n_samples is not None and len(array) != n_samples:
+        raise InputError(
+            f"{name} must have one label for each of {n_samples} samples; got shape "
+            f"{array.shape}. Give one label for each sample."
+        )
+    rows = np.flatnonzero(_is_missing(array, name))
+    if rows.size:
+        raise InputError(
+            f"{name} must not hold NaN or missing labels; got {quote(array[rows[0]])} in row "
+            f"{rows[0]}. Drop these samples first.",
+            rows=rows[:5].tolist(),
+        )
+    return array
+
+
+def _label_vector(labels: Any, name: str) -> np.ndarray:
+    refuse_masked(labels, name)
+    if is_frame(labels):
+        labels = labels.to_numpy() if hasattr(labels, "to_numpy") else labels
+    try:
+        array = np.asarray(to_host(labels))
+    except ValueError:
+        raise InputError(
+            f"{name} must be one row of labels; got rows of different lengths. Flatten it."
+        ) from None
+    if array.dtype.kind in "US" and isinstance(labels, list | tuple) and array.ndim <= 2:
+        flat = labels if array.ndim == 1 else [label for row in labels for label in row]
+        if not all(isinstance(label, str | bytes) for label in flat):
+            array = label_array(flat).reshape(array.shape)  # NaN became 'nan', and 1 became '1'
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise InputError(
+            f"{name} must be one row of labels; got shape {array.shape}. "
+            f"Give one label for each sample."
+        )
+    return array
+
+
+def _is_missing(labels: np.ndarray, name: str) -> NDArray[np.bool_]:
+    if labels.dtype.kind in "fcmM":
+        return np.asarray(labels != labels)
+    if labels.dtype == _FLOAT_AS_TEXT:
+        return np.asarray(labels == "nan")
+    if labels.dtype != object:
+        return np.zeros(len(labels), dtype=bool)
+    entries = labels.tolist()
+    try:
+        missing = {label for label in set(entries) if _is_missing_label(label)}
+    except TypeError:
+        raise InputError(
+            f"{name} must hold hashable labels; got a {type(entries[0]).__name__}. "
+            f"Use text or numbers."
+        ) from None
+    if not missing:
+        return np.zeros(len(labels), dtype=bool)
+    return np.array([_is_missing_label(label) for label in entries], dtype=bool)
+
+
+def _is_missing_label(label: Any) -> bool:
+    # pandas' NA answers a comparison with itself by NA, which has no truth value.
+    missing = label is None or type(label).__name__ in {"NAType", "NaTType"}
+    return missing or (isinstance(label, float | complex | np.generic) and bool(label != label))
+
+
+def factorize_labels(labels: np.ndarray) -> tuple[list[Hashable], NDArray[np.intp]]:
+    """The distinct labels, and the position of each sample's label among them.
+
+    They are sorted; labels without an order, such as numbers and text, are in order of appearance.
+    """
+    if labels.dtype != object:
+        distinct, codes = np.unique(labels, return_inverse=True)
+        return distinct.tolist(), codes
+    found: list[Any] = list(dict.fromkeys(labels.tolist()))
+    try:
+        found.sort()
+    except TypeError:
+        found = list(dict.fromkeys(labels.tolist()))
+    place = {label: k for k, label in enumerate(found)}
+    return found, np.array([place[label] for label in labels.tolist()], dtype=np.intp)
+
+
+def encode_labels(
+    labels: np.ndarray, classes: Sequence[Hashable], name: str = "y_true"
+) -> NDArray[np.intp]:
+    """Position of each sample's label among the classes; another label is an error."""
+    found, codes = factorize_labels(labels)
+    place = {label: k for k, label in enumerate(classes)}
+    unknown = [label for label in found if label not in place]
+    if unknown:
+        raise UnknownClassError(
+            f"{name} must hold the classes {quote_each(classes)} only; got {quote_each(unknown)}. "
+            f"Check the spelling and the type, or drop these samples.",
+            label=unknown[0],
+            classes=tuple(classes),
+        )
+    return np.array([place[label] for label in found], dtype=np.intp)[codes]
+
+
+# --- weights and indexes of the samples -------------------------------------------------
+
+
+def read_weights(
+    sample_weight: Any, n_samples: int, *, allow_zero: bool = False
+) -> NDArray[np.float64] | None:
+    """Weights of the samples, the largest of them 1; None where none are given.
+
+    Only ratios of weights matter. Scaled like this, weights of 1e300 or 1e-300 neither overflow nor
+    vanish in sums, and a positive weight stays positive.
+    """
+    if sample_weight is None:
+        return None
+    weights = to_numpy(sample_weight, "sample_weight")
+    if weights.ndim == 2 and weights.shape[1] == 1:
+        weights = weights[:, 0]
+    if weights.shape != (n_samples,):
+        raise InputError(
+            f"sample_weight must have one weight for each of {n_samples} samples; got shape "
+            f"{weights.shape}. Give one number for each sample."
+        )
+    usable = np.isfinite(weights) & (weights >= 0 if allow_zero else weights > 0)
+    if not usable.all():
+        row = int(np.flatnonzero(~usable)[0])
+        raise InputError(
+            f"sample_weight must be finite and {'not negative' if allow_zero else 'positive'}; got "
+            f"{weights[row]:g} in row {row}. Drop this sample, or give it a weight.",
+            rows=[row],
+        )
+    largest = weights.max(initial=0.0)
+    if n_samples and largest == 0:
+        raise InputError(
+            "sample_weight must be positive for some sample; got zeros only. Give some weight."
+        )
+    smallest = np.where(weights > 0, np.finfo(np.float64).tiny, 0.0)
+    return np.maximum(weights / (largest or 1.0), smallest)
+
+
+def align_by_index(**named: Any) -> list[Any]:
+    """Arguments that describe the same samples, with their rows in one order.
+
+    Rows of pandas objects are matched by their index: all follow the first that has one. Indexes
+    that hold different labels, or repeated labels in another order, are refused. What has no index
+    (arrays, lists, Evidence, polars) is paired by position, and so is what differs in length, for
+    the caller's check of lengths to report.
+
+    >>> import pandas as pd
+    >>> y, weight = pd.Series([0, 1], index=["a", "b"]), pd.Series([2.0, 1.0], index=["b", "a"])
+    >>> align_by_index(y=y, weight=weight)[1].tolist()
+    [1.0, 2.0]
+    """
+    indexes = {name: x.index for name, x in named.items() if is_frame(x) and hasattr(x, "iloc")}
+    first = next(iter(indexes), "")
+    for name, index in indexes.items():
+        wanted = indexes[first]
+        if len(index) != len(wanted) or index.equals(wanted):
+            continue
+        order = index.get_indexer(wanted) if index.is_unique else np.array([-1])
+        if (order < 0).any():
+            raise InputError(
+                f"{first} and {name} must have the same index; got {quote_each(wanted, 3)} and "
+                f"{quote_each(index, 3)}. Select the rows of one by the index of the other, or "
+                f"pass arrays to pair them by position."
+            )
+        named[name] = named[name].iloc[order]
+    return list(named.values())
+
+
+def column_order(
+    source: Any, classes: Sequence[Hashable] | None, n: int, name: str
+) -> tuple[tuple[Hashable, ...], list[int] | None]:
+    """Class labels of the columns of a table, and the positions of the columns in their order.
+
+    Without ``classes`` the columns of a frame name them. With ``classes`` a frame whose columns
+    bear their names is put in their order; one whose columns bear none of them is renamed.
+    """
+    names = column_names(source)
+    labels = as_labels(names if classes is None else classes, n)
+    known = {*labels, *map(str, labels)}
+    if classes is None or names is None or not any(x in known for x in names):
+        return labels, None
+    return labels, order_by_name(names, labels, f"the columns of {name}")

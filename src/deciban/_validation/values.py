@@ -12,7 +12,7 @@ import sys
 import array_api_compat as compat
 import numpy as np
 
-from deciban._validation.arrays import Array, Namespace, on_host
+from deciban._validation.arrays import Array, Namespace, to_host
 from deciban.exceptions import InputError, ZeroPartsError
 
 _SHOWN = 5  # rows kept on the exception
@@ -149,7 +149,7 @@ def _refuse_nan(xp: Namespace, x: Array, name: str) -> None:
 def _refuse(
     bad: Array, must: str, noun: str, remedy: str, error: type[InputError] = InputError
 ) -> None:
-    flags = np.atleast_1d(np.asarray(on_host(bad), dtype=bool))
+    flags = np.atleast_1d(np.asarray(to_host(bad), dtype=bool))
     by_row = flags.reshape(-1, flags.shape[-1])
     rows = np.flatnonzero(by_row.any(axis=1))
     if rows.size == 0:
@@ -162,7 +162,7 @@ def _refuse(
 
 
 def _refuse_rows(bad: Array, must: str, state: str, remedy: str) -> None:
-    rows = np.flatnonzero(np.asarray(on_host(bad), dtype=bool))
+    rows = np.flatnonzero(np.asarray(to_host(bad), dtype=bool))
     if rows.size:
         raise ZeroPartsError(
             f"{must}; row {rows[0]} is {state}. {remedy}", rows=rows[:_SHOWN].tolist()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, ndtri
 
-from deciban._validation import index_of, listed
+from deciban._validation import index_of, quote_each
 from deciban.assessment import optimism, several_classes, two_classes
 from deciban.assessment.intervals import (
     NO_RANGE,
@@ -396,7 +396,7 @@ def class_counts(truth: np.ndarray, classes: tuple[Hashable, ...]) -> np.ndarray
     missing = [label for label, count in zip(classes, counts, strict=True) if count == 0]
     if missing:
         raise InputError(
-            f"y_true must hold every class; it lacks {listed(missing)}. Add samples of it, or "
+            f"y_true must hold every class; it lacks {quote_each(missing)}. Add samples of it, or "
             f"leave it out with evidence.restrict."
         )
     return counts

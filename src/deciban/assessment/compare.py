@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._validation import listed
+from deciban._validation import quote_each
 from deciban.assessment import several_classes, two_classes
 from deciban.assessment.assess import (
     class_counts,
@@ -159,8 +159,8 @@ def compare_codes(
         )
     if set(a.classes) != set(b.classes):
         raise InputError(
-            f"a and b must be over the same classes; got {listed(a.classes)} and "
-            f"{listed(b.classes)}. Restrict or rename those of one."
+            f"a and b must be over the same classes; got {quote_each(a.classes)} and "
+            f"{quote_each(b.classes)}. Restrict or rename those of one."
         )
     b = b if a.classes == b.classes else b.restrict(a.classes)
     counts = class_counts(truth, a.classes)

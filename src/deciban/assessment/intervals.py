@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deciban.evidence.inputs import is_number
+from deciban._validation import is_number
 from deciban.exceptions import InputError
 from deciban.metrics.bootstrap import bca_tails
 

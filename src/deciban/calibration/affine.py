@@ -11,10 +11,11 @@ from sklearn.base import clone
 from deciban._estimation.affine import Scale, fit_affine
 from deciban._estimation.samples import balance_weights
 from deciban._persistence.registry import register
+from deciban._validation import is_number
 from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.calibration.scores import Reader
 from deciban.evidence import Evidence
-from deciban.evidence.inputs import aligned, is_number
+from deciban.evidence.inputs import aligned
 from deciban.exceptions import InputError
 from deciban.simplex import Basis
 

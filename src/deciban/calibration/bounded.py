@@ -10,11 +10,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
 from deciban._persistence.registry import register
+from deciban._validation import is_number
 from deciban.calibration.affine import SeparableWarning, fresh_calibrator
 from deciban.calibration.base import Calibrator
 from deciban.calibration.scores import Reader
 from deciban.evidence import Evidence
-from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Scores
 

@@ -8,10 +8,10 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from deciban._persistence.registry import register
+from deciban._validation import is_number
 from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.calibration.scores import Reader
 from deciban.evidence import Evidence
-from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
 from deciban.metrics.densities import GaussianDensities
 from deciban.reference import CalibratedGaussian

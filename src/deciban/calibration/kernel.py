@@ -8,9 +8,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from deciban._persistence.registry import register
+from deciban._validation import is_number
 from deciban.calibration.isotonic import TwoClassCalibrator
 from deciban.calibration.scores import Reader
-from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Scores, Trials
 

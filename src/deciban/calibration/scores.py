@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from deciban._estimation.affine import AffineMap, fit_affine
-from deciban._validation import columns_of, listed
+from deciban._validation import column_names, quote_each
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.simplex import Basis
@@ -33,15 +33,15 @@ def ordered_by_class(X: Any, classes: tuple[Hashable, ...], *, fitting: bool = F
     if isinstance(X, Evidence):
         _require_same(X.classes, classes, fitting)
         return X.restrict(classes).log_likelihoods
-    names = columns_of(X)
+    names = column_names(X)
     if names is None or not hasattr(X, "columns") or names == tuple(range(len(names))):
         return X  # pandas numbers columns without a name
     named = [_label_named(name, classes) for name in names]
     if all(label is None for label in named) or len(names) == 1:
         if fitting and len(names) == len(classes):
             warnings.warn(
-                f"X should have columns named after the classes {listed(classes)}; it has "
-                f"{listed(names)}. They are taken in the order of the classes.",
+                f"X should have columns named after the classes {quote_each(classes)}; it has "
+                f"{quote_each(names)}. They are taken in the order of the classes.",
                 ColumnOrderWarning,
                 stacklevel=4,
             )
@@ -63,18 +63,18 @@ def _require_same(named: Any, classes: tuple[Hashable, ...], fitting: bool) -> N
     more = [name for name in named if name not in classes]
     if more and fitting:
         raise InputError(
-            f"y must hold every class that X has a column for; it lacks {listed(more)}. "
+            f"y must hold every class that X has a column for; it lacks {quote_each(more)}. "
             f"Add samples of it, or drop its column."
         )
     if more:
         raise InputError(
-            f"X must have columns for the classes {listed(classes)} only; got {listed(more)}. "
-            f"Drop them, or use evidence.restrict."
+            f"X must have columns for the classes {quote_each(classes)} only; got "
+            f"{quote_each(more)}. Drop them, or use evidence.restrict."
         )
     missing = [label for label in classes if label not in named]
     if missing:
         raise InputError(
-            f"X must have a column for every class; it lacks {listed(missing)}. Add it."
+            f"X must have a column for every class; it lacks {quote_each(missing)}. Add it."
         )
 
 

@@ -12,9 +12,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from deciban._validation import listed, to_numpy
+from deciban._validation import is_number, quote_each, to_numpy
 from deciban.calibration.scores import ordered_by_class
-from deciban.evidence.inputs import is_number
 from deciban.evidence.priors import require_probabilities
 from deciban.exceptions import InputError
 
@@ -31,8 +30,8 @@ def log_posteriors(
     said = tuple(np.asarray(source.classes_).tolist())
     if said != classes:
         raise InputError(
-            f"the estimator must know the classes of y, {listed(classes)}; it knows "
-            f"{listed(said)}. Give every class more samples than there are folds, and a fitted "
+            f"the estimator must know the classes of y, {quote_each(classes)}; it knows "
+            f"{quote_each(said)}. Give every class more samples than there are folds, and a fitted "
             f"estimator the classes that it was fitted to."
         )
     method = _method(source, response_method)

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deciban._estimation.samples import Samples, read_more_samples, read_samples
+from deciban._validation import is_number
 from deciban.discriminant import checkpoints, files, programs
 from deciban.discriminant.base_space import BaseSpaceMixin
 from deciban.discriminant.checkpoints import Keeper, digest
@@ -32,7 +33,6 @@ from deciban.discriminant.initialization import (
 from deciban.discriminant.objective import LossOptions, Model
 from deciban.discriminant.settings import Settings, require_shrinkage, require_whole, resolved
 from deciban.evidence import Evidence
-from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
 from deciban.flows import Flow, double_precision
 from deciban.flows.conditioner import Activation

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from deciban.evidence.inputs import is_number
+from deciban._validation import is_number
 from deciban.exceptions import InputError
 
 Preset = Literal["paper"]

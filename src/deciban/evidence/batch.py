@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from deciban._validation import as_labels, frozen, index_of, listed
+from deciban._validation import as_labels, freeze, index_of, quote_each
 from deciban.evidence import frames, printing
 from deciban.exceptions import InputError
 from deciban.simplex import logparts
@@ -25,7 +25,7 @@ class Batch:
     _log_likelihoods: np.ndarray
 
     def _set(self, log_likelihoods: np.ndarray, classes: tuple[Hashable, ...]) -> None:
-        object.__setattr__(self, "_log_likelihoods", frozen(log_likelihoods))
+        object.__setattr__(self, "_log_likelihoods", freeze(log_likelihoods))
         object.__setattr__(self, "_classes", classes)
 
     @classmethod
@@ -134,7 +134,7 @@ class Batch:
             return self._log_likelihoods
         if set(self._classes) != set(classes):
             raise InputError(
-                f"evidence must be over the same classes, {listed(classes)}; got "
-                f"{listed(self._classes)}. Use evidence.restrict or evidence.rename first."
+                f"evidence must be over the same classes, {quote_each(classes)}; got "
+                f"{quote_each(self._classes)}. Use evidence.restrict or evidence.rename first."
             )
         return self._log_likelihoods[:, [self._classes.index(label) for label in classes]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._validation import columns_of, order_by_name, require_finite, to_numpy
+from deciban._validation import column_names, order_by_name, require_finite, to_numpy
 from deciban.exceptions import InputError
 
 REJECT = -1
@@ -69,8 +69,8 @@ def cost_matrix(costs: Any, classes: tuple[Hashable, ...]) -> np.ndarray:
             f"{C.shape}. Give one cost for each pair of classes."
         )
     require_finite(np, C, "costs")
-    columns = order_by_name(columns_of(costs), classes, "the columns of costs")
-    index = tuple(costs.index) if hasattr(costs, "index") and columns_of(costs) else None
+    columns = order_by_name(column_names(costs), classes, "the columns of costs")
+    index = tuple(costs.index) if hasattr(costs, "index") and column_names(costs) else None
     rows = order_by_name(index, classes, "the rows of costs")
     C = C if columns is None else C[:, columns]
     return C if rows is None else C[rows]

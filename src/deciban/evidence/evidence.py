@@ -9,7 +9,7 @@ import numpy as np
 
 from deciban._validation import (
     as_labels,
-    columns_of,
+    column_names,
     index_of,
     label_array,
     require_finite,
@@ -207,7 +207,7 @@ class Evidence(Batch):
         classes : sequence of labels, optional
             In place of the column names, in the order of the columns.
         """
-        columns = columns_of(frame)
+        columns = column_names(frame)
         if columns is None:
             raise InputError(
                 f"frame must be a pandas or polars DataFrame; got {type(frame).__name__}. "

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._validation import listed
+from deciban._validation import quote_each
 from deciban.exceptions import InputError, MissingExtraError
 
 
@@ -17,7 +17,7 @@ def to_polars(log_likelihoods: np.ndarray, classes: tuple[Hashable, ...]) -> Any
     names = [str(label) for label in classes]
     if len(set(names)) != len(names):
         raise InputError(
-            f"classes must be distinct as text to name columns; got {listed(classes)}. "
+            f"classes must be distinct as text to name columns; got {quote_each(classes)}. "
             f"Rename them with evidence.rename."
         )
     polars = _imported("polars")

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from deciban._validation import as_labels, columns_of, to_numpy
+from deciban._validation import as_labels, column_names, to_numpy
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.simplex import Basis
 
@@ -49,7 +49,7 @@ def require_table(values: np.ndarray, name: str, if_two_classes: str) -> None:
 
 def labels_of(source: Any, classes: Sequence[Hashable] | None, n: int) -> tuple[Hashable, ...]:
     """The classes asked for, else the columns of a frame, else numbers."""
-    return as_labels(columns_of(source) if classes is None else classes, n)
+    return as_labels(column_names(source) if classes is None else classes, n)
 
 
 def warn_of_probabilities(values: np.ndarray, name: str, instead: str) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from deciban._validation import (
-    columns_of,
-    listed,
+    column_names,
     order_by_name,
+    quote_each,
     require_nonnegative,
     to_numpy,
 )
@@ -27,14 +27,14 @@ def log_prior(prior: Any, classes: tuple[Hashable, ...], n_samples: int) -> np.n
     if isinstance(prior, Mapping):
         prior = _from_mapping(prior, classes)
     p = np.atleast_2d(to_numpy(prior, "prior"))
-    order = order_by_name(columns_of(prior), classes, "the entries of prior")
+    order = order_by_name(column_names(prior), classes, "the entries of prior")
     if order is not None:
         p = p[:, order]
     if p.shape not in {(1, len(classes)), (n_samples, len(classes))}:
         raise InputError(
             f"prior must hold one probability for each of the {len(classes)} classes "
-            f"{listed(classes)}; got shape {np.shape(prior)}. Give a vector, or one row for each "
-            f"sample."
+            f"{quote_each(classes)}; got shape {np.shape(prior)}. Give a vector, or one row for "
+            f"each sample."
         )
     require_probabilities(p, "prior")
     zero = np.argwhere(p == 0)
@@ -42,7 +42,7 @@ def log_prior(prior: Any, classes: tuple[Hashable, ...], n_samples: int) -> np.n
         excluded = [classes[i] for i in np.unique(zero[:, 1])]
         raise CromwellError(
             f"prior must be positive for every class (Cromwell's rule); it is zero for "
-            f"{listed(excluded)}. Give it a small probability, or leave the class out with "
+            f"{quote_each(excluded)}. Give it a small probability, or leave the class out with "
             f"evidence.restrict(classes).",
             classes=excluded,
             rows=np.unique(zero[:, 0])[:5].tolist(),
@@ -79,7 +79,7 @@ def _from_mapping(prior: Mapping[Hashable, float], classes: tuple[Hashable, ...]
     unknown = [label for label in prior if label not in classes]
     if unknown:
         raise UnknownClassError(
-            f"prior must name the classes {listed(classes)}; got {listed(unknown)}. "
+            f"prior must name the classes {quote_each(classes)}; got {quote_each(unknown)}. "
             f"Check its spelling and its type.",
             label=unknown[0],
             classes=classes,
@@ -87,7 +87,7 @@ def _from_mapping(prior: Mapping[Hashable, float], classes: tuple[Hashable, ...]
     missing = [label for label in classes if label not in prior]
     if missing:
         raise InputError(
-            f"prior must name every class; it lacks {listed(missing)}. Add "
+            f"prior must name every class; it lacks {quote_each(missing)}. Add "
             f"{'it' if len(missing) == 1 else 'them'}."
         )
     return [prior[label] for label in classes]

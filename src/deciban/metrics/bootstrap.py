@@ -10,8 +10,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import ndtr, ndtri
 
+from deciban._validation import is_number
 from deciban.evidence import Evidence
-from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import as_label_vector
 from deciban.metrics.resampler import Resampler, entropy, places

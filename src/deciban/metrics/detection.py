@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deciban.evidence.inputs import is_number
+from deciban._validation import is_number
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Trials, two_class_trials
 from deciban.metrics.pav import pool

@@ -11,9 +11,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from deciban._validation import label_array
+from deciban._validation import is_number, label_array
 from deciban.evidence import Evidence, Unit, from_nats
-from deciban.evidence.inputs import aligned, is_number
+from deciban.evidence.inputs import aligned
 from deciban.exceptions import InputError
 from deciban.metrics.bootstrap import Interval
 from deciban.metrics.densities import Density, GaussianDensities, KernelDensities, densities

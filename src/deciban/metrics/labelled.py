@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._validation import index_of, listed, to_numpy
+from deciban._validation import index_of, quote_each, to_numpy
 from deciban.evidence import Evidence
 from deciban.evidence.inputs import ratios
 from deciban.exceptions import InputError, UnknownClassError
@@ -84,8 +84,8 @@ def require_pos_label(evidence: Evidence, pos_label: Hashable) -> None:
     """The class that evidence is in favour of must be one of its classes."""
     if pos_label not in evidence.classes:
         raise UnknownClassError(
-            f"pos_label must be one of the classes {listed(evidence.classes)}; got {pos_label!r}. "
-            f"Pass pos_label={evidence.classes[1]!r}, or the other one.",
+            f"pos_label must be one of the classes {quote_each(evidence.classes)}; got "
+            f"{pos_label!r}. Pass pos_label={evidence.classes[1]!r}, or the other one.",
             label=pos_label,
             classes=evidence.classes,
         )
@@ -171,7 +171,7 @@ def _any_missing(labels: np.ndarray) -> bool:
 
 
 def _some_of(labels: np.ndarray) -> str:
-    return listed(list(dict.fromkeys(labels.tolist())), most=5)
+    return quote_each(list(dict.fromkeys(labels.tolist())), most=5)
 
 
 def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:

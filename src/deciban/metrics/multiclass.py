@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deciban._validation import columns_of, index_of, listed
+from deciban._validation import column_names, index_of, quote_each
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.decisions import cost_matrix
 from deciban.evidence.priors import log_prior
@@ -184,7 +184,7 @@ def labelled(
         )
     n_samples = len(log_likelihoods)
     found, truth = _coded(as_label_vector(y_true, n_samples))
-    names = columns_of(log_likelihoods)
+    names = column_names(log_likelihoods)
     if isinstance(log_likelihoods, Evidence):
         evidence = log_likelihoods if classes is None else log_likelihoods.restrict(classes)
     elif classes is None and names is not None and names != tuple(range(len(names))):
@@ -195,7 +195,7 @@ def labelled(
     missing = [label for label in evidence.classes if label not in found]
     if missing:
         raise InputError(
-            f"y_true must hold every class; it lacks {listed(missing)}. Add samples of it, or "
+            f"y_true must hold every class; it lacks {quote_each(missing)}. Add samples of it, or "
             f"leave it out with evidence.restrict."
         )
     return Labelled(evidence, np.array(positions)[truth], as_weights(sample_weight, n_samples))
@@ -216,7 +216,7 @@ def _in_order(labels: list[Hashable]) -> list[Hashable]:
         return sorted(labels)  # type: ignore[type-var]
     except TypeError:
         raise InputError(
-            f"classes must be given where labels have no order; got {listed(labels)}. "
+            f"classes must be given where labels have no order; got {quote_each(labels)}. "
             f"Pass classes in the order of the columns."
         ) from None
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from deciban._validation import is_number
 from deciban.evidence import Unit, from_nats
-from deciban.evidence.inputs import is_number
 from deciban.evidence.units import to_nats
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import two_class_trials

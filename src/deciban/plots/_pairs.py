@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._validation import index_of, listed
+from deciban._validation import index_of, quote_each
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import (
@@ -73,7 +73,7 @@ def _require_two_classes(evidence: Evidence, pos_label: Hashable) -> None:
         others = [label for label in evidence.classes if label != pos_label]
         raise InputError(
             f"other_label must be given for evidence over {evidence.n_classes} classes; got none. "
-            f"Choose one of {listed(others)}."
+            f"Choose one of {quote_each(others)}."
         )
 
 

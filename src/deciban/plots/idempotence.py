@@ -7,9 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from deciban._validation import index_of
+from deciban._validation import index_of, is_number
 from deciban.evidence import Evidence, Unit, from_nats
-from deciban.evidence.inputs import is_number
 from deciban.exceptions import InputError
 from deciban.metrics.densities import Density
 from deciban.metrics.idempotence import idempotence

@@ -8,9 +8,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from deciban._validation import index_of
+from deciban._validation import index_of, is_number
 from deciban.evidence import Evidence
-from deciban.evidence.inputs import is_number
 from deciban.evidence.priors import log_prior
 from deciban.exceptions import InputError
 from deciban.metrics.multiclass import labelled

@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from deciban._validation import as_labels, columns_of, frozen, index_of, label_array, to_numpy
+from deciban._validation import as_labels, column_names, freeze, index_of, label_array, to_numpy
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.priors import log_prior
 from deciban.exceptions import InputError, NotPositiveDefiniteError
@@ -95,8 +95,8 @@ class CalibratedGaussian:
                 f"add to the diagonal.",
                 smallest_eigenvalue=float(values[0]),
             )
-        object.__setattr__(self, "covariance", frozen(sigma))
-        object.__setattr__(self, "cholesky", frozen(np.linalg.cholesky(sigma)))
+        object.__setattr__(self, "covariance", freeze(sigma))
+        object.__setattr__(self, "cholesky", freeze(np.linalg.cholesky(sigma)))
         object.__setattr__(self, "basis", basis)
         object.__setattr__(self, "classes", labels)
 
@@ -141,7 +141,7 @@ class CalibratedGaussian:
             raise InputError(
                 f"nearest must be True or False; got {nearest!r}. Pass classes by name."
             )
-        classes = columns_of(delta) if classes is None else classes
+        classes = column_names(delta) if classes is None else classes
         delta = divergence_matrix(delta, "delta")
         basis = _over(basis, classes, len(delta))
         sigma = closed_form.covariance_of(delta, basis.contrast)
@@ -185,7 +185,7 @@ class CalibratedGaussian:
         >>> CalibratedGaussian.from_eers([0.01]).divergences[0, 1].round(4)
         np.float64(10.8238)
         """
-        classes = columns_of(eers) if classes is None else classes
+        classes = column_names(eers) if classes is None else classes
         rates = square(eers, "eers")
         np.fill_diagonal(rates, 0.25)
         symmetric(rates, "eers")
@@ -254,17 +254,17 @@ class CalibratedGaussian:
     @cached_property
     def means(self) -> np.ndarray:
         """Mean of the ILRL under each class; (D, D - 1)."""
-        return frozen(closed_form.means(self.covariance, self.basis.contrast))
+        return freeze(closed_form.means(self.covariance, self.basis.contrast))
 
     @cached_property
     def divergences(self) -> np.ndarray:
         """Kullback-Leibler divergence between each two classes, in nats; (D, D), symmetric."""
-        return frozen(closed_form.divergences(self.covariance, self.basis.contrast))
+        return freeze(closed_form.divergences(self.covariance, self.basis.contrast))
 
     @cached_property
     def eers(self) -> np.ndarray:
         """Equal-error rate between each two classes; (D, D), 0.5 on the diagonal."""
-        return frozen(closed_form.eer_of_divergence(self.divergences))
+        return freeze(closed_form.eer_of_divergence(self.divergences))
 
     def in_basis(self, basis: Basis) -> CalibratedGaussian:
         """The same family with its ILRLs in another basis."""
@@ -347,7 +347,7 @@ class CalibratedGaussian:
                     f"x must have shape (n_samples, {self.n_classes}); got {np.shape(x)}. "
                     f"Write [x] for one likelihood function."
                 )
-            names = columns_of(x)
+            names = column_names(x)
             named = names is not None and names != tuple(range(self.n_classes))
             x = Evidence.from_likelihoods(x, names if named else self.classes)
         if measure not in ("aitchison", "lebesgue"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._validation import columns_of, index_of, require_finite, to_numpy
+from deciban._validation import column_names, index_of, require_finite, to_numpy
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.simplex import Basis
@@ -134,7 +134,7 @@ def count_of(value: Any, name: str, least: int = 0) -> int:
 
 def counts_for(classes: tuple[Hashable, ...], label_or_counts: Any) -> list[int] | None:
     """How many samples of each class; None where what is given is a label."""
-    names = columns_of(label_or_counts)
+    names = column_names(label_or_counts)
     if names is not None:
         label_or_counts = dict(zip(names, label_or_counts.tolist(), strict=True))
     if isinstance(label_or_counts, Mapping):

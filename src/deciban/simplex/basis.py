@@ -10,10 +10,10 @@ import numpy as np
 
 from deciban._validation import (
     as_labels,
-    columns_of,
-    frozen,
+    column_names,
+    freeze,
     index_of,
-    listed,
+    quote_each,
     require_finite,
     to_numpy,
 )
@@ -75,7 +75,7 @@ class Basis:
                 f"contrast must have orthonormal columns that sum to zero; they are off by "
                 f"{max(off, drift):.2g}. Build it with Basis.from_partition or Basis.from_tree."
             )
-        object.__setattr__(self, "contrast", frozen(V + 0.0))  # no -0.0: equal bases hash alike
+        object.__setattr__(self, "contrast", freeze(V + 0.0))  # no -0.0: equal bases hash alike
         labels = None if classes is None else as_labels(classes, V.shape[0])
         object.__setattr__(self, "classes", labels)
 
@@ -119,7 +119,7 @@ class Basis:
         ((0, 1), 2)
         """
         if classes is None:
-            classes = columns_of(signs)
+            classes = column_names(signs)
         signs = to_numpy(signs, "signs")
         _trees.require_partition(signs)
         return cls(_trees.balances(signs), classes)
@@ -151,8 +151,8 @@ class Basis:
         missing = [leaf for leaf in leaves if leaf not in order]
         if missing or len(set(leaves)) != len(leaves):
             raise InputError(
-                f"tree must hold each class once; got leaves {listed(leaves)} for classes "
-                f"{listed(labels)}. Name every class exactly once."
+                f"tree must hold each class once; got leaves {quote_each(leaves)} for classes "
+                f"{quote_each(labels)}. Name every class exactly once."
             )
         signs = np.zeros((len(splits), len(leaves)))
         for row, (plus, minus) in zip(signs, splits, strict=True):
@@ -274,8 +274,8 @@ class Basis:
             return self if self.classes == labels else Basis(self.contrast, labels)
         if set(self.classes) != set(labels):
             raise InputError(
-                f"basis must be over the classes {listed(labels)}; got one over "
-                f"{listed(self.classes)}. Build it with these class names."
+                f"basis must be over the classes {quote_each(labels)}; got one over "
+                f"{quote_each(self.classes)}. Build it with these class names."
             )
         return Basis(self.contrast[[self.classes.index(label) for label in labels]], labels)
 
@@ -302,7 +302,7 @@ class Basis:
         return Basis, (np.asarray(self.contrast), self.classes)
 
     def __repr__(self) -> str:
-        over = f"{self.n_parts} parts" if self.classes is None else listed(self.classes)
+        over = f"{self.n_parts} parts" if self.classes is None else quote_each(self.classes)
         kind = "rotated coordinate" if self.signs is None else "balance"
         return f"<Basis of {over}: {self.n_parts - 1} {kind}{'s' * (self.n_parts > 2)}>"
 

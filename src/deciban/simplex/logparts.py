@@ -21,7 +21,7 @@ from deciban._validation import (
     Namespace,
     as_float_array,
     as_float_arrays,
-    columns_of,
+    column_names,
     is_inspectable,
     require_finite,
     require_finite_log_parts,
@@ -130,7 +130,7 @@ def clr_inv(z: Any) -> Array:
 
 def alr(log_x: Any, reference: Hashable = -1) -> Array:
     """Additive log-ratio to one part."""
-    columns = columns_of(log_x)
+    columns = column_names(log_x)
     xp, log_x = _finite(log_x, minimum=2)
     return transforms.log_ratios_to(xp, log_x, position(reference, columns, log_x.shape[-1]))
 
@@ -177,7 +177,7 @@ def variation_matrix(log_x: Any, ddof: int = 1) -> Array:
 
 def subcomposition(log_x: Any, parts: Sequence[Hashable]) -> Array:
     """Closed log-parts of some of the parts."""
-    columns = columns_of(log_x)
+    columns = column_names(log_x)
     xp, log_x = _logs(log_x, "log_x")
     at = selection.positions(parts, columns, log_x.shape[-1])
     return _closed_if_any(xp, selection.take(xp, log_x, at))
@@ -185,7 +185,7 @@ def subcomposition(log_x: Any, parts: Sequence[Hashable]) -> Array:
 
 def amalgamate(log_x: Any, groups: Sequence[Sequence[Hashable]]) -> Array:
     """Closed log-parts of the sums over groups of parts."""
-    columns = columns_of(log_x)
+    columns = column_names(log_x)
     xp, log_x = _logs(log_x, "log_x")
     members = selection.group_positions(groups, columns, log_x.shape[-1])
     sums = [_kernels.log_sum(xp, selection.take(xp, log_x, group)) for group in members]

@@ -12,9 +12,9 @@ from deciban._validation import (
     Array,
     Namespace,
     as_float_array,
-    columns_of,
+    column_names,
     is_inspectable,
-    listed,
+    quote_each,
     require_nonnegative,
     require_parts,
 )
@@ -42,7 +42,7 @@ def subcomposition(x: Any, parts: Sequence[Hashable]) -> Array:
     >>> subcomposition([0.2, 0.3, 0.5], [0, 1])
     array([0.4, 0.6])
     """
-    columns = columns_of(x)
+    columns = column_names(x)
     xp, x = as_float_array(x, "x")
     require_parts(x, "x")
     require_nonnegative(xp, x, "x")
@@ -72,7 +72,7 @@ def amalgamate(x: Any, groups: Sequence[Sequence[Hashable]]) -> Array:
     >>> amalgamate([0.2, 0.3, 0.5], [[0, 1], [2]])
     array([0.5, 0.5])
     """
-    columns = columns_of(x)
+    columns = column_names(x)
     xp, x = as_float_array(x, "x")
     require_parts(x, "x")
     require_nonnegative(xp, x, "x")
@@ -109,7 +109,7 @@ def position(part: Any, columns: tuple[Hashable, ...] | None, n_parts: int) -> i
         return columns.index(part)
     whole = isinstance(part, int | np.integer) and not isinstance(part, bool)
     if not whole or not -n_parts <= part < n_parts:
-        names = "" if columns is None else f", or one of {listed(columns)}"
+        names = "" if columns is None else f", or one of {quote_each(columns)}"
         raise InputError(
             f"part must be a position from 0 to {n_parts - 1}{names}; got {part!r}. "
             f"Count from 0, or pass a frame to use its column names."

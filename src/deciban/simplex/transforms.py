@@ -11,7 +11,7 @@ from deciban._validation import (
     Array,
     Namespace,
     as_float_array,
-    columns_of,
+    column_names,
     require_finite,
     require_parts,
 )
@@ -85,7 +85,7 @@ def alr(x: Any, reference: Hashable = -1) -> Array:
     >>> alr([1, 2, 4]).round(4)
     array([-1.3863, -0.6931])
     """
-    columns = columns_of(x)
+    columns = column_names(x)
     xp, log_x = to_logs(x, "x", minimum=2)
     return log_ratios_to(xp, log_x, position(reference, columns, log_x.shape[-1]))
 
@@ -184,10 +184,10 @@ def contrast_like(xp: Namespace, x: Array, basis: Basis | None, n_parts: int) ->
 
 def require_same_order(x: Any, basis: Basis | None) -> None:
     """Refuse a frame whose columns are not the classes of a named basis, in their order."""
-    columns = columns_of(x)
-    if columns is None or not isinstance(basis, Basis) or basis.classes is None:
+    columns = column_names(x)
+    if not isinstance(basis, Basis) or basis.classes is None:
         return
-    if columns != tuple(basis.classes):
+    if columns not in (None, tuple(range(basis.n_parts)), basis.classes):
         raise InputError(
             f"x must have the columns of the basis, {list(basis.classes)!r}; got "
             f"{list(columns)!r}. Select the columns in this order, or call basis.aligned_to."
