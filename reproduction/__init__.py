@@ -1,26 +1,5 @@
-"""The paper's every table and figure, run again: what ``python -m reproduction`` does.
+"""The paper's experiments, run again with deciban: ``python -m reproduction``.
 
-Needs ``pip install 'deciban[paper]'``.
+A program beside the package, not a part of it. It uses deciban's public names only, and needs
+``pip install -e '.[all]' -r reproduction/requirements.txt`` (``make setup`` does this).
 """
-
-from reproduction.experiment import Experiment, Figure, Findings, Measured, Paragraph, Step, Table
-from reproduction.experiments import EXPERIMENTS, chosen
-from reproduction.runner import Outcome, Run
-from reproduction.verdicts import Printed, printed_numbers, verdict
-
-__all__ = [
-    "EXPERIMENTS",
-    "Experiment",
-    "Figure",
-    "Findings",
-    "Measured",
-    "Outcome",
-    "Paragraph",
-    "Printed",
-    "Run",
-    "Step",
-    "Table",
-    "chosen",
-    "printed_numbers",
-    "verdict",
-]

@@ -1,31 +1,30 @@
-"""Other classifiers on the same features, so that the reader sees what a CDA is worth.
+"""Other classifiers on the same features, for comparison with a CDA.
 
-Posteriors become evidence by taking the class mix of the training images out. A posterior that is
-zero in floating point counts as the smallest positive number instead (2e-308): a wrong and certain
-answer costs up to 708 nats, which shows, and not infinity, which would end all comparison. How many
-there were is kept beside the evidence. Scores that are no posteriors are calibrated on training
-images that the classifier was not fitted to.
+Posteriors become evidence by dividing by the class mix of the training images. A posterior that is
+zero in floating point counts as the smallest positive number instead (2e-308): a certain but wrong
+answer then costs up to 708 nats, which shows, and not infinity, which would make comparison
+impossible. The number of such zeros is stored beside the evidence. Scores that are not posteriors
+are calibrated on training images that the classifier was not fitted to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from deciban._estimation.affine import Scale
 from deciban.calibration import AffineCalibrator
 from deciban.evidence import Evidence
 from reproduction.experiment import Arrays
-from reproduction.mnist import Split, kept
+from reproduction.mnist import Split, center_rows
 
-Scores = Callable[[np.ndarray], np.ndarray]
+Score = Callable[[np.ndarray], np.ndarray]
 
-_ASIDE = 1 / 6  # of the training images, to calibrate scores with
-_WATCHED = 1 / 12  # of the training images, to choose the epoch of a network by
-_RIDGE = 1e-3  # of the calibrator: few images would let it be as sure as it likes
+_CALIBRATION = 1 / 6  # share of the training images that scores are calibrated on
+_VALIDATION = 1 / 12  # share of the training images that the epoch of a network is chosen on
+_RIDGE = 1e-3  # of the calibrator: on few, separable images it would be overconfident
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,11 @@ class Baseline:
     Attributes
     ----------
     title : str
-        As tables name it.
+        Name in tables.
     fit : callable
-        From the features and options to arrays: the evidence of the test images.
+        Takes the features and options; returns the evidence of the test images as arrays.
     options, quick : mapping
-        Of the fit, and what a quick run has instead of them.
+        Options of the fit, and those that a quick run replaces.
     seconds : float
     """
 
@@ -49,34 +48,34 @@ class Baseline:
     quick: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 10.0
 
-    def chosen(self, quick: bool) -> dict[str, Any]:
-        """The options of a run."""
+    def options_for(self, quick: bool) -> dict[str, Any]:
+        """The options of a quick or a full run."""
         return {**self.options, **(self.quick if quick else {})}
 
 
 def logistic(data: Split) -> Arrays:
-    """Logistic regression on standardised features."""
+    """Logistic regression on standardized features."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
-    return from_posteriors(model.fit(data.X, data.y).predict_proba(data.new), data.y)
+    return from_posteriors(model.fit(data.X, data.y).predict_proba(data.X_test), data.y)
 
 
 def boosting(data: Split, *, max_iter: int) -> Arrays:
-    """Gradient-boosted trees, stopped early where a tenth of the images no longer gains."""
+    """Gradient-boosted trees, with early stopping on a tenth of the images."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     model = HistGradientBoostingClassifier(max_iter=max_iter, early_stopping=True, random_state=0)
-    return from_posteriors(model.fit(data.X, data.y).predict_proba(data.new), data.y)
+    return from_posteriors(model.fit(data.X, data.y).predict_proba(data.X_test), data.y)
 
 
 def network(data: Split, *, width: int, epochs: int, noise: float) -> Arrays:
-    """Three hidden layers on standardised features, with fresh noise on them in each epoch.
+    """Three hidden layers on standardized features, with fresh noise on them in each epoch.
 
-    The epoch is chosen by the cross-entropy of training images that are set aside, without noise.
-    So was the amount of noise, in standard deviations of the features: 0.5, of 0.5 to 0.7.
+    The epoch is chosen by the cross-entropy of held-out training images, without noise. The
+    standard deviation of the noise was chosen in the same way: 0.5, from 0.5 to 0.7.
     """
     from sklearn.metrics import log_loss
     from sklearn.model_selection import train_test_split
@@ -84,101 +83,100 @@ def network(data: Split, *, width: int, epochs: int, noise: float) -> Arrays:
     from sklearn.preprocessing import StandardScaler
 
     scaler = StandardScaler().fit(data.X)
-    X, aside, y, watched = train_test_split(
+    X, X_held, y, y_held = train_test_split(
         scaler.transform(data.X).astype(np.float32), data.y,
-        test_size=_WATCHED, stratify=data.y, random_state=0,
+        test_size=_VALIDATION, stratify=data.y, random_state=0,
     )  # fmt: skip
     rng = np.random.default_rng(0)
-    # With a number as its state it would go through the images in the same order each epoch.
+    # With an integer as its state it would visit the images in the same order in each epoch.
     model = MLPClassifier((width,) * 3, batch_size=200, random_state=np.random.RandomState(0))
     best, weights = np.inf, None
     for epoch in range(epochs):
-        if epoch == 2 * epochs // 3:  # larger batches do what a smaller learning rate does
+        if epoch == 2 * epochs // 3:  # larger batches act like a smaller learning rate
             model.set_params(batch_size=min(2000, len(X)))
         noisy = X + np.float32(noise) * rng.standard_normal(X.shape, dtype=np.float32)
         model.partial_fit(noisy, y, classes=np.unique(data.y))
-        loss = log_loss(watched, model.predict_proba(aside.astype(np.float64)))
+        loss = log_loss(y_held, model.predict_proba(X_held.astype(np.float64)))
         if loss < best:
-            best, weights = loss, [[w.copy() for w in part] for part in _weights(model)]
+            parts = (model.coefs_, model.intercepts_)
+            best, weights = loss, [[w.copy() for w in part] for part in parts]
     if weights is not None:
         model.coefs_, model.intercepts_ = weights
-    # In float64, or posteriors below 1e-45 were zero.
-    return from_posteriors(model.predict_proba(scaler.transform(data.new)), data.y)
+    # In float64, since posteriors below 1e-45 would be zero in float32.
+    return from_posteriors(model.predict_proba(scaler.transform(data.X_test)), data.y)
 
 
-def regularised(data: Split, **options: Any) -> Arrays:
-    """The same size with dropout and weight decay as well.
+def regularized(data: Split, **options: Any) -> Arrays:
+    """A network of the same size with input noise, dropout and weight decay.
 
-    Chosen on a split of the training images, as the CDA's own settings were.
+    Its settings were chosen on a split of the training images, as the CDA's own were.
     """
     from sklearn.preprocessing import StandardScaler
 
-    from reproduction.networks import regularised_posteriors
+    from reproduction.networks import regularized_posteriors
 
     scaler = StandardScaler().fit(data.X)
-    X, new = (scaler.transform(part) for part in (data.X, data.new))
-    return from_posteriors(regularised_posteriors(X, data.y, new, **options), data.y)
-
-
-def _weights(model: Any) -> tuple[Any, Any]:
-    return model.coefs_, model.intercepts_
+    X, X_test = (scaler.transform(part) for part in (data.X, data.X_test))
+    return from_posteriors(regularized_posteriors(X, data.y, X_test, **options), data.y)
 
 
 def support_vectors(data: Split, *, C: float) -> Arrays:
-    """RBF support vectors; the score of a class is the least of its margins over the others.
+    """RBF support vectors; the score of a class is the smallest of its margins over the others.
 
-    Chosen on training images: the sum of the margins, their votes, and all 45 of them fused cost
-    more.
+    On training images this cost less than the sum of the margins, their votes, or a fusion of all
+    45 margins.
     """
     from sklearn.svm import SVC
 
-    def fit(X: np.ndarray, y: np.ndarray) -> Scores:
+    def fit(X: np.ndarray, y: np.ndarray) -> Score:
         model = SVC(C=C, gamma="scale", decision_function_shape="ovo", cache_size=1000).fit(X, y)
-        return lambda new: _least_margins(model.decision_function(new), len(model.classes_))
+        return lambda X: _smallest_margins(model.decision_function(X), len(model.classes_))
 
-    return _calibrated(data, fit, "scalar")
+    return _calibrate(data, fit, "scalar")
 
 
-def _least_margins(margins: np.ndarray, n_classes: int) -> np.ndarray:
+def _smallest_margins(margins: np.ndarray, n_classes: int) -> np.ndarray:
     i, j = np.triu_indices(n_classes, 1)  # the order of scikit-learn's pairs
     over = np.full((len(margins), n_classes, n_classes), np.inf)
     over[:, i, j], over[:, j, i] = margins, -margins
     return over.min(axis=2)
 
 
-def neighbours(data: Split, *, k: int) -> Arrays:
+def neighbors(data: Split, *, k: int) -> Arrays:
     """Logarithms of the votes of the nearest images, calibrated."""
     from sklearn.neighbors import KNeighborsClassifier
 
-    def fit(X: np.ndarray, y: np.ndarray) -> Scores:
+    def fit(X: np.ndarray, y: np.ndarray) -> Score:
         model = KNeighborsClassifier(k, algorithm="brute").fit(X, y)
-        # Half a vote for each class beforehand, so that there is a logarithm.
-        return lambda new: np.log(k * model.predict_proba(new) + 0.5)
+        # Half a vote for each class in advance, so that every logarithm is finite.
+        return lambda X: np.log(k * model.predict_proba(X) + 0.5)
 
-    return _calibrated(data, fit, "full")
+    return _calibrate(data, fit, "full")
 
 
-def _calibrated(
-    data: Split, fit: Callable[[np.ndarray, np.ndarray], Scores], scale: Scale
+def _calibrate(
+    data: Split,
+    fit: Callable[[np.ndarray, np.ndarray], Score],
+    scale: Literal["scalar", "diagonal", "full"],
 ) -> Arrays:
-    """Evidence of scores that are calibrated on training images set aside."""
+    """Evidence of scores that are calibrated on held-out training images."""
     from sklearn.model_selection import train_test_split
 
-    X, aside, y, known = train_test_split(
-        data.X, data.y, test_size=_ASIDE, stratify=data.y, random_state=0
+    X, X_held, y, y_held = train_test_split(
+        data.X, data.y, test_size=_CALIBRATION, stratify=data.y, random_state=0
     )
-    scores = fit(X, y)
-    calibrator = AffineCalibrator(scale, ridge=_RIDGE).fit(scores(aside), known)
-    return {"log_likelihoods": kept(calibrator.evidence(scores(data.new)))}
+    score = fit(X, y)
+    calibrator = AffineCalibrator(scale, ridge=_RIDGE).fit(score(X_held), y_held)
+    return {"log_likelihoods": center_rows(calibrator.evidence(score(data.X_test)))}
 
 
 def from_posteriors(p: np.ndarray, y: np.ndarray) -> Arrays:
-    """Evidence of posteriors that were learnt from labels y; zeros as the module says."""
+    """Evidence of posteriors that were learned from labels y; zeros as the module describes."""
     p = np.asarray(p, dtype=np.float64)
     floor = np.finfo(np.float64).tiny
     log_p = np.log(np.maximum(p, floor))
     evidence = Evidence.from_log_posteriors(log_p, np.bincount(y) / len(y))
-    return {"log_likelihoods": kept(evidence), "floored": np.array(np.sum(p < floor))}
+    return {"log_likelihoods": center_rows(evidence), "floored": np.array(np.sum(p < floor))}
 
 
 BASELINES: dict[str, Baseline] = {
@@ -187,7 +185,7 @@ BASELINES: dict[str, Baseline] = {
         "gradient boosting", boosting, {"max_iter": 200}, {"max_iter": 10}, seconds=90.0
     ),
     "neighbours": Baseline(
-        "10 nearest neighbours, calibrated", neighbours, {"k": 10}, seconds=30.0
+        "10 nearest neighbours, calibrated", neighbors, {"k": 10}, seconds=30.0
     ),
     "support-vectors": Baseline(
         "RBF support vectors, calibrated", support_vectors, {"C": 10.0}, seconds=180.0
@@ -201,7 +199,7 @@ BASELINES: dict[str, Baseline] = {
         {"width": 512, "epochs": 60, "noise": 0.5}, {"width": 64, "epochs": 30}, seconds=600.0,
     ),
     "network-regularised": Baseline(
-        "network of 3 × 512, noise, dropout, decay", regularised,
+        "network of 3 × 512, noise, dropout, decay", regularized,
         {"width": 512, "epochs": 100, "noise": 0.4, "dropout": 0.2, "decay": 0.3},
         {"width": 64, "epochs": 60}, seconds=900.0,
     ),

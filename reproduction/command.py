@@ -1,11 +1,13 @@
-"""``python -m reproduction``: the paper's tables and figures, run again."""
+"""The command line of ``python -m reproduction``."""
 
 from __future__ import annotations
 
 import json
+import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -13,121 +15,115 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
-from deciban.exceptions import MissingExtraError
+from deciban.exceptions import DecibanError
+from reproduction.experiments import EXPERIMENTS, select_experiments
+from reproduction.runner import Run
 
-EXAMPLE = "Example: python -m reproduction circles --quick --output build/paper"
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+_NEEDED = ("jax", "matplotlib", "mpltern", "PIL", "umap")  # checked before hours of work
 
 
-def paper(
+def main() -> None:
+    """Run the command; what cannot be run is one line and status 2."""
+    try:
+        app(prog_name="python -m reproduction")
+    except DecibanError as error:
+        typer.echo(" ".join(str(error).split()), err=True)
+        sys.exit(2)
+
+
+@app.command(epilog="Example: python -m reproduction circles --quick --output build/paper")
+def reproduce(
     experiments: Annotated[
         list[str] | None,
-        typer.Argument(help="Names of experiments, as --list shows them; all by default."),
+        typer.Argument(help="Names of experiments, as --list shows them; default: all."),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="Folder of the pages, figures and results; by default deciban-paper, or "
+            help="Folder for pages, figures and results; default: deciban-paper, or "
             "deciban-paper-quick.",
         ),
     ] = None,
     work: Annotated[
         Path | None,
-        typer.Option(help="Folder of what is kept for going on; <output>/work by default."),
+        typer.Option(help="Folder for finished steps and checkpoints; default: <output>/work."),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Small samples, short fits: minutes, not hours.")
     ] = False,
-    names: Annotated[bool, typer.Option("--list", help="List the experiments and leave.")] = False,
+    names: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print what was run, or the list, as JSON.")
+        bool, typer.Option("--json", help="Print the outcome, or the list, as JSON.")
     ] = False,
 ) -> None:
-    """Run the paper's experiments, and write each number and figure beside what was printed.
+    """Run the paper's experiments, and write each number and figure beside the printed one.
 
-    A run that is interrupted goes on where it stopped: give the same command again. Experiments
-    that fail are named at the end, and the others are kept.
+    To resume an interrupted run, give the same command again. If an experiment fails, the others
+    still run, and the failure is reported at the end.
 
-    MNIST is looked for in the folder that DECIBAN_DATA names, then in the cache, and is else
+    MNIST is read from the folder that DECIBAN_DATA names, or from the cache; otherwise it is
     fetched from OpenML.
     """
-    console = Console(stderr=True)
-    package = _package()
     if names:
-        _list(package, quick, as_json)
+        _list_experiments(quick, as_json)
         return
-    wanted = package.chosen(experiments or [])
-    if output is None:
-        output = Path("deciban-paper-quick" if quick else "deciban-paper")
-    _require_umap(wanted)
-    with _Screen(console) as screen:
-        run = package.Run(output, work or output / "work", quick=quick, watcher=screen)
+    selected = select_experiments(experiments or [])
+    _require_packages()
+    output = output or Path("deciban-paper-quick" if quick else "deciban-paper")
+    console = Console(stderr=True)
+    with _ProgressBar(console) as bar:
+        run = Run(output, work or output / "work", quick=quick, watcher=bar)
         try:
-            outcomes = run(wanted)
+            outcomes = run(selected)
         except KeyboardInterrupt:
-            console.print("Interrupted. Give the same command again to go on after the last "
-                          "finished step.")  # fmt: skip
+            console.print("Interrupted. To resume after the last finished step, give the same "
+                          "command again.")  # fmt: skip
             raise typer.Exit(130) from None
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     for error in dict.fromkeys(outcome.error for outcome in failed):
         which = ", ".join(outcome.name for outcome in failed if outcome.error == error)
         typer.echo(f"{which}: {error}", err=True)
+    page = output / "index.html"
     if as_json:
-        run_ones = [{"name": outcome.name, "error": outcome.error} for outcome in outcomes]
-        told = {"experiments": run_ones, "page": str(output / "index.html"),
-                "results": str(output / "results.json")}  # fmt: skip
-        typer.echo(json.dumps(told, ensure_ascii=False, indent=2))
+        summary = [{"name": outcome.name, "error": outcome.error} for outcome in outcomes]
+        files = {"page": str(page), "results": str(output / "results.json")}
+        typer.echo(json.dumps({"experiments": summary, **files}, ensure_ascii=False, indent=2))
     else:
-        typer.echo(f"{len(outcomes) - len(failed)} of {len(outcomes)} experiments run. Open "
-                   f"{output / 'index.html'}")  # fmt: skip
+        done = len(outcomes) - len(failed)
+        typer.echo(f"{done} of {len(outcomes)} experiments finished. Open {page}")
     if failed:
-        typer.echo(f"Details of what failed are in {output / 'errors'}", err=True)
+        typer.echo(f"Details of the failures are in {output / 'errors'}", err=True)
         raise typer.Exit(1)
 
 
-def _package() -> Any:
-    """The experiments, which need more than the command line does."""
-    try:
-        import matplotlib  # noqa: F401
-
-        import deciban.discriminant.cda  # noqa: F401
-        import reproduction
-    except ImportError as error:
-        raise MissingExtraError(
-            f"python -m reproduction must have what it computes and draws with; got an ImportError "
-            f"({error}). Run: make setup", extra="all",
-        ) from error  # fmt: skip
-    return reproduction
+def _require_packages() -> None:
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise DecibanError(
+            f"python -m reproduction needs {', '.join(missing)}, not installed here. Run: make "
+            f"setup"
+        )
 
 
-def _require_umap(experiments: Any) -> None:
-    """Say before the work what its last step would say after hours."""
-    from importlib.util import find_spec
-
-    if any(experiment.name == "mnist-40" for experiment in experiments) and not find_spec("umap"):
-        raise MissingExtraError(
-            "python -m reproduction must have umap-learn for mnist-40; it is not installed. Run: "
-            "pip install umap-learn", extra="",
-        )  # fmt: skip
-
-
-def _list(package: Any, quick: bool, as_json: bool) -> None:
-    found = [
+def _list_experiments(quick: bool, as_json: bool) -> None:
+    listed = [
         {"name": one.name, "title": one.title, "paper": one.paper,
          "data": "MNIST" if one.data else None,
          "seconds": sum(step.seconds for step in one.steps(quick))}
-        for one in package.EXPERIMENTS
+        for one in EXPERIMENTS
     ]  # fmt: skip
     if as_json:
-        typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
+        typer.echo(json.dumps(listed, ensure_ascii=False, indent=2))
         return
     table = Table(
-        Column("experiment", no_wrap=True), "what", "in the paper", "needs", "about, on two cores"
+        Column("experiment", no_wrap=True), "title", "in the paper", "data", "time on two cores"
     )
-    for one in found:
-        table.add_row(one["name"], one["title"], one["paper"], one["data"] or "–",
-                      _duration(one["seconds"]))  # fmt: skip
+    for one in listed:
+        table.add_row(str(one["name"]), str(one["title"]), str(one["paper"]),
+                      str(one["data"] or "–"), _duration(float(str(one["seconds"]))))  # fmt: skip
     Console().print(table)
 
 
@@ -137,8 +133,8 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-class _Screen:
-    """A bar over all the work, and a line for each experiment that is over."""
+class _ProgressBar:
+    """A bar for the whole run, and a line for each finished experiment."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -148,12 +144,11 @@ class _Screen:
             console=console, transient=True,
         )  # fmt: skip
         self._task: TaskID = self._bar.add_task("", total=1.0, left="")
-        self._start, self._from, self._began = 0.0, 1.0, 0.0
+        self._start, self._from, self._began = time.perf_counter(), 1.0, 0.0
 
-    def __enter__(self) -> _Screen:
+    def __enter__(self) -> _ProgressBar:
         if self.console.is_terminal:
             self._bar.start()
-        self._start = time.perf_counter()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -161,26 +156,28 @@ class _Screen:
             self._bar.stop()
 
     def begin(self, name: str, title: str) -> None:
-        """An experiment begins."""
+        """Start the clock of an experiment."""
         self._began = time.perf_counter()
 
-    def step(self, name: str, left: float, kept: bool) -> None:
-        """A step begins."""
-        if not self.console.is_terminal and not kept:
+    def step(self, name: str, left: float, cached: bool) -> None:
+        """Show a step and the time left."""
+        if not self.console.is_terminal and not cached:
             self.console.print(f"  {name}", markup=False, highlight=False)
-        if kept:  # it took no time: the time left is told from what is computed
+        if cached:  # it took no time: the time left is estimated from computed steps
             self._from, self._start = min(self._from, left), time.perf_counter()
         self._bar.update(
-            self._task, completed=1 - left, description=escape(name), left=self._left(left)
+            self._task, completed=1 - left, description=escape(name), left=self._time_left(left)
         )
 
     def end(self, name: str, error: str | None) -> None:
-        """An experiment is over."""
-        mark = "done" if error is None else "FAILED"
+        """Print how an experiment ended."""
+        outcome = "done" if error is None else "FAILED"
         seconds = time.perf_counter() - self._began
-        self.console.print(f"{name}: {mark}, {_duration(seconds)}", markup=False, highlight=False)
+        self.console.print(
+            f"{name}: {outcome}, {_duration(seconds)}", markup=False, highlight=False
+        )
 
-    def _left(self, left: float) -> str:
+    def _time_left(self, left: float) -> str:
         done = self._from - left
         elapsed = time.perf_counter() - self._start
         if done <= 0 or elapsed < 1:

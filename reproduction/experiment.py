@@ -1,7 +1,7 @@
-"""What an experiment of the paper is: steps whose arrays are kept, and findings from them.
+"""An experiment of the paper: steps whose arrays are cached, and findings computed from them.
 
-Computing and drawing are apart: a step makes arrays and may take an hour on another machine, the
-findings are made from the arrays of all steps in seconds, anew each time.
+Computing and drawing are apart: a step computes arrays and may take an hour on another machine;
+the findings are derived from the arrays of all steps in seconds, anew in each run.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ Arrays = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Step:
-    """A piece of work that is done once.
+    """A computation whose arrays are cached.
 
     Attributes
     ----------
     name : str
-        Letters, digits and dashes: the name of a file.
+        Name of the cache file: letters, digits and dashes.
     settings : mapping
-        All that the arrays depend on, as JSON: seeds, sizes, options. Other settings, other arrays.
+        Everything that the arrays depend on, as JSON: seeds, sizes, options. The step is computed
+        again when they change.
     compute : callable
-        From a path where a fit may keep its checkpoint, and the arrays of the steps before it by
-        their names, to arrays.
+        Takes the path where a fit may keep its checkpoint, and the arrays of earlier steps by
+        name; returns arrays.
     seconds : float
-        About how long it takes on two cores; only the time left is told from it.
+        Approximate duration on two cores, used only to estimate the time left.
     after : tuple of str
-        The steps whose arrays it takes: it is done again where one of them is.
+        Names of the steps whose arrays it takes; it is computed again when one of them is.
     """
 
     name: str
@@ -44,19 +45,19 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One of our numbers, beside one that the paper prints.
+class Measurement:
+    """One of our numbers, with its interval.
 
     Attributes
     ----------
     key : str
-        Of the printed number, or a new one for what the paper does not have.
+        Key of the printed number that it is compared with, or a new key if the paper has none.
     value, low, high : float
-        With the ends of its interval, in the unit of the printed number.
+        The number and the ends of its interval, in the unit of the printed number.
     how : str
-        What the interval is of, such as "95 %, test images drawn again".
+        How the interval was computed, such as "95 %, test images resampled".
     described : bool
-        Whether it is of the method as the paper describes it; else it is of ours.
+        Whether the method is the one that the paper describes; otherwise it is ours.
     """
 
     key: str
@@ -69,7 +70,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Text; `code` between backquotes and **strong** between stars are all the markup."""
+    """Text with a little markup: `code`, **strong**, *emphasis* and links to headings."""
 
     text: str
 
@@ -85,20 +86,20 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture, drawn when it is needed.
+    """A figure, drawn when it is needed.
 
     Attributes
     ----------
     name : str
-        Of its file, without the ending.
+        File name without its suffix.
     caption : str
-        What to see, with units; computed where it says a number.
+        What the figure shows, with units.
     draw : callable
-        Makes a matplotlib figure.
+        Returns a matplotlib figure.
     paper : str
-        Which figure of the paper it stands beside, such as "Figure 5"; empty for one of our own.
+        The paper's figure that it reproduces, such as "Figure 5"; empty for one of our own.
     form : {"svg", "png"}
-        PNG for thousands of points.
+        File format; PNG for thousands of points.
     """
 
     name: str
@@ -113,24 +114,24 @@ Block = Paragraph | Table | Figure
 
 @dataclass
 class Findings:
-    """What an experiment shows, in the order of the page."""
+    """What an experiment shows, in the order of the page, and its numbers."""
 
     blocks: list[Block] = field(default_factory=list)
-    measured: list[Measured] = field(default_factory=list)
+    measurements: list[Measurement] = field(default_factory=list)
 
 
 class Experiment(ABC):
-    """A part of the paper that can be run by its name.
+    """A part of the paper that can be run on its own.
 
     Attributes
     ----------
     name : str
-        As on the command line.
+        Name on the command line.
     title : str
     paper : str
         The figures and tables that it reproduces.
     data : "mnist" or None
-        What it cannot run without.
+        The data set that it needs.
     """
 
     name: str
@@ -140,8 +141,8 @@ class Experiment(ABC):
 
     @abstractmethod
     def steps(self, quick: bool) -> Sequence[Step]:
-        """What is to be computed."""
+        """The computations, in order."""
 
     @abstractmethod
     def findings(self, results: Mapping[str, Arrays], quick: bool) -> Findings:
-        """Numbers, tables and figures, from the arrays of each step by its name."""
+        """Numbers, tables and figures, from the arrays of each step by name."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from deciban.exceptions import InputError
 from reproduction.experiment import Experiment
-from reproduction.mnist40 import FortyComponents
-from reproduction.mnist784 import Pixels
+from reproduction.mnist40 import Mnist40
+from reproduction.mnist784 import Mnist784
 from reproduction.theory import Bayes, Densities, Families, Simplex, Tree
 from reproduction.three_gaussians import ThreeGaussians
 from reproduction.two_classes import TwoClasses
@@ -22,13 +22,13 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     TwoClasses("moons"),
     TwoClasses("circles"),
     ThreeGaussians(),
-    FortyComponents(),
-    Pixels(),
+    Mnist40(),
+    Mnist784(),
 )
 
 
-def chosen(names: Sequence[str]) -> list[Experiment]:
-    """The experiments of these names, in the order of the paper; all for none."""
+def select_experiments(names: Sequence[str]) -> list[Experiment]:
+    """The experiments with these names, in the order of the paper; all if none is named."""
     known = {experiment.name: experiment for experiment in EXPERIMENTS}
     for name in names:
         if name not in known:

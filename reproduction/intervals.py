@@ -1,4 +1,4 @@
-"""Intervals of our numbers: over runs, and over the samples of one test set."""
+"""Intervals of our numbers: over runs, or over the samples of one test set."""
 
 from __future__ import annotations
 
@@ -8,66 +8,69 @@ from typing import Any
 import numpy as np
 
 from deciban import metrics
-from reproduction.experiment import Measured
+from reproduction.experiment import Measurement
 
 CONFIDENCE = 0.95
 
 
-def over_runs(key: str, values: Any, what: str, *, described: bool = False) -> Measured:
-    """Mean over runs, with where 95 % of single runs fall.
+def over_runs(key: str, values: Any, what: str, *, described: bool = False) -> Measurement:
+    """Mean over runs, with the range of 95 % of single runs.
 
-    The paper's number is that of one run that nobody can repeat, so it is held against single
-    runs, not against their mean. The ends are percentiles: costs of rare errors have no shape that
-    a formula would know.
+    The paper's number is that of one run that nobody can repeat, so it is compared with single
+    runs, not with their mean. The ends are percentiles, since costs of rare errors do not follow
+    a known distribution.
 
     Parameters
     ----------
     key : str
     values : array
-        One for each run.
+        One value for each run.
     what : str
         What the runs are, such as "10 training draws × 50 test sets".
     described : bool
-        As in :class:`Measured`.
+        As in :class:`Measurement`.
     """
     v = np.asarray(values, dtype=np.float64).ravel()
     low, high = np.quantile(v, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     how = f"{100 * CONFIDENCE:.0f} % of {len(v)} runs ({what})"
-    return Measured(key, float(v.mean()), float(low), float(high), how, described)
+    return Measurement(key, float(v.mean()), float(low), float(high), how, described)
 
 
 def over_samples(
     key: str,
     metric: Callable[..., Any],
-    truth: Any,
+    y_true: Any,
     evidence: Any,
     *,
     times: float = 1.0,
     n_resamples: int = 1000,
     described: bool = False,
-) -> Measured:
-    """A number of one test set, with the percentiles of samples drawn again, class by class.
+) -> Measurement:
+    """A number of one test set, with bootstrap percentiles; each class is resampled.
 
     Parameters
     ----------
     key : str
     metric : callable
-        Of (y_true, evidence).
-    truth, evidence
+        Function of `y_true` and `evidence`.
+    y_true, evidence
+        The test set; `evidence` may be any values that the metric takes.
     times : float
-        A factor of the number, such as 100 for percent.
+        Factor that the number is multiplied by, such as 100 for percent.
     n_resamples : int
+    described : bool
+        As in :class:`Measurement`.
     """
     found = metrics.bootstrap(
-        metric, truth, evidence, n_resamples=n_resamples, confidence=CONFIDENCE,
+        metric, y_true, evidence, n_resamples=n_resamples, confidence=CONFIDENCE,
         method="percentile", rng=0,
     )  # fmt: skip
-    return Measured(
+    return Measurement(
         key, times * found.value, times * found.low, times * found.high,
-        f"{100 * CONFIDENCE:.0f} %, test samples drawn again", described,
+        f"{100 * CONFIDENCE:.0f} %, test samples resampled", described,
     )  # fmt: skip
 
 
-def exact(key: str, value: float, how: str = "computed") -> Measured:
-    """A number that a formula gives, or a method without chance on data that are fixed."""
-    return Measured(key, float(value), float(value), float(value), how)
+def exact(key: str, value: float, how: str = "computed") -> Measurement:
+    """A number without uncertainty: a formula, or a deterministic method on fixed data."""
+    return Measurement(key, float(value), float(value), float(value), how)

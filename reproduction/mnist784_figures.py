@@ -1,4 +1,4 @@
-"""Figures of MNIST on its 784 pixels. Nothing is computed here but what is drawn."""
+"""Figures of MNIST on its 784 pixels."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from deciban.evidence import from_nats
-from reproduction.canvas import canvas
+from reproduction.drawing import COLORS, MARKERS, new_figure
 from reproduction.experiment import Arrays
 from reproduction.mnist import DIGITS
 from reproduction.mnist40_figures import show_image
 
 
 def between(cda: Arrays) -> Any:
-    """Strips of images from one digit to the other, as α falls from 1 to 0."""
+    """Strips of images from one digit to another, as α falls from 1 to 0."""
     alphas, images = cda["alphas"], cda["between"]
-    fig = canvas(8.4, 1.2 * len(images))
+    fig = new_figure(8.4, 1.2 * len(images))
     axes = fig.subplots(len(images), len(alphas))
     for row, (i, j), strip, llrs in zip(
         axes, cda["pairs"], images, cda["between_llr"], strict=True
@@ -35,10 +35,8 @@ def _signed(value: float) -> str:
 
 
 def segment(cda: Arrays) -> Any:
-    """LLRs of images on a segment, beside the line that they should lie on."""
-    from deciban.plots._style import colour_of, marker_of
-
-    fig = canvas(7.2, 3.3)
+    """LLRs of images on a segment, with the line that they should lie on."""
+    fig = new_figure(7.2, 3.3)
     alphas = cda["alphas"]
     for k, (ax, (i, j)) in enumerate(zip(fig.subplots(1, 2), cda["pairs"], strict=True)):
         d = cda["divergences"][i, j]
@@ -47,9 +45,9 @@ def segment(cda: Arrays) -> Any:
         for m, (name, what) in enumerate(
             (("between_llr", "images"), ("between_llr_clipped", "images, clipped"))
         ):
-            # The larger ones are open, so that both are seen where they coincide.
-            style = {"marker": marker_of(m), "color": colour_of(m), "ls": "", "ms": (4, 8)[m]}
-            style["mfc"] = ("none", colour_of(m))[m == 0]
+            # The larger markers are open, so that both can be seen where they coincide.
+            style = {"marker": MARKERS[m], "color": COLORS[m], "ls": "", "ms": (4, 8)[m]}
+            style["mfc"] = ("none", COLORS[m])[m == 0]
             ax.plot(alphas, cda[name][k], label=what, **style)
         ax.set(xlabel="α", ylabel=f"LLR of {i} against {j} (nat)")
         ax.legend(fontsize="small")
@@ -57,8 +55,8 @@ def segment(cda: Arrays) -> Any:
 
 
 def samples(images: np.ndarray) -> Any:
-    """Drawn images, a column for each digit."""
-    fig = canvas(6.4, 0.64 * images.shape[1] + 0.3)
+    """Sampled images, a column for each digit."""
+    fig = new_figure(6.4, 0.64 * images.shape[1] + 0.3)
     axes = fig.subplots(images.shape[1], len(DIGITS))
     for digit in DIGITS:
         for k, ax in enumerate(axes[:, digit]):
@@ -67,8 +65,8 @@ def samples(images: np.ndarray) -> Any:
 
 
 def neutral(cda: Arrays) -> Any:
-    """Images before and after their evidence was taken out."""
-    fig = canvas(8.0, 2.0)
+    """Images before and after their evidence is removed."""
+    fig = new_figure(8.0, 2.0)
     axes = fig.subplots(2, len(DIGITS))
     for row, name, strength, what in zip(
         axes, ("originals", "neutral"), ("before", "after"), ("as it is", "neutral"), strict=True
@@ -81,8 +79,8 @@ def neutral(cda: Arrays) -> Any:
 
 
 def converted(cda: Arrays) -> Any:
-    """Images as each of the digits, a row for each image."""
-    fig = canvas(7.2, 6.7)
+    """Images converted to each of the digits, a row for each image."""
+    fig = new_figure(7.2, 6.7)
     axes = fig.subplots(len(DIGITS), len(DIGITS) + 1, width_ratios=(1.25, *[1] * len(DIGITS)))
     for digit, row in zip(DIGITS, axes, strict=True):
         show_image(row[0], cda["originals"][digit], "image" if digit == 0 else "")

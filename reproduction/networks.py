@@ -1,6 +1,6 @@
 """A network with dropout, input noise and weight decay: the strongest of the other classifiers.
 
-scikit-learn's has none of the three but the last, and here they matter more than depth.
+scikit-learn's networks have only the last of the three, and here they matter more than depth.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 
-def regularised_posteriors(
+def regularized_posteriors(
     X: np.ndarray,
     y: np.ndarray,
-    new: np.ndarray,
+    X_test: np.ndarray,
     *,
     width: int,
     epochs: int,
@@ -26,19 +26,19 @@ def regularised_posteriors(
     peak: float = 1e-3,
     seed: int = 0,
 ) -> np.ndarray:
-    """Posteriors of new samples by a network of three hidden layers.
+    """Posteriors of test samples by a network with three hidden layers.
 
     Parameters
     ----------
     X, y : arrays of shape (n_samples, n_features) and (n_samples,)
-        Standardised features, and classes from 0.
-    new : array of shape (n_new, n_features)
+        Standardized features, and classes numbered from 0.
+    X_test : array of shape (n_test, n_features)
     width, epochs, batch : int
     noise, dropout, decay : float
-        Standard deviation of the noise on the features, share of hidden units that are left out in
-        training, decoupled weight decay.
+        Standard deviation of the noise on the features, share of hidden units dropped in training,
+        and decoupled weight decay.
     peak : float
-        Learning rate at its highest, of a one-cycle.
+        Largest learning rate of the one-cycle schedule.
     seed : int
     """
     import jax
@@ -46,10 +46,10 @@ def regularised_posteriors(
     import optax
 
     sizes = [X.shape[1], width, width, width, int(y.max()) + 1]
-    params = _first(sizes, np.random.default_rng(seed))
+    params = _initialize(sizes, np.random.default_rng(seed))
     steps = len(y) // batch
     rate = optax.cosine_onecycle_schedule(max(1, epochs * steps), peak)
-    optimiser = optax.adamw(rate, weight_decay=decay)
+    optimizer = optax.adamw(rate, weight_decay=decay)
 
     def loss(params: Any, x: Any, labels: Any, key: Any) -> Any:
         first, second = jax.random.split(key)
@@ -61,7 +61,7 @@ def regularised_posteriors(
         params, inner, key = state
         key, now = jax.random.split(key)
         gradient = jax.grad(loss)(params, data[0][rows], data[1][rows], now)
-        change, inner = optimiser.update(gradient, inner, params)
+        change, inner = optimizer.update(gradient, inner, params)
         return (optax.apply_updates(params, change), inner, key), None
 
     @jax.jit
@@ -70,18 +70,18 @@ def regularised_posteriors(
 
     rng = np.random.default_rng(seed)
     data = jnp.asarray(X, jnp.float32), jnp.asarray(y)
-    state = params, optimiser.init(params), jax.random.key(seed)
+    state = params, optimizer.init(params), jax.random.key(seed)
     for _ in range(epochs):
         order = rng.permutation(len(y))[: steps * batch].reshape(steps, batch)
         state = epoch(state, jnp.asarray(order), data)
-    logits = _logits(state[0], jnp.asarray(new, jnp.float32), 0.0, state[2])
+    logits = _logits(state[0], jnp.asarray(X_test, jnp.float32), 0.0, state[2])
     z = np.asarray(logits, dtype=np.float64)
     p = np.exp(z - z.max(axis=1, keepdims=True))
     return p / p.sum(axis=1, keepdims=True)
 
 
-def _first(sizes: list[int], rng: np.random.Generator) -> list[tuple[Any, Any]]:
-    """He's weights, no offsets."""
+def _initialize(sizes: list[int], rng: np.random.Generator) -> list[tuple[Any, Any]]:
+    """He initialization of the weights; offsets are zero."""
     import jax.numpy as jnp
 
     return [
@@ -96,7 +96,7 @@ def _logits(params: Any, x: Any, dropout: float, key: Any) -> Any:
     for k, (weight, offset) in enumerate(params[:-1]):
         x = jax.nn.relu(x @ weight + offset)
         if dropout:
-            kept = jax.random.bernoulli(jax.random.fold_in(key, k), 1 - dropout, x.shape)
-            x = x * kept / (1 - dropout)
+            keep = jax.random.bernoulli(jax.random.fold_in(key, k), 1 - dropout, x.shape)
+            x = x * keep / (1 - dropout)
     weight, offset = params[-1]
     return x @ weight + offset

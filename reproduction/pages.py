@@ -1,6 +1,6 @@
-"""The pages of a run: index.html to open, README.md for a repository, results.json for machines.
+"""The pages of a run: index.html to open, README.md for a repository, results.json for programs.
 
-All are made from the record that each experiment left in the folder, so that experiments may be run
+They are made from the records that experiments left in the folder, so that experiments can be run
 one at a time, on different days.
 """
 
@@ -14,9 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import deciban
-from deciban._persistence import write_atomically
-from reproduction.forms import as_html, as_markdown, slug
-from reproduction.results import Record, compared, others, read_records, run_of
+from reproduction.files import write_atomically
+from reproduction.markup import as_html, as_markdown, slug
+from reproduction.results import (
+    Record,
+    compare_numbers,
+    extra_numbers,
+    read_records,
+    summarize_run,
+)
 from reproduction.verdicts import VERDICTS, printed_numbers
 
 _TITLE = "The paper, reproduced"
@@ -25,44 +31,45 @@ _ABOUT = (
     "distribution of calibrated likelihood functions on the probability-likelihood Aitchison "
     "simplex*, run again with deciban {version} by `python -m reproduction`. CDA is compositional "
     "discriminant analysis, the paper's method; LDA and QDA are linear and quadratic discriminant "
-    "analysis. Cllr is the cost of log-likelihood ratios in bits (0 is perfect, 1 is to know "
-    "nothing), Cllr_min what the best calibration would leave of it; C_mc is the cost of "
-    "likelihood functions over several classes in nats. Lower is better for all three."
+    "analysis. Cllr is the cost of log-likelihood ratios in bits (0 is perfect, and evidence that "
+    "says nothing costs 1), and Cllr_min is the cost after the best calibration; C_mc is the cost "
+    "of likelihood functions over several classes in nats. Lower is better for all three."
 )
 _TWO_CDAS = (
-    "*As described* is a CDA with the paper's loss and start; the size of its flow, which the "
-    "paper does not print, is ours. *Ours* is deciban's default, another method: it adds the "
-    "cross-entropy to the loss, regularises, and adds dimensions to small tables."
+    "*As described* is a CDA with the paper's loss and initialization; the paper does not give the "
+    "size of its flow, so the size is ours. *Ours* is deciban's default, a different method: it "
+    "adds the cross-entropy to the loss, regularizes, and adds dimensions to small tables."
 )
 _HEADLINES = ("table1.moons.cda.cllr", "table1.circles.cda.cllr", "mnist40.cda.c_mc",
               "mnist40.cda.accuracy", "mnist784.cda.c_mc", "mnist784.cda.accuracy")  # fmt: skip
 _GROUPS = {
-    "formulas": "what formulas give",
+    "formulas": "Results of formulas",
     "baselines": "LDA and QDA",
     "cda": "CDA",
-    "parameters": "what a CDA learns and is no aim",
+    "parameters": "Learned parameters (no better or worse)",
 }
 _MEANING = (
     "Beaten: our whole interval is on the better side of the printed number. Matched: the printed "
-    "number lies in our interval, to its last digit. Worse: the interval is on the worse side. Not "
-    "comparable: an erratum, unknown data, a parameter of which neither more nor less is better, "
-    "or LDA and QDA better than printed, which says that data or code were others."
+    "number lies in our interval, to its last digit. Worse: our whole interval is on the worse "
+    "side. Not comparable: an erratum, unknown data, a learned parameter, or a result of LDA or "
+    "QDA that is better than printed, which means that the data or the code differ."
 )
+_COUNTS = "How many of the paper's numbers were matched, beaten or missed."
 _QUICK = (
-    "A quick run: small samples and short fits. Its numbers are not for comparison, and have no "
-    "verdicts."
+    "This is a quick run with small samples and short fits. Its numbers are not meant for "
+    "comparison, and have no verdicts."
 )
 
 
 def write_pages(folder: Path, quick: bool) -> None:
     """Write the three files from the records in the folder."""
     records = read_records(folder)
-    numbers = compared(records)
+    numbers = compare_numbers(records)
     shown = blocks_of_page(records, numbers, quick)
     write_atomically(folder / "index.html", as_html(shown, _TITLE))
     write_atomically(folder / "README.md", as_markdown(shown))
-    source = {"quick": quick, "numbers": numbers, "others": others(records)}
-    table = source | {"runs": [run_of(record) for record in records]}
+    source = {"quick": quick, "numbers": numbers, "others": extra_numbers(records)}
+    table = source | {"runs": [summarize_run(record) for record in records]}
     write_atomically(
         folder / "results.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n"
     )
@@ -71,20 +78,20 @@ def write_pages(folder: Path, quick: bool) -> None:
 def blocks_of_page(
     records: Sequence[Record], numbers: Sequence[dict[str, Any]], quick: bool
 ) -> list[dict[str, Any]]:
-    """The page as blocks: a minute's reading, then each experiment, then how it was made."""
+    """The page as blocks: a summary, then each experiment, then how it was computed."""
     blocks = [_heading(1, _TITLE), _text(_ABOUT.format(version=deciban.__version__))]
     if quick:
         blocks.append({"kind": "error", "text": _QUICK})
     blocks += _headlines(numbers)
     if not quick:
-        blocks += _minute(numbers)
+        blocks += _summary(numbers)
     titles = [f"{record['title']} ({record['paper']})" for record in records]
     links = [f"[{title}](#{slug(title)})" for title in titles]
     if links:
         blocks.append(_text("In detail: " + " · ".join(links) + "."))
     for record, title in zip(records, titles, strict=True):
         blocks += _section(record, title, numbers)
-    return [*blocks, *_making(records)]
+    return [*blocks, *_computation(records)]
 
 
 def _section(record: Record, title: str, numbers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -93,16 +100,16 @@ def _section(record: Record, title: str, numbers: Sequence[dict[str, Any]]) -> l
         blocks.append({"kind": "error", "text": f"Not run: {record['error']}"})
     blocks += record.get("blocks", [])
     keys = {n["key"] for n in record.get("numbers", [])}
-    # What is learnt and no aim has tables of its own.
+    # Learned parameters have their own tables.
     mine = [n for n in numbers if n["key"] in keys and n["group"] != "parameters"]
     return [*blocks, _table_of(mine)] if mine else blocks
 
 
-# --- a minute's reading ---------------------------------------------------------------------
+# --- summary ------------------------------------------------------------------------------
 
 
 def _headlines(numbers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What most readers come for."""
+    """The numbers that most readers come for."""
     rows = []
     for n in numbers:
         if n["key"] in _HEADLINES and n["ours"]:
@@ -111,30 +118,34 @@ def _headlines(numbers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             rows.append([n["what"], better, f"{float(n['printed']):g}", *cells])
     if not rows:
         return []
-    header = ["what", "unit", "paper", "as described", "ours"]
-    return [_table("In short, with 95 % intervals.", header, rows), _text(_TWO_CDAS)]
+    header = ["quantity", "unit", "paper", "as described", "ours"]
+    return [_table("The main results, with 95 % intervals.", header, rows), _text(_TWO_CDAS)]
 
 
-def _minute(numbers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What was reproduced, what was beaten, and what could not be known."""
+def _summary(numbers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was reproduced, what was beaten, and what cannot be compared."""
     source = sum(one.in_source for one in printed_numbers().values())
     blocks = [
         _text(
-            f"The paper prints {len(numbers) - source} numbers, and {source} more stand in its "
-            f"source. Each verdict is computed from the printed number, its last digit, and our "
+            f"The paper prints {len(numbers) - source} numbers, and its source contains {source} "
+            f"more. Each verdict is computed from the printed number, its last digit, and our "
             f"number with its interval. {_MEANING}"
         ),
-        _table("Verdicts, in numbers of numbers.", ["", *VERDICTS], _overview(numbers)),
+        _table(_COUNTS, ["", *VERDICTS], _overview(numbers)),
     ]
-    for word, caption in (("beaten", "What our CDA beats."), ("worse", "What is worse, and why.")):
+    for word, caption in (
+        ("beaten", "Where our CDA is better."),
+        ("worse", "Where we are worse, and why."),
+    ):
         rows = _rows(numbers, word, ("ours",) if word == "beaten" else ("described", "ours"))
         if rows:
-            header = ["what", "printed", "here", "interval", "of", "remark"]
+            header = ["quantity", "printed", "here", "interval", "method", "remark"]
             blocks.append(_table(caption, header, rows))
     rows = _not_comparable(numbers)
     if rows:
-        caption = "What cannot be compared, and why."
-        blocks.append(_table(caption, ["where", "what", "numbers", "why"], rows))
+        caption = "Numbers that cannot be compared, and why."
+        header = ["place", "quantity", "count", "reason"]
+        blocks.append(_table(caption, header, rows))
     return blocks
 
 
@@ -151,7 +162,7 @@ def _overview(numbers: Sequence[dict[str, Any]]) -> list[list[str]]:
 
 
 def _verdict(n: dict[str, Any], name: str, group: str) -> str:
-    """Learnt parameters are those of the CDA as described, where there is one."""
+    """Learned parameters are those of the CDA as described, if there is one."""
     one = (n["described"] or n["ours"]) if group == "parameters" else n[name]
     return one["verdict"] if one else "not run"
 
@@ -184,13 +195,13 @@ def _not_comparable(numbers: Sequence[dict[str, Any]]) -> list[list[str]]:
     return rows
 
 
-# --- each number, and how it was made ---------------------------------------------------------
+# --- each number, and how it was computed ---------------------------------------------------
 
 
 def _table_of(numbers: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """All that is known of each number."""
+    """A table of numbers with their intervals and verdicts."""
     described = any(n["described"] for n in numbers)
-    header = ["where", "what", "unit", "printed"]
+    header = ["place", "quantity", "unit", "printed"]
     header += ["as described", "verdict"] if described else []
     rows = []
     for n in numbers:
@@ -199,7 +210,7 @@ def _table_of(numbers: Sequence[dict[str, Any]]) -> dict[str, Any]:
             row += [_value(n, name), (n[name] or {}).get("verdict", "–")]
         rows.append(row)
     hows = dict.fromkeys(n["ours"]["how"] for n in numbers if n["ours"])
-    caption = f"Each printed number, and ours. Intervals: {'; '.join(hows)}."
+    caption = f"Each printed number and ours. Intervals: {'; '.join(hows)}."
     return _table(caption, [*header, "ours", "verdict"], rows)
 
 
@@ -211,7 +222,7 @@ def _value(n: dict[str, Any], name: str) -> str:
 
 
 def _parts(n: dict[str, Any], name: str) -> tuple[str, str]:
-    """A number of ours and its interval, to as many figures as the printed one has, at least 3."""
+    """Our number and its interval, with as many digits as the printed one, at least 3."""
     digits = max(3, len(re.sub(r"e.*|\D", "", n["printed"]).lstrip("0")))
     one = n[name]
     value, low, high = (f"{one[part]:.{digits}g}" for part in ("value", "low", "high"))
@@ -219,7 +230,7 @@ def _parts(n: dict[str, Any], name: str) -> tuple[str, str]:
     return value, "–" if exact else f"{low} to {high}"
 
 
-def _making(records: Sequence[Record]) -> list[dict[str, Any]]:
+def _computation(records: Sequence[Record]) -> list[dict[str, Any]]:
     """Versions, processors and times of each experiment."""
     rows = []
     for record in records:
@@ -232,8 +243,9 @@ def _making(records: Sequence[Record]) -> list[dict[str, Any]]:
             used = ", ".join(f"{name} {version}" for name, version in step["versions"].items())
             rows.append([record["name"], f"{seconds:.0f}", step["processor"], used])
     header = ["experiment", "seconds", "processor", "versions"]
-    said = "Seeds and settings of each step stand in `results.json`."
-    return [_heading(2, "How it was made"), _table("Computing.", header, rows), _text(said)]
+    note = "Seeds and settings of each step are in `results.json`."
+    table = _table("Computing time and versions.", header, rows)
+    return [_heading(2, "How it was computed"), table, _text(note)]
 
 
 def _heading(level: int, text: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A run: each experiment's steps, its findings, and the pages, in a folder that it can go on in."""
+"""A run: the steps of each experiment, its findings, and the pages; it can be resumed."""
 
 from __future__ import annotations
 
@@ -13,51 +13,51 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from deciban._persistence import write_atomically
 from deciban.exceptions import DecibanError, InputError
-from reproduction.digits import load_mnist
 from reproduction.experiment import Arrays, Experiment, Figure, Findings, Paragraph, Table
-from reproduction.kept import Shelf
+from reproduction.files import write_atomically
+from reproduction.mnist_files import load_mnist
 from reproduction.pages import write_pages
 from reproduction.results import read_records
+from reproduction.step_cache import StepCache
 from reproduction.verdicts import printed_numbers, verdict
 
 _DPI = 110
-_COLOURS = 128  # of a picture in PNG: a third of the size, and no difference to the eye
+_PALETTE = 128  # colors of a PNG file: a third of the size, without a visible difference
 
 
 class Watcher(Protocol):
-    """Who is told of the progress."""
+    """What is notified of progress."""
 
     def begin(self, name: str, title: str) -> None:
-        """An experiment begins."""
+        """Called when an experiment begins."""
 
-    def step(self, name: str, left: float, kept: bool) -> None:
-        """A step begins, or was kept from before; `left` is the share of the work still to do."""
+    def step(self, name: str, left: float, cached: bool) -> None:
+        """Called for each step; `left` is the share of the work still to be done."""
 
     def end(self, name: str, error: str | None) -> None:
-        """An experiment is over; `error` says why it failed."""
+        """Called when an experiment is over; `error` says why it failed."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an experiment ended: its name, and in one line why it failed, if it did."""
+    """How an experiment ended; `error` says in one line why it failed, if it did."""
 
     name: str
     error: str | None = None
 
 
 class Run:
-    """Experiments of the paper, into a folder.
+    """A run of experiments that writes into a folder.
 
     Parameters
     ----------
     output : path
-        Where pages, figures and results go.
+        Folder for pages, figures and results.
     work : path
-        Where steps and checkpoints are kept, for a run that goes on.
+        Folder for finished steps and checkpoints, from which a run is resumed.
     quick : bool
-        A few minutes instead of hours; the numbers then only show that everything works.
+        Minutes instead of hours; the numbers then show only that everything works.
     watcher : Watcher, optional
     """
 
@@ -68,26 +68,26 @@ class Run:
         self.watcher = watcher
 
     def __call__(self, experiments: Sequence[Experiment]) -> list[Outcome]:
-        """Run them one after the other; one that fails does not keep the others from running.
+        """Run them one after the other; if one fails, the others still run.
 
-        The pages are written after each, so that there is something to see all the while. What an
-        earlier run found is kept where an experiment fails.
+        The pages are written after each experiment. If an experiment fails, results of an earlier
+        run are kept.
         """
         self._require_folders()
         cost = {e.name: sum(s.seconds for s in e.steps(self.quick)) for e in experiments}
-        whole, done = sum(cost.values()) or 1.0, 0.0
+        total, done = sum(cost.values()) or 1.0, 0.0
         outcomes = []
         for experiment in experiments:
-            self._tell("begin", experiment.name, experiment.title)
-            outcome = self._guarded(experiment, partial(_left, whole, done))
+            self._notify("begin", experiment.name, experiment.title)
+            outcome = self._run_safely(experiment, partial(_share_left, total, done))
             done += cost[experiment.name]
             outcomes.append(outcome)
-            self._tell("end", experiment.name, outcome.error)
+            self._notify("end", experiment.name, outcome.error)
             write_pages(self.output, self.quick)
         return outcomes
 
     def _require_folders(self) -> None:
-        """Refuse before anything is computed what could not be written."""
+        """Raise before anything is computed if the results could not be written."""
         for name, folder in (("--output", self.output), ("--work", self.work)):
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -102,15 +102,15 @@ class Run:
         if others:
             theirs, ours = ("full", "quick") if self.quick else ("quick", "full")
             raise InputError(
-                f"--output must hold runs of one kind; {self.output} holds a {theirs} one of "
-                f"{others[0]}, and this one is {ours}. Choose another folder."
+                f"--output must not mix quick and full runs; {self.output} has a {theirs} run of "
+                f"{others[0]}, and this run is {ours}. Choose another folder."
             )
 
-    def _guarded(self, experiment: Experiment, left: Callable[[float], float]) -> Outcome:
-        """An experiment; what goes wrong in it is told, kept in a file, and stops it alone."""
+    def _run_safely(self, experiment: Experiment, left: Callable[[float], float]) -> Outcome:
+        """Run an experiment; an error ends it alone, and its traceback goes into a file."""
         log = self.output / "errors" / f"{experiment.name}.txt"
         try:
-            record = self._one(experiment, left)
+            record = self._run(experiment, left)
         except Exception as error:
             known = isinstance(error, DecibanError)
             line = str(error) if known else f"{type(error).__name__}: {error}"
@@ -123,25 +123,26 @@ class Run:
         self._write(experiment, record)
         return Outcome(experiment.name)
 
-    def _one(self, experiment: Experiment, left: Callable[[float], float]) -> dict[str, Any]:
+    def _run(self, experiment: Experiment, left: Callable[[float], float]) -> dict[str, Any]:
         steps = experiment.steps(self.quick)
         kind = "quick" if self.quick else "full"
-        shelf = Shelf(self.work / kind / experiment.name, steps, _data_mark(experiment))
+        data = "" if experiment.data is None else load_mnist().fingerprint()
+        cache = StepCache(self.work / kind / experiment.name, steps, data)
         results: dict[str, Arrays] = {}
-        about = {}
+        records = {}
         done = 0.0
         for step in steps:
-            kept = shelf.find(step)
-            self._tell("step", step.name, left(done), kept is not None)
-            results[step.name], about[step.name] = kept or shelf.do(step, results)
+            found = cache.find(step)
+            self._notify("step", step.name, left(done), found is not None)
+            results[step.name], records[step.name] = found or cache.compute(step, results)
             done += step.seconds
-        self._tell("step", "figures", left(done), False)
+        self._notify("step", "figures", left(done), False)
         record = self._record(experiment.findings(results, self.quick))
         settings = {step.name: dict(step.settings) for step in steps}
-        return record | {"settings": settings, "steps": about}
+        return record | {"settings": settings, "steps": records}
 
     def _record(self, findings: Findings) -> dict[str, Any]:
-        """Findings as plain data, their figures drawn into files."""
+        """Findings as plain data; their figures are drawn into files."""
         blocks: list[dict[str, Any]] = []
         for block in findings.blocks:
             if isinstance(block, Paragraph):
@@ -169,21 +170,20 @@ class Run:
     def _path(self, experiment: Experiment) -> Path:
         return self.output / "results" / f"{experiment.name}.json"
 
-    def _tell(self, what: str, *args: Any) -> None:
+    def _notify(self, what: str, *args: Any) -> None:
         if self.watcher is not None:
             getattr(self.watcher, what)(*args)
 
 
-def _left(whole: float, before: float, done: float) -> float:
-    """Share of the work that is still to do."""
-    return 1 - (before + done) / whole
+def _share_left(total: float, before: float, done: float) -> float:
+    return 1 - (before + done) / total
 
 
 def numbers(findings: Findings, *, verdicts: bool) -> list[dict[str, Any]]:
-    """Each of our numbers, with the printed one and the verdict where the paper has one."""
+    """Our numbers, with the printed number and the verdict if the paper has one."""
     printed = printed_numbers()
     out: list[dict[str, Any]] = []
-    for ours in findings.measured:
+    for ours in findings.measurements:
         entry: dict[str, Any] = asdict(ours)
         theirs = printed.get(ours.key)
         if theirs is not None:
@@ -195,7 +195,7 @@ def numbers(findings: Findings, *, verdicts: bool) -> list[dict[str, Any]]:
 
 
 def save(figure: Figure, folder: Path) -> str:
-    """Draw a figure into a file, the same bytes each time; returns its name."""
+    """Draw a figure into a file, always the same bytes; returns the file name."""
     import matplotlib as mpl
 
     name = f"{figure.name}.{figure.form}"
@@ -205,24 +205,19 @@ def save(figure: Figure, folder: Path) -> str:
             options = {"metadata": {"Date": None}} if figure.form == "svg" else {}
             drawn.savefig(out, format=figure.form, dpi=_DPI, bbox_inches="tight", **options)
             content = out.getvalue()
-    if "matplotlib.pyplot" in sys.modules:  # only what pyplot made is held by it
+    if "matplotlib.pyplot" in sys.modules:  # a display may have made the figure with it
         from matplotlib import pyplot as plt
 
         plt.close(drawn)
-    write_atomically(folder / name, smaller(content) if figure.form == "png" else content)
+    write_atomically(folder / name, reduce_colors(content) if figure.form == "png" else content)
     return name
 
 
-def smaller(png: bytes) -> bytes:
-    """A picture with fewer colours, and as good to the eye."""
+def reduce_colors(png: bytes) -> bytes:
+    """A smaller PNG file with fewer colors."""
     from PIL import Image
 
     with Image.open(io.BytesIO(png)) as image, io.BytesIO() as out:
-        few = image.convert("RGB").quantize(_COLOURS, method=Image.Quantize.FASTOCTREE)
+        few = image.convert("RGB").quantize(_PALETTE, method=Image.Quantize.FASTOCTREE)
         few.save(out, format="png", optimize=True)
         return min(png, out.getvalue(), key=len)
-
-
-def _data_mark(experiment: Experiment) -> str:
-    """Fingerprint of the data that an experiment reads; raises where they are not to be had."""
-    return "" if experiment.data is None else load_mnist().fingerprint()

@@ -1,4 +1,4 @@
-"""Figures 1 to 5 of the paper: what formulas say, with no data."""
+"""Figures 1 to 5 of the paper, which need formulas but no data."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import ndtri
 
 from deciban.evidence import Evidence
 from deciban.reference import CalibratedGaussian
-from deciban.reference.closed_form import divergence_of_eer
 from deciban.simplex import Basis, closure, ilr, ilr_inv
-from reproduction.canvas import canvas
+from reproduction.drawing import COLORS, DASHES, MARKERS, REFERENCE, new_figure
 from reproduction.experiment import Arrays, Experiment, Figure, Findings, Paragraph, Step, Table
 from reproduction.intervals import exact
 
@@ -22,7 +22,7 @@ _HYPOTHESES = ("H1", "H2", "H3")
 
 
 class _ClosedForm(Experiment):
-    """An experiment whose arrays take no time."""
+    """An experiment whose arrays follow from formulas."""
 
     settings: ClassVar[Mapping[str, Any]]
 
@@ -33,11 +33,11 @@ class _ClosedForm(Experiment):
     def _findings(self, found: Arrays) -> Findings: ...
 
     def steps(self, quick: bool) -> Sequence[Step]:
-        """One, of the settings alone."""
+        """A single step."""
         return [Step("closed-form", self.settings, lambda path, earlier: self._arrays(), 0.1)]
 
     def findings(self, results: Mapping[str, Arrays], quick: bool) -> Findings:
-        """What the arrays of the one step show."""
+        """Text and figures from the arrays of the step."""
         return self._findings(results["closed-form"])
 
 
@@ -45,8 +45,8 @@ def _difference(a: Any, b: Any) -> np.ndarray:
     return np.abs(np.asarray(a) - np.asarray(b)).max()
 
 
-def _said(value: Any) -> str:
-    """A rounding error in words."""
+def _format_error(value: Any) -> str:
+    """A rounding error as text."""
     return f"{float(value):.0e}" if value else "exactly 0"
 
 
@@ -63,13 +63,13 @@ class Densities(_ClosedForm):
     def _arrays(self) -> Arrays:
         eers = np.array(self.settings["eers"])
         l = np.linspace(-1, 1, self.settings["points"]) * self.settings["reach"]
-        # At 0.5 the family is a point and no CalibratedGaussian; its divergence is 0.
+        # At 0.5 the distribution is a point, which CalibratedGaussian does not represent.
         families = [CalibratedGaussian.from_eers([rate]) for rate in eers[:2]]
         d = np.array([family.divergences[0, 1] for family in families])
         under = [[family.llr_distribution(0, 1, given=k) for k in (0, 1)] for family in families]
         return {
             "eers": eers,
-            "divergences": np.append(d, divergence_of_eer(eers[2])),
+            "divergences": np.append(d, 2 * ndtri(eers[2]) ** 2),
             "means": np.array([pair[0].mean() for pair in under]),
             "llrs": l,
             "densities": np.array([[given.pdf(l) for given in pair] for pair in under]),
@@ -80,15 +80,15 @@ class Densities(_ClosedForm):
         d, areas = found["divergences"], found["areas"]
         caption = (
             "Densities of calibrated Gaussian LLRs when H1 is true (solid) and when H2 is true "
-            "(dashed). LLRs in the shaded tails mislead; each tail holds the EER. The divergence "
-            f"is {d[0]:.3g} nat at an EER of 0.01, {d[1]:.3g} nat at 0.1 and {d[2]:.3g} at 0.5: "
-            "there every LLR is 0, and the arrow is all of the probability at one point."
+            "(dashed). LLRs in the shaded tails are misleading; the area of each tail is the EER. "
+            f"The divergence is {d[0]:.3g} nat at an EER of 0.01, {d[1]:.3g} nat at 0.1 and "
+            f"{d[2]:.3g} at 0.5, where every LLR is 0: the arrow marks a point mass."
         )
         erratum = (
-            "**Erratum.** The source of the paper's figure divides by `2d√(2π)`. The normaliser of "
-            "`N(d, 2d)` is `√(4πd)`, and it is used here. The paper's curves stand at the right "
-            f"place and have the right width, but the area below them is {areas[0]:.3f} at an EER "
-            f"of 0.01 and {areas[1]:.3f} at 0.1, where it should be 1."
+            "**Erratum.** The source of the paper's figure divides by `2d√(2π)`. The normalizing "
+            "constant of `N(d, 2d)` is `√(4πd)`, which is used here. The paper's curves have the "
+            f"right position and width, but the area below them is {areas[0]:.3f} at an EER of "
+            f"0.01 and {areas[1]:.3f} at 0.1 instead of 1."
         )
         at = ("eer001", "eer01", "eer05")
         measured = [exact(f"densities.{at[k]}.divergence", d[k]) for k in range(3)]
@@ -98,24 +98,22 @@ class Densities(_ClosedForm):
 
 
 _ABOUT_DENSITIES = (
-    "A log-likelihood ratio (LLR) says how far an observation speaks for hypothesis H1 against H2; "
-    "it is calibrated if the LLR of the LLR is the LLR. Gaussian calibrated LLRs are `N(d, 2d)` "
+    "A log-likelihood ratio (LLR) says how strongly an observation supports hypothesis H1 over H2; "
+    "it is calibrated if the LLR of the LLR is the LLR. Calibrated Gaussian LLRs are `N(d, 2d)` "
     "under H1 and `N(−d, 2d)` under H2, with a divergence of `d = 2 Φ⁻¹(EER)²` nats: the "
-    "equal-error rate (EER) fixes both densities."
+    "equal-error rate (EER) determines both densities."
 )
 
 
 def _draw_densities(found: Arrays) -> Any:
-    from deciban.plots._style import colour_of, dashes_of
-
-    fig = canvas(7.4, 6.4)
+    fig = new_figure(7.4, 6.4)
     axes = fig.subplots(3, 1, sharex=True)
     l, top = found["llrs"], 1.15 * found["densities"].max()
     for ax, pair in zip(axes, found["densities"], strict=False):
         for k, density in enumerate(pair):
             name, bad = f"under $H_{k + 1}$", l <= 0 if k == 0 else l >= 0
-            ax.plot(l, density, color=colour_of(k), ls=dashes_of(k), label=name)
-            ax.fill_between(l[bad], density[bad], color=colour_of(k), alpha=0.35, lw=0)
+            ax.plot(l, density, color=COLORS[k], ls=DASHES[k], label=name)
+            ax.fill_between(l[bad], density[bad], color=COLORS[k], alpha=0.35, lw=0)
         ax.set(ylim=(0, top), ylabel="density per nat")
     look = {"arrowstyle": "-|>", "color": "k", "lw": 1.6, "shrinkA": 0, "shrinkB": 0}
     axes[2].annotate("", (0, 1), (0, 0), arrowprops=look)
@@ -132,7 +130,7 @@ def _draw_densities(found: Arrays) -> Any:
 
 
 class Simplex(_ClosedForm):
-    """Likelihood functions that say the same, on lines through the origin."""
+    """Proportional likelihood functions are the same evidence."""
 
     name = "simplex"
     title = "The simplex and likelihood lines"
@@ -152,19 +150,20 @@ class Simplex(_ClosedForm):
         }
 
     def _findings(self, found: Arrays) -> Findings:
-        (low, *_, high), moved = self.settings["factors"], _said(found["difference"])
+        (low, *_, high), moved = self.settings["factors"], _format_error(found["difference"])
         point = ", ".join(f"{part:.2f}" for part in found["closed"][0])
         text = (
             "A likelihood function is a vector `w` of positive numbers, one for each hypothesis. "
-            "Bayes' rule takes only their ratios, so all vectors on a ray from the origin say the "
-            "same. The closure `C(w) = w / Σw` stands for them: it is where the ray meets the "
-            "simplex, the triangle of vectors that sum to one. Scaling the three below by "
-            f"factors from {low:g} to {high:g} moves their closures by at most {moved}."
+            "Bayes' rule uses only their ratios, so all vectors on a ray from the origin are the "
+            "same evidence. The closure `C(w) = w / Σw` represents them: it is the point where the "
+            "ray meets the simplex, the triangle of vectors that sum to one. Scaling the three "
+            f"vectors below by factors from {low:g} to {high:g} moves their closures by at most "
+            f"{moved}."
         )
         caption = (
             "Three rays of likelihood functions of three hypotheses (dashed), and the simplex S³ "
-            "(grey, with corners at 1 on each axis). All points of a ray are the same evidence; "
-            "the mark on the triangle stands for them. For the point w it is "
+            "(gray, with corners at 1 on each axis). All points of a ray are the same evidence, "
+            "represented by the marker on the triangle. For the point w it is "
             f"C(w) = ({point}). The axes are likelihoods, without unit."
         )
         figure = Figure("simplex", caption, partial(_draw_simplex, found), self.paper)
@@ -172,9 +171,7 @@ class Simplex(_ClosedForm):
 
 
 def _draw_simplex(found: Arrays) -> Any:
-    from deciban.plots._style import REFERENCE, colour_of, marker_of
-
-    fig = canvas(7.4, 5.6)
+    fig = new_figure(7.4, 5.6)
     ax = fig.add_subplot(projection="3d", computed_zorder=False)
     corners = np.eye(3)
     ax.plot_trisurf(*corners.T, color=REFERENCE, alpha=0.25, shade=False, zorder=2)
@@ -185,13 +182,13 @@ def _draw_simplex(found: Arrays) -> Any:
         ax.text(1.6 * x, 1.6 * y, 1.6 * z, f"$w_{k + 1}$", fontsize=12, ha="center", va="center")
         ax.text(x, y - 0.08 * (1 - y), z - 0.08 * y, "1", ha="center", va="center")
     for k, (w, p) in enumerate(zip(found["likelihoods"], found["closed"], strict=True)):
-        ray = {"color": colour_of(k), "ls": "--"}
+        ray = {"color": COLORS[k], "ls": "--"}
         ax.plot(*np.stack([0 * p, p]).T, lw=1.2, alpha=0.5, zorder=3, **ray)
         ax.plot(*np.stack([p, 1.2 * w]).T, lw=1.6, zorder=4, **ray)
         for name, at in {"$C(w)$": p, "$w$": w}.items() if k == 0 else [("", p)]:
-            ax.plot(*at[:, None], marker_of(k), color=colour_of(k), ms=6, zorder=5)
-            ax.text(at[0], at[1] + 0.05, at[2] - 0.06, name, color=colour_of(k), fontsize=12)
-    ax.set(xlim=(0, 1.3), ylim=(0, 1.3), zlim=(0.12, 1.42))  # in the middle
+            ax.plot(*at[:, None], MARKERS[k], color=COLORS[k], ms=6, zorder=5)
+            ax.text(at[0], at[1] + 0.05, at[2] - 0.06, name, color=COLORS[k], fontsize=12)
+    ax.set(xlim=(0, 1.3), ylim=(0, 1.3), zlim=(0.12, 1.42))  # centered
     ax.set_box_aspect((1, 1, 1), zoom=0.95)
     ax.view_init(elev=22, azim=28)
     ax.set_axis_off()
@@ -220,17 +217,18 @@ class Tree(_ClosedForm):
         D = len(found["example"])
         text = (
             "The isometric log-ratio (ILR) turns D probabilities into D − 1 coordinates in which "
-            "Bayes' rule is a sum. In the paper's basis, the i-th sets the first i probabilities "
-            "against the next: `p̃_i = log(p_1 ⋯ p_i / p_(i+1)^i) / √(i(i+1))`. Between this "
-            f"formula and `deciban.simplex.ilr`, on {self.settings['draws']} random vectors of {D} "
-            f"probabilities, the largest difference is {_said(found['difference'])} nat."
+            "Bayes' rule is a sum. In the paper's basis, coordinate i compares the first i "
+            "probabilities with the next one: `p̃_i = log(p_1 ⋯ p_i / p_(i+1)^i) / √(i(i+1))`. The "
+            f"largest difference between this formula and `deciban.simplex.ilr` on "
+            f"{self.settings['draws']} random vectors of {D} probabilities is "
+            f"{_format_error(found['difference'])} nat."
         )
         caption = (
-            f"The basis of {D} hypotheses as a tree. Each node is a coordinate, here l, in the "
-            "paper p̃. It compares the hypotheses on its branch + with the one on its branch −. "
+            f"The basis of {D} hypotheses as a tree. Each node is a coordinate (l here, p̃ in the "
+            "paper), which compares the hypotheses on its + branch with the one on its − branch. "
             "Read it from the right: l₁ splits two hypotheses, and each further node adds the "
-            "next. At the nodes stand the coordinates, in nats, of the probabilities at the "
-            "leaves; the branch that they favour is bold."
+            "next. The nodes show the coordinates, in nats, of the probabilities at the leaves; "
+            "the branch that a coordinate favors is bold."
         )
         figure = Figure("tree", caption, partial(_draw_tree, found), self.paper)
         return Findings([Paragraph(text), figure])
@@ -242,7 +240,7 @@ def _draw_tree(found: Arrays) -> Any:
     labels = [f"$p_{k + 1}$ = {part:g}" for k, part in enumerate(found["example"])]
     evidence = Evidence.from_likelihoods(found["example"][None], labels)
     display = BifurcationTreeDisplay(Basis.gram_schmidt(len(labels), labels), evidence)
-    display.plot((fig := canvas(7.4, 4.2)).subplots(), unit="nat")
+    display.plot((fig := new_figure(7.4, 4.2)).subplots(), unit="nat")
     return fig
 
 
@@ -278,16 +276,16 @@ class Bayes(_ClosedForm):
         table = Table("Probabilities and ILR coordinates of the figure.", header, rows)
         text = (
             "Bayes' rule multiplies the prior by the likelihoods and divides by the sum. In ILR "
-            "coordinates it moves the prior by the evidence. The posterior probabilities of the "
-            f"two ways differ by {_said(found['difference'])} in the figure, and by at most "
-            f"{_said(found['of_many'])} over {self.settings['draws']} random updates."
+            "coordinates it adds the evidence to the prior. The posterior probabilities of the two "
+            f"computations differ by {_format_error(found['difference'])} in the figure, and by at "
+            f"most {_format_error(found['of_many'])} over {self.settings['draws']} random updates."
         )
         before, after = (_HYPOTHESES[int(found["probabilities"][k].argmax())] for k in (0, 2))
         caption = (
             "Bayes' rule in the ILR plane of three hypotheses, in nats. The arrow from the origin "
-            "is the evidence; the same arrow leads from the prior to the posterior. Coloured "
-            "arrows point in favour of each hypothesis, and dashed rays part the regions where it "
-            f"is the most probable: {before} before the evidence, {after} after it."
+            "is the evidence; the same arrow leads from the prior to the posterior. Colored arrows "
+            "point in favor of each hypothesis, and dashed rays separate the regions where each is "
+            f"the most probable: {before} before the evidence, {after} after it."
         )
         figure = Figure("bayes", caption, partial(_draw_update, found), self.paper)
         return Findings([Paragraph(text), figure, table])
@@ -301,9 +299,8 @@ def _both_ways(prior: np.ndarray, evidence: np.ndarray) -> tuple[np.ndarray, np.
 
 def _draw_update(found: Arrays) -> Any:
     from deciban.plots import ILRDisplay
-    from deciban.plots._style import REFERENCE, colour_of
 
-    fig = canvas(6.6, 6.2)
+    fig = new_figure(6.6, 6.2)
     ax = fig.subplots()
     evidence = Evidence.from_ilr(found["ilrs"][1:2], classes=_HYPOTHESES)
     display = ILRDisplay(evidence)
@@ -313,13 +310,13 @@ def _draw_update(found: Arrays) -> Any:
     ax.annotate("evidence", found["ilrs"][1], (-4, -4), textcoords="offset points",
                 weight="bold", fontsize="small", ha="right", va="top")  # fmt: skip
     for text in filter(lambda text: text.get_text(), ax.texts):
-        text.set_bbox({"fc": "w", "ec": "none", "pad": 0.5})  # over the rays
+        text.set_bbox({"fc": "w", "ec": "none", "pad": 0.5})  # drawn over the rays
     for line in display.boundaries_:
-        line.remove()  # each ray is there twice: dashes would fill each other's gaps
+        line.remove()  # drawn twice each, so that dashes fill each other's gaps
     for k, v in enumerate(display.basis.contrast):
         u = v / np.linalg.norm(v)
         ax.plot(*np.stack([0 * u, -3 * u]).T, color=REFERENCE, ls="--", lw=1.2, zorder=0)
-        ax.annotate("", 0.9 * u, 0.55 * u, arrowprops=look | {"color": colour_of(k), "lw": 2.4})
+        ax.annotate("", 0.9 * u, 0.55 * u, arrowprops=look | {"color": COLORS[k], "lw": 2.4})
     return fig
 
 
@@ -351,22 +348,23 @@ class Families(_ClosedForm):
         measured += [exact(f"{key}.divergence", d[place]) for key, place in at.items()]
         text = (
             "Calibrated evidence that is Gaussian in ILR coordinates has the same covariance under "
-            "every hypothesis. The divergences between each two hypotheses fix it, and it fixes "
-            "the means. The families are built from the paper's divergences; the divergences and "
-            "equal-error rates (EERs) above each row are computed back from the covariance."
+            "every hypothesis. The divergences between all pairs of hypotheses determine it, and "
+            "it determines the means. The families are constructed from the paper's divergences; "
+            "the divergences and equal-error rates (EERs) above each row are computed from the "
+            "covariance."
         )
         caption = (
-            "Contours that hold 50 % and 90 % of the evidence under each hypothesis, in the ILR "
-            "plane in nats (left) and, the same curves, as probabilities under a uniform prior "
-            "(right). Grey: where the most likely hypothesis changes. With equal divergences the "
-            "contours are circles in the plane (a). Hypotheses that are hard to tell apart crowd "
-            f"along the line between them: H2 and H3 in (c), {d[2, 1, 2]:.3g} nat apart."
+            "Contours that contain 50 % and 90 % of the evidence under each hypothesis, in the ILR "
+            "plane in nats (left) and as probabilities under a uniform prior (right). Gray lines: "
+            "where the most likely hypothesis changes. With equal divergences the contours are "
+            "circles in the plane (a). Hypotheses that are hard to tell apart, such as H2 and H3 "
+            f"in (c) with a divergence of {d[2, 1, 2]:.3g} nat, crowd along the line between them."
         )
         figure = Figure("families", caption, partial(_draw_families, found), self.paper)
         return Findings([Paragraph(text), figure], measured)
 
 
-def _of_pairs(found: Arrays, k: int) -> str:
+def _describe_pairs(found: Arrays, k: int) -> str:
     return "; ".join(
         f"H{pair[0]}–H{pair[1]} {100 * found['eers'][k][at]:.2f} %, "
         f"{found['divergences'][k][at]:.3g} nat"
@@ -375,14 +373,16 @@ def _of_pairs(found: Arrays, k: int) -> str:
 
 
 def _draw_families(found: Arrays) -> Any:
-    from deciban.plots import ILRDisplay, TernaryDisplay
-    from deciban.plots._axes import register_ternary
+    import mpltern  # noqa: F401 (it registers ternary axes)
 
-    register_ternary()
-    fig = canvas(7.4, 11.4)
+    from deciban.plots import ILRDisplay, TernaryDisplay
+
+    fig = new_figure(7.4, 11.4)
     planes = []
     for k, (row, part) in enumerate(zip("abc", fig.subfigures(3, 1, hspace=0.06), strict=True)):
-        part.suptitle(f"({row})  EER and divergence: {_of_pairs(found, k)}", fontsize="medium")
+        part.suptitle(
+            f"({row})  EER and divergence: {_describe_pairs(found, k)}", fontsize="medium"
+        )
         family = CalibratedGaussian(found["covariances"][k], classes=_HYPOTHESES)
         planes.append(part.add_subplot(1, 2, 1))
         ILRDisplay.from_family(family, n_samples=0, ax=planes[-1])

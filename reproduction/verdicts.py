@@ -1,4 +1,4 @@
-"""The paper's printed numbers, and what ours say of them."""
+"""The paper's printed numbers, and the verdicts on ours."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-from reproduction.experiment import Measured
+from reproduction.experiment import Measurement
 
 Verdict = Literal["matched", "beaten", "worse", "not comparable", "not run"]
 Group = Literal["formulas", "baselines", "cda", "parameters"]
@@ -16,7 +16,7 @@ VERDICTS: tuple[Verdict, ...] = ("beaten", "matched", "worse", "not comparable",
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedNumber:
     """A number as the paper prints it.
 
     Attributes
@@ -24,23 +24,22 @@ class Printed:
     key : str
         Such as "table1.circles.cda.cllr"; it begins with the place.
     text, value, half_unit : str, float, float
-        As printed, its value, and half a unit of its last digit: what rounding leaves open.
+        The printed text, its value, and half a unit of its last digit: the rounding error.
     unit : str
     where, what : str
         Place in the paper, and what the number is.
     experiment : str
-        Which of ours measures it.
+        Name of the experiment that measures it.
     better : {"lower", "higher", "exact", "neither"}
-        Which side of it is the better one; "exact" for what a formula gives, "neither" for what a
-        model learns and that is no aim in itself.
+        Direction of improvement; "exact" for results of formulas, "neither" for learned parameters.
     baseline : bool
-        Whether it is of a method that is not the paper's own, LDA or QDA.
+        Whether the method is a baseline, LDA or QDA.
     in_source : bool
-        Whether it stands in the LaTeX source alone: in a comment, or in the code of a figure.
+        Whether the number occurs only in the LaTeX source: in a comment, or the code of a figure.
     not_comparable : str
-        Why ours cannot be held against it, where that is known beforehand: an erratum.
+        Why ours cannot be compared with it, where that is known beforehand, such as an erratum.
     remark : str
-        What was looked into, where ours differs.
+        What we found out about a difference.
     """
 
     key: str
@@ -59,24 +58,21 @@ class Printed:
 
     @property
     def group(self) -> Group:
-        """What kind of number it is."""
+        """The row of the overview that counts it."""
         if self.better in ("exact", "neither"):
             return "formulas" if self.better == "exact" else "parameters"
         return "baselines" if self.baseline else "cda"
 
 
 @cache
-def printed_numbers() -> dict[str, Printed]:
-    """Each printed number by its key, in the order of the paper."""
+def printed_numbers() -> dict[str, PrintedNumber]:
+    """All printed numbers by key, in the order of the paper."""
     text = files("reproduction").joinpath("printed.json").read_text(encoding="utf-8")
-    entries = json.loads(text)["numbers"]
-    return {entry["key"]: _printed(entry) for entry in entries}
-
-
-def _printed(entry: dict[str, Any]) -> Printed:
-    text = entry["text"]
-    rest = {"half_unit": half_unit(text), **entry}
-    return Printed(value=float(text), **rest)
+    numbers = {}
+    for entry in json.loads(text)["numbers"]:
+        fields: dict[str, Any] = {"half_unit": half_unit(entry["text"]), **entry}
+        numbers[entry["key"]] = PrintedNumber(value=float(entry["text"]), **fields)
+    return numbers
 
 
 def half_unit(text: str) -> float:
@@ -90,14 +86,13 @@ def half_unit(text: str) -> float:
     return float(f"5e{-decimals - 1}")
 
 
-def verdict(printed: Printed, ours: Measured | None) -> Verdict:
-    """What our number and its interval say of the printed one.
+def verdict(printed: PrintedNumber, ours: Measurement | None) -> Verdict:
+    """Verdict on our number and its interval, compared with the printed one.
 
-    A number is beaten where the whole interval is on its better side, beyond what rounding leaves
-    open, and worse where the whole interval is on the other. What has no better side is matched or
-    cannot be compared; what a formula gives is matched or worse. LDA and QDA are the same methods
-    here and there: where ours is better, the data or the paper's code were others, which cannot be
-    compared.
+    A number is beaten if the whole interval lies on its better side, beyond the rounding error, and
+    worse if it lies on the other side. A learned parameter is matched or not comparable; the result
+    of a formula is matched or worse. LDA and QDA are the same methods here and in the paper: if
+    ours is better, the data or the code differ, and the numbers are not comparable.
     """
     if ours is None:
         return "not run"

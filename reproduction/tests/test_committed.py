@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reproduction.experiment import Measured
+from reproduction.experiment import Measurement
 from reproduction.experiments import EXPERIMENTS
 from reproduction.verdicts import printed_numbers, verdict
 
@@ -35,7 +35,7 @@ def test_every_printed_number_has_ours_and_the_verdict_that_follows(results):
         for name in ("ours", "described"):
             one = n[name]
             if one:
-                ours = Measured(key, one["value"], one["low"], one["high"], one["how"])
+                ours = Measurement(key, one["value"], one["low"], one["high"], one["how"])
                 assert one["verdict"] == verdict(printed, ours), key
 
 

@@ -5,13 +5,22 @@ import json
 import numpy as np
 import pytest
 
-from deciban._persistence import write_atomically
-from deciban.exceptions import DataNotFoundError, InputError
-from reproduction import experiments as all_experiments
-from reproduction import forms, pages, results, runner
-from reproduction.experiment import Experiment, Figure, Findings, Measured, Paragraph, Step, Table
-from reproduction.kept import Shelf
+from deciban.exceptions import InputError
+from reproduction import experiments as registry
+from reproduction import markup, pages, results, runner
+from reproduction.experiment import (
+    Experiment,
+    Figure,
+    Findings,
+    Measurement,
+    Paragraph,
+    Step,
+    Table,
+)
+from reproduction.files import write_atomically
+from reproduction.mnist_files import DataNotFoundError
 from reproduction.runner import Run
+from reproduction.step_cache import StepCache
 
 
 def picture():
@@ -51,29 +60,31 @@ class Small(Experiment):
             Figure(f"{self.name}-a", "A line. More of it.", picture, "Figure 0"),
             Figure(f"{self.name}-b", "A line of points.", picture, form="png"),
         ]
-        return Findings(blocks, [Measured(self.key, value, value - 0.001, value + 0.001, "made")])
+        return Findings(
+            blocks, [Measurement(self.key, value, value - 0.001, value + 0.001, "made")]
+        )
 
 
 @pytest.fixture
 def several(monkeypatch):
     """Three experiments in the place of the paper's."""
     made = (Small("moons"), Small("circles", key="table1.circles.cda.cllr"), Small("gaussians"))
-    monkeypatch.setattr(all_experiments, "EXPERIMENTS", made)
+    monkeypatch.setattr(registry, "EXPERIMENTS", made)
     return made
 
 
 class Watcher:
     def __init__(self):
-        self.told = []
+        self.calls = []
 
     def begin(self, name, title):
-        self.told.append(("begin", name))
+        self.calls.append(("begin", name))
 
-    def step(self, name, left, kept):
-        self.told.append((name, round(left, 3), kept))
+    def step(self, name, left, cached):
+        self.calls.append((name, round(left, 3), cached))
 
     def end(self, name, error):
-        self.told.append(("end", name, error))
+        self.calls.append(("end", name, error))
 
 
 def result(folder, name="moons"):
@@ -174,14 +185,14 @@ def test_experiments_run_on_different_days_are_on_one_page(several, tmp_path):
 
 def test_a_quick_run_has_no_verdicts_and_says_what_it_is(several, tmp_path):
     Run(tmp_path, tmp_path / "work", quick=True)(several[:1])
-    assert "A quick run" in (tmp_path / "index.html").read_text()
+    assert "This is a quick run" in (tmp_path / "index.html").read_text()
     assert "verdict" not in result(tmp_path)["numbers"][0]
 
 
 def test_quick_and_full_runs_do_not_mix_in_a_folder(several, tmp_path):
     Run(tmp_path, tmp_path / "work")(several[:1])
     before = (tmp_path / "README.md").read_text()
-    with pytest.raises(InputError, match="holds a full one of moons, and this one is quick"):
+    with pytest.raises(InputError, match="has a full run of moons, and this run is quick"):
         Run(tmp_path, tmp_path / "work", quick=True)(several[1:2])
     assert (tmp_path / "README.md").read_text() == before
 
@@ -220,31 +231,31 @@ def test_a_checkpoint_that_cannot_be_read_is_started_again(tmp_path):
         return {"x": np.ones(1)}
 
     step = Step("fit", {}, compute)
-    shelf = Shelf(tmp_path, [step])
-    (tmp_path / f"fit-{shelf._keys['fit']}.checkpoint").write_text("junk")
-    assert shelf.do(step, {})[0]["x"] == 1.0
+    cache = StepCache(tmp_path, [step])
+    (tmp_path / f"fit-{cache._keys['fit']}.checkpoint").write_text("junk")
+    assert cache.compute(step, {})[0]["x"] == 1.0
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"\x93NUMPY\x01\x00junk"])
-def test_a_kept_step_that_is_no_step_is_computed_again(tmp_path, content):
+def test_a_damaged_cache_file_is_computed_again(tmp_path, content):
     step = Step("fit", {}, lambda path, earlier: {"x": np.ones(1)})
-    shelf = Shelf(tmp_path, [step])
+    cache = StepCache(tmp_path, [step])
     (tmp_path / "fit.npz").write_bytes(content)
-    assert shelf.find(step) is None
-    shelf.do(step, {})
-    assert shelf.find(step) is not None
+    assert cache.find(step) is None
+    cache.compute(step, {})
+    assert cache.find(step) is not None
 
 
-def test_the_watcher_is_told_of_every_step_and_of_the_work_left(several, tmp_path):
+def test_the_watcher_is_notified_of_every_step_and_of_the_work_left(several, tmp_path):
     watcher = Watcher()
     run = Run(tmp_path, tmp_path / "work", watcher=watcher)
     run(several[:1])
     run(several[:2])
-    assert watcher.told[:5] == [
+    assert watcher.calls[:5] == [
         ("begin", "moons"), ("first", 1.0, False), ("second", 0.5, False),
         ("figures", 0.0, False), ("end", "moons", None),
     ]  # fmt: skip
-    assert watcher.told[6:8] == [("first", 1.0, True), ("second", 0.75, True)]
+    assert watcher.calls[6:8] == [("first", 1.0, True), ("second", 0.75, True)]
 
 
 def test_figures_are_the_same_bytes_each_time(several, tmp_path):
@@ -261,7 +272,7 @@ def test_a_checkpoint_goes_once_its_step_is_done(tmp_path):
         return {"x": np.ones(1)}
 
     step = Step("fit", {}, compute)
-    Shelf(tmp_path, [step]).do(step, {})
+    StepCache(tmp_path, [step]).compute(step, {})
     assert [p.name for p in tmp_path.iterdir()] == ["fit.npz"]
 
 
@@ -282,9 +293,9 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
 def test_what_is_worse_is_named_with_its_cause(several, tmp_path):
     Run(tmp_path, tmp_path / "work")([Small("circles", seed=3, key="table1.circles.cda.cllr")])
     records = results.read_records(tmp_path)
-    blocks = pages.blocks_of_page(records, results.compared(records), quick=False)
-    (table,) = [b for b in blocks if b.get("caption") == "What is worse, and why."]
-    assert "The start that the paper describes" in table["rows"][0][-1]
+    blocks = pages.blocks_of_page(records, results.compare_numbers(records), quick=False)
+    (table,) = [b for b in blocks if b.get("caption") == "Where we are worse, and why."]
+    assert "The initialization that the paper describes" in table["rows"][0][-1]
 
 
 def test_text_that_came_from_elsewhere_cannot_break_a_page():
@@ -292,7 +303,7 @@ def test_text_that_came_from_elsewhere_cannot_break_a_page():
         {"kind": "error", "text": "a\nb <script>x</script>"},
         {"kind": "table", "caption": "c", "header": ["h"], "rows": [["x\n| <b>"]]},
     ]
-    markdown, page = forms.as_markdown(blocks), forms.as_html(blocks, "t")
+    markdown, page = markup.as_markdown(blocks), markup.as_html(blocks, "t")
     assert "<script>" not in markdown + page
     assert "| x \\| &lt;b> |" in markdown
 
@@ -302,13 +313,16 @@ def test_links_lead_to_headings():
         {"kind": "paragraph", "text": "[A (b)](#a-b)"},
         {"kind": "heading", "level": 2, "text": "A (b)"},
     ]
-    page = forms.as_html(blocks, "t")
+    page = markup.as_html(blocks, "t")
     assert "<a href='#a-b'>A (b)</a>" in page
     assert "<h2 id='a-b'>" in page
 
 
 def test_an_unknown_experiment_is_refused_with_the_names_of_all():
     with pytest.raises(InputError, match="densities, simplex, tree"):
-        all_experiments.chosen(["circle"])
-    assert [e.name for e in all_experiments.chosen(["moons", "bayes"])] == ["bayes", "moons"]
-    assert all_experiments.chosen([]) == list(all_experiments.EXPERIMENTS)
+        registry.select_experiments(["circle"])
+    assert [e.name for e in registry.select_experiments(["moons", "bayes"])] == [
+        "bayes",
+        "moons",
+    ]
+    assert registry.select_experiments([]) == list(registry.EXPERIMENTS)

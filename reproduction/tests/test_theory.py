@@ -43,7 +43,7 @@ of_each = pytest.mark.parametrize("experiment", EVERY, ids=lambda experiment: ex
 
 @of_each
 def test_every_printed_number_is_measured_and_matched(experiment):
-    measured = {ours.key: ours for ours in findings_of(experiment).measured}
+    measured = {ours.key: ours for ours in findings_of(experiment).measurements}
     printed = {p.key: p for p in printed_numbers().values() if p.experiment == experiment.name}
     assert measured.keys() == printed.keys()
     for key, number in printed.items():

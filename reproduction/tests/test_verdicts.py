@@ -1,21 +1,23 @@
-"""Printed numbers, and verdicts that are computed from them."""
+"""PrintedNumber numbers, and verdicts that are computed from them."""
 
 import pytest
 
-from reproduction.experiment import Measured
+from reproduction.experiment import Measurement
 from reproduction.experiments import EXPERIMENTS
-from reproduction.verdicts import Printed, half_unit, printed_numbers, verdict
+from reproduction.verdicts import PrintedNumber, half_unit, printed_numbers, verdict
 
 
 def number(text="0.118", better="lower", **more):
     fields = {"key": "k", "unit": "bit", "where": "", "what": "", "experiment": "moons"}
-    return Printed(
+    return PrintedNumber(
         text=text, value=float(text), half_unit=half_unit(text), better=better, **fields | more
     )
 
 
 def ours(value, low=None, high=None):
-    return Measured("k", value, value if low is None else low, value if high is None else high, "")
+    return Measurement(
+        "k", value, value if low is None else low, value if high is None else high, ""
+    )
 
 
 @pytest.mark.parametrize(

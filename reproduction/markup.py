@@ -18,7 +18,7 @@ code{background:#f3f3f3;padding:0 .2em}.error{background:#fff3e0;padding:.5rem 1
 
 
 def as_markdown(blocks: Sequence[dict[str, Any]]) -> str:
-    """As GitHub shows it."""
+    """The page as Markdown in GitHub's dialect."""
     return "\n\n".join(_markdown(block) for block in blocks) + "\n"
 
 
@@ -43,7 +43,7 @@ def _cell(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    """Text that came from elsewhere, on one line and without HTML."""
+    """Untrusted text on one line, without HTML."""
     return " ".join(text.split()).replace("<", "&lt;")
 
 
@@ -57,7 +57,7 @@ def slug(text: str) -> str:
 
 
 def as_html(blocks: Sequence[dict[str, Any]], title: str) -> str:
-    """A page to open; its figures lie beside it."""
+    """The page as HTML; its figures are separate files."""
     body = "\n".join(_html(block) for block in blocks)
     return (
         f"<!doctype html>\n<html lang='en'><meta charset='utf-8'>"
@@ -70,27 +70,27 @@ def _html(block: dict[str, Any]) -> str:
     kind = block["kind"]
     if kind == "heading":
         level = block["level"]
-        return f"<h{level} id='{slug(block['text'])}'>{_marked(block['text'])}</h{level}>"
+        return f"<h{level} id='{slug(block['text'])}'>{_inline(block['text'])}</h{level}>"
     if kind == "figure":
         beside = f"<em>{block['paper']} of the paper.</em> " if block["paper"] else ""
         alt = html.escape(_first_sentence(block["caption"]), quote=True)
-        text = _marked(block["caption"])
+        text = _inline(block["caption"])
         return (f"<figure><img src='{block['file']}' alt='{alt}'>"
                 f"<figcaption>{beside}{text}</figcaption></figure>")  # fmt: skip
     if kind == "table":
-        head = "".join(f"<th scope='col'>{_marked(cell)}</th>" for cell in block["header"])
+        head = "".join(f"<th scope='col'>{_inline(cell)}</th>" for cell in block["header"])
         rows = "".join(
-            "<tr>" + "".join(f"<td>{_marked(cell)}</td>" for cell in row) + "</tr>\n"
+            "<tr>" + "".join(f"<td>{_inline(cell)}</td>" for cell in row) + "</tr>\n"
             for row in block["rows"]
         )
-        return (f"<div class='wide'><table><caption>{_marked(block['caption'])}</caption>"
+        return (f"<div class='wide'><table><caption>{_inline(block['caption'])}</caption>"
                 f"<thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table></div>")  # fmt: skip
     name = " class='error'" if kind == "error" else ""
-    return f"<p{name}>{_marked(block['text'])}</p>"
+    return f"<p{name}>{_inline(block['text'])}</p>"
 
 
-def _marked(text: str) -> str:
-    """The little markup that texts have."""
+def _inline(text: str) -> str:
+    """HTML of the inline markup of a text."""
     safe = html.escape(text, quote=False)
     safe = re.sub(r"`([^`]+)`", r"<code>\1</code>", safe)
     safe = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", safe)
@@ -99,5 +99,5 @@ def _marked(text: str) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    """What stands for a picture; without markup, and without what ends a link's name."""
+    """Alternative text of a figure: no markup, and no brackets, which would end a link."""
     return re.sub(r"[`*\[\]]", "", re.split(r"(?<=\.) ", text)[0])

@@ -1,0 +1,147 @@
+"""The protocol of the toy experiments: training draws, many test sets, and the models compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from deciban.datasets import Population
+from deciban.discriminant import LinearDiscriminant, QuadraticDiscriminant
+from deciban.evidence import Evidence
+from reproduction.experiment import Arrays, Step
+
+METHODS = ("lda", "qda", "described", "flat", "cda", "truth")
+NAMES = {
+    "lda": "LDA",
+    "qda": "QDA",
+    "described": "CDA as described, sizes ours",
+    "flat": "CDA, no added dimensions",
+    "cda": "CDA",
+    "truth": "the true densities",
+}
+#: Options of each CDA. The paper gives its loss and initialization, but not the size of its flow.
+CDAS: dict[str, dict[str, Any]] = {
+    "described": {"preset": "paper"},
+    "flat": {"augment": 0},
+    "cda": {},
+}
+_TEST_SEED = 10_000
+
+Labeled = tuple[np.ndarray, np.ndarray]
+Cost = Callable[[np.ndarray, Evidence], Any]
+Details = Callable[[dict[str, Any], dict[str, Any], Labeled, Labeled], Arrays]
+
+
+class Scale(NamedTuple):
+    """Number of training samples, of samples in a test set and in all test sets, and of draws.
+
+    The first two are the paper's in a full run.
+    """
+
+    train: int
+    test: int
+    many: int
+    draws: int
+    epochs: int | str
+
+
+def scale(quick: bool) -> Scale:
+    """The scale of a run."""
+    return Scale(2000, 1000, 10_000, 2, 20) if quick else Scale(10_000, 2000, 100_000, 10, "auto")
+
+
+def draw_steps(
+    name: str, population: Population, cost: Cost, details: Details, quick: bool
+) -> list[Step]:
+    """One step for each training draw: costs of every method on many test sets.
+
+    Their arrays are ``runs``, with the axes method, test set, and whatever `cost` returns;
+    ``many``, the same for all test sets together; the learned divergences and covariances; and, in
+    the first draw, what `details` returns for the models, their evidence, the training samples and
+    a test set.
+    """
+    sizes = scale(quick)
+    fits = {k: cda_settings(epochs=sizes.epochs, **options) for k, options in CDAS.items()}
+    return [
+        Step(
+            f"draw-{seed}",
+            {"edition": 3, "set": name, "seed": seed, "fits": fits, **sizes._asdict()},
+            partial(_compute_draw, population, cost, details, seed, sizes),
+            seconds=10 if quick else 40,
+        )
+        for seed in range(sizes.draws)
+    ]
+
+
+def cda_settings(**options: Any) -> dict[str, Any]:
+    """All parameters of a CDA with these options, so that a change of a default is noticed."""
+    from deciban.discriminant import CompositionalDiscriminantAnalysis
+
+    return dict(CompositionalDiscriminantAnalysis(**options).get_params())
+
+
+def _compute_draw(
+    population: Population, cost: Cost, details: Details, seed: int, sizes: Scale,
+    path: Path, earlier: Mapping[str, Arrays],
+) -> Arrays:  # fmt: skip
+    X, y = population.sample(sizes.train + sizes.test, random_state=seed)
+    n = sizes.train
+    models = _fit_models(X[:n], y[:n], seed, sizes.epochs, path)
+    evidence = {name: model.evidence for name, model in models.items()}
+    evidence["truth"] = population.evidence
+    X_many, y_many = population.sample(sizes.many, random_state=_TEST_SEED)
+    sets = [slice(k, k + sizes.test) for k in range(0, len(y_many), sizes.test)]
+    runs, many = [], []
+    for name in METHODS:
+        found = evidence[name](X_many)
+        runs.append([cost(y_many[rows], found[rows]) for rows in sets])
+        many.append(cost(y_many, found))
+    arrays = {"runs": np.array(runs), "many": np.array(many)}
+    for name in ("described", "cda"):
+        arrays[f"divergences_{name}"] = models[name].divergences_
+        arrays[f"covariance_{name}"] = models[name].covariance_
+    if seed:
+        return arrays
+    return arrays | dict(details(models, evidence, (X[:n], y[:n]), (X[n:], y[n:])))
+
+
+def _fit_models(
+    X: np.ndarray, y: np.ndarray, seed: int, epochs: int | str, path: Path
+) -> dict[str, Any]:
+    """A model of each method; each CDA has its own checkpoint, so that a fit can be resumed."""
+    from deciban.discriminant import CompositionalDiscriminantAnalysis
+
+    models: dict[str, Any] = {"lda": LinearDiscriminant(), "qda": QuadraticDiscriminant()}
+    for name, options in CDAS.items():
+        models[name] = CompositionalDiscriminantAnalysis(
+            epochs=epochs, random_state=seed, checkpoint=path.with_suffix(f".{name}"), **options
+        )
+    for model in models.values():
+        model.fit(X, y)
+    for name in CDAS:
+        path.with_suffix(f".{name}").unlink(missing_ok=True)
+    return models
+
+
+def stack(results: Mapping[str, Arrays], name: str) -> np.ndarray:
+    """One array of every draw, stacked along a first axis."""
+    return np.stack([arrays[name] for arrays in results.values()])
+
+
+def mean_and_range(values: np.ndarray, form: str) -> str:
+    """Mean over runs, and the range of 95 % of them, as tables show them.
+
+    >>> mean_and_range(np.array([0.1, 0.1, 0.1]), ".2f")
+    '0.10 (0.10 to 0.10)'
+    """
+    low, high = np.quantile(values, [0.025, 0.975])
+    return f"{values.mean():{form}} ({low:{form}} to {high:{form}})"
+
+
+def describe_runs(runs: np.ndarray) -> str:
+    """Number of runs; the first axes are training draws, methods and test sets."""
+    return f"{runs.shape[0]} training draws × {runs.shape[2]} test sets"

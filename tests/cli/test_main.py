@@ -1,0 +1,60 @@
+"""``deciban`` as a process: its version, and how it leaves."""
+
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import deciban
+from deciban import cli
+from deciban.cli.app import app
+from deciban.exceptions import InputError
+
+
+def test_the_version_is_printed():
+    assert CliRunner().invoke(app, ["--version"]).output == f"deciban {deciban.__version__}\n"
+
+
+@pytest.mark.parametrize("name", ["typer", "rich"])
+def test_without_the_extra_the_command_names_it(monkeypatch, name):
+    monkeypatch.setitem(sys.modules, "deciban.cli.app", None)
+    real = __import__
+
+    def missing(wanted, *args, **options):
+        if wanted == "deciban.cli.app":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return real(wanted, *args, **options)
+
+    monkeypatch.setattr("builtins.__import__", missing)
+    with pytest.raises(SystemExit, match=r"pip install 'deciban\[cli\]'"):
+        cli.main()
+
+
+def main_with(monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["deciban", *words])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    return left.value.code
+
+
+def test_main_tells_refusals_and_faults_apart(monkeypatch, capsys):
+    assert main_with(monkeypatch, "demo", "--seed", "-1") == 2
+    assert capsys.readouterr().err.startswith("--seed must be")
+
+    def fault(*args, **options):
+        raise ZeroDivisionError("by\nnought")
+
+    monkeypatch.setattr("deciban.cli.app.app", fault)
+    assert main_with(monkeypatch, "demo") == 70
+    message = capsys.readouterr().err
+    assert "ZeroDivisionError: by nought" in message
+    assert message.count("\n") == 1
+
+
+def test_debug_shows_the_traceback(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["deciban", "--debug", "demo", "--seed", "-1"])
+    with pytest.raises(InputError, match="--seed must be"):
+        cli.main()
+    monkeypatch.setattr("deciban.cli.app.app", lambda *a, **k: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        cli.main()
