@@ -17,12 +17,13 @@ help: ## list the targets
 
 setup: $(READY) ## make the virtual environment with everything for working on deciban
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml reproduction/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "deciban needs Python 3.11 or newer; $(PYTHON) is older. Run: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@echo "Setting up $(VENV): a minute or so, once"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' \
+	  --requirement reproduction/requirements.txt
 	@touch $@
 
 test: lint types layers tests ## lint, types, import layers, doctests and tests with branch coverage
@@ -38,10 +39,10 @@ layers: $(READY) ## import-linter: imports point one way
 	$(BIN)/lint-imports --no-cache
 
 tests: $(READY) ## doctests and all tests but the slow ones, with branch coverage
-	$(BIN)/pytest --doctest-modules --numprocesses=auto --cov
+	$(BIN)/pytest --doctest-modules --numprocesses=auto --dist=loadgroup --cov
 
 test-all: lint types layers $(READY) ## everything: the slow tests, all estimator checks, more examples
-	DECIBAN_ALL_CHECKS=1 $(BIN)/pytest --doctest-modules --numprocesses=auto --cov \
+	DECIBAN_ALL_CHECKS=1 $(BIN)/pytest --doctest-modules --numprocesses=auto --dist=loadgroup --cov \
 	  -m '' --hypothesis-profile=thorough
 
 demo: $(READY) ## evidence that adds up, a calibrated family, and a CDA that learns it, as a page

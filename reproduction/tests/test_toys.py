@@ -9,7 +9,7 @@ from reproduction import toy_protocol
 from reproduction.runner import Run
 from reproduction.two_classes import TwoClasses
 
-TINY = toy_protocol.Scale(train=120, test=60, many=120, draws=2, epochs=1)
+TINY = toy_protocol.Scale(train=120, test=60, many=120, draws=1, epochs=1)
 
 
 @pytest.fixture

@@ -80,10 +80,6 @@ class ConvergenceError(DecibanError, RuntimeError):
     """An optimiser that stopped before it reached the optimum."""
 
 
-class DataNotFoundError(DecibanError, FileNotFoundError):
-    """Data that are neither on this machine nor to be fetched; the message says how to get them."""
-
-
 class MissingExtraError(DecibanError, ImportError):
     """An optional dependency that is not installed.
 
