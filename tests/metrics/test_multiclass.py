@@ -129,6 +129,40 @@ def test_object_labels_are_sorted_and_frames_bring_their_own_classes():
     assert metrics.cross_entropy(np.array(["b", 1], dtype=object), X, classes=[1, "b"]) == right
 
 
+@pytest.mark.parametrize("classes", [("a", "b", "c"), (0, 1, 2)])
+def test_frames_are_matched_by_the_names_of_their_rows_and_columns(data, classes, rng):
+    pandas = pytest.importorskip("pandas")
+    y, evidence = data
+    y = np.array(classes)[np.searchsorted(["a", "b", "c"], y)]
+    evidence = evidence.rename(classes)
+    frame = pandas.DataFrame(evidence.log_likelihoods, columns=classes)
+    frame = frame.iloc[rng.permutation(len(y)), [2, 0, 1]]
+    labels = pandas.Series(y)
+    costs = pandas.DataFrame(np.arange(9).reshape(3, 3) % 5, index=classes, columns=classes)
+    costs = costs.iloc[[1, 2, 0], [2, 0, 1]]
+    for metric, options in (
+        (metrics.cross_entropy, {}),
+        (metrics.accuracy, {}),
+        (metrics.expected_cost, {"costs": costs}),
+        (metrics.pairwise_cllr, {}),
+        (metrics.decompose, {"calibrator": "scalar"}),
+        (lambda *a: metrics.idempotence(*a, n_resamples=0, n_draws=0).by_pair, {}),
+    ):
+        expected = metric(y, evidence, **options)
+        np.testing.assert_allclose(metric(labels, frame, **options), expected, rtol=1e-9)
+    np.testing.assert_allclose(
+        metrics.cross_entropy(labels, frame, classes=classes[::-1]),
+        metrics.cross_entropy(y, evidence),
+    )
+
+
+def test_polars_names_classes_as_text():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"2": [0.0, 3.0, 1.0], "1": [4.0, 0.0, 0.0]})
+    expected = metrics.cross_entropy([1, 2, 1], Evidence([[4.0, 0], [0, 3], [0, 1]], [1, 2]))
+    assert metrics.cross_entropy([1, 2, 1], frame) == expected
+
+
 @pytest.mark.parametrize("scale", [1e-300, 1e308])
 def test_the_scale_of_the_weights_does_not_matter(data, scale):
     y, evidence = data

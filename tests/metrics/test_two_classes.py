@@ -270,14 +270,41 @@ def test_llrs_that_are_all_tied_say_nothing():
     np.testing.assert_array_equal(metrics.pav(y, [3.0] * 5).llr, [0])
 
 
-def test_series_with_different_indexes_are_paired_by_position_and_it_is_said():
+def test_series_are_paired_by_their_index(rng):
     pandas = pytest.importorskip("pandas")
-    y = pandas.Series([0, 1, 0, 1])
-    llr = pandas.Series([-1.0, 2.0, -2.0, 1.0], index=[3, 2, 1, 0])
-    with pytest.warns(metrics.AlignmentWarning, match="paired by position"):
-        cost = metrics.cllr(y, llr)
-    assert cost == metrics.cllr(y.to_numpy(), llr.to_numpy())
-    metrics.cllr(y, llr.reset_index(drop=True))
+    y, llr = pandas.Series(np.arange(30) % 2), pandas.Series(rng.normal(size=30))
+    weight = pandas.Series(rng.uniform(1, 2, 30))
+    shuffled = rng.permutation(30)
+    expected = metrics.cllr(y.to_numpy(), llr.to_numpy(), sample_weight=weight.to_numpy())
+    for other in (
+        metrics.cllr(y, llr.iloc[shuffled], sample_weight=weight),
+        metrics.cllr(y.iloc[shuffled], llr, sample_weight=weight.iloc[::-1]),
+    ):
+        np.testing.assert_allclose(other, expected, rtol=1e-12)
+    with pytest.raises(InputError, match="y_true and llr must have the same index"):
+        metrics.cllr(y, llr.set_axis(range(5, 35)))
+
+
+def test_numbers_that_look_like_probabilities_cause_a_warning(rng):
+    y, p = np.arange(40) % 2, rng.uniform(size=40)
+    for metric in (metrics.cllr, metrics.cllr_cal, metrics.dev_pav, metrics.detection_cost):
+        with pytest.warns(metrics.ProbabilityWarning, match="between 0 and 1, as probabilities"):
+            metric(y, p)
+    # The order is all that counts here, LLRs may be few, weak or none, and evidence is evidence.
+    metrics.cllr_min(y, p)
+    metrics.eer(y, p)
+    metrics.cllr(y[:19], p[:19])
+    metrics.cllr(y, np.zeros(40))
+    metrics.cllr(y, p - 0.5)
+    metrics.cllr(y, Evidence.from_llr(p))
+
+
+def test_dev_pav_takes_llrs_that_differ_by_rounding_as_ties(rng):
+    y = rng.integers(0, 2, 2000)
+    llr = np.round(rng.normal(2 * y - 1, 2), 1)
+    noisy = llr * (1 + rng.integers(-2, 3, 2000) * np.finfo(float).eps)
+    assert len(np.unique(noisy)) > len(np.unique(llr))
+    np.testing.assert_allclose(metrics.dev_pav(y, noisy), metrics.dev_pav(y, llr), rtol=1e-9)
 
 
 def test_evidence_and_labels_of_any_kind_are_taken(rng):
@@ -353,7 +380,7 @@ def test_missing_labels_are_refused():
         np.array(["a", np.nan, "b"], dtype=object),
         np.ma.array([1, 0, 0], mask=[0, 0, 1]),
     ):
-        with pytest.raises(InputError, match="y_true must hold no"):
+        with pytest.raises(InputError, match="y_true must not hold"):
             metrics.cllr(y, [1.0, -1.0, 2.0], pos_label="a")
 
 
@@ -382,19 +409,19 @@ def test_misleading_evidence_is_counted_past_a_strength():
         (lambda: metrics.cllr([0, 1, 2], [1.0, 2.0, 3.0]), "two classes; got 0, 1, 2"),
         (lambda: metrics.cllr([0, 1], [1.0, np.nan]), "sample 1 is NaN"),
         (lambda: metrics.cllr([0, 1], [1.0, 2.0, 3.0]), r"each of 3 samples; got shape \(2,\)"),
-        (lambda: metrics.cllr([0, np.nan], [1.0, 2.0]), "y_true must hold no NaN"),
+        (lambda: metrics.cllr([0, np.nan], [1.0, 2.0]), "y_true must not hold NaN"),
         (lambda: metrics.cllr([0, 1], [[1.0, 2.0], [1.0, 2.0]]), r"shape \(n_samples,\)"),
         (lambda: metrics.cllr([0, 1], ["a", "b"]), "real numbers"),
         (lambda: metrics.cllr([0, 1], [1.0, 2.0], sample_weight=[1.0]), "one weight for each"),
-        (lambda: metrics.cllr([0, 1], [1.0, 2.0], sample_weight=[1.0, 0.0]), "positive and finite"),
+        (lambda: metrics.cllr([0, 1], [1.0, 2.0], sample_weight=[1.0, 0.0]), "finite and positive"),
         (lambda: metrics.cllr([0, 1], Evidence(np.eye(3)[:2])), "over two classes; got 3"),
-        (lambda: metrics.cllr([[1], [1, 0]], [1.0, 2.0]), "ragged list"),
-        (lambda: metrics.cllr([1, 2], Evidence(np.eye(2))), "0, 1; got 2"),
+        (lambda: metrics.cllr([[1], [1, 0]], [1.0, 2.0]), "rows of different lengths"),
+        (lambda: metrics.cllr([1, 2], Evidence(np.eye(2))), "0, 1 only; got 2"),
         (lambda: metrics.detection_cost([0, 1], [1.0, 2.0], prior="a"), "between 0 and 1"),
         (lambda: metrics.cross_entropy([1], 3.0), "must be a table"),
         (lambda: metrics.detection_cost([0, 1], [1.0, 2.0], prior=1.0), "between 0 and 1"),
-        (lambda: metrics.detection_cost([0, 1], [1.0, 2.0], cost_miss=0), "cost_miss must be pos"),
-        (lambda: metrics.tippett_curve([0, 1], [1.0, 2.0], kind="x"), "'exceeding' or"),
+        (lambda: metrics.detection_cost([0, 1], [1.0, 2.0], cost_miss=0), "cost_miss must be"),
+        (lambda: metrics.tippett_curve([0, 1], [1.0, 2.0], kind="x"), "exceeding, misleading"),
         (lambda: metrics.misleading_rates([0, 1], [1.0, 2.0], strength=-1), "0 or more"),
         (lambda: metrics.empirical_cross_entropy_curve([0, 1], [1.0, 2.0], log_odds=[[0.0]]),
          "row of numbers"),

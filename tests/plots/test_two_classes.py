@@ -409,7 +409,7 @@ def test_a_long_curve_is_thinned_to_what_can_be_seen(display):
 
 def test_labels_of_text_ask_for_the_positive_one():
     evidence = Evidence.from_llr([1.0, -1.0], "up", "down")
-    with pytest.raises(UnknownClassError, match="Pass pos_label='up', or the other one"):
+    with pytest.raises(UnknownClassError, match="Pass pos_label='up', or another"):
         plots.TippettDisplay.from_predictions(["up", "down"], evidence)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, ndtri
 
-from deciban._validation import index_of, quote_each
+from deciban._validation import index_of, quote_each, read_labels
 from deciban.assessment import optimism, several_classes, two_classes
 from deciban.assessment.intervals import (
     NO_RANGE,
@@ -31,7 +31,6 @@ from deciban.evidence.decisions import cost_matrix
 from deciban.evidence.priors import log_prior
 from deciban.exceptions import InputError
 from deciban.metrics import pairwise_cllr
-from deciban.metrics.labelled import as_label_vector
 from deciban.metrics.proportions import wilson
 
 _FEW = 30
@@ -377,7 +376,7 @@ def operating_point(prior: Any, costs: Any, classes: tuple[Hashable, ...]) -> Po
 
 def codes_of(y_true: Any, classes: tuple[Hashable, ...], n_samples: int) -> np.ndarray:
     """Position of each label among the classes; sorting millions of words would take long."""
-    labels = as_label_vector(y_true, n_samples)
+    labels = read_labels(y_true, n_samples)
     if labels.dtype == object or len(classes) > 20:
         place = {label: k for k, label in enumerate(classes)}
         codes = np.fromiter((place.get(label, -1) for label in labels.tolist()), np.int32)

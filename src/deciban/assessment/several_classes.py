@@ -12,7 +12,7 @@ from deciban.assessment.two_classes import Point
 from deciban.evidence import Evidence
 from deciban.evidence.decisions import least_cost
 from deciban.metrics.decomposition import AffineJudge, balanced, folds_of
-from deciban.metrics.multiclass import Labelled
+from deciban.metrics.labelled import Labelled
 
 _FOLDS = 5
 _MOST_FULL = 20  # classes; the matrix of a hundred has 10,000 entries and takes minutes

@@ -14,7 +14,7 @@ from deciban.evidence import from_nats
 from deciban.metrics import dev_pav
 from deciban.metrics.costs import cost_of_blocks, softplus
 from deciban.metrics.detection import equal_errors
-from deciban.metrics.labelled import two_class_trials
+from deciban.metrics.labelled import read_trials
 from deciban.metrics.pav import PooledBlocks, pool
 
 BINS = 4096  # of the LLRs, about: far more than there are PAV blocks in any number of samples
@@ -155,7 +155,7 @@ def exact_values(llr: np.ndarray, target: np.ndarray, point: Point) -> dict[str,
     for key, column in columns(point).items():
         totals = np.bincount(target, weights=column(llr, target), minlength=2)
         values[key] = float((totals / n).sum())
-    blocks = pool(two_class_trials(target, llr, pos_label=True))
+    blocks = pool(read_trials(target, llr, pos_label=True))
     fitted = _of_blocks(blocks, point, values["cllr"])
     return values | fitted | {"dev_pav": dev_pav(target, llr, pos_label=True)}
 

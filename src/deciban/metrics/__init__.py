@@ -24,7 +24,7 @@ from deciban.metrics.detection import (
     roc_curve,
 )
 from deciban.metrics.idempotence import Idempotence, idempotence
-from deciban.metrics.labelled import AlignmentWarning
+from deciban.metrics.labelled import ProbabilityWarning
 from deciban.metrics.multiclass import (
     PairwiseCosts,
     accuracy,
@@ -36,7 +36,6 @@ from deciban.metrics.pav import PooledBlocks, pav
 from deciban.metrics.reliability import MisleadingRates, dev_pav, misleading_rates
 
 __all__ = [
-    "AlignmentWarning",
     "Decomposition",
     "ErrorRates",
     "Idempotence",
@@ -45,6 +44,7 @@ __all__ = [
     "PairwiseCosts",
     "PooledBlocks",
     "PriorCurve",
+    "ProbabilityWarning",
     "TippettCurve",
     "accuracy",
     "bootstrap",

@@ -8,13 +8,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from deciban._validation import is_number
+from deciban._validation import align_by_index, factorize_labels, is_number, read_labels
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.labelled import as_label_vector
-from deciban.metrics.resampler import Resampler, entropy, places
+from deciban.metrics.resampler import Resampler, entropy
 
 _JACKKNIFE = 200  # blocks left out one by one; one sample each would take a metric a sample
 _BIASED = 1.5  # standard deviations between the metric and the median of its resamples
@@ -31,7 +31,7 @@ class Interval(NamedTuple):
 
 def bootstrap(
     metric: Callable[..., float],
-    y_true: Any,
+    y_true: ArrayLike,
     evidence: Any,
     *,
     confidence: float = 0.95,
@@ -89,9 +89,10 @@ def bootstrap(
     if not callable(metric):
         raise InputError(f"metric must be a function; got {metric!r}. Pass metrics.cllr, say.")
     _require_options(confidence, method, n_resamples, options)
+    y_true, evidence, groups = align_by_index(y_true=y_true, evidence=evidence, groups=groups)
     values = _indexable(evidence)
-    labels = as_label_vector(y_true, len(values))
-    resampler = Resampler(places(labels), groups)
+    labels = read_labels(y_true, len(values))
+    resampler = Resampler(factorize_labels(labels)[1], groups)
     seeds = np.random.SeedSequence(entropy(rng)).spawn(n_resamples)
 
     def at(rows: np.ndarray) -> float:

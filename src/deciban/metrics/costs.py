@@ -6,14 +6,21 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from deciban.evidence import from_nats
-from deciban.metrics.labelled import Trials, two_class_trials
+from deciban.metrics.labelled import Trials, read_trials
 from deciban.metrics.pav import PooledBlocks, pool
 
 
-def cllr(y_true: Any, llr: Any, *, sample_weight: Any = None, pos_label: Hashable = 1) -> float:
-    """Cost of LLRs, in bits: 0 is perfect, 1 is what saying nothing costs.
+def cllr(
+    y_true: ArrayLike,
+    llr: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Hashable = 1,
+) -> float:
+    """Cost of LLRs, in bits: 0 is perfect, 1 is the cost of saying nothing.
 
     :math:`(E_1 log2(1 + e^-llr) + E_0 log2(1 + e^llr)) / 2`, the means over the samples of each
     class: the cross-entropy at even odds.
@@ -22,9 +29,14 @@ def cllr(y_true: Any, llr: Any, *, sample_weight: Any = None, pos_label: Hashabl
     ----------
     y_true : array of shape (n_samples,)
     llr : array of shape (n_samples,), or Evidence over two classes
-        In favour of ``pos_label``, in nats. Infinite LLRs cost what the formula says.
+        In favor of ``pos_label``, in nats. Infinite LLRs cost what the formula says.
     sample_weight : array of shape (n_samples,), optional
     pos_label : label, default 1
+
+    Warns
+    -----
+    ProbabilityWarning
+        Where 20 numbers or more all lie between 0 and 1: they may be probabilities.
 
     References
     ----------
@@ -37,10 +49,16 @@ def cllr(y_true: Any, llr: Any, *, sample_weight: Any = None, pos_label: Hashabl
     >>> cllr([1, 0], [float("inf"), -3.0]) < cllr([1, 0], [float("-inf"), -3.0])
     True
     """
-    return cost_of(two_class_trials(y_true, llr, sample_weight, pos_label))
+    return cost_of(read_trials(y_true, llr, sample_weight, pos_label, in_nats=True))
 
 
-def cllr_min(y_true: Any, llr: Any, *, sample_weight: Any = None, pos_label: Hashable = 1) -> float:
+def cllr_min(
+    y_true: ArrayLike,
+    llr: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Hashable = 1,
+) -> float:
     """Cost of the LLRs after the best monotone recalibration, in bits: their discrimination.
 
     Found on the same samples by :func:`pav`, so it is optimistic where there are few.
@@ -55,10 +73,16 @@ def cllr_min(y_true: Any, llr: Any, *, sample_weight: Any = None, pos_label: Has
     >>> cllr_min([0, 0, 1, 1], [1.0, 2.0, 3.0, 4.0])
     0.0
     """
-    return cost_of_blocks(pool(two_class_trials(y_true, llr, sample_weight, pos_label)))
+    return cost_of_blocks(pool(read_trials(y_true, llr, sample_weight, pos_label)))
 
 
-def cllr_cal(y_true: Any, llr: Any, *, sample_weight: Any = None, pos_label: Hashable = 1) -> float:
+def cllr_cal(
+    y_true: ArrayLike,
+    llr: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Hashable = 1,
+) -> float:
     """Cost of the LLRs that recalibration takes away, in bits: ``cllr - cllr_min``.
 
     Parameters
@@ -66,12 +90,12 @@ def cllr_cal(y_true: Any, llr: Any, *, sample_weight: Any = None, pos_label: Has
     y_true, llr, sample_weight, pos_label
         As for :func:`cllr`.
     """
-    trials = two_class_trials(y_true, llr, sample_weight, pos_label)
+    trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
     return cost_of(trials) - cost_of_blocks(pool(trials))
 
 
 def cost_of(trials: Trials) -> float:
-    """Cllr of checked trials."""
+    """Cllr of trials that were read."""
     target, other = trials.target, trials.other
     nats = target.mean(softplus(-target.llr)) + other.mean(softplus(other.llr))
     return float(from_nats(nats / 2, "bit"))
@@ -81,11 +105,11 @@ def cost_of_blocks(blocks: PooledBlocks) -> float:
     """Cllr of the recalibrated LLRs; a block of one class costs nothing."""
     both = (blocks.target > 0) & (blocks.other > 0)
     p, q = blocks.target[both], blocks.other[both]
-    # An infinity (or 1e308) in the ratio would need 1e308 samples.
+    # The ratio could only overflow with 1e308 samples.
     return float(from_nats((p @ np.log1p(q / p) + q @ np.log1p(p / q)) / 2, "bit"))
 
 
-def softplus(x: np.ndarray) -> np.ndarray:
+def softplus(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """log(1 + exp(x)), which neither overflows nor is clipped."""
     values = np.log1p(np.exp(-np.abs(x)))
     values += np.maximum(x, 0)

@@ -6,51 +6,52 @@ from collections.abc import Hashable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from deciban._validation import require_finite, to_numpy
+from deciban._validation import require_finite, require_one_of, to_numpy
 from deciban.evidence import from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.costs import softplus
-from deciban.metrics.labelled import two_class_trials
+from deciban.metrics.labelled import read_trials
 from deciban.metrics.pav import pool
 
 
 class TippettCurve(NamedTuple):
-    """Fractions of each class on one side of each LLR (nats) that was seen."""
+    """Fraction of each class on one side of each LLR (nats) that occurs."""
 
-    llr: np.ndarray
-    target: np.ndarray
-    other: np.ndarray
+    llr: NDArray[np.float64]
+    target: NDArray[np.float64]
+    other: NDArray[np.float64]
 
 
 class PriorCurve(NamedTuple):
     """A cost over prior log-odds (nats): of the LLRs, after recalibration, and without LLRs."""
 
-    log_odds: np.ndarray
-    actual: np.ndarray
-    minimum: np.ndarray
-    neutral: np.ndarray
+    log_odds: NDArray[np.float64]
+    actual: NDArray[np.float64]
+    minimum: NDArray[np.float64]
+    neutral: NDArray[np.float64]
 
 
 def tippett_curve(
-    y_true: Any,
+    y_true: ArrayLike,
     llr: Any,
     *,
     kind: Literal["exceeding", "misleading"] = "exceeding",
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     pos_label: Hashable = 1,
 ) -> TippettCurve:
-    """Cumulative distributions of the LLRs of each class, at the LLRs seen and nowhere else.
+    """Cumulative distributions of the LLRs of each class, at each LLR that occurs.
 
     Parameters
     ----------
     y_true : array of shape (n_samples,)
     llr : array of shape (n_samples,), or Evidence over two classes
-        In favour of ``pos_label``, in nats. Infinite LLRs are kept.
+        In favor of ``pos_label``, in nats. Infinite LLRs are kept.
     kind : {"exceeding", "misleading"}
-        ``exceeding``: of both classes, the fraction at or above each LLR. ``misleading``: of the
-        targets the fraction at or below, so that the curves cross where the errors are equal.
+        ``exceeding``: for both classes, the fraction at or above each LLR. ``misleading``: for
+        targets, the fraction at or below, so that the curves cross where both errors are equal.
     sample_weight : array of shape (n_samples,), optional
     pos_label : label, default 1
 
@@ -59,11 +60,8 @@ def tippett_curve(
     >>> tippett_curve([0, 1, 0, 1], [-2.0, -1.0, 0.0, 3.0]).target
     array([1. , 1. , 0.5, 0.5])
     """
-    if kind not in ("exceeding", "misleading"):
-        raise InputError(
-            f"kind must be 'exceeding' or 'misleading'; got {kind!r}. Choose one of them."
-        )
-    trials = two_class_trials(y_true, llr, sample_weight, pos_label)
+    require_one_of(kind, "kind", ("exceeding", "misleading"))
+    trials = read_trials(y_true, llr, sample_weight, pos_label)
     at = trials.distinct()
     if kind == "exceeding":
         target = 1 - trials.target.below(at)
@@ -73,11 +71,11 @@ def tippett_curve(
 
 
 def empirical_cross_entropy_curve(
-    y_true: Any,
+    y_true: ArrayLike,
     llr: Any,
     *,
-    log_odds: Any = None,
-    sample_weight: Any = None,
+    log_odds: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     pos_label: Hashable = 1,
 ) -> PriorCurve:
     """Cross-entropy of the posterior over prior log-odds, in bits.
@@ -102,7 +100,7 @@ def empirical_cross_entropy_curve(
     Ramos and Gonzalez-Rodriguez (2013), Reliable support: measuring calibration of likelihood
     ratios.
     """
-    trials = two_class_trials(y_true, llr, sample_weight, pos_label)
+    trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
     odds = _log_odds(log_odds)
     blocks = pool(trials)
     mixed = np.isfinite(blocks.llr)  # recalibrated blocks of one class cost nothing at any prior
@@ -120,11 +118,11 @@ def empirical_cross_entropy_curve(
 
 
 def normalized_bayes_error_curve(
-    y_true: Any,
+    y_true: ArrayLike,
     llr: Any,
     *,
-    log_odds: Any = None,
-    sample_weight: Any = None,
+    log_odds: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     pos_label: Hashable = 1,
 ) -> PriorCurve:
     """Error rate of Bayes decisions over prior log-odds, over that of deciding without LLRs.
@@ -143,7 +141,7 @@ def normalized_bayes_error_curve(
     ----------
     Brümmer and de Villiers (2011), The BOSARIS toolkit: theory, algorithms and code.
     """
-    trials = two_class_trials(y_true, llr, sample_weight, pos_label)
+    trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
     odds = _log_odds(log_odds)
     # Over the cost of the likelier class: e^odds a miss or 1, and 1 or e^-odds a false alarm.
     with np.errstate(over="ignore"):
@@ -157,12 +155,12 @@ def normalized_bayes_error_curve(
 
 
 def _cost(cost: np.ndarray, rate: np.ndarray) -> np.ndarray:
-    """Cost times rate, where an error that does not happen costs nothing however dear."""
+    """Cost times rate; an error that never happens costs nothing, however large its cost."""
     with np.errstate(invalid="ignore", over="ignore"):
         return np.where(rate == 0, 0.0, cost * rate)
 
 
-def _log_odds(log_odds: Any) -> np.ndarray:
+def _log_odds(log_odds: ArrayLike | None) -> np.ndarray:
     if log_odds is None:
         return np.linspace(-3, 3, 101) * np.log(10)
     odds = np.atleast_1d(to_numpy(log_odds, "log_odds"))

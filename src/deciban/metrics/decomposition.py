@@ -6,16 +6,16 @@ from collections.abc import Hashable, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from deciban._estimation.affine import fit_affine
+from deciban._validation import align_by_index, factorize_labels, read_labels
 from deciban.evidence import Unit, from_nats
 from deciban.evidence.priors import log_prior
 from deciban.exceptions import InputError
 from deciban.metrics.costs import softplus
-from deciban.metrics.labelled import Scores, Trials, as_label_vector, shares
-from deciban.metrics.multiclass import Labelled, labelled
-from deciban.metrics.pav import pool, with_misleading
-from deciban.metrics.resampler import places
+from deciban.metrics.labelled import Labelled, Scores, Trials, read_labelled, share_out
+from deciban.metrics.pav import add_misleading, pool
 from deciban.simplex import Basis, logparts
 
 Family = Literal["scalar", "diagonal", "full", "pav"]
@@ -30,7 +30,7 @@ class Decomposition(NamedTuple):
 
 
 def decompose(
-    y_true: Any,
+    y_true: ArrayLike,
     log_likelihoods: Any,
     *,
     calibrator: Family = "full",
@@ -39,7 +39,7 @@ def decompose(
     prior: Any = None,
     unit: Unit = "nat",
     classes: Sequence[Hashable] | None = None,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     rng: Any = 0,
 ) -> Decomposition:
     """Cross-entropy as what recalibration would take away, and what would be left.
@@ -81,15 +81,21 @@ def decompose(
     >>> parts.calibration > 10 * decompose(y, family.evidence(l)).calibration
     True
     """
-    data = labelled(y_true, log_likelihoods, classes, sample_weight)
+    y_true, log_likelihoods, sample_weight, groups = align_by_index(
+        y_true=y_true,
+        log_likelihoods=log_likelihoods,
+        sample_weight=sample_weight,
+        groups=groups,
+    )
+    data = read_labelled(y_true, log_likelihoods, classes, sample_weight)
     prior_logs = log_prior(prior, data.evidence.classes, 1)[0]
     weight = balanced(data, np.exp(prior_logs))
     judge = judged(data, calibrator, weight, prior_logs)
     recalibrated = np.empty(len(weight))
-    for held_out in folds_of(data.truth, cv, groups, rng):
+    for held_out in folds_of(data.codes, cv, groups, rng):
         recalibrated[held_out] = judge(~held_out, held_out)
     log_p = data.evidence.log_posterior(np.exp(prior_logs))
-    total = float(-weight @ log_p[np.arange(len(weight)), data.truth])
+    total = float(-weight @ log_p[np.arange(len(weight)), data.codes])
     discrimination = min(total, float(weight @ recalibrated))
     parts = (total, total - discrimination, discrimination)
     return Decomposition(*(float(from_nats(part, unit)) for part in parts))
@@ -97,9 +103,9 @@ def decompose(
 
 def balanced(data: Labelled, prior: np.ndarray) -> np.ndarray:
     """Weights that give each class its prior probability; they sum to one."""
-    weight = np.ones(len(data.truth)) if data.weight is None else data.weight / data.weight.max()
-    total = np.bincount(data.truth, weights=weight, minlength=len(prior))
-    return weight * (prior / total)[data.truth]
+    weight = np.ones(len(data.codes)) if data.weight is None else data.weight / data.weight.max()
+    total = np.bincount(data.codes, weights=weight, minlength=len(prior))
+    return weight * (prior / total)[data.codes]
 
 
 def judged(data: Labelled, family: str, weight: np.ndarray, prior_logs: np.ndarray) -> _Judge:
@@ -127,7 +133,7 @@ class AffineJudge:
     ) -> None:
         self.V = Basis.gram_schmidt(data.evidence.n_classes).contrast
         self.l = data.evidence.ilr(Basis(self.V, data.evidence.classes))
-        self.scale, self.truth = scale, data.truth
+        self.scale, self.truth = scale, data.codes
         self.weight, self.prior_logs = weight, prior_logs
 
     def log_posteriors(self, kept: np.ndarray, held_out: np.ndarray) -> np.ndarray:
@@ -148,15 +154,15 @@ class _PavJudge:
 
     def __init__(self, data: Labelled, weight: np.ndarray, prior_logs: np.ndarray) -> None:
         self.llr = data.evidence.llr(data.evidence.classes[1], data.evidence.classes[0])
-        self.truth, self.weight = data.truth, weight
+        self.truth, self.weight = data.codes, weight
         self.log_odds = float(prior_logs[1] - prior_logs[0])
 
     def __call__(self, kept: np.ndarray, held_out: np.ndarray) -> np.ndarray:
         target, other = (
-            Scores(self.llr[rows], shares(self.weight[rows]))
+            Scores(self.llr[rows], share_out(self.weight[rows]))
             for rows in (kept & (self.truth == 1), kept & (self.truth == 0))
         )
-        blocks = pool(with_misleading(Trials(target, other)))
+        blocks = pool(add_misleading(Trials(target, other)))
         log_odds = blocks.transform(self.llr[held_out]) + self.log_odds
         return softplus(np.where(self.truth[held_out] == 1, -log_odds, log_odds))
 
@@ -176,7 +182,7 @@ def folds_of(truth: np.ndarray, cv: int, groups: Any, rng: Any) -> list[np.ndarr
         )
     generator = np.random.default_rng(rng)
     if groups is not None:
-        return _grouped_folds(truth, cv, as_label_vector(groups, len(truth), "groups"), generator)
+        return _grouped_folds(truth, cv, read_labels(groups, len(truth), "groups"), generator)
     shuffled = generator.permutation(len(truth))
     order = shuffled[np.argsort(truth[shuffled], kind="stable")]
     fold = np.empty(len(truth), dtype=int)
@@ -188,7 +194,7 @@ def _grouped_folds(
     truth: np.ndarray, cv: int, groups: np.ndarray, rng: np.random.Generator
 ) -> list[np.ndarray]:
     """Masks of folds that share no group: each group goes where its classes are fewest."""
-    place = places(groups)
+    place = factorize_labels(groups)[1]
     counts = np.zeros((place.max() + 1, truth.max() + 1))
     np.add.at(counts, (place, truth), 1)
     order = rng.permutation(len(counts))

@@ -7,10 +7,10 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation import is_number
-from deciban.exceptions import InputError
-from deciban.metrics.labelled import Trials, two_class_trials
+from deciban._validation import require_fraction, require_positive_number
+from deciban.metrics.labelled import Trials, read_trials
 from deciban.metrics.pav import pool
 
 
@@ -21,13 +21,13 @@ class ErrorRates(NamedTuple):
     is that of accepting nothing, not even an infinite LLR.
     """
 
-    p_miss: np.ndarray
-    p_false_alarm: np.ndarray
-    threshold: np.ndarray
+    p_miss: NDArray[np.float64]
+    p_false_alarm: NDArray[np.float64]
+    threshold: NDArray[np.float64]
 
 
 def det_curve(
-    y_true: Any, llr: Any, *, sample_weight: Any = None, pos_label: Hashable = 1
+    y_true: ArrayLike, llr: Any, *, sample_weight: ArrayLike | None = None, pos_label: Hashable = 1
 ) -> ErrorRates:
     """Miss rate against false-alarm rate at every LLR that occurs, and above all of them.
 
@@ -35,7 +35,7 @@ def det_curve(
     ----------
     y_true : array of shape (n_samples,)
     llr : array of shape (n_samples,), or Evidence over two classes
-        In favour of ``pos_label``; any score that rises with them will do.
+        In favor of ``pos_label``; any score that rises with them will do.
     sample_weight : array of shape (n_samples,), optional
     pos_label : label, default 1
 
@@ -51,12 +51,12 @@ def det_curve(
     >>> p_false_alarm
     array([1. , 0.5, 0.5, 0. , 0. ])
     """
-    return error_rates(two_class_trials(y_true, llr, sample_weight, pos_label))
+    return error_rates(read_trials(y_true, llr, sample_weight, pos_label))
 
 
 def roc_curve(
-    y_true: Any, llr: Any, *, sample_weight: Any = None, pos_label: Hashable = 1
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    y_true: ArrayLike, llr: Any, *, sample_weight: ArrayLike | None = None, pos_label: Hashable = 1
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """False-alarm rate, hit rate and threshold, thresholds falling, as in scikit-learn.
 
     Parameters
@@ -74,7 +74,9 @@ def roc_curve(
     return rates.p_false_alarm[::-1], 1 - rates.p_miss[::-1], rates.threshold[::-1]
 
 
-def eer(y_true: Any, llr: Any, *, sample_weight: Any = None, pos_label: Hashable = 1) -> float:
+def eer(
+    y_true: ArrayLike, llr: Any, *, sample_weight: ArrayLike | None = None, pos_label: Hashable = 1
+) -> float:
     """Equal-error rate, where the convex hull of the ROC curve has as many misses as false alarms.
 
     Parameters
@@ -87,10 +89,10 @@ def eer(y_true: Any, llr: Any, *, sample_weight: Any = None, pos_label: Hashable
     >>> eer([0, 1, 0, 1], [-2.0, -1.0, 0.0, 3.0])
     0.25
     """
-    return equal_errors(*pool(two_class_trials(y_true, llr, sample_weight, pos_label)).hull())
+    return equal_errors(*pool(read_trials(y_true, llr, sample_weight, pos_label)).hull())
 
 
-def equal_errors(p_miss: np.ndarray, p_false_alarm: np.ndarray) -> float:
+def equal_errors(p_miss: NDArray[np.float64], p_false_alarm: NDArray[np.float64]) -> float:
     """Where a line of error rates, by rising threshold, has as many misses as false alarms."""
     k = int(np.searchsorted(p_miss - p_false_alarm, 0, side="right"))  # the first corner past it
     k = min(k, len(p_miss) - 1)
@@ -100,14 +102,14 @@ def equal_errors(p_miss: np.ndarray, p_false_alarm: np.ndarray) -> float:
 
 
 def detection_cost(
-    y_true: Any,
+    y_true: ArrayLike,
     llr: Any,
     *,
     prior: float = 0.5,
     cost_miss: float = 1.0,
     cost_false_alarm: float = 1.0,
     normalize: bool = True,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     pos_label: Hashable = 1,
 ) -> float:
     """Expected cost of the decisions that the LLRs themselves ask for at an operating point.
@@ -131,21 +133,21 @@ def detection_cost(
     1.0
     """
     point = operating_point(prior, cost_miss, cost_false_alarm)
-    trials = two_class_trials(y_true, llr, sample_weight, pos_label)
+    trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
     p_miss = trials.target.mean(trials.target.llr < point.threshold)
     p_false_alarm = trials.other.mean(trials.other.llr >= point.threshold)
     return float(point.cost(p_miss, p_false_alarm, normalize))
 
 
 def min_detection_cost(
-    y_true: Any,
+    y_true: ArrayLike,
     llr: Any,
     *,
     prior: float = 0.5,
     cost_miss: float = 1.0,
     cost_false_alarm: float = 1.0,
     normalize: bool = True,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     pos_label: Hashable = 1,
 ) -> float:
     """Expected cost at an operating point with the best threshold, chosen on the same samples.
@@ -156,19 +158,19 @@ def min_detection_cost(
         As for :func:`detection_cost`.
     """
     point = operating_point(prior, cost_miss, cost_false_alarm)
-    hull = pool(two_class_trials(y_true, llr, sample_weight, pos_label)).hull()
+    hull = pool(read_trials(y_true, llr, sample_weight, pos_label)).hull()
     return float(np.min(point.cost(*hull, normalize)))
 
 
 class OperatingPoint(NamedTuple):
-    """Logarithms of what a miss and a false alarm cost, prior and all."""
+    """Logarithms of the costs of a miss and of a false alarm, each times its prior probability."""
 
     log_miss: float
     log_false_alarm: float
 
     @property
     def threshold(self) -> float:
-        """The LLR from which on accepting is the better decision, in nats."""
+        """The smallest LLR at which accepting is the better decision, in nats."""
         return self.log_false_alarm - self.log_miss
 
     def cost(self, p_miss: Any, p_false_alarm: Any, normalize: bool) -> Any:
@@ -183,25 +185,18 @@ class OperatingPoint(NamedTuple):
 
 
 def operating_point(prior: float, cost_miss: float, cost_false_alarm: float) -> OperatingPoint:
-    """An operating point, checked."""
-    if not is_number(prior) or not 0 < prior < 1:
-        raise InputError(
-            f"prior must be a number between 0 and 1, exclusive; got {prior!r}. Give the "
-            f"probability of pos_label."
-        )
-    for name, cost in (("cost_miss", cost_miss), ("cost_false_alarm", cost_false_alarm)):
-        if not is_number(cost) or not 0 < cost < math.inf:
-            raise InputError(
-                f"{name} must be positive and finite; got {cost!r}. An error that costs nothing "
-                f"needs no evidence."
-            )
+    """Operating point of a prior and costs."""
+    require_fraction(prior, "prior", remedy="Give the probability of pos_label.")
+    remedy = "An error that costs nothing needs no evidence."
+    require_positive_number(cost_miss, "cost_miss", remedy=remedy)
+    require_positive_number(cost_false_alarm, "cost_false_alarm", remedy=remedy)
     return OperatingPoint(
         math.log(prior) + math.log(cost_miss), math.log1p(-prior) + math.log(cost_false_alarm)
     )
 
 
 def error_rates(trials: Trials) -> ErrorRates:
-    """Error rates of checked trials at every threshold where they change."""
+    """Error rates at every threshold where they change."""
     threshold = np.append(trials.distinct(), np.inf)
     p_miss, p_false_alarm = trials.target.below(threshold), 1 - trials.other.below(threshold)
     p_miss[-1], p_false_alarm[-1] = 1, 0  # nothing is accepted there, not even an infinite LLR

@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
-from deciban._validation import is_number, label_array
+from deciban._validation import align_by_index, is_number, label_array, read_labels
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.inputs import aligned
 from deciban.exceptions import InputError
 from deciban.metrics.bootstrap import Interval
 from deciban.metrics.densities import Density, GaussianDensities, KernelDensities, densities
-from deciban.metrics.labelled import as_label_vector
-from deciban.metrics.multiclass import Labelled, labelled
+from deciban.metrics.labelled import Labelled, read_labelled
 from deciban.metrics.resampler import Resampler, entropy
 from deciban.reference import CalibratedGaussian, closed_form
 from deciban.reference.fitting import fit_covariance
@@ -80,7 +80,7 @@ class Idempotence:
 
 
 def idempotence(
-    y_true: Any,
+    y_true: ArrayLike,
     evidence: Any,
     *,
     density: Density = "kernel",
@@ -91,7 +91,7 @@ def idempotence(
     basis: Basis | None = None,
     unit: Unit = "nat",
     classes: Sequence[Hashable] | None = None,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     rng: Any = 0,
     n_jobs: int | None = None,
 ) -> Idempotence:
@@ -150,16 +150,19 @@ def idempotence(
     True
     """
     _require_options(confidence, n_resamples, n_draws)
-    data = labelled(y_true, evidence, classes, sample_weight)
+    y_true, evidence, sample_weight, groups = align_by_index(
+        y_true=y_true, evidence=evidence, sample_weight=sample_weight, groups=groups
+    )
+    data = read_labelled(y_true, evidence, classes, sample_weight)
     seed = entropy(rng)
-    if density == "kernel" and len(data.truth) > _MOST:
+    if density == "kernel" and len(data.codes) > _MOST:
         data, groups = _some(data, groups, np.random.default_rng([seed, 0]))
     names = data.evidence.classes
     basis = aligned(basis, names) or Basis(Basis.gram_schmidt(len(names)).contrast, names)
     judge = _Judge(data, basis.contrast, density)
-    weight = np.ones(len(data.truth)) if data.weight is None else data.weight / data.weight.mean()
+    weight = np.ones(len(data.codes)) if data.weight is None else data.weight / data.weight.mean()
     here = judge(weight)
-    resampler = Resampler(data.truth, groups)
+    resampler = Resampler(data.codes, groups)
     seeds = np.random.SeedSequence([seed, 1]).spawn(n_resamples)
     test = _Test(data.evidence.ilr(basis), judge, weight, shared=density == "shared")
     with threadpool_limits(limits=1):  # threads only get in each other's way on small matrices
@@ -174,7 +177,7 @@ def idempotence(
         p_value=p_value,
         evidence=Evidence.from_ilr(judge.l, basis, names),
         again=Evidence.from_ilr(judge.again(weight), basis, names),
-        labels=label_array(names)[data.truth],
+        labels=label_array(names)[data.codes],
         density=density,
         unit=unit,
     )
@@ -193,7 +196,7 @@ class _Judge:
     def __init__(self, data: Labelled, V: np.ndarray, density: Density) -> None:
         D = data.evidence.n_classes
         self.l = data.evidence.ilr(Basis(V, data.evidence.classes))
-        self.V, self.truth = V, data.truth
+        self.V, self.truth = V, data.codes
         self.region = np.eye(D)[data.evidence.log_likelihoods.argmax(axis=1)]
         self.densities = densities(self.l, self.truth, D, density)
         if isinstance(self.densities, KernelDensities):
@@ -303,12 +306,11 @@ def _some(
     data: Labelled, groups: Any, rng: np.random.Generator
 ) -> tuple[Labelled, np.ndarray | None]:
     """As many samples as kernels can take, with the same share of each class."""
-    n = len(data.truth)
-    order = np.argsort(data.truth + rng.random(n), kind="stable")  # by class, else at random
+    n = len(data.codes)
+    order = np.argsort(data.codes + rng.random(n), kind="stable")  # by class, else at random
     rows = np.sort(order[np.linspace(0, n - 1, _MOST).round().astype(int)])
-    weight = None if data.weight is None else data.weight[rows]
-    kept = None if groups is None else as_label_vector(groups, n, "groups")[rows]
-    return Labelled(data.evidence[rows], data.truth[rows], weight), kept
+    kept = None if groups is None else read_labels(groups, n, "groups")[rows]
+    return data.select(rows), kept
 
 
 def _require_options(confidence: float, n_resamples: int, n_draws: int) -> None:

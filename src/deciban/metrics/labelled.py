@@ -1,45 +1,63 @@
-"""The truth beside the evidence: labelled samples, checked once."""
+"""The truth beside the evidence: the one place where both are read, for two classes and for more.
+
+Rows of pandas objects are matched by their index, columns by the names of the classes.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation import index_of, quote_each, to_numpy
+from deciban._validation import (
+    align_by_index,
+    column_names,
+    column_order,
+    encode_labels,
+    factorize_labels,
+    quote,
+    quote_each,
+    read_labels,
+    read_weights,
+    to_numpy,
+)
 from deciban.evidence import Evidence
 from deciban.evidence.inputs import ratios
 from deciban.exceptions import InputError, UnknownClassError
 
+_FEW = 20  # samples below which LLRs may all lie between 0 and 1 by chance
 
-class AlignmentWarning(UserWarning):
-    """Two series with different indexes are paired by position."""
+
+class ProbabilityWarning(UserWarning):
+    """Numbers that should be LLRs look like probabilities or likelihood ratios."""
 
 
 @dataclass(frozen=True)
 class Scores:
-    """LLRs of one class, with their weights or none."""
+    """LLRs of the samples of one class, with or without weights."""
 
-    llr: np.ndarray
-    weight: np.ndarray | None = None
+    llr: NDArray[np.float64]
+    weight: NDArray[np.float64] | None = None
 
-    def mean(self, values: np.ndarray) -> float:
-        """Weighted mean of something that each LLR has."""
+    def mean(self, values: NDArray[Any]) -> float:
+        """Weighted mean of one value for each LLR."""
         return float(
             values.mean() if self.weight is None else np.average(values, weights=self.weight)
         )
 
-    def in_order(self) -> tuple[np.ndarray, np.ndarray]:
+    def in_order(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Sorted LLRs, and the mass before each position from 0 to n."""
         if self.weight is None:  # sorting numbers is far cheaper than sorting positions
             return np.sort(self.llr), np.arange(len(self.llr) + 1, dtype=float)
         order = np.argsort(self.llr)
         return self.llr[order], np.concatenate([[0.0], np.cumsum(self.weight[order])])
 
-    def below(self, at: np.ndarray, *, inclusive: bool = False) -> np.ndarray:
+    def below(self, at: NDArray[np.float64], *, inclusive: bool = False) -> NDArray[np.float64]:
         """Fraction of the mass below each point, or up to it."""
         llr, mass = self.in_order()
         return mass[np.searchsorted(llr, at, side="right" if inclusive else "left")] / mass[-1]
@@ -47,89 +65,248 @@ class Scores:
 
 @dataclass(frozen=True)
 class Trials:
-    """LLRs of the two classes apart."""
+    """LLRs in favor of ``pos_label``, split by the true class; weights sum to one in each."""
 
     target: Scores
     other: Scores
+    pos_label: Hashable = 1
+    other_label: Hashable = 0
 
-    def distinct(self) -> np.ndarray:
+    def distinct(self) -> NDArray[np.float64]:
         """All LLRs that occur, rising."""
-        return np.unique(np.concatenate([self.target.llr, self.other.llr]))
+        return np.unique(self.llr)
+
+    @property
+    def llr(self) -> NDArray[np.float64]:
+        """All LLRs, those of the targets first."""
+        return np.concatenate([self.target.llr, self.other.llr])
+
+    @property
+    def y_true(self) -> NDArray[np.intp]:
+        """1 for each target, 0 for each other sample, in the order of ``llr``."""
+        return np.repeat([1, 0], [len(self.target.llr), len(self.other.llr)])
+
+    @property
+    def weight(self) -> NDArray[np.float64] | None:
+        """Weights in the order of ``llr``, where there are any."""
+        if self.target.weight is None or self.other.weight is None:
+            return None
+        return np.concatenate([self.target.weight, self.other.weight])
 
 
-def two_class_trials(
-    y_true: Any, llr: Any, sample_weight: Any = None, pos_label: Hashable = 1
-) -> Trials:
-    """LLRs in favour of ``pos_label``, apart by the true class; both classes must be there."""
-    warn_if_not_aligned(y_true, llr)
-    other_label = None
-    if isinstance(llr, Evidence):
-        llr, other_label = _llr_of(llr, pos_label)
-    scores = ratios(llr)
-    weights = as_weights(sample_weight, len(scores))
-    target, other = (
-        Scores(scores[rows], None if weights is None else shares(weights[rows]))
-        for rows in _rows_of_each(y_true, pos_label, other_label, len(scores))
+@dataclass(frozen=True)
+class Labelled:
+    """Evidence beside the position of each sample's true class among its classes."""
+
+    evidence: Evidence
+    codes: NDArray[np.intp]
+    weight: NDArray[np.float64] | None = None
+
+    @property
+    def counts(self) -> NDArray[np.intp]:
+        """Number of samples of each class."""
+        return np.bincount(self.codes, minlength=self.evidence.n_classes)
+
+    @cached_property
+    def rows_by_class(self) -> list[NDArray[np.intp]]:
+        """Positions of the samples of each class."""
+        return np.split(np.argsort(self.codes, kind="stable"), np.cumsum(self.counts)[:-1])
+
+    def select(self, rows: NDArray[Any]) -> Labelled:
+        """The samples at these positions."""
+        weight = None if self.weight is None else self.weight[rows]
+        return Labelled(self.evidence[rows], self.codes[rows], weight)
+
+    def pair(self, a: int, b: int) -> Trials:
+        """Trials of the class at position ``a`` against that at ``b``, on the samples of both."""
+        names = self.evidence.classes
+        return Trials(self._scores(a, a, b), self._scores(b, a, b), names[a], names[b])
+
+    def mean_by_class(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Weighted mean of the values over the samples of each class."""
+        D = self.evidence.n_classes
+        weight = np.ones(len(values)) if self.weight is None else self.weight
+        with np.errstate(invalid="ignore"):
+            total = np.bincount(self.codes, weights=weight * values, minlength=D)
+        return total / np.bincount(self.codes, weights=weight, minlength=D)
+
+    def _scores(self, k: int, a: int, b: int) -> Scores:
+        rows = self.rows_by_class[k]
+        for_a, for_b = (self.evidence.log_likelihoods[rows, j] for j in (a, b))
+        with np.errstate(invalid="ignore", over="ignore"):
+            llr = for_a - for_b
+        # A sample that rules out its true class, and the other one too, misleads without limit.
+        llr = np.where(np.isneginf(for_a) & np.isneginf(for_b), -np.inf if k == a else np.inf, llr)
+        return Scores(llr, None if self.weight is None else share_out(self.weight[rows]))
+
+
+def read_labelled(
+    y_true: ArrayLike,
+    evidence: Any,
+    classes: Sequence[Hashable] | None = None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    every_class: bool = True,
+) -> Labelled:
+    """Read truth and evidence over any number of classes.
+
+    Parameters
+    ----------
+    y_true : array of shape (n_samples,)
+    evidence : Evidence, or log-likelihoods of shape (n_samples, n_classes)
+        A frame whose columns are named after the classes is matched by name.
+    classes : sequence of labels, default those of the evidence, else the sorted labels
+    sample_weight : array of shape (n_samples,), optional
+    every_class : bool, default True
+        Whether each class must occur among the labels.
+    """
+    y_true, evidence, sample_weight = align_by_index(
+        y_true=y_true, evidence=evidence, sample_weight=sample_weight
     )
-    return Trials(target, other)
+    if not hasattr(evidence, "__len__"):
+        raise InputError(
+            f"log_likelihoods must be a table; got {quote(evidence)}. Put one sample on each row."
+        )
+    labels = read_labels(y_true, len(evidence))
+    evidence = _as_evidence(evidence, classes, labels)
+    data = Labelled(
+        evidence,
+        encode_labels(labels, evidence.classes),
+        read_weights(sample_weight, len(labels)),
+    )
+    missing = [evidence.classes[k] for k in np.flatnonzero(data.counts == 0)]
+    if missing and every_class:
+        raise InputError(
+            f"y_true must hold every class; it lacks {quote_each(missing)}. Add samples of it, or "
+            f"leave it out with evidence.restrict."
+        )
+    return data
 
 
-def shares(weights: np.ndarray) -> np.ndarray:
+def _as_evidence(table: Any, classes: Sequence[Hashable] | None, labels: NDArray[Any]) -> Evidence:
+    if isinstance(table, Evidence):
+        return table if classes is None else table.restrict(classes)
+    if classes is None:
+        found, _ = factorize_labels(labels)
+        names = column_names(table)
+        numbered = names is None or names == tuple(range(len(names)))
+        if not numbered and set(map(str, names or ())) != set(map(str, found)):
+            return Evidence(table)  # columns without samples, or samples without a column
+        classes = found
+        if numbered and not _have_order(found):
+            raise InputError(
+                f"classes must be given where labels have no order; got {quote_each(found)}. "
+                f"Pass classes in the order of the columns."
+            )
+    values = to_numpy(table, "log_likelihoods")
+    _, order = column_order(table, classes, values.shape[-1], "log_likelihoods")
+    return Evidence(values if order is None else values[:, order], classes)
+
+
+def _have_order(labels: list[Any]) -> bool:
+    try:
+        sorted(labels)
+    except TypeError:
+        return False
+    return True
+
+
+def read_trials(
+    y_true: ArrayLike,
+    llr: Any,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Hashable = 1,
+    other_label: Hashable | None = None,
+    *,
+    in_nats: bool = False,
+) -> Trials:
+    """Read truth and LLRs of two classes, both of which must occur.
+
+    Parameters
+    ----------
+    y_true : array of shape (n_samples,)
+    llr : array of shape (n_samples,), or Evidence
+        In favor of ``pos_label``.
+    sample_weight : array of shape (n_samples,), optional
+    pos_label : label, default 1
+    other_label : label, optional
+        The class against which the LLRs are; samples of any further class are left out. By default
+        the only other class.
+    in_nats : bool, default False
+        Whether the values of the LLRs count, not only their order: numbers that look like
+        probabilities then cause a :class:`ProbabilityWarning`.
+    """
+    y_true, llr, sample_weight = align_by_index(y_true=y_true, llr=llr, sample_weight=sample_weight)
+    if isinstance(llr, Evidence):
+        other_label = _other_class(llr, pos_label, other_label)
+        labels = read_labels(y_true, len(llr))
+        encode_labels(labels, llr.classes)  # a misspelled label must not be left out quietly
+        scores = llr.llr(pos_label, other_label)
+    else:
+        scores = ratios(llr)
+        labels = read_labels(y_true, len(scores))
+        if in_nats:
+            _warn_of_probabilities(scores)
+    weight = read_weights(sample_weight, len(scores))
+    rows, other_label = _rows_of_both(labels, pos_label, other_label)
+    target, other = (
+        Scores(scores[one], None if weight is None else share_out(weight[one])) for one in rows
+    )
+    return Trials(target, other, pos_label, other_label)
+
+
+def share_out(weight: NDArray[np.float64]) -> NDArray[np.float64]:
     """Weights that sum to one, however large or small they are."""
-    weights = weights / weights.max()
-    return weights / weights.sum()
+    weight = weight / weight.max()
+    return weight / weight.sum()
 
 
-def require_pos_label(evidence: Evidence, pos_label: Hashable) -> None:
-    """The class that evidence is in favour of must be one of its classes."""
+def _other_class(evidence: Evidence, pos_label: Hashable, other_label: Hashable | None) -> Hashable:
+    """The class against which the LLRs of this evidence are."""
     if pos_label not in evidence.classes:
         raise UnknownClassError(
             f"pos_label must be one of the classes {quote_each(evidence.classes)}; got "
-            f"{pos_label!r}. Pass pos_label={evidence.classes[1]!r}, or the other one.",
+            f"{quote(pos_label)}. Pass pos_label={quote(evidence.classes[1])}, or another class.",
             label=pos_label,
             classes=evidence.classes,
         )
-
-
-def _llr_of(evidence: Evidence, pos_label: Hashable) -> tuple[np.ndarray, Hashable]:
-    """LLRs in favour of one class, and the label of the other."""
+    if other_label is not None:
+        return other_label
     if evidence.n_classes != 2:
         raise InputError(
             f"evidence must be over two classes; got {evidence.n_classes}. "
-            f"Choose two of them with evidence.restrict."
+            f"Choose two of them with evidence.restrict, or by other_label in a display."
         )
-    require_pos_label(evidence, pos_label)
-    k = evidence.classes.index(pos_label)
-    other = evidence.classes[1 - k]
-    return evidence.llr(evidence.classes[k], other), other
+    return next(label for label in evidence.classes if label != pos_label)
 
 
-def _rows_of_each(
-    y_true: Any, pos_label: Hashable, other_label: Hashable, n_samples: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of the targets and of the others: NumPy picks by these faster than by masks."""
-    labels = as_label_vector(y_true, n_samples)
+def _rows_of_both(
+    labels: NDArray[Any], pos_label: Hashable, other_label: Hashable | None
+) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], Hashable]:
+    """Positions of the targets and of the others, which NumPy picks by faster than by masks."""
     is_target = _equal(labels, pos_label)
-    rows = np.flatnonzero(~is_target)
-    others = labels[rows]
-    if len(others) in (0, n_samples):
+    if other_label is None and is_target.any():
+        is_other = ~is_target
+        first = labels[np.argmax(is_other) : np.argmax(is_other) + 1].tolist()[0]
+        if not _equal(labels[is_other], first).all():
+            raise InputError(
+                f"y_true must hold two classes; got {_quote_distinct(labels)}. "
+                f"Choose two of them, or use a metric for any number of classes."
+            )
+        other_label = first
+    else:
+        is_other = _equal(labels, other_label)
+    if not (is_target.any() and is_other.any()):
         raise InputError(
-            f"y_true must hold both classes, one of them pos_label {pos_label!r}; got "
-            f"{_some_of(labels)}. Add samples of the other class, or name the class that the LLR "
-            f"favours as pos_label."
+            f"y_true must hold both classes, one of them pos_label {quote(pos_label)}; got "
+            f"{_quote_distinct(labels)}. Add samples of the other class, or name the class that "
+            f"the LLR favors as pos_label."
         )
-    if other_label is not None:
-        index_of(others.tolist()[0], (other_label, pos_label))
-    if not _equal(others, others.tolist()[0]).all():
-        raise InputError(
-            f"y_true must hold two classes; got {_some_of(labels)}. "
-            f"Choose two of them, or use a metric for any number of classes."
-        )
-    return np.flatnonzero(is_target), rows
+    return (np.flatnonzero(is_target), np.flatnonzero(is_other)), other_label
 
 
-def _equal(labels: np.ndarray, label: Hashable) -> np.ndarray:
-    """Where the labels are this one."""
+def _equal(labels: NDArray[Any], label: Hashable) -> NDArray[np.bool_]:
+    """Which labels equal this one."""
     if labels.dtype == object:  # NumPy would compare with the entries of a tuple
         return np.array([one == label for one in labels.tolist()], dtype=bool)
     equal = np.asarray(labels == label, dtype=bool)
@@ -137,67 +314,17 @@ def _equal(labels: np.ndarray, label: Hashable) -> np.ndarray:
     return equal if equal.shape == labels.shape else np.zeros(labels.shape, dtype=bool)
 
 
-def as_label_vector(y_true: Any, n_samples: int, name: str = "y_true") -> np.ndarray:
-    """Labels as a vector with as many entries as there are samples, none of them missing."""
-    if isinstance(y_true, np.ma.MaskedArray) and np.ma.is_masked(y_true):
-        raise InputError(f"{name} must hold no masked labels; it does. Drop those samples first.")
-    try:
-        labels = np.asarray(y_true)
-    except ValueError:
-        raise InputError(
-            f"{name} must be one row of labels; got a ragged list. Flatten it."
-        ) from None
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
-    if labels.shape != (n_samples,):
-        raise InputError(
-            f"{name} must have one label for each of {n_samples} samples; got shape "
-            f"{labels.shape}. Give one label a sample."
-        )
-    if _any_missing(labels):
-        raise InputError(
-            f"{name} must hold no NaN and nothing missing; it does. Drop those samples first."
-        )
-    return labels
+def _quote_distinct(labels: NDArray[Any]) -> str:
+    return quote_each(dict.fromkeys(labels.tolist()), most=5)
 
 
-def _any_missing(labels: np.ndarray) -> bool:
-    if labels.dtype.kind in "fcmM":
-        return bool((labels != labels).any())
-    if labels.dtype != object:
-        return False
-    distinct = set(labels.tolist())
-    return any(x is None or type(x).__name__ in {"NAType", "NaTType"} or x != x for x in distinct)
-
-
-def _some_of(labels: np.ndarray) -> str:
-    return quote_each(list(dict.fromkeys(labels.tolist())), most=5)
-
-
-def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
-    """Positive weights, one for each sample, or none."""
-    if sample_weight is None:
-        return None
-    weights = to_numpy(sample_weight, "sample_weight")
-    if weights.shape != (n_samples,):
-        raise InputError(
-            f"sample_weight must have one weight for each of {n_samples} samples; got shape "
-            f"{weights.shape}. Give one number a sample."
-        )
-    if not (np.isfinite(weights).all() and (weights > 0).all()):
-        raise InputError(
-            "sample_weight must be positive and finite; some is not. Drop samples of weight zero."
-        )
-    return weights
-
-
-def warn_if_not_aligned(first: Any, second: Any) -> None:
-    """Say that pandas series with different indexes are paired by position."""
-    here, there = getattr(first, "index", None), getattr(second, "index", None)
-    equals = getattr(here, "equals", None)
-    if callable(equals) and hasattr(there, "equals") and not equals(there):
+def _warn_of_probabilities(llr: NDArray[np.float64]) -> None:
+    """Warn where no LLR is negative and none above one: some LLRs of each class should be both."""
+    if len(llr) >= _FEW and llr.min() >= 0 and llr.max() <= 1 and llr.min() < llr.max():
         warnings.warn(
-            "y_true and the evidence have different indexes; they are paired by position.",
-            AlignmentWarning,
+            "llr should be natural logarithms of likelihood ratios; all of them lie between 0 and "
+            "1, as probabilities do. Take the logarithm of the ratio first, or use "
+            "Evidence.from_posteriors.",
+            ProbabilityWarning,
             stacklevel=4,
         )

@@ -11,38 +11,39 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 
 from deciban.evidence import Evidence
 from deciban.evidence.inputs import ratios
 from deciban.exceptions import InputError
-from deciban.metrics.labelled import Scores, Trials, two_class_trials
+from deciban.metrics.labelled import Scores, Trials, read_trials
 
 
 @dataclass(frozen=True)
 class PooledBlocks:
-    """Blocks of samples that no monotone recalibration should tell apart, by rising LLR.
+    """Blocks of samples that share one recalibrated LLR, by rising LLR.
 
     Attributes
     ----------
     low, high : arrays of shape (n_blocks,)
         Smallest and largest LLR in each block.
     target, other : arrays of shape (n_blocks,)
-        Which fraction of each class lies in the block; each sums to one.
+        Fraction of each class that lies in the block; each sums to one.
     """
 
-    low: np.ndarray
-    high: np.ndarray
-    target: np.ndarray
-    other: np.ndarray
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    target: NDArray[np.float64]
+    other: NDArray[np.float64]
 
     @property
-    def llr(self) -> np.ndarray:
+    def llr(self) -> NDArray[np.float64]:
         """Recalibrated LLR of each block, in nats; -inf or inf where one class is absent."""
         with np.errstate(divide="ignore"):
             return np.log(self.target) - np.log(self.other)
 
-    def transform(self, llr: Any) -> np.ndarray:
+    def transform(self, llr: ArrayLike) -> NDArray[np.float64]:
         """Recalibrated LLRs; one that lies between two blocks goes to the nearer."""
         if isinstance(llr, Evidence):
             raise InputError("llr must be ratios; got Evidence. Pass evidence.llr(a, b).")
@@ -50,7 +51,7 @@ class PooledBlocks:
         edges = _between(below, above)
         return self.llr[np.searchsorted(edges, ratios(llr), side="left")]
 
-    def hull(self) -> tuple[np.ndarray, np.ndarray]:
+    def hull(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Miss and false-alarm rates at the corners of the ROC convex hull, by rising threshold."""
         p_miss = np.concatenate([[0.0], np.cumsum(self.target)])
         p_false_alarm = np.concatenate([np.cumsum(self.other[::-1])[::-1], [0.0]])
@@ -71,7 +72,7 @@ def _between(below: np.ndarray, above: np.ndarray) -> np.ndarray:
 
 
 def pav(
-    y_true: Any, llr: Any, *, sample_weight: Any = None, pos_label: Hashable = 1
+    y_true: ArrayLike, llr: Any, *, sample_weight: ArrayLike | None = None, pos_label: Hashable = 1
 ) -> PooledBlocks:
     """Pool adjacent violators: the monotone recalibration with the smallest cost.
 
@@ -79,7 +80,7 @@ def pav(
     ----------
     y_true : array of shape (n_samples,)
     llr : array of shape (n_samples,), or Evidence over two classes
-        In favour of ``pos_label``; nats, or any score that rises with them.
+        In favor of ``pos_label``; nats, or any score that rises with them.
     sample_weight : array of shape (n_samples,), optional
     pos_label : label, default 1
 
@@ -95,26 +96,26 @@ def pav(
     >>> blocks.transform([-2.0, -1.0, 0.0, 3.0])
     array([-inf,   0.,   0.,  inf])
     """
-    return pool(two_class_trials(y_true, llr, sample_weight, pos_label))
+    return pool(read_trials(y_true, llr, sample_weight, pos_label))
 
 
-def with_misleading(trials: Trials) -> Trials:
+def add_misleading(trials: Trials) -> Trials:
     """The trials and one more of each class, on the wrong side of all others.
 
-    What is pooled with them never becomes infinite: as much as the data can support.
+    Pooled with them, no LLR becomes infinite: it is as large as the data can support.
     """
     added = ((trials.target, -np.inf), (trials.other, np.inf))
-    return Trials(*(_with_one_more(scores, llr) for scores, llr in added))
+    return Trials(*(_add_one(scores, llr) for scores, llr in added))
 
 
-def _with_one_more(scores: Scores, llr: float) -> Scores:
+def _add_one(scores: Scores, llr: float) -> Scores:
     n = len(scores.llr)
     weight = None if scores.weight is None else np.append(scores.weight, 1 / n) * n / (n + 1)
     return Scores(np.append(scores.llr, llr), weight)
 
 
 def pool(trials: Trials) -> PooledBlocks:
-    """Blocks of checked trials."""
+    """Blocks of trials that were read."""
     target, other = trials.target, trials.other
     weight = None
     if target.weight is not None and other.weight is not None:

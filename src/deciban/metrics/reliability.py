@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation import is_number
+from deciban._validation import require_positive_number
 from deciban.evidence import Unit, from_nats
 from deciban.evidence.units import to_nats
-from deciban.exceptions import InputError
-from deciban.metrics.labelled import two_class_trials
+from deciban.metrics.labelled import Trials, read_trials
 from deciban.metrics.pav import pool
+
+_ROUNDING = 1e-12  # nats, or relative: differences that say nothing
 
 
 class MisleadingRates(NamedTuple):
@@ -23,11 +26,11 @@ class MisleadingRates(NamedTuple):
 
 
 def dev_pav(
-    y_true: Any,
+    y_true: ArrayLike,
     llr: Any,
     *,
     unit: Unit = "ban",
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     pos_label: Hashable = 1,
 ) -> float:
     """Mean distance between the LLRs and their recalibrated values, over the range of the LLRs.
@@ -39,7 +42,7 @@ def dev_pav(
     ----------
     y_true : array of shape (n_samples,)
     llr : array of shape (n_samples,), or Evidence over two classes
-        In favour of ``pos_label``, in nats.
+        In favor of ``pos_label``, in nats.
     unit : {"nat", "bit", "ban", "deciban"}, default "ban"
         Of the result; the literature has bans, logarithms to the base 10.
     sample_weight : array of shape (n_samples,), optional
@@ -55,12 +58,12 @@ def dev_pav(
     ----------
     Vergeer, van Schaik and Sjerps (2021), Measuring calibration of likelihood-ratio systems.
     """
-    trials = two_class_trials(y_true, llr, sample_weight, pos_label)
+    trials = _tie_rounding(read_trials(y_true, llr, sample_weight, pos_label, in_nats=True))
     x = trials.distinct()
     return float(from_nats(deviation(x, pool(trials).transform(x)), unit))
 
 
-def deviation(x: np.ndarray, y: np.ndarray) -> float:
+def deviation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     """Mean distance of rising LLRs from what they are recalibrated to, in nats."""
     x, y = x[np.isfinite(y)], y[np.isfinite(y)]
     if len(x) == 0:
@@ -74,13 +77,30 @@ def deviation(x: np.ndarray, y: np.ndarray) -> float:
     return scale * (area / width if width > 0 else float(abs(gap[0])))
 
 
+def _tie_rounding(trials: Trials) -> Trials:
+    """The same trials, with LLRs that differ only by rounding made equal.
+
+    The order that rounding gives to tied samples would split them into blocks of one class.
+    """
+    x = trials.distinct()
+    with np.errstate(invalid="ignore"):
+        gap, size = np.diff(x), np.minimum(np.abs(x[:-1]), np.abs(x[1:]))
+        apart = np.isinf(x[:-1]) | np.isinf(x[1:]) | (gap > _ROUNDING * np.maximum(size, 1))
+    tied = x[np.concatenate([[True], apart])][np.concatenate([[0], np.cumsum(apart)])]
+    target, other = (
+        replace(scores, llr=tied[np.searchsorted(x, scores.llr)])
+        for scores in (trials.target, trials.other)
+    )
+    return replace(trials, target=target, other=other)
+
+
 def misleading_rates(
-    y_true: Any,
+    y_true: ArrayLike,
     llr: Any,
     *,
     strength: float = 0.0,
     unit: Unit = "nat",
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     pos_label: Hashable = 1,
 ) -> MisleadingRates:
     """Fractions of each class whose LLR supports the other class, by more than ``strength``.
@@ -90,7 +110,7 @@ def misleading_rates(
     y_true, llr, sample_weight, pos_label
         As for :func:`dev_pav`.
     strength : float, default 0
-        How far past zero an LLR must be to count.
+        How far past zero an LLR must lie to count.
     unit : {"nat", "bit", "ban", "deciban"}
         Of ``strength``.
 
@@ -99,10 +119,9 @@ def misleading_rates(
     >>> misleading_rates([1, 1, 0, 0], [2.0, -1.0, -3.0, -1.0])
     MisleadingRates(target=0.5, other=0.0)
     """
-    if not is_number(strength) or not strength >= 0:
-        raise InputError(f"strength must be 0 or more; got {strength!r}. Give how far past zero.")
+    require_positive_number(strength, "strength", or_zero=True)
     limit = to_nats(strength, unit)
-    trials = two_class_trials(y_true, llr, sample_weight, pos_label)
+    trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
     return MisleadingRates(
         trials.target.mean(trials.target.llr < -limit), trials.other.mean(trials.other.llr > limit)
     )

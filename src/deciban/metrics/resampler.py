@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
+from deciban._validation import factorize_labels, read_labels
 from deciban.exceptions import InputError
-from deciban.metrics.labelled import as_label_vector
 
 _FEW_GROUPS = 10
 _REDRAWS = 100  # of a resample in which a class is missing
@@ -48,16 +47,8 @@ def entropy(rng: Any) -> int:
     return int(np.random.default_rng(rng).integers(2**63))
 
 
-def places(labels: np.ndarray) -> np.ndarray:
-    """A number for each distinct label, by first sight: labels need no order."""
-    if labels.dtype != object:
-        return np.unique(labels, return_inverse=True)[1]
-    seen: dict[Hashable, int] = {}
-    return np.array([seen.setdefault(label, len(seen)) for label in labels.tolist()])
-
-
 def _group_places(groups: Any, n_samples: int) -> np.ndarray:
-    found = places(as_label_vector(groups, n_samples, "groups"))
+    found = factorize_labels(read_labels(groups, n_samples, "groups"))[1]
     n_groups = int(found.max()) + 1
     if n_groups == 1:
         raise InputError("groups must hold at least two groups; got one. Name what was sampled.")

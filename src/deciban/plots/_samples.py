@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from deciban._validation import index_of
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.labelled import as_label_vector
-from deciban.metrics.multiclass import labelled
+from deciban.metrics.labelled import read_labelled
 
 MOST = 2000  # samples of a class that are drawn; more would be a blot
 
@@ -20,17 +18,15 @@ def evidence_and_truth(
     y_true: Any, log_likelihoods: Any, classes: Sequence[Hashable] | None = None
 ) -> tuple[Evidence, np.ndarray]:
     """Evidence beside the position of the true class of each sample; all classes must occur."""
-    data = labelled(y_true, log_likelihoods, classes, None)
-    return data.evidence, data.truth
+    data = read_labelled(y_true, log_likelihoods, classes)
+    return data.evidence, data.codes
 
 
 def positions_of(y_true: Any, evidence: Evidence) -> np.ndarray | None:
     """Position of the true class of each sample, or none; a class may have no samples."""
     if y_true is None:
         return None
-    labels = as_label_vector(y_true, len(evidence)).tolist()
-    known = {label: index_of(label, evidence.classes) for label in dict.fromkeys(labels)}
-    return np.array([known[label] for label in labels], dtype=int)
+    return read_labelled(y_true, evidence, every_class=False).codes
 
 
 def groups(truth: np.ndarray | None, n_samples: int, n_classes: int) -> list[np.ndarray]:

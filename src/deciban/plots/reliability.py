@@ -12,7 +12,7 @@ from deciban._validation import index_of, is_number
 from deciban.evidence import Evidence
 from deciban.evidence.priors import log_prior
 from deciban.exceptions import InputError
-from deciban.metrics.multiclass import labelled
+from deciban.metrics.labelled import read_labelled
 from deciban.metrics.proportions import wilson
 from deciban.plots._axes import axes_for, is_narrow, legend, unused_colours
 from deciban.plots._display import NamedDisplay
@@ -116,11 +116,11 @@ class ReliabilityDisplay(NamedDisplay):
             log_likelihoods = Evidence.from_llr(log_likelihoods, positive, pair.other_label)
             if classes is None:  # a prior is in the order of the sorted labels, as elsewhere
                 classes = np.unique([pair.other_label, positive]).tolist()
-        data = labelled(y_true, log_likelihoods, classes, sample_weight)
+        data = read_labelled(y_true, log_likelihoods, classes, sample_weight)
         p = np.exp(log_prior(prior, data.evidence.classes, 1)[0])
-        weight = np.ones(len(data.truth)) if data.weight is None else data.weight
-        weight = weight * (p / np.bincount(data.truth, weight))[data.truth]
-        predicted = events(data.evidence, data.truth, p, kind, pos_label)
+        weight = np.ones(len(data.codes)) if data.weight is None else data.weight
+        weight = weight * (p / np.bincount(data.codes, weight))[data.codes]
+        predicted = events(data.evidence, data.codes, p, kind, pos_label)
         _require_bins(n_bins, confidence)
         curves = [binned(*event, weight, n_bins, confidence) for event in predicted]
         return cls(curves, name=name).plot(ax, **options)
