@@ -9,7 +9,7 @@ import numpy as np
 
 from _timing import print_setting
 from deciban import Evidence
-from deciban.assessment import assess, difference
+from deciban.assessment import assess, compare
 
 KEYS = ("cllr", "cllr_min", "cllr_cal", "eer", "min_detection_cost", "accuracy")
 
@@ -53,7 +53,7 @@ def alike(args):
                 Evidence.from_llr(4 * y - 2 + np.sqrt(2) * (shared + rng.normal(size=2 * n)))
                 for _ in range(2)
             )
-            found = difference(y, a, b, n_resamples=args.resamples)
+            found = compare(y, {"a": a, "b": b}, n_resamples=args.resamples)
             for key in KEYS:
                 told[key] += found[key].verdict.endswith("better")
         rates = "  ".join(f"{key} {100 * k / args.draws:.0f} %" for key, k in told.items())

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
     from deciban import flows as flows  # not in __all__: it needs an extra
     from deciban._persistence.registry import load
-    from deciban.assessment import assess
+    from deciban.assessment import assess, compare
     from deciban.discriminant import LinearDiscriminant, QuadraticDiscriminant
     from deciban.discriminant.cda import (
         CompositionalDiscriminantAnalysis as CompositionalDiscriminantAnalysis,
@@ -64,6 +64,7 @@ _HOME = {
     "CalibratedGaussian": "reference",
     "Evidence": "evidence",
     "assess": "assessment",
+    "compare": "assessment",
     "load": "_persistence.registry",
     "VerbalScale": "evidence",
     "shift_prior": "evidence",
@@ -80,6 +81,7 @@ __all__ = [
     "assess",
     "assessment",
     "calibration",
+    "compare",
     "datasets",
     "discriminant",
     "evidence",

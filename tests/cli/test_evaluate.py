@@ -53,7 +53,7 @@ def test_a_column_of_llrs_gives_a_table_with_meanings(two):
     assert "100 of diff, 100 of same" in done.stdout
     assert f"{metrics.cllr(y, llr):.4f}" in done.stdout
     assert "95 % interval" in done.stdout
-    assert "1 is what saying nothing costs" in done.stdout
+    assert "1 is the cost of no evidence" in done.stdout
 
 
 def test_json_has_the_numbers_of_the_metrics(two):

@@ -15,7 +15,7 @@ import pytest
 from browser import open_page
 from deciban import CalibratedGaussian, Evidence
 from deciban.assessment.assess import assess
-from deciban.assessment.quantities import Assessment, Quantity
+from deciban.assessment.results import Assessment, Quantity
 from deciban.exceptions import InputError
 from deciban.metrics import pairwise_cllr
 from deciban.report.page import report

@@ -1,7 +1,6 @@
-"""What evidence is worth: every number with its interval, its verdict and what it means."""
+"""How good evidence is: every number with its interval, its verdict and what it means."""
 
-from deciban.assessment.assess import assess
-from deciban.assessment.compare import Comparison, Difference, difference
-from deciban.assessment.quantities import Assessment, Quantity
+from deciban.assessment.assess import assess, compare
+from deciban.assessment.results import Assessment, Comparison, Difference, Quantity
 
-__all__ = ["Assessment", "Comparison", "Difference", "Quantity", "assess", "difference"]
+__all__ = ["Assessment", "Comparison", "Difference", "Quantity", "assess", "compare"]

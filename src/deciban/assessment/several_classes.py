@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
-from scipy.special import logsumexp
+from numpy.typing import NDArray
+from scipy.special import logsumexp, ndtri
 
-from deciban.assessment.proportions import Cells, unseen_rate
-from deciban.assessment.two_classes import Point
+from deciban.assessment.intervals import (
+    Floats,
+    Plan,
+    bca_interval,
+    resample_means,
+    widened_percentiles,
+)
+from deciban.assessment.systems import Estimates, Setting, System, difference_of, ruled_out_note
+from deciban.assessment.two_classes import cllr_interval
 from deciban.evidence import Evidence
 from deciban.evidence.decisions import least_cost
+from deciban.metrics import Interval, pairwise_cllr
 from deciban.metrics.decomposition import AffineJudge, balanced, folds_of
 from deciban.metrics.labelled import Labelled
+from deciban.metrics.proportions import (
+    EventCounts,
+    add_unseen,
+    hull,
+    pooled_interval,
+    sum_interval,
+    unseen_rate,
+)
 
 _FOLDS = 5
 _MOST_FULL = 20  # classes; the matrix of a hundred has 10,000 entries and takes minutes
@@ -21,50 +40,48 @@ _SORTED_BY = 3  # columns of evidence that put samples into an order of their ow
 
 @dataclass(frozen=True)
 class SampleCosts:
-    """What each sample adds to the quantities of several classes.
+    """What each sample adds to the quantities of one system, or to the differences of two.
 
-    The prior is in it: a quantity is the sum over the classes of means over their samples.
+    The prior is included: a quantity is the sum over the classes of means over their samples.
 
     Attributes
     ----------
     truth : array of shape (n_samples,)
+    n_classes : int
     of : dict of arrays of shape (n_samples,)
-        ``saving`` is what recalibration saves; it may be below zero.
+        ``saving`` is what recalibration saves, and may be below zero; ``calibration`` is zero
+        where that does not pay.
     mirrored : dict of arrays of shape (n_samples,)
-        The same of a sample that is as sure of the runner-up as this one is of its class.
+        The costs of a sample that is as sure of the runner-up as this one is of its class.
     right : array of shape (n_samples,)
         Whether the likeliest class is the true one.
-    n_classes : int
-    expected_errors : float
-        How many decisions should be wrong, by the posteriors themselves.
     """
 
-    truth: np.ndarray
-    of: dict[str, np.ndarray]
-    mirrored: dict[str, np.ndarray]
-    right: np.ndarray
+    truth: NDArray[np.intp]
     n_classes: int
-    expected_errors: float
+    of: dict[str, Floats]
+    mirrored: dict[str, Floats]
+    right: NDArray[np.bool_]
 
     def total(self, key: str) -> float:
-        """A quantity."""
-        return class_means(self.of[key], self.truth)
+        """A quantity of all samples."""
+        return float(np.sum(np.bincount(self.truth, self.of[key]) / np.bincount(self.truth)))
 
-    def by_class(self, keys: list[str]) -> list[np.ndarray]:
-        """Of the samples of each class, (n_quantities, n_samples of the class)."""
+    def by_class(self, keys: list[str]) -> list[Floats]:
+        """Costs of the samples of each class, (n_quantities, n_samples of the class)."""
         table = np.array([self.of[key] for key in keys])
         return [table[:, self.truth == k] for k in range(self.n_classes)]
 
-    def error_rates(self, confidence: float) -> np.ndarray:
-        """How much more often than in any resample decisions may be wrong, by class."""
+    def unseen_error_rates(self, confidence: float) -> Floats:
+        """Upper bound on the error rate of each class, beyond the most that resamples contain."""
         counts = np.bincount(self.truth, minlength=self.n_classes)
         wrong = np.bincount(self.truth[~self.right], minlength=self.n_classes)
         return np.array(
             [unseen_rate(int(k), int(n), confidence) for k, n in zip(wrong, counts, strict=True)]
         )
 
-    def unseen(self, key: str, rates: np.ndarray) -> np.ndarray:
-        """What wrong decisions may add that are more frequent than in any resample, by class.
+    def unseen(self, key: str, rates: Floats) -> Floats:
+        """What wrong decisions may add in each class, if they are as frequent as these rates.
 
         They are like those that were seen, and like one right decision turned around.
         """
@@ -81,54 +98,233 @@ class SampleCosts:
         right, turned = (total / np.maximum(counts - wrong, 1) for total in (right, turned))
         return np.asarray(rates * ((turned + seen) / (1 + wrong) - right))
 
-
-def class_means(values: np.ndarray, truth: np.ndarray) -> float:
-    """Sum over the classes of means over their samples."""
-    return float(np.sum(np.bincount(truth, weights=values) / np.bincount(truth)))
-
-
-def sample_costs(
-    truth: np.ndarray, evidence: Evidence, point: Point
-) -> tuple[SampleCosts, list[str]]:
-    """What each sample costs, and notes on what is left out."""
-    log_p = evidence.log_posterior(point.prior)
-    share, rows = point.prior[truth], np.arange(len(truth))
-    decided = np.argmax(log_p, axis=1)
-    right = decided == truth
-    of = {"cross_entropy": -share * log_p[rows, truth], "accuracy": share * right}
-    mirrored = {"cross_entropy": -share * _runner_up(log_p)}
-    if point.costs is not None:
-        chosen = least_cost(log_p, tuple(range(evidence.n_classes)), point.costs, None)
-        of["expected_cost"] = share * point.costs[truth, chosen]
-        mirrored["expected_cost"] = share * point.costs.max(axis=1)[truth]  # the worst that may be
-    notes = []
-    after = _recalibrated(truth, evidence, point)
-    if after is None:
-        notes.append(
-            "Calibration and discrimination are not told apart: that takes finite log-likelihoods "
-            "and two samples of each class."
+    def minus(self, other: SampleCosts) -> SampleCosts:
+        """The costs less those of another system; all of it that both have."""
+        of, mirrored = (
+            {key: mine[key] - theirs[key] for key in mine if key in theirs}
+            for mine, theirs in ((self.of, other.of), (self.mirrored, other.mirrored))
         )
-    else:
-        of["discrimination"] = -share * after[rows, truth]
-        mirrored["discrimination"] = -share * _runner_up(after)
-        for costs in (of, mirrored):
-            costs["saving"] = costs["cross_entropy"] - costs["discrimination"]
+        mirrored.pop("expected_cost", None)  # the worst that may be, which is the same for both
+        return replace(self, of=of, mirrored=mirrored, right=self.right & other.right)
+
+
+class SeveralClassSystem(System):
+    """The evidence of one system over more than two classes, and every quantity of it."""
+
+    def __init__(self, truth: NDArray[np.intp], evidence: Evidence, setting: Setting) -> None:
+        names, evidence = evidence.classes, _distinguish_ruled_out(truth, evidence)
+        self.truth, self.evidence, self.setting, self.names = truth, evidence, setting, names
+        log_p = evidence.log_posterior(setting.prior)
+        after = _recalibrated_posteriors(truth, evidence, setting)
+        self.costs = _sample_costs(truth, log_p, after, setting)
+        self.values = {key: self.costs.total(key) for key in self.costs.of if key != "saving"}
+        self.entropy = float(-setting.prior @ np.log(setting.prior))
+        self.values["normalized_cross_entropy"] = self.values["cross_entropy"] / self.entropy
+        self.pairwise = pairwise_cllr(truth, evidence)
+        self.n_wrong = int((~self.costs.right).sum())
+        self.expected_wrong = _expected_errors(log_p)
+        self.notes = ruled_out_note(np.isinf(self.costs.of["cross_entropy"]))
+        if after is None:
+            self.notes.append(
+                "Calibration and discrimination are not separated: that takes finite "
+                "log-likelihoods and two samples of each class."
+            )
+        self.words, (self.values,) = self._with_worst_pair(self)
+
+    def beside(self, other: Self) -> tuple[dict[str, Hashable], list[dict[str, float]]]:
+        """Words and values, of the pair of classes that costs the most with either system."""
+        return self._with_worst_pair(self, other)
+
+    def _with_worst_pair(
+        self, *systems: SeveralClassSystem
+    ) -> tuple[dict[str, Hashable], list[dict[str, float]]]:
+        cost = np.max([s.pairwise.cllr for s in systems], axis=0)
+        i, j = (int(k) for k in np.unravel_index(np.nanargmax(cost), cost.shape))
+        words = {"a": self.names[i], "b": self.names[j],
+                 "nothing": self.setting.cost_without_evidence}  # fmt: skip
+        return words, [
+            s.values | {"worst_pair_cllr": float(s.pairwise.cllr[i, j])} for s in systems
+        ]
+
+    def estimates(self, plan: Plan, other: Self | None = None) -> Estimates:
+        """Intervals of the quantities, or of their differences from those of another system."""
+        costs = self.costs if other is None else self.costs.minus(other.costs)
+        found = _mean_intervals(costs, plan, paired=other is not None)
+        systems = (self,) if other is None else (self, other)
+        _add_unseen_errors(found, costs, [s.costs for s in systems], plan)
+        found["accuracy"] = _accuracy_interval(systems, plan)
+        if len(systems) == 1:
+            if "saving" in found:
+                _bound_saving(found, self.values["calibration"])
+            found["worst_pair_cllr"] = self._worst_pair_interval(plan)
+        else:
+            if "expected_cost" in found:
+                apart = _cost_interval(costs, self.costs.mirrored["expected_cost"], plan)
+                found["expected_cost"] = hull(found["expected_cost"], apart)
+            if "calibration" in found and not any(s.values["calibration"] for s in systems):
+                found["calibration"] = Interval(0.0)  # neither is recalibrated
+        scaled = (end / self.entropy for end in found["cross_entropy"])
+        found["normalized_cross_entropy"] = Interval(*scaled)
+        return Estimates(found)
+
+    def _worst_pair_interval(self, plan: Plan) -> Interval:
+        """Interval of the Cllr of the pair that was chosen because it is the worst.
+
+        It is wide enough for all pairs at once (Bonferroni).
+        """
+        i, j = np.unravel_index(np.nanargmax(self.pairwise.cllr), self.pairwise.cllr.shape)
+        rows = np.flatnonzero((self.truth == i) | (self.truth == j))
+        llr = self.evidence[rows].llr(int(j), int(i))
+        value, low, high, error = cllr_interval(llr, self.truth[rows] == j, plan)
+        if np.isinf(value):
+            return Interval(value, low, high)
+        tail = (1 - plan.confidence) / 2
+        n_pairs = len(self.names) * (len(self.names) - 1) / 2
+        factor = float(ndtri(tail / n_pairs) / ndtri(tail))
+        return Interval(value, value - factor * (value - low), value + factor * (high - value),
+                        error)  # fmt: skip
+
+
+def _mean_intervals(costs: SampleCosts, plan: Plan, *, paired: bool) -> dict[str, Interval]:
+    keys = list(costs.of)
+    drawn, left_out = resample_means(costs.by_class(keys), plan, leave_out=not paired)
+    found = {}
+    for k, key in enumerate(keys):
+        value = costs.total(key)
+        found[key] = (
+            widened_percentiles(value, drawn[:, k], plan.confidence)
+            if paired
+            else bca_interval(value, drawn[:, k], left_out[:, k], plan.confidence)
+        )
+    return found
+
+
+def _add_unseen_errors(
+    found: dict[str, Interval], costs: SampleCosts, systems: list[SampleCosts], plan: Plan
+) -> None:
+    """Widen intervals by wrong decisions that no resample contains, of both systems or of one."""
+    shared = costs.unseen_error_rates(plan.confidence)
+    own = [np.maximum(0.0, s.unseen_error_rates(plan.confidence) - shared) for s in systems]
+    for key in costs.mirrored:
+        extra = [costs.unseen(key, shared)]
+        for sign, system, rates in zip((1.0, -1.0), systems, own, strict=False):
+            extra.append(sign * system.unseen(key, rates))
+        found[key] = add_unseen(found[key], np.concatenate(extra))
+
+
+def _accuracy_interval(systems: tuple[SeveralClassSystem, ...], plan: Plan) -> Interval:
+    """Interval from how often a system decides right, or only one of two does."""
+    first = systems[0]
+    D, n_samples = len(first.names), np.bincount(first.truth)
+    right = [s.costs.right for s in systems]
+    if len(right) == 2:
+        right = [right[0] & ~right[1], right[1] & ~right[0]]
+    counts = np.array([np.bincount(first.truth[one], minlength=D) for one in right])
+    signs = np.array([1.0, -1.0][: len(right)])
+    events = [
+        EventCounts(p * signs, counts[:, k], int(n_samples[k]))
+        for k, p in enumerate(first.setting.prior)
+    ]
+    value = difference_of([s.values["accuracy"] for s in systems])
+    interval = sum_interval(value, events, plan.confidence)
+    if len(systems) == 2:
+        return interval
+    return hull(interval, pooled_interval(value, events, plan.confidence))
+
+
+def _bound_saving(found: dict[str, Interval], calibration: float) -> None:
+    """Set the interval of the calibration part, where recalibration does not pay.
+
+    A map that has to be learned from few samples does harm, however poor the calibration is. How
+    much it may lose then tells how small a saving these samples cannot show.
+    """
+    _, low, high, error = found.pop("saving")
+    if calibration == 0 and not np.isnan(low):
+        most = min(max(high, -low), found["cross_entropy"].high)
+        found["calibration"] = Interval(0.0, 0.0, most, error)
+
+
+def _cost_interval(costs: SampleCosts, worst: Floats, plan: Plan) -> Interval:
+    """Interval from how often the decision of one system costs more than that of the other.
+
+    It then costs as much more as it did on average, or the worst that it could.
+    """
+    events = []
+    for k in range(costs.n_classes):
+        gaps, most = costs.of["expected_cost"][costs.truth == k], worst[costs.truth == k][0]
+        sides = (gaps[gaps > 0], gaps[gaps < 0])
+        weight = [
+            float(side.mean()) if len(side) else sign * most
+            for sign, side in zip((1, -1), sides, strict=True)
+        ]
+        counts = np.array([len(side) for side in sides])
+        events.append(EventCounts(np.array(weight), counts, len(gaps)))
+    return sum_interval(costs.total("expected_cost"), events, plan.confidence)
+
+
+def _distinguish_ruled_out(truth: NDArray[np.intp], evidence: Evidence) -> Evidence:
+    """Evidence over classes by number, in which no class is ruled out beside a true one that is.
+
+    What a sample that rules out its true class says about others that it rules out does not
+    matter, since its cost is infinite. But the two classes must have an LLR.
+    """
+    evidence = evidence.rename(range(evidence.n_classes))
+    rows = np.flatnonzero(np.isneginf(evidence.log_likelihoods[np.arange(len(truth)), truth]))
+    if not len(rows):
+        return evidence
+    values = evidence.log_likelihoods.copy()
+    others = np.where(np.isneginf(values[rows]), -1e3, values[rows])
+    others[np.arange(len(rows)), truth[rows]] = -np.inf
+    values[rows] = others
+    return Evidence(values, evidence.classes)
+
+
+def _sample_costs(
+    truth: NDArray[np.intp], log_p: Floats, after: Floats | None, setting: Setting
+) -> SampleCosts:  # fmt: skip
+    """What each sample costs, with the posteriors as they are and after recalibration."""
+    prior, rows, D = setting.prior[truth], np.arange(len(truth)), log_p.shape[1]
+    right = log_p.argmax(axis=1) == truth
+    of = {"cross_entropy": -prior * log_p[rows, truth], "accuracy": prior * right}
+    mirrored = {"cross_entropy": -prior * _runner_up(log_p)}
+    if setting.costs is not None:
+        decision = least_cost(log_p, tuple(range(D)), setting.costs, None)
+        of["expected_cost"] = prior * setting.costs[truth, decision]
+        mirrored["expected_cost"] = prior * setting.costs.max(axis=1)[truth]
+    costs = SampleCosts(truth, D, of, mirrored, right)
+    if after is None:
+        return costs
+    of["discrimination"] = -prior * after[rows, truth]
+    mirrored["discrimination"] = -prior * _runner_up(after)
+    for part in (of, mirrored):
+        part["saving"] = part["calibration"] = part["cross_entropy"] - part["discrimination"]
+    if costs.total("saving") < 0:  # recalibration that does not pay is not used
+        for part in (of, mirrored):
+            part["discrimination"] = part["cross_entropy"]
+            part["calibration"] = np.zeros(len(truth))
+    return costs
+
+
+def _expected_errors(log_p: Floats) -> float:
+    """Number of wrong decisions to be expected by the posteriors."""
     others = log_p.copy()
-    others[rows, decided] = -np.inf
-    expected = float(np.exp(logsumexp(others, axis=1)).sum())
-    return SampleCosts(truth, of, mirrored, right, evidence.n_classes, expected), notes
+    others[np.arange(len(log_p)), log_p.argmax(axis=1)] = -np.inf
+    return float(np.exp(logsumexp(others, axis=1)).sum())
 
 
-def _runner_up(log_p: np.ndarray) -> np.ndarray:
+def _runner_up(log_p: Floats) -> Floats:
     return np.asarray(np.partition(log_p, -2, axis=1)[:, -2])
 
 
-def _recalibrated(truth: np.ndarray, evidence: Evidence, point: Point) -> np.ndarray | None:
+def _recalibrated_posteriors(
+    truth: NDArray[np.intp], evidence: Evidence, setting: Setting
+) -> Floats | None:  # fmt: skip
     """Log-posteriors after the best affine map, fitted without the sample, as in ``decompose``.
 
-    Of a temperature and a full matrix, the one is taken that suits held-out samples better: few
-    samples do not tell a matrix. None where nothing can be fitted: too few samples, or likelihoods
-    of zero. Folds are those of the samples by size of their evidence, whatever their order.
+    Of a temperature and a full matrix, the one that suits held-out samples better: few samples do
+    not determine a matrix. None where nothing can be fitted: too few samples, or likelihoods of
+    zero. Folds are made of the samples in the order of their evidence, so that the order in which
+    they come does not matter.
     """
     fewest = int(np.bincount(truth, minlength=evidence.n_classes).min())
     if fewest < 2 or np.isinf(evidence.log_likelihoods).any():
@@ -136,28 +332,18 @@ def _recalibrated(truth: np.ndarray, evidence: Evidence, point: Point) -> np.nda
     order = np.lexsort([*evidence.log_likelihoods.T[:_SORTED_BY], truth])
     truth, evidence = truth[order], evidence[order]
     data = Labelled(evidence, truth, None)
-    weight, rows = balanced(data, point.prior), np.arange(len(truth))
+    weight, rows = balanced(data, setting.prior), np.arange(len(truth))
     folds = folds_of(truth, min(_FOLDS, fewest), None, 0)
-    found = []
+    candidates = []
     for family in ("scalar", "full") if evidence.n_classes <= _MOST_FULL else ("scalar",):
-        judge = AffineJudge(data, family, weight, np.log(point.prior))
+        judge = AffineJudge(data, family, weight, np.log(setting.prior))
         log_p = np.empty((len(truth), evidence.n_classes))
         for held_out in folds:
             log_p[held_out] = judge.log_posteriors(~held_out, held_out)
-        found.append((float(-weight @ log_p[rows, truth]), log_p))
-    cost, best = min(found, key=lambda one: one[0])
+        candidates.append((float(-weight @ log_p[rows, truth]), log_p))
+    cost, best = min(candidates, key=lambda one: one[0])
     if not np.isfinite(cost):
         return None
     back = np.empty_like(best)
     back[order] = best
     return back
-
-
-def right_decisions(costs: SampleCosts, point: Point) -> list[Cells]:
-    """How often each class is decided right, which accuracy is a sum of."""
-    times = np.bincount(costs.truth, minlength=costs.n_classes)
-    right = np.bincount(costs.truth[costs.right], minlength=costs.n_classes)
-    return [
-        Cells(point.prior[k : k + 1], right[k : k + 1], int(times[k]))
-        for k in range(costs.n_classes)
-    ]

@@ -1,168 +1,274 @@
-"""Two classes: all quantities of a set of LLRs, of the samples themselves and of bins of them."""
+"""Two classes: every quantity of a set of LLRs, from the samples and from bins of them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
 
-from deciban.assessment.intervals import Counts, summed
-from deciban.assessment.proportions import Cells, unseen_rate
-from deciban.evidence import from_nats
-from deciban.metrics import dev_pav
+from deciban.assessment.intervals import (
+    MISLEADING,
+    Counts,
+    Floats,
+    Plan,
+    Resamples,
+    bca_interval,
+    larger_by_fitting,
+    resample,
+    resample_means,
+    smaller_by_fitting,
+    weighted_sums,
+    widened_percentiles,
+)
+from deciban.assessment.systems import Estimates, Setting, System, difference_of, ruled_out_note
+from deciban.evidence import Evidence, from_nats
+from deciban.metrics import Interval, PairwiseCosts, dev_pav
 from deciban.metrics.costs import cost_of_blocks, softplus
 from deciban.metrics.detection import equal_errors
 from deciban.metrics.labelled import read_trials
-from deciban.metrics.pav import PooledBlocks, pool
+from deciban.metrics.pav import PooledBlocks, pool, pool_masses
+from deciban.metrics.proportions import EventCounts, add_unseen, sum_interval, unseen_rate, wilson
 
 BINS = 4096  # of the LLRs, about: far more than there are PAV blocks in any number of samples
-FITTED = ("cllr_min", "cllr_cal", "eer", "min_detection_cost")  # by PAV, on what it judges
-_SOME = 100_000  # samples that a mean is taken of where it need not be exact
+_COARSE_BINS = 256  # of the LLRs of either of two systems, whose pairs of bins are counted
+_MANY = 50_000  # samples from which on the bins of two systems are coarse
+_FEW_CELLS = 1 << 20  # that are counted rather than sorted
+_MEANS = ("cllr", "cross_entropy")
+_FITTED = ("cllr_min", "cllr_cal", "eer", "min_detection_cost")  # by PAV, on what it judges
+_SOME = 100_000  # samples that suffice for a mean that need not be exact
 _LARGEST = np.finfo(np.float64).max
-
-
-class Point(NamedTuple):
-    """Where decisions are made: the prior, and what is lost by each kind of error."""
-
-    prior: np.ndarray
-    costs: np.ndarray | None = None
-
-    @property
-    def log_odds(self) -> float:
-        """Of the second class, before the evidence."""
-        return math.log(self.prior[1]) - math.log(self.prior[0])
-
-    @property
-    def losses(self) -> tuple[float, float]:
-        """Of a false alarm and of a miss, over those of the better decision without evidence."""
-        C = 1 - np.eye(2) if self.costs is None else self.costs
-        false_alarm = float(self.prior[0] * (C[0, 1] - C[0, 0]))
-        miss = float(self.prior[1] * (C[1, 0] - C[1, 1]))
-        unit = max(min(false_alarm, miss), max(false_alarm, miss) * 1e-300)
-        return false_alarm / unit, miss / unit
-
-    @property
-    def threshold(self) -> float:
-        """The LLR above which accepting is the better decision."""
-        false_alarm, miss = self.losses
-        return math.log(false_alarm) - math.log(miss)
+Mask = NDArray[np.bool_]
 
 
 class Step(NamedTuple):
-    """A quantity that turns on which side of a limit an LLR is.
+    """A quantity that depends only on which side of a threshold each LLR lies.
 
     Attributes
     ----------
-    limit : float
-    at_limit : bool
-        Whether an LLR at the limit is above it.
+    threshold : float
+    inclusive : bool
+        Whether an LLR on the threshold is above it.
     worth : array of shape (2, 2)
         What a sample adds to the mean of its class, by truth and by being above.
     """
 
-    limit: float
-    at_limit: bool
-    worth: np.ndarray
+    threshold: float
+    inclusive: bool
+    worth: Floats
 
-    def above(self, llr: np.ndarray) -> np.ndarray:
-        """Whether LLRs are above the limit."""
-        return llr >= self.limit if self.at_limit else llr > self.limit
+    def above(self, llr: Floats) -> Mask:
+        """Whether LLRs are above the threshold."""
+        return llr >= self.threshold if self.inclusive else llr > self.threshold
 
-    def added(self, llr: np.ndarray, target: np.ndarray) -> np.ndarray:
+    def terms(self, llr: Floats, is_target: Mask) -> Floats:
         """What each sample adds."""
-        return np.asarray(self.worth[target.astype(np.int8), self.above(llr).astype(np.int8)])
+        return np.asarray(self.worth[is_target.astype(np.int8), self.above(llr).astype(np.int8)])
 
-    def cells(self, llr: np.ndarray, target: np.ndarray) -> list[Cells]:
-        """How often the samples of either class are above, and what that adds."""
-        above = self.above(llr)
+    def events(self, llrs: Sequence[Floats], is_target: Mask) -> list[EventCounts]:
+        """How often the LLR of the one system, or only that of either of two, is above."""
+        above = [self.above(llr) for llr in llrs]
+        if len(above) == 2:
+            above = [above[0] & ~above[1], above[1] & ~above[0]]
+        signs = np.array([1.0, -1.0][: len(above)])
         gain = self.worth[:, 1] - self.worth[:, 0]
         return [
-            Cells(gain[t : t + 1], np.array([above[target == t].sum()]), int((target == t).sum()))
+            EventCounts(
+                gain[t] * signs,
+                np.array([one[is_target == t].sum() for one in above]),
+                int((is_target == t).sum()),
+            )
             for t in (0, 1)
         ]
 
 
-Column = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of LLRs and of whether they are targets'
+Terms = Callable[[Floats, Mask], Floats]  # of LLRs, and of whether they are those of targets
 
 
-def steps(point: Point) -> dict[str, Step]:
-    """Rates of errors, and what decisions cost; an LLR on a threshold is accepted."""
-    p, (false_alarm, miss), limit = point.prior, point.losses, point.threshold
+def steps(setting: Setting) -> dict[str, Step]:
+    """Error rates and costs of decisions; an LLR on a threshold is accepted."""
+    p, (false_alarm, miss), threshold = setting.prior, setting.losses, setting.threshold
     found = {
         "misleading_target": Step(0.0, True, np.array([[0.0, 0.0], [1.0, 0.0]])),
         "misleading_other": Step(0.0, False, np.array([[0.0, 1.0], [0.0, 0.0]])),
-        "accuracy": Step(-point.log_odds, True, np.diag(p)),
-        "detection_cost": Step(limit, True, np.array([[0.0, false_alarm], [miss, 0.0]])),
+        "accuracy": Step(-setting.log_odds, True, np.diag(p)),
+        "detection_cost": Step(threshold, True, np.array([[0.0, false_alarm], [miss, 0.0]])),
     }
-    if point.costs is not None:
-        found["expected_cost"] = Step(limit, True, p[:, None] * point.costs)
+    if setting.costs is not None:
+        found["expected_cost"] = Step(threshold, True, p[:, None] * setting.costs)
     return found
 
 
-def columns(point: Point) -> dict[str, Column]:
-    """Quantities that are means over one class plus means over the other."""
-    log_odds = point.log_odds
-    found: dict[str, Column] = {
-        "cllr": lambda x, t: from_nats(softplus(np.where(t, -x, x)) / 2, "bit"),
+def mean_terms(setting: Setting) -> dict[str, Terms]:
+    """Quantities that are the mean over one class plus the mean over the other."""
+    log_odds = setting.log_odds
+    found: dict[str, Terms] = {
+        "cllr": lambda x, t: np.asarray(from_nats(softplus(np.where(t, -x, x)) / 2, "bit")),
         "cross_entropy": lambda x, t: (
-            point.prior[t.astype(np.int8)] * softplus(np.where(t, -x - log_odds, x + log_odds))
+            setting.prior[t.astype(np.int8)] * softplus(np.where(t, -x - log_odds, x + log_odds))
         ),
     }
-    return found | {key: step.added for key, step in steps(point).items()}
+    return found | {key: step.terms for key, step in steps(setting).items()}
 
 
-def unseen(
-    llrs: list[np.ndarray], target: np.ndarray, point: Point, confidence: float
-) -> dict[str, np.ndarray]:
-    """What misleading LLRs may add to costs that are more frequent than in any resample.
+class TwoClassSystem(System):
+    """The LLRs of one system in favor of the second class, and every quantity of them."""
+
+    def __init__(self, truth: NDArray[np.intp], evidence: Evidence, setting: Setting) -> None:
+        other, target = evidence.classes
+        self.llr, self.is_target, self.setting = evidence.llr(target, other), truth == 1, setting
+        self.values = exact_values(self.llr, self.is_target, setting)
+        self.words = {"target": target, "other": other, "nothing": setting.cost_without_evidence}
+        self.notes = _score_notes(self.llr, self.is_target, target, other)
+        tables = [
+            np.array([[np.nan, self.values[key]], [self.values[key], np.nan]])
+            for key in ("cllr", "cllr_min")
+        ]
+        self.pairwise = PairwiseCosts(*tables)
+        accepted = steps(setting)["accuracy"].above(self.llr)
+        self.n_wrong = int((accepted != self.is_target).sum())
+        self.expected_wrong = float(expit(-np.abs(self.llr + setting.log_odds)).sum())
+
+    def estimates(self, plan: Plan, other: Self | None = None) -> Estimates:
+        """Intervals of the quantities, or of their differences from those of another system."""
+        systems = (self,) if other is None else (self, other)
+        values = {key: difference_of([s.values[key] for s in systems]) for key in self.values}
+        resamples = _resample(systems, values, plan)
+        if other is None:
+            found = _own_intervals(values, resamples, plan)
+        else:
+            found = _paired_intervals(values, resamples, plan)
+            for key in _FITTED:  # neither has made an error that could be drawn
+                if self.values[key] == other.values[key] == 0:
+                    found.intervals[key] = Interval(0.0)
+        llrs = [s.llr for s in systems]
+        unseen = _unseen(llrs, self.is_target, self.setting, plan.confidence)
+        for key, extra in unseen.items():
+            found.intervals[key] = add_unseen(found.intervals[key], extra)
+        for key, step in steps(self.setting).items():
+            events = step.events(llrs, self.is_target)
+            found.intervals[key] = sum_interval(values[key], events, plan.confidence)
+        return found
+
+
+def _own_intervals(values: dict[str, float], resamples: Resamples, plan: Plan) -> Estimates:
+    drawn, left_out = resamples
+    found = Estimates()
+    for k, key in enumerate(_MEANS):
+        found.intervals[key] = bca_interval(
+            values[key], drawn[:, k], left_out[:, k], plan.confidence
+        )
+    for k, key in enumerate(_FITTED, start=len(_MEANS)):
+        correct = larger_by_fitting if key == "cllr_cal" else smaller_by_fitting
+        misled = drawn[:, k + len(_FITTED)]
+        found.intervals[key], found.corrected[key] = correct(
+            values[key], drawn[:, k], misled, plan.confidence
+        )
+    return found
+
+
+def _paired_intervals(values: dict[str, float], resamples: Resamples, plan: Plan) -> Estimates:
+    return Estimates(
+        {
+            key: widened_percentiles(values[key], resamples.drawn[:, k], plan.confidence)
+            for k, key in enumerate((*_MEANS, *_FITTED))
+        }
+    )
+
+
+def _resample(
+    systems: Sequence[TwoClassSystem], values: dict[str, float], plan: Plan
+) -> Resamples:  # fmt: skip
+    """Quantities of resamples; those of one system also with misleading samples added."""
+    first, paired = systems[0], len(systems) == 2
+    bins = _COARSE_BINS if paired and len(first.llr) > _MANY else BINS
+    binned = [BinnedLlrs(s.llr, s.is_target, s.setting, bins) for s in systems]
+    cells = [JointBins(binned, first.is_target == t) for t in (False, True)]
+    keys = (*_MEANS, *_FITTED)
+    exact = [values[key] for key in keys]
+    if not paired:  # quantities with misleading samples have no exact value to be off from
+        exact += [math.nan] * len(_FITTED)
+    rng = np.random.default_rng([plan.seed, 1])
+
+    def statistic(counts: Counts) -> Floats:
+        of = []
+        for k, one in enumerate(binned):
+            in_bins = [cell.counts_in(k, c) for cell, c in zip(cells, counts, strict=True)]
+            of.append(one.values((in_bins[0], in_bins[1])))
+        found = [difference_of([v[key] for v in of]) for key in keys]
+        if not paired:
+            misled = one.misled((in_bins[0], in_bins[1]), rng.poisson(MISLEADING, 2), of[0]["cllr"])
+            found += [misled[key] for key in _FITTED]
+        return np.array(found)
+
+    counts = tuple(cell.counts for cell in cells)
+    return resample(statistic, counts, np.array(exact), plan, leave_out=not paired)
+
+
+def _unseen(
+    llrs: Sequence[Floats], is_target: Mask, setting: Setting, confidence: float
+) -> dict[str, Floats]:  # fmt: skip
+    """What misleading LLRs may add to costs, if they are more frequent than in any resample.
 
     They are like those that were seen, and like one sound LLR with its sign turned. Of two systems,
-    to the first less the second: what may mislead both, and what may mislead one alone.
+    what they may add to the difference: where both are misled, and where only one is.
     """
-    found: dict[str, list[float]] = {"cllr": [], "cross_entropy": []}
+    found: dict[str, list[float]] = {key: [] for key in _MEANS}
     for t in (False, True):
-        mine = [llr[target == t] for llr in llrs]
+        mine = [llr[is_target == t] for llr in llrs]
         sound = [x >= 0 if t else x <= 0 for x in mine]
-        both = np.logical_and.reduce(sound)
-        shared = unseen_rate(int((~both).sum()), len(both), confidence)
+        all_sound = np.logical_and.reduce(sound)
+        shared = unseen_rate(int((~all_sound).sum()), len(all_sound), confidence)
         for key, extra in found.items():
-            cost = columns(point)[key]
+            terms = mean_terms(setting)[key]
             signs = (1.0, -1.0)[: len(mine)]
-            gaps = [_turned(cost, x, both, t) for x in mine]
+            gaps = [_cost_of_turning(terms, x, all_sound, t) for x in mine]
             extra.append(shared * sum(sign * gap for sign, gap in zip(signs, gaps, strict=True)))
             for sign, x, own in zip(signs, mine, sound, strict=True):
                 rate = unseen_rate(int((~own).sum()), len(own), confidence) - shared
-                extra.append(sign * max(0.0, rate) * _turned(cost, x, own, t))
+                extra.append(sign * max(0.0, rate) * _cost_of_turning(terms, x, own, t))
     return {key: np.array(extra) for key, extra in found.items()}
 
 
-def _turned(cost: Column, llr: np.ndarray, sound: np.ndarray, t: bool) -> float:
+def _cost_of_turning(terms: Terms, llr: Floats, sound: Mask, t: bool) -> float:
     """How much more a misleading LLR costs than a sound one."""
     if not sound.any():
         return 0.0
     some = llr[sound]
     some = some[:: max(1, len(some) // _SOME)]
-    right, turned, seen = (cost(x, np.full(len(x), t)) for x in (some, -some, llr[~sound]))
+    right, turned, seen = (terms(x, np.full(len(x), t)) for x in (some, -some, llr[~sound]))
     return float((np.mean(turned) + seen.sum()) / (1 + len(seen)) - np.mean(right))
 
 
-def exact_values(llr: np.ndarray, target: np.ndarray, point: Point) -> dict[str, float]:
-    """Every quantity, of the samples themselves."""
-    n = np.bincount(target, minlength=2)
+def cllr_interval(llr: Floats, is_target: Mask, plan: Plan) -> Interval:
+    """Interval of the Cllr of LLRs, from the samples themselves."""
+    even = Setting(np.array([0.5, 0.5]))
+    cost = mean_terms(even)["cllr"](llr, is_target)
+    by_class = [cost[None, ~is_target], cost[None, is_target]]
+    drawn, left_out = resample_means(by_class, plan)
+    value = float(sum(c.mean() for c in by_class))
+    interval = bca_interval(value, drawn[:, 0], left_out[:, 0], plan.confidence)
+    return add_unseen(interval, _unseen([llr], is_target, even, plan.confidence)["cllr"])
+
+
+def exact_values(llr: Floats, is_target: Mask, setting: Setting) -> dict[str, float]:
+    """Every quantity, from the samples themselves."""
+    n = np.bincount(is_target, minlength=2)
     values = {}
-    for key, column in columns(point).items():
-        totals = np.bincount(target, weights=column(llr, target), minlength=2)
+    for key, terms in mean_terms(setting).items():
+        totals = np.bincount(is_target, weights=terms(llr, is_target), minlength=2)
         values[key] = float((totals / n).sum())
-    blocks = pool(read_trials(target, llr, pos_label=True))
-    fitted = _of_blocks(blocks, point, values["cllr"])
-    return values | fitted | {"dev_pav": dev_pav(target, llr, pos_label=True)}
+    blocks = pool(read_trials(is_target, llr, pos_label=True))
+    fitted = _fitted_values(blocks, setting, values["cllr"])
+    return values | fitted | {"dev_pav": dev_pav(is_target, llr, pos_label=True)}
 
 
-def _of_blocks(blocks: PooledBlocks, point: Point, cllr: float) -> dict[str, float]:
+def _fitted_values(blocks: PooledBlocks, setting: Setting, cllr: float) -> dict[str, float]:
     p_miss, p_false_alarm = blocks.hull()
-    false_alarm, miss = point.losses
+    false_alarm, miss = setting.losses
     least = cost_of_blocks(blocks)
     return {
         "cllr_min": least,
@@ -172,62 +278,84 @@ def _of_blocks(blocks: PooledBlocks, point: Point, cllr: float) -> dict[str, flo
     }
 
 
-class Binned:
-    """LLRs in bins, with the means of all columns in each, so that counts give every quantity.
+class BinnedLlrs:
+    """LLRs in bins, with the mean of each term in each bin, so that counts give every quantity.
 
-    Bins are quantiles, finer to the ends, where single LLRs matter; infinite LLRs, and those on
-    which a decision turns, have bins of their own. Few samples have one for each distinct LLR.
+    Bins are quantiles, finer towards the ends, where single LLRs matter; infinite LLRs, and those
+    on which a decision turns, have bins of their own. Few samples have one for each distinct LLR.
 
     Attributes
     ----------
     place : array of shape (n_samples,)
         The bin of each sample.
-    counts : (array, array)
-        Of the samples in each bin that are not, and that are, of the second class.
+    n_bins : int
     """
 
-    def __init__(self, llr: np.ndarray, target: np.ndarray, point: Point, bins: int = BINS) -> None:
-        edges = _edges(llr, (0.0, -point.log_odds, point.threshold), bins)
+    def __init__(self, llr: Floats, is_target: Mask, setting: Setting, bins: int = BINS) -> None:
+        edges = _bin_edges(llr, (0.0, -setting.log_odds, setting.threshold), bins)
         place = np.searchsorted(edges, llr, side="right") - 1
         used = np.flatnonzero(np.bincount(place, minlength=len(edges)))
         renumbered = np.zeros(len(edges), dtype=np.int32)
         renumbered[used] = np.arange(len(used))
-        self.place = renumbered[place]
-        self.point, self.keys = point, tuple(columns(point))
-        B = len(used)
-        cell = self.place * np.int32(2) + target
-        both = np.bincount(cell, minlength=2 * B).reshape(B, 2)
-        self.counts: Counts = (both[:, 0], both[:, 1])
+        self.place, self.n_bins = renumbered[place], len(used)
+        self._setting, self._keys = setting, tuple(mean_terms(setting))
+        cell = self.place * np.int32(2) + is_target
+        counts = np.bincount(cell, minlength=2 * self.n_bins)
         sums = np.array(
             [
-                np.bincount(cell, weights=column(llr, target), minlength=2 * B).reshape(B, 2)
-                for column in columns(point).values()
+                np.bincount(cell, weights=terms(llr, is_target), minlength=2 * self.n_bins)
+                for terms in mean_terms(setting).values()
             ]
         )
-        means = np.divide(sums, both, out=np.zeros_like(sums), where=both > 0)
-        self._means = (means[:, :, 0].copy(), means[:, :, 1].copy())
+        means = np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
+        self._means = (means[:, 0::2].copy(), means[:, 1::2].copy())
 
     def values(self, counts: Counts) -> dict[str, float]:
-        """Every quantity but devPAV, of these counts."""
-        share = [c / c.sum() for c in counts]
-        linear = sum(summed(m, s) for m, s in zip(self._means, share, strict=True))
-        values = dict(zip(self.keys, np.asarray(linear).tolist(), strict=True))
-        return values | _of_blocks(_pooled(share[0], share[1]), self.point, values["cllr"])
+        """Every quantity but devPAV, of the counts of the first and of the second class."""
+        shares = [c / c.sum() for c in counts]
+        sums = sum(weighted_sums(m, s) for m, s in zip(self._means, shares, strict=True))
+        values = dict(zip(self._keys, np.asarray(sums).tolist(), strict=True))
+        blocks = pool_masses(counts[1], counts[0])
+        return values | _fitted_values(blocks, self._setting, values["cllr"])
 
-    def doubted(self, counts: Counts, misleading: np.ndarray, cllr: float) -> dict[str, float]:
-        """What PAV makes of these counts and of misleading samples of the first and second class.
+    def misled(self, counts: Counts, misleading: np.ndarray, cllr: float) -> dict[str, float]:
+        """What PAV makes of counts and of misleading samples of the first and second class.
 
         ``cllr`` is that of the counts alone: the added samples would make it infinite.
         """
-        other, target = counts
-        other = np.concatenate([[0.0], other, [misleading[0]]])
-        target = np.concatenate([[misleading[1]], target, [0.0]])
-        blocks = _pooled(other / other.sum(), target / target.sum())
-        return _of_blocks(blocks, self.point, cllr)
+        other = np.concatenate([[0.0], counts[0], [misleading[0]]])
+        target = np.concatenate([[misleading[1]], counts[1], [0.0]])
+        return _fitted_values(pool_masses(target, other), self._setting, cllr)
 
 
-def _edges(llr: np.ndarray, turning: tuple[float, ...], bins: int) -> np.ndarray:
-    """Where bins begin, rising."""
+class JointBins:
+    """The samples of a class, counted by the bins that their LLRs of each system lie in.
+
+    Attributes
+    ----------
+    counts : array of shape (n_cells,)
+        Number of samples in each combination of bins that occurs.
+    """
+
+    def __init__(self, systems: Sequence[BinnedLlrs], members: Mask) -> None:
+        self._sizes = [binned.n_bins for binned in systems]
+        places = tuple(binned.place[members].astype(np.int64) for binned in systems)
+        cell = np.ravel_multi_index(places, tuple(self._sizes))
+        if math.prod(self._sizes) <= _FEW_CELLS:
+            every = np.bincount(cell, minlength=math.prod(self._sizes))
+            used = np.flatnonzero(every)
+            self.counts = every[used]
+        else:
+            used, self.counts = np.unique(cell, return_counts=True)
+        self._places = np.unravel_index(used, tuple(self._sizes))
+
+    def counts_in(self, k: int, counts: np.ndarray) -> Floats:
+        """Counts of cells as counts of the bins of one system."""
+        return np.asarray(np.bincount(self._places[k], counts, self._sizes[k]), dtype=np.float64)
+
+
+def _bin_edges(llr: Floats, turning: tuple[float, ...], bins: int) -> Floats:
+    """Where bins begin, rising; LLRs at which a decision turns have one of their own."""
     ordered = np.sort(llr)
     n = len(ordered)
     if n > bins:
@@ -240,17 +368,19 @@ def _edges(llr: np.ndarray, turning: tuple[float, ...], bins: int) -> np.ndarray
     return np.unique(np.concatenate([ordered, special]))
 
 
-def _pooled(other: np.ndarray, target: np.ndarray) -> PooledBlocks:
-    """PAV blocks of bins; where they lie does not matter here."""
-    from scipy.optimize import isotonic_regression
-
-    both = target + other
-    kept = both > 0
-    p, q, both = target[kept], other[kept], both[kept]
-    starts = isotonic_regression(p / both, weights=both).blocks
-    return PooledBlocks(
-        low=starts[:-1].astype(float),
-        high=starts[1:] - 1.0,
-        target=np.add.reduceat(p, starts[:-1]),
-        other=np.add.reduceat(q, starts[:-1]),
-    )
+def _score_notes(llr: Floats, is_target: Mask, target: Hashable, other: Hashable) -> list[str]:
+    """Notes on numbers that do not look like LLRs: ratios, reversed or impossible ones."""
+    notes = []
+    wrong = np.where(is_target, llr < 0, llr > 0)
+    times = np.bincount(is_target, minlength=2)
+    low, _ = wilson(np.bincount(is_target, weights=wrong, minlength=2), times, 0.95)
+    if min(low) > 0.5:
+        notes.append(
+            f"The LLRs point the wrong way for most samples of both classes: they may be in favor "
+            f"of {other!r} rather than of {target!r}. Check which class they are in favor of."
+        )
+    elif llr.min() >= 0 and llr.max() > 0:
+        notes.append(
+            "No LLR is below zero: if these are likelihood ratios, take their logarithms first."
+        )
+    return [*notes, *ruled_out_note(np.isinf(llr) & wrong)]

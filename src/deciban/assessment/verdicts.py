@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deciban.assessment.quantities import Assessment, Quantity
+from deciban.assessment.results import Assessment, Quantity
 from deciban.assessment.wording import number, percent, short
 
 _WELL, _NEARLY = 0.02, 0.08  # calibration loss, as a share of what saying nothing costs
@@ -121,12 +121,12 @@ def _unknown(assessment: Assessment, share: float, low: float) -> str:
     """Why the evidence may be worth far less than was seen, where it is not that it claims much."""
     if not low < 0.5 * share:
         return ""
-    if assessment.infinite:
+    if assessment.n_infinite:
         return (
-            f" But {assessment.infinite:,} samples rule a class out altogether: one that is wrong "
-            f"would cost infinitely much."
+            f" But {assessment.n_infinite:,} samples rule a class out altogether: one that is "
+            f"wrong would cost infinitely much."
         )
-    if assessment.wrong == 0:
+    if assessment.n_wrong == 0:
         return (
             " No decision was wrong, so that what a wrong one would cost, and how often, is not "
             "known."
@@ -162,10 +162,10 @@ def calibration(assessment: Assessment) -> Verdict:
             "How well it is calibrated cannot be said in one number here; see reliability below."
         )
         return Verdict(what, "–", "not known", "", "", sentence)
-    if 0 <= assessment.wrong < _TOLD and assessment.expected_wrong < _TOLD:
-        wrong = f"{assessment.wrong} of {sum(assessment.counts):,} decisions were wrong"
-        if assessment.wrong <= 1:
-            wrong = "one decision was wrong" if assessment.wrong else "no decision was wrong"
+    if 0 <= assessment.n_wrong < _TOLD and assessment.expected_wrong < _TOLD:
+        wrong = f"{assessment.n_wrong} of {sum(assessment.counts):,} decisions were wrong"
+        if assessment.n_wrong <= 1:
+            wrong = "one decision was wrong" if assessment.n_wrong else "no decision was wrong"
         sentence = (
             f"Whether its strength is right cannot be told: {wrong}, and by its own claims "
             f"{number(assessment.expected_wrong, 2)} should have been. That takes more samples, or "
@@ -175,11 +175,11 @@ def calibration(assessment: Assessment) -> Verdict:
         return Verdict(what, f"{number(part.corrected, 2)} {unit}", "cannot be told", "fair", span,
                        sentence)  # fmt: skip
     word, tone, sentence = _calibrated(cost)
-    if tone == "good" and assessment.infinite:
+    if tone == "good" and assessment.n_infinite:
         word, tone = "may be calibrated", "fair"
         sentence = (
-            f"{assessment.infinite:,} of its samples rule a class out altogether, which no number "
-            f"of samples supports; of the others it can be taken at its word."
+            f"{assessment.n_infinite:,} of its samples rule a class out altogether, which no "
+            f"number of samples supports; of the others it can be taken at its word."
         )
     span = _span(part.low, part.high, assessment.confidence, number)
     return Verdict(what, f"{number(part.corrected, 2)} {unit}", word, tone, span, sentence)
@@ -223,12 +223,12 @@ def errors(assessment: Assessment) -> Verdict:
     if not math.isfinite(right.value):
         return Verdict(what, "–", "not known", "", "", "How often it errs is not known.")
     low, high = (_snapped(1 - x) for x in (right.high, right.low))
-    rate = 1 - right.value if assessment.wrong > 0 else _snapped(1 - right.value)
+    rate = 1 - right.value if assessment.n_wrong > 0 else _snapped(1 - right.value)
     span = _span(low, high, assessment.confidence, percent)
     prior = assessment.prior or (1 / len(assessment.classes),)
     chance = 1 - max(prior)
     tone = "good" if rate <= 0.2 * chance else "fair" if rate <= 0.7 * chance else "poor"
-    if rate == 0 and assessment.wrong <= 0:
+    if rate == 0 and assessment.n_wrong <= 0:
         bound = "" if math.isnan(high) else f", but the true rate may be up to {percent(high)}"
         return Verdict(what, "0 %", "none seen", "good", span,
                        f"No decision was wrong{bound}.")  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
@@ -21,12 +22,12 @@ _BIASED = 1.5  # standard deviations between the metric and the median of its re
 
 
 class Interval(NamedTuple):
-    """A metric, its bootstrap interval and the standard deviation of its resamples."""
+    """A number with the ends of its confidence interval and its standard error, NaN if unknown."""
 
     value: float
-    low: float
-    high: float
-    standard_error: float
+    low: float = math.nan
+    high: float = math.nan
+    standard_error: float = math.nan
 
 
 def bootstrap(
@@ -108,16 +109,45 @@ def bootstrap(
             f"metric must be defined on every resample; it is NaN on {undefined} of {n_resamples}. "
             f"Give more samples, or another metric."
         )
-    tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
     if method == "bca":
         left_out = np.array([at(rows) for rows in _left_out(resampler)])
-        tails, bias = bca_tails(tails, value, resamples, left_out)
-        _warn_of(bias)
-    low, high = np.quantile(resamples, tails, method="inverted_cdf")
-    if method == "bca" and not low <= value <= high:
-        low, high = _moved(value, resamples, confidence)
+        low, high = bca(value, resamples, left_out, confidence)
+        _warn_if_biased(_bias(value, resamples))
+        if not low <= value <= high:
+            low, high = _moved(value, resamples, confidence)
+    else:
+        low, high = percentiles(resamples, confidence)
     spread = float(resamples.std(ddof=1)) if np.isfinite(resamples).all() else np.inf
-    return Interval(value, float(low), float(high), spread)
+    return Interval(value, low, high, spread)
+
+
+def percentiles(resamples: np.ndarray, confidence: float) -> tuple[float, float]:
+    """Ends of the interval that holds the central part of the resamples."""
+    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
+    low, high = np.quantile(resamples, tails, method="inverted_cdf")
+    return float(low), float(high)
+
+
+def bca(
+    value: float, resamples: np.ndarray, left_out: np.ndarray, confidence: float
+) -> tuple[float, float]:
+    """Ends of the bias-corrected and accelerated interval.
+
+    ``left_out`` holds the metric of the samples without one block at a time; without blocks, or
+    where one of them is infinite, the interval is bias-corrected only.
+    """
+    bias = _bias(value, resamples)
+    z = bias + ndtri([(1 - confidence) / 2, (1 + confidence) / 2])
+    tails = ndtr(bias + z / (1 - _acceleration(left_out) * z))
+    low, high = np.quantile(resamples, tails, method="inverted_cdf")
+    return float(low), float(high)
+
+
+def _bias(value: float, resamples: np.ndarray) -> float:
+    """How far the metric lies above the median of its resamples, in standard deviations."""
+    n = len(resamples)
+    below = np.mean(resamples < value) + np.mean(resamples == value) / 2
+    return float(ndtri(np.clip(below, 0.5 / n, 1 - 0.5 / n)))
 
 
 def _moved(value: float, resamples: np.ndarray, confidence: float) -> tuple[float, float]:
@@ -187,17 +217,6 @@ def _left_out(resampler: Resampler) -> list[np.ndarray]:
     return [rows for rows in kept if np.bincount(truth[rows], minlength=classes).all()]
 
 
-def bca_tails(
-    tails: np.ndarray, value: float, resamples: np.ndarray, left_out: np.ndarray
-) -> tuple[np.ndarray, float]:
-    """Tail probabilities of the BCa interval, and the bias of the resamples in deviations."""
-    n = len(resamples)
-    below = np.mean(resamples < value) + np.mean(resamples == value) / 2
-    bias = float(ndtri(np.clip(below, 0.5 / n, 1 - 0.5 / n)))
-    z = bias + ndtri(tails)
-    return ndtr(bias + z / (1 - _acceleration(left_out) * z)), bias
-
-
 def _acceleration(left_out: np.ndarray) -> float:
     if len(left_out) == 0 or not np.isfinite(left_out).all():
         return 0.0
@@ -210,7 +229,7 @@ def _acceleration(left_out: np.ndarray) -> float:
     return float(np.nan_to_num(np.sum(gap**3) / (6 * spread**1.5), posinf=0.0, neginf=0.0))
 
 
-def _warn_of(bias: float) -> None:
+def _warn_if_biased(bias: float) -> None:
     if abs(bias) > _BIASED:
         warnings.warn(
             f"{ndtr(bias):.0%} of the resamples lie below the metric: it is biased under "

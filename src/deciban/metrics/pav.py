@@ -133,12 +133,34 @@ def pool(trials: Trials) -> PooledBlocks:
     else:  # differences of a running sum would lose the small ones
         mass = np.add.reduceat(weight[order], edges[:-1])
     label = is_target[edges[:-1]].astype(float)
-    blocks = isotonic_regression(label, weights=mass).blocks
-    p = np.add.reduceat(mass * label, blocks[:-1])
-    q = np.add.reduceat(mass * (1 - label), blocks[:-1])
+    return pool_masses(
+        mass * label,
+        mass * (1 - label),
+        low=both[order[edges[:-1]]],
+        high=both[order[edges[1:] - 1]],
+    )
+
+
+def pool_masses(
+    target: np.ndarray,
+    other: np.ndarray,
+    low: np.ndarray | None = None,
+    high: np.ndarray | None = None,
+) -> PooledBlocks:
+    """Blocks of the masses of either class in cells of rising LLR.
+
+    ``low`` and ``high`` are the ends of the cells, by default their positions.
+    """
+    low = np.arange(len(target), dtype=float) if low is None else low
+    high = low if high is None else high
+    both = target + other
+    cells = np.flatnonzero(both)
+    p, q, both = target[cells], other[cells], both[cells]
+    starts = isotonic_regression(p / both, weights=both).blocks
+    p, q = np.add.reduceat(p, starts[:-1]), np.add.reduceat(q, starts[:-1])
     return PooledBlocks(
-        low=both[order[edges[blocks[:-1]]]],
-        high=both[order[edges[blocks[1:]] - 1]],
+        low=low[cells[starts[:-1]]],
+        high=high[cells[starts[1:] - 1]],
         target=p / p.sum(),
         other=q / q.sum(),
     )

@@ -1,25 +1,127 @@
-"""Intervals of rates that were seen in a number of trials."""
+"""Intervals of rates, and of costs that are sums of rates; they hold where no error was seen."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from deciban.metrics.bootstrap import Interval
 
-def wilson(happened: Any, times: Any, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    """Both ends of Wilson's score interval, of one rate or of many.
+
+def wilson(
+    count: ArrayLike, n_samples: ArrayLike, confidence: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both ends of Wilson's score interval of one rate or of many.
 
     References
     ----------
     Wilson (1927), Probable inference, the law of succession, and statistical inference.
     """
-    happened, times = (np.asarray(x, dtype=np.float64) for x in (happened, times))
+    k, n = (np.asarray(x, dtype=np.float64) for x in (count, n_samples))
     z2 = float(ndtri((1 + confidence) / 2)) ** 2
-    rate = happened / times
-    middle = rate + z2 / (2 * times)
-    half = np.sqrt(z2 * (rate * (1 - rate) + z2 / (4 * times)) / times)
-    low, high = (middle - half) / (1 + z2 / times), (middle + half) / (1 + z2 / times)
+    rate = k / n
+    middle = rate + z2 / (2 * n)
+    half = np.sqrt(z2 * (rate * (1 - rate) + z2 / (4 * n)) / n)
+    low, high = (middle - half) / (1 + z2 / n), (middle + half) / (1 + z2 / n)
     # Rounding must not shut out a rate of zero or one.
-    return np.where(happened == 0, 0.0, low), np.where(happened == times, 1.0, high)
+    return np.where(k == 0, 0.0, low), np.where(k == n, 1.0, high)
+
+
+class EventCounts(NamedTuple):
+    """Mutually exclusive events among the samples of one class, and their effect on a quantity.
+
+    Attributes
+    ----------
+    weight : array of shape (n_events,)
+        Change of the quantity if the event happened to every sample of the class.
+    counts : array of shape (n_events,)
+        Number of samples to which each event happened.
+    n_samples : int
+        Number of samples of the class.
+    """
+
+    weight: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    n_samples: int
+
+
+def sum_interval(value: float, classes: Iterable[EventCounts], confidence: float) -> Interval:
+    """Interval of a value that is a constant plus a weighted sum of rates.
+
+    The distances from each rate to the ends of its own Wilson interval are added in quadrature,
+    with the correlation of rates of the same class: exclusive events compete for its samples. For
+    one rate this is Wilson's interval; with all rates zero there is still an upper end.
+
+    References
+    ----------
+    Zou, Huang and Zhang (2009), A note on confidence interval estimation for a linear function of
+    binomial proportions. Donner and Zou (2012), Closed-form confidence intervals for functions of
+    the normal mean and standard deviation.
+    """
+    down, up = np.sum([_squares(events, confidence) for events in classes], axis=0)
+    return Interval(value, value - float(np.sqrt(down)), value + float(np.sqrt(up)))
+
+
+def _squares(events: EventCounts, confidence: float) -> tuple[float, float]:
+    """Squared distances to both ends of what one class contributes."""
+    w, p = events.weight, events.counts / events.n_samples
+    low, high = wilson(events.counts, events.n_samples, confidence)
+    odds = np.sqrt(np.divide(p, 1 - p, out=np.zeros_like(p), where=p < 1))
+    correlation = -np.outer(odds, odds)
+    np.fill_diagonal(correlation, 1.0)
+    down = np.where(w > 0, w * (p - low), w * (high - p))
+    up = np.where(w > 0, w * (high - p), w * (p - low))
+    return max(0.0, float(down @ correlation @ down)), max(0.0, float(up @ correlation @ up))
+
+
+def pooled_interval(value: float, classes: list[EventCounts], confidence: float) -> Interval:
+    """Interval of a mean of rates over many classes of few samples, as if all had one rate.
+
+    Where each class has a sample or two, the intervals of the single rates say next to nothing
+    about their sum.
+    """
+    weight = np.array([float(events.weight[0]) for events in classes])
+    n_samples = np.array([events.n_samples for events in classes])
+    total = float(weight.sum())
+    size = total**2 / float(np.sum(weight**2 / n_samples))
+    rate = min(max(value / total, 0.0), 1.0)
+    low, high = wilson(rate * size, size, confidence)
+    return Interval(value, total * float(low), total * float(high))
+
+
+def hull(one: Interval, other: Interval) -> Interval:
+    """The smallest interval that contains both."""
+    return one._replace(low=min(one.low, other.low), high=max(one.high, other.high))
+
+
+def unseen_rate(count: int, n_samples: int, confidence: float) -> float:
+    """Upper bound on the rate of an event, beyond the most that resamples contain.
+
+    Resamples of samples to which it happened k times contain it about 2 sqrt(k) times more often
+    at most, and never where k is zero; the upper end of its rate is above that, the less so the
+    larger k is.
+    """
+    from scipy.stats import binom  # heavy to import, and only assessments need it
+
+    most = float(binom.ppf((1 + confidence) / 2, n_samples, count / n_samples)) / n_samples
+    return max(0.0, float(wilson(count, n_samples, confidence)[1]) - most)
+
+
+def add_unseen(interval: Interval, extra: NDArray[np.float64]) -> Interval:
+    """Widen an interval of a cost by errors that were not seen, or seldom.
+
+    ``extra`` holds what each kind of error may add to the cost: the costs of samples that are all
+    right say nothing about what a wrong one would cost.
+    """
+    value, low, high, _ = interval
+    if np.isinf(value) or np.isnan(low):
+        return interval
+    down, up = (np.sum(np.where(sign * extra > 0, extra, 0.0) ** 2) for sign in (-1, 1))
+    return interval._replace(
+        low=value - float(np.sqrt((value - low) ** 2 + down)),
+        high=value + float(np.sqrt((high - value) ** 2 + up)),
+    )

@@ -195,7 +195,7 @@ def _report(digits: _Learnt, seed: int) -> str:
         digits.truth,
         digits.evidence,
         title="Handwritten digits",
-        assessment=assess(digits.truth, digits.evidence, seed=seed),
+        assessment=assess(digits.truth, digits.evidence, rng=seed),
         training=digits.model.history_,
         model_card={
             "Model": "compositional discriminant analysis, as it comes",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import deciban
-from deciban.assessment.quantities import Assessment, Quantity
+from deciban.assessment.results import Assessment, Quantity
 from deciban.assessment.verdicts import Verdict, cost_of, verdicts
 from deciban.assessment.wording import number, percent, plain, short
 from deciban.evidence import Evidence

@@ -235,7 +235,7 @@ class _Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        from deciban.assessment.quantities import plain
+        from deciban.assessment.results import to_plain as plain
 
         quantities = [
             {"key": q.key, "label": q.label, "unit": q.unit, "before": plain(before),
@@ -279,11 +279,9 @@ class _Result:
 
 
 def _assessed(scored: Scored, evidence: Any) -> Assessment:
-    from deciban.assessment.assess import assess_codes
-    from deciban.assessment.intervals import checked_plan
+    from deciban.assessment.assess import assess_encoded
 
-    plan = checked_plan(0.95, 0, 0)
-    return assess_codes(scored.codes, evidence, prior=None, costs=None, plan=plan)
+    return assess_encoded(scored.codes, evidence, n_resamples=0)
 
 
 def _held_out(fresh: Any, scored: Scored, folds: int) -> Any:

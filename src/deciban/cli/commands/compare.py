@@ -91,13 +91,12 @@ def compare(
         second = _matched(first, second, a, b)
     else:
         first, second = (read_trial_scores(source, key, layout) for source, layout in pairs)
-    from deciban.assessment.compare import compare_codes
-    from deciban.assessment.intervals import checked_plan
+    from deciban.assessment.assess import compare_encoded
 
-    found = compare_codes(
-        first.codes, first.evidence, second.evidence, prior=prior_of(at_prior, first),
+    found = compare_encoded(
+        first.codes, {"A": first.evidence, "B": second.evidence}, prior=prior_of(at_prior, first),
         costs=parsed_costs(costs, "--costs", first.evidence.classes),
-        plan=checked_plan(confidence, resamples, seed),
+        confidence=confidence, n_resamples=resamples, rng=seed,
     )  # fmt: skip
     if as_json:
         typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, allow_nan=False, indent=2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -94,13 +94,12 @@ def evaluate(
     layout = Layout(truth, llr, positive, log_likelihoods, posteriors, prefix, prior, base, None,
                     table_format, floor)  # fmt: skip
     scored = read_scores(source, layout) if key is None else read_trial_scores(source, key, layout)
-    from deciban.assessment.assess import assess_codes
-    from deciban.assessment.intervals import checked_plan
+    from deciban.assessment.assess import assess_encoded
 
-    found = assess_codes(
+    found = assess_encoded(
         scored.codes, scored.evidence, prior=prior_of(at_prior, scored),
         costs=parsed_costs(costs, "--costs", scored.evidence.classes),
-        plan=checked_plan(confidence, resamples, seed),
+        confidence=confidence, n_resamples=resamples, rng=seed,
     )  # fmt: skip
     if report is not None:
         _write_report(report, source, scored, found)
@@ -121,7 +120,7 @@ def _one_source(table: str | None, scores: str | None, key: str | None) -> str:
     return str(table if scores is None else scores)
 
 
-def prior_of(text: str | None, scored: Scored) -> object:
+def prior_of(text: str | None, scored: Scored) -> Any:
     """What --at-prior says."""
     import numpy as np
 

@@ -157,7 +157,7 @@ def _fit_whole(model: Any, X: np.ndarray, y: np.ndarray) -> None:
 def _judged(model: Any, X: np.ndarray, truth: np.ndarray, seed: int) -> Any:
     from deciban.assessment import assess
 
-    return assess(truth, model.evidence(X), n_resamples=500, seed=seed)
+    return assess(truth, model.evidence(X), n_resamples=500, rng=seed)
 
 
 def _summary(model: Any, recipe: Recipe, output: Path, n: int) -> dict[str, Any]:

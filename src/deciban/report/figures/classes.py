@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from deciban.assessment.quantities import Assessment
+from deciban.assessment.results import Assessment
 from deciban.assessment.wording import number, percent, short
 from deciban.evidence import from_nats
 from deciban.exceptions import InputError

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban.assessment.assess import codes_of
+from deciban._validation import encode_labels, read_labels
 from deciban.evidence import Evidence, from_nats
 from deciban.exceptions import InputError
 
@@ -105,7 +105,7 @@ class Samples:
 
 def samples_of(truth: Any, evidence: Evidence) -> Samples:
     """Samples, checked; a class may have none."""
-    return Samples(evidence, codes_of(truth, evidence.classes, len(evidence)))
+    return Samples(evidence, encode_labels(read_labels(truth, len(evidence)), evidence.classes))
 
 
 def hardest(samples: Samples, cost: np.ndarray, most: int = 3) -> list[int]:

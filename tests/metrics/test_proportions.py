@@ -1,0 +1,32 @@
+"""Intervals of rates and of sums of rates."""
+
+import numpy as np
+import pytest
+
+from deciban.metrics.proportions import EventCounts, hull, pooled_interval, sum_interval, wilson
+
+
+def test_rates_have_the_intervals_of_wilson():
+    from scipy.stats import binomtest
+
+    for happened, times in ((0, 40), (1, 3), (17, 40), (40, 40), (3, 100_000)):
+        cells = EventCounts(np.array([1.0]), np.array([happened]), times)
+        found = sum_interval(happened / times, [cells], 0.9)
+        expected = binomtest(happened, times).proportion_ci(0.9, method="wilson")
+        assert found[1:3] == pytest.approx(expected, abs=1e-12)
+        turned = sum_interval(-happened / times, [cells._replace(weight=np.array([-1.0]))], 0.9)
+        assert turned[1:3] == pytest.approx((-found.high, -found.low), abs=1e-12)
+    low, high = wilson(np.array([0, 5]), np.array([5, 5]), 0.95)
+    assert (low[0], high[1]) == (0.0, 1.0)
+
+
+@pytest.mark.slow
+def test_a_mean_rate_of_many_small_classes_is_held():
+    held = 0
+    for seed in range(200):
+        right = np.random.default_rng(seed).binomial(2, 0.7, 200)  # of two samples a class
+        cells = [EventCounts(np.array([1 / 200]), np.array([k]), 2) for k in right]
+        value = float(right.mean() / 2)
+        found = hull(sum_interval(value, cells, 0.95), pooled_interval(value, cells, 0.95))
+        held += found.low <= 0.7 <= found.high
+    assert held >= 184  # without pooling, 160
