@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import itertools
+from collections.abc import Hashable, Iterable, Sequence
+
+_MOST_ROWS = 5
 
 
 class DecibanError(Exception):
@@ -15,13 +18,13 @@ class InputError(DecibanError, ValueError):
     Attributes
     ----------
     rows : tuple of int
-        The offending rows (the first ones, where there are many), counted from 0
+        The offending rows (the first five, where there are more), counted from 0
         after the leading axes are flattened. Empty when the error concerns no row.
     """
 
-    def __init__(self, message: str, *, rows: Sequence[int] = ()) -> None:
+    def __init__(self, message: str, *, rows: Iterable[int] = ()) -> None:
         super().__init__(message)
-        self.rows = tuple(int(row) for row in rows)
+        self.rows = tuple(int(row) for row in itertools.islice(rows, _MOST_ROWS))
 
 
 class ZeroPartsError(InputError):
@@ -38,7 +41,7 @@ class CromwellError(InputError):
     """
 
     def __init__(
-        self, message: str, *, classes: Sequence[Hashable] = (), rows: Sequence[int] = ()
+        self, message: str, *, classes: Sequence[Hashable] = (), rows: Iterable[int] = ()
     ) -> None:
         super().__init__(message, rows=rows)
         self.classes = tuple(classes)

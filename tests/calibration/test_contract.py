@@ -330,7 +330,7 @@ def test_weights_that_the_estimator_does_not_take_are_announced(cancer):
         ("odds", [[0, 1], [1, 0]], [0, 1], "probabilities, log_probabilities, logits; got 'odds'"),
         ("probabilities", [[0.5, 0.6], [1, 0]], [0, 1], "sum to one"),
         ("probabilities", [[1, 0, 0], [1, 0, 0]], [0, 1], "2 classes, one column each; got shape"),
-        ("logits", [[np.nan, 0], [1, 0]], [0, 1], "no NaN"),
+        ("logits", [[np.nan, 0], [1, 0]], [0, 1], "NaN"),
         ("logits", [[0, 1], [1, 0]], [0, 0], "got one class"),
         (StandardScaler(), np.eye(20)[:, :3], [0, 1] * 10, "scikit-learn classifier; got Standard"),
     ],

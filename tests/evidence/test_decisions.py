@@ -96,7 +96,7 @@ def test_a_frame_of_costs_is_matched_by_name():
     ("options", "message"),
     [
         ({"reject_cost": -1}, "must not be negative"),
-        ({"reject_cost": [0.1, 0.2]}, r"one finite number; got shape \(2,\)"),
+        ({"reject_cost": [0.1, 0.2]}, r"a finite number; got"),
         ({"reject_cost": 0.1, "reject_label": "a"}, "must not be a class; got 'a'"),
         ({"reject_label": "?"}, "must come with a reject_cost"),
     ],
@@ -157,7 +157,7 @@ def test_every_scale_names_its_source():
 
 
 def test_ratios_that_are_not_numbers_get_no_words():
-    with pytest.raises(InputError, match="no NaN"):
+    with pytest.raises(InputError, match="must not contain NaN"):
         SCALES["enfsi"].describe([np.nan], "a", "b")
     with pytest.raises(InputError, match="scale must be a VerbalScale"):
         Evidence.from_llr([1.0]).verbal(1, 0, scale={"weak": 2})

@@ -114,6 +114,81 @@ def test_a_series_of_priors_is_matched_by_name():
         evidence.posterior(prior.rename({"benign": "good"}))
 
 
+@pytest.mark.parametrize("classes", [(1, 0), (0, 1)])
+def test_integers_that_name_the_classes_are_names(classes):
+    pandas = pytest.importorskip("pandas")
+    evidence = Evidence([[0.0, 0.0]], classes=classes)
+    by_name = {0: 0.9, 1: 0.1}
+    series, turned = pandas.Series(by_name), pandas.Series({1: 0.1, 0: 0.9})
+    for prior in (series, turned, pandas.DataFrame([by_name])):
+        np.testing.assert_allclose(evidence.posterior(prior), evidence.posterior(by_name))
+    p = pandas.DataFrame([[0.5, 0.5]], columns=list(classes))
+    flipped = Evidence.from_posteriors(p, prior=series)
+    np.testing.assert_allclose(flipped.llr(1, 0), [np.log(9)])
+    assert flipped.classes == classes
+
+
+def test_a_frame_of_costs_is_matched_by_the_names_of_its_rows_and_columns():
+    pandas = pytest.importorskip("pandas")
+    costs = pandas.DataFrame([[0, 1], [20, 0]])  # the truth 1 and the decision 0 costs 20
+    for classes in ((0, 1), (1, 0)):
+        evidence = Evidence([[0.0, 0.0]], classes=classes)
+        assert evidence.decide(costs).tolist() == [1]
+        assert evidence.decide(costs.loc[[1, 0], [0, 1]]).tolist() == [1]
+
+
+@pytest.mark.filterwarnings("ignore:.* should be logarithms")
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_in_another_order_than_the_classes_are_matched_by_name(library):
+    frames = pytest.importorskip(library)
+    ways = (
+        Evidence,
+        Evidence.from_frame,
+        Evidence.from_likelihoods,
+        lambda p, classes: Evidence.from_posteriors(p, None, classes),
+        lambda p, classes: Evidence.from_log_posteriors(p, None, classes),
+    )
+    for way in ways:
+        frame = frames.DataFrame({"b": [0.9, 0.2], "a": [0.1, 0.8]})
+        evidence = way(frame, classes=["a", "b"])
+        assert evidence.classes == ("a", "b")
+        assert evidence.decide().tolist() == ["b", "a"]
+        assert way(frame, classes=["x", "y"]).decide().tolist() == ["x", "y"]  # renamed
+        with pytest.raises(InputError, match="must be named after the classes 'a', 'c'"):
+            way(frame, classes=["a", "c"])
+
+
+def test_columns_that_name_numbers_as_text_are_matched_too():
+    polars = pytest.importorskip("polars")
+    evidence = Evidence([[0.0, 2.0]], classes=[1, 0])
+    assert Evidence(evidence.to_polars(), classes=[0, 1]).llr(0, 1).tolist() == [2.0]
+    assert isinstance(evidence.to_polars(), polars.DataFrame)
+
+
+def test_dates_are_not_scores():
+    pandas = pytest.importorskip("pandas")
+    days = np.array([["2020-01-01", "2020-01-02"]], dtype="datetime64[D]")
+    for table in (days, days.astype(object), days - days[:, :1], (days - days[:, :1]).astype("O")):
+        with pytest.raises(InputError, match=r"must be real numbers; got (dates|durations)"):
+            Evidence(table)
+    with pytest.raises(InputError, match="must have numeric columns only"):
+        Evidence(pandas.DataFrame(days))
+
+
+def test_an_ilrl_that_would_swallow_its_other_coordinates_is_refused():
+    with pytest.raises(InputError, match=r"between -1e12 and 1e12 nats; row 1 has 1e\+300") as e:
+        Evidence.from_ilr([[0.0, 1.0], [1e300, 1.0]])
+    assert e.value.rows == (1,)
+    np.testing.assert_allclose(Evidence.from_ilr([[1e12, 1.0]]).ilr()[0, 1], 1.0, atol=1e-3)
+    np.testing.assert_allclose(Evidence.from_ilr([[1e300]]).ilr(), [[1e300]])
+
+
+def test_errors_are_short_however_long_the_labels():
+    with pytest.raises(InputError) as e:
+        Evidence([[0.0, 1.0]], classes=["a" * 10**6, "b"]).llr("b", "c" * 10**6)
+    assert len(str(e.value)) < 500
+
+
 def test_columns_of_a_frame_are_its_classes():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"b": [0.7], "a": [0.3]})
@@ -423,7 +498,7 @@ def family_of_errors():
     return [
         (lambda: Evidence([0.0, 1.0]), r"shape \(n_samples, n_classes\).*got \(2,\).*from_llr"),
         (lambda: Evidence([[0.0]]), "two classes or more"),
-        (lambda: Evidence([[0.0, nan]]), "log_likelihoods must hold no NaN; row 0"),
+        (lambda: Evidence([[0.0, nan]]), "log_likelihoods must not contain NaN; row 0"),
         (lambda: Evidence([[0.0, np.inf]]), r"below \+inf; row 0 has 1 \+inf.*-inf instead"),
         (lambda: Evidence([[-np.inf, -np.inf]]), "row 0 is -inf throughout"),
         (lambda: Evidence([["a", "b"]]), "must be real numbers"),
@@ -436,7 +511,7 @@ def family_of_errors():
         (lambda: Evidence.from_posteriors([[0.5, 0.5]], [0.9, 0.2]), "prior must sum to one"),
         (lambda: Evidence.from_ilr([1.0, 2.0]), r"Write \[l\] for one sample"),
         (lambda: Evidence.from_ilr([[np.inf]]), "l must be finite"),
-        (lambda: Evidence.from_llr([nan]), "sample 0 is NaN"),
+        (lambda: Evidence.from_llr([nan]), "row 0 has 1 NaN"),
         (lambda: Evidence.from_llr([[1.0, 2.0]]), r"shape \(n_samples,\)"),
         (lambda: Evidence.from_llr([1.0], "a", "a"), "more than once"),
         (lambda: Evidence.from_frame([[1.0, 2.0]]), "pandas or polars DataFrame; got list"),
@@ -444,10 +519,10 @@ def family_of_errors():
         (lambda: e.posterior([0.5, 0.5]), "one probability for each of the 3 classes"),
         (lambda: e.posterior({"a": 0.5, "b": 0.5}), "it lacks 'c'"),
         (lambda: e.posterior([[0.2, 0.3, 0.5]] * 2), "prior must hold one probability"),
-        (lambda: e.posterior([nan, 0.5, 0.5]), "prior must hold no NaN"),
+        (lambda: e.posterior([nan, 0.5, 0.5]), "prior must not contain NaN"),
         (lambda: e.decide(costs=[[0, 1], [1, 0]]), r"shape \(3, 3\), the truth on rows"),
-        (lambda: e.decide(costs=np.full((3, 3), nan)), "costs must hold no NaN"),
-        (lambda: e.decide(reject_cost=nan), "one finite number; got nan"),
+        (lambda: e.decide(costs=np.full((3, 3), nan)), "costs must not contain NaN"),
+        (lambda: e.decide(reject_cost=nan), "a finite number; got nan"),
         (lambda: e.in_unit("dB"), "nat, bit, ban, deciban; got 'dB'"),
         (lambda: e.verbal("a", "b", scale="court"), "enfsi, jeffreys, kass-raftery; got 'court'"),
         (lambda: e.balance("a", "a"), "share no class"),

@@ -407,7 +407,7 @@ def test_misleading_evidence_is_counted_past_a_strength():
         (lambda: metrics.cllr([0, 0], [1.0, 2.0]), "both classes.*got 0"),
         (lambda: metrics.cllr(["a", "b"], [1.0, 2.0]), "pos_label 1; got 'a', 'b'"),
         (lambda: metrics.cllr([0, 1, 2], [1.0, 2.0, 3.0]), "two classes; got 0, 1, 2"),
-        (lambda: metrics.cllr([0, 1], [1.0, np.nan]), "sample 1 is NaN"),
+        (lambda: metrics.cllr([0, 1], [1.0, np.nan]), "row 1 has 1 NaN"),
         (lambda: metrics.cllr([0, 1], [1.0, 2.0, 3.0]), r"each of 3 samples; got shape \(2,\)"),
         (lambda: metrics.cllr([0, np.nan], [1.0, 2.0]), "y_true must not hold NaN"),
         (lambda: metrics.cllr([0, 1], [[1.0, 2.0], [1.0, 2.0]]), r"shape \(n_samples,\)"),

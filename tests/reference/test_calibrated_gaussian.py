@@ -220,7 +220,7 @@ def test_the_nearest_family_can_be_found_from_rates():
         (lambda: CalibratedGaussian([[1, 2], [2, 1]]), "positive definite; its smallest eigenvalue "
                                                        "is -1"),
         (lambda: CalibratedGaussian([[1, 2], [0, 1]]), "symmetric; .* differ by 2"),
-        (lambda: CalibratedGaussian([[1, np.nan], [np.nan, 1]]), "covariance must hold no NaN"),
+        (lambda: CalibratedGaussian([[1, np.nan], [np.nan, 1]]), "covariance must not contain NaN"),
         (lambda: CalibratedGaussian([[1, 2, 3]]), r"square matrix; got shape \(1, 3\)"),
         (lambda: CalibratedGaussian([["a"]]), "real numbers"),
         (lambda: CalibratedGaussian(np.eye(2), Basis.gram_schmidt(4)), "3 parts; got one of 4"),

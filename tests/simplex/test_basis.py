@@ -164,7 +164,7 @@ def test_a_basis_is_immutable_hashable_and_pickles():
         (lambda: Basis.gram_schmidt(2.5), "D must be a whole number"),
         (lambda: Basis([[1.0], [1.0]]), "orthonormal columns that sum to zero"),
         (lambda: Basis([1.0, 2.0]), r"shape \(D, D - 1\)"),
-        (lambda: Basis([[np.nan], [1.0]]), "contrast must hold no NaN"),
+        (lambda: Basis([[np.nan], [1.0]]), "contrast must not contain NaN"),
         (lambda: Basis.gram_schmidt(2, classes=["a", "a"]), "'a' more than once"),
         (lambda: Basis.gram_schmidt(3, classes=["a", "b"]), "name each of the 3 classes"),
         (lambda: Basis.gram_schmidt(2, classes="ab"), "in the order of the columns; got 'ab'"),

@@ -34,13 +34,13 @@ MISSING = {
 
 @pytest.mark.parametrize("labels", MISSING.values(), ids=MISSING)
 def test_a_missing_label_is_refused_and_never_becomes_a_class(labels):
-    with pytest.raises(InputError, match="y_true must not hold NaN or missing labels") as error:
+    with pytest.raises(InputError, match="y_true must not contain NaN or missing labels") as error:
         read_labels(labels)
     assert error.value.rows == (1,)
 
 
 def test_masked_labels_are_refused():
-    with pytest.raises(InputError, match="y must not hold masked values; got 1"):
+    with pytest.raises(InputError, match="y must not contain masked values; got 1"):
         read_labels(np.ma.masked_array([0, 1], mask=[0, 1]), name="y")
 
 

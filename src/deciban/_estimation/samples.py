@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from deciban._validation import quote_each, to_numpy
-from deciban.evidence.priors import chosen_prior
+from deciban.evidence.bayes import read_prior
 from deciban.exceptions import InputError
 
 
@@ -40,7 +40,7 @@ def read_samples(
     classes, codes = np.unique(y, return_inverse=True)
     require_two_classes(classes)
     names = tuple(classes.tolist())
-    prior = chosen_prior(estimator.prior, names, np.bincount(codes, weights=weight))
+    prior = read_prior(estimator.prior, names, np.bincount(codes, weights=weight))
     weight = weight * _class_weights(class_weight, y)
     estimator.classes_, estimator.prior_ = classes, prior
     return Samples(X, codes, weight)

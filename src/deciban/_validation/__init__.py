@@ -36,6 +36,7 @@ from deciban._validation.scalars import (
 )
 from deciban._validation.values import (
     is_inspectable,
+    read_llrs,
     require_finite,
     require_finite_log_parts,
     require_log_parts,
@@ -43,6 +44,7 @@ from deciban._validation.values import (
     require_parts,
     require_positive,
     require_same_parts,
+    require_table,
 )
 
 __all__ = [
@@ -67,6 +69,7 @@ __all__ = [
     "quote",
     "quote_each",
     "read_labels",
+    "read_llrs",
     "read_weights",
     "require_bool",
     "require_finite",
@@ -80,6 +83,7 @@ __all__ = [
     "require_positive",
     "require_positive_number",
     "require_same_parts",
+    "require_table",
     "require_whole",
     "to_numpy",
 ]

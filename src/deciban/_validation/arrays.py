@@ -83,7 +83,7 @@ def refuse_masked(x: Any, name: str) -> None:
     """Raise where a masked array has masked entries: a conversion would take what they hide."""
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         raise InputError(
-            f"{name} must not hold masked values; got {int(np.ma.getmaskarray(x).sum())}. "
+            f"{name} must not contain masked values; got {int(np.ma.getmaskarray(x).sum())}. "
             f"Fill or drop them first."
         )
 

@@ -143,9 +143,9 @@ def read_labels(labels: Any, n_samples: int | None = None, name: str = "y_true")
     rows = np.flatnonzero(_is_missing(array, name))
     if rows.size:
         raise InputError(
-            f"{name} must not hold NaN or missing labels; got {quote(array[rows[0]])} in row "
+            f"{name} must not contain NaN or missing labels; got {quote(array[rows[0]])} in row "
             f"{rows[0]}. Drop these samples first.",
-            rows=rows[:5].tolist(),
+            rows=rows,
         )
     return array
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 import sys
+from typing import Any
 
 import array_api_compat as compat
 import numpy as np
+from numpy.typing import NDArray
 
-from deciban._validation.arrays import Array, Namespace, to_host
+from deciban._validation.arrays import Array, Namespace, to_host, to_numpy
 from deciban.exceptions import InputError, ZeroPartsError
-
-_SHOWN = 5  # rows kept on the exception
 
 
 def is_inspectable(x: Array) -> bool:
@@ -39,6 +39,33 @@ def require_parts(x: Array, name: str, minimum: int = 1) -> None:
             f"{name} must have at least {minimum} part{'s' * (minimum > 1)} on its last axis; "
             f"got shape {tuple(x.shape)}. Put one composition on each row."
         )
+
+
+def require_table(x: NDArray[np.float64], name: str, if_two_classes: str) -> None:
+    """Raise unless there is one sample on each row and one class in each of several columns."""
+    if x.ndim != 2 or x.shape[1] < 2:
+        remedy = f"Write [{name}] for one sample; {if_two_classes}."
+        raise InputError(
+            f"{name} must have shape (n_samples, n_classes) with two classes or more; got "
+            f"{x.shape}. " + (remedy if x.ndim == 1 else "Put one sample on each row.")
+        )
+
+
+def read_llrs(llr: Any, name: str = "llr") -> NDArray[np.float64]:
+    """One log-likelihood-ratio for each sample, from a vector or a table of one column.
+
+    Infinite ones are allowed.
+    """
+    values = to_numpy(llr, name)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise InputError(
+            f"{name} must have shape (n_samples,); got {values.shape}. Give one ratio for each "
+            f"sample; for more than two classes use Evidence(log_likelihoods)."
+        )
+    _refuse_nan(np, values[:, None], name)
+    return values
 
 
 def require_same_parts(x: Array, y: Array, names: str) -> None:
@@ -143,7 +170,7 @@ def _refuse_unusable_parts(xp: Namespace, x: Array, name: str, if_negative: str)
 
 
 def _refuse_nan(xp: Namespace, x: Array, name: str) -> None:
-    _refuse(xp.isnan(x), f"{name} must hold no NaN", "NaN", "Drop or impute it first.")
+    _refuse(xp.isnan(x), f"{name} must not contain NaN", "NaN", "Drop or impute it first.")
 
 
 def _refuse(
@@ -158,12 +185,10 @@ def _refuse(
     where = f"row {rows[0]} has" if flags.ndim > 1 else "it has"
     plural = {"zero": "zeros"}.get(noun, noun.replace("part", "parts").replace("value", "values"))
     noun = plural if count > 1 else noun
-    raise error(f"{must}; {where} {count} {noun}. {remedy}", rows=rows[:_SHOWN].tolist())
+    raise error(f"{must}; {where} {count} {noun}. {remedy}", rows=rows)
 
 
 def _refuse_rows(bad: Array, must: str, state: str, remedy: str) -> None:
     rows = np.flatnonzero(np.asarray(to_host(bad), dtype=bool))
     if rows.size:
-        raise ZeroPartsError(
-            f"{must}; row {rows[0]} is {state}. {remedy}", rows=rows[:_SHOWN].tolist()
-        )
+        raise ZeroPartsError(f"{must}; row {rows[0]} is {state}. {remedy}", rows=rows)

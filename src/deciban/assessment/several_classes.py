@@ -20,7 +20,7 @@ from deciban.assessment.intervals import (
 from deciban.assessment.systems import Estimates, Setting, System, difference_of, ruled_out_note
 from deciban.assessment.two_classes import cllr_interval
 from deciban.evidence import Evidence
-from deciban.evidence.decisions import least_cost
+from deciban.evidence.bayes import choose_least_cost
 from deciban.metrics import Interval, pairwise_cllr
 from deciban.metrics.decomposition import AffineJudge, balanced, folds_of
 from deciban.metrics.labelled import Labelled
@@ -288,7 +288,7 @@ def _sample_costs(
     of = {"cross_entropy": -prior * log_p[rows, truth], "accuracy": prior * right}
     mirrored = {"cross_entropy": -prior * _runner_up(log_p)}
     if setting.costs is not None:
-        decision = least_cost(log_p, tuple(range(D)), setting.costs, None)
+        decision = choose_least_cost(log_p, tuple(range(D)), setting.costs, None)
         of["expected_cost"] = prior * setting.costs[truth, decision]
         mirrored["expected_cost"] = prior * setting.costs.max(axis=1)[truth]
     costs = SampleCosts(truth, D, of, mirrored, right)

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deciban.assessment.intervals import Plan
 from deciban.assessment.wording import number
-from deciban.evidence.decisions import cost_matrix
-from deciban.evidence.priors import log_prior
+from deciban.evidence.bayes import cost_matrix, log_prior
 from deciban.exceptions import InputError
 from deciban.metrics import Interval, PairwiseCosts
 

@@ -15,9 +15,9 @@ from deciban._validation import is_number
 from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.calibration.scores import Reader
 from deciban.evidence import Evidence
-from deciban.evidence.inputs import aligned
 from deciban.exceptions import InputError
 from deciban.simplex import Basis
+from deciban.simplex.basis import align_basis
 
 _SEPARABLE = 2e-5  # nats a sample
 
@@ -98,7 +98,7 @@ class AffineCalibrator(Calibrator):
     def _fit(self, evidence: Evidence, truth: np.ndarray, weight: np.ndarray) -> None:
         if not is_number(self.ridge) or not 0 <= self.ridge < np.inf:
             raise InputError(f"ridge must be 0 or more; got {self.ridge!r}. Give 0 for none.")
-        basis = aligned(self.basis, evidence.classes) or Basis.gram_schmidt(evidence.n_classes)
+        basis = align_basis(self.basis, evidence.classes) or Basis.gram_schmidt(evidence.n_classes)
         l = finite_ilr(evidence, self.basis)
         self.matrix_, self.offset_ = fit_affine(
             l,

@@ -28,7 +28,7 @@ from deciban.calibration.sources import (
     zero_floor,
 )
 from deciban.evidence import Evidence
-from deciban.evidence.priors import chosen_prior
+from deciban.evidence.bayes import read_prior
 from deciban.exceptions import InputError
 
 
@@ -131,12 +131,12 @@ class CalibratedEvidenceClassifier(EvidenceClassifierMixin, BaseEstimator):  # t
         self.classes_, truth = np.unique(y, return_inverse=True)
         require_two_classes(self.classes_)
         mass = np.bincount(truth, weights=weight)
-        self.prior_ = chosen_prior(self.prior, self._names(), mass)
+        self.prior_ = read_prior(self.prior, self._names(), mass)
         if not self._is_given():
             require_classifier(self._estimator(), fitted=self.cv == "prefit")
             if not takes_weights(self._estimator()):
                 mass = np.bincount(truth)  # what it is fitted to
-        self.training_prior_ = chosen_prior(self.training_prior, self._names(), mass)
+        self.training_prior_ = read_prior(self.training_prior, self._names(), mass)
         if self._is_given() or (isinstance(self.cv, str) and self.cv == "prefit"):
             self.estimator_ = self.estimator
             log_p = self._log_posteriors(self.estimator_, X)
@@ -188,7 +188,7 @@ class CalibratedEvidenceClassifier(EvidenceClassifierMixin, BaseEstimator):  # t
 
     def _fold_prior(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         mass = np.bincount(np.searchsorted(self.classes_, y), weights=weight)
-        return chosen_prior(self.training_prior, self._names(), mass)
+        return read_prior(self.training_prior, self._names(), mass)
 
     def _labels(self, y: Any) -> np.ndarray:
         if y is None:

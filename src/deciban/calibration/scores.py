@@ -124,9 +124,7 @@ class Reader:
             return Evidence.from_ilr(self.fusion(scores), classes=self.classes)
         if scores.shape[1] == 1:
             return Evidence.from_llr(scores, self.classes[1], self.classes[0])
-        with warnings.catch_warnings():  # scores may look like probabilities by chance
-            warnings.simplefilter("ignore", UserWarning)
-            return Evidence(scores, self.classes)
+        return Evidence._from_scores(scores, self.classes)
 
 
 def _require_finite(scores: np.ndarray) -> None:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from deciban._validation import is_number, quote_each, to_numpy
 from deciban.calibration.scores import ordered_by_class
-from deciban.evidence.priors import require_probabilities
+from deciban.evidence.bayes import require_probabilities
 from deciban.exceptions import InputError
 
 _METHODS = ("predict_log_proba", "predict_proba", "decision_function")

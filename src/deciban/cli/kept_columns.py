@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -171,11 +170,9 @@ class KeptColumns:
         if self.of_two:
             pair = classes[self.positive], classes[1 - self.positive]
             return Evidence.from_llr(values[:, 0] * self.nats, *pair)
-        with warnings.catch_warnings():  # scores may look like probabilities by chance
-            warnings.simplefilter("ignore", UserWarning)
-            if self.kind == "posteriors":
-                return Evidence.from_posteriors(shares(values, self.floor), self.prior, classes)
-            return Evidence(values * self.nats, classes)
+        if self.kind == "posteriors":
+            return Evidence.from_posteriors(shares(values, self.floor), self.prior, classes)
+        return Evidence._from_scores(values * self.nats, classes)
 
     def calibrated(self, calibrator: Any, evidence: Evidence) -> np.ndarray:
         """The values of the new columns, in the base of the old, (n_samples, n_columns)."""

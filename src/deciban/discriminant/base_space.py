@@ -18,10 +18,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from deciban._estimation.classifier import EvidenceClassifierMixin
 from deciban._validation import index_of
 from deciban.evidence import Evidence
-from deciban.evidence.inputs import aligned
 from deciban.exceptions import InputError
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
+from deciban.simplex.basis import align_basis
 
 _QUANTILES = 1001
 
@@ -203,7 +203,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
 
     def _chosen_basis(self) -> Basis:
         names = self._names()
-        return aligned(self.basis, names) or Basis.gram_schmidt(len(names), names)
+        return align_basis(self.basis, names) or Basis.gram_schmidt(len(names), names)
 
     def _n_base(self) -> int:
         return self.n_features_in_

@@ -1,8 +1,7 @@
 """Evidence: batches of likelihood functions over named classes, and what is done with them."""
 
 from deciban.evidence.evidence import Evidence, shift_prior
-from deciban.evidence.units import NATS_PER_UNIT, Unit, from_nats
-from deciban.evidence.verbal import SCALES, VerbalScale
+from deciban.evidence.units import NATS_PER_UNIT, SCALES, Unit, VerbalScale, from_nats
 
 __all__ = [
     "NATS_PER_UNIT",

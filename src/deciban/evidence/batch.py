@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
-from deciban._validation import as_labels, freeze, index_of, quote_each
-from deciban.evidence import frames, printing
-from deciban.exceptions import InputError
+from deciban._validation import as_labels, freeze, index_of, is_whole, quote, quote_each
+from deciban.evidence.units import from_nats
+from deciban.exceptions import InputError, MissingExtraError
 from deciban.simplex import logparts
 
 
@@ -22,33 +24,35 @@ class Batch:
     __slots__ = ("_classes", "_log_likelihoods")
     __array_ufunc__ = None  # NumPy's operators would forget the classes
     _classes: tuple[Hashable, ...]
-    _log_likelihoods: np.ndarray
+    _log_likelihoods: NDArray[np.float64]
 
-    def _set(self, log_likelihoods: np.ndarray, classes: tuple[Hashable, ...]) -> None:
+    def _set(self, log_likelihoods: NDArray[np.float64], classes: tuple[Hashable, ...]) -> None:
         object.__setattr__(self, "_log_likelihoods", freeze(log_likelihoods))
         object.__setattr__(self, "_classes", classes)
 
     @classmethod
-    def _checked(cls, log_likelihoods: np.ndarray, classes: tuple[Hashable, ...]) -> Self:
-        evidence = object.__new__(cls)
-        evidence._set(log_likelihoods, classes)
-        return evidence
+    def _wrap(cls, log_likelihoods: NDArray[np.float64], classes: tuple[Hashable, ...]) -> Self:
+        """A batch of values and labels that are known to be right, and that nobody else writes."""
+        batch = object.__new__(cls)
+        batch._set(log_likelihoods, classes)
+        return batch
 
     @classmethod
     def concatenate(cls, batches: Iterable[Self]) -> Self:
         """Batches one after the other; classes are matched by name, in the order of the first."""
         batches = list(batches)
-        if not batches or not all(isinstance(batch, Batch) for batch in batches):
+        wrong = [batch for batch in batches if not isinstance(batch, Batch)]
+        if not batches or wrong:
             raise InputError(
-                "batches must be a list of Evidence, at least one; got something else. "
-                "Wrap arrays as Evidence first."
+                f"batches must be a list of Evidence, at least one; got "
+                f"{type(wrong[0]).__name__ if wrong else 'none'}. Wrap arrays as Evidence first."
             )
         classes = batches[0].classes
-        values = [batch._values_for(classes) for batch in batches]
-        return cls._checked(np.concatenate(values), classes)
+        values = [batch._columns_for(classes) for batch in batches]
+        return cls._wrap(np.concatenate(values), classes)
 
     @property
-    def log_likelihoods(self) -> np.ndarray:
+    def log_likelihoods(self) -> NDArray[np.float64]:
         """Natural logarithms, shape (n_samples, n_classes), read-only."""
         return self._log_likelihoods
 
@@ -77,23 +81,23 @@ class Batch:
                 "evidence is indexed by samples only; got more than one index. "
                 "Use evidence.restrict(classes) to choose classes."
             )
-        if isinstance(rows, int | np.integer) and not isinstance(rows, bool):
+        if is_whole(rows):
             rows = [rows]
         elif not isinstance(rows, slice) and np.ndim(rows) != 1:
             raise InputError(
-                f"evidence is indexed by a position, a slice, a mask or a list; got {rows!r}. "
+                f"evidence is indexed by a position, a slice, a mask or a list; got {quote(rows)}. "
                 f"Give one of these."
             )
-        return self._checked(np.array(self._log_likelihoods[rows]), self._classes)
+        return self._wrap(np.array(self._log_likelihoods[rows]), self._classes)
 
     def __iter__(self) -> Iterator[Self]:
         return (self[i] for i in range(len(self)))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self._log_likelihoods, dtype=dtype, copy=copy)
 
     def allclose(self, other: Batch, rtol: float = 1e-9, atol: float = 1e-9) -> bool:
-        """Whether both say the same of the same classes, whatever constant each row carries."""
+        """Whether both say the same about the same classes, whatever constant each row carries."""
         if not isinstance(other, Batch):
             raise InputError(f"other must be Evidence; got {type(other).__name__}. Wrap it first.")
         if len(self) != len(other) or set(self._classes) != set(other._classes):
@@ -101,25 +105,8 @@ class Batch:
         if len(self) == 0:
             return True
         mine = logparts.closure(self._log_likelihoods)
-        theirs = logparts.closure(other._values_for(self._classes))
+        theirs = logparts.closure(other._columns_for(self._classes))
         return bool(np.allclose(mine, theirs, rtol=rtol, atol=atol))
-
-    def to_polars(self) -> Any:
-        """A polars frame of log-likelihoods; the columns are the class labels as text."""
-        return frames.to_polars(self._log_likelihoods, self._classes)
-
-    def to_pandas(self) -> Any:
-        """A pandas frame of log-likelihoods; the columns are the class labels."""
-        return frames.to_pandas(self._log_likelihoods, self._classes)
-
-    def __repr__(self) -> str:
-        return printing.table(self._log_likelihoods, self._classes)
-
-    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return type(self), (np.array(self._log_likelihoods), self._classes)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("Evidence is immutable; build a new one.")
 
     def rename(self, classes: Sequence[Hashable] | Mapping[Hashable, Hashable]) -> Self:
         """The same evidence under other class labels."""
@@ -127,9 +114,55 @@ class Batch:
             for label in classes:
                 index_of(label, self._classes)
             classes = [classes.get(label, label) for label in self._classes]
-        return self._checked(self._log_likelihoods, as_labels(classes, self.n_classes))
+        return self._wrap(self._log_likelihoods, as_labels(classes, self.n_classes))
 
-    def _values_for(self, classes: tuple[Hashable, ...]) -> np.ndarray:
+    def to_polars(self) -> Any:
+        """A polars frame of log-likelihoods; the columns are the class labels as text."""
+        names = [str(label) for label in self._classes]
+        if len(set(names)) != len(names):
+            raise InputError(
+                f"classes must be distinct as text to name columns; got "
+                f"{quote_each(self._classes)}. Rename them with evidence.rename."
+            )
+        return _import_frames("polars").DataFrame(
+            {name: self._log_likelihoods[:, i] for i, name in enumerate(names)}
+        )
+
+    def to_pandas(self) -> Any:
+        """A pandas frame of log-likelihoods; the columns are the class labels."""
+        pandas = _import_frames("pandas")
+        columns = pandas.Index(list(self._classes), tupleize_cols=False)
+        return pandas.DataFrame(np.array(self._log_likelihoods), columns=columns)
+
+    def __repr__(self) -> str:
+        """Decibans below the best class of each sample, as a table of the first and last rows."""
+        n, D = self._log_likelihoods.shape
+        title = (
+            f"Evidence: {n:,} sample{'s' * (n != 1)}, {D:,} classes; "
+            f"decibans below each sample's best class"
+        )
+        if n == 0:
+            return title
+        columns = _first_and_last(D, 8)
+        lines = [["", *("..." if c is None else _shorten(self._classes[c]) for c in columns)]]
+        for r in _first_and_last(n, 10):
+            if r is None:
+                lines.append(["..."] * len(lines[0]))
+                continue
+            below = from_nats(self._log_likelihoods[r] - self._log_likelihoods[r].max(), "deciban")
+            lines.append([str(r), *("..." if c is None else f"{below[c]:.1f}" for c in columns)])
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        rows = ("  ".join(map(str.rjust, line, widths)).rstrip() for line in lines)
+        return "\n".join([title, *rows])
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return type(self)._wrap, (np.array(self._log_likelihoods), self._classes)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("Evidence is immutable; build a new one.")
+
+    def _columns_for(self, classes: tuple[Hashable, ...]) -> NDArray[np.float64]:
+        """The log-likelihoods with their columns in the order of these classes."""
         if self._classes == classes:
             return self._log_likelihoods
         if set(self._classes) != set(classes):
@@ -138,3 +171,25 @@ class Batch:
                 f"{quote_each(self._classes)}. Use evidence.restrict or evidence.rename first."
             )
         return self._log_likelihoods[:, [self._classes.index(label) for label in classes]]
+
+
+def _import_frames(library: str) -> Any:
+    try:
+        return importlib.import_module(library)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{library} must be installed to make a frame. Run: pip install 'deciban[frame]'",
+            extra="frame",
+        ) from error
+
+
+def _first_and_last(count: int, most: int) -> list[int | None]:
+    """Positions to print, with None for those left out between the first and the last."""
+    if count <= most:
+        return list(range(count))
+    return [*range(most // 2), None, *range(count - most // 2, count)]
+
+
+def _shorten(label: Hashable, width: int = 12) -> str:
+    name = str(label)
+    return name if len(name) <= width else name[: width - 1] + "…"

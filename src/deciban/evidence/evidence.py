@@ -2,42 +2,46 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation import (
     as_labels,
     column_names,
+    column_order,
     index_of,
+    is_number,
     label_array,
+    quote,
+    read_llrs,
     require_finite,
     require_log_parts,
     require_nonnegative,
+    require_table,
     to_numpy,
 )
-from deciban.evidence import decisions
 from deciban.evidence.batch import Batch
-from deciban.evidence.inputs import (
-    aligned,
-    labels_of,
-    possible,
-    ratios,
-    require_reject_label,
-    require_table,
-    warn_of_probabilities,
+from deciban.evidence.bayes import (
+    REJECT,
+    Prior,
+    choose_least_cost,
+    log_prior,
+    require_probabilities,
 )
-from deciban.evidence.priors import log_prior, require_probabilities
-from deciban.evidence.units import Unit, from_nats, to_nats
-from deciban.evidence.verbal import VerbalScale, scale_named
+from deciban.evidence.units import Unit, VerbalScale, find_scale, from_nats, to_nats
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.simplex import Basis, logparts
+from deciban.simplex.basis import align_basis
 from deciban.simplex.zeros import Method
 
 _ZERO_REMEDY = (
     "Call evidence.replace_zeros(log_delta=...), or leave the class out with evidence.restrict."
 )
+_LARGEST_ILRL = 1e12  # beside which float64 still holds four digits of the other coordinates
 
 
 class Evidence(Batch):
@@ -50,7 +54,9 @@ class Evidence(Batch):
     ----------
     log_likelihoods : array of shape (n_samples, n_classes)
         Natural logarithms, up to a constant for each row.
-    classes : sequence of labels, default 0 to n_classes - 1
+    classes : sequence of labels, default the columns of a frame, else 0 to n_classes - 1
+        The classes in the order wanted. Columns of a frame that bear these names are put in this
+        order; columns that bear none of them are taken as they come.
 
     Examples
     --------
@@ -65,17 +71,26 @@ class Evidence(Batch):
 
     __slots__ = ()
 
-    def __init__(self, log_likelihoods: Any, classes: Sequence[Hashable] | None = None) -> None:
-        values = np.array(to_numpy(log_likelihoods, "log_likelihoods"))
-        require_table(values, "log_likelihoods", "for ratios of two classes use Evidence.from_llr")
-        require_log_parts(np, values, "log_likelihoods")
-        warn_of_probabilities(values, "log_likelihoods", "from_likelihoods")
-        self._set(values, labels_of(log_likelihoods, classes, values.shape[1]))
+    def __init__(
+        self, log_likelihoods: ArrayLike, classes: Sequence[Hashable] | None = None
+    ) -> None:
+        name, remedy = "log_likelihoods", "for ratios of two classes use Evidence.from_llr"
+        values, labels = _read_table(log_likelihoods, classes, name, remedy)
+        require_log_parts(np, values, name)
+        _warn_of_probabilities(values, name, "from_likelihoods")
+        self._set(np.array(values), labels)
 
     # --- ways in ----------------------------------------------------------------------
 
     @classmethod
-    def from_likelihoods(cls, w: Any, classes: Sequence[Hashable] | None = None) -> Evidence:
+    def _from_scores(cls, scores: ArrayLike, classes: Sequence[Hashable]) -> Evidence:
+        """As the constructor, without its warning: scores may look like probabilities by chance."""
+        values, labels = _read_table(scores, classes, "scores", "for one LLR use Evidence.from_llr")
+        require_log_parts(np, values, "scores")
+        return cls._wrap(np.array(values), labels)
+
+    @classmethod
+    def from_likelihoods(cls, w: ArrayLike, classes: Sequence[Hashable] | None = None) -> Evidence:
         """From likelihoods themselves, of shape (n_samples, n_classes); any scale for each row.
 
         Examples
@@ -83,15 +98,15 @@ class Evidence(Batch):
         >>> Evidence.from_likelihoods([[0.2, 0.0]]).llr(0, 1)
         array([inf])
         """
-        values = to_numpy(w, "w")
-        require_table(values, "w", "for ratios of two classes use Evidence.from_llr(log(ratio))")
+        remedy = "for ratios of two classes use Evidence.from_llr(log(ratio))"
+        values, labels = _read_table(w, classes, "w", remedy)
         require_nonnegative(np, values, "w", "For logarithms use Evidence(log_likelihoods).")
         with np.errstate(divide="ignore"):
-            return cls._checked(np.log(values), labels_of(w, classes, values.shape[1]))
+            return cls._wrap(np.log(values), labels)
 
     @classmethod
     def from_posteriors(
-        cls, p: Any, prior: Any, classes: Sequence[Hashable] | None = None
+        cls, p: ArrayLike, prior: Prior, classes: Sequence[Hashable] | None = None
     ) -> Evidence:
         """From posterior probabilities, by taking out the prior that they were made under.
 
@@ -104,22 +119,21 @@ class Evidence(Batch):
         prior : array of shape (n_classes,) or (n_samples, n_classes), mapping, or None
             None is the uniform prior.
         classes : sequence of labels, optional
+            As for the constructor.
 
         Examples
         --------
         >>> Evidence.from_posteriors([[0.9, 0.1]], prior=[0.9, 0.1]).llr(0, 1).round(12)
         array([0.])
         """
-        values = to_numpy(p, "p")
-        require_table(values, "p", "for two classes np.column_stack([1 - p, p])")
+        values, labels = _read_table(p, classes, "p", "for two classes np.column_stack([1 - p, p])")
         require_probabilities(values, "p")
-        labels = labels_of(p, classes, values.shape[1])
         with np.errstate(divide="ignore"):
-            return cls._checked(np.log(values) - log_prior(prior, labels, len(values)), labels)
+            return cls._wrap(np.log(values) - log_prior(prior, labels, len(values)), labels)
 
     @classmethod
     def from_log_posteriors(
-        cls, log_p: Any, prior: Any, classes: Sequence[Hashable] | None = None
+        cls, log_p: ArrayLike, prior: Prior, classes: Sequence[Hashable] | None = None
     ) -> Evidence:
         """From logarithms of posteriors, or logits: a constant for each row does not matter.
 
@@ -129,23 +143,25 @@ class Evidence(Batch):
         prior : array, mapping or None
             As for :meth:`from_posteriors`.
         classes : sequence of labels, optional
+            As for the constructor.
         """
-        values = to_numpy(log_p, "log_p")
-        require_table(values, "log_p", "for log-odds z of two classes np.column_stack([0 * z, z])")
+        remedy = "for log-odds z of two classes np.column_stack([0 * z, z])"
+        values, labels = _read_table(log_p, classes, "log_p", remedy)
         require_log_parts(np, values, "log_p")
-        warn_of_probabilities(values, "log_p", "from_posteriors")
-        labels = labels_of(log_p, classes, values.shape[1])
-        return cls._checked(values - log_prior(prior, labels, len(values)), labels)
+        _warn_of_probabilities(values, "log_p", "from_posteriors")
+        return cls._wrap(values - log_prior(prior, labels, len(values)), labels)
 
     @classmethod
     def from_ilr(
-        cls, l: Any, basis: Basis | None = None, classes: Sequence[Hashable] | None = None
+        cls, l: ArrayLike, basis: Basis | None = None, classes: Sequence[Hashable] | None = None
     ) -> Evidence:
         """From ILRLs: isometric-log-ratio coordinates of likelihood functions.
 
         Parameters
         ----------
         l : array of shape (n_samples, n_classes - 1)
+            Between -1e12 and 1e12 where there are several coordinates: beside larger ones the
+            others would be lost to rounding.
         basis : Basis, default Gram-Schmidt
             The classes of a named basis are taken over where ``classes`` is not given.
         classes : sequence of labels, optional
@@ -162,14 +178,16 @@ class Evidence(Batch):
                 f"Write [l] for one sample."
             )
         require_finite(np, coordinates, "l")
+        _require_holdable(coordinates)
         if classes is None and isinstance(basis, Basis):
             classes = basis.classes
         labels = as_labels(classes, coordinates.shape[1] + 1)
-        basis = aligned(basis, labels)
-        return cls._checked(logparts.ilr_inv(coordinates, basis), labels)
+        return cls._wrap(logparts.ilr_inv(coordinates, align_basis(basis, labels)), labels)
 
     @classmethod
-    def from_llr(cls, llr: Any, a: Hashable = 1, b: Hashable = 0, unit: Unit = "nat") -> Evidence:
+    def from_llr(
+        cls, llr: ArrayLike, a: Hashable = 1, b: Hashable = 0, unit: Unit = "nat"
+    ) -> Evidence:
         """From log-likelihood-ratios of class ``a`` against class ``b``: what :meth:`llr` gives.
 
         Parameters
@@ -179,8 +197,9 @@ class Evidence(Batch):
         a : label, default 1
             The class that a positive ratio supports. It becomes the second of the classes.
         b : label, default 0
+            The other class.
         unit : {"nat", "bit", "ban", "deciban"}
-            Of the ratios: "ban" for logarithms to the base 10.
+            Unit of the ratios: "ban" for logarithms to the base 10.
 
         Examples
         --------
@@ -190,11 +209,11 @@ class Evidence(Batch):
         0          -8.7          0.0
         1           0.0         -inf
         """
-        llr = to_nats(ratios(llr), unit)
-        certain = llr == np.inf
+        ratios = to_nats(read_llrs(llr), unit)
+        certain = ratios == np.inf
         against = np.where(certain, -np.inf, 0.0)
-        values = np.column_stack([against, np.where(certain, 0.0, llr)])
-        return cls._checked(values, as_labels([b, a], 2))
+        values = np.column_stack([against, np.where(certain, 0.0, ratios)])
+        return cls._wrap(values, as_labels([b, a], 2))
 
     @classmethod
     def from_frame(cls, frame: Any, classes: Sequence[Hashable] | None = None) -> Evidence:
@@ -205,19 +224,18 @@ class Evidence(Batch):
         frame : DataFrame
             The column names are the classes.
         classes : sequence of labels, optional
-            In place of the column names, in the order of the columns.
+            As for the constructor.
         """
-        columns = column_names(frame)
-        if columns is None:
+        if column_names(frame) is None:
             raise InputError(
                 f"frame must be a pandas or polars DataFrame; got {type(frame).__name__}. "
                 f"For arrays use Evidence(log_likelihoods)."
             )
-        return cls(frame, columns if classes is None else classes)
+        return cls(frame, classes)
 
     # --- what it is -------------------------------------------------------------------
 
-    def ilr(self, basis: Basis | None = None) -> np.ndarray:
+    def ilr(self, basis: Basis | None = None) -> NDArray[np.float64]:
         """The ILRLs: coordinates in which Bayes' rule is a sum, (n_samples, n_classes - 1).
 
         Parameters
@@ -226,9 +244,9 @@ class Evidence(Batch):
             A named basis is matched with the classes by name.
         """
         self._require_no_zeros("ilr")
-        return np.asarray(logparts.ilr(self._log_likelihoods, aligned(basis, self._classes)))
+        return np.asarray(logparts.ilr(self._log_likelihoods, align_basis(basis, self._classes)))
 
-    def llr(self, a: Hashable, b: Hashable, unit: Unit = "nat") -> np.ndarray:
+    def llr(self, a: Hashable, b: Hashable, unit: Unit = "nat") -> NDArray[np.float64]:
         """Log-likelihood-ratio of class ``a`` against class ``b``, for each sample.
 
         Examples
@@ -239,7 +257,7 @@ class Evidence(Batch):
         i, j = index_of(a, self._classes), index_of(b, self._classes)
         return np.asarray(from_nats(self._difference([i], [j]), unit))
 
-    def balance(self, group: Any, against: Any = None, unit: Unit = "nat") -> np.ndarray:
+    def balance(self, group: Any, against: Any = None, unit: Unit = "nat") -> NDArray[np.float64]:
         """One class or group of classes against another: a coordinate of the simplex.
 
         With r classes against s, :math:`sqrt(rs / (r + s))` times the difference of their mean
@@ -247,8 +265,8 @@ class Evidence(Batch):
 
         Parameters
         ----------
-        group, against : label, or list of labels
-            By default against all other classes.
+        group : label, or list of labels
+        against : label, or list of labels, default all other classes
         unit : {"nat", "bit", "ban", "deciban"}
 
         Examples
@@ -263,13 +281,13 @@ class Evidence(Batch):
             minus = self._positions(against)
         if not plus or not minus or len({*plus, *minus}) != len(plus) + len(minus):
             raise InputError(
-                f"group and against must be non-empty and share no class; got {group!r} and "
-                f"{against!r}. Name each class on one side."
+                f"group and against must be non-empty and share no class; got {quote(group)} and "
+                f"{quote(against)}. Name each class on one side."
             )
         r, s = len(plus), len(minus)
         return np.asarray(from_nats(np.sqrt(r * s / (r + s)) * self._difference(plus, minus), unit))
 
-    def strength(self, unit: Unit = "nat") -> np.ndarray:
+    def strength(self, unit: Unit = "nat") -> NDArray[np.float64]:
         """Strength of the evidence whatever its direction: the Aitchison norm of each sample.
 
         It is how far the posterior lies from the prior; infinite where a class is ruled out.
@@ -284,7 +302,7 @@ class Evidence(Batch):
         strength[finite] = logparts.norm(self._log_likelihoods[finite])
         return np.asarray(from_nats(strength, unit))
 
-    def direction(self, basis: Basis | None = None) -> np.ndarray:
+    def direction(self, basis: Basis | None = None) -> NDArray[np.float64]:
         """Where the evidence points: ILRLs of length one; zero where there is no evidence."""
         l = self.ilr(basis)
         largest = np.abs(l).max(axis=1, keepdims=True)  # its square may over- or underflow
@@ -292,7 +310,7 @@ class Evidence(Batch):
         length = np.linalg.norm(l, axis=1, keepdims=True)
         return np.divide(l, length, out=l, where=length > 0)
 
-    def in_unit(self, unit: Unit) -> np.ndarray:
+    def in_unit(self, unit: Unit) -> NDArray[np.float64]:
         """The log-likelihoods in nats, bits, bans or decibans, (n_samples, n_classes).
 
         Examples
@@ -302,7 +320,9 @@ class Evidence(Batch):
         """
         return np.asarray(from_nats(self._log_likelihoods, unit))
 
-    def verbal(self, a: Hashable, b: Hashable, scale: str | VerbalScale = "enfsi") -> np.ndarray:
+    def verbal(
+        self, a: Hashable, b: Hashable, scale: str | VerbalScale = "enfsi"
+    ) -> NDArray[np.str_]:
         """The LLR of ``a`` against ``b`` in words.
 
         Parameters
@@ -316,11 +336,11 @@ class Evidence(Batch):
         >>> Evidence.from_llr(np.log([30.0])).verbal(1, 0)[0]
         np.str_('moderate support for 1 over 0')
         """
-        return scale_named(scale).describe(self.llr(a, b), a, b)
+        return find_scale(scale).describe(self.llr(a, b), a, b)
 
     # --- Bayes ------------------------------------------------------------------------
 
-    def posterior(self, prior: Any = None) -> np.ndarray:
+    def posterior(self, prior: Prior = None) -> NDArray[np.float64]:
         """Posterior probabilities under a prior: Bayes' rule, (n_samples, n_classes).
 
         Parameters
@@ -331,18 +351,18 @@ class Evidence(Batch):
         """
         return np.asarray(logparts.to_parts(self._plus_prior(prior)))
 
-    def log_posterior(self, prior: Any = None) -> np.ndarray:
+    def log_posterior(self, prior: Prior = None) -> NDArray[np.float64]:
         """Natural logarithms of the posterior probabilities; see :meth:`posterior`."""
         return np.asarray(logparts.closure(self._plus_prior(prior)))
 
     def decide(
         self,
-        costs: Any = None,
-        prior: Any = None,
+        costs: ArrayLike | None = None,
+        prior: Prior = None,
         *,
         reject_cost: float | None = None,
         reject_label: Hashable = None,
-    ) -> np.ndarray:
+    ) -> NDArray[Any]:
         """The class to decide for at minimum expected cost, for each sample.
 
         Parameters
@@ -370,14 +390,12 @@ class Evidence(Batch):
         >>> e.decide(reject_cost=0.1)
         array([None, 'no'], dtype=object)
         """
-        require_reject_label(reject_label, reject_cost, self._classes)
-        choice = decisions.least_cost(self.log_posterior(prior), self._classes, costs, reject_cost)
+        _require_reject_label(reject_label, reject_cost, self._classes)
+        choice = choose_least_cost(self.log_posterior(prior), self._classes, costs, reject_cost)
         if reject_cost is None:
             return label_array(self._classes)[choice]
-        labels = np.empty(len(self._classes) + 1, dtype=object)
-        labels[:-1] = label_array(self._classes).tolist()
-        labels[decisions.REJECT] = reject_label
-        return labels[choice]
+        labels = label_array([*self._classes, reject_label]).astype(object)
+        return labels[np.where(choice == REJECT, self.n_classes, choice)]
 
     # --- the vector space -------------------------------------------------------------
 
@@ -385,8 +403,7 @@ class Evidence(Batch):
         """Independent evidence adds up; classes are matched by name."""
         if not isinstance(other, Evidence):
             return NotImplemented
-        total = self._paired(other, np.add)
-        return Evidence._checked(total, self._classes)
+        return self._combine(other, np.add)
 
     def __radd__(self, other: object) -> Evidence:
         return self if isinstance(other, int) and other == 0 else NotImplemented  # for sum()
@@ -396,13 +413,11 @@ class Evidence(Batch):
         if not isinstance(other, Evidence):
             return NotImplemented
         other._require_no_zeros("subtraction")
-        return Evidence._checked(self._paired(other, np.subtract), self._classes)
+        return self._combine(other, np.subtract)
 
     def __mul__(self, factor: object) -> Evidence:
         """Evidence made stronger or weaker by a finite factor."""
-        if not isinstance(factor, int | float | np.integer | np.floating) or isinstance(
-            factor, bool
-        ):
+        if not is_number(factor):
             return NotImplemented
         if not np.isfinite(factor):
             raise InputError(f"factor must be finite; got {factor}. Give a number.")
@@ -410,15 +425,13 @@ class Evidence(Batch):
             self._require_no_zeros("a factor that is not positive")
         with np.errstate(over="ignore"):
             scaled = self._log_likelihoods * float(factor)
-        return Evidence._checked(possible(scaled), self._classes)
+        return _wrap_if_possible(scaled, self._classes)
 
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: object) -> Evidence:
         """Evidence divided by a number, such as a temperature."""
-        if not isinstance(divisor, int | float | np.integer | np.floating) or isinstance(
-            divisor, bool
-        ):
+        if not is_number(divisor):
             return NotImplemented
         if divisor == 0:
             raise InputError("divisor must not be zero. Give another number.")
@@ -430,7 +443,7 @@ class Evidence(Batch):
     def sum(self) -> Evidence:
         """All samples as independent evidence about one case: one row."""
         total = self._below_best().sum(axis=0, keepdims=True)
-        return Evidence._checked(possible(total), self._classes)
+        return _wrap_if_possible(total, self._classes)
 
     # --- other classes ----------------------------------------------------------------
 
@@ -442,7 +455,7 @@ class Evidence(Batch):
                 f"classes must name at least two classes; got {len(labels)}. Evidence compares."
             )
         values = self._log_likelihoods[:, [index_of(label, self._classes) for label in labels]]
-        return Evidence._checked(possible(values), labels)
+        return _wrap_if_possible(values, labels)
 
     def replace_zeros(self, log_delta: float, method: Method = "multiplicative") -> Evidence:
         """Evidence with a small likelihood in the place of each zero.
@@ -464,24 +477,24 @@ class Evidence(Batch):
         if len(self) == 0:
             return self
         values = logparts.replace_zeros(self._log_likelihoods, method, log_delta=log_delta)
-        return Evidence._checked(np.asarray(values), self._classes)
+        return Evidence._wrap(np.asarray(values), self._classes)
 
     # --- inside -----------------------------------------------------------------------
 
-    def _paired(self, other: Evidence, combine: np.ufunc) -> np.ndarray:
+    def _combine(self, other: Evidence, operation: np.ufunc) -> Evidence:
         if len(self) != len(other) and 1 not in (len(self), len(other)):
             raise InputError(
                 f"evidence must pair sample by sample; got {len(self)} and {len(other)} samples. "
                 f"Give both as many, or one of them a single sample."
             )
         with np.errstate(over="ignore", invalid="ignore"):
-            total = combine(self._log_likelihoods, other._values_for(self._classes))
-        return possible(total)
+            total = operation(self._log_likelihoods, other._columns_for(self._classes))
+        return _wrap_if_possible(total, self._classes)
 
-    def _plus_prior(self, prior: Any) -> np.ndarray:
+    def _plus_prior(self, prior: Prior) -> NDArray[np.float64]:
         return self._log_likelihoods + log_prior(prior, self._classes, len(self))
 
-    def _below_best(self) -> np.ndarray:
+    def _below_best(self) -> NDArray[np.float64]:
         # Sums of offsets of -1e6 would drown the differences, which are all that counts.
         return self._log_likelihoods - self._log_likelihoods.max(axis=1, keepdims=True)
 
@@ -492,7 +505,7 @@ class Evidence(Batch):
             return [index_of(label, self._classes) for label in group]
         return [index_of(group, self._classes)]
 
-    def _difference(self, plus: list[int], minus: list[int]) -> np.ndarray:
+    def _difference(self, plus: list[int], minus: list[int]) -> NDArray[np.float64]:
         single = len(plus) == len(minus) == 1  # a plain difference loses nothing
         values = self._log_likelihoods if single else self._below_best()
         first, second = values[:, plus].mean(axis=1), values[:, minus].mean(axis=1)
@@ -501,7 +514,7 @@ class Evidence(Batch):
             raise ZeroPartsError(
                 f"likelihoods compared must not both be zero; they are in row {both[0]}. "
                 f"{_ZERO_REMEDY}",
-                rows=both[:5].tolist(),
+                rows=both,
             )
         with np.errstate(invalid="ignore"):
             return np.asarray(first - second)
@@ -512,11 +525,76 @@ class Evidence(Batch):
             raise ZeroPartsError(
                 f"likelihoods must be positive for {what}; row {rows[0]} has a zero. "
                 f"{_ZERO_REMEDY}",
-                rows=rows[:5].tolist(),
+                rows=rows,
             )
 
 
-def shift_prior(posteriors: Any, old: Any, new: Any) -> np.ndarray:
+def _read_table(
+    table: ArrayLike, classes: Sequence[Hashable] | None, name: str, if_two_classes: str
+) -> tuple[NDArray[np.float64], tuple[Hashable, ...]]:
+    """Values and class labels of a table, its columns in the order of the classes."""
+    values = to_numpy(table, name)
+    require_table(values, name, if_two_classes)
+    labels, order = column_order(table, classes, values.shape[1], name)
+    return values if order is None else values[:, order], labels
+
+
+def _warn_of_probabilities(values: NDArray[np.float64], name: str, instead: str) -> None:
+    """Warn where values given as logarithms lie in [0, 1] and sum to one in every row."""
+    first = values[:1]
+    if not np.isclose(first.sum(), 1) or first.min() < 0 or np.array_equal(first, first.round()):
+        return
+    if values.min() >= 0 and np.allclose(values.sum(axis=1), 1):
+        warnings.warn(
+            f"{name} should be logarithms; every row is positive and sums to one. If they are "
+            f"probabilities, use Evidence.{instead}.",
+            stacklevel=3,
+        )
+
+
+def _require_holdable(coordinates: NDArray[np.float64]) -> None:
+    """Raise where one coordinate is so large that rounding would swallow the others."""
+    rows = np.flatnonzero((np.abs(coordinates) > _LARGEST_ILRL).any(axis=1))
+    if rows.size and coordinates.shape[1] > 1:
+        raise InputError(
+            f"l must lie between -1e12 and 1e12 nats; row {rows[0]} has "
+            f"{np.abs(coordinates[rows[0]]).max():.2g}, beside which the other coordinates would "
+            f"be lost. Bound it first.",
+            rows=rows,
+        )
+
+
+def _require_reject_label(label: Hashable, cost: Any, classes: tuple[Hashable, ...]) -> None:
+    """Raise where a label could not be told from a class, or would not be used."""
+    if cost is None and label is not None:
+        raise InputError(
+            "reject_label must come with a reject_cost; got none. Say what it costs not to decide."
+        )
+    if cost is not None and label in classes:
+        raise InputError(
+            f"reject_label must not be a class; got {quote(label)}. Choose another, such as None."
+        )
+
+
+def _wrap_if_possible(
+    log_likelihoods: NDArray[np.float64], classes: tuple[Hashable, ...]
+) -> Evidence:
+    """Evidence from a sum or product of evidence; raise where that is not evidence any more."""
+    top = log_likelihoods.max(axis=1)
+    rows = np.flatnonzero(top == -np.inf)
+    if rows.size:
+        raise ZeroPartsError(
+            f"evidence must leave at least one class possible; row {rows[0]} rules out all. "
+            f"Look for samples that contradict each other, or give zeros a small likelihood with "
+            f"evidence.replace_zeros(log_delta=...).",
+            rows=rows,
+        )
+    if not (top < np.inf).all():
+        raise InputError("evidence must stay below 1e308 nats; it does not. Scale it down first.")
+    return Evidence._wrap(log_likelihoods, classes)
+
+
+def shift_prior(posteriors: ArrayLike, old: Prior, new: Prior) -> NDArray[np.float64]:
     """Posteriors made under one prior, as they are under another.
 
     Parameters

@@ -1,11 +1,18 @@
-"""Units of weight of evidence: they differ by the base of the logarithm."""
+"""How much evidence: units of its weight, and words for likelihood ratios."""
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Hashable
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deciban._validation import is_number, quote, read_llrs, require_one_of
 from deciban.exceptions import InputError
 
 Unit = Literal["nat", "bit", "ban", "deciban"]
@@ -34,8 +41,114 @@ def to_nats(value: Any, unit: Unit) -> Any:
 
 
 def _nats_per(unit: Unit) -> float:
-    if unit not in NATS_PER_UNIT:
-        raise InputError(
-            f"unit must be one of {', '.join(NATS_PER_UNIT)}; got {unit!r}. Choose one of them."
+    return NATS_PER_UNIT[require_one_of(unit, "unit", NATS_PER_UNIT)]
+
+
+@dataclass(frozen=True)
+class VerbalScale:
+    """Words for ranges of the likelihood ratio.
+
+    Parameters
+    ----------
+    name : str
+    cuts : tuple of float
+        Likelihood ratios at which the next word begins, increasing, the first at least 1.
+        Below the first cut the words are ``neutral``; a ratio under 1 is turned over and
+        supports the other class.
+    words : tuple of str
+        One for each cut.
+    neutral : str
+        For ratios too close to 1 to support either class.
+    source : str
+        Where the scale was published.
+
+    Examples
+    --------
+    >>> coarse = VerbalScale("coarse", (3, 30), ("some", "much"), source="this example")
+    >>> coarse.describe(np.log([1, 0.1, 50]), "a", "b").tolist()
+    ['no support for either', 'some support for b over a', 'much support for a over b']
+    """
+
+    name: str
+    cuts: tuple[float, ...]
+    words: tuple[str, ...]
+    neutral: str = "no"
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("cuts", "words"):  # lists would make it unhashable
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        cuts = self.cuts
+        if not all(map(is_number, cuts)):
+            raise InputError(f"cuts must be numbers; got {quote(cuts)}. Give likelihood ratios.")
+        if not cuts or len(cuts) != len(self.words):
+            raise InputError(
+                f"words must match cuts one to one; got {len(self.words)} and {len(cuts)}. "
+                f"Give one word for each cut."
+            )
+        increasing = all(low < high for low, high in itertools.pairwise(cuts))
+        if not (increasing and cuts[0] >= 1 and math.isfinite(cuts[-1])):
+            raise InputError(
+                f"cuts must increase from 1 or more; got {quote(cuts)}. Sort them; ratios below 1 "
+                f"are covered by turning the ratio over."
+            )
+
+    def describe(self, llr: ArrayLike, a: Hashable, b: Hashable) -> NDArray[np.str_]:
+        """Words for the log-likelihood-ratios (nats) of class ``a`` against class ``b``."""
+        llr = read_llrs(llr)
+        # The rounding slack puts log(100) and its like on the side where the table has them.
+        grade = np.searchsorted(np.log(self.cuts), np.abs(llr) * (1 + 1e-12), side="right")
+        either = f"{self.neutral} support for either"
+        for_a = np.array([either, *(f"{word} support for {a} over {b}" for word in self.words)])
+        for_b = np.array([either, *(f"{word} support for {b} over {a}" for word in self.words)])
+        return np.where(llr >= 0, for_a[grade], for_b[grade])
+
+
+SCALES = MappingProxyType(
+    {
+        scale.name: scale
+        for scale in (
+            VerbalScale(
+                "enfsi",
+                (2, 10, 100, 1_000, 10_000, 1_000_000),
+                (
+                    "weak",
+                    "moderate",
+                    "moderately strong",
+                    "strong",
+                    "very strong",
+                    "extremely strong",
+                ),
+                source="ENFSI guideline for evaluative reporting in forensic science, version "
+                "3.0 (2015), European Network of Forensic Science Institutes",
+            ),
+            VerbalScale(
+                "jeffreys",
+                (10**0.5, 10, 10**1.5, 100),
+                ("substantial", "strong", "very strong", "decisive"),
+                neutral="barely any",
+                source="Jeffreys (1961), Theory of probability, third edition, appendix B",
+            ),
+            VerbalScale(
+                "kass-raftery",
+                (3, 20, 150),
+                ("positive", "strong", "very strong"),
+                neutral="barely any",
+                source="Kass and Raftery (1995), Bayes factors, Journal of the American "
+                "Statistical Association 90(430), section 3.2",
+            ),
         )
-    return NATS_PER_UNIT[unit]
+    }
+)
+
+
+def find_scale(scale: str | VerbalScale) -> VerbalScale:
+    """A published scale by its name, or the scale itself."""
+    if isinstance(scale, VerbalScale):
+        return scale
+    if not isinstance(scale, str) or scale not in SCALES:
+        raise InputError(
+            f"scale must be a VerbalScale or one of {', '.join(SCALES)}; got {quote(scale)}. "
+            f"Choose one, or build VerbalScale(name, cuts, words)."
+        )
+    return SCALES[scale]

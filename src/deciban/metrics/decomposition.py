@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from deciban._estimation.affine import fit_affine
 from deciban._validation import align_by_index, factorize_labels, read_labels
 from deciban.evidence import Unit, from_nats
-from deciban.evidence.priors import log_prior
+from deciban.evidence.bayes import log_prior
 from deciban.exceptions import InputError
 from deciban.metrics.costs import softplus
 from deciban.metrics.labelled import Labelled, Scores, Trials, read_labelled, share_out

@@ -14,7 +14,6 @@ from threadpoolctl import threadpool_limits
 
 from deciban._validation import align_by_index, is_number, label_array, read_labels
 from deciban.evidence import Evidence, Unit, from_nats
-from deciban.evidence.inputs import aligned
 from deciban.exceptions import InputError
 from deciban.metrics.bootstrap import Interval
 from deciban.metrics.densities import Density, GaussianDensities, KernelDensities, densities
@@ -23,6 +22,7 @@ from deciban.metrics.resampler import Resampler, entropy
 from deciban.reference import CalibratedGaussian, closed_form
 from deciban.reference.fitting import fit_covariance
 from deciban.simplex import Basis
+from deciban.simplex.basis import align_basis
 
 _MOST = 4000  # samples of which the kernel densities are taken: they meet each other
 _REDRAWS = 100  # of a resample whose covariances cannot be taken
@@ -158,7 +158,7 @@ def idempotence(
     if density == "kernel" and len(data.codes) > _MOST:
         data, groups = _some(data, groups, np.random.default_rng([seed, 0]))
     names = data.evidence.classes
-    basis = aligned(basis, names) or Basis(Basis.gram_schmidt(len(names)).contrast, names)
+    basis = align_basis(basis, names) or Basis(Basis.gram_schmidt(len(names)).contrast, names)
     judge = _Judge(data, basis.contrast, density)
     weight = np.ones(len(data.codes)) if data.weight is None else data.weight / data.weight.mean()
     here = judge(weight)

@@ -23,11 +23,11 @@ from deciban._validation import (
     quote,
     quote_each,
     read_labels,
+    read_llrs,
     read_weights,
     to_numpy,
 )
 from deciban.evidence import Evidence
-from deciban.evidence.inputs import ratios
 from deciban.exceptions import InputError, UnknownClassError
 
 _FEW = 20  # samples below which LLRs may all lie between 0 and 1 by chance
@@ -243,7 +243,7 @@ def read_trials(
         encode_labels(labels, llr.classes)  # a misspelled label must not be left out quietly
         scores = llr.llr(pos_label, other_label)
     else:
-        scores = ratios(llr)
+        scores = read_llrs(llr)
         labels = read_labels(y_true, len(scores))
         if in_nats:
             _warn_of_probabilities(scores)

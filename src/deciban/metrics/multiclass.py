@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deciban.evidence import Unit, from_nats
-from deciban.evidence.decisions import cost_matrix, least_cost
-from deciban.evidence.priors import log_prior
+from deciban.evidence.bayes import choose_least_cost, cost_matrix, log_prior
 from deciban.metrics.costs import cost_of, cost_of_blocks
 from deciban.metrics.labelled import Labelled, read_labelled
 from deciban.metrics.pav import pool
@@ -157,4 +156,4 @@ def _read(
 
 def _decide(data: Labelled, prior: NDArray[np.float64], costs: Any) -> NDArray[np.intp]:
     """Position of the class to decide for, for each sample."""
-    return least_cost(data.evidence.log_posterior(prior), data.evidence.classes, costs, None)
+    return choose_least_cost(data.evidence.log_posterior(prior), data.evidence.classes, costs, None)

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 
+from deciban._validation import read_llrs
 from deciban.evidence import Evidence
-from deciban.evidence.inputs import ratios
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Scores, Trials, read_trials
 
@@ -49,7 +49,7 @@ class PooledBlocks:
             raise InputError("llr must be ratios; got Evidence. Pass evidence.llr(a, b).")
         below, above = self.high[:-1], self.low[1:]
         edges = _between(below, above)
-        return self.llr[np.searchsorted(edges, ratios(llr), side="left")]
+        return self.llr[np.searchsorted(edges, read_llrs(llr), side="left")]
 
     def hull(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Miss and false-alarm rates at the corners of the ROC convex hull, by rising threshold."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from deciban._validation import index_of
 from deciban.evidence import Evidence
-from deciban.evidence.decisions import cost_matrix
+from deciban.evidence.bayes import cost_matrix
 from deciban.exceptions import InputError
 from deciban.plots._style import REFERENCE, dashes_of
 from deciban.reference import CalibratedGaussian

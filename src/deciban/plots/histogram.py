@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from deciban._validation import read_llrs
 from deciban.evidence import Evidence, Unit, from_nats
-from deciban.evidence.inputs import ratios
 from deciban.exceptions import InputError
 from deciban.plots._axes import axes_for, is_narrow, legend
 from deciban.plots._display import Display
@@ -54,7 +54,7 @@ class LLRHistogramDisplay(Display):
         pos_label: Hashable = 1,
         other_label: Hashable = 0,
     ) -> None:
-        self.target, self.other = ratios(target), ratios(other)
+        self.target, self.other = read_llrs(target), read_llrs(other)
         self.divergence = divergence
         self.pos_label, self.other_label = pos_label, other_label
 

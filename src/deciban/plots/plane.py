@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from deciban.evidence import Evidence, Unit, from_nats
-from deciban.evidence.priors import log_prior
+from deciban.evidence.bayes import log_prior
 from deciban.exceptions import InputError
 from deciban.plots._axes import axes_for, is_narrow, legend
 from deciban.plots._curves import Contours, boundaries, contours_of, name_masses, toward_infinity
@@ -164,7 +164,7 @@ class ILRDisplay(Display):
         self.unit_ = unit
         finite = np.isfinite(self.evidence.log_likelihoods).all(axis=1)
         l = self.evidence[finite].ilr(self.basis)[:, list(self.coordinates)]
-        rows = groups(self.truth, len(finite), self.evidence.n_classes)
+        rows = groups(self.truth, len(self.evidence), self.evidence.n_classes)
         curves = contours_of(self, rows, contours, masses, rng)
         self._set_frame(ax, [l, *(curve for _, _, curve in curves)])
         self.samples_, self.edges_ = [], []

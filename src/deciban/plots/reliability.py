@@ -10,7 +10,7 @@ import numpy as np
 
 from deciban._validation import index_of, is_number
 from deciban.evidence import Evidence
-from deciban.evidence.priors import log_prior
+from deciban.evidence.bayes import log_prior
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import read_labelled
 from deciban.metrics.proportions import wilson

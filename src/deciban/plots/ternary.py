@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from deciban.evidence import Evidence
-from deciban.evidence.priors import log_prior
+from deciban.evidence.bayes import log_prior
 from deciban.exceptions import InputError
 from deciban.plots._axes import axes_for, legend, pyplot, register_ternary
 from deciban.plots._curves import Contours, boundaries, contours_of, name_masses

@@ -12,7 +12,7 @@ from scipy.linalg import solve_triangular
 
 from deciban._validation import as_labels, column_names, freeze, index_of, label_array, to_numpy
 from deciban.evidence import Evidence, Unit, from_nats
-from deciban.evidence.priors import log_prior
+from deciban.evidence.bayes import log_prior
 from deciban.exceptions import InputError, NotPositiveDefiniteError
 from deciban.reference import closed_form, expectations
 from deciban.reference.expectations import Estimate

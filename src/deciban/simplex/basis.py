@@ -326,6 +326,13 @@ def basis_for(basis: Basis | None, n_parts: int) -> Basis:
     return basis
 
 
+def align_basis(basis: Basis | None, classes: tuple[Hashable, ...]) -> Basis | None:
+    """A named basis in the order of the classes; anything else as it is."""
+    if not isinstance(basis, Basis) or basis.classes is None:
+        return basis
+    return basis.aligned_to(classes)
+
+
 def _require_basis(basis: object, name: str) -> None:
     if not isinstance(basis, Basis):
         raise InputError(

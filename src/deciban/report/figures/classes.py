@@ -236,7 +236,7 @@ def _three(samples: Samples) -> Samples:
 def _in_view(some: Samples, basis: Basis) -> tuple[np.ndarray, int, float]:
     """ILRLs in decibans, those outside of the view on its frame, how many, and its half width."""
     finite = np.isfinite(some.evidence.log_likelihoods).all(axis=1)
-    l = np.empty((len(finite), 2))
+    l = np.empty((len(some.evidence), 2))
     l[finite] = from_nats(some.evidence[finite].ilr(basis), "deciban")
     size = np.abs(l[finite]).max(axis=1) if finite.any() else np.ones(1)
     reach = float(min(size.max(), 1.5 * np.quantile(size, 0.99))) or 1.0

@@ -1,0 +1,188 @@
+"""Bayes' rule and decisions: priors as they are given, and the action of least expected cost."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deciban._validation import (
+    column_names,
+    order_by_name,
+    quote_each,
+    require_finite,
+    require_nonnegative,
+    require_number,
+    require_one_of,
+    to_numpy,
+)
+from deciban.exceptions import CromwellError, InputError, UnknownClassError
+
+Prior = ArrayLike | Mapping[Hashable, float] | None
+
+REJECT = -1
+# Probabilities are often typed or stored with three digits: 0.333 three times is meant well.
+_SUM_TOLERANCE = 2e-3
+_UNDERFLOW = 1e-280  # of an expected regret; the largest regret is scaled to about one
+_TIE = 1e-12  # relative difference of expected costs that is rounding
+_BLOCK = 4096  # rows whose log-regrets are held at once
+
+
+def log_prior(
+    prior: Prior, classes: tuple[Hashable, ...], n_samples: int = 1
+) -> NDArray[np.float64]:
+    """Logarithm of a prior that obeys Cromwell's rule, of shape (1, D) or (n_samples, D).
+
+    Named probabilities are matched with the classes by name. None is the uniform prior.
+    """
+    D = len(classes)
+    if prior is None:
+        return np.full((1, D), -np.log(D))
+    if isinstance(prior, Mapping):
+        prior = _prior_from_mapping(prior, classes)
+    p = np.atleast_2d(to_numpy(prior, "prior"))
+    if p.shape not in {(1, D), (n_samples, D)}:
+        raise InputError(
+            f"prior must hold one probability for each of the {D} classes {quote_each(classes)}; "
+            f"got shape {np.shape(prior)}. Give a vector, or one row for each sample."
+        )
+    order = order_by_name(column_names(prior), classes, "the entries of prior")
+    p = p if order is None else p[:, order]
+    require_probabilities(p, "prior")
+    zero = np.argwhere(p == 0)
+    if len(zero):
+        excluded = [classes[i] for i in np.unique(zero[:, 1])]
+        raise CromwellError(
+            f"prior must be positive for every class (Cromwell's rule); it is zero for "
+            f"{quote_each(excluded)}. Give it a small probability, or leave the class out with "
+            f"evidence.restrict(classes).",
+            classes=excluded,
+            rows=np.unique(zero[:, 0]),
+        )
+    return np.log(p) - np.log(p.sum(axis=1, keepdims=True))
+
+
+def read_prior(
+    prior: Prior, classes: tuple[Hashable, ...], class_counts: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Probabilities from "uniform", "empirical" (the class mix of the data) or a prior itself."""
+    if isinstance(prior, str):
+        require_one_of(prior, "prior", ("uniform", "empirical"))
+        prior = None if prior == "uniform" else class_counts / class_counts.sum()
+    return np.exp(log_prior(prior, classes)[0])
+
+
+def require_probabilities(p: NDArray[np.float64], name: str) -> None:
+    """Raise unless each row sums to one, but for rounding."""
+    require_nonnegative(np, p, name, if_negative="Give probabilities, not logarithms.")
+    total = p.sum(axis=1)
+    off = np.flatnonzero(np.abs(total - 1) > _SUM_TOLERANCE)
+    if off.size:
+        raise InputError(
+            f"{name} must sum to one; row {off[0]} sums to {total[off[0]]:.6g}. "
+            f"Divide by the sum, or call deciban.simplex.closure, if that is what you mean.",
+            rows=off,
+        )
+
+
+def _prior_from_mapping(
+    prior: Mapping[Hashable, float], classes: tuple[Hashable, ...]
+) -> list[float]:
+    unknown = [label for label in prior if label not in classes]
+    if unknown:
+        raise UnknownClassError(
+            f"prior must name the classes {quote_each(classes)}; got {quote_each(unknown)}. "
+            f"Check its spelling and its type.",
+            label=unknown[0],
+            classes=classes,
+        )
+    missing = [label for label in classes if label not in prior]
+    if missing:
+        raise InputError(
+            f"prior must name every class; it lacks {quote_each(missing)}. Add "
+            f"{'it' if len(missing) == 1 else 'them'}."
+        )
+    return [prior[label] for label in classes]
+
+
+def choose_least_cost(
+    log_posterior: NDArray[np.float64],
+    classes: tuple[Hashable, ...],
+    costs: ArrayLike | None,
+    reject_cost: float | None,
+) -> NDArray[np.intp]:
+    """Index of the class to decide for, for each row; REJECT where deciding costs more.
+
+    Ties go to the first class, and to a class before rejection.
+    """
+    D = log_posterior.shape[1]
+    if costs is None and reject_cost is None:
+        return np.argmax(log_posterior, axis=1)
+    C = 1.0 - np.eye(D) if costs is None else cost_matrix(costs, classes)
+    if reject_cost is not None:
+        C = np.column_stack([C, np.full(D, _read_reject_cost(reject_cost, costs))])
+    # What a truth costs whatever is decided changes no decision; the rest is regret, >= 0.
+    C = C / max(float(np.abs(C).max()), np.finfo(float).tiny)
+    regret = C - C.min(axis=1, keepdims=True)
+    expected = _expected_regret(log_posterior, regret)
+    least = expected.min(axis=1, keepdims=True)
+    choice = np.argmax(expected <= least * (1 + _TIE), axis=1)  # the first of those that tie
+    return np.where(choice == D, REJECT, choice)
+
+
+def _expected_regret(
+    log_posterior: NDArray[np.float64], regret: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Expected regrets, scaled up in rows where several of them underflow.
+
+    A posterior of e^-800 decides where the likelier truths cost the same either way.
+    """
+    expected: NDArray[np.float64] = np.exp(log_posterior) @ regret
+    vanishing = np.flatnonzero((expected < _UNDERFLOW).sum(axis=1) > 1)
+    with np.errstate(divide="ignore"):
+        log_regret = np.log(regret)
+    for start in range(0, vanishing.size, _BLOCK):
+        rows = vanishing[start : start + _BLOCK]
+        terms = log_posterior[rows, :, None] + log_regret
+        logs = np.logaddexp.reduce(terms, axis=1)
+        logs[expected[rows] >= _UNDERFLOW] = np.inf
+        finite_least = np.min(logs, axis=1, keepdims=True, where=logs > -np.inf, initial=np.inf)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = np.exp(logs - finite_least)
+        expected[rows] = np.where(logs == np.inf, np.inf, np.where(logs == -np.inf, 0.0, scaled))
+    return expected
+
+
+def cost_matrix(costs: Any, classes: tuple[Hashable, ...]) -> NDArray[np.float64]:
+    """Costs with the truth on rows and the decision in columns, in the order of the classes.
+
+    The rows and the columns of a frame are matched with the classes by name.
+    """
+    D = len(classes)
+    C = to_numpy(costs, "costs")
+    if C.shape != (D, D):
+        raise InputError(
+            f"costs must have shape ({D}, {D}), the truth on rows and the decision in columns; got "
+            f"{C.shape}. Give one cost for each pair of classes."
+        )
+    require_finite(np, C, "costs")
+    names = column_names(costs)
+    index = tuple(costs.index) if names is not None and hasattr(costs, "index") else None
+    columns = order_by_name(names, classes, "the columns of costs")
+    rows = order_by_name(index, classes, "the rows of costs")
+    C = C if columns is None else C[:, columns]
+    return C if rows is None else C[rows]
+
+
+def _read_reject_cost(reject_cost: Any, costs: ArrayLike | None) -> float:
+    if isinstance(reject_cost, np.ndarray) and reject_cost.ndim == 0:
+        reject_cost = reject_cost[()]
+    value = require_number(reject_cost, "reject_cost", remedy="Give the cost of not deciding.")
+    if costs is None and value < 0:
+        raise InputError(
+            f"reject_cost must not be negative where errors cost 1; got {value}. "
+            f"Give a cost between 0 and 1."
+        )
+    return value
