@@ -146,7 +146,7 @@ def test_labels_need_no_order_and_frames_keep_their_names(rng):
         ({"n_resamples": 1}, "2 or more; got 1"),
         ({"n_resamples": 100.0}, "whole number"),
         ({"confidence": "a"}, "between 0 and 1"),
-        ({"groups": [0, None, 1, 1]}, "groups must not hold NaN"),
+        ({"groups": [0, None, 1, 1]}, "groups must not contain NaN"),
         ({"groups": [0, 0, 0, 0]}, "at least two groups"),
         ({"groups": [0, 1]}, "each of 4 samples"),
         ({"sample_weight": [1, 1, 1, 1]}, "must not be passed on"),

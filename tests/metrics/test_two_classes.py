@@ -380,7 +380,7 @@ def test_missing_labels_are_refused():
         np.array(["a", np.nan, "b"], dtype=object),
         np.ma.array([1, 0, 0], mask=[0, 0, 1]),
     ):
-        with pytest.raises(InputError, match="y_true must not hold"):
+        with pytest.raises(InputError, match="y_true must not contain"):
             metrics.cllr(y, [1.0, -1.0, 2.0], pos_label="a")
 
 
@@ -409,7 +409,7 @@ def test_misleading_evidence_is_counted_past_a_strength():
         (lambda: metrics.cllr([0, 1, 2], [1.0, 2.0, 3.0]), "two classes; got 0, 1, 2"),
         (lambda: metrics.cllr([0, 1], [1.0, np.nan]), "row 1 has 1 NaN"),
         (lambda: metrics.cllr([0, 1], [1.0, 2.0, 3.0]), r"each of 3 samples; got shape \(2,\)"),
-        (lambda: metrics.cllr([0, np.nan], [1.0, 2.0]), "y_true must not hold NaN"),
+        (lambda: metrics.cllr([0, np.nan], [1.0, 2.0]), "y_true must not contain NaN"),
         (lambda: metrics.cllr([0, 1], [[1.0, 2.0], [1.0, 2.0]]), r"shape \(n_samples,\)"),
         (lambda: metrics.cllr([0, 1], ["a", "b"]), "real numbers"),
         (lambda: metrics.cllr([0, 1], [1.0, 2.0], sample_weight=[1.0]), "one weight for each"),
