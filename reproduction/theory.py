@@ -241,6 +241,8 @@ def _draw_tree(found: Arrays) -> Any:
     evidence = Evidence.from_likelihoods(found["example"][None], labels)
     display = BifurcationTreeDisplay(Basis.gram_schmidt(len(labels), labels), evidence)
     display.plot((fig := new_figure(7.4, 4.2)).subplots(), unit="nat")
+    for text in display.texts_:
+        text.set_text(text.get_text().replace(r"\$", "$"))  # these labels are formulas
     return fig
 
 

@@ -9,8 +9,8 @@ from sklearn.linear_model import LogisticRegression
 
 from deciban import Evidence, plots
 from deciban.exceptions import InputError, MissingExtraError
-from deciban.plots._axes import on_frame, span_of, thinned, unused_colours
-from deciban.plots._style import COLOURS, colour_of, dashes_of, marker_of
+from deciban.plots._axes import mark_on_frame, span, unused_colors, visible_points
+from deciban.plots._style import COLORS, color_of, dashes_of, marker_of
 
 
 class Speaker:
@@ -46,7 +46,7 @@ def test_an_estimator_with_evidence_is_drawn_as_its_evidence_is(display, llrs):
 
 
 def test_an_estimator_without_evidence_is_to_be_wrapped():
-    with pytest.raises(InputError, match=r"LogisticRegression, which has none\. Wrap it in"):
+    with pytest.raises(InputError, match=r"LogisticRegression has none\. Wrap it in"):
         plots.DETDisplay.from_estimator(LogisticRegression(), [[0.0]], [0])
 
 
@@ -90,40 +90,40 @@ def test_importing_and_computing_do_not_need_matplotlib():
     assert done.stdout == "True\n"
 
 
-def test_colours_lines_and_markers_of_classes_differ():
-    looks = {(colour_of(k), marker_of(k)) for k in range(49)}
+def test_colors_lines_and_markers_of_classes_differ():
+    looks = {(color_of(k), marker_of(k)) for k in range(49)}
     assert len(looks) == 49
-    assert len({(colour_of(k), str(dashes_of(k))) for k in range(49)}) == 49
+    assert len({(color_of(k), str(dashes_of(k))) for k in range(49)}) == 49
 
 
-def test_colours_come_round_again_when_all_are_used(figures):
+def test_colors_come_round_again_when_all_are_used(figures):
     ax = figures.figure().add_subplot()
-    for colour in COLOURS:
-        ax.plot([0, 1], color=colour)
-    assert unused_colours(ax, 2) == list(COLOURS[:2])
+    for color in COLORS:
+        ax.plot([0, 1], color=color)
+    assert unused_colors(ax, 2) == list(COLORS[:2])
 
 
 def test_points_on_the_frame_stay_there_when_the_limits_change(figures):
     ax = figures.figure().add_subplot()
-    (marker,) = on_frame(ax, [np.inf, 0.0], [2.0, 0.0])
+    (marker,) = mark_on_frame(ax, [np.inf, 0.0], [2.0, 0.0])
     ax.set(xlim=(-5, 7), ylim=(-100, 100))
     at = marker.get_transform().transform(np.column_stack(marker.get_data()))
     np.testing.assert_allclose(at[0], [ax.bbox.x1, ax.transData.transform((0, 2))[1]])
 
 
 def test_a_span_of_one_value_or_none_has_a_width():
-    assert span_of([np.inf]) == (-1, 1)
-    low, high = span_of([5.0, np.nan, 5.0])
+    assert span([np.inf]) == (-1, 1)
+    low, high = span([5.0, np.nan, 5.0])
     assert low < 5 < high
 
 
 def test_thinning_keeps_short_curves_and_the_ends_of_long_ones():
     x = np.linspace(0, 1, 100)
-    np.testing.assert_array_equal(thinned(x, x), np.arange(100))
+    np.testing.assert_array_equal(visible_points(x, x), np.arange(100))
     x = np.linspace(0, 1, 100_000)
-    kept = thinned(x, np.zeros_like(x))
+    kept = visible_points(x, np.zeros_like(x))
     assert kept[0] == 0
     assert kept[-1] == 99_999
     assert len(kept) < 5000
     tail = np.append(x, np.ones(5))
-    assert thinned(tail, tail)[-1] == 100_004
+    assert visible_points(tail, tail)[-1] == 100_004

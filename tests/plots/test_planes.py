@@ -8,7 +8,7 @@ from matplotlib.path import Path as MplPath
 
 from deciban import Basis, CalibratedGaussian, Evidence, metrics, plots
 from deciban.exceptions import CromwellError, InputError
-from deciban.plots._curves import boundaries, contours_of, ellipse, kernel_contours
+from deciban.plots._curves import boundaries, ellipse, kernel_contours
 from deciban.simplex import ilr
 
 COSTS = [[0, 4, 1], [4, 0, 4], [1, 4, 0]]
@@ -161,7 +161,7 @@ def test_what_has_no_plane_is_refused(evidence, options, message):
 
 
 def test_contours_of_an_unknown_kind_are_refused(three):
-    with pytest.raises(InputError, match="contours must be 'gaussian', 'kernel' or None; got 'x'"):
+    with pytest.raises(InputError, match="contours must be one of gaussian, kernel; got 'x'"):
         plots.ILRDisplay.from_predictions(*three, contours="x")
 
 
@@ -200,7 +200,7 @@ def test_an_update_is_drawn_over_samples_in_their_unit_and_widens_the_view(three
 def test_an_update_wants_one_sample_a_piece_and_a_prior_of_nothing_zero(three):
     _, evidence = three
     display = plots.ILRDisplay(evidence)
-    with pytest.raises(InputError, match="one sample in each piece; 'evidence' is not"):
+    with pytest.raises(InputError, match="about one sample in each piece; 'evidence' is not"):
         display.plot_update([0.2, 0.3, 0.5], evidence)
     with pytest.raises(CromwellError):
         display.plot_update([0.0, 0.5, 0.5], evidence[0])
@@ -346,9 +346,9 @@ def test_a_pair_must_be_named_in_full(classes, pair, message):
 
 def test_both_must_be_of_the_same_samples_and_a_band_has_a_width():
     evidence = Evidence.from_llr([1.0, 2.0])
-    with pytest.raises(InputError, match="again must be evidence of the same 2 samples"):
+    with pytest.raises(InputError, match="again must be evidence about the same 2 samples"):
         plots.IdempotenceDisplay(evidence, evidence[:1])
-    with pytest.raises(InputError, match="band must be a positive number; got 0"):
+    with pytest.raises(InputError, match="band must be a finite number above 0; got 0"):
         plots.IdempotenceDisplay(evidence, evidence).plot(band=0)
 
 
@@ -366,7 +366,7 @@ def test_contours_of_a_family_are_those_of_the_class_of_their_name(display):
     l, y = family.sample([500, 500, 500], rng=0)
     evidence = family.evidence(l).restrict(["c", "a", "b"])
     drawn = display(evidence, y, family=family)
-    for k, _, curve in contours_of(drawn, [], "gaussian", [0.9], np.random.default_rng(0)):
+    for k, _, curve in drawn._contours("gaussian", [0.9], np.random.default_rng(0)):
         points = evidence.ilr(drawn.basis)[y == evidence.classes[k]]
         inside = MplPath(curve).contains_points(points).mean()
         assert 0.85 < inside < 0.95

@@ -106,9 +106,9 @@ def test_posteriors_that_are_all_the_same_are_one_bin():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"kind": "all"}, "kind must be 'class', 'decided' or 'each'; got 'all'"),
-        ({"n_bins": 0}, "n_bins must be a whole number, at least 1; got 0"),
-        ({"confidence": 95}, "confidence must lie between 0 and 1; got 95"),
+        ({"kind": "all"}, "kind must be one of class, decided, each; got 'all'"),
+        ({"n_bins": 0}, "n_bins must be a whole number, 1 or more; got 0"),
+        ({"confidence": 95}, "confidence must lie between 0 and 1, exclusive; got 95"),
         ({"pos_label": "Sorbian"}, "class must be one of 'Czech'.*got 'Sorbian'"),
     ],
 )

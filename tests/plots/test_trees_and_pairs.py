@@ -63,7 +63,7 @@ def test_a_tree_needs_a_partition_and_one_sample():
     turn = np.array([[0.6, -0.8], [0.8, 0.6]])
     with pytest.raises(InputError, match="basis must be a sequential binary partition"):
         plots.BifurcationTreeDisplay(Basis(Basis.gram_schmidt(3).contrast @ turn))
-    with pytest.raises(InputError, match="evidence must be of one sample for a tree; got 2"):
+    with pytest.raises(InputError, match="evidence must be about one sample for a tree; got 2"):
         plots.BifurcationTreeDisplay(Basis.gram_schmidt(3), Evidence(np.zeros((2, 3))))
 
 

@@ -1,13 +1,24 @@
-"""Axes to draw into: found or made, widened for what comes, with infinities on their frame."""
+"""Axes: given or new, wide enough for what comes, with infinities on their frame."""
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from deciban.exceptions import InputError, MissingExtraError
-from deciban.plots._style import COLOURS
+from deciban.plots._style import COLORS, REFERENCE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
+else:
+    Axes = Any  # matplotlib is imported when something is drawn
+
+Array = NDArray[np.float64]
+Style = dict[str, Any]  # keyword arguments of matplotlib
+Limits = tuple[float, float]
 
 #: How many times the width of the view a line that never ends is drawn beyond it.
 FAR = 1e3
@@ -17,19 +28,18 @@ _NARROW = 3.5  # inches
 _LINE = 0.17  # inches that a line of a legend takes
 
 
-def pyplot() -> Any:
+def import_pyplot() -> Any:
     """matplotlib.pyplot, or an error that says how to get it."""
-    return _imported("matplotlib.pyplot", "matplotlib")
+    return _import("matplotlib.pyplot", "matplotlib")
 
 
 def register_ternary() -> None:
     """Let matplotlib know of ternary axes."""
-    _imported("mpltern", "mpltern")
+    import_pyplot()  # without matplotlib, that is what is missing
+    _import("mpltern", "mpltern")
 
 
-def _imported(module: str, library: str) -> Any:
-    import importlib
-
+def _import(module: str, library: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -38,29 +48,34 @@ def _imported(module: str, library: str) -> Any:
         ) from error
 
 
-def axes_for(ax: Any, projection: str | None = None) -> Any:
-    """The axes asked for, checked, or those of a new figure."""
-    plt = pyplot()
+def get_axes(ax: Any, projection: str | None = None) -> Any:
+    """The axes asked for, or those of a new figure; an error for anything else."""
+    plt = import_pyplot()
+    if projection == "ternary":
+        register_ternary()
     if ax is None:
         return plt.figure(layout="constrained").add_subplot(projection=projection)
-    import matplotlib.axes
-
-    if not isinstance(ax, matplotlib.axes.Axes):
+    if not isinstance(ax, plt.Axes):
         raise InputError(
             f"ax must be matplotlib Axes; got {type(ax).__name__}. Pass one of those that "
             f"plt.subplots returns."
         )
+    if projection is not None and ax.name != projection:
+        raise InputError(
+            f"ax must be {projection} axes; got {ax.name} axes. Make them with "
+            f"fig.add_subplot(projection={projection!r})."
+        )
     return ax
 
 
-def unused_colours(ax: Any, n: int) -> list[str]:
-    """The first n colours that no line in the axes has yet."""
+def unused_colors(ax: Axes, n: int) -> list[str]:
+    """The first n colors that no line in the axes has yet."""
     used = {line.get_color() for line in ax.lines}
-    free = [colour for colour in COLOURS if colour not in used]
-    return [*free, *COLOURS, *COLOURS][:n]
+    free = [color for color in COLORS if color not in used]
+    return [*free, *COLORS, *COLORS][:n]
 
 
-def span_of(*values: Any) -> tuple[float, float]:
+def span(*values: ArrayLike) -> Limits:
     """Range of the finite values with a margin; from -1 to 1 where there are none."""
     every = np.concatenate([np.ravel(v) for v in values])
     every = every[np.isfinite(every)]
@@ -71,15 +86,19 @@ def span_of(*values: Any) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def show(ax: Any, fresh: bool, x: Any = None, y: Any = None) -> None:
+def set_view(ax: Axes, fresh: bool, x: Limits, y: Limits) -> None:
     """Set the limits of fresh axes; widen those that something was drawn into before."""
-    for limits, get, put in ((x, ax.get_xlim, ax.set_xlim), (y, ax.get_ylim, ax.set_ylim)):
-        if limits is not None:
-            (low, high), (old_low, old_high) = limits, get()
-            put((low, high) if fresh else (min(low, old_low), max(high, old_high)))
+    for (low, high), get, put in ((x, ax.get_xlim, ax.set_xlim), (y, ax.get_ylim, ax.set_ylim)):
+        old_low, old_high = (low, high) if fresh else get()
+        put((min(low, old_low), max(high, old_high)))
 
 
-def thinned(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def draw_identity(ax: Axes, lw: float = 1.0, label: str | None = None) -> Any:
+    """Draw a dotted diagonal."""
+    return ax.axline((0, 0), slope=1, color=REFERENCE, lw=lw, ls=":", label=label)
+
+
+def visible_points(x: Array, y: Array) -> NDArray[np.intp]:
     """Positions of the points of a curve that can be seen: the ends of each run in one dot.
 
     A monotone curve keeps a few thousand points however long it is.
@@ -91,78 +110,75 @@ def thinned(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.append(True, new) | np.append(new, True))
 
 
-def _cells(values: np.ndarray) -> np.ndarray:
+def _cells(values: Array) -> Array:
     low, high = float(values.min()), float(values.max())
     return np.floor((values - low) * (_CELLS / (high - low) if high > low else 0.0))
 
 
-def on_frame(ax: Any, x: Any, y: Any, **style: Any) -> list[Any]:
+def mark_on_frame(ax: Axes, x: ArrayLike, y: ArrayLike, **look: Any) -> list[Any]:
     """Markers at points with an infinite coordinate, where they belong on the frame.
 
     They keep their place on the frame when the limits change. Finite points are left out.
     """
-    x, y = np.atleast_1d(np.asarray(x, dtype=float)), np.atleast_1d(np.asarray(y, dtype=float))
-    style = {"ls": "none", "marker": "o", "ms": 4, "clip_on": False, "zorder": 5} | style
+    x, y = (np.atleast_1d(np.asarray(v, dtype=float)) for v in (x, y))
+    style: Style = {"ls": "none", "marker": "o", "ms": 4, "clip_on": False, "zorder": 5} | look
     artists = []
-    for x_side in (-np.inf, 0.0, np.inf):
-        for y_side in (-np.inf, 0.0, np.inf):
-            here = (np.where(np.isinf(x), x, 0) == x_side) & (np.where(np.isinf(y), y, 0) == y_side)
-            if (x_side or y_side) and here.any():
-                xs = x[here] if x_side == 0 else np.full(here.sum(), float(x_side > 0))
-                ys = y[here] if y_side == 0 else np.full(here.sum(), float(y_side > 0))
-                transform = _mixed(ax, bool(x_side), bool(y_side))
-                artists += ax.plot(xs, ys, transform=transform, **style)
-                _name_edges(ax, x_side, y_side)
+    for x_out, y_out, transform in (
+        (True, False, ax.get_yaxis_transform()),
+        (False, True, ax.get_xaxis_transform()),
+        (True, True, ax.transAxes),
+    ):
+        here = (np.isinf(x) == x_out) & (np.isinf(y) == y_out)
+        if here.any():
+            xs, ys = (np.where(np.isinf(v), v > 0, v) for v in (x[here], y[here]))
+            artists += ax.plot(xs, ys, transform=transform, **style)
+    for side in (-np.inf, np.inf):
+        if (x == side).any():
+            _name_edge(ax, f"x {side}", side, (float(side > 0), 1), (0, 2), "center", "bottom")
+        if (y == side).any():
+            _name_edge(ax, f"y {side}", side, (1, float(side > 0)), (4, 0), "left", "center")
     return artists
 
 
-def _mixed(ax: Any, x_on_frame: bool, y_on_frame: bool) -> Any:
-    if x_on_frame and y_on_frame:
-        return ax.transAxes
-    return ax.get_yaxis_transform() if x_on_frame else ax.get_xaxis_transform()
-
-
-def _name_edges(ax: Any, x_side: float, y_side: float) -> None:
-    """Write −∞ and +∞ where the frame stands for them: above it for x, to its right for y."""
-    if x_side:
-        _once(ax, x_side, (float(x_side > 0), 1), (0, 2), ha="center", va="bottom")
-    if y_side:
-        _once(ax, y_side, (1, float(y_side > 0)), (4, 0), ha="left", va="center")
-
-
-def _once(ax: Any, side: float, at: tuple[float, float], offset: Any, **style: Any) -> None:
-    if not any(text.get_gid() == f"edge-{at}" for text in ax.texts):
+def _name_edge(
+    ax: Axes, gid: str, side: float, at: Limits, offset: Limits, ha: Any, va: Any
+) -> None:
+    """Write −∞ or +∞ where the frame stands for it, once."""
+    if not any(text.get_gid() == gid for text in ax.texts):
+        units: Style = {"xycoords": "axes fraction", "textcoords": "offset points"}
         sign = "+∞" if side > 0 else "−∞"
-        text = ax.annotate(
-            sign, at, offset, xycoords="axes fraction", textcoords="offset points", **style
-        )
-        text.set_gid(f"edge-{at}")
+        ax.annotate(sign, at, offset, ha=ha, va=va, **units).set_gid(gid)
 
 
-def legend(ax: Any, *, headroom: bool = False, **style: Any) -> Any:
-    """A small legend in which what is drawn twice stands once; none where nothing has a name.
+def draw_legend(ax: Axes, *, headroom: bool = False, **place: Any) -> None:
+    """Draw a small legend in which what is drawn twice stands once; none where nothing has a name.
 
     With ``headroom``, axes at the width of a column grow upwards, so that it covers no curve.
     """
     handles, labels = ax.get_legend_handles_labels()
     entries = dict(zip(labels, handles, strict=True))
     if not entries:
-        return None
-    style = {"fontsize": "small", "framealpha": 0.8, "borderaxespad": 0.3} | style
+        return
+    style: Style = {"fontsize": "small", "framealpha": 0.8, "borderaxespad": 0.3} | place
     if is_narrow(ax):
         style |= {"fontsize": "x-small", "handlelength": 1.6, "labelspacing": 0.25}
         if headroom:
             style["loc"] = "upper center"
             _grow_upwards(ax, len(entries))
-    return ax.legend(entries.values(), entries.keys(), **style)
+    ax.legend(list(entries.values()), list(entries), **style)
 
 
-def is_narrow(ax: Any) -> bool:
+def is_narrow(ax: Axes) -> bool:
     """Whether the axes are about as wide as a column of text."""
     return bool(ax.get_window_extent().width / ax.figure.dpi < _NARROW)
 
 
-def _grow_upwards(ax: Any, n_entries: int) -> None:
+def axis_text(ax: Axes) -> Style:
+    """Style of a long axis label: small where the axes are narrow."""
+    return {"fontsize": "small" if is_narrow(ax) else None}
+
+
+def _grow_upwards(ax: Axes, n_entries: int) -> None:
     old = ax.get_legend()
     before = 0 if old is None else len(old.get_texts())
     height = ax.get_window_extent().height / ax.figure.dpi

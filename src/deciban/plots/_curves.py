@@ -1,75 +1,55 @@
-"""Curves in the plane of three classes' ILRLs: contours of densities, boundaries of decisions."""
+"""Samples in the plane of ILRLs, contours of their densities and boundaries of decisions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation import index_of
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import cost_matrix
-from deciban.exceptions import InputError
-from deciban.plots._style import REFERENCE, dashes_of
+from deciban.metrics.labelled import Labelled, read_labelled
+from deciban.plots._axes import Array
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
 
-Contours = Literal["gaussian", "kernel"]
-
+MOST_SAMPLES = 2000  # of a class that are drawn, or make a density; more would be a blot, or slow
 _FINE, _COARSE = 301, 90  # points along a side of the grid for boundaries and for densities
-_FOR_KERNEL = 2000  # samples that a kernel density is made of
 
 
-def contours_of(
-    display: Any,
-    rows: list[np.ndarray],
-    kind: Contours | None,
-    masses: Sequence[float],
-    rng: np.random.Generator,
-) -> list[tuple[int, int, np.ndarray]]:
-    """Class, number of the mass, and curve in nats, for each contour of a display's evidence."""
-    if kind not in (None, "gaussian", "kernel"):
-        raise InputError(
-            f"contours must be 'gaussian', 'kernel' or None; got {kind!r}. Choose one of them."
-        )
-    evidence, at = display.evidence, display.coordinates
-    finite = np.isfinite(evidence.log_likelihoods).all(axis=1)
-    if kind == "gaussian":
-        family = display.family or _fitted(evidence[finite], display.basis)
-        places = [index_of(label, family.classes) for label in evidence.classes]
-        return [
-            (k, m, ellipse(family, places[k], mass, at))
-            for k in range(evidence.n_classes)
-            for m, mass in enumerate(masses)
-        ]
-    return [
-        (k, m, curve)
-        for k, group in enumerate(rows if kind == "kernel" else [])
-        for m, mass in enumerate(masses)
-        for curve in kernel_contours(
-            evidence[group[finite[group]]].ilr(display.basis)[:, list(at)], mass, rng
-        )
-    ]
+def encode_truth(y_true: ArrayLike | None, evidence: Evidence) -> NDArray[np.intp] | None:
+    """Position of the true class of each sample, if known; a class may have no samples."""
+    return None if y_true is None else read_labelled(y_true, evidence, every_class=False).codes
 
 
-def name_masses(ax: Any, masses: Sequence[float]) -> None:
-    """Entries of the legend that say how much of a class each kind of contour holds."""
-    from matplotlib.lines import Line2D
-
-    for m, mass in enumerate(masses):
-        style = {"color": REFERENCE, "lw": 1.3, "ls": dashes_of(m)}
-        ax.add_line(Line2D([], [], label=f"{100 * mass:g} %", **style))
+def rows_by_class(truth: NDArray[np.intp] | None, evidence: Evidence) -> list[NDArray[np.intp]]:
+    """Rows of the samples of each class; all in one group where the truth is not known."""
+    if truth is None:
+        return [np.arange(len(evidence))]
+    return Labelled(evidence, truth).rows_by_class
 
 
-def _fitted(evidence: Evidence, basis: Basis) -> CalibratedGaussian:
+def subsample(rows: NDArray[np.intp], most: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """At most so many of the rows, at random."""
+    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
+
+
+def is_finite(evidence: Evidence) -> NDArray[np.bool_]:
+    """Whether the evidence leaves every class possible, for each sample."""
+    return np.asarray(np.isfinite(evidence.log_likelihoods).all(axis=1))
+
+
+def fit_family(evidence: Evidence, basis: Basis) -> CalibratedGaussian:
+    """The calibrated Gaussian family under which the evidence is most likely."""
     labels = [evidence.classes[0]] * len(evidence)  # they do not change the estimate
     return CalibratedGaussian.fit(evidence, labels, basis)
 
 
 def ellipse(
     family: CalibratedGaussian, k: int, mass: float, coordinates: tuple[int, int] = (0, 1)
-) -> np.ndarray:
+) -> Array:
     """Edge of the smallest region that holds this mass of two ILR coordinates under class k."""
     at = list(coordinates)
     L = np.linalg.cholesky(family.covariance[np.ix_(at, at)])
@@ -78,12 +58,12 @@ def ellipse(
     return np.asarray(family.means[k, at] + circle @ L.T)
 
 
-def kernel_contours(points: np.ndarray, mass: float, rng: np.random.Generator) -> list[np.ndarray]:
+def kernel_contours(points: Array, mass: float, rng: np.random.Generator) -> list[Array]:
     """Curves inside which a kernel density of the points holds this mass; none for a few points."""
     from scipy.stats import gaussian_kde  # half a second to import
 
-    if len(points) > _FOR_KERNEL:
-        points = points[rng.choice(len(points), _FOR_KERNEL, replace=False)]
+    if len(points) > MOST_SAMPLES:
+        points = points[rng.choice(len(points), MOST_SAMPLES, replace=False)]
     if len(points) < 5 or np.linalg.matrix_rank(np.cov(points.T)) < 2:
         return []
     density = gaussian_kde(points.T)
@@ -96,9 +76,13 @@ def kernel_contours(points: np.ndarray, mass: float, rng: np.random.Generator) -
 
 
 def boundaries(
-    basis: Basis, classes: tuple[Any, ...], reach: float, costs: Any = None, prior: Any = None
-) -> list[np.ndarray]:
-    """Curves of ILRLs, up to ``reach``, where two of three classes cost the same to decide for."""
+    basis: Basis,
+    classes: tuple[Hashable, ...],
+    reach: float,
+    costs: ArrayLike | None = None,
+    prior: Any = None,
+) -> list[Array]:
+    """Curves of ILRLs, up to ``reach``, where deciding for two of three classes costs the same."""
     side = np.linspace(-reach, reach, _FINE)
     X, Y = np.meshgrid(side, side)
     grid = Evidence.from_ilr(np.column_stack([X.ravel(), Y.ravel()]), basis, classes)
@@ -112,13 +96,13 @@ def boundaries(
     return curves
 
 
-def _level_curves(x: np.ndarray, y: np.ndarray, z: np.ndarray, level: float) -> list[np.ndarray]:
+def _level_curves(x: Array, y: Array, z: Array, level: float) -> list[Array]:
     from contourpy import contour_generator  # comes with matplotlib
 
     return [np.asarray(line) for line in contour_generator(x, y, z).lines(level)]
 
 
-def toward_infinity(evidence: Evidence, basis: Basis) -> np.ndarray:
+def toward_infinity(evidence: Evidence, basis: Basis) -> Array:
     """Where on the frame of the plane evidence lies that rules a class out, from -1 to 1.
 
     A zero likelihood is taken for one so small that the ILRL lies far beyond all others.

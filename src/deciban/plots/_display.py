@@ -1,15 +1,26 @@
-"""What all displays share: they are made from an estimator or from what it predicted."""
+"""What all displays share: data computed from predictions, by an estimator or given, and axes."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import Any, ClassVar, Self
 
-from deciban.evidence import Evidence
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError
+from deciban.metrics.labelled import read_labelled, read_trials
+from deciban.plots._axes import Axes, Style, get_axes
 
 
 class Display:
     """Computed data that can be drawn, in the manner of scikit-learn's displays.
+
+    A subclass says with ``compute(y_true, evidence, ...)`` how its data comes from predictions, and
+    with ``plot(ax, ...)`` how it is drawn.
 
     Attributes
     ----------
@@ -19,61 +30,148 @@ class Display:
 
     ax_: Any
     figure_: Any
-    lines_: list[Any]
-    samples_: list[Any]
-    edges_: list[Any]
-    arrows_: Any
+    compute: ClassVar[Callable[..., Any]]
+    plot: Callable[..., Any]
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, **options: Any) -> Self:
-        """Draw what a fitted estimator says of samples.
+    def from_predictions(
+        cls,
+        y_true: ArrayLike | None,
+        evidence: ArrayLike | Evidence,
+        *,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw the evidence about samples beside their true classes.
+
+        Parameters
+        ----------
+        y_true : array of shape (n_samples,)
+        evidence : Evidence, or array of shape (n_samples, n_classes) or (n_samples,)
+            Log-likelihoods, or LLRs in favor of ``pos_label``, in nats.
+        ax : matplotlib Axes, default those of a new figure
+        **options
+            Those of :meth:`compute` and of :meth:`plot`.
+        """
+        settings = {name: options.pop(name) for name in cls._settings() if name in options}
+        display: Self = cls.compute(y_true, evidence, **settings)
+        return display.plot(ax, **options)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: ArrayLike, y: ArrayLike | None = None, **options: Any
+    ) -> Self:
+        """Draw the evidence that a fitted estimator gives about samples.
 
         Parameters
         ----------
         estimator : object with a method ``evidence(X)`` that returns :class:`Evidence`
         X : array of shape (n_samples, n_features)
         y : array of shape (n_samples,)
+            True classes.
         **options
-            Those of ``from_predictions``.
+            Those of :meth:`from_predictions`; ``name``, where a display has one, is by default
+            that of the estimator's class.
         """
-        make: Any = cls  # each display has a from_predictions of its own signature
-        return make.from_predictions(y, evidence_of(estimator, X), **options)
+        if "name" in cls._settings():
+            options = {"name": type(estimator).__name__} | options
+        return cls.from_predictions(y, _evidence_of(estimator, X), **options)
 
-    def _drawn_into(self, ax: Any) -> Self:
+    @classmethod
+    def _settings(cls) -> set[str]:
+        """Names of the options of from_predictions that are for compute, not for plot."""
+        return set(signature(cls.compute).parameters)
+
+    def _finish(self, ax: Axes) -> Self:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
-class NamedDisplay(Display):
-    """A display of a system that stands beside others in the same axes, under its name."""
+@dataclass(eq=False, repr=False)
+class PairDisplay(Display):
+    """LLRs of one class against another; several systems can be drawn into the same axes.
+
+    A subclass says with ``_from_trials(trials, ...)`` what it computes from the LLRs, and with
+    ``_draw(ax, unit, line_options)`` how it is drawn.
+    """
+
+    pos_label: Hashable = field(default=1, kw_only=True)
+    other_label: Hashable = field(default=0, kw_only=True)
+    name: str | None = field(default=None, kw_only=True)
+
+    _from_trials: ClassVar[Callable[..., Any]]
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, **options: Any) -> Self:
-        """Draw what a fitted estimator says of samples.
+    def compute(
+        cls,
+        y_true: ArrayLike,
+        evidence: ArrayLike | Evidence,
+        *,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Hashable = 1,
+        other_label: Hashable | None = None,
+        name: str | None = None,
+        **settings: Any,
+    ) -> Self:
+        """The display of LLRs beside the truth, not drawn yet.
 
         Parameters
         ----------
-        estimator : object with a method ``evidence(X)`` that returns :class:`Evidence`
-        X : array of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        **options
-            Those of ``from_predictions``; ``name`` is by default that of the estimator's class.
+        y_true, evidence
+            As for :meth:`from_predictions`.
+        sample_weight : array of shape (n_samples,), optional
+        pos_label : label, default 1
+            The class that a positive LLR supports.
+        other_label : label, optional
+            The class that it is compared with, where there are more than two; samples of all
+            further classes are left out.
+        name : str, optional
+            Name of the system in the legend.
+        **settings
+            Further options, such as ``kind`` of a Tippett plot: see the class.
         """
-        return super().from_estimator(
-            estimator, X, y, **{"name": type(estimator).__name__} | options
-        )
+        shape = () if isinstance(evidence, Evidence) else np.shape(evidence)
+        if len(shape) == 2 and shape[1] > 1:  # log-likelihoods, not LLRs
+            evidence = read_labelled(y_true, evidence).evidence
+        trials = read_trials(y_true, evidence, sample_weight, pos_label, other_label)
+        display: Self = cls._from_trials(trials, **settings)
+        display.pos_label, display.other_label = pos_label, trials.other_label
+        display.name = name
+        return display
+
+    def plot(self, ax: Axes | None = None, *, unit: Unit = "ban", **line_options: Any) -> Self:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default those of a new figure
+        unit : {"nat", "bit", "ban", "deciban"}
+            Unit of the LLRs, or of the prior log-odds.
+        **line_options
+            For matplotlib's ``plot``.
+        """
+        from_nats(1.0, unit)  # refuses a unit that does not exist before anything is drawn
+        ax = get_axes(ax)
+        self._draw(ax, unit, line_options)
+        return self._finish(ax)
+
+    def _draw(self, ax: Axes, unit: Unit, line_options: Style) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def _settings(cls) -> set[str]:
+        return super()._settings() | set(signature(cls._from_trials).parameters)
 
 
-def evidence_of(estimator: Any, X: Any) -> Evidence:
-    """The evidence of an estimator that gives evidence."""
+def _evidence_of(estimator: Any, X: Any) -> Evidence:
     # A pipeline has no method evidence of its own. (Its class would be slow to import.)
     if hasattr(estimator, "steps") and hasattr(estimator[-1], "evidence"):
         estimator, X = estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X
     method = getattr(estimator, "evidence", None)
     if not callable(method):
         raise InputError(
-            f"estimator must have a method evidence(X); got {type(estimator).__name__}, which has "
-            f"none. Wrap it in deciban.calibration.CalibratedEvidenceClassifier."
+            f"estimator must have a method evidence(X); {type(estimator).__name__} has none. "
+            f"Wrap it in deciban.calibration.CalibratedEvidenceClassifier."
         )
     evidence = method(X)
     if not isinstance(evidence, Evidence):

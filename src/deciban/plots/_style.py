@@ -1,15 +1,14 @@
-"""How things look: colours that every kind of eye tells apart, and lines that print grey."""
+"""How things look and what they are called: colors, dashes, markers, labels."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from typing import Any
 
-from deciban.evidence import NATS_PER_UNIT, Unit
-from deciban.exceptions import InputError
+from deciban.evidence import Unit
 
-#: Okabe and Ito (2008), without yellow, which is lost on white.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+#: Okabe and Ito (2008): color-blind safe; without yellow, which is lost on white.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES: tuple[Any, ...] = (
     "-",
     (0, (5, 1.5)),
@@ -20,45 +19,50 @@ DASHES: tuple[Any, ...] = (
     (0, (10, 2)),
 )
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-REFERENCE = "0.45"  # the grey of identities, boundaries and neutral systems
+REFERENCE = "0.45"  # the gray of identities, boundaries and neutral systems
 LONG = 34  # characters of a label that fit along an axis at the width of a column
 
 
-def colour_of(k: int) -> str:
-    """Colour of class or system k."""
-    return COLOURS[k % len(COLOURS)]
+def color_of(k: int) -> str:
+    """Color of class or system k."""
+    return COLORS[k % len(COLORS)]
 
 
 def marker_of(k: int) -> str:
-    """Marker of class k; colour and marker together repeat only after 49 classes."""
-    return MARKERS[(k + k // len(COLOURS)) % len(MARKERS)]
+    """Marker of class k; color and marker together repeat only after 49 classes."""
+    return MARKERS[(k + k // len(COLORS)) % len(MARKERS)]
 
 
 def dashes_of(k: int) -> Any:
     """Line style of class k."""
-    return DASHES[(k + k // len(COLOURS)) % len(DASHES)]
+    return DASHES[(k + k // len(COLORS)) % len(DASHES)]
 
 
-def named(name: str | None, what: str) -> str:
-    """A label of the legend, with the name of the system before it where it has one."""
-    return what if name is None else f"{name}: {what}"
+def literal(name: object) -> str:
+    """A user's name as text that matplotlib draws as it is: dollar signs start no formula."""
+    return str(name).replace("$", r"\$")
 
 
-def infinite_part(minus: float, plus: float) -> str:
-    """What a legend says of infinite LLRs, in percent."""
+def legend_label(system: str | None, text: str) -> str:
+    """Label of a legend entry, headed by the name of the system where it has one."""
+    return text if system is None else f"{literal(system)}: {text}"
+
+
+def infinite_shares(minus: float, plus: float) -> str:
+    """Remark in a legend on the percentages of LLRs that are infinite."""
     parts = [f"{share:.2g} % at {sign}" for share, sign in ((minus, "−∞"), (plus, "+∞")) if share]
     return f" ({', '.join(parts)})" if parts else ""
 
 
 def llr_label(a: Hashable, b: Hashable, unit: Unit) -> str:
     """Axis label of an LLR, on two lines where one would not fit."""
-    gap = "\n" if len(f"LLR of {a} against {b} ({unit})") > LONG else " "
-    return f"LLR of {a}{gap}against {b} ({unit})"
+    return _fold(f"LLR of {literal(a)}", f"against {literal(b)} ({unit})")
 
 
-def require_unit(unit: object) -> None:
-    """Refuse a unit that there is not, before anything is drawn."""
-    if unit not in NATS_PER_UNIT:
-        raise InputError(
-            f"unit must be one of {', '.join(NATS_PER_UNIT)}; got {unit!r}. Choose one of them."
-        )
+def log_odds_label(label: Hashable, unit: Unit) -> str:
+    """Axis label of prior log-odds, on two lines where one would not fit."""
+    return _fold("prior log-odds", f"of {literal(label)} ({unit})")
+
+
+def _fold(first: str, second: str) -> str:
+    return first + ("\n" if len(first) + 1 + len(second) > LONG else " ") + second

@@ -1,4 +1,4 @@
-"""Evidence against the evidence of the evidence: calibrated where the two are one."""
+"""Evidence against the evidence of the evidence: calibrated where the two agree."""
 
 from __future__ import annotations
 
@@ -6,41 +6,41 @@ from collections.abc import Hashable
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation import index_of, is_number
+from deciban._validation import index_of, require_positive_number
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.densities import Density
 from deciban.metrics.idempotence import idempotence
-from deciban.plots._axes import FAR, axes_for, legend, on_frame, show, span_of
-from deciban.plots._curves import toward_infinity
+from deciban.plots import _axes, _curves, _style
+from deciban.plots._axes import Array, Axes, Style
 from deciban.plots._display import Display
-from deciban.plots._samples import groups, positions_of, some_of
-from deciban.plots._style import REFERENCE, colour_of, llr_label, marker_of, require_unit
 from deciban.plots.plane import ILRDisplay
 from deciban.simplex import Basis
 
-_MOST, _MOST_ARROWS = 2000, 150
+_MOST_ARROWS = 150
 
 
 class IdempotenceDisplay(Display):
     """Evidence beside its own likelihood functions: for calibrated evidence, they are the same.
 
-    For a pair of classes, the LLR against the LLR of the LLR, with the identity. For three classes
+    For a pair of classes, the LLR of the LLR against the LLR, with the identity. For three classes
     and no pair, arrows in the plane of ILRLs from the evidence to the evidence of it. Infinite
-    LLRs lie on the frame. More than 2,000 samples of a class, or 150 arrows, are thinned out by
-    chance, with ``seed``.
+    LLRs lie on the frame. More than 2,000 samples of a class, or 150 arrows, are thinned out at
+    random, with ``seed``.
 
     Parameters
     ----------
     evidence, again : Evidence
-        The evidence and the likelihood functions of it, sample by sample.
+        The evidence, and its likelihood functions as :func:`deciban.metrics.idempotence` finds
+        them, sample by sample.
     a, b : labels, default the two classes where there are two
         The pair to draw the LLRs of, ``a`` against ``b``.
     y_true : array of shape (n_samples,), optional
-        Colours the samples by class.
+        True classes, which color the samples.
     basis : Basis, default Gram-Schmidt
-        Of the plane, for three classes.
+        Basis of the plane, for three classes.
 
     Attributes
     ----------
@@ -57,52 +57,46 @@ class IdempotenceDisplay(Display):
         a: Hashable | None = None,
         b: Hashable | None = None,
         *,
-        y_true: Any = None,
+        y_true: ArrayLike | None = None,
         basis: Basis | None = None,
     ) -> None:
         if len(evidence) != len(again) or set(evidence.classes) != set(again.classes):
             raise InputError(
-                f"again must be evidence of the same {len(evidence)} samples over the same "
+                f"again must be evidence about the same {len(evidence)} samples over the same "
                 f"classes; it is not. Give both in one order."
             )
         self.evidence, self.again, self.basis = evidence, again, basis
-        self.a, self.b = _pair(evidence, a, b)
-        self.truth = positions_of(y_true, evidence)
+        self.a, self.b = _choose_pair(evidence, a, b)
+        self.truth = _curves.encode_truth(y_true, evidence)
 
     @classmethod
-    def from_predictions(
+    def compute(
         cls,
-        y_true: Any,
-        evidence: Any,
+        y_true: ArrayLike,
+        evidence: Evidence,
         *,
         a: Hashable | None = None,
         b: Hashable | None = None,
         density: Density = "kernel",
         basis: Basis | None = None,
-        ax: Any = None,
-        **options: Any,
     ) -> Self:
-        """Draw evidence beside the truth.
+        """The display of evidence beside the truth, not drawn yet.
 
         Parameters
         ----------
-        y_true : array of shape (n_samples,)
-        evidence : Evidence
+        y_true, evidence
+            As for :meth:`from_predictions`.
         a, b, basis
             As for the class.
         density : {"shared", "gaussian", "kernel"}, default "kernel"
-            As for :func:`deciban.metrics.idempotence`, which finds the evidence of the evidence.
-        ax : matplotlib Axes, optional
-        **options
-            Those of :meth:`plot`.
+            As for :func:`deciban.metrics.idempotence`.
         """
         found = idempotence(y_true, evidence, density=density, n_resamples=0, n_draws=0)
-        display = cls(found.evidence, found.again, a, b, y_true=found.labels, basis=basis)
-        return display.plot(ax, **options)
+        return cls(found.evidence, found.again, a, b, y_true=found.labels, basis=basis)
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         unit: Unit | None = None,
         band: float | None = None,
@@ -113,7 +107,7 @@ class IdempotenceDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
+        ax : matplotlib Axes, default those of a new figure
         unit : {"nat", "bit", "ban", "deciban"}, default "ban" for a pair, "nat" for arrows
         band : float, optional
             Half the width of a band to shade around the identity, in ``unit``.
@@ -122,73 +116,73 @@ class IdempotenceDisplay(Display):
             For matplotlib's ``scatter`` (a pair) or ``quiver`` (arrows).
         """
         rng = np.random.default_rng(seed)
-        self.samples_, self.edges_ = [], []
-        self.identity_ = self.band_ = self.arrows_ = None
-        if self.a is None:
-            return self._plot_arrows(ax, "nat" if unit is None else unit, rng, options)
-        return self._plot_pair(ax, "ban" if unit is None else unit, band, rng, options)
-
-    def _plot_pair(self, ax: Any, unit: Unit, band: Any, rng: Any, options: Any) -> Self:
-        require_unit(unit)
-        x, y = (e.llr(self.a, self.b, unit) for e in (self.evidence, self.again))
-        ax = axes_for(ax)
-        fresh = not ax.has_data()
-        show(ax, fresh, span_of(x), span_of(y))
-        self.identity_ = ax.axline((0, 0), slope=1, color=REFERENCE, ls=":", label="identity")
+        self.samples_: list[Any] = []
+        self.edges_: list[Any] = []
+        self.identity_: Any = None
+        self.band_: Any = None
+        self.arrows_: Any = None
+        if self.a is None or self.b is None:
+            return self._plot_arrows(ax, unit or "nat", rng, options)
+        x, y = (e.llr(self.a, self.b, unit or "ban") for e in (self.evidence, self.again))
+        ax = _axes.get_axes(ax)
+        _axes.set_view(ax, not ax.has_data(), _axes.span(x), _axes.span(y))
+        self.identity_ = _axes.draw_identity(ax, lw=1.5, label="identity")
         if band is not None:
-            self.band_ = _shade(ax, band, unit)
-        style = {"s": 9, "lw": 0, "alpha": 0.4} | options
-        for k, group in enumerate(groups(self.truth, len(x), self.evidence.n_classes)):
-            rows = some_of(group, _MOST, rng)
+            self.band_ = _shade_band(ax, band, unit or "ban")
+        for k, group in enumerate(_curves.rows_by_class(self.truth, self.evidence)):
+            rows = _curves.subsample(group, _curves.MOST_SAMPLES, rng)
             if rows.size:
-                self._scatter(ax, k, x[rows], y[rows], style)
-        ax.set_xlabel(llr_label(self.a, self.b, unit))
-        ax.set_ylabel(f"LLR of the LLR ({unit})")
-        legend(ax)
-        return self._drawn_into(ax)
+                self._draw_samples(ax, k, x[rows], y[rows], options)
+        ax.set_xlabel(_style.llr_label(self.a, self.b, unit or "ban"))
+        ax.set_ylabel(f"LLR of the LLR ({unit or 'ban'})")
+        _axes.draw_legend(ax)
+        return self._finish(ax)
 
-    def _scatter(self, ax: Any, k: int, x: np.ndarray, y: np.ndarray, style: Any) -> None:
+    def _draw_samples(self, ax: Axes, k: int, x: Array, y: Array, options: Style) -> None:
         finite = np.isfinite(x) & np.isfinite(y)
         known = self.truth is not None
-        label = str(self.evidence.classes[k]) if known else "samples"
+        label = _style.literal(self.evidence.classes[k]) if known else "samples"
         if not finite.all():
             label += f" ({(~finite).sum()} infinite, on the frame)"
-        look = {"color": colour_of(k) if known else REFERENCE, "marker": marker_of(k)}
-        self.samples_.append(ax.scatter(x[finite], y[finite], label=label, **look | style))
-        self.edges_ += on_frame(ax, x[~finite], y[~finite], **look)
+        look = {
+            "color": _style.color_of(k) if known else _style.REFERENCE,
+            "marker": _style.marker_of(k),
+        }
+        style: Style = look | {"s": 9, "lw": 0, "alpha": 0.4} | options
+        self.samples_.append(ax.scatter(x[finite], y[finite], label=label, **style))
+        self.edges_ += _axes.mark_on_frame(ax, x[~finite], y[~finite], **look)
 
-    def _plot_arrows(self, ax: Any, unit: Unit, rng: Any, options: Any) -> Self:
+    def _plot_arrows(
+        self, ax: Axes | None, unit: Unit, rng: np.random.Generator, options: Style
+    ) -> Self:
         plane = ILRDisplay(self.evidence, basis=self.basis)
         plane.truth = self.truth
-        plane.plot(ax, unit=unit, max_samples=0)
-        ax = plane.ax_
-        sure = np.isfinite(self.evidence.log_likelihoods).all(axis=1)
-        rows = some_of(np.flatnonzero(sure), _MOST_ARROWS, rng)
+        ax = plane.plot(ax, unit=unit, max_samples=0).ax_
+        rows = _curves.subsample(
+            np.flatnonzero(_curves.is_finite(self.evidence)), _MOST_ARROWS, rng
+        )
         here = from_nats(self.evidence[rows].ilr(plane.basis), unit)
-        there = self._ends(rows, plane.basis, unit, float(ax.get_xlim()[1]))
+        there = self._arrow_ends(rows, plane.basis, unit, float(ax.get_xlim()[1]))
         reach = max(float(ax.get_xlim()[1]), 1.05 * float(np.quantile(np.abs(there), 0.98)))
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
-        colours = [REFERENCE if self.truth is None else colour_of(k) for k in self._classes(rows)]
-        style = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.004} | options
-        self.arrows_ = ax.quiver(*here.T, *(there - here).T, color=colours, **style)
+        truth = None if self.truth is None else self.truth[rows]
+        colors = _style.REFERENCE if truth is None else [_style.color_of(k) for k in truth]
+        style: Style = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.004} | options
+        self.arrows_ = ax.quiver(*here.T, *(there - here).T, color=colors, **style)
         self.edges_ = plane.edges_
-        return self._drawn_into(ax)
+        return self._finish(ax)
 
-    def _ends(self, rows: np.ndarray, basis: Basis, unit: Unit, reach: float) -> np.ndarray:
+    def _arrow_ends(self, rows: NDArray[np.intp], basis: Basis, unit: Unit, reach: float) -> Array:
         """Where the arrows end: on the frame, where the evidence of the evidence is infinite."""
         again = self.again[rows]
-        finite = np.isfinite(again.log_likelihoods).all(axis=1)
+        finite = _curves.is_finite(again)
         ends = np.empty((len(rows), 2))
         ends[finite] = from_nats(again[finite].ilr(basis), unit)
-        far = toward_infinity(again[~finite], basis)
-        ends[~finite] = reach * far
+        ends[~finite] = reach * _curves.toward_infinity(again[~finite], basis)
         return ends
 
-    def _classes(self, rows: np.ndarray) -> np.ndarray:
-        return np.zeros(len(rows), dtype=int) if self.truth is None else self.truth[rows]
 
-
-def _pair(
+def _choose_pair(
     evidence: Evidence, a: Hashable | None, b: Hashable | None
 ) -> tuple[Hashable | None, Hashable | None]:
     if a is None and b is None:
@@ -205,11 +199,10 @@ def _pair(
     return a, b
 
 
-def _shade(ax: Any, band: Any, unit: Unit) -> Any:
-    if not is_number(band) or not band > 0:
-        raise InputError(f"band must be a positive number; got {band!r}. Give half its width.")
+def _shade_band(ax: Axes, band: float, unit: Unit) -> Any:
+    require_positive_number(band, "band", remedy="Give half its width.")
     low, high = ax.get_xlim()
-    ends = np.array([low - FAR * (high - low), high + FAR * (high - low)])
-    style = {"color": REFERENCE, "alpha": 0.15, "lw": 0, "zorder": 0}
+    ends = np.array([low - _axes.FAR * (high - low), high + _axes.FAR * (high - low)])
+    style: Style = {"color": _style.REFERENCE, "alpha": 0.15, "lw": 0, "zorder": 0}
     label = f"± {band:g} {unit}"
     return ax.fill_between(ends, ends - band, ends + band, label=label, **style)

@@ -3,49 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Self
+from inspect import signature
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from deciban._validation import index_of, quote, require_one_of
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.bayes import log_prior
 from deciban.exceptions import InputError
-from deciban.plots._axes import axes_for, is_narrow, legend
-from deciban.plots._curves import Contours, boundaries, contours_of, name_masses, toward_infinity
+from deciban.metrics.labelled import read_labelled
+from deciban.plots import _axes, _curves, _style
+from deciban.plots._axes import Array, Axes, Style
 from deciban.plots._display import Display
-from deciban.plots._samples import MOST, evidence_and_truth, groups, positions_of, some_of
-from deciban.plots._style import LONG, REFERENCE, colour_of, dashes_of, marker_of, require_unit
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
 
+ContourKind = Literal["gaussian", "kernel"]
 
-class ILRDisplay(Display):
-    """Evidence in the plane of two ILR coordinates: samples, densities, decisions, updates.
 
-    Evidence that rules a class out has no finite ILRL; it is drawn on the frame, in the direction
-    in which it lies. More than 2,000 samples of a class are thinned out by chance, with ``seed``.
+Contour = tuple[int, int, Array]  # of class k and mass number m, in nats
 
-    Parameters
-    ----------
-    evidence : Evidence over three classes or more
-    y_true : array of shape (n_samples,), optional
-        Colours the samples by class.
-    basis : Basis, default Gram-Schmidt
-    coordinates : (int, int), default (0, 1)
-        Which two coordinates of the basis, counted from 0.
-    family : CalibratedGaussian, optional
-        Whose contours to draw; by default the one fitted to the evidence.
 
-    Attributes
-    ----------
-    samples_, contours_, boundaries_, arrows_, edges_ : lists of artists
+class PlaneDisplay(Display):
+    """Samples, contours and boundaries in a plane of two ILR coordinates, or in a map of it.
+
+    A subclass says with ``_place`` where in its axes a point of the plane lies.
     """
+
+    samples_: list[Any]
+    contours_: list[Any]
+    boundaries_: list[Any]
+    arrows_: list[Any]
 
     def __init__(
         self,
         evidence: Evidence,
-        y_true: Any = None,
+        y_true: ArrayLike | None = None,
         *,
         basis: Basis | None = None,
         coordinates: tuple[int, int] = (0, 1),
@@ -60,43 +56,33 @@ class ILRDisplay(Display):
         first, second = coordinates
         if first == second or not {first, second} <= set(range(D - 1)):
             raise InputError(
-                f"coordinates must be two of 0 to {D - 2}; got {coordinates!r}. Count from 0."
+                f"coordinates must be two of 0 to {D - 2}; got {quote(coordinates)}. Count from 0."
             )
         self.evidence, self.coordinates = evidence, (first, second)
-        self.basis = basis_for(basis, D).aligned_to(evidence.classes)
+        self.truth = _curves.encode_truth(y_true, evidence)
+        self.basis = basis_for(basis, evidence.n_classes).aligned_to(evidence.classes)
         self.family = None if family is None else family.in_basis(self.basis)
-        self.truth = positions_of(y_true, evidence)
 
     @classmethod
-    def from_predictions(
+    def compute(
         cls,
-        y_true: Any,
-        log_likelihoods: Any,
+        y_true: ArrayLike,
+        evidence: ArrayLike | Evidence,
         *,
         classes: Sequence[Hashable] | None = None,
-        basis: Basis | None = None,
-        coordinates: tuple[int, int] = (0, 1),
-        family: CalibratedGaussian | None = None,
-        ax: Any = None,
-        **options: Any,
+        **settings: Any,
     ) -> Self:
-        """Draw evidence beside the truth.
+        """The display of evidence beside the truth, not drawn yet.
 
         Parameters
         ----------
-        y_true : array of shape (n_samples,)
-        log_likelihoods : array of shape (n_samples, n_classes), or Evidence
-        classes : sequence of labels, optional
-        basis, coordinates, family
-            As for the class.
-        ax : matplotlib Axes, optional
-        **options
-            Those of :meth:`plot`.
+        y_true, evidence
+            As for :meth:`from_predictions`.
+        classes : sequence of labels, default those of the evidence, else the sorted labels
+        **settings
+            Further parameters of the class.
         """
-        evidence, truth = evidence_and_truth(y_true, log_likelihoods, classes)
-        display = cls(evidence, basis=basis, coordinates=coordinates, family=family)
-        display.truth = truth
-        return display.plot(ax, **options)
+        return cls(read_labelled(y_true, evidence, classes).evidence, y_true, **settings)
 
     @classmethod
     def from_family(
@@ -105,7 +91,7 @@ class ILRDisplay(Display):
         *,
         n_samples: int = 200,
         seed: int = 0,
-        ax: Any = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
         """Draw a calibrated Gaussian family, with samples of each class.
@@ -114,27 +100,127 @@ class ILRDisplay(Display):
         ----------
         family : CalibratedGaussian
         n_samples : int, default 200
-            How many samples of each class.
+            Number of samples of each class.
         seed : int, default 0
-        ax : matplotlib Axes, optional
+        ax : matplotlib Axes, default those of a new figure
         **options
             Those of :meth:`plot`.
         """
         l, y = family.sample([n_samples] * family.n_classes, rng=seed)
-        display = cls(family.evidence(l), y, basis=family.basis, family=family)
+        settings: dict[str, Any] = {"basis": family.basis} if "basis" in cls._settings() else {}
+        display: Self = cls(family.evidence(l), y, family=family, **settings)
         return display.plot(ax, **{"contours": "gaussian"} | options)
+
+    @classmethod
+    def _settings(cls) -> set[str]:
+        return super()._settings() | set(signature(cls).parameters)
+
+    def _place(self, l: Array) -> Array:
+        """Where points of the plane, in nats, lie in the axes."""
+        raise NotImplementedError
+
+    def _points(self, rows: NDArray[Any]) -> Array:
+        """ILR coordinates of samples, in nats."""
+        return self.evidence[rows].ilr(self.basis)[:, list(self.coordinates)]
+
+    def _place_samples(self, rows: NDArray[np.intp]) -> Array:
+        return self._place(self._points(rows))
+
+    def _draw_samples(
+        self, ax: Axes, among: NDArray[np.bool_], most: int, rng: Any, style: Style
+    ) -> None:
+        """Draw some samples of each class among the rows that can be placed."""
+        style = {"s": 8, "lw": 0, "alpha": 0.4} | style
+        self.samples_ = []
+        for k, group in enumerate(_curves.rows_by_class(self.truth, self.evidence)):
+            points = self._place_samples(_curves.subsample(group[among[group]], most, rng))
+            named = self.truth is not None and self.evidence.n_classes > 3
+            label = _style.literal(self.evidence.classes[k]) if named else None
+            self.samples_.append(ax.scatter(*points.T, label=label, **self._look(k) | style))
+
+    def _look(self, k: int) -> Style:
+        """Color and marker of the samples of class k; gray where the truth is not known."""
+        return {
+            "color": _style.REFERENCE if self.truth is None else _style.color_of(k),
+            "marker": _style.marker_of(k),
+        }
+
+    def _contours(
+        self, kind: ContourKind | None, masses: Sequence[float], rng: np.random.Generator
+    ) -> list[Contour]:
+        if kind is not None:
+            require_one_of(kind, "contours", get_args(ContourKind))
+        finite = _curves.is_finite(self.evidence)
+        if kind == "gaussian":
+            family = self.family or _curves.fit_family(self.evidence[finite], self.basis)
+            places = [index_of(label, family.classes) for label in self.evidence.classes]
+            return [
+                (k, m, _curves.ellipse(family, place, mass, self.coordinates))
+                for k, place in enumerate(places)
+                for m, mass in enumerate(masses)
+            ]
+        groups = _curves.rows_by_class(self.truth, self.evidence) if kind == "kernel" else []
+        return [
+            (k, m, curve)
+            for k, group in enumerate(groups)
+            for m, mass in enumerate(masses)
+            for curve in _curves.kernel_contours(self._points(group[finite[group]]), mass, rng)
+        ]
+
+    def _draw_contours(self, ax: Axes, contours: list[Contour], masses: Sequence[float]) -> None:
+        from matplotlib.lines import Line2D
+
+        for m, mass in enumerate(masses if contours else ()):
+            style = {"color": _style.REFERENCE, "lw": 1.3, "ls": _style.dashes_of(m)}
+            ax.add_line(Line2D([], [], label=f"{100 * mass:g} %", **style))
+        self.contours_ = [
+            ax.plot(
+                *self._place(curve).T, color=_style.color_of(k), lw=1.3, ls=_style.dashes_of(m)
+            )[0]
+            for k, m, curve in contours
+        ]
+
+    def _draw_boundaries(self, ax: Axes, reach: float, costs: Any, prior: Any) -> None:
+        """Draw where the decision between three classes changes."""
+        curves = _curves.boundaries(self.basis, self.evidence.classes, reach, costs, prior)
+        style: Style = {"color": _style.REFERENCE, "lw": 0.8, "zorder": 0}
+        at = list(self.coordinates)
+        self.boundaries_ = [ax.plot(*self._place(curve[:, at]).T, **style)[0] for curve in curves]
+
+
+class ILRDisplay(PlaneDisplay):
+    """Evidence in the plane of two ILR coordinates: samples, densities, decisions, updates.
+
+    Evidence that rules a class out has no finite ILRL; it is drawn on the frame, in the direction
+    in which it lies. More than 2,000 samples of a class are thinned out at random, with ``seed``.
+
+    Parameters
+    ----------
+    evidence : Evidence over three classes or more
+    y_true : array of shape (n_samples,), optional
+        True classes, which color the samples.
+    basis : Basis, default Gram-Schmidt
+    coordinates : (int, int), default (0, 1)
+        Which two coordinates of the basis, counted from 0.
+    family : CalibratedGaussian, default the one fitted to the evidence
+        Family whose contours are drawn.
+
+    Attributes
+    ----------
+    samples_, contours_, boundaries_, arrows_, edges_ : lists of artists
+    """
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         unit: Unit = "nat",
-        contours: Contours | None = None,
+        contours: ContourKind | None = None,
         masses: Sequence[float] = (0.5, 0.9),
         decisions: bool = True,
-        costs: Any = None,
+        costs: ArrayLike | None = None,
         prior: Any = None,
-        max_samples: int = MOST,
+        max_samples: int = _curves.MOST_SAMPLES,
         seed: int = 0,
         **scatter_options: Any,
     ) -> Self:
@@ -142,7 +228,7 @@ class ILRDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
+        ax : matplotlib Axes, default those of a new figure
         unit : {"nat", "bit", "ban", "deciban"}
         contours : {"gaussian", "kernel"}, optional
             ``gaussian``: of the calibrated Gaussian family. ``kernel``: of the samples.
@@ -151,41 +237,35 @@ class ILRDisplay(Display):
         decisions : bool, default True
             Whether to draw, for three classes, where the decision changes: by maximum likelihood,
             or under ``costs`` and ``prior`` as in :meth:`Evidence.decide`.
-        costs, prior : optional
+        costs : array of shape (3, 3), optional
+        prior : array of shape (3,) or mapping, optional
         max_samples : int, default 2000
-            Of each class; more are thinned out by chance.
+            Largest number of samples of a class to draw; more are thinned out at random.
         seed : int, default 0
         **scatter_options
             For matplotlib's ``scatter``.
         """
-        require_unit(unit)
-        rng = np.random.default_rng(seed)
-        ax = axes_for(ax)
+        from_nats(1.0, unit)  # a unit that does not exist is refused before anything is drawn
         self.unit_ = unit
-        finite = np.isfinite(self.evidence.log_likelihoods).all(axis=1)
-        l = self.evidence[finite].ilr(self.basis)[:, list(self.coordinates)]
-        rows = groups(self.truth, len(self.evidence), self.evidence.n_classes)
-        curves = contours_of(self, rows, contours, masses, rng)
-        self._set_frame(ax, [l, *(curve for _, _, curve in curves)])
-        self.samples_, self.edges_ = [], []
-        style = {"s": 8, "lw": 0, "alpha": 0.4} | scatter_options
-        self._samples(ax, finite, rows, (max_samples, rng), style)
-        name_masses(ax, masses if curves else ())
-        self.contours_ = [
-            ax.plot(*from_nats(curve, unit).T, color=colour_of(k), lw=1.3, ls=dashes_of(m))[0]
-            for k, m, curve in curves
-        ]
+        rng = np.random.default_rng(seed)
+        finite = _curves.is_finite(self.evidence)
+        curves = self._contours(contours, masses, rng)
+        ax = _axes.get_axes(ax)
+        self._set_frame(ax, [self._points(finite), *(curve for _, _, curve in curves)])
+        self._draw_samples(ax, finite, max_samples, rng, scatter_options)
+        self._mark_infinite(ax, ~finite)
+        self._draw_contours(ax, curves, masses)
         self.boundaries_, self.arrows_ = [], []
         if decisions and self.evidence.n_classes == 3:
-            self.boundaries_ = self._boundaries(ax, costs, prior)
-        legend(ax)
-        return self._drawn_into(ax)
+            self._draw_boundaries(ax, self._reach(ax), costs, prior)
+        _axes.draw_legend(ax)
+        return self._finish(ax)
 
     def plot_update(
         self,
         prior: Any,
         evidence: Mapping[str, Evidence] | Sequence[Evidence] | Evidence,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         unit: Unit | None = None,
     ) -> Self:
@@ -196,115 +276,74 @@ class ILRDisplay(Display):
         prior : array of shape (n_classes,) or mapping
         evidence : Evidence of one sample, or a mapping from names to such, or a list of such
             Independent pieces, in the order in which they come.
-        ax : matplotlib Axes, default those drawn into before, else new ones
+        ax : matplotlib Axes, default those drawn into before, else those of a new figure
         unit : {"nat", "bit", "ban", "deciban"}, default that of :meth:`plot`, else "nat"
         """
-        chosen: Any = unit or getattr(self, "unit_", "nat")
-        require_unit(chosen)
-        self.unit_ = chosen
+        before: Unit = getattr(self, "unit_", "nat")
+        self.unit_ = before if unit is None else unit
         at = list(self.coordinates)
-        pieces = _pieces(evidence)
-        steps = [_one_row(piece, name).ilr(self.basis)[0, at] for name, piece in pieces]
+        pieces = _name_pieces(evidence)
+        steps = [_require_one_row(piece, name).ilr(self.basis)[0, at] for name, piece in pieces]
         start = (log_prior(prior, self.evidence.classes, 1) @ self.basis.contrast)[0, at]
         path = start + np.vstack([np.zeros(2), np.cumsum(np.reshape(steps, (-1, 2)), axis=0)])
-        ax = axes_for(getattr(self, "ax_", None) if ax is None else ax)
+        walk = self._place(path)
+        ax = _axes.get_axes(getattr(self, "ax_", None) if ax is None else ax)
         fresh = not ax.has_data()
         self._set_frame(ax, [1.5 * path])  # room for what is written beside it
         if fresh and self.evidence.n_classes == 3:
-            self.boundaries_ = self._boundaries(ax, None, None)
-        self.arrows_ = self._walk(ax, from_nats(path, self.unit_), [name for name, _ in pieces])
-        return self._drawn_into(ax)
+            self._draw_boundaries(ax, self._reach(ax), None, None)
+        self.arrows_ = _draw_walk(ax, walk, [_style.literal(name) for name, _ in pieces])
+        return self._finish(ax)
 
-    # --- inside -----------------------------------------------------------------------
+    def _place(self, l: Array) -> Array:
+        return np.asarray(from_nats(l, self.unit_))
 
-    def _set_frame(self, ax: Any, drawn: list[np.ndarray]) -> None:
-        """Square limits around no evidence that hold everything; the names of the axes."""
+    def _reach(self, ax: Axes) -> float:
+        """How far to draw boundaries, in nats."""
+        return 1.5 * float(ax.get_xlim()[1] / from_nats(1.0, self.unit_))
+
+    def _set_frame(self, ax: Axes, points: list[Array]) -> None:
+        """Square limits around zero evidence that hold all points; names of axes and classes."""
         fresh = not ax.has_data()
-        everything = np.concatenate([np.reshape(points, (-1, 2)) for points in drawn])
-        reach = 1.12 * max(1.0, float(np.abs(everything).max(initial=0.0)))
+        reach = 1.12 * max(1.0, *(float(np.abs(p).max(initial=0.0)) for p in points))
         before = 0.0 if fresh else float(np.abs([*ax.get_xlim(), *ax.get_ylim()]).max())
         reach = max(float(from_nats(reach, self.unit_)), before)
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
         if fresh:
-            for axis, k in zip("xy", self.coordinates, strict=True):
-                size = "small" if is_narrow(ax) else None
-                label = axis_label(self.basis, k, self.unit_)
-                getattr(ax, f"set_{axis}label")(label, fontsize=size)
-            self._directions(ax, reach)
+            first, second = (axis_label(self.basis, k, self.unit_) for k in self.coordinates)
+            ax.set_xlabel(first, **_axes.axis_text(ax))
+            ax.set_ylabel(second, **_axes.axis_text(ax))
+            if self.evidence.n_classes == 3:
+                self._name_directions(ax)
 
-    def _directions(self, ax: Any, reach: float) -> None:
-        """The names of the classes where the evidence for them lies."""
+    def _name_directions(self, ax: Axes) -> None:
+        """Write the name of each class where the evidence for it lies."""
         for k, label in enumerate(self.evidence.classes):
             v = self.basis.contrast[k, list(self.coordinates)]
-            if self.evidence.n_classes == 3:
-                x, y = 0.97 * v / np.abs(v).max()
-                sides = {"ha": _side(-x, "left", "right"), "va": _side(-y, "bottom", "top")}
-                ax.annotate(
-                    str(label),
-                    ((1 + x) / 2, (1 + y) / 2),  # a place on the frame, whatever the limits
-                    xycoords="axes fraction",
-                    color=colour_of(k),
-                    weight="bold",
-                    zorder=6,
-                    **sides,
-                )
+            x, y = 0.97 * v / np.abs(v).max()
+            ax.annotate(
+                _style.literal(label),
+                ((1 + x) / 2, (1 + y) / 2),  # a place on the frame, whatever the limits
+                xycoords="axes fraction",
+                color=_style.color_of(k),
+                weight="bold",
+                zorder=6,
+                ha=_side(-x, "left", "right"),
+                va=_side(-y, "bottom", "top"),
+            )
 
-    def _samples(self, ax: Any, finite: Any, rows: Any, thinning: Any, style: Any) -> None:
-        for k, group in enumerate(rows):
-            colour = REFERENCE if self.truth is None else colour_of(k)
-            look = {"color": colour, "marker": marker_of(k)}
-            some = some_of(group[finite[group]], *thinning)
-            points = self.evidence[some].ilr(self.basis)[:, list(self.coordinates)]
-            named = self.truth is not None and self.evidence.n_classes > 3
-            label = str(self.evidence.classes[k]) if named else None
-            points = from_nats(points, self.unit_)
-            self.samples_.append(ax.scatter(*points.T, label=label, **look | style))
-            self._infinite(ax, group[~finite[group]], look)
+    def _mark_infinite(self, ax: Axes, infinite: Any) -> None:
+        """Mark evidence that rules a class out on the frame, in its direction."""
+        style = {"ls": "none", "ms": 6, "mec": "k", "mew": 0.8, "clip_on": False, "zorder": 5}
+        self.edges_: list[Any] = []
+        for k, group in enumerate(_curves.rows_by_class(self.truth, self.evidence)):
+            rows = group[infinite[group]]
+            if rows.size:
+                l = _curves.toward_infinity(self.evidence[rows], self.basis)
+                at = (1 + np.unique(l[:, list(self.coordinates)].round(3), axis=0)) / 2
+                self.edges_ += ax.plot(*at.T, transform=ax.transAxes, **self._look(k) | style)
         if self.edges_:
-            self.edges_[0].set_label(f"{(~finite).sum()} infinite, on the frame")
-
-    def _infinite(self, ax: Any, rows: np.ndarray, look: dict[str, Any]) -> None:
-        """Evidence that rules a class out, on the frame in its direction."""
-        if rows.size == 0:
-            return
-        l = toward_infinity(self.evidence[rows], self.basis)[:, list(self.coordinates)]
-        l = np.unique(l.round(3), axis=0)
-        (line,) = ax.plot(
-            *(1 + l.T) / 2,
-            ls="none",
-            transform=ax.transAxes,
-            clip_on=False,
-            mec="k",
-            mew=0.8,
-            ms=6,
-            zorder=5,
-            **look,
-        )
-        self.edges_.append(line)
-
-    def _boundaries(self, ax: Any, costs: Any, prior: Any) -> list[Any]:
-        reach = 1.5 * float(ax.get_xlim()[1] / from_nats(1.0, self.unit_))
-        curves = boundaries(self.basis, self.evidence.classes, reach, costs, prior)
-        style = {"color": REFERENCE, "lw": 0.8, "zorder": 0}
-        at = list(self.coordinates)
-        return [ax.plot(*from_nats(curve[:, at], self.unit_).T, **style)[0] for curve in curves]
-
-    def _walk(self, ax: Any, path: np.ndarray, names: list[str]) -> list[Any]:
-        ax.plot(*path[0], "o", color="k", ms=5)
-        ax.plot(*path[-1], "s", color="k", ms=5)
-        down = np.sign(path[-1, 1] - path[0, 1]) or 1.0
-        for text, point, side in (("prior", path[0], -down), ("posterior", path[-1], down)):
-            # Inwards, so that the frame does not cut it.
-            inwards = np.array([-np.sign(point[0]), 2.0 * side])
-            _beside(ax, text, point, inwards, weight="bold", fontsize="small")
-        arrows = []
-        for name, here, there in zip(names, path[:-1], path[1:], strict=True):
-            look = {"arrowstyle": "-|>", "color": "k", "lw": 1.4, "shrinkA": 0, "shrinkB": 0}
-            arrows.append(ax.annotate("", there, here, arrowprops=look))
-            across = np.array([there[1] - here[1], here[0] - there[0]])
-            across = across if across @ (here + there) >= 0 else -across  # outwards
-            _beside(ax, f"+ {name}", (here + there) / 2, across, style="italic", fontsize="small")
-        return arrows
+            self.edges_[0].set_label(f"{infinite.sum()} infinite, on the frame")
 
 
 def axis_label(basis: Basis, k: int, unit: Unit) -> str:
@@ -312,30 +351,55 @@ def axis_label(basis: Basis, k: int, unit: Unit) -> str:
     short = f"$l_{{{k + 1}}}$ ({unit})"
     if basis.signs is None:
         return short
-    names = [str(label) for label in basis.classes or ()]
+    names = [_style.literal(label) for label in basis.classes or ()]
     plus, minus = (
         ", ".join(name for name, sign in zip(names, basis.signs[k], strict=True) if sign == side)
         for side in (1, -1)
     )
     text = f"{short}: {plus} (+) against {minus} (−)"
-    if max(len(plus), len(minus)) > LONG:
+    if max(len(plus), len(minus)) > _style.LONG:
         return short
-    return text if len(text) < LONG + 12 else f"{short}: {plus} (+)\nagainst {minus} (−)"
+    return text if len(text) < _style.LONG + 12 else f"{short}: {plus} (+)\nagainst {minus} (−)"
 
 
-def _side(value: float, low: str, high: str) -> str:
+def _draw_walk(ax: Axes, path: Array, names: list[str]) -> list[Any]:
+    ax.plot(*path[0], "o", color="k", ms=5)
+    ax.plot(*path[-1], "s", color="k", ms=5)
+    down = np.sign(path[-1, 1] - path[0, 1]) or 1.0
+    for text, point, side in (("prior", path[0], -down), ("posterior", path[-1], down)):
+        inwards = np.array([-np.sign(point[0]), 2.0 * side])  # so that the frame does not cut it
+        _write_beside(ax, text, point, inwards, weight="bold")
+    arrows = []
+    for name, here, there in zip(names, path[:-1], path[1:], strict=True):
+        look = {"arrowstyle": "-|>", "color": "k", "lw": 1.4, "shrinkA": 0, "shrinkB": 0}
+        arrows.append(ax.annotate("", there, here, arrowprops=look))
+        across = np.array([there[1] - here[1], here[0] - there[0]])
+        across = across if across @ (here + there) >= 0 else -across  # outwards
+        _write_beside(ax, f"+ {name}", (here + there) / 2, across, style="italic")
+    return arrows
+
+
+def _write_beside(ax: Axes, text: str, point: Array, direction: Array, **style: Any) -> None:
+    """Write next to a point, on the side that the direction says."""
+    dx, dy = direction / max(float(np.linalg.norm(direction)), 1e-12)
+    style |= {"ha": _side(dx, "left", "right"), "va": _side(dy, "bottom", "top")}
+    offset = (6 * dx, 6 * dy)
+    ax.annotate(
+        text,
+        (point[0], point[1]),
+        offset,
+        textcoords="offset points",
+        zorder=7,
+        fontsize="small",
+        **style,
+    )
+
+
+def _side(value: float, low: str, high: str) -> Any:
     return "center" if abs(value) < 0.3 else low if value > 0 else high
 
 
-def _beside(ax: Any, text: str, point: Any, direction: Any, **style: Any) -> None:
-    """Text next to a point, on the side that the direction says."""
-    dx, dy = direction / max(float(np.linalg.norm(direction)), 1e-12)
-    sides = {"ha": _side(dx, "left", "right"), "va": _side(dy, "bottom", "top")}
-    offset = (6 * dx, 6 * dy)
-    ax.annotate(text, point, offset, textcoords="offset points", zorder=7, **sides, **style)
-
-
-def _pieces(evidence: Any) -> list[tuple[str, Evidence]]:
+def _name_pieces(evidence: Any) -> list[tuple[str, Evidence]]:
     if isinstance(evidence, Evidence):
         return [("evidence", evidence)]
     if isinstance(evidence, Mapping):
@@ -343,10 +407,10 @@ def _pieces(evidence: Any) -> list[tuple[str, Evidence]]:
     return [(f"evidence {k + 1}", piece) for k, piece in enumerate(evidence)]
 
 
-def _one_row(evidence: Any, name: str) -> Evidence:
+def _require_one_row(evidence: Any, name: str) -> Evidence:
     if not isinstance(evidence, Evidence) or len(evidence) != 1:
         raise InputError(
-            f"evidence must be of one sample in each piece; {name!r} is not. Choose a sample with "
-            f"evidence[k], or add samples up with evidence.sum()."
+            f"evidence must be about one sample in each piece; {quote(name)} is not. "
+            f"Choose a sample with evidence[k], or add samples up with evidence.sum()."
         )
     return evidence

@@ -2,136 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from deciban.evidence import Unit, from_nats
 from deciban.metrics import PriorCurve, empirical_cross_entropy_curve, normalized_bayes_error_curve
-from deciban.plots._axes import axes_for, legend, show, span_of, unused_colours
-from deciban.plots._display import NamedDisplay
-from deciban.plots._pairs import pair_of
-from deciban.plots._style import LONG, REFERENCE, named, require_unit
+from deciban.metrics.labelled import Trials
+from deciban.plots import _axes, _style
+from deciban.plots._axes import Array, Axes, Style
+from deciban.plots._display import PairDisplay
 
 _TALLEST = 2.0  # how many times the neutral cost the view reaches; what is above is marked
 
 
-class _PriorDisplay(NamedDisplay):
+@dataclass(eq=False, repr=False)
+class _PriorDisplay(PairDisplay):
     """A cost over prior log-odds: of the LLRs, after recalibration, and without LLRs."""
 
-    _curve_of: ClassVar[Callable[..., PriorCurve]]
+    log_odds: Array
+    actual: Array
+    minimum: Array
+    neutral: Array
+
+    _metric: ClassVar[Callable[..., PriorCurve]]
     _cost: ClassVar[str]
 
-    def __init__(
-        self,
-        log_odds: np.ndarray,
-        actual: np.ndarray,
-        minimum: np.ndarray,
-        neutral: np.ndarray,
-        *,
-        pos_label: Hashable = 1,
-        other_label: Hashable = 0,
-        name: str | None = None,
-    ) -> None:
-        self.log_odds, self.actual, self.minimum = log_odds, actual, minimum
-        self.neutral, self.name = neutral, name
-        self.pos_label, self.other_label = pos_label, other_label
-
     @classmethod
-    def from_predictions(
-        cls,
-        y_true: Any,
-        llr: Any,
-        *,
-        log_odds: Any = None,
-        sample_weight: Any = None,
-        pos_label: Hashable = 1,
-        other_label: Hashable | None = None,
-        name: str | None = None,
-        ax: Any = None,
-        **options: Any,
-    ) -> Self:
-        """Draw LLRs beside the truth.
+    def _from_trials(cls, trials: Trials, log_odds: ArrayLike | None = None) -> Self:
+        weight = trials.weight
+        return cls(*cls._metric(trials.y_true, trials.llr, log_odds=log_odds, sample_weight=weight))
 
-        Parameters
-        ----------
-        y_true : array of shape (n_samples,)
-        llr : array of shape (n_samples,) in nats, log-likelihoods, or Evidence
-        log_odds : array, default 101 points from -3 to 3 bans
-            Prior log-odds of ``pos_label``, in nats.
-        sample_weight : array of shape (n_samples,), optional
-        pos_label : label, default 1
-        other_label : label, optional
-            The other class, where there are more than two; samples of the rest are left out.
-        name : str, optional
-        ax : matplotlib Axes, optional
-        **options
-            Those of :meth:`plot`.
-        """
-        pair = pair_of(y_true, llr, pos_label, other_label, sample_weight)
-        curve = cls._curve_of(log_odds=log_odds, **pair.metric_arguments)
-        return cls(*curve, name=name, **pair.labels).plot(ax, **options)
-
-    def plot(self, ax: Any = None, *, unit: Unit = "ban", **line_options: Any) -> Self:
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        unit : {"nat", "bit", "ban", "deciban"}
-            Of the prior log-odds; "ban" is their logarithm to the base 10.
-        **line_options
-            For matplotlib's ``plot``, for the curve of the LLRs as they are.
-        """
-        require_unit(unit)
-        ax = axes_for(ax)
-        fresh = not ax.has_data()
+    def _draw(self, ax: Axes, unit: Unit, line_options: Style) -> None:
         x = from_nats(self.log_odds, unit)
-        show(ax, fresh, span_of(x), (0, self._top()))
-        colour = unused_colours(ax, 1)[0]
-        style = {"color": colour, "ls": "-", "lw": 1.5} | line_options
-        shown = np.where(self.actual <= self._top(), self.actual, np.nan)
-        (self.line_,) = ax.plot(x, shown, label=named(self.name, "actual"), **style)
-        colour = self.line_.get_color()
-        (self.minimum_,) = ax.plot(
-            x, self.minimum, color=colour, ls=(0, (4, 1.5)), label=named(self.name, "minimum, PAV")
-        )
+        _axes.set_view(ax, not ax.has_data(), _axes.span(x), (0, self._top()))
+        style: Style = {"color": _axes.unused_colors(ax, 1)[0], "ls": "-", "lw": 1.5} | line_options
+        inside = np.where(self.actual <= self._top(), self.actual, np.nan)
+        (self.line_,) = ax.plot(x, inside, label=_style.legend_label(self.name, "actual"), **style)
+        color = self.line_.get_color()
+        label = _style.legend_label(self.name, "minimum, PAV")
+        (self.minimum_,) = ax.plot(x, self.minimum, color=color, ls=(0, (4, 1.5)), label=label)
         (self.neutral_,) = ax.plot(
-            x, self.neutral, color=REFERENCE, ls=":", lw=1.2, label="neutral, LLR = 0"
+            x, self.neutral, color=_style.REFERENCE, ls=":", lw=1.2, label="neutral, LLR = 0"
         )
-        self.edges_ = self._mark_what_is_above(ax, x, colour)
-        gap = "\n" if len(f"prior log-odds of {self.pos_label} ({unit})") > LONG else " "
-        ax.set_xlabel(f"prior log-odds{gap}of {self.pos_label} ({unit})")
+        self.edges_ = self._mark_costs_above(ax, x, color)
+        ax.set_xlabel(_style.log_odds_label(self.pos_label, unit))
         ax.set_ylabel(self._cost)
-        legend(ax, headroom=True)
-        return self._drawn_into(ax)
+        _axes.draw_legend(ax, headroom=True)
 
     def _top(self) -> float:
         costs = np.concatenate([self.actual, self.neutral])
         tallest = _TALLEST * float(self.neutral.max())
         return 1.05 * min(float(costs[np.isfinite(costs)].max()), tallest)
 
-    def _mark_what_is_above(self, ax: Any, x: np.ndarray, colour: Any) -> list[Any]:
+    def _mark_costs_above(self, ax: Axes, x: Array, color: Any) -> list[Any]:
         """Triangles on the frame where the cost is above it, infinite ones filled."""
         infinite = np.isinf(self.actual)
         above = (self.actual > self._top()) & ~infinite
+        marks: Style = {
+            "color": color,
+            "ms": 5,
+            "clip_on": False,
+            "transform": ax.get_xaxis_transform(),
+        }
         edges = []
-        for here, fill, what in ((above, "w", "above the frame"), (infinite, colour, "infinite")):
+        for here, fill, what in ((above, "w", "above the frame"), (infinite, color, "infinite")):
             at = np.flatnonzero(here)[:: max(1, len(x) // 20)]
             if at.size:
-                top, label = np.full(at.size, 1.0), named(self.name, f"actual, {what}")
-                edges += ax.plot(
-                    x[at],
-                    top,
-                    "^",
-                    color=colour,
-                    mfc=fill,
-                    ms=5,
-                    transform=ax.get_xaxis_transform(),
-                    clip_on=False,
-                    label=label,
-                )
+                label = _style.legend_label(self.name, f"actual, {what}")
+                edges += ax.plot(x[at], np.ones(at.size), "^", mfc=fill, label=label, **marks)
         return edges
 
 
@@ -144,9 +86,10 @@ class EmpiricalCrossEntropyDisplay(_PriorDisplay):
     Parameters
     ----------
     log_odds, actual, minimum, neutral : arrays
-        As in :class:`deciban.metrics.PriorCurve`: nats, then bits.
-    pos_label, other_label : labels
-    name : str, optional
+        As in :class:`deciban.metrics.PriorCurve`: nats, then bits. :meth:`compute` takes
+        ``log_odds`` too, by default 101 points from -3 to 3 bans.
+    pos_label, other_label, name
+        As for :meth:`compute`.
 
     Attributes
     ----------
@@ -154,7 +97,7 @@ class EmpiricalCrossEntropyDisplay(_PriorDisplay):
     edges_ : list of markers
     """
 
-    _curve_of = staticmethod(empirical_cross_entropy_curve)
+    _metric = staticmethod(empirical_cross_entropy_curve)
     _cost = "empirical cross-entropy (bit)"
 
 
@@ -166,9 +109,10 @@ class NormalizedBayesErrorDisplay(_PriorDisplay):
     Parameters
     ----------
     log_odds, actual, minimum, neutral : arrays
-        As in :class:`deciban.metrics.PriorCurve`: nats, then ratios.
-    pos_label, other_label : labels
-    name : str, optional
+        As in :class:`deciban.metrics.PriorCurve`: nats, then ratios. :meth:`compute` takes
+        ``log_odds`` too, by default 101 points from -3 to 3 bans.
+    pos_label, other_label, name
+        As for :meth:`compute`.
 
     Attributes
     ----------
@@ -176,5 +120,5 @@ class NormalizedBayesErrorDisplay(_PriorDisplay):
     edges_ : list of markers
     """
 
-    _curve_of = staticmethod(normalized_bayes_error_curve)
+    _metric = staticmethod(normalized_bayes_error_curve)
     _cost = "normalized Bayes error (ratio)"

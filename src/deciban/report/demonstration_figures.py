@@ -8,13 +8,13 @@ import numpy as np
 
 from deciban.evidence import Evidence
 from deciban.plots import ILRDisplay, PairwiseDisplay, TernaryDisplay
-from deciban.plots._axes import pyplot, register_ternary
+from deciban.plots._axes import import_pyplot, register_ternary
 from deciban.reference import CalibratedGaussian
 
 
 def require_drawing() -> None:
     """Say before the work what its last step would say."""
-    pyplot()
+    import_pyplot()
     register_ternary()
 
 

@@ -11,14 +11,14 @@ import numpy as np
 from deciban._persistence.atomic import write_atomically
 from deciban.evidence.units import from_nats
 from deciban.plots import ILRDisplay, PairwiseDisplay, TernaryDisplay
-from deciban.plots._axes import pyplot, register_ternary
-from deciban.plots._style import colour_of, dashes_of, llr_label
+from deciban.plots._axes import import_pyplot, register_ternary
+from deciban.plots._style import color_of, dashes_of, literal, llr_label
 from deciban.reference import CalibratedGaussian
 
 
 def draw(family: CalibratedGaussian, path: Path, unit: Any) -> None:
     """Write the picture of a family; the same bytes each time."""
-    pyplot()  # or a sentence, where matplotlib is missing
+    import_pyplot()  # or a sentence, where matplotlib is missing
     import matplotlib as mpl
 
     kind = path.suffix.lower().lstrip(".")
@@ -56,9 +56,9 @@ def _llrs(family: CalibratedGaussian, ax: Any, unit: Any) -> None:
     x = np.linspace(-reach, reach, 801)
     for k, label in enumerate((a, b)):
         density = family.llr_distribution(a, b, given=label).pdf(x) / one
-        style = {"color": colour_of(k), "ls": dashes_of(k), "label": f"{label} is true"}
+        style = {"color": color_of(k), "ls": dashes_of(k), "label": f"{literal(label)} is true"}
         ax.plot(x * one, density, **style)
-        ax.fill_between(x * one, density, color=colour_of(k), alpha=0.15, lw=0)
+        ax.fill_between(x * one, density, color=color_of(k), alpha=0.15, lw=0)
     ax.axvline(0, color="0.6", lw=0.8)
     ax.set_xlabel(llr_label(a, b, unit))
     ax.set_ylabel(f"density (1/{unit})")

@@ -11,7 +11,7 @@ from deciban.evidence import Evidence, from_nats
 from deciban.exceptions import InputError
 from deciban.metrics import idempotence as judged
 from deciban.metrics import pav
-from deciban.plots.reliability import Reliability, binned, events
+from deciban.plots.reliability import Reliability, bin_posteriors, predicted_events
 from deciban.report.figures.drawing import Canvas, Figure, Key
 from deciban.report.figures.ratios import llr_axis_label
 from deciban.report.figures.samples import Pair, Samples
@@ -89,8 +89,8 @@ def reliability(samples: Samples, confidence: float) -> Figure:
         raise InputError("Every class must have samples for reliability; some has none.")
     prior = np.full(D, 1 / D)
     weight = (prior / samples.counts)[samples.truth]
-    (event,) = events(samples.evidence, samples.truth, prior, None, None)
-    curve = binned(*event, weight, 10, confidence)
+    (event,) = predicted_events(samples.evidence, samples.truth, prior, None, None)
+    curve = bin_posteriors(*event, weight, 10, confidence)
     of = short(samples.evidence.classes[-1]) if D == 2 else "the likeliest class"
     canvas, rows = _with_intervals(curve, f"posterior of {of}")
     sure = f"{100 * confidence:g} %"

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from deciban.assessment.wording import short
-from deciban.plots._style import COLOURS
+from deciban.plots._style import COLORS
 from deciban.report.figures.scales import Axis
 from deciban.report.markup import download, script_data, table, text
 
-_N = len(COLOURS)
+_N = len(COLORS)
 _DASHES = ("none", "7 3", "2 3", "8 3 2 3", "8 3 2 3 2 3", "4 4", "12 4")
 _SYMBOLS = (
     "m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0z",
