@@ -160,7 +160,7 @@ def test_a_basis_is_immutable_hashable_and_pickles():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Basis.gram_schmidt(1), "D must be a whole number of parts, at least 2; got 1"),
+        (lambda: Basis.gram_schmidt(1), "D must be a whole number, 2 or more; got 1"),
         (lambda: Basis.gram_schmidt(2.5), "D must be a whole number"),
         (lambda: Basis([[1.0], [1.0]]), "orthonormal columns that sum to zero"),
         (lambda: Basis([1.0, 2.0]), r"shape \(D, D - 1\)"),
@@ -171,8 +171,8 @@ def test_a_basis_is_immutable_hashable_and_pickles():
         (lambda: Basis.gram_schmidt(2, classes=[[1], [2]]), "hashable"),
         (lambda: Basis.from_partition([[1, -1]] * 2), r"shape \(D - 1, D\)"),
         (lambda: Basis.from_partition([[2, -1]]), "-1, 0 or \\+1"),
-        (lambda: Basis.from_partition([[1, 1]]), "row 0 has not"),
-        (lambda: Basis.from_partition([[1, -1, 0], [0, 0, 0]]), "row 1 has not"),
+        (lambda: Basis.from_partition([[1, 1]]), "row 0 does not"),
+        (lambda: Basis.from_partition([[1, -1, 0], [0, 0, 0]]), "row 1 does not"),
         (lambda: Basis.from_partition([[1, 1, -1], [1, 0, -1]]), "must split every group"),
         (lambda: Basis.from_tree(("a", "b", "c")), "node with 3 branches"),
         (lambda: Basis.from_tree("a"), "at least two leaves"),
@@ -183,7 +183,7 @@ def test_a_basis_is_immutable_hashable_and_pickles():
         (lambda: Basis.from_linkage([[0, 1]]), r"shape \(D - 1, 4\)"),
         (lambda: Basis.from_linkage([[0, 0, 1, 2]]), "out of turn"),
         (lambda: Basis.from_linkage([[0, 9, 1, 2]]), "out of turn"),
-        (lambda: Basis.from_linkage([[0, np.nan, 1, 2]]), "no NaN"),
+        (lambda: Basis.from_linkage([[0, np.nan, 1, 2]]), "must not contain NaN"),
         (lambda: Basis.comparing(0, 1, 3.0), "list of labels"),
         (lambda: Basis.gram_schmidt(3).rotation_to(Basis.gram_schmidt(4)), "3 parts"),
         (lambda: Basis.gram_schmidt(3).rotation_to(np.eye(2)), "must be a Basis"),

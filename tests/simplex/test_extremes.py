@@ -131,13 +131,13 @@ def test_a_thousand_parts_work(rng):
     assert len(basis.draw().splitlines()) == 1999
 
 
-@pytest.mark.parametrize("D", [2, 10, 31, 200])
+@pytest.mark.parametrize(("D", "n"), [(2, 140_001), (10, 7_001), (31, 1_001), (200, 601)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_large_batches_have_no_seams(rng, D, dtype):
+def test_large_batches_have_no_seams(rng, D, n, dtype):
     # Long batches are multiplied a block of rows at a time; rows must not depend on it.
-    x = rng.gamma(1.0, size=(70_001, D)).astype(dtype)
+    x = rng.gamma(1.0, size=(n, D)).astype(dtype)
     tolerance = 1e-5 if dtype == np.float32 else 1e-12
-    pieces = np.concatenate([simplex.ilr(piece) for piece in np.array_split(x, 701)])
+    pieces = np.concatenate([simplex.ilr(piece) for piece in np.array_split(x, 7)])
     np.testing.assert_allclose(simplex.ilr(x), pieces, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(simplex.closure(x).sum(axis=1), 1, rtol=tolerance)
     assert simplex.ilr(x).dtype == dtype

@@ -6,6 +6,7 @@ Every function takes the array namespace first and works on the last axis.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import array_api_compat as compat
 import numpy as np
@@ -105,19 +106,19 @@ def relative(xp: Namespace, log_x: Array) -> Array:
     return log_x - (xp.where(low > 0, low, zero) + xp.where(high < 0, high, zero))
 
 
-def centred(xp: Namespace, log_x: Array) -> Array:
+def center(xp: Namespace, log_x: Array) -> Array:
     """Log-ratios to the geometric mean: the clr coefficients."""
     return log_x - row_sum(xp, log_x) / log_x.shape[-1]
 
 
 def inner(xp: Namespace, log_x: Array, log_y: Array) -> Array:
     """Aitchison inner product."""
-    return row_sum(xp, centred(xp, log_x) * centred(xp, log_y))[..., 0]
+    return row_sum(xp, center(xp, log_x) * center(xp, log_y))[..., 0]
 
 
 def norm(xp: Namespace, log_x: Array) -> Array:
     """Aitchison norm."""
-    z = centred(xp, log_x)
+    z = center(xp, log_x)
     with np.errstate(over="ignore", under="ignore"):
         squared = row_sum(xp, z * z)
     exact = (squared > _TINY_SQUARE) & (squared < math.inf)
@@ -126,6 +127,11 @@ def norm(xp: Namespace, log_x: Array) -> Array:
         scale = xp.where(scale > 0, scale, xp.ones_like(scale))
         return (scale * xp.sqrt(row_sum(xp, (z / scale) ** 2)))[..., 0]
     return xp.sqrt(squared)[..., 0]
+
+
+def take(xp: Namespace, x: Array, at: Sequence[int]) -> Array:
+    """The parts at these positions, in the order given."""
+    return xp.take(x, xp.asarray(at, device=compat.device(x)), axis=-1)
 
 
 def coordinates(xp: Namespace, log_x: Array, contrast: Array) -> Array:

@@ -10,12 +10,13 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from deciban._validation import require_finite
+from deciban._validation import quote, require_finite
 from deciban.exceptions import InputError
 
 
-def balances(signs: np.ndarray) -> np.ndarray:
+def balances(signs: NDArray[Any]) -> NDArray[Any]:
     """Contrast matrix of a partition: orthonormal columns, shape (D, D - 1)."""
     plus, minus = signs > 0, signs < 0
     r = plus.sum(axis=1, keepdims=True)
@@ -24,7 +25,7 @@ def balances(signs: np.ndarray) -> np.ndarray:
     return V.T.copy()
 
 
-def require_partition(signs: np.ndarray) -> None:
+def require_partition(signs: NDArray[Any]) -> None:
     """Refuse signs that are not a sequential binary partition."""
     if signs.ndim != 2 or signs.shape[1] < 2 or signs.shape[0] != signs.shape[1] - 1:
         raise InputError(
@@ -40,14 +41,14 @@ def require_partition(signs: np.ndarray) -> None:
     if one_sided.size or empty.size:
         row = int((one_sided if one_sided.size else empty)[0])
         raise InputError(
-            f"signs must have a +1 and a -1 in every row; row {row} has not. "
+            f"signs must have a +1 and a -1 in every row; row {row} does not. "
             f"Put at least one part on each side.",
             rows=[row],
         )
     _row_of_each_group(signs)
 
 
-def _row_of_each_group(signs: np.ndarray) -> dict[bytes, int]:
+def _row_of_each_group(signs: NDArray[Any]) -> dict[bytes, int]:
     """Map each group of two or more parts to the row that splits it."""
     support = signs != 0
     row_of = {group.tobytes(): row for row, group in enumerate(support)}
@@ -66,7 +67,7 @@ def _row_of_each_group(signs: np.ndarray) -> dict[bytes, int]:
     return row_of
 
 
-def splits_of(tree: Any) -> tuple[list[Hashable], list[tuple[list[Hashable], list[Hashable]]]]:
+def split_tree(tree: Any) -> tuple[list[Hashable], list[tuple[list[Hashable], list[Hashable]]]]:
     """Leaves from left to right, and the two groups of each node in post-order."""
     splits: list[tuple[list[Hashable], list[Hashable]]] = []
     leaves_of: list[list[Hashable]] = []
@@ -88,12 +89,13 @@ def splits_of(tree: Any) -> tuple[list[Hashable], list[tuple[list[Hashable], lis
             stack += [(node, True), (node[1], False), (node[0], False)]
     if not splits:
         raise InputError(
-            f"tree must have at least two leaves; got {tree!r}. Write a pair such as ('a', 'b')."
+            f"tree must have at least two leaves; got {quote(tree)}. "
+            f"Write a pair, such as ('a', 'b')."
         )
     return leaves_of[0], splits
 
 
-def signs_of_linkage(linkage: np.ndarray) -> np.ndarray:
+def signs_of_linkage(linkage: NDArray[Any]) -> NDArray[Any]:
     """Signs of the mergers of a hierarchical clustering, in their order."""
     if linkage.ndim != 2 or linkage.shape[1] != 4 or linkage.shape[0] < 1:
         raise InputError(
@@ -118,11 +120,11 @@ def signs_of_linkage(linkage: np.ndarray) -> np.ndarray:
     return signs
 
 
-def nested(signs: np.ndarray, names: Sequence[Hashable]) -> Any:
+def nest_groups(signs: NDArray[Any], names: Sequence[Hashable]) -> Any:
     """The partition as nested pairs of names."""
     row_of = _row_of_each_group(signs)
     built: list[Any] = []
-    stack: list[tuple[np.ndarray, bool]] = [(np.ones(len(names), dtype=bool), False)]
+    stack: list[tuple[NDArray[Any], bool]] = [(np.ones(len(names), dtype=bool), False)]
     while stack:
         group, seen = stack.pop()
         if np.count_nonzero(group) == 1:
@@ -136,12 +138,12 @@ def nested(signs: np.ndarray, names: Sequence[Hashable]) -> Any:
     return built[0]
 
 
-def drawn(signs: np.ndarray, names: Sequence[Hashable]) -> str:
-    """The partition as text, one node or leaf a line."""
+def draw_tree(signs: NDArray[Any], names: Sequence[Hashable]) -> str:
+    """The partition as text, one node or leaf on each line."""
     row_of = _row_of_each_group(signs)
     lines: list[str] = []
     everything = np.ones(len(names), dtype=bool)
-    stack: list[tuple[np.ndarray, str, str]] = [(everything, "", "")]
+    stack: list[tuple[NDArray[Any], str, str]] = [(everything, "", "")]
     while stack:
         group, branch, below = stack.pop()
         if np.count_nonzero(group) == 1:

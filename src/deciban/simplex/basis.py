@@ -7,14 +7,18 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation import (
     as_labels,
     column_names,
     freeze,
     index_of,
+    is_whole,
+    quote,
     quote_each,
     require_finite,
+    require_whole,
     to_numpy,
 )
 from deciban.exceptions import InputError
@@ -57,10 +61,10 @@ class Basis:
     └─(−) bird
     """
 
-    contrast: np.ndarray
+    contrast: NDArray[np.float64]
     classes: tuple[Hashable, ...] | None
 
-    def __init__(self, contrast: Any, classes: Sequence[Hashable] | None = None) -> None:
+    def __init__(self, contrast: ArrayLike, classes: Sequence[Hashable] | None = None) -> None:
         V = np.array(to_numpy(contrast, "contrast"))
         if V.ndim != 2 or V.shape[0] < 2 or V.shape[1] != V.shape[0] - 1:
             raise InputError(
@@ -99,17 +103,17 @@ class Basis:
                [-0.7071,  0.4082],
                [ 0.    , -0.8165]])
         """
-        D = _number_of_parts(D)
+        D = require_whole(D, "D", 2)
         return _gram_schmidt(D) if classes is None else cls(_gram_schmidt(D).contrast, classes)
 
     @classmethod
-    def from_partition(cls, signs: Any, classes: Sequence[Hashable] | None = None) -> Basis:
+    def from_partition(cls, signs: ArrayLike, classes: Sequence[Hashable] | None = None) -> Basis:
         """Balances of a sequential binary partition.
 
         Parameters
         ----------
         signs : array of shape (D - 1, D)
-            One split a row: +1 for one group, -1 for the other, 0 for the parts outside it.
+            One split on each row: +1 for one group, -1 for the other, 0 for the parts outside it.
             One row splits all parts; every other row splits a group that some row left.
         classes : sequence of labels, default the columns of a frame
 
@@ -120,9 +124,9 @@ class Basis:
         """
         if classes is None:
             classes = column_names(signs)
-        signs = to_numpy(signs, "signs")
-        _trees.require_partition(signs)
-        return cls(_trees.balances(signs), classes)
+        S = to_numpy(signs, "signs")
+        _trees.require_partition(S)
+        return cls(_trees.balances(S), classes)
 
     @classmethod
     def from_tree(cls, tree: Any, classes: Sequence[Hashable] | None = None) -> Basis:
@@ -143,7 +147,7 @@ class Basis:
                [-0.7071,  0.4082],
                [ 0.7071,  0.4082]])
         """
-        leaves, splits = _trees.splits_of(tree)
+        leaves, splits = _trees.split_tree(tree)
         if classes is None:
             classes = leaves if set(leaves) != set(range(len(leaves))) else range(len(leaves))
         labels = as_labels(classes, len(leaves))
@@ -177,13 +181,13 @@ class Basis:
         >>> Basis.comparing("c", "a", classes=["a", "b", "c"]).tree
         (('c', 'a'), 'b')
         """
-        counted = isinstance(classes, int | np.integer)
-        labels = tuple(range(_number_of_parts(classes))) if counted else as_labels(classes)  # type: ignore[arg-type]
-        D = _number_of_parts(len(labels))
+        counted = is_whole(classes)
+        labels = tuple(range(classes)) if is_whole(classes) else as_labels(classes)  # type: ignore[arg-type]
+        D = require_whole(len(labels), "the number of classes", 2)
         first, second = index_of(a, labels), index_of(b, labels)
         if first == second:
             raise InputError(
-                f"a and b must be two classes; got {a!r} twice. Name another class for b."
+                f"a and b must be two classes; got {quote(a)} twice. Name another class for b."
             )
         order = [first, second, *(i for i in range(D) if i not in (first, second))]
         V = np.empty((D, D - 1))
@@ -191,7 +195,7 @@ class Basis:
         return cls(V, None if counted else labels)
 
     @classmethod
-    def from_linkage(cls, linkage: Any, classes: Sequence[Hashable] | None = None) -> Basis:
+    def from_linkage(cls, linkage: ArrayLike, classes: Sequence[Hashable] | None = None) -> Basis:
         """Balances of a hierarchical clustering of the parts; coordinate i is merger i.
 
         Parameters
@@ -215,7 +219,7 @@ class Basis:
         return int(self.contrast.shape[0])
 
     @cached_property
-    def signs(self) -> np.ndarray | None:
+    def signs(self) -> NDArray[np.float64] | None:
         """The sequential binary partition, (D - 1, D); None where the basis is not one."""
         signs = np.sign(np.where(np.abs(self.contrast) > _ORTHONORMAL, self.contrast, 0)).T
         try:
@@ -230,13 +234,13 @@ class Basis:
     @property
     def tree(self) -> Any:
         """The bifurcation tree as nested pairs of class labels (positions where unnamed)."""
-        return _trees.nested(self._require_signs(), self._names())
+        return _trees.nest_groups(self._require_signs(), self._names())
 
     def draw(self) -> str:
         """The bifurcation tree as text; node ``l1`` is the first coordinate."""
-        return _trees.drawn(self._require_signs(), self._names())
+        return _trees.draw_tree(self._require_signs(), self._names())
 
-    def rotation_to(self, other: Basis) -> np.ndarray:
+    def rotation_to(self, other: Basis) -> NDArray[np.float64]:
         """The orthogonal matrix that takes coordinates in this basis to the other.
 
         Shape (D - 1, D - 1), for coordinates on rows:
@@ -282,7 +286,7 @@ class Basis:
     def _names(self) -> tuple[Hashable, ...]:
         return as_labels(self.classes, self.n_parts)
 
-    def _require_signs(self) -> np.ndarray:
+    def _require_signs(self) -> NDArray[np.float64]:
         if self.signs is None:
             raise InputError(
                 "basis must be a sequential binary partition to have a tree; this one is rotated. "
@@ -336,12 +340,6 @@ def align_basis(basis: Basis | None, classes: tuple[Hashable, ...]) -> Basis | N
 def _require_basis(basis: object, name: str) -> None:
     if not isinstance(basis, Basis):
         raise InputError(
-            f"{name} must be a Basis; got {type(basis).__name__}. Make one of a tree with "
-            f"Basis.from_tree, of a contrast matrix with Basis(contrast)."
+            f"{name} must be a Basis; got {type(basis).__name__}. Build one from a tree "
+            f"with Basis.from_tree, or from a contrast matrix with Basis(contrast)."
         )
-
-
-def _number_of_parts(D: Any) -> int:
-    if isinstance(D, bool) or not isinstance(D, int | np.integer) or D < 2:
-        raise InputError(f"D must be a whole number of parts, at least 2; got {D!r}. Give D >= 2.")
-    return int(D)

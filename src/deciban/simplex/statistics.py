@@ -1,19 +1,17 @@
-"""Centre and spread of a sample of compositions, in the geometry of the simplex."""
+"""Center and spread of a sample of compositions, in the geometry of the simplex."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import array_api_compat as compat
-import numpy as np
 
-from deciban._validation import Array, Namespace
+from deciban._validation import Array, Namespace, require_whole
 from deciban.exceptions import InputError
 from deciban.simplex import _kernels
-from deciban.simplex.operations import to_logs
+from deciban.simplex._spaces import Parts, on_parts
 
 
-def mean(x: Any) -> Array:
+@on_parts
+def mean(space: Parts, x: Array) -> Array:
     """Aitchison mean: the closed geometric mean of each part over the sample.
 
     Parameters
@@ -30,11 +28,13 @@ def mean(x: Any) -> Array:
     >>> mean([[1, 4], [4, 1]])
     array([0.5, 0.5])
     """
-    xp, log_x = to_logs(x, "x")
-    return _kernels.parts(xp, mean_logs(xp, log_x))
+    xp, (log_x,) = space.read_logs(x)
+    _require_samples(log_x, 0)
+    return space.from_logs(xp, xp.mean(log_x, axis=-2))
 
 
-def variance(x: Any, ddof: int = 1) -> Array:
+@on_parts
+def variance(space: Parts, x: Array, ddof: int = 1) -> Array:
     """Total variance: the mean squared Aitchison distance from the mean.
 
     Parameters
@@ -54,11 +54,13 @@ def variance(x: Any, ddof: int = 1) -> Array:
     >>> variance(x).round(6) == (variation_matrix(x).sum() / 6).round(6)
     np.True_
     """
-    xp, log_x = to_logs(x, "x")
-    return total_variance(xp, log_x, ddof)
+    xp, (log_x,) = space.read_logs(x)
+    deviations, divisor = _deviations(xp, log_x, ddof)
+    return xp.sum(deviations * deviations, axis=(-2, -1)) / divisor
 
 
-def variation_matrix(x: Any, ddof: int = 1) -> Array:
+@on_parts
+def variation_matrix(space: Parts, x: Array, ddof: int = 1) -> Array:
     """Variances of all log-ratios, :math:`T_ij = var(log(x_i / x_j))`.
 
     Parameters
@@ -79,24 +81,7 @@ def variation_matrix(x: Any, ddof: int = 1) -> Array:
            [0.   , 0.   , 2.162],
            [2.162, 2.162, 0.   ]])
     """
-    xp, log_x = to_logs(x, "x")
-    return log_ratio_variances(xp, log_x, ddof)
-
-
-def mean_logs(xp: Namespace, log_x: Array) -> Array:
-    """Log-parts of the mean."""
-    _require_samples(log_x, 0)
-    return xp.mean(log_x, axis=-2)
-
-
-def total_variance(xp: Namespace, log_x: Array, ddof: int) -> Array:
-    """Total variance of checked log-parts."""
-    deviations, divisor = _deviations(xp, log_x, ddof)
-    return xp.sum(deviations * deviations, axis=(-2, -1)) / divisor
-
-
-def log_ratio_variances(xp: Namespace, log_x: Array, ddof: int) -> Array:
-    """Variation matrix of checked log-parts."""
+    xp, (log_x,) = space.read_logs(x)
     deviations, divisor = _deviations(xp, log_x, ddof)
     G = _kernels.matmul(xp, xp.matrix_transpose(deviations), deviations) / divisor
     own = xp.sum(deviations * deviations, axis=-2) / divisor
@@ -106,9 +91,9 @@ def log_ratio_variances(xp: Namespace, log_x: Array, ddof: int) -> Array:
     return T * (1 - xp.eye(T.shape[-1], dtype=T.dtype, device=compat.device(T)))
 
 
-def _deviations(xp: Namespace, log_x: Array, ddof: int) -> tuple[Array, Any]:
+def _deviations(xp: Namespace, log_x: Array, ddof: int) -> tuple[Array, Array]:
     _require_samples(log_x, ddof)
-    z = _kernels.centred(xp, log_x)
+    z = _kernels.center(xp, log_x)
     n = log_x.shape[-2]
     if isinstance(n, float):  # a dask array that does not know its length yet
         n = xp.sum(xp.ones_like(log_x[..., :, 0]), axis=-1)
@@ -121,8 +106,7 @@ def _require_samples(log_x: Array, ddof: int) -> None:
             f"x must be a sample of shape (n, D); got shape {tuple(log_x.shape)}. "
             f"Put one composition on each row."
         )
-    if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof < 0:
-        raise InputError(f"ddof must be a whole number, 0 or more; got {ddof!r}. Give 0 or 1.")
+    require_whole(ddof, "ddof")
     if log_x.shape[-2] <= ddof:
         raise InputError(
             f"x must have more than {ddof} compositions; got {log_x.shape[-2]}. "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
 
 import array_api_compat as compat
 
@@ -12,17 +11,19 @@ from deciban._validation import (
     Namespace,
     as_float_array,
     column_names,
+    quote_each,
     require_finite,
     require_parts,
 )
 from deciban.exceptions import InputError
 from deciban.simplex import _kernels
+from deciban.simplex._spaces import Parts, on_parts
 from deciban.simplex.basis import Basis, basis_for
-from deciban.simplex.operations import to_logs
-from deciban.simplex.selection import position, take
+from deciban.simplex.selection import find_part
 
 
-def clr(x: Any) -> Array:
+@on_parts
+def clr(space: Parts, x: Array) -> Array:
     """Centred log-ratio, :math:`log x - mean(log x)`.
 
     Parameters
@@ -40,11 +41,12 @@ def clr(x: Any) -> Array:
     >>> clr([1, 1, 8]).round(4)
     array([-0.6931, -0.6931,  1.3863])
     """
-    xp, log_x = to_logs(x, "x")
-    return _kernels.centred(xp, log_x)
+    xp, (log_x,) = space.read_logs(x)
+    return _kernels.center(xp, log_x)
 
 
-def clr_inv(z: Any) -> Array:
+@on_parts
+def clr_inv(space: Parts, z: Array) -> Array:
     """The composition with these centred log-ratios, :math:`C(exp z)`.
 
     Parameters
@@ -61,11 +63,12 @@ def clr_inv(z: Any) -> Array:
     >>> clr_inv(clr([1, 1, 8]))
     array([0.1, 0.1, 0.8])
     """
-    xp, z = coefficients(z)
-    return _kernels.parts(xp, z)
+    xp, z = _read_coordinates(z)
+    return space.from_logs(xp, z)
 
 
-def alr(x: Any, reference: Hashable = -1) -> Array:
+@on_parts
+def alr(space: Parts, x: Array, reference: Hashable = -1) -> Array:
     """Additive log-ratio to one part, :math:`log(x_i / x_ref)`.
 
     Not an isometry: angles and distances depend on the reference.
@@ -86,11 +89,14 @@ def alr(x: Any, reference: Hashable = -1) -> Array:
     array([-1.3863, -0.6931])
     """
     columns = column_names(x)
-    xp, log_x = to_logs(x, "x", minimum=2)
-    return log_ratios_to(xp, log_x, position(reference, columns, log_x.shape[-1]))
+    xp, (log_x,) = space.read_logs(x, minimum=2)
+    at = find_part(reference, columns, log_x.shape[-1])
+    others = [k for k in range(log_x.shape[-1]) if k != at]
+    return _kernels.take(xp, log_x, others) - log_x[..., at : at + 1]
 
 
-def alr_inv(z: Any, reference: int = -1) -> Array:
+@on_parts
+def alr_inv(space: Parts, z: Array, reference: int = -1) -> Array:
     """The composition with these additive log-ratios.
 
     Parameters
@@ -108,12 +114,14 @@ def alr_inv(z: Any, reference: int = -1) -> Array:
     >>> alr_inv(alr([1, 1, 2], reference=0), reference=0)
     array([0.25, 0.25, 0.5 ])
     """
-    xp, z = coefficients(z)
-    at = position(reference, None, z.shape[-1] + 1)
-    return _kernels.parts(xp, with_reference(xp, z, at))
+    xp, z = _read_coordinates(z)
+    at = find_part(reference, None, z.shape[-1] + 1)
+    log_x = xp.concat([z[..., :at], xp.zeros_like(z[..., :1]), z[..., at:]], axis=-1)
+    return space.from_logs(xp, log_x)
 
 
-def ilr(x: Any, basis: Basis | None = None) -> Array:
+@on_parts
+def ilr(space: Parts, x: Array, basis: Basis | None = None) -> Array:
     """Isometric log-ratio coordinates, :math:`V^T log x`.
 
     Parameters
@@ -136,12 +144,13 @@ def ilr(x: Any, basis: Basis | None = None) -> Array:
     array([[0.    ],
            [0.9803]])
     """
-    require_same_order(x, basis)
-    xp, log_x = to_logs(x, "x", minimum=2)
-    return _kernels.coordinates(xp, log_x, contrast_like(xp, log_x, basis, log_x.shape[-1]))
+    _require_same_order(x, basis)
+    xp, (log_x,) = space.read_logs(x, minimum=2)
+    return _kernels.coordinates(xp, log_x, _contrast_like(xp, log_x, basis, log_x.shape[-1]))
 
 
-def ilr_inv(z: Any, basis: Basis | None = None) -> Array:
+@on_parts
+def ilr_inv(space: Parts, z: Array, basis: Basis | None = None) -> Array:
     """The composition with these coordinates, :math:`C(exp(V z))`.
 
     A part below about e^-745 of the largest comes out as zero; the function of the same name
@@ -161,45 +170,33 @@ def ilr_inv(z: Any, basis: Basis | None = None) -> Array:
     >>> ilr_inv([[0.0, 0.0]]).round(4)
     array([[0.3333, 0.3333, 0.3333]])
     """
-    xp, z = coefficients(z)
-    contrast = contrast_like(xp, z, basis, z.shape[-1] + 1)
-    return _kernels.parts(xp, _kernels.expand(xp, z, contrast))
+    xp, z = _read_coordinates(z)
+    contrast = _contrast_like(xp, z, basis, z.shape[-1] + 1)
+    return space.from_logs(xp, _kernels.expand(xp, z, contrast))
 
 
-def coefficients(z: Any) -> tuple[Namespace, Array]:
-    """Real coordinates, checked."""
+def _read_coordinates(z: Array) -> tuple[Namespace, Array]:
     xp, z = as_float_array(z, "z")
     require_parts(z, "z")
     require_finite(xp, z, "z")
     return xp, z
 
 
-def contrast_like(xp: Namespace, x: Array, basis: Basis | None, n_parts: int) -> Array:
-    """The contrast matrix of a basis, where and as the array is."""
+def _contrast_like(xp: Namespace, x: Array, basis: Basis | None, n_parts: int) -> Array:
+    """The contrast matrix of a basis, in the library, type and device of an array."""
     V = basis_for(basis, n_parts).contrast
-    return xp.asarray(
-        V.copy() if not compat.is_numpy_namespace(xp) else V, dtype=x.dtype, device=compat.device(x)
-    )
+    V = V if compat.is_numpy_namespace(xp) else V.copy()  # others want to own what they read
+    return xp.asarray(V, dtype=x.dtype, device=compat.device(x))
 
 
-def require_same_order(x: Any, basis: Basis | None) -> None:
-    """Refuse a frame whose columns are not the classes of a named basis, in their order."""
+def _require_same_order(x: Array, basis: Basis | None) -> None:
+    """Raise where the columns of a frame are not the classes of a named basis, in their order."""
     columns = column_names(x)
     if not isinstance(basis, Basis) or basis.classes is None:
         return
     if columns not in (None, tuple(range(basis.n_parts)), basis.classes):
         raise InputError(
-            f"x must have the columns of the basis, {list(basis.classes)!r}; got "
-            f"{list(columns)!r}. Select the columns in this order, or call basis.aligned_to."
+            f"x must have the columns of the basis, {quote_each(basis.classes)}; got "
+            f"{quote_each(columns or ())}. Select the columns in this order, or call "
+            f"basis.aligned_to."
         )
-
-
-def log_ratios_to(xp: Namespace, log_x: Array, at: int) -> Array:
-    """Log-ratios of all other parts to the one at this position."""
-    others = [k for k in range(log_x.shape[-1]) if k != at]
-    return take(xp, log_x, others) - log_x[..., at : at + 1]
-
-
-def with_reference(xp: Namespace, z: Array, at: int) -> Array:
-    """Log-parts from log-ratios: a zero put in at the position of the reference."""
-    return xp.concat([z[..., :at], xp.zeros_like(z[..., :1]), z[..., at:]], axis=-1)
