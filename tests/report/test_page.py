@@ -278,7 +278,7 @@ def test_samples_of_one_class_alone_are_refused():
     only = np.asarray(y) == "class 1"
     nothing = np.full((3, 3), np.nan)
     assessment = Assessment(evidence.classes, (0, 60, 0), (), nothing, nothing, 0.95, ())
-    with pytest.raises(InputError, match="truth must hold two classes"):
+    with pytest.raises(InputError, match="y_true must hold two classes"):
         report(y[only], evidence[only], title="t", assessment=assessment)
 
 
@@ -425,7 +425,7 @@ def test_a_browser_shows_every_figure_without_complaint_or_sideways_scrolling(
     assert {name for name, *_ in found["seen"]} == figures_in(page)
     assert all(w > 250 and h > 80 for _, w, h in found["seen"])
     assert found["said"]["shown"] == "visible"
-    assert "deciban or more" in found["said"]["text"]
+    assert "LLR (deciban): " in found["said"]["text"]
 
 
 def test_the_page_is_dark_where_the_reader_wants_it(chromium, tmp_path):

@@ -26,7 +26,7 @@ def text(value: object) -> str:
 
 
 def cell(value: object) -> str:
-    """What stands in a table: a number for readers, or the text itself."""
+    """A number for readers, or the text itself, as a table shows it."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return plain(value)
     return f"{value:,}".replace("-", "−") if isinstance(value, int) else number(value, 4)
@@ -38,10 +38,14 @@ def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -
     body = "".join(f"<tr>{_row(row)}</tr>" for row in rows[:_SHOWN])
     if len(rows) > _SHOWN:
         caption += f" The first {_SHOWN} of {len(rows):,} rows; the file has all."
+    return scroll(caption, f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>")
+
+
+def scroll(caption: str, content: str, look: str = "scroll") -> str:
+    """A table that scrolls within itself."""
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{text(caption)}"><table>'
-        f"<caption>{text(caption)}</caption><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table></div>"
+        f'<div class="{look}" role="region" tabindex="0" aria-label="{text(caption)}"><table>'
+        f"<caption>{text(caption)}</caption>{content}</table></div>"
     )
 
 
@@ -57,9 +61,9 @@ def _row(row: Sequence[Any]) -> str:
 def download(name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """A link that holds the numbers themselves, as CSV at full precision."""
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([_field(column) for column in columns])
-    writer.writerows([_field(value) for value in row] for row in rows)
+    csv.writer(out, lineterminator="\n").writerows(
+        [_field(value) for value in row] for row in (columns, *rows)
+    )
     return _link(f"{name}.csv", "text/csv", out.getvalue(), "Download as CSV")
 
 

@@ -1,239 +1,240 @@
-"""Figures of three classes and more: each two of them, the plane of ILRLs, the triangle."""
+"""Figures of three classes and more: each pair of them, the plane of ILRLs, the triangle."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from deciban.assessment.results import Assessment
+from deciban.assessment import Assessment
 from deciban.assessment.wording import number, percent, short
-from deciban.evidence import from_nats
+from deciban.evidence import Evidence, from_nats
 from deciban.exceptions import InputError
+from deciban.metrics.labelled import Labelled
 from deciban.plots._curves import toward_infinity
-from deciban.report.figures.drawing import Canvas, Figure, pair_keys
-from deciban.report.figures.samples import Samples
-from deciban.report.figures.scales import Axis, linear
+from deciban.report.drawing import Axis, Canvas, Figure, Floats, class_keys, linear
 from deciban.simplex import Basis
 
 _MOST_POINTS = 1200
 _MOST_CLASSES = 100  # of the map; the hardest of them
+_MOST_ROWS = 5000  # pairs of classes in the table
 _WITH_NUMBERS = 12
 _WITH_NAMES = 25
+_HARDEST = " Of all classes, these three are hardest to tell apart."
+
+
+def hardest_classes(data: Labelled, difficulty: Floats, most: int = 3) -> list[int]:
+    """Positions of the classes hardest to tell apart: the worst pair first, in its order."""
+    there = np.flatnonzero(data.counts > 0).tolist()
+    if len(there) < 2:
+        raise InputError("y_true must hold two classes; it holds fewer. Add samples of another.")
+    pairs = [(float(difficulty[i, j]), -i, -j) for i in there for j in there if i < j]
+    _, i, j = max(pairs)
+    chosen = [-i, -j]
+    while len(chosen) < min(most, len(there)):
+        rest = [k for k in there if k not in chosen]
+        chosen.append(max(rest, key=lambda k: (float(difficulty[k, chosen].sum()), -k)))
+    return chosen
+
+
+def restrict_samples(data: Labelled, positions: list[int]) -> Labelled:
+    """The samples of some classes, and what the evidence says about these alone.
+
+    Evidence that rules all of them out says nothing about them; such samples are left out.
+    """
+    rows = np.flatnonzero(np.isin(data.codes, positions))
+    values = data.evidence.log_likelihoods[rows][:, positions]
+    usable = np.isfinite(values).any(axis=1)
+    place = np.full(data.evidence.n_classes, -1)
+    place[positions] = np.arange(len(positions))
+    names = [data.evidence.classes[k] for k in positions]
+    return Labelled(Evidence(values[usable], names), place[data.codes[rows[usable]]])
+
+
+# --- each pair of classes -----------------------------------------------------------------
 
 
 def pairwise(assessment: Assessment) -> Figure:
-    """A map of what it costs to tell each two classes apart."""
-    actual, minimum = (
-        np.asarray(c, dtype=float) for c in (assessment.pairwise_cllr, assessment.pairwise_cllr_min)
-    )
-    kept = _hardest_classes(actual)
-    names = [assessment.classes[k] for k in kept]
-    inner = np.ix_(kept, kept)
+    """A map of what it costs to tell each pair of classes apart."""
+    tables = (assessment.pairwise_cllr, assessment.pairwise_cllr_min)
+    actual, minimum = (np.asarray(table, dtype=float) for table in tables)
+    cost = np.nan_to_num(actual, nan=-1.0, posinf=1e9)
+    drawn = np.sort(np.argsort(-cost.max(axis=1), kind="stable")[:_MOST_CLASSES])
+    inner = np.ix_(drawn, drawn)
     matrix = np.triu(actual[inner], 1) + np.tril(minimum[inner], -1)
     np.fill_diagonal(matrix, np.nan)
-    canvas = _map_of(matrix, names)
-    for i, j in np.argwhere(~np.isnan(matrix)):
-        a, b = (number(float(cost[inner][i, j])) for cost in (actual, minimum))
-        said = f"as it is: {a} bit\nrecalibrated: {b} bit"
-        canvas.mark(int(j), int(i), f"{short(names[i], 30)} / {short(names[j], 30)}\n{said}")
     finite = matrix[np.isfinite(matrix)]
     top = min(1.0, float(finite.max(initial=0.0))) or 1.0
+    names = [assessment.classes[k] for k in drawn]
+    canvas = _map(matrix, names, top)
+    for i, j in np.argwhere(~np.isnan(matrix)):
+        a, b = (number(float(table[inner][i, j])) for table in (actual, minimum))
+        canvas.mark(j, i, f"{short(names[i], 30)} / {short(names[j], 30)}\nas it is: {a} bit\n"
+                          f"recalibrated: {b} bit")  # fmt: skip
     notes = []
-    if len(kept) < len(assessment.classes):
-        notes.append(f"Of {len(assessment.classes):,} classes the {len(kept)} hardest are drawn.")
+    if len(drawn) < len(assessment.classes):
+        notes.append(f"Of {len(assessment.classes):,} classes the {len(drawn)} hardest are drawn.")
     if (matrix > 1).any():
-        notes.append("Orange pairs cost more than saying nothing: there, the evidence does harm.")
+        notes.append("Orange pairs cost more than no evidence: there, the evidence does harm.")
+    i, j = np.triu_indices(len(cost), 1)
+    order = np.argsort(-cost[i, j], kind="stable")[:_MOST_ROWS]
     return Figure(
         "pairwise",
-        "Each two classes",
+        "Each pair of classes",
         f"Cost (Cllr, bit) of telling one class from another: above the diagonal as it is, below "
-        f"it after recalibration. The strongest colour is {number(top)} bit; 0 is perfect, 1 is "
-        f"what saying nothing costs.",
+        f"it after recalibration. The strongest color is {number(top)} bit; 0 is perfect, 1 is "
+        f"the cost of no evidence.",
         canvas,
         (),
         ("class", "class ", "as it is (bit)", "recalibrated (bit)"),
-        _pairs(assessment, actual, minimum),
-        tuple(notes),
+        [
+            (*(str(assessment.classes[k]) for k in pair), float(actual[pair]), float(minimum[pair]))
+            for pair in zip(i[order].tolist(), j[order].tolist(), strict=True)
+        ],
+        notes=notes,
         shape="beside",
     )
 
 
-def _map_of(matrix: np.ndarray, names: list[object]) -> Canvas:
+def _map(matrix: Floats, names: Sequence[Hashable], top: float) -> Canvas:
     D = len(names)
-    longest = max(len(short(name, 14)) for name in names)
+    labels = [short(name, 14) for name in names]
+    longest = max(map(len, labels))
     room = 14 + 6.6 * longest
     side = 340.0 if D <= 6 else 440.0
     turned = longest * D > 40
+    bottom = 0.72 * room + 12 if turned else 28
     canvas = Canvas(
-        Axis("", -0.5, D - 0.5, ()),
-        Axis("", D - 0.5, -0.5, ()),
-        width=side + room + 16,
-        height=side + 14 + (0.72 * room + 12 if turned else 28),
-        left=room,
-        bottom=0.72 * room + 12 if turned else 28,
-        snap="xy",
-        frame=False,
-    )
-    finite = matrix[np.isfinite(matrix)]
-    top = min(1.0, float(finite.max(initial=0.0))) or 1.0
+        Axis("", -0.5, D - 0.5), Axis("", D - 0.5, -0.5), width=side + room + 16,
+        height=side + 14 + bottom, left=room, bottom=bottom, snap="xy", frame=False,
+    )  # fmt: skip
     harm = matrix > 1
     canvas.cells(np.where(harm, np.nan, matrix / top), 0)
     canvas.cells(np.where(harm, np.where(np.isinf(matrix), 1.0, 0.75), np.nan), 1)
-    every = 1 if D <= _WITH_NAMES else math.ceil(D / 12)
-    for k in range(0, D, every):
-        name = short(names[k], 14)
-        canvas.write(-0.5, k, name, anchor="end", shift=(-6, 4), look="tick end")
+    for k in range(0, D, 1 if D <= _WITH_NAMES else math.ceil(D / 12)):
+        canvas.write(-0.5, k, labels[k], anchor="end", shift=(-6, 4), look="tick end")
         look, right = ("tick end", 4) if turned else ("tick", 0)
-        canvas.write(k, D - 0.5, name, shift=(right, 16), look=look, turned=turned)
-    if D <= _WITH_NUMBERS:
-        _write_costs(canvas, matrix, top)
+        canvas.write(k, D - 0.5, labels[k], shift=(right, 16), look=look, turned=turned)
+    for i, j in np.argwhere(~np.isnan(matrix)) if D <= _WITH_NUMBERS else ():
+        look = "inside dark" if matrix[i, j] / top > 0.5 else "inside"
+        canvas.write(j, i, _short_cost(float(matrix[i, j])), look=look, shift=(0, 4))
     return canvas
 
 
-def _write_costs(canvas: Canvas, matrix: np.ndarray, top: float) -> None:
-    for i, j in np.argwhere(~np.isnan(matrix)):
-        look = "inside dark" if matrix[i, j] / top > 0.5 else "inside"
-        canvas.write(int(j), int(i), _brief(float(matrix[i, j])), look=look, shift=(0, 4))
-
-
-def _brief(cost: float) -> str:
+def _short_cost(cost: float) -> str:
     if math.isinf(cost):
         return "∞"
     if cost < 0.005:
         return "0" if cost == 0 else "<.01"
-    said = f"{cost:.2f}" if cost < 10 else f"{cost:.0f}"
-    return said.removeprefix("0") if cost < 0.995 else said
+    words = f"{cost:.2f}" if cost < 10 else f"{cost:.0f}"
+    return words.removeprefix("0") if cost < 0.995 else words
 
 
-def _hardest_classes(cost: np.ndarray) -> list[int]:
-    worst = np.nan_to_num(cost, nan=-1.0, posinf=1e9).max(axis=1)
-    return sorted(np.argsort(-worst, kind="stable")[:_MOST_CLASSES].tolist())
+# --- three classes ------------------------------------------------------------------------
 
 
-def _pairs(a: Assessment, actual: np.ndarray, minimum: np.ndarray) -> list[tuple[object, ...]]:
-    """A row for each two classes, the hardest first; of very many, the first five thousand."""
-    i, j = np.triu_indices(len(a.classes), 1)
-    order = np.argsort(-np.nan_to_num(actual[i, j], nan=-1.0, posinf=1e9), kind="stable")[:5000]
-    names = [str(name) for name in a.classes]
-    return [
-        (names[b], names[c], float(actual[b, c]), float(minimum[b, c]))
-        for b, c in zip(i[order].tolist(), j[order].tolist(), strict=True)
-    ]
-
-
-def plane(samples: Samples, all_of_them: bool) -> Figure:
+def plane(data: Labelled, all_classes: bool) -> Figure:
     """Three classes in the plane of their ILRLs, where Bayes' rule is a sum."""
-    some = _three(samples).some(_MOST_POINTS)
+    some, notes = _sample_points(data)
     names = some.evidence.classes
     basis = Basis(Basis.gram_schmidt(3).contrast, names)
     l, outside, reach = _in_view(some, basis)
-    width, height = 440.0, 420.0
-    axes = [linear(label, -reach, reach) for label in _labels(names, basis)]
-    canvas = Canvas(axes[0], axes[1], width=width, height=height, snap="xy", bottom=52)
-    canvas.height = canvas.top + canvas.bottom + (width - canvas.left - canvas.right)
-    for k in range(3):
-        away = -basis.contrast[k] / np.linalg.norm(basis.contrast[k])  # where class k comes last
-        canvas.rule([0, 3 * reach * away[0]], [0, 3 * reach * away[1]])
-    rows = _scatter(canvas, some, l[:, 0], l[:, 1])
-    for k in range(3):
-        at = 0.9 * reach * basis.contrast[k] / np.abs(basis.contrast[k]).max()
+    x_axis, y_axis = (linear(label, -reach, reach) for label in _ilr_labels(names, basis))
+    canvas = Canvas(x_axis, y_axis, height=432, snap="xy", bottom=52)
+    for k, corner in enumerate(basis.contrast):
+        away = -3 * reach * corner / np.linalg.norm(corner)  # where class k comes last
+        canvas.rule([0, away[0]], [0, away[1]])
+        canvas.points(l[some.codes == k, 0], l[some.codes == k, 1], k)
+    for k, corner in enumerate(basis.contrast):
+        at = 0.9 * reach * corner / np.abs(corner).max()
         anchor = "start" if at[0] < -0.3 * reach else "end" if at[0] > 0.3 * reach else "middle"
         canvas.write(at[0], at[1], short(names[k], 16), look=f"named s{k}", anchor=anchor)
-    notes = [] if len(some.truth) == len(samples.truth) else [_thinned(some, samples)]
     if outside:
         notes.append(f"{outside:,} beyond the frame, or infinite, are drawn on it.")
-    which = "" if all_of_them else " Of all classes, these three are hardest to tell apart."
     return Figure(
         "ilr-plane",
         "Evidence in the plane of its log-ratios",
-        "Each point is a sample. The centre says nothing; the further out, the stronger; dotted "
-        "lines part where each class is the likeliest. An ILR is a log-ratio scaled so that "
-        "distances are strengths: of two classes, the LLR over the root of two." + which,
+        "Each point is a sample. The center says nothing; the further out, the stronger; dotted "
+        "lines separate where each class is the likeliest. An ILR is a log-ratio scaled so that "
+        "distances are strengths: for two classes, the LLR over the root of two."
+        + ("" if all_classes else _HARDEST),
         canvas,
-        pair_keys("point", *names),
+        class_keys("point", names),
         ("ILR 1 (deciban)", "ILR 2 (deciban)", "true class"),
-        rows,
-        tuple(notes),
+        _rows(l, some),
+        (l[:, 0], l[:, 1]),
+        notes,
     )
 
 
-def ternary(samples: Samples, all_of_them: bool) -> Figure:
+def ternary(data: Labelled, all_classes: bool) -> Figure:
     """Three classes in a triangle: posteriors under the uniform prior."""
-    some = _three(samples).some(_MOST_POINTS)
-    names = some.evidence.classes
+    some, notes = _sample_points(data)
+    names, posterior = some.evidence.classes, some.evidence.posterior()
     corners = np.array([[0.5, math.sqrt(3) / 2], [0.0, 0.0], [1.0, 0.0]])
-    posterior = some.evidence.posterior()
     xy = posterior @ corners
     canvas = Canvas(
-        Axis("", 0, 1, ()), Axis("", 0, math.sqrt(3) / 2, ()),
-        width=440, height=412, left=34, right=34, top=32, bottom=58, snap="xy", frame=False,
+        Axis("", 0, 1), Axis("", 0, math.sqrt(3) / 2), width=440, height=412, left=34, right=34,
+        top=32, bottom=58, snap="xy", frame=False,
     )  # fmt: skip
-    _triangle(canvas, corners)
-    canvas.write(
-        0.5, 0, "probability (of the right corner, along the floor)", look="tick", shift=(0, 48)
-    )
-    rows = _scatter(canvas, some, xy[:, 0], xy[:, 1], posterior)
-    for k, anchor in enumerate(("middle", "start", "end")):
-        at, down = corners[k], (-10 if k == 0 else 38)
-        canvas.write(at[0], at[1], short(names[k], 20), look=f"named s{k}", anchor=anchor,
-                     shift=(0, down) if k == 0 else (-24 if k == 1 else 24, down))  # fmt: skip
-    right = float(np.mean(posterior.argmax(axis=1) == some.truth))
-    which = "" if all_of_them else " Of all classes, these three are hardest to tell apart."
+    _draw_triangle(canvas, corners)
+    canvas.write(0.5, 0, "probability (of the right corner, along the floor)", look="tick",
+                 shift=(0, 48))  # fmt: skip
+    places = (("middle", (0, -10)), ("start", (-24, 38)), ("end", (24, 38)))
+    for k, (anchor, shift) in enumerate(places):
+        canvas.points(xy[some.codes == k, 0], xy[some.codes == k, 1], k)
+        canvas.write(corners[k, 0], corners[k, 1], short(names[k], 20),
+                     look=f"named s{k}", anchor=anchor, shift=shift)  # fmt: skip
+    right = float(np.mean(posterior.argmax(axis=1) == some.codes))
     return Figure(
         "ternary",
         "Posteriors in the triangle",
         f"Each point is a sample, with even priors: the nearer to a corner, the more probable that "
-        f"class. Dotted lines part the decisions; {percent(right)} of these points are on their "
-        f"own side." + which,
+        f"class. Dotted lines separate the decisions; {percent(right)} of these points are on "
+        f"their own side." + ("" if all_classes else _HARDEST),
         canvas,
-        pair_keys("point", *names),
+        class_keys("point", names),
         (*(f"posterior of {name}" for name in names), "true class"),
-        rows,
-        () if len(some.truth) == len(samples.truth) else (_thinned(some, samples),),
+        _rows(posterior, some),
+        (xy[:, 0], xy[:, 1]),
+        notes,
     )
 
 
-def _triangle(canvas: Canvas, corners: np.ndarray) -> None:
+def _draw_triangle(canvas: Canvas, corners: Floats) -> None:
     middle = corners.mean(axis=0)
     for k in range(3):
-        a, b = corners[(k + 1) % 3], corners[(k + 2) % 3]
-        canvas.line([a[0], b[0]], [a[1], b[1]], 6, dashes=0)
-        canvas.rule([middle[0], (a[0] + b[0]) / 2], [middle[1], (a[1] + b[1]) / 2])
+        ends = corners[[(k + 1) % 3, (k + 2) % 3]]
+        canvas.line(ends[:, 0], ends[:, 1], 6, dashes=0)
+        half = ends.mean(axis=0)
+        canvas.rule([middle[0], half[0]], [middle[1], half[1]])
+        for share in (0.2, 0.4, 0.6, 0.8):
+            at = (1 - share) * ends + share * corners[k]
+            canvas.rule(at[:, 0], at[:, 1], "grid")
     for share in (0.2, 0.4, 0.6, 0.8):
-        for k in range(3):
-            ends = [(1 - share) * corners[(k + n) % 3] + share * corners[k] for n in (1, 2)]
-            canvas.thin(*np.transpose(ends))
         canvas.write(share, 0, f"{share:g}", look="tick", shift=(0, 16))
 
 
-def _scatter(
-    canvas: Canvas, some: Samples, x: np.ndarray, y: np.ndarray, shares: np.ndarray | None = None
-) -> list[tuple[object, ...]]:
-    """Draw the samples by class; the row of each for the table."""
+def _rows(values: Floats, some: Labelled) -> list[tuple[object, ...]]:
     names = some.evidence.classes
-    posterior = some.evidence.posterior()
-    rows: list[tuple[object, ...]] = []
-    for k in range(len(names)):
-        mine = some.truth == k
-        canvas.points(x[mine], y[mine], k)
-    for i, k in enumerate(some.truth.tolist()):
-        said = "\n".join(
-            f"P({short(n)}): {number(p)}" for n, p in zip(names, posterior[i].tolist(), strict=True)
-        )
-        canvas.mark(float(x[i]), float(y[i]), f"true class: {short(names[k])}\n{said}")
-        values = (float(x[i]), float(y[i])) if shares is None else tuple(shares[i].tolist())
-        rows.append((*values, str(names[k])))
-    return rows
+    pairs = zip(values.tolist(), some.codes.tolist(), strict=True)
+    return [(*row, str(names[k])) for row, k in pairs]
 
 
-def _three(samples: Samples) -> Samples:
-    if samples.evidence.n_classes != 3:
+def _sample_points(data: Labelled) -> tuple[Labelled, list[str]]:
+    """Few enough samples to draw, each class with an equal share where it has it, and a note."""
+    if data.evidence.n_classes != 3:
         raise InputError("Three classes with samples are needed for this figure; there are fewer.")
-    return samples
+    rng, share = np.random.default_rng(0), _MOST_POINTS // 3
+    rows = np.sort(np.concatenate([rng.permutation(mine)[:share] for mine in data.rows_by_class]))
+    if len(rows) == len(data.codes):
+        return data, []
+    note = f"A random {len(rows):,} of {len(data.codes):,} samples, chosen within each class."
+    return data.select(rows), [note]
 
 
-def _in_view(some: Samples, basis: Basis) -> tuple[np.ndarray, int, float]:
+def _in_view(some: Labelled, basis: Basis) -> tuple[Floats, int, float]:
     """ILRLs in decibans, those outside of the view on its frame, how many, and its half width."""
     finite = np.isfinite(some.evidence.log_likelihoods).all(axis=1)
     l = np.empty((len(some.evidence), 2))
@@ -247,8 +248,8 @@ def _in_view(some: Samples, basis: Basis) -> tuple[np.ndarray, int, float]:
     return l, int(out.sum()), 1.02 * reach
 
 
-def _labels(names: tuple[object, ...], basis: Basis) -> list[str]:
-    """What each coordinate sets against what."""
+def _ilr_labels(names: Sequence[Hashable], basis: Basis) -> list[str]:
+    """Labels that say which classes each coordinate contrasts."""
     labels = []
     for column in basis.contrast.T:
         sides = (
@@ -257,9 +258,3 @@ def _labels(names: tuple[object, ...], basis: Basis) -> list[str]:
         )
         labels.append(" against ".join(sides) + " (ILR, deciban)")
     return labels
-
-
-def _thinned(some: Samples, samples: Samples) -> str:
-    return (
-        f"{len(some.truth):,} of {len(samples.truth):,} samples, taken by chance within each class."
-    )

@@ -1,103 +1,92 @@
-"""Figures of the LLRs of two classes: histograms, Tippett, DET and empirical cross-entropy."""
+"""Figures of the LLRs of two classes: histogram, Tippett, DET and empirical cross-entropy."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from deciban.assessment.wording import number, percent, short
 from deciban.evidence import from_nats
-from deciban.metrics import ErrorRates, det_curve, eer, empirical_cross_entropy_curve, tippett_curve
-from deciban.report.figures.drawing import Canvas, Figure, Key, pair_keys
-from deciban.report.figures.samples import Pair
-from deciban.report.figures.scales import central, linear, probits, thinned
+from deciban.metrics import det_curve, eer, empirical_cross_entropy_curve, tippett_curve
+from deciban.metrics.labelled import Trials
+from deciban.report.drawing import (
+    Canvas,
+    Figure,
+    Key,
+    central,
+    class_keys,
+    linear,
+    probits,
+    thin_curve,
+)
+
+_MANY = 100_000  # LLRs of a class above which the cost over priors is that of group means
+_GROUPS = 20_000
 
 
-def llr_axis_label(pair: Pair) -> str:
-    """The label of an axis of LLRs."""
-    return f"LLR for {short(pair.a, 14)} against {short(pair.b, 14)} (deciban)"
+def llr_axis_label(pair: Trials) -> str:
+    """Label of an axis of LLRs."""
+    return f"LLR for {short(pair.pos_label, 14)} against {short(pair.other_label, 14)} (deciban)"
 
 
-# --- histograms -------------------------------------------------------------------------
-
-
-def histogram(pair: Pair) -> Figure:
+def histogram(pair: Trials) -> Figure:
     """How the LLRs of each class are spread."""
-    edges, notes = _edges(pair)
-    inside = (np.clip(pair.of(k), edges[0], edges[-1]) for k in (True, False))
-    counts = [np.histogram(llr, edges)[0] for llr in inside]
+    names = (pair.pos_label, pair.other_label)
+    edges, notes = _bin_edges(pair)
+    llrs = (from_nats(scores.llr, "deciban") for scores in (pair.target, pair.other))
+    counts = [np.histogram(np.clip(llr, edges[0], edges[-1]), edges)[0] for llr in llrs]
     shares = [100 * c / max(c.sum(), 1) for c in counts]
-    top = max(float(s.max()) for s in shares)
+    top = np.maximum(*shares)
     canvas = Canvas(
         linear(llr_axis_label(pair), float(edges[0]), float(edges[-1])),
-        linear("share of the class (%)", 0, 1.06 * top),
+        linear("share of the class (%)", 0, 1.06 * float(top.max())),
     )
     for k, share in enumerate(shares):
         canvas.bars(edges[:-1], edges[1:], share, k)
-    canvas.rule([0, 0], [0, 2 * top])
+    canvas.rule([0, 0], [0, 2 * top.max()])
     return Figure(
         "llr-histogram",
         "Histogram of the log-likelihood ratios",
-        f"To the right of zero the evidence supports {short(pair.a, 40)}, to the left "
-        f"{short(pair.b, 40)}; 10 decibans are a factor of ten. The less the two overlap, the more "
-        f"the evidence tells.",
+        f"To the right of zero the evidence supports {short(names[0], 40)}, to the left "
+        f"{short(names[1], 40)}; 10 decibans are a factor of ten. The less the two overlap, the "
+        f"more the evidence says.",
         canvas,
-        pair_keys("bar", pair.a, pair.b),
-        ("from (deciban)", "to (deciban)", f"samples of {pair.a}", f"samples of {pair.b}"),
-        _marked_bins(canvas, pair, edges, counts, shares),
+        class_keys("bar", names),
+        ("from (deciban)", "to (deciban)", *(f"samples of {name}" for name in names)),
+        [*zip(edges[:-1].tolist(), edges[1:].tolist(), *(c.tolist() for c in counts), strict=True)],
+        ((edges[:-1] + edges[1:]) / 2, top),
         notes,
     )
 
 
-def _marked_bins(
-    canvas: Canvas,
-    pair: Pair,
-    edges: np.ndarray,
-    counts: list[np.ndarray],
-    shares: list[np.ndarray],
-) -> list[tuple[float, ...]]:
-    """Say what each bin holds; the row of each for the table."""
-    rows: list[tuple[float, ...]] = []
-    for i, (low, high) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
-        rows.append((low, high, *(int(c[i]) for c in counts)))
-        said = "\n".join(
-            f"{short(name)}: {number(float(s[i]))} % ({c[i]:,})"
-            for name, s, c in zip((pair.a, pair.b), shares, counts, strict=True)
-        )
-        words = f"{number(low)} to {number(high)} deciban\n{said}"
-        canvas.mark((low + high) / 2, max(float(s[i]) for s in shares), words)
-    return rows
-
-
-def _edges(pair: Pair) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Edges of the bins, and what is to be said of the LLRs beyond them."""
-    llr = pair.decibans
+def _bin_edges(pair: Trials) -> tuple[NDArray[np.float64], list[str]]:
+    """Edges of the bins, and notes on the LLRs beyond them."""
+    llr = np.asarray(from_nats(pair.llr, "deciban"))
     low, high = central(llr)
     if not high > low:
         low, high = low - 1, high + 1
-    bins = min(60, max(10, math.ceil(3 * np.cbrt(len(llr) / 2))))
     notes = []
-    infinite, far = int(np.isinf(llr).sum()), np.isfinite(llr) & ((llr < low) | (llr > high))
+    infinite, far = int(np.isinf(llr).sum()), llr[np.isfinite(llr) & ((llr < low) | (llr > high))]
     if infinite:
         notes.append(f"{infinite:,} infinite {_ratios(infinite)} in the outermost bins.")
-    if far.any():
-        reach = f"from {number(float(llr[far].min()))} to {number(float(llr[far].max()))} deciban"
-        count = int(far.sum())
-        notes.append(f"{count:,} {_ratios(count)} further out, {reach}, in the outermost bins.")
-    return np.linspace(low, high, bins + 1), tuple(notes)
+    if far.size:
+        reach = f"from {number(float(far.min()))} to {number(float(far.max()))} deciban"
+        notes.append(f"{far.size:,} {_ratios(far.size)} further out, {reach}, in the outermost "
+                     f"bins.")  # fmt: skip
+    n_bins = min(60, max(10, math.ceil(3 * np.cbrt(len(llr) / 2))))
+    return np.linspace(low, high, n_bins + 1), notes
 
 
 def _ratios(count: int) -> str:
     return "ratio is" if count == 1 else "ratios are"
 
 
-# --- over all thresholds ----------------------------------------------------------------
-
-
-def tippett(pair: Pair) -> Figure:
+def tippett(pair: Trials) -> Figure:
     """Cumulative distributions of the LLRs of each class."""
+    names = (pair.pos_label, pair.other_label)
     curve = tippett_curve(pair.y_true, pair.llr)
     x = np.asarray(from_nats(curve.llr, "deciban"))
     low, high = central(x)
@@ -105,51 +94,51 @@ def tippett(pair: Pair) -> Figure:
         linear(llr_axis_label(pair), low, high, room=0.03), linear("share at or above (%)", 0, 100)
     )
     canvas.rule([0, 0], [0, 100])
-    keep = thinned(np.clip(x, low, high), curve.target + curve.other)
+    keep = thin_curve(np.clip(x, low, high), curve.target + curve.other)
     shares = [100 * share for share in (curve.target, curve.other)]
     for k, share in enumerate(shares):
         # The curves go on to both sides: all samples lie above -inf, those at +inf above all.
         last = float(share[-1]) if np.isinf(x[-1]) else 0.0
         after = np.concatenate([share[keep], [last, last]])  # what is left past each of them
         canvas.line(np.concatenate([[-np.inf], x[keep], [np.inf]]), after, k, steps=True)
-    rows = [tuple(float(column[i]) for column in (x, *shares)) for i in keep.tolist()]
-    for at, target, other in rows:
-        said = f"{short(pair.a)}: {number(target)} %\n{short(pair.b)}: {number(other)} %"
-        canvas.mark(at, target, f"LLR of {number(at)} deciban or more\n{said}")
-    wrong = percent(float(np.mean(pair.of(False) > 0))), percent(float(np.mean(pair.of(True) < 0)))
+    wrong = (percent(float(np.mean(pair.other.llr > 0))),
+             percent(float(np.mean(pair.target.llr < 0))))  # fmt: skip
     return Figure(
         "tippett",
         "Tippett plot",
         f"How much of each class has a ratio of at least this size. Misleading evidence: "
-        f"{wrong[0]} of {short(pair.b, 40)} lies above zero, {wrong[1]} of {short(pair.a, 40)} "
-        f"below.",
+        f"{wrong[0]} of {short(names[1], 40)} lies above zero, {wrong[1]} of "
+        f"{short(names[0], 40)} below.",
         canvas,
-        pair_keys("line", pair.a, pair.b),
-        ("LLR (deciban)", f"{pair.a} at or above (%)", f"{pair.b} at or above (%)"),
-        rows,
+        class_keys("line", names),
+        ("LLR (deciban)", *(f"{name} at or above (%)" for name in names)),
+        np.column_stack([x, *shares])[keep].tolist(),
+        (x[keep], shares[0][keep]),
     )
 
 
-def det(pair: Pair) -> Figure:
+def det(pair: Trials) -> Figure:
     """Misses against false alarms, over all thresholds."""
+    a, b = pair.pos_label, pair.other_label
     rates, equal = det_curve(pair.y_true, pair.llr), eer(pair.y_true, pair.llr)
-    fewest = min(int(pair.y_true.sum()), int((1 - pair.y_true).sum()))
+    fewest = min(len(pair.target.llr), len(pair.other.llr))
     low = min(max(0.5 / fewest, 1e-6), 0.02)  # less than one error cannot be seen
     high = min(max(0.5, 2.5 * equal), 0.99)
     canvas = Canvas(
-        probits(f"{short(pair.b)} taken for {short(pair.a)} (%)", low, high),
-        probits(f"{short(pair.a)} missed (%)", low, high),
+        probits(f"{short(b)} taken for {short(a)} (%)", low, high),
+        probits(f"{short(a)} missed (%)", low, high),
         height=380,
         snap="xy",
     )
     canvas.rule([low, high], [low, high])
     x, y = rates.p_false_alarm, rates.p_miss
-    keep = thinned(*(np.clip(axis.along(r), 0, 1) for axis, r in ((canvas.x, x), (canvas.y, y))))
-    canvas.line(x[keep], y[keep], 0)
-    rows = _marked_thresholds(canvas, rates, keep, (low, high))
+    keep = thin_curve(np.clip(canvas.x.along(x), 0, 1), np.clip(canvas.y.along(y), 0, 1))
+    x, y, threshold = x[keep], y[keep], np.asarray(from_nats(rates.threshold[keep], "deciban"))
+    canvas.line(x, y, 0)
     if equal >= low:
         canvas.points([equal], [equal], 1, "ring")
         canvas.write(equal, equal, f"EER {percent(equal, 3)}", anchor="start", shift=(9, -7))
+    in_view = (np.minimum(x, y) >= low) & (np.maximum(x, y) <= high)
     return Figure(
         "det",
         "Detection error trade-off",
@@ -157,71 +146,63 @@ def det(pair: Pair) -> Figure:
         f"both are {percent(equal, 3)}. Nearer to the lower left is better.",
         canvas,
         (Key("line", 0, "all thresholds"), Key("rule", 0, "equal error rates")),
-        ("threshold (deciban)", f"{pair.a} missed (%)", f"{pair.b} taken for {pair.a} (%)"),
-        rows,
+        ("threshold (deciban)", f"{a} missed (%)", f"{b} taken for {a} (%)"),
+        np.column_stack([threshold, 100 * y, 100 * x]).tolist(),
+        (np.where(in_view, x, np.nan), y),
         () if equal >= low else ("The errors are fewer than these samples can show.",),
     )
 
 
-def _marked_thresholds(
-    canvas: Canvas, rates: ErrorRates, keep: np.ndarray, view: tuple[float, float]
-) -> list[tuple[float, ...]]:
-    """Say what each threshold in view leads to; the row of each for the table."""
-    rows: list[tuple[float, ...]] = []
-    for i in keep.tolist():
-        miss, alarm = float(rates.p_miss[i]), float(rates.p_false_alarm[i])
-        at = float(from_nats(rates.threshold[i], "deciban"))
-        rows.append((at, 100 * miss, 100 * alarm))
-        if view[0] <= min(alarm, miss) and max(alarm, miss) <= view[1]:
-            said = f"missed: {percent(miss, 3)}\nfalse alarms: {percent(alarm, 3)}"
-            canvas.mark(alarm, miss, f"threshold {number(at)} deciban\n{said}")
-    return rows
-
-
-# --- over all priors --------------------------------------------------------------------
-
-
-def cross_entropy(pair: Pair) -> Figure:
+def cross_entropy(pair: Trials) -> Figure:
     """What the posteriors cost over all priors."""
-    y_true, llr, weight = pair.grouped()
-    curve = empirical_cross_entropy_curve(y_true, llr, sample_weight=weight)
+    llr, weight = _group_means(pair)
+    labels = np.repeat([1, 0], [len(one) for one in llr])
+    curve = empirical_cross_entropy_curve(
+        labels, np.concatenate(llr), sample_weight=np.concatenate(weight)
+    )
     x = np.asarray(from_nats(curve.log_odds, "deciban"))
     finite = curve.actual[np.isfinite(curve.actual)]
     top = min(2.0, max([1.0, *finite.tolist()])) * 1.05
     canvas = Canvas(
-        linear(f"prior log-odds of {short(pair.a)} (deciban)", float(x[0]), float(x[-1])),
+        linear(f"prior log-odds of {short(pair.pos_label)} (deciban)", float(x[0]), float(x[-1])),
         linear("cross-entropy (bit)", 0, top),
     )
     canvas.rule(x, curve.neutral)
     for k, cost in enumerate((curve.actual, curve.minimum)):
         canvas.line(x, np.where(np.isinf(cost), np.nan, cost), k)
+    notes = []
+    if np.isinf(curve.actual).any():
+        notes.append("As it is, the cost is infinite: a class was ruled out that was the true one.")
+    elif (curve.actual > top).any():
+        notes.append("Where the cost leaves the frame, it is above twice that of no evidence.")
     columns = (x, expit(curve.log_odds), curve.actual, curve.minimum, curve.neutral)
-    rows = [tuple(float(column[i]) for column in columns) for i in range(len(x))]
-    for at, prior, actual, best, none in rows:
-        canvas.mark(
-            at,
-            actual,
-            f"prior of {short(pair.a)}: {percent(prior, 3)}\nas it is: {number(actual)} bit\n"
-            f"recalibrated: {number(best)} bit\nwithout evidence: {number(none)} bit",
-        )
     return Figure(
         "cross-entropy",
         "Empirical cross-entropy",
-        "What is left to learn after the evidence, for every prior. The gap between the two curves "
-        "is what calibration would save; above the dotted line, the evidence does harm.",
+        "Uncertainty that remains after the evidence, for every prior. The gap between the two "
+        "curves is what calibration would save; above the dotted line, the evidence does harm.",
         canvas,
         (Key("line", 0, "as it is"), Key("line", 1, "after recalibration (PAV)"),
          Key("rule", 0, "without evidence")),
-        ("prior log-odds (deciban)", f"prior of {pair.a}", "as it is (bit)", "recalibrated (bit)",
-         "without evidence (bit)"),
-        rows,
-        _beyond(curve.actual, top),
+        ("prior log-odds (deciban)", f"prior of {pair.pos_label}", "as it is (bit)",
+         "recalibrated (bit)", "without evidence (bit)"),
+        np.column_stack(columns).tolist(),
+        (x, curve.actual),
+        notes,
     )  # fmt: skip
 
 
-def _beyond(cost: np.ndarray, top: float) -> tuple[str, ...]:
-    if np.isinf(cost).any():
-        return ("As it is, the cost is infinite: a class was ruled out that was the true one.",)
-    if (cost > top).any():
-        return ("Where the cost leaves the frame, it is above twice that of no evidence.",)
-    return ()
+def _group_means(pair: Trials) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
+    """LLRs and weights of each class; very many LLRs as the means of groups of neighbors."""
+    llrs, weights = [], []
+    for llr in (pair.target.llr, pair.other.llr):
+        ordered = np.sort(llr)
+        size = max(1, len(llr) // _GROUPS) if len(llr) > _MANY else 1
+        starts = np.arange(0, len(llr), size)
+        # Infinite LLRs stay by themselves.
+        starts = np.union1d(starts, np.searchsorted(ordered, [-np.finfo(float).max, np.inf]))
+        starts = starts[starts < len(llr)]
+        count = np.diff(np.append(starts, len(llr))).astype(float)
+        llrs.append(np.add.reduceat(ordered, starts) / count)
+        weights.append(count)
+    return llrs, weights
