@@ -53,8 +53,9 @@ PAPER ?= build/paper
 paper: $(READY) ## the paper's every table and figure, beside what was printed: hours; PAPER=folder
 	$(BIN)/python -m reproduction --output $(PAPER) --work build/paper-work
 
-gallery: $(READY) ## draw the plots of docs/gallery.md again
+gallery: demo ## draw the figures of docs/gallery.md and README.md again
 	$(BIN)/python docs/make_gallery.py
+	cp build/demo/demo.png build/demo/learned.png docs/images
 
 format: $(READY) ## put the code into the shape that lint asks for
 	$(BIN)/ruff check --fix .

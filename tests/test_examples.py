@@ -16,28 +16,19 @@ def run(*arguments):
     )
 
 
-def test_the_demo_leaves_a_page_to_open(tmp_path):
+@pytest.mark.slow
+def test_the_demo_learns_evidence_as_good_as_the_true_densities(tmp_path):
     pytest.importorskip("mpltern")
-    done = run(ROOT / "examples/demo.py", "--output", tmp_path / "new" / "folder")
+    folder = tmp_path / "new" / "folder"
+    done = run(ROOT / "examples/demo.py", "--output", folder)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    page = (tmp_path / "new" / "folder" / "index.html").read_text()
-    assert "<svg" in page
-    assert "weak support for Slovak over Czech" in page
-    assert "<script" not in page
-    for name in ("figure.png", "learnt.png"):
-        assert (tmp_path / "new" / "folder" / name).read_bytes().startswith(b"\x89PNG")
-    moons = float(re.search(r"compositional</td><td>([0-9.]+)</td>", page)[1])
-    best = float(re.search(r"the true densities</td><td>([0-9.]+)</td>", page)[1])
-    assert moons < 1.1 * best
-    assert {path.name for path in (tmp_path / "new" / "folder").iterdir()} == {
-        "index.html",
-        "report.html",
-        "figure.png",
-        "learnt.png",
-    }
-    assert 'href="report.html"' in page
-    report = (tmp_path / "new" / "folder" / "report.html").read_text()
+    learned = float(re.search(r"compositional +([0-9.]+)", done.stdout)[1])
+    best = float(re.search(r"the true densities +([0-9.]+)", done.stdout)[1])
+    assert learned < 1.1 * best
+    for name in ("demo.png", "learned.png"):
+        assert (folder / name).read_bytes().startswith(b"\x89PNG")
+    report = (folder / "report.html").read_text()
     assert "Handwritten digits" in report
     assert "://" not in report.replace("http://www.w3.org/", "")
 

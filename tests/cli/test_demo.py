@@ -1,44 +1,42 @@
-"""``deciban demo``; what it computes is run as a whole in ``tests/test_examples.py``."""
+"""``deciban demo``; with a CDA it is run in ``tests/test_examples.py``."""
 
 import json
 import sys
+from functools import partial
 
 import pytest
 import typer
 
 from commands import runner
-from deciban.cli.commands.demo import EXAMPLE, demo
+from deciban.cli.commands.demo import EXAMPLE, FILES, demo
 from deciban.exceptions import InputError, MissingExtraError
 
 app = typer.Typer()
 app.command(epilog=EXAMPLE)(demo)
-
 
 run = runner(app, 100)
 
 
 @pytest.fixture
 def quick(monkeypatch):
-    """A demonstration that only says what it was asked for."""
-    pytest.importorskip("jax")
-    from deciban.report import demonstration
+    """A demo whose files hold only its seed."""
+    pytest.importorskip("mpltern")
+    from deciban.report import demo as module
 
-    def demonstrate(folder, *, seed, say):
-        for name in demonstration.FILES:
-            (folder / name).write_text(str(seed))
-        say("a table")
+    def run_demo(seed):
+        return "a table\n", dict.fromkeys(FILES, str(seed))
 
-    monkeypatch.setattr(demonstration, "demonstrate", demonstrate)
+    monkeypatch.setattr(module, "run_demo", run_demo)
 
 
-def test_the_folder_is_made_and_nothing_is_written_over(tmp_path, quick):
+def test_the_folder_is_made_and_nothing_is_overwritten(tmp_path, quick):
     folder = tmp_path / "new" / "demo"
-    assert run("-o", folder, "--seed", "3").stdout == "a table\n"
+    assert run("-o", folder, "--seed", "3").stdout == f"a table\n\nOpen {folder / 'index.html'}\n"
     assert (folder / "report.html").read_text() == "3"
     with pytest.raises(InputError, match=r"without index\.html.* Pass --force"):
         run("-o", folder)
     done = run("-o", folder, "--force", "--json")
-    assert json.loads(done.stdout)["written"][0] == str(folder / "index.html")
+    assert json.loads(done.stdout)["written"] == [str(folder / name) for name in FILES]
 
 
 @pytest.mark.parametrize(
@@ -55,27 +53,33 @@ def test_what_cannot_be_used_is_refused(tmp_path, quick, options, words):
         run(*options.format(tmp_path).split())
 
 
-def test_a_missing_library_is_said_in_a_sentence(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "deciban.report.demonstration", None)
-    with pytest.raises(MissingExtraError, match="pip install"):
+def test_a_missing_package_is_named(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "deciban.report.demo", raising=False)
+    monkeypatch.setitem(sys.modules, "mpltern", None)
+    with pytest.raises(MissingExtraError, match=r"mpltern must be installed .* pip install"):
         run("-o", tmp_path)
 
 
-def test_the_page_links_to_the_report_whatever_learns(tmp_path, monkeypatch):
+def test_the_page_has_tables_figures_and_the_report(tmp_path, monkeypatch):
     pytest.importorskip("mpltern")
     from deciban import discriminant
-    from deciban.report.demonstration import FILES
+    from deciban.report import demo as demo_module
 
     def stand_in(random_state):
-        """In the place of a CDA, which takes half a minute."""
+        """In place of a CDA, which takes half a minute."""
         model = discriminant.LinearDiscriminant(shrinkage=0.1)
         model.history_ = [{"epoch": k, "loss": 1 / k, "score": 0.0, "seconds": k} for k in (1, 2)]
         return model
 
+    few = partial(demo_module.assess, n_resamples=20)
+    monkeypatch.setattr(demo_module, "assess", few)
     monkeypatch.setattr(discriminant, "CompositionalDiscriminantAnalysis", stand_in, raising=False)
     done = run("-o", tmp_path)
     assert done.stdout.endswith(f"Open {tmp_path / 'index.html'}\n")
-    assert "Handwritten digits, learnt from 898 images" in done.stdout
     assert {path.name for path in tmp_path.iterdir()} == set(FILES)
-    assert 'href="report.html"' in (tmp_path / "index.html").read_text()
-    assert "899 images that were held out" in (tmp_path / "report.html").read_text()
+    page = (tmp_path / "index.html").read_text()
+    assert "weak support for Slovak over Czech" in page
+    assert "Handwritten digits, learned from 898 images" in page
+    for name in FILES[1:]:
+        assert f'="{name}"' in page
+    assert "899 held-out images" in (tmp_path / "report.html").read_text()

@@ -4,66 +4,60 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from deciban._persistence import write_atomically
 from deciban.cli.io.writing import make_folder
 from deciban.exceptions import InputError, MissingExtraError
 
 EXAMPLE = "Example: deciban demo --output demo"
+FILES = ("index.html", "report.html", "demo.png", "learned.png")
 
 
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder to write; it is made.", metavar="FOLDER")
+        Path, typer.Option("--output", "-o", help="Folder for the pages.", metavar="FOLDER")
     ] = Path("build/demo"),
-    seed: Annotated[int, typer.Option(help="Of all that is drawn at random.", metavar="N")] = 7,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.", metavar="N")] = 7,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print what was written as JSON, and no tables.")
+        bool, typer.Option("--json", help="Print the names of the files as JSON, and no tables.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Write over an earlier one.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite earlier files.")] = False,
 ) -> None:
-    """Show what deciban does on data that come with it: a minute, and a page to open.
+    """Show what deciban does, on built-in data: a minute, and a page to open.
 
-    Evidence of two sources adds up and becomes a decision; a family of perfectly calibrated
-    recognisers is drawn; a compositional discriminant analysis learns evidence from two moons and
+    Evidence of two sources adds up and leads to a decision; a family of perfectly calibrated
+    recognizers is drawn; a compositional discriminant analysis learns evidence from two moons and
     from handwritten digits, with a full report on the latter.
     """
     if not 0 <= seed < 2**32:
         raise InputError(f"--seed must be a whole number from 0 to 2^32 - 1; got {seed}. Give 7.")
-    demonstrate, names = _demonstration()
-    _require_new(output, names, force)
-    demonstrate(output, seed=seed, say=_nothing if as_json else typer.echo)
-    if as_json:
-        typer.echo(json.dumps({"written": [str(output / name) for name in names]}, indent=2))
-
-
-def _nothing(text: str) -> None:
-    """The tables are not asked for."""
-
-
-def _demonstration() -> tuple[Any, tuple[str, ...]]:
-    """The demonstration, which needs more than the command line does."""
+    _require_new(output, force)
     try:
-        from deciban.report.demonstration import FILES, demonstrate
-    except MissingExtraError:
-        raise
-    except ImportError as error:
+        from deciban.report.demo import run_demo
+    except ModuleNotFoundError as error:
         raise MissingExtraError(
-            f"deciban demo must have all that it computes and draws with; got an ImportError "
-            f"({error}). Run: pip install 'deciban[all]'", extra="all",
-        ) from error  # fmt: skip
-    return demonstrate, FILES
+            f"{error.name} must be installed for the demo. Run: pip install 'deciban[all]'",
+            extra="all",
+        ) from error
+    text, contents = run_demo(seed)
+    for name in FILES:
+        write_atomically(output / name, contents[name])
+    if as_json:
+        typer.echo(json.dumps({"written": [str(output / name) for name in FILES]}, indent=2))
+    else:
+        typer.echo(f"{text}\nOpen {output / FILES[0]}")
 
 
-def _require_new(folder: Path, names: tuple[str, ...], force: bool) -> None:
+def _require_new(folder: Path, force: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--output must be a folder; got {folder}, which is a file. Name another.")
-    there = [name for name in names if (folder / name).exists()]
+    there = [name for name in FILES if (folder / name).exists()]
     if there and not force:
         raise InputError(
             f"--output must be a folder without {there[0]}; {folder} has one. Pass --force to "
-            f"write over it."
+            f"overwrite it."
         )
     make_folder(folder)
