@@ -289,7 +289,7 @@ def test_fits_go_on_where_they_are_asked_to(iris):
     part.partial_fit(X[50:], y[50:])
     assert len(part.history_) == n + 1
     assert part.classes_.tolist() == [0, 1, 2]
-    with pytest.raises(InputError, match="fit anew"):
+    with pytest.raises(InputError, match="only; got"):
         part.partial_fit(X, y + 1)
 
 

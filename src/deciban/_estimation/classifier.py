@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
-from deciban._estimation.samples import balance_weights, encode_as, read_weights
+from deciban._estimation.samples import balance_weights, read_weights
+from deciban._validation import encode_labels, read_labels
 from deciban.evidence import Evidence
 
 
@@ -45,7 +46,7 @@ class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         :func:`deciban.metrics.accuracy`.
         """
         log_p = self.predict_log_proba(X)
-        codes = encode_as(self.classes_, y)
+        codes = encode_labels(read_labels(y, len(log_p), "y"), self.classes_.tolist(), "y")
         share = balance_weights(codes, read_weights(sample_weight, len(log_p)), self.prior_)
         with np.errstate(invalid="ignore"):
             terms = share * log_p[np.arange(len(codes)), codes]

@@ -10,9 +10,13 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from deciban._validation import quote_each, to_numpy
+from deciban._validation import align_by_index, encode_labels, quote_each, read_labels, to_numpy
+from deciban._validation import read_weights as read_relative_weights
+from deciban._validation.arrays import is_frame, refuse_masked
 from deciban.evidence.bayes import read_prior
 from deciban.exceptions import InputError
+
+_LIMITS = 1e-12, 1e12  # of the largest weight: nobody counts more samples than that
 
 
 class Samples(NamedTuple):
@@ -33,17 +37,20 @@ def read_samples(
 ) -> Samples:
     """Read the samples of ``fit`` that count, and set the estimator's ``classes_`` and ``prior_``.
 
-    ``options`` go to scikit-learn's ``validate_data``.
+    Rows of pandas objects are matched by their index. ``options`` go to scikit-learn's
+    ``validate_data``.
     """
-    X, y = validate_data(estimator, X, y, dtype=np.float64, ensure_min_samples=2, **options)
-    X, y, weight = _drop_weightless(X, y, sample_weight)
-    classes, codes = np.unique(y, return_inverse=True)
-    require_two_classes(classes)
-    names = tuple(classes.tolist())
-    prior = read_prior(estimator.prior, names, np.bincount(codes, weights=weight))
-    weight = weight * _class_weights(class_weight, y)
+    X, y, weight = _validate(estimator, X, y, sample_weight, ensure_min_samples=2, **options)
+    classes, codes = encode_classes(y)
+    mass = np.bincount(codes, weights=weight)
+    if not mass.all():
+        raise InputError(
+            f"sample_weight must be positive for some sample of every class; it is zero for all "
+            f"samples of {quote_each(classes[mass == 0].tolist())}. Leave those samples out."
+        )
+    prior = read_prior(estimator.prior, tuple(classes.tolist()), mass)
     estimator.classes_, estimator.prior_ = classes, prior
-    return Samples(X, codes, weight)
+    return _drop_weightless(X, codes, weight * _class_weights(class_weight, classes, codes))
 
 
 def read_more_samples(
@@ -54,81 +61,88 @@ def read_more_samples(
     class_weight: Any = None,
 ) -> Samples:
     """Read further samples for a fitted estimator; not every class need occur among them."""
-    X, y = validate_data(estimator, X, y, dtype=np.float64, reset=False)
-    X, y, weight = _drop_weightless(X, y, sample_weight)
-    codes = encode_as(estimator.classes_, y)
-    return Samples(X, codes, weight * _class_weights(class_weight, y))
+    X, y, weight = _validate(estimator, X, y, sample_weight, reset=False)
+    classes = estimator.classes_
+    codes = encode_labels(y, classes.tolist(), "y")
+    return _drop_weightless(X, codes, weight * _class_weights(class_weight, classes, codes))
 
 
-def require_two_classes(classes: NDArray[Any]) -> None:
-    """Raise where all labels are the same."""
+def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The sorted classes, and the position of each sample's class among them."""
+    labels = read_labels(y, name="y")
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError:
+        raise InputError(
+            f"y must hold labels of one type; got {quote_each(dict.fromkeys(labels.tolist()), 5)}. "
+            f"Convert them all to text or to numbers."
+        ) from None
+    check_classification_targets(labels)
     if len(classes) < 2:
         raise InputError(
-            f"y must hold at least two classes; got one class, {classes.tolist()[0]!r}. "
+            f"y must hold at least two classes; got one class, {quote_each(classes.tolist())}. "
             f"Add samples of another."
         )
+    return classes, codes
 
 
-def encode_as(classes: NDArray[Any], y: ArrayLike) -> NDArray[np.intp]:
-    """Position of each label among the classes."""
-    labels = np.asarray(y).tolist()
-    position = {label: k for k, label in enumerate(classes.tolist())}
-    unknown = [label for label in dict.fromkeys(labels) if label not in position]
-    if unknown:
-        raise InputError(
-            f"y must hold only the classes {quote_each(classes.tolist())}; got "
-            f"{quote_each(unknown)}. Drop those samples, or fit anew."
-        )
-    return np.array([position[label] for label in labels], dtype=np.intp)
+def require_numbers(X: Any) -> None:
+    """Raise for masked values and for dates, which scikit-learn would read as numbers."""
+    refuse_masked(X, "X")
+    dtypes = getattr(X, "dtypes", ()) if is_frame(X) else [np.asarray(X).dtype]
+    if any(str(dtype).lower().startswith(("date", "time", "duration")) for dtype in dtypes):
+        to_numpy(X, "X")
 
 
 def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np.float64]:
-    """Weights of the samples, some of which may be zero; ones by default."""
-    if sample_weight is None:
+    """Weights of the samples, some of which may be zero; ones by default.
+
+    They keep their scale, since some estimators count samples by it.
+    """
+    weight = read_relative_weights(sample_weight, n_samples, allow_zero=True)
+    if weight is None:
         return np.ones(n_samples)
-    weight = to_numpy(sample_weight, "sample_weight")
-    if weight.shape != (n_samples,):
-        raise InputError(
-            f"sample_weight must have one weight for each of {n_samples} samples; got shape "
-            f"{weight.shape}. Give one number a sample."
-        )
-    if not np.isfinite(weight).all() or weight.min() < 0 or weight.max() == 0:
-        raise InputError(
-            "sample_weight must be finite, not negative, and positive for some sample; it is not. "
-            "Give weights of zero or more."
-        )
-    return weight
+    return weight * np.clip(np.max(to_numpy(sample_weight, "sample_weight")), *_LIMITS)
 
 
 def balance_weights(
-    codes: NDArray[np.intp], weight: NDArray[np.float64], prior: NDArray[np.float64]
+    codes: NDArray[np.intp], weight: NDArray[np.float64] | None, prior: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Weights that give each class that occurs its prior probability; they sum to one."""
+    weight = np.ones(len(codes)) if weight is None else weight
     mass = np.bincount(codes, weights=weight, minlength=len(prior))
     share = np.where(mass > 0, prior, 0.0) / np.where(mass > 0, mass, 1.0)
     return weight * (share / (share @ mass))[codes]
 
 
-def _drop_weightless(
-    X: NDArray[np.float64], y: NDArray[Any], sample_weight: ArrayLike | None
+def _validate(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, **options: Any
 ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64]]:
-    """The samples of positive weight; every class must have some."""
-    check_classification_targets(y)
-    weight = read_weights(sample_weight, len(y))
+    """Features, labels and weights, none of them missing."""
+    X, y, sample_weight = align_by_index(X=X, y=y, sample_weight=sample_weight)
+    require_numbers(X)
+    labels = None if y is None else read_labels(y, name="y")
+    X, y = validate_data(estimator, X, y, dtype=np.float64, **options)
+    # scikit-learn turns numbers and NaN among text into text.
+    labels = labels if labels is not None and y.dtype.kind not in "biuf" else y
+    return X, labels, read_weights(sample_weight, len(X))
+
+
+def _drop_weightless(
+    X: NDArray[np.float64], codes: NDArray[np.intp], weight: NDArray[np.float64]
+) -> Samples:
     counts = weight > 0
-    lost = set(y.tolist()) - set(y[counts].tolist())
-    if lost:
-        raise InputError(
-            f"sample_weight must be positive for some sample of every class; it is zero for all "
-            f"samples of {quote_each(sorted(lost, key=str))}. Leave those samples out."
-        )
-    return X[counts], y[counts], weight[counts]
+    if counts.all():
+        return Samples(X, codes, weight)
+    return Samples(X[counts], codes[counts], weight[counts])
 
 
-def _class_weights(class_weight: Any, y: NDArray[Any]) -> NDArray[np.float64]:
+def _class_weights(
+    class_weight: Any, classes: NDArray[Any], codes: NDArray[np.intp]
+) -> NDArray[np.float64]:
     if class_weight is None:
-        return np.ones(len(y))
-    weight = compute_sample_weight(class_weight, y)
+        return np.ones(len(codes))
+    weight = compute_sample_weight(class_weight, classes[codes])
     if not np.all((weight > 0) & np.isfinite(weight)):
         raise InputError(
             f"class_weight must be positive numbers; got {class_weight!r}. Leave a class's samples "

@@ -1,86 +1,89 @@
-"""What all calibrators share: reading scores, classes and weights, and giving evidence."""
+"""What all calibrators share: scores become evidence, and that becomes calibrated evidence."""
 
 from __future__ import annotations
 
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deciban._estimation.affine import AffineMap
 from deciban._estimation.classifier import EvidenceClassifierMixin
-from deciban._estimation.samples import balance_weights, read_samples
+from deciban._estimation.samples import (
+    balance_weights,
+    encode_classes,
+    read_samples,
+    require_numbers,
+)
 from deciban._persistence.encoding import register_value
 from deciban._persistence.registry import PersistentMixin
-from deciban.calibration.scores import Reader, ordered_by_class
+from deciban.calibration.scores import ScoreReader, order_by_class
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError, ZeroPartsError
+from deciban.metrics.labelled import Labelled, Trials
 from deciban.simplex import Basis
 
 register_value(Basis, contrast="D k", classes=tuple | None)
-register_value(AffineMap, matrix="k d", offset="k")
-register_value(Reader, classes=tuple, fuse=bool | None, fusion=AffineMap | None)
 
 
 class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the calibrators: scores become evidence, and that becomes calibrated evidence."""
+    """Base of the calibrators."""
 
     prior: Any
     fuse: bool | None
     n_features_in_: int
-    _reader: Reader
+    _reader: ScoreReader
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from scores whose classes are known.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_classes), (n_samples, 1) or Evidence
             Log-likelihoods, in the order of the sorted classes unless the columns of a frame are
-            named after them; or LLRs of two classes, in favour of the second. Any other number of
-            columns is fused by logistic regression, with a warning; ``fuse`` says so beforehand.
+            named after them; or LLRs of two classes, in favor of the second. Any other number of
+            columns is fused by logistic regression, with a warning unless ``fuse`` is True.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
         """
-        if isinstance(X, Evidence) or hasattr(X, "columns"):
-            X = ordered_by_class(X, tuple(np.unique(np.asarray(y)).tolist()), fitting=True)
-        _require_columns(X)
-        scores, truth, weight = read_samples(self, X, y, sample_weight, ensure_all_finite=False)
-        names = tuple(self.classes_.tolist())
-        share = balance_weights(truth, weight, self.prior_)
-        self._reader = Reader(names, self.fuse).learn(scores, truth, share, self.prior_)
-        self._fit(self._reader(scores), truth, weight)
+        self._warn_of_fit(self._learn(X, y, sample_weight))
         return self
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Calibrated log-likelihoods in nats, (n_samples, n_classes), each row centred."""
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Calibrated log-likelihoods in nats, (n_samples, n_classes), each row centered."""
         values = self.evidence(X).log_likelihoods
         with np.errstate(invalid="ignore"):
-            centred = np.asarray(values - values.mean(axis=1, keepdims=True))
-        # Where a class is ruled out there is no centre: the best class is at zero.
-        return np.where(np.isfinite(centred), centred, values - values.max(axis=1, keepdims=True))
+            centered = np.asarray(values - values.mean(axis=1, keepdims=True))
+        # Where a class is ruled out there is no center: the best class is at zero.
+        return np.where(np.isfinite(centered), centered, values - values.max(axis=1, keepdims=True))
 
     def evidence(self, X: Any) -> Evidence:
         """Calibrated evidence over the classes."""
         check_is_fitted(self)
-        X = ordered_by_class(X, tuple(self.classes_.tolist()))
+        X = order_by_class(X, tuple(self.classes_.tolist()))
+        require_numbers(X)
         # Infinite scores are evidence, too; NaN is refused when they are read as evidence.
         options = {"reset": False, "dtype": np.float64, "ensure_all_finite": False}
-        return self._calibrated(self._reader(validate_data(self, X, **options)))
+        return self._calibrate(self._reader(validate_data(self, X, **options)))
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns of :meth:`transform`: the classes, as text."""
         check_is_fitted(self)
         return np.array([str(label) for label in self.classes_.tolist()], dtype=object)
 
-    # --- for the subclasses ------------------------------------------------------------
-
-    def _fit(self, evidence: Evidence, truth: np.ndarray, weight: np.ndarray) -> None:
-        raise NotImplementedError
-
-    def _calibrated(self, evidence: Evidence) -> Evidence:
-        raise NotImplementedError
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
+        """Fit without warning of what was learned, and return the samples."""
+        if isinstance(X, Evidence) or hasattr(X, "columns"):
+            X = order_by_class(X, tuple(encode_classes(y)[0].tolist()), fitting=True)
+        _require_columns(X)
+        scores, codes, weight = read_samples(self, X, y, sample_weight, ensure_all_finite=False)
+        share = balance_weights(codes, weight, self.prior_)
+        reader = ScoreReader(tuple(self.classes_.tolist()), self.fuse)
+        self._reader = reader.learn(scores, codes, share, self.prior_)
+        samples = Labelled(self._reader(scores), codes, weight)
+        self._fit(samples)
+        return samples
 
     def _require_whole(self) -> None:
         k, D, reader = self.n_features_in_, len(self.classes_), self._reader
@@ -89,19 +92,54 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         if reader.fusion is None and not (k == D or (k == 1 and D == 2)):
             raise ValueError(f"{k} scores of {D} classes")
 
+    # --- for the subclasses ------------------------------------------------------------
 
-def _require_columns(X: Any) -> None:
-    flat_list = isinstance(X, list | tuple) and len(X) > 0 and np.isscalar(X[0])
-    if flat_list or (getattr(X, "ndim", None) == 1 and not hasattr(X, "columns")):
-        raise InputError(
-            "X must have one sample on each row and one column for each score; got one dimension. "
-            "Reshape your data: llr[:, None] for LLRs of two classes, in favour of the second, or "
-            "Evidence.from_llr(llr, a, b)."
-        )
+    def _fit(self, samples: Labelled) -> None:
+        raise NotImplementedError
+
+    def _calibrate(self, evidence: Evidence) -> Evidence:
+        raise NotImplementedError
+
+    def _warn_of_fit(self, samples: Labelled) -> None:
+        """Warn where the map that was learned should not be used as it is."""
 
 
-def finite_ilr(evidence: Evidence, basis: Basis | None = None) -> np.ndarray:
-    """ILRLs of evidence, for calibrators that cannot do with a class ruled out."""
+class TwoClassCalibrator(Calibrator):
+    """Base of the calibrators for two classes: LLRs in favor of the second, in and out."""
+
+    def _fit(self, samples: Labelled) -> None:
+        if samples.evidence.n_classes != 2:
+            raise InputError(
+                f"Only binary classification is supported. The type of the target is multiclass: "
+                f"y must hold two classes; got {samples.evidence.n_classes}. Choose two, or "
+                f"another calibrator."
+            )
+        self._fit_trials(samples.pair(1, 0), samples.mass)
+
+    def _calibrate(self, evidence: Evidence) -> Evidence:
+        first, second = evidence.classes
+        return Evidence.from_llr(self._calibrate_llr(evidence.llr(second, first)), second, first)
+
+    def _require_whole(self) -> None:
+        super()._require_whole()
+        if len(self.classes_) != 2:
+            raise ValueError(f"{len(self.classes_)} classes")
+
+    def _fit_trials(self, trials: Trials, mass: NDArray[np.float64]) -> None:
+        """Fit to the LLRs of both classes; ``mass`` is the sum of the weights of each."""
+        raise NotImplementedError
+
+    def _calibrate_llr(self, llr: NDArray[np.float64]) -> NDArray[np.float64]:
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def finite_ilr(evidence: Evidence, basis: Basis | None = None) -> NDArray[np.float64]:
+    """ILRLs of evidence, for calibrators that cannot take a class that is ruled out."""
     rows = np.flatnonzero(np.isneginf(evidence.log_likelihoods).any(axis=1))
     if rows.size:
         raise ZeroPartsError(
@@ -111,3 +149,13 @@ def finite_ilr(evidence: Evidence, basis: Basis | None = None) -> np.ndarray:
             rows=rows[:5].tolist(),
         )
     return evidence.ilr(basis)
+
+
+def _require_columns(X: Any) -> None:
+    flat_list = isinstance(X, list | tuple) and len(X) > 0 and np.isscalar(X[0])
+    if flat_list or (getattr(X, "ndim", None) == 1 and not hasattr(X, "columns")):
+        raise InputError(
+            "X must have one sample on each row and one column for each score; got one dimension. "
+            "Reshape your data: llr[:, None] for LLRs of two classes, in favor of the second, or "
+            "Evidence.from_llr(llr, a, b)."
+        )

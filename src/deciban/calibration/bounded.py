@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
+from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -10,42 +11,41 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
 from deciban._persistence.registry import register
-from deciban._validation import is_number
-from deciban.calibration.affine import SeparableWarning, fresh_calibrator
+from deciban._validation import require_positive_number
+from deciban.calibration.affine import clone_calibrator
 from deciban.calibration.base import Calibrator
-from deciban.calibration.scores import Reader
+from deciban.calibration.scores import ScoreReader
 from deciban.evidence import Evidence
-from deciban.exceptions import InputError
-from deciban.metrics.labelled import Scores
+from deciban.metrics.labelled import Labelled, Trials
 
 
-@register(_reader=Reader, calibrator_=Calibrator, bounds_="D D")
+@register(_reader=ScoreReader, calibrator_=Calibrator, bounds_="D D")
 class BoundedCalibrator(Calibrator):
     """Calibrated evidence that is cut off where the data no longer support it.
 
-    An LLR is supported while Bayes decisions that act on it cost less than decisions without any
-    evidence, were there one more misleading sample of each class than there are (the empirical
-    lower and upper bounds of Vergeer et al.). For more than two classes each two have their bound,
-    found on the samples of these two, and no class is put further below the best one than the
-    bound of these two allows. With many classes of few samples each that leaves little: the
-    posterior of the best of D classes with n samples each stays below 1 / (1 + (D - 1) / (n + 1)).
+    An LLR is supported as long as Bayes decisions that act on it would cost less than decisions
+    without evidence, had each class one misleading sample more than it has (the empirical lower
+    and upper bounds of Vergeer et al.). With more than two classes each pair has its bound, found
+    on the samples of this pair, and no class is put further below the best one than the bound of
+    the two allows. With many classes of few samples each that leaves little: the posterior of the
+    best of D classes with n samples each stays below 1 / (1 + (D - 1) / (n + 1)).
 
     Parameters
     ----------
     calibrator : calibrator, default AffineCalibrator()
     misleading : float, default 1
-        How many misleading samples of each class to reckon with. Weights count samples: a sample
-        of weight two is two.
+        Number of misleading samples to add to each class. Weights count samples: a sample of
+        weight two counts as two.
     prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
-        Of ``predict_proba``. It is not part of the evidence.
+        Prior of ``predict_proba``; it is not part of the evidence.
     fuse : bool, optional
-        Whether the columns are scores of several systems, to be fused by logistic regression. By
-        default where they are not one for each class nor one LLR, with a warning.
+        Whether to fuse the columns, scores of several systems, by logistic regression. By default
+        they are fused, with a warning, unless they are one for each class or one LLR.
 
     Attributes
     ----------
     calibrator_ : calibrator
-        Fitted; gives evidence without bounds.
+        The fitted calibrator, which gives evidence without bounds.
     bounds_ : array of shape (n_classes, n_classes)
         ``bounds_[i, j]`` is the largest LLR of class i against class j, in nats; zero on the
         diagonal. An LLR of two classes lies between ``-bounds_[0, 1]`` and ``bounds_[1, 0]``.
@@ -80,26 +80,22 @@ class BoundedCalibrator(Calibrator):
         self.prior = prior
         self.fuse = fuse
 
-    def _fit(self, evidence: Evidence, truth: np.ndarray, weight: np.ndarray) -> None:
-        if not is_number(self.misleading) or not 0 < self.misleading < np.inf:
-            raise InputError(
-                f"misleading must be a positive number; got {self.misleading!r}. Give 1."
-            )
-        inner = fresh_calibrator(self.calibrator)
-        labels = self.classes_[truth]
-        with warnings.catch_warnings():  # what is separable is bounded here
-            warnings.simplefilter("ignore", SeparableWarning)
-            self.calibrator_ = inner.fit(evidence, labels, sample_weight=weight)
-        calibrated = self.calibrator_.evidence(evidence)
-        D = evidence.n_classes
-        scores = [[_scores(calibrated, truth, weight, i, j, k) for k in (i, j)]
-                  for i in range(D) for j in range(D) if i != j]  # fmt: skip
+    def _fit(self, samples: Labelled) -> None:
+        require_positive_number(self.misleading, "misleading")
+        inner = clone_calibrator(self.calibrator)
+        # What is separable is bounded here: there is nothing to warn of.
+        learn = inner._learn if isinstance(inner, Calibrator) else inner.fit
+        learn(samples.evidence, self.classes_[samples.codes], samples.weight)
+        self.calibrator_ = inner
+        calibrated = replace(samples, evidence=inner.evidence(samples.evidence))
+        D = samples.evidence.n_classes
+        mass = samples.mass
         self.bounds_ = np.zeros((D, D))
-        self.bounds_[~np.eye(D, dtype=bool)] = [
-            upper_bound(target, other, self.misleading) for target, other in scores
-        ]
+        for i, j in permutations(range(D), 2):
+            trials = calibrated.pair(i, j)
+            self.bounds_[i, j] = upper_bound(trials, mass[i], mass[j], self.misleading)
 
-    def _calibrated(self, evidence: Evidence) -> Evidence:
+    def _calibrate(self, evidence: Evidence) -> Evidence:
         values = self.calibrator_.evidence(evidence).log_likelihoods
         values = values - values.max(axis=1, keepdims=True)
         best = values.argmax(axis=1)
@@ -121,32 +117,23 @@ class BoundedCalibrator(Calibrator):
         return tags
 
 
-def upper_bound(target: Scores, other: Scores, misleading: float) -> float:
-    """The LLR from which on decisions that act on LLRs would cost more than rejecting all.
+def upper_bound(trials: Trials, n_target: float, n_other: float, misleading: float) -> float:
+    """The LLR above which decisions that act on LLRs would cost more than rejecting all.
 
     At the threshold t, in units of the cost of a miss, they cost P_miss(t) + e^t P_fa(t) with the
-    misleading samples counted in; to reject all costs 1. Both rates only change where an LLR
-    occurs, so that the first t at which the cost reaches 1 is found exactly.
+    misleading samples included; rejecting all costs 1. Both rates change only where an LLR occurs,
+    so that the first t at which the cost reaches 1 is found exactly.
     """
-    n, m = _count(target), _count(other)
-    both = np.concatenate([target.llr, other.llr])
-    steps = np.unique(np.concatenate([[0.0], both[(both > 0) & (both < np.inf)]]))
+    llr = trials.distinct()
+    steps = np.concatenate([[0.0], llr[(llr > 0) & (llr < np.inf)]])
     # The rates between two steps: a sample on the threshold is accepted, above it is not.
-    p_hit = (1 - target.below(steps, inclusive=True)) * n / (n + misleading)
-    p_false_alarm = ((1 - other.below(steps, inclusive=True)) * m + misleading) / (m + misleading)
+    hits, false_alarms = (
+        (1 - scores.below(steps, inclusive=True)) * n
+        for scores, n in ((trials.target, n_target), (trials.other, n_other))
+    )
     with np.errstate(divide="ignore"):
-        crossing = np.log(p_hit) - np.log(p_false_alarm)
+        crossing = np.log(hits / (n_target + misleading)) - np.log(
+            (false_alarms + misleading) / (n_other + misleading)
+        )
     k = int(np.argmax(crossing < np.append(steps[1:], np.inf)))
     return float(max(steps[k], crossing[k]))
-
-
-def _scores(
-    evidence: Evidence, truth: np.ndarray, weight: np.ndarray, i: int, j: int, k: int
-) -> Scores:
-    """LLRs of class i against class j on the samples of class k."""
-    rows = np.flatnonzero(truth == k)
-    return Scores(evidence[rows].llr(evidence.classes[i], evidence.classes[j]), weight[rows])
-
-
-def _count(scores: Scores) -> float:
-    return float(len(scores.llr) if scores.weight is None else scores.weight.sum())

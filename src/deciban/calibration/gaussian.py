@@ -5,22 +5,24 @@ from __future__ import annotations
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from deciban._persistence.registry import register
-from deciban._validation import is_number
+from deciban._validation import require_fraction, require_one_of
 from deciban.calibration.base import Calibrator, finite_ilr
-from deciban.calibration.scores import Reader
+from deciban.calibration.scores import ScoreReader
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.densities import GaussianDensities
+from deciban.metrics.densities import GaussianDensities, gaussian_log_densities
+from deciban.metrics.labelled import Labelled
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
 
 Covariance = Literal["shared", "separate"]
 
 
-@register(_reader=Reader, means_="D k", covariances_="D k k", _factors="D k k")
+@register(_reader=ScoreReader, means_="D k", covariances_="D k k", _factors="D k k")
 class GaussianCalibrator(Calibrator):
     """Evidence through the likelihood function of Gaussian densities of its ILRLs.
 
@@ -31,22 +33,22 @@ class GaussianCalibrator(Calibrator):
     Parameters
     ----------
     covariance : {"shared", "separate"}, default "shared"
-        One for all classes, or one for each; the latter makes a quadratic map.
+        One covariance for all classes, or one for each; the latter makes a quadratic map.
     shrinkage : float, default 0
-        From 0, the covariance as it is, to 1, that of a ball of the same mean variance.
+        From 0, for the covariance as it is, to 1, for that of a ball of the same mean variance.
     prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
-        Of ``predict_proba``. It is not part of the evidence.
+        Prior of ``predict_proba``; it is not part of the evidence.
     fuse : bool, optional
-        Whether the columns are scores of several systems, to be fused by logistic regression. By
-        default where they are not one for each class nor one LLR, with a warning.
+        Whether to fuse the columns, scores of several systems, by logistic regression. By default
+        they are fused, with a warning, unless they are one for each class or one LLR.
 
     Attributes
     ----------
     means_ : array of shape (n_classes, n_classes - 1)
-        Of the ILRLs as they came, in the Gram-Schmidt basis.
+        Means of the ILRLs before calibration, in the Gram-Schmidt basis.
     covariances_ : array of shape (n_classes, n_classes - 1, n_classes - 1)
     reference_ : CalibratedGaussian
-        The family of the calibrated evidence; for a shared covariance.
+        The family of the calibrated evidence, for a shared covariance.
     classes_ : array of shape (n_classes,)
     prior_ : array of shape (n_classes,)
     n_features_in_ : int
@@ -75,33 +77,30 @@ class GaussianCalibrator(Calibrator):
         self.prior = prior
         self.fuse = fuse
 
-    def _fit(self, evidence: Evidence, truth: np.ndarray, weight: np.ndarray) -> None:
-        self._require_options()
-        l = finite_ilr(evidence)
-        D = evidence.n_classes
-        densities = GaussianDensities(l, truth, D, shared=self.covariance == "shared")
-        self.means_, S = densities.moments(weight)
+    def _fit(self, samples: Labelled) -> None:
+        require_one_of(self.covariance, "covariance", get_args(Covariance))
+        require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
+        l = finite_ilr(samples.evidence)
+        D = samples.evidence.n_classes
+        densities = GaussianDensities(l, samples.codes, D, shared=self.covariance == "shared")
+        self.means_, S = densities.moments(samples.weights)
         size = np.trace(S, axis1=1, axis2=2)[:, None, None] / (D - 1)
         self.covariances_ = (1 - self.shrinkage) * S + self.shrinkage * size * np.eye(D - 1)
         self._factors = self._cholesky(float((l * l).mean()))
 
-    def _cholesky(self, scale: float) -> np.ndarray:
+    def _cholesky(self, scale: float) -> NDArray[np.float64]:
         least = float(np.linalg.eigvalsh(self.covariances_).min())
         if not least > 1e-13 * scale:
             raise InputError(
                 f"X must vary within the classes in all {self.means_.shape[1]} directions of ILR "
                 f"space; its smallest variance is {least:.2g}, its mean square {scale:.2g}. Give "
-                f"more samples, or shrinkage where it varies in some."
+                f"more samples, or pass shrinkage if it varies in some directions."
             )
         return np.linalg.cholesky(self.covariances_)
 
-    def _calibrated(self, evidence: Evidence) -> Evidence:
-        l = finite_ilr(evidence)
-        density = np.empty((len(l), len(self.means_)))
-        for k, (m, L) in enumerate(zip(self.means_, self._factors, strict=True)):
-            z = solve_triangular(L, (l - m).T, lower=True)
-            density[:, k] = -0.5 * np.sum(z * z, axis=0) - np.log(np.diag(L)).sum()
-        return Evidence(density, evidence.classes)
+    def _calibrate(self, evidence: Evidence) -> Evidence:
+        log_f = gaussian_log_densities(finite_ilr(evidence), self.means_, self._factors)
+        return Evidence(log_f, evidence.classes)
 
     @property
     def reference_(self) -> CalibratedGaussian:
@@ -118,13 +117,3 @@ class GaussianCalibrator(Calibrator):
             raise ValueError("numbers that are not finite")
         if not (np.diagonal(self._factors, axis1=1, axis2=2) != 0).all():
             raise ValueError("factors that are singular")
-
-    def _require_options(self) -> None:
-        if self.covariance not in get_args(Covariance):
-            raise InputError(
-                f"covariance must be 'shared' or 'separate'; got {self.covariance!r}. Choose one."
-            )
-        if not is_number(self.shrinkage) or not 0 <= self.shrinkage <= 1:
-            raise InputError(
-                f"shrinkage must lie between 0 and 1; got {self.shrinkage!r}. Give 0 for none."
-            )

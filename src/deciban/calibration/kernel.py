@@ -5,44 +5,45 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from deciban._persistence.registry import register
-from deciban._validation import is_number
-from deciban.calibration.isotonic import TwoClassCalibrator
-from deciban.calibration.scores import Reader
+from deciban._validation import is_number, quote
+from deciban.calibration.base import TwoClassCalibrator
+from deciban.calibration.scores import ScoreReader
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Scores, Trials
 
-_GRID = 50  # steps a bandwidth on which many samples are gathered: 3e-5 of the density at most
-_MANY = 4000
+_GRID = 50  # grid points in a bandwidth: changes the density by 3e-5 of it at most
+_MANY = 4000  # LLRs of a class above which they are binned
 _BLOCK = 1 << 22  # numbers held at once
 
 
 @register(
-    _reader=Reader,
+    _reader=ScoreReader,
     _range=(float, float),
     bandwidths_="2",
-    _centres=[("n", "n"), ("m", "m")],
+    _centers=[("n", "n"), ("m", "m")],
 )
 class KernelDensityCalibrator(TwoClassCalibrator):
     """Evidence for two classes as the ratio of two kernel densities of the LLRs.
 
-    Gaussian kernels. Beyond the outermost scores of the fit the LLR stays what it is there, since
-    the wider density wins in the tails of both. It may still be more than the data can support: put
-    it into :class:`BoundedCalibrator` for evidence to report.
+    The kernels are Gaussian. Beyond the outermost scores of the fit the LLR stays what it is there,
+    since in the tails the wider density always wins. It may still be more than the data can
+    support: put it into :class:`BoundedCalibrator` for evidence to report.
 
     Parameters
     ----------
     bandwidth : "silverman", "scott" or float, default "silverman"
-        In the unit of the LLRs; the rules give each class its own, by the number of its samples
-        (the sum of their weights). Silverman's takes the smaller of
-        the standard deviation and the scaled interquartile range, so that outliers do not widen it.
+        Bandwidth in the unit of the LLRs, or a rule that gives each class its own by the number of
+        its samples (the sum of their weights). Silverman's rule takes the smaller of the standard
+        deviation and the scaled interquartile range, so that outliers do not widen it.
     prior : "uniform", "empirical", array of shape (2,) or mapping, default "uniform"
-        Of ``predict_proba``. It is not part of the evidence.
+        Prior of ``predict_proba``; it is not part of the evidence.
     fuse : bool, optional
-        Whether the columns are scores of several systems, to be fused by logistic regression. By
-        default where they are not one for each class nor one LLR, with a warning.
+        Whether to fuse the columns, scores of several systems, by logistic regression. By default
+        they are fused, with a warning, unless they are one for each class or one LLR.
 
     Attributes
     ----------
@@ -72,74 +73,89 @@ class KernelDensityCalibrator(TwoClassCalibrator):
         self.prior = prior
         self.fuse = fuse
 
-    def _fit_llr(self, trials: Trials) -> None:
-        both = (trials.other, trials.target)
-        if not all(np.isfinite(scores.llr).all() for scores in both):
+    def _fit_trials(self, trials: Trials, mass: NDArray[np.float64]) -> None:
+        every = trials.llr
+        if not np.isfinite(every).all():
             raise InputError(
                 "X must be finite for kernel densities; it has infinity. Use IsotonicCalibrator."
             )
-        every = np.concatenate([scores.llr for scores in both])
+        both = (trials.other, trials.target)
         self._range = float(every.min()), float(every.max())
-        rules = np.array([self._bandwidth(scores) for scores in both])
-        rules = np.where(rules > 1e-12 * np.abs(every).max(), rules, 0.0)  # but for rounding
-        if not rules.any():
-            raise InputError(
-                "X must vary within a class for a bandwidth; it does not. Give a bandwidth."
-            )
-        self.bandwidths_ = np.where(rules > 0, rules, rules.max())  # one sample has no spread
-        self._centres = [
-            _gathered(scores, h / _GRID) for scores, h in zip(both, self.bandwidths_, strict=True)
+        self.bandwidths_ = self._bandwidths(both, mass, float(np.abs(every).max()))
+        self._centers = [
+            _bin_centers(scores, h / _GRID)
+            for scores, h in zip(both, self.bandwidths_, strict=True)
         ]
 
-    def _calibrated_llr(self, llr: np.ndarray) -> np.ndarray:
+    def _calibrate_llr(self, llr: NDArray[np.float64]) -> NDArray[np.float64]:
         if not np.isfinite(llr).all():
             raise InputError("X must be finite for kernel densities; it has infinity. Bound it.")
         llr = np.clip(llr, *self._range)
         other, target = (
-            _log_density(llr, centres, h)
-            for centres, h in zip(self._centres, self.bandwidths_, strict=True)
+            _log_density(llr, centers, h)
+            for centers, h in zip(self._centers, self.bandwidths_, strict=True)
         )
         return target - other
 
-    def _bandwidth(self, scores: Scores) -> float:
+    def _bandwidths(
+        self, both: tuple[Scores, Scores], mass: NDArray[np.float64], largest: float
+    ) -> NDArray[np.float64]:
         if is_number(self.bandwidth) and 0 < self.bandwidth < np.inf:
-            return float(self.bandwidth)
+            return np.full(2, float(self.bandwidth))
         if self.bandwidth not in ("silverman", "scott"):
             raise InputError(
                 f"bandwidth must be 'silverman', 'scott' or a positive number; got "
-                f"{self.bandwidth!r}. Choose one of these."
+                f"{quote(self.bandwidth)}. Choose one of these."
             )
-        w = _weight(scores)
-        n = float(w.sum())
-        sd = float(np.sqrt(np.cov(scores.llr, aweights=w, ddof=0)))
-        if self.bandwidth == "scott":
-            return 1.06 * sd * n**-0.2
-        order = np.argsort(scores.llr)
-        mass = np.cumsum(w[order]) / n
-        low, high = scores.llr[order][np.searchsorted(mass, [0.25, 0.75])]
-        return 0.9 * float(min(sd, (high - low) / 1.349) or sd) * n**-0.2
+        rule, factor = (_silverman_spread, 0.9) if self.bandwidth == "silverman" else (_sd, 1.06)
+        spread = np.array([rule(scores) for scores in both])
+        spread[spread <= 1e-12 * largest] = 0.0  # rounding
+        if not spread.any():
+            raise InputError(
+                "X must vary within a class for a bandwidth; it does not. Give a bandwidth."
+            )
+        h = factor * spread * mass**-0.2
+        return np.where(h > 0, h, h.max())  # one sample has no spread
 
 
-def _weight(scores: Scores) -> np.ndarray:
+def _sd(scores: Scores) -> float:
+    return float(np.sqrt(np.cov(scores.llr, aweights=_weight(scores), ddof=0)))
+
+
+def _silverman_spread(scores: Scores) -> float:
+    """The smaller of the standard deviation and the scaled interquartile range."""
+    order = np.argsort(scores.llr)
+    mass = np.cumsum(_weight(scores)[order])
+    low, high = scores.llr[order][np.searchsorted(mass / mass[-1], [0.25, 0.75])]
+    sd = _sd(scores)
+    return float(min(sd, (high - low) / 1.349) or sd)
+
+
+def _weight(scores: Scores) -> NDArray[np.float64]:
     return np.ones(len(scores.llr)) if scores.weight is None else scores.weight
 
 
-def _gathered(scores: Scores, step: float) -> tuple[np.ndarray, np.ndarray]:
-    """Centres and their log weights; many are gathered on a fine grid, each on two points of it."""
+def _bin_centers(scores: Scores, step: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Centers of the kernels and their log weights.
+
+    Many LLRs are binned on a fine grid, each shared between the two nearest points.
+    """
     w = _weight(scores) / _weight(scores).sum()
     if len(scores.llr) <= _MANY:
         return scores.llr, np.log(w)
     at = (scores.llr - scores.llr.min()) / step
     low = np.floor(at)
-    places, where = np.unique(np.concatenate([low, low + 1]), return_inverse=True)
+    points, where = np.unique(np.concatenate([low, low + 1]), return_inverse=True)
     mass = np.bincount(where, weights=np.concatenate([w * (low + 1 - at), w * (at - low)]))
-    kept = mass > 0
-    return scores.llr.min() + step * places[kept], np.log(mass[kept])
+    used = mass > 0
+    return scores.llr.min() + step * points[used], np.log(mass[used])
 
 
-def _log_density(x: np.ndarray, centres: tuple[np.ndarray, np.ndarray], h: float) -> np.ndarray:
+def _log_density(
+    x: NDArray[np.float64], centers: tuple[NDArray[np.float64], NDArray[np.float64]], h: float
+) -> NDArray[np.float64]:
     """Logarithm of a kernel density; it does not underflow in the tails."""
-    at, log_weight = centres
+    at, log_weight = centers
     density = np.empty(len(x))
     rows = max(1, _BLOCK // len(at))
     for start in range(0, len(x), rows):

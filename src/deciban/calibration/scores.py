@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deciban._estimation.affine import AffineMap, fit_affine
-from deciban._validation import column_names, quote_each
+from deciban._persistence.encoding import register_value
+from deciban._validation import column_names, quote, quote_each
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.simplex import Basis
@@ -25,19 +27,21 @@ class ColumnOrderWarning(UserWarning):
     """Columns of a frame that are not named after the classes are taken in the classes' order."""
 
 
-def ordered_by_class(X: Any, classes: tuple[Hashable, ...], *, fitting: bool = False) -> Any:
-    """Evidence or a frame that names the classes, with its columns in their order.
+def order_by_class(X: Any, classes: tuple[Hashable, ...], *, fitting: bool = False) -> Any:
+    """Put the columns of evidence, or of a frame named after the classes, in their order.
 
-    Anything else is returned as it is, in the order of its columns.
+    Names are compared as they are, then as text, since polars has text only. Anything else is
+    returned as it is.
     """
     if isinstance(X, Evidence):
         _require_same(X.classes, classes, fitting)
         return X.restrict(classes).log_likelihoods
-    names = column_names(X)
-    if names is None or not hasattr(X, "columns") or names == tuple(range(len(names))):
+    names = column_names(X) if hasattr(X, "columns") else None
+    if names is None or len(names) == 1 or names == tuple(range(len(names))):
         return X  # pandas numbers columns without a name
-    named = [_label_named(name, classes) for name in names]
-    if all(label is None for label in named) or len(names) == 1:
+    by_text = {str(label): label for label in classes}
+    labels = [name if name in classes else by_text.get(str(name), name) for name in names]
+    if not any(label in classes for label in labels):
         if fitting and len(names) == len(classes):
             warnings.warn(
                 f"X should have columns named after the classes {quote_each(classes)}; it has "
@@ -46,79 +50,74 @@ def ordered_by_class(X: Any, classes: tuple[Hashable, ...], *, fitting: bool = F
                 stacklevel=4,
             )
         return X
-    labels = [name if label is None else label[0] for name, label in zip(names, named, strict=True)]
     _require_same(labels, classes, fitting)
     order = [labels.index(label) for label in classes]
     return X.iloc[:, order] if hasattr(X, "iloc") else X.select([names[k] for k in order])
 
 
-def _label_named(name: Any, classes: tuple[Hashable, ...]) -> tuple[Hashable] | None:
-    """The class that a column is named after, as it is or as text: polars has text only."""
-    if name in classes:
-        return (classes[classes.index(name)],)
-    return next(((label,) for label in classes if str(label) == str(name)), None)
-
-
-def _require_same(named: Any, classes: tuple[Hashable, ...], fitting: bool) -> None:
-    more = [name for name in named if name not in classes]
-    if more and fitting:
+def _require_same(labels: Sequence[Hashable], classes: tuple[Hashable, ...], fitting: bool) -> None:
+    extra = [label for label in labels if label not in classes]
+    if extra and fitting:
         raise InputError(
-            f"y must hold every class that X has a column for; it lacks {quote_each(more)}. "
+            f"y must hold every class that X has a column for; it lacks {quote_each(extra)}. "
             f"Add samples of it, or drop its column."
         )
-    if more:
+    if extra:
         raise InputError(
             f"X must have columns for the classes {quote_each(classes)} only; got "
-            f"{quote_each(more)}. Drop them, or use evidence.restrict."
+            f"{quote_each(extra)}. Drop them, or use evidence.restrict."
         )
-    missing = [label for label in classes if label not in named]
+    missing = [label for label in classes if label not in labels]
     if missing:
         raise InputError(
             f"X must have a column for every class; it lacks {quote_each(missing)}. Add it."
         )
 
 
-class Reader:
-    """Evidence from a table of finite or infinite scores; learns how to fuse them if it must."""
+class ScoreReader:
+    """Reads a table of scores as evidence; learns how to fuse them where that is needed."""
 
     def __init__(
         self, classes: tuple[Hashable, ...], fuse: bool | None, fusion: AffineMap | None = None
     ) -> None:
         if not (fuse is None or isinstance(fuse, bool)):
-            raise InputError(f"fuse must be True, False or None; got {fuse!r}. Choose one.")
-        self.classes, self.fuse = classes, fuse
-        self.fusion = fusion
+            raise InputError(f"fuse must be True, False or None; got {quote(fuse)}. Choose one.")
+        self.classes, self.fuse, self.fusion = classes, fuse, fusion
 
     def learn(
-        self, scores: np.ndarray, truth: np.ndarray, weight: np.ndarray, prior: np.ndarray
-    ) -> Reader:
-        """Fuse columns that are to be fused, or are neither one for each class nor one LLR."""
+        self,
+        scores: NDArray[np.float64],
+        codes: NDArray[np.intp],
+        weight: NDArray[np.float64],
+        prior: NDArray[np.float64],
+    ) -> ScoreReader:
+        """Learn to fuse the columns, unless they are one for each class or one LLR."""
         k, D = scores.shape[1], len(self.classes)
         if self.fuse is not True and (k == D or (k == 1 and D == 2)):
             return self
-        wanted = f"one column for each of {D} classes{' or one LLR' * (D == 2)}"
+        expected = f"one column for each of {D} classes{' or one LLR' * (D == 2)}"
         if self.fuse is False:
-            raise InputError(f"X must have {wanted}; got {k}. Pass fuse=True to fuse scores.")
+            raise InputError(f"X must have {expected}; got {k}. Pass fuse=True to fuse scores.")
         if self.fuse is None:
             warnings.warn(
-                f"X should have {wanted}; got {k}. They are taken for scores and fused by logistic "
-                f"regression. Pass fuse=True where that is meant.",
+                f"X should have {expected}; got {k}. The columns are taken as scores and fused by "
+                f"logistic regression. Pass fuse=True where that is meant.",
                 FusionWarning,
                 stacklevel=4,
             )
         _require_finite(scores)
-        middle = weight @ scores
-        spread = np.sqrt(weight @ (scores - middle) ** 2)
-        spread[spread <= 1e-12 * np.abs(middle)] = 1
+        center = weight @ scores
+        spread = np.sqrt(weight @ (scores - center) ** 2)
+        spread[spread <= 1e-12 * np.abs(center)] = 1
         V = Basis.gram_schmidt(D).contrast
         A, b = fit_affine(
-            (scores - middle) / spread, truth, weight, np.log(prior), V, "full", ridge=_RIDGE
+            (scores - center) / spread, codes, weight, np.log(prior), V, "full", ridge=_RIDGE
         )
-        self.fusion = AffineMap(A / spread, b - (A / spread) @ middle)
+        self.fusion = AffineMap(A / spread, b - (A / spread) @ center)
         return self
 
-    def __call__(self, scores: np.ndarray) -> Evidence:
-        """The evidence of each row."""
+    def __call__(self, scores: NDArray[np.float64]) -> Evidence:
+        """Evidence of each row of scores, which may be infinite unless they are fused."""
         if self.fusion is not None:
             _require_finite(scores)
             return Evidence.from_ilr(self.fusion(scores), classes=self.classes)
@@ -127,6 +126,10 @@ class Reader:
         return Evidence._from_scores(scores, self.classes)
 
 
-def _require_finite(scores: np.ndarray) -> None:
+def _require_finite(scores: NDArray[np.float64]) -> None:
     if not np.isfinite(scores).all():
         raise InputError("X must be finite to be fused; it has infinity. Drop or bound it first.")
+
+
+register_value(AffineMap, matrix="k d", offset="k")
+register_value(ScoreReader, classes=tuple, fuse=bool | None, fusion=AffineMap | None)

@@ -1,4 +1,4 @@
-"""What a classifier, or a table of what one has said, says of the classes: log-posteriors."""
+"""Where posteriors come from: a classifier, or a table of what some other model has given."""
 
 from __future__ import annotations
 
@@ -7,78 +7,70 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from deciban._validation import is_number, quote_each, to_numpy
-from deciban.calibration.scores import ordered_by_class
+from deciban._validation import quote, quote_each, require_fraction, require_one_of, to_numpy
+from deciban.calibration.scores import order_by_class
 from deciban.evidence.bayes import require_probabilities
 from deciban.exceptions import InputError
 
 _METHODS = ("predict_log_proba", "predict_proba", "decision_function")
-GIVEN = ("probabilities", "log_probabilities", "logits")
+TABLES = ("probabilities", "log_probabilities", "logits")
 
 
 def log_posteriors(
     source: Any, X: Any, classes: tuple[Hashable, ...], response_method: str = "auto"
-) -> np.ndarray:
+) -> NDArray[np.float64]:
     """Natural logarithms of posteriors, up to a constant for each row; -inf where one is zero."""
     if isinstance(source, str):
         return _from_table(source, X, classes)
-    said = tuple(np.asarray(source.classes_).tolist())
-    if said != classes:
+    known = tuple(np.asarray(source.classes_).tolist())
+    if known != classes:
         raise InputError(
             f"the estimator must know the classes of y, {quote_each(classes)}; it knows "
-            f"{quote_each(said)}. Give every class more samples than there are folds, and a fitted "
-            f"estimator the classes that it was fitted to."
+            f"{quote_each(known)}. Give every class more samples than there are folds, and a "
+            f"fitted estimator the classes that it was fitted to."
         )
-    method = _method(source, response_method)
-    with np.errstate(divide="ignore"):
-        said_of_X = np.asarray(getattr(source, method)(X), dtype=np.float64)
+    method = _choose_method(source, response_method)
+    with np.errstate(divide="ignore"):  # classifiers take logarithms of zero, too
+        response = np.asarray(getattr(source, method)(X), dtype=np.float64)
         if method == "predict_proba":
-            return np.log(said_of_X)
+            return np.log(response)
     last = source.steps[-1][1] if isinstance(source, Pipeline) else source
     pairs = getattr(last, "decision_function_shape", None) == "ovo" and len(classes) > 2
-    if said_of_X.shape[1:] not in ((), (len(classes),)) or (method[0] == "d" and pairs):
+    if response.shape[1:] not in ((), (len(classes),)) or (method == _METHODS[-1] and pairs):
         raise InputError(
             f"{method} must give one column for each of {len(classes)} classes; "
             f"{type(last).__name__} does not. Pass decision_function_shape='ovr', if it has that."
         )
-    if said_of_X.ndim == 1:  # a decision function of two classes: their log-odds
-        return np.column_stack([np.zeros_like(said_of_X), said_of_X])
-    return said_of_X
+    if response.ndim == 1:  # a decision function of two classes: their log-odds
+        return np.column_stack([np.zeros_like(response), response])
+    return response
 
 
-def _method(source: Any, response_method: str) -> str:
-    """Which method to ask."""
-    if response_method not in ("auto", *_METHODS):
-        raise InputError(
-            f"response_method must be auto, {', '.join(_METHODS)}; got {response_method!r}. "
-            f"Choose one of these."
-        )
+def _choose_method(source: Any, response_method: str) -> str:
+    require_one_of(response_method, "response_method", ("auto", *_METHODS))
     wanted = _METHODS if response_method == "auto" else (response_method,)
-    there = [method for method in wanted if hasattr(source, method)]
-    if not there:
-        raise InputError(
-            f"estimator must have {' or '.join(wanted)}; {type(source).__name__} has not. "
-            f"Choose another classifier."
-        )
-    return there[0]
+    for method in wanted:
+        if hasattr(source, method):
+            return method
+    raise InputError(
+        f"estimator must have {' or '.join(wanted)}; {type(source).__name__} does not. "
+        f"Choose another classifier."
+    )
 
 
-def _from_table(kind: str, X: Any, classes: tuple[Hashable, ...]) -> np.ndarray:
-    table = to_numpy(ordered_by_class(X, classes), "X")
+def _from_table(kind: str, X: Any, classes: tuple[Hashable, ...]) -> NDArray[np.float64]:
+    table = to_numpy(order_by_class(X, classes), "X")
     if table.ndim != 2 or table.shape[1] != len(classes):
+        both = "np.column_stack([1 - p, p])" if kind == "probabilities" else "[0, x] for log-odds"
         raise InputError(
             f"X must hold {kind} of {len(classes)} classes, one column each; got shape "
-            f"{table.shape}. For two classes "
-            + (
-                "np.column_stack([1 - p, p])."
-                if kind == "probabilities"
-                else "[0, x] for log-odds."
-            )
+            f"{table.shape}. For two classes give {both}."
         )
     if np.isnan(table).any() or (table == np.inf).any():
         raise InputError("X must hold no NaN and no +inf; it does. Drop those samples first.")
@@ -89,25 +81,27 @@ def _from_table(kind: str, X: Any, classes: tuple[Hashable, ...]) -> np.ndarray:
         return np.log(table)
 
 
-def zero_floor(log_p: np.ndarray, floor: float) -> float:
-    """What stands for less: half of the smallest posterior that is not zero, or the floor, as log.
+def log_floor(log_p: NDArray[np.float64], floor: float) -> float:
+    """Logarithm below which posteriors are cut off, relative to the best of their row.
 
-    Classifiers that count votes say zero where they mean «none of a hundred trees».
+    Half of the smallest posterior above zero, or ``floor`` where that is larger: classifiers that
+    count votes say zero where they mean "none of a hundred trees".
     """
-    if not is_number(floor) or not 0 < floor < 1:
-        raise InputError(f"floor must lie between 0 and 1; got {floor!r}. Give 1e-16.")
+    require_fraction(floor, "floor", remedy="Give 1e-16.")
     below = log_p - log_p.max(axis=1, keepdims=True)
     smallest = float(below[np.isfinite(below)].min()) - float(np.log(2))
     return max(smallest, float(np.log(floor)))
 
 
-def floored(log_p: np.ndarray, floor: float) -> np.ndarray:
-    """Log-posteriors, from the best down to the floor."""
+def apply_floor(log_p: NDArray[np.float64], floor: float) -> NDArray[np.float64]:
+    """Log-posteriors relative to the best of their row, cut off at the floor."""
     return np.maximum(log_p - log_p.max(axis=1, keepdims=True), floor)
 
 
-def fitted(estimator: Any, X: Any, y: np.ndarray, weight: np.ndarray | None, rows: Any) -> Any:
-    """A clone of the estimator, fitted to some of the samples."""
+def fit_clone(
+    estimator: Any, X: Any, y: NDArray[Any], weight: NDArray[np.float64] | None, rows: Any
+) -> Any:
+    """Fit a clone of the estimator to some of the samples."""
     model = clone(estimator)
     name = weight_parameter(model)
     options = {} if weight is None or name is None else {name: weight[rows]}
@@ -115,7 +109,7 @@ def fitted(estimator: Any, X: Any, y: np.ndarray, weight: np.ndarray | None, row
 
 
 def weight_parameter(estimator: Any) -> str | None:
-    """What ``fit`` calls sample weights; of a pipeline, its last step's."""
+    """Name under which ``fit`` takes sample weights; for a pipeline, in its last step."""
     if isinstance(estimator, Pipeline):
         last, step = estimator.steps[-1]
         inner = weight_parameter(step)
@@ -123,27 +117,21 @@ def weight_parameter(estimator: Any) -> str | None:
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
 
-def takes_weights(estimator: Any) -> bool:
-    """Whether ``fit`` takes sample weights."""
-    return weight_parameter(estimator) is not None
-
-
 def require_classifier(estimator: Any, fitted: bool) -> None:
-    """Refuse what is not a classifier, or not a fitted one where it has to be."""
+    """Raise unless the estimator is a classifier, and a fitted one where it has to be."""
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not is_classifier(estimator):
         raise InputError(
-            f"estimator must be a scikit-learn classifier; got {estimator!r}. Choose one, or say "
-            f"what X holds: {', '.join(GIVEN)}."
+            f"estimator must be a scikit-learn classifier; got {quote(estimator)}. Choose one, or "
+            f"say what X holds: {', '.join(TABLES)}."
         )
     if fitted:
         check_is_fitted(estimator)
 
 
-def warn_of_lost_weights(estimator: Any, weight: np.ndarray | None) -> None:
-    """Say that an estimator takes no weights."""
-    if weight is not None and not takes_weights(estimator):
-        warnings.warn(
-            f"sample_weight should reach the estimator; {type(estimator).__name__}.fit does not "
-            f"take it. Only the calibrator uses it; choose an estimator that takes weights.",
-            stacklevel=3,
-        )
+def warn_of_unused_weights(estimator: Any) -> None:
+    """Warn that the estimator takes no weights."""
+    warnings.warn(
+        f"sample_weight should reach the estimator; {type(estimator).__name__}.fit does not take "
+        f"it. Only the calibrator uses it; choose an estimator that takes weights.",
+        stacklevel=4,
+    )

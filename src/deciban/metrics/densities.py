@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from deciban.exceptions import InputError
@@ -19,6 +20,17 @@ class Densities(Protocol):
         """Log-density of each sample under each class, (n_samples, n_classes)."""
 
 
+def gaussian_log_densities(
+    l: NDArray[np.float64], means: NDArray[np.float64], factors: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Log-density of each sample under each class, from means and Cholesky factors."""
+    log_f = np.empty((len(l), len(means)))
+    for k, (m, L) in enumerate(zip(means, factors, strict=True)):
+        z = solve_triangular(L, (l - m).T, lower=True)
+        log_f[:, k] = -0.5 * np.sum(z * z, axis=0) - np.log(np.diag(L)).sum()
+    return log_f - 0.5 * l.shape[1] * np.log(2 * np.pi)
+
+
 class GaussianDensities:
     """Gaussian densities with one covariance for all classes, or one for each."""
 
@@ -29,11 +41,7 @@ class GaussianDensities:
     def __call__(self, weight: np.ndarray) -> np.ndarray:
         """Log-density of each sample under each class."""
         means, covariances = self.moments(weight)
-        log_f = np.empty((len(self.l), len(means)))
-        for k, (m, L) in enumerate(zip(means, np.linalg.cholesky(covariances), strict=True)):
-            white = solve_triangular(L, (self.l - m).T, lower=True)
-            log_f[:, k] = -0.5 * np.sum(white * white, axis=0) - np.log(np.diag(L)).sum()
-        return log_f - 0.5 * self.l.shape[1] * np.log(2 * np.pi)
+        return gaussian_log_densities(self.l, means, np.linalg.cholesky(covariances))
 
     def moments(self, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and covariance of each class."""

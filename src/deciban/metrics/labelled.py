@@ -107,6 +107,17 @@ class Labelled:
         """Number of samples of each class."""
         return np.bincount(self.codes, minlength=self.evidence.n_classes)
 
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Weights of the samples; ones where none are given."""
+        return np.ones(len(self.codes)) if self.weight is None else self.weight
+
+    @property
+    def mass(self) -> NDArray[np.float64]:
+        """Sum of the weights of each class."""
+        D = self.evidence.n_classes
+        return np.asarray(np.bincount(self.codes, self.weights, D), dtype=np.float64)
+
     @cached_property
     def rows_by_class(self) -> list[NDArray[np.intp]]:
         """Positions of the samples of each class."""
@@ -124,11 +135,9 @@ class Labelled:
 
     def mean_by_class(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Weighted mean of the values over the samples of each class."""
-        D = self.evidence.n_classes
-        weight = np.ones(len(values)) if self.weight is None else self.weight
         with np.errstate(invalid="ignore"):
-            total = np.bincount(self.codes, weights=weight * values, minlength=D)
-        return total / np.bincount(self.codes, weights=weight, minlength=D)
+            terms = self.weights * values
+        return np.bincount(self.codes, terms, self.evidence.n_classes) / self.mass
 
     def _scores(self, k: int, a: int, b: int) -> Scores:
         rows = self.rows_by_class[k]
