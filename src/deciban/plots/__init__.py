@@ -1,12 +1,13 @@
-"""Evidence, drawn: displays in the manner of scikit-learn's.
+"""Plots of evidence: displays in the manner of scikit-learn's.
 
-Each holds what it draws; ``from_predictions`` and ``from_estimator`` compute it, ``plot`` draws it,
-into axes that are given or into a new figure. Infinite LLRs are drawn too. Colours can be told
-apart by every kind of eye, and lines and markers differ where colours do.
+Each holds what it draws; ``compute`` computes it from predictions and ``plot`` draws it, into given
+axes or a new figure; ``from_predictions`` and ``from_estimator`` do both. Infinite LLRs are drawn
+too. Colors are color-blind safe, and lines and markers differ where colors do.
 
 Drawing needs ``pip install 'deciban[plot]'``.
 """
 
+from deciban.metrics.reliability_curve import Reliability
 from deciban.plots.det import DETDisplay
 from deciban.plots.histogram import LLRHistogramDisplay
 from deciban.plots.idempotence import IdempotenceDisplay
@@ -14,7 +15,7 @@ from deciban.plots.pairwise import PairwiseDisplay
 from deciban.plots.pav import PAVDisplay
 from deciban.plots.plane import ILRDisplay
 from deciban.plots.priors import EmpiricalCrossEntropyDisplay, NormalizedBayesErrorDisplay
-from deciban.plots.reliability import Reliability, ReliabilityDisplay
+from deciban.plots.reliability import ReliabilityDisplay
 from deciban.plots.ternary import TernaryDisplay
 from deciban.plots.tippett import TippettDisplay
 from deciban.plots.tree import BifurcationTreeDisplay

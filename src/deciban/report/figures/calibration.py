@@ -12,7 +12,7 @@ from deciban.evidence import Evidence, from_nats
 from deciban.exceptions import InputError
 from deciban.metrics import idempotence, pav
 from deciban.metrics.labelled import Labelled, Trials
-from deciban.plots.reliability import bin_posteriors, predicted_events
+from deciban.metrics.reliability_curve import reliability_curves
 from deciban.report.drawing import Axis, Canvas, Figure, Floats, Key, central, linear
 from deciban.report.figures.ratios import llr_axis_label
 
@@ -68,10 +68,7 @@ def reliability(data: Labelled, confidence: float) -> Figure:
     D = data.evidence.n_classes
     if (data.counts == 0).any():
         raise InputError("Every class must have samples for reliability; some has none.")
-    prior = np.full(D, 1 / D)
-    weight = (prior / data.counts)[data.codes]
-    (event,) = predicted_events(data.evidence, data.codes, prior, None, None)
-    curve = bin_posteriors(*event, weight, 10, confidence)
+    (curve,) = reliability_curves(data, confidence=confidence)
     of = short(data.evidence.classes[-1]) if D == 2 else "the likeliest class"
     canvas = Canvas(linear(f"posterior of {of}", 0, 1), linear("observed frequency", 0, 1),
                     height=380, snap="xy")  # fmt: skip
