@@ -1,10 +1,12 @@
-"""What all displays share: estimators, axes, missing libraries."""
+"""What all displays share: estimators, axes, names, missing libraries."""
 
+import re
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 from sklearn.linear_model import LogisticRegression
 
 from deciban import Evidence, plots
@@ -127,3 +129,82 @@ def test_thinning_keeps_short_curves_and_the_ends_of_long_ones():
     assert len(kept) < 5000
     tail = np.append(x, np.ones(5))
     assert visible_points(tail, tail)[-1] == 100_004
+
+
+# --- names and numbers of users ---------------------------------------------------------
+
+STRANGE = ("$x_{$", "$a$", "_b")
+PAIR = {"pos_label": STRANGE[0], "other_label": STRANGE[2]}
+EVERY_DISPLAY = [
+    (plots.LLRHistogramDisplay, PAIR | {"name": "$s_{$"}),
+    (plots.PAVDisplay, PAIR | {"name": "$s_{$"}),
+    (plots.TippettDisplay, PAIR),
+    (plots.DETDisplay, PAIR | {"name": "$s_{$", "hull": True}),
+    (plots.EmpiricalCrossEntropyDisplay, PAIR | {"name": "$s_{$"}),
+    (plots.NormalizedBayesErrorDisplay, PAIR | {"name": "$s_{$"}),
+    (plots.ReliabilityDisplay, {"kind": "each", "name": "$s_{$"}),
+    (plots.ReliabilityDisplay, {"pos_label": "$x_{$"}),
+    (plots.PairwiseDisplay, {}),
+    (plots.ILRDisplay, {}),
+    (plots.TernaryDisplay, {}),
+    (plots.IdempotenceDisplay, {"a": "$x_{$", "b": "_b", "density": "gaussian"}),
+    (plots.IdempotenceDisplay, {"density": "gaussian"}),
+]
+
+
+def drawn_texts(display):
+    """Texts of a figure without our own formulas; all dollar signs that are left are escaped."""
+    display.figure_.draw_without_rendering()  # raises where matplotlib cannot read a formula
+    texts = [text.get_text() for text in display.figure_.findobj(Text)]
+    texts = [re.sub(r"\$(l_|C_)[^$]*\$", "", text) for text in texts]
+    assert all(text.count("$") == text.count(r"\$") for text in texts)
+    return [text.replace(r"\$", "$").replace("\u200b", "") for text in texts]
+
+
+@pytest.mark.parametrize(("display", "options"), EVERY_DISPLAY)
+def test_names_with_dollar_signs_are_drawn_as_they_are(display, options, family):
+    l, y = family.sample([30, 30, 30], rng=1)
+    evidence = Evidence(family.evidence(l).log_likelihoods, STRANGE)
+    y = np.array(STRANGE)[[family.classes.index(label) for label in y]]
+    texts = drawn_texts(display.from_predictions(y, evidence, **options))
+    for name in (options["name"],) if "name" in options else STRANGE[:1]:
+        assert any(name in text for text in texts)
+
+
+def test_names_at_leaves_and_beside_arrows_are_drawn_as_they_are():
+    evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1]], STRANGE)
+    tree = plots.BifurcationTreeDisplay.from_predictions(None, evidence)
+    assert {f" {name}" for name in STRANGE} <= set(drawn_texts(tree))
+    plane = plots.ILRDisplay(evidence).plot_update([0.2, 0.3, 0.5], {"$p_{$": evidence})
+    assert "+ $p_{$" in drawn_texts(plane)
+
+
+def test_a_class_whose_name_starts_with_an_underscore_is_in_the_legend(llrs):
+    y, llr = llrs
+    evidence = Evidence.from_llr(llr, "_a", "b")
+    y = np.where(y == 1, "_a", "b")
+    display = plots.TippettDisplay.from_predictions(y, evidence, pos_label="_a")
+    assert any(text.startswith("_a, ≥ x") for text in drawn_texts(display))
+    assert len(display.ax_.get_legend().get_texts()) == 2
+
+
+@pytest.mark.parametrize(
+    "display",
+    [
+        plots.LLRHistogramDisplay,
+        plots.PAVDisplay,
+        plots.TippettDisplay,
+        plots.DETDisplay,
+        plots.EmpiricalCrossEntropyDisplay,
+        plots.NormalizedBayesErrorDisplay,
+        plots.ReliabilityDisplay,
+    ],
+)
+def test_llrs_of_1e300_are_drawn(display):
+    llr = [1.0, 2.0, 1e300, -1.0, -1.0, -2.0, -1e300, 1.0]
+    display.from_predictions([1, 1, 1, 1, 0, 0, 0, 0], llr).figure_.draw_without_rendering()
+
+
+def test_evidence_of_1e300_nats_is_drawn_in_the_plane():
+    evidence = Evidence([[0.0, 1.0, 1e300], [1.0, 0.0, 2.0]])
+    plots.ILRDisplay(evidence).plot().figure_.draw_without_rendering()

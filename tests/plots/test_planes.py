@@ -8,7 +8,7 @@ from matplotlib.path import Path as MplPath
 
 from deciban import Basis, CalibratedGaussian, Evidence, metrics, plots
 from deciban.exceptions import CromwellError, InputError
-from deciban.plots._curves import boundaries, ellipse, kernel_contours
+from deciban.plots._plane import boundaries, ellipse, kernel_contours
 from deciban.simplex import ilr
 
 COSTS = [[0, 4, 1], [4, 0, 4], [1, 4, 0]]
@@ -209,7 +209,7 @@ def test_an_update_wants_one_sample_a_piece_and_a_prior_of_nothing_zero(three):
 # --- the simplex ------------------------------------------------------------------------
 
 
-def test_the_triangle_shows_the_posteriors_under_the_prior(three_with_zeros, tmp_path):
+def test_the_triangle_shows_the_posteriors_under_the_prior(three_with_zeros):
     pytest.importorskip("mpltern")
     y, evidence = three_with_zeros
     prior = {"Czech": 0.2, "Polish": 0.3, "Slovak": 0.5}
@@ -222,8 +222,7 @@ def test_the_triangle_shows_the_posteriors_under_the_prior(three_with_zeros, tmp
     assert drawn.ax_.get_tlabel() == "Czech"
     assert drawn.boundaries_
     assert legend_of(drawn) == ["50 %", "90 %"]
-    drawn.figure_.savefig(tmp_path / "simplex.png")
-    assert (tmp_path / "simplex.png").stat().st_size > 1000
+    drawn.figure_.draw_without_rendering()
 
 
 def test_a_family_can_be_drawn_on_the_simplex(family):
@@ -370,14 +369,3 @@ def test_contours_of_a_family_are_those_of_the_class_of_their_name(display):
         points = evidence.ilr(drawn.basis)[y == evidence.classes[k]]
         inside = MplPath(curve).contains_points(points).mean()
         assert 0.85 < inside < 0.95
-
-
-def test_a_prior_of_ratios_is_in_the_order_of_the_labels():
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], 200)
-    llr = rng.normal(size=400) + y
-    one = plots.ReliabilityDisplay.from_predictions(y, -llr, pos_label=0, prior=[0.9, 0.1])
-    same = plots.ReliabilityDisplay.from_predictions(
-        y, Evidence.from_llr(llr), pos_label=0, prior=[0.9, 0.1]
-    )
-    np.testing.assert_allclose(one.curves[0].predicted, same.curves[0].predicted)

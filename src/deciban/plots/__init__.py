@@ -8,16 +8,19 @@ Drawing needs ``pip install 'deciban[plot]'``.
 """
 
 from deciban.metrics.reliability_curve import Reliability
-from deciban.plots.det import DETDisplay
+from deciban.plots.curves import (
+    DETDisplay,
+    EmpiricalCrossEntropyDisplay,
+    NormalizedBayesErrorDisplay,
+    PAVDisplay,
+    TippettDisplay,
+)
 from deciban.plots.histogram import LLRHistogramDisplay
 from deciban.plots.idempotence import IdempotenceDisplay
 from deciban.plots.pairwise import PairwiseDisplay
-from deciban.plots.pav import PAVDisplay
 from deciban.plots.plane import ILRDisplay
-from deciban.plots.priors import EmpiricalCrossEntropyDisplay, NormalizedBayesErrorDisplay
 from deciban.plots.reliability import ReliabilityDisplay
 from deciban.plots.ternary import TernaryDisplay
-from deciban.plots.tippett import TippettDisplay
 from deciban.plots.tree import BifurcationTreeDisplay
 
 __all__ = [

@@ -14,6 +14,7 @@ from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import read_labelled, read_trials
 from deciban.plots._axes import Axes, Style, get_axes
+from deciban.plots._style import literal
 
 
 class Display:
@@ -76,6 +77,11 @@ class Display:
         if "name" in cls._settings():
             options = {"name": type(estimator).__name__} | options
         return cls.from_predictions(y, _evidence_of(estimator, X), **options)
+
+    def _label(self, text: str) -> str:
+        """Label in the legend, headed by the name of the system where it has one."""
+        name = getattr(self, "name", None)
+        return text if name is None else f"{literal(name)}: {text}"
 
     @classmethod
     def _settings(cls) -> set[str]:

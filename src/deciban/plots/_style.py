@@ -40,18 +40,14 @@ def dashes_of(k: int) -> Any:
 
 def literal(name: object) -> str:
     """A user's name as text that matplotlib draws as it is: dollar signs start no formula."""
-    return str(name).replace("$", r"\$")
+    text = str(name).replace("$", r"\$")
+    return f"\u200b{text}" if text.startswith("_") else text  # legends leave out a first underscore
 
 
-def legend_label(system: str | None, text: str) -> str:
-    """Label of a legend entry, headed by the name of the system where it has one."""
-    return text if system is None else f"{literal(system)}: {text}"
-
-
-def infinite_shares(minus: float, plus: float) -> str:
-    """Remark in a legend on the percentages of LLRs that are infinite."""
-    parts = [f"{share:.2g} % at {sign}" for share, sign in ((minus, "−∞"), (plus, "+∞")) if share]
-    return f" ({', '.join(parts)})" if parts else ""
+def infinite_note(minus: float, plus: float, form: str, head: str = "") -> str:
+    """Remark in a legend on how many LLRs are infinite."""
+    parts = [f"{form.format(n)} at {sign}" for n, sign in ((minus, "−∞"), (plus, "+∞")) if n]
+    return f" ({head}{', '.join(parts)})" if parts else ""
 
 
 def llr_label(a: Hashable, b: Hashable, unit: Unit) -> str:

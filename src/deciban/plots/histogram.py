@@ -57,11 +57,9 @@ class LLRHistogramDisplay(PairDisplay):
 
     @classmethod
     def _from_trials(cls, trials: Trials) -> Self:
-        target, other = trials.target, trials.other
-        weights = None
-        if target.weight is not None and other.weight is not None:
-            weights = (target.weight, other.weight)
-        display = cls(target.llr, other.llr, weights=weights)
+        n, weight = len(trials.target.llr), trials.weight
+        weights = None if weight is None else (weight[:n], weight[n:])
+        display = cls(trials.target.llr, trials.other.llr, weights=weights)
         display.divergence = display._fit_divergence()
         return display
 
@@ -139,15 +137,13 @@ class LLRHistogramDisplay(PairDisplay):
         heights, _ = np.histogram(from_nats(llr[finite], unit), edges, weights=share[finite])
         ends = np.array([share[llr == -np.inf].sum(), share[llr == np.inf].sum()])
         some = ends > 0  # an empty bin would only take room
-        centers = np.append((edges[1:] + edges[:-1]) / 2, np.array(_end_places(edges))[some])
-        widths = np.append(np.diff(edges), np.full(some.sum(), _end_width(edges)))
-        color = _style.color_of(k)
+        places, width = _end_bins(edges)
+        centers = np.append((edges[1:] + edges[:-1]) / 2, places[some])
+        widths = np.append(np.diff(edges), np.full(some.sum(), width))
+        heights, color = np.append(heights, ends[some]), _style.color_of(k)
+        label = self._label(_style.literal((self.pos_label, self.other_label)[k]))
+        label += _style.infinite_note(ends[0], ends[1], "{:.2g} %")
         style: Style = {"alpha": 0.5, "hatch": _HATCHES[k], "edgecolor": color, "lw": 0.4} | options
-        label = _style.literal((self.pos_label, self.other_label)[k]) + _style.infinite_shares(
-            *ends.tolist()
-        )
-        heights = np.append(heights, ends[some])
-        label = _style.legend_label(self.name, label)
         return ax.bar(centers, heights, widths, color=color, label=label, **style)
 
     def _draw_gaussians(self, ax: Axes, edges: Array, divergence: float, unit: Unit) -> list[Any]:
@@ -169,7 +165,7 @@ class LLRHistogramDisplay(PairDisplay):
         both = np.concatenate([self.target, self.other])
         ends = {
             sign * np.inf: place
-            for sign, place in zip((-1, 1), _end_places(edges), strict=True)
+            for sign, place in zip((-1, 1), _end_bins(edges)[0], strict=True)
             if (both == sign * np.inf).any()
         }
         if not ends:
@@ -179,19 +175,16 @@ class LLRHistogramDisplay(PairDisplay):
         for end, place in ends.items():
             clear = [t for t in clear if abs(t - place) > 0.16 * width]  # names must not touch
             edge = edges[0] if end < 0 else edges[-1]
-            ax.axvline(
-                edge + math.copysign(0.03 * width, end), color=_style.REFERENCE, lw=0.8, ls=":"
-            )
+            gap = math.copysign(0.03 * width, end)
+            ax.axvline(edge + gap, color=_style.REFERENCE, lw=0.8, ls=":")
         names = [f"{t:g}".replace("-", "−") for t in clear]
         names += ["−∞" if end < 0 else "+∞" for end in ends]
         ax.set_xticks([*clear, *ends.values()], names)
 
 
-def _end_width(edges: Array) -> float:
-    return max(float(edges[1] - edges[0]), 0.03 * float(edges[-1] - edges[0]))
-
-
-def _end_places(edges: Array) -> tuple[float, float]:
-    """Centers of the bins of infinite LLRs, a little apart from the others."""
-    beyond = 0.06 * float(edges[-1] - edges[0]) + _end_width(edges) / 2
-    return float(edges[0]) - beyond, float(edges[-1]) + beyond
+def _end_bins(edges: Array) -> tuple[Array, float]:
+    """Centers and width of the bins of infinite LLRs, a little apart from the others."""
+    span = float(edges[-1] - edges[0])
+    width = max(float(edges[1] - edges[0]), 0.03 * span)
+    beyond = 0.06 * span + width / 2
+    return np.array([edges[0] - beyond, edges[-1] + beyond]), width

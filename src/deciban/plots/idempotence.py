@@ -13,7 +13,7 @@ from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.densities import Density
 from deciban.metrics.idempotence import idempotence
-from deciban.plots import _axes, _curves, _style
+from deciban.plots import _axes, _plane, _style
 from deciban.plots._axes import Array, Axes, Style
 from deciban.plots._display import Display
 from deciban.plots.plane import ILRDisplay
@@ -67,7 +67,7 @@ class IdempotenceDisplay(Display):
             )
         self.evidence, self.again, self.basis = evidence, again, basis
         self.a, self.b = _choose_pair(evidence, a, b)
-        self.truth = _curves.encode_truth(y_true, evidence)
+        self.truth = _plane.encode_truth(y_true, evidence)
 
     @classmethod
     def compute(
@@ -129,8 +129,8 @@ class IdempotenceDisplay(Display):
         self.identity_ = _axes.draw_identity(ax, lw=1.5, label="identity")
         if band is not None:
             self.band_ = _shade_band(ax, band, unit or "ban")
-        for k, group in enumerate(_curves.rows_by_class(self.truth, self.evidence)):
-            rows = _curves.subsample(group, _curves.MOST_SAMPLES, rng)
+        for k, group in enumerate(_plane.rows_by_class(self.truth, self.evidence)):
+            rows = _plane.subsample(group, _plane.MOST_SAMPLES, rng)
             if rows.size:
                 self._draw_samples(ax, k, x[rows], y[rows], options)
         ax.set_xlabel(_style.llr_label(self.a, self.b, unit or "ban"))
@@ -158,9 +158,7 @@ class IdempotenceDisplay(Display):
         plane = ILRDisplay(self.evidence, basis=self.basis)
         plane.truth = self.truth
         ax = plane.plot(ax, unit=unit, max_samples=0).ax_
-        rows = _curves.subsample(
-            np.flatnonzero(_curves.is_finite(self.evidence)), _MOST_ARROWS, rng
-        )
+        rows = _plane.subsample(np.flatnonzero(_plane.is_finite(self.evidence)), _MOST_ARROWS, rng)
         here = from_nats(self.evidence[rows].ilr(plane.basis), unit)
         there = self._arrow_ends(rows, plane.basis, unit, float(ax.get_xlim()[1]))
         reach = max(float(ax.get_xlim()[1]), 1.05 * float(np.quantile(np.abs(there), 0.98)))
@@ -175,10 +173,10 @@ class IdempotenceDisplay(Display):
     def _arrow_ends(self, rows: NDArray[np.intp], basis: Basis, unit: Unit, reach: float) -> Array:
         """Where the arrows end: on the frame, where the evidence of the evidence is infinite."""
         again = self.again[rows]
-        finite = _curves.is_finite(again)
+        finite = _plane.is_finite(again)
         ends = np.empty((len(rows), 2))
         ends[finite] = from_nats(again[finite].ilr(basis), unit)
-        ends[~finite] = reach * _curves.toward_infinity(again[~finite], basis)
+        ends[~finite] = reach * _plane.toward_infinity(again[~finite], basis)
         return ends
 
 

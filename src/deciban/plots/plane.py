@@ -2,193 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from inspect import signature
-from typing import Any, Literal, Self, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from deciban._validation import index_of, quote, require_one_of
+from deciban._validation import quote
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.bayes import log_prior
 from deciban.exceptions import InputError
-from deciban.metrics.labelled import read_labelled
-from deciban.plots import _axes, _curves, _style
-from deciban.plots._axes import Array, Axes, Style
-from deciban.plots._display import Display
-from deciban.reference import CalibratedGaussian
+from deciban.plots import _axes, _plane, _style
+from deciban.plots._axes import Array, Axes
 from deciban.simplex import Basis
-from deciban.simplex.basis import basis_for
-
-ContourKind = Literal["gaussian", "kernel"]
 
 
-Contour = tuple[int, int, Array]  # of class k and mass number m, in nats
-
-
-class PlaneDisplay(Display):
-    """Samples, contours and boundaries in a plane of two ILR coordinates, or in a map of it.
-
-    A subclass says with ``_place`` where in its axes a point of the plane lies.
-    """
-
-    samples_: list[Any]
-    contours_: list[Any]
-    boundaries_: list[Any]
-    arrows_: list[Any]
-
-    def __init__(
-        self,
-        evidence: Evidence,
-        y_true: ArrayLike | None = None,
-        *,
-        basis: Basis | None = None,
-        coordinates: tuple[int, int] = (0, 1),
-        family: CalibratedGaussian | None = None,
-    ) -> None:
-        D = evidence.n_classes
-        if D < 3:
-            raise InputError(
-                f"evidence must be over three classes or more for a plane; got {D}. "
-                f"Draw two classes with LLRHistogramDisplay."
-            )
-        first, second = coordinates
-        if first == second or not {first, second} <= set(range(D - 1)):
-            raise InputError(
-                f"coordinates must be two of 0 to {D - 2}; got {quote(coordinates)}. Count from 0."
-            )
-        self.evidence, self.coordinates = evidence, (first, second)
-        self.truth = _curves.encode_truth(y_true, evidence)
-        self.basis = basis_for(basis, evidence.n_classes).aligned_to(evidence.classes)
-        self.family = None if family is None else family.in_basis(self.basis)
-
-    @classmethod
-    def compute(
-        cls,
-        y_true: ArrayLike,
-        evidence: ArrayLike | Evidence,
-        *,
-        classes: Sequence[Hashable] | None = None,
-        **settings: Any,
-    ) -> Self:
-        """The display of evidence beside the truth, not drawn yet.
-
-        Parameters
-        ----------
-        y_true, evidence
-            As for :meth:`from_predictions`.
-        classes : sequence of labels, default those of the evidence, else the sorted labels
-        **settings
-            Further parameters of the class.
-        """
-        return cls(read_labelled(y_true, evidence, classes).evidence, y_true, **settings)
-
-    @classmethod
-    def from_family(
-        cls,
-        family: CalibratedGaussian,
-        *,
-        n_samples: int = 200,
-        seed: int = 0,
-        ax: Axes | None = None,
-        **options: Any,
-    ) -> Self:
-        """Draw a calibrated Gaussian family, with samples of each class.
-
-        Parameters
-        ----------
-        family : CalibratedGaussian
-        n_samples : int, default 200
-            Number of samples of each class.
-        seed : int, default 0
-        ax : matplotlib Axes, default those of a new figure
-        **options
-            Those of :meth:`plot`.
-        """
-        l, y = family.sample([n_samples] * family.n_classes, rng=seed)
-        settings: dict[str, Any] = {"basis": family.basis} if "basis" in cls._settings() else {}
-        display: Self = cls(family.evidence(l), y, family=family, **settings)
-        return display.plot(ax, **{"contours": "gaussian"} | options)
-
-    @classmethod
-    def _settings(cls) -> set[str]:
-        return super()._settings() | set(signature(cls).parameters)
-
-    def _place(self, l: Array) -> Array:
-        """Where points of the plane, in nats, lie in the axes."""
-        raise NotImplementedError
-
-    def _points(self, rows: NDArray[Any]) -> Array:
-        """ILR coordinates of samples, in nats."""
-        return self.evidence[rows].ilr(self.basis)[:, list(self.coordinates)]
-
-    def _place_samples(self, rows: NDArray[np.intp]) -> Array:
-        return self._place(self._points(rows))
-
-    def _draw_samples(
-        self, ax: Axes, among: NDArray[np.bool_], most: int, rng: Any, style: Style
-    ) -> None:
-        """Draw some samples of each class among the rows that can be placed."""
-        style = {"s": 8, "lw": 0, "alpha": 0.4} | style
-        self.samples_ = []
-        for k, group in enumerate(_curves.rows_by_class(self.truth, self.evidence)):
-            points = self._place_samples(_curves.subsample(group[among[group]], most, rng))
-            named = self.truth is not None and self.evidence.n_classes > 3
-            label = _style.literal(self.evidence.classes[k]) if named else None
-            self.samples_.append(ax.scatter(*points.T, label=label, **self._look(k) | style))
-
-    def _look(self, k: int) -> Style:
-        """Color and marker of the samples of class k; gray where the truth is not known."""
-        return {
-            "color": _style.REFERENCE if self.truth is None else _style.color_of(k),
-            "marker": _style.marker_of(k),
-        }
-
-    def _contours(
-        self, kind: ContourKind | None, masses: Sequence[float], rng: np.random.Generator
-    ) -> list[Contour]:
-        if kind is not None:
-            require_one_of(kind, "contours", get_args(ContourKind))
-        finite = _curves.is_finite(self.evidence)
-        if kind == "gaussian":
-            family = self.family or _curves.fit_family(self.evidence[finite], self.basis)
-            places = [index_of(label, family.classes) for label in self.evidence.classes]
-            return [
-                (k, m, _curves.ellipse(family, place, mass, self.coordinates))
-                for k, place in enumerate(places)
-                for m, mass in enumerate(masses)
-            ]
-        groups = _curves.rows_by_class(self.truth, self.evidence) if kind == "kernel" else []
-        return [
-            (k, m, curve)
-            for k, group in enumerate(groups)
-            for m, mass in enumerate(masses)
-            for curve in _curves.kernel_contours(self._points(group[finite[group]]), mass, rng)
-        ]
-
-    def _draw_contours(self, ax: Axes, contours: list[Contour], masses: Sequence[float]) -> None:
-        from matplotlib.lines import Line2D
-
-        for m, mass in enumerate(masses if contours else ()):
-            style = {"color": _style.REFERENCE, "lw": 1.3, "ls": _style.dashes_of(m)}
-            ax.add_line(Line2D([], [], label=f"{100 * mass:g} %", **style))
-        self.contours_ = [
-            ax.plot(
-                *self._place(curve).T, color=_style.color_of(k), lw=1.3, ls=_style.dashes_of(m)
-            )[0]
-            for k, m, curve in contours
-        ]
-
-    def _draw_boundaries(self, ax: Axes, reach: float, costs: Any, prior: Any) -> None:
-        """Draw where the decision between three classes changes."""
-        curves = _curves.boundaries(self.basis, self.evidence.classes, reach, costs, prior)
-        style: Style = {"color": _style.REFERENCE, "lw": 0.8, "zorder": 0}
-        at = list(self.coordinates)
-        self.boundaries_ = [ax.plot(*self._place(curve[:, at]).T, **style)[0] for curve in curves]
-
-
-class ILRDisplay(PlaneDisplay):
+class ILRDisplay(_plane.PlaneDisplay):
     """Evidence in the plane of two ILR coordinates: samples, densities, decisions, updates.
 
     Evidence that rules a class out has no finite ILRL; it is drawn on the frame, in the direction
@@ -215,12 +44,12 @@ class ILRDisplay(PlaneDisplay):
         ax: Axes | None = None,
         *,
         unit: Unit = "nat",
-        contours: ContourKind | None = None,
+        contours: _plane.ContourKind | None = None,
         masses: Sequence[float] = (0.5, 0.9),
         decisions: bool = True,
         costs: ArrayLike | None = None,
         prior: Any = None,
-        max_samples: int = _curves.MOST_SAMPLES,
+        max_samples: int = _plane.MOST_SAMPLES,
         seed: int = 0,
         **scatter_options: Any,
     ) -> Self:
@@ -248,7 +77,7 @@ class ILRDisplay(PlaneDisplay):
         from_nats(1.0, unit)  # a unit that does not exist is refused before anything is drawn
         self.unit_ = unit
         rng = np.random.default_rng(seed)
-        finite = _curves.is_finite(self.evidence)
+        finite = _plane.is_finite(self.evidence)
         curves = self._contours(contours, masses, rng)
         ax = _axes.get_axes(ax)
         self._set_frame(ax, [self._points(finite), *(curve for _, _, curve in curves)])
@@ -336,10 +165,10 @@ class ILRDisplay(PlaneDisplay):
         """Mark evidence that rules a class out on the frame, in its direction."""
         style = {"ls": "none", "ms": 6, "mec": "k", "mew": 0.8, "clip_on": False, "zorder": 5}
         self.edges_: list[Any] = []
-        for k, group in enumerate(_curves.rows_by_class(self.truth, self.evidence)):
+        for k, group in enumerate(_plane.rows_by_class(self.truth, self.evidence)):
             rows = group[infinite[group]]
             if rows.size:
-                l = _curves.toward_infinity(self.evidence[rows], self.basis)
+                l = _plane.toward_infinity(self.evidence[rows], self.basis)
                 at = (1 + np.unique(l[:, list(self.coordinates)].round(3), axis=0)) / 2
                 self.edges_ += ax.plot(*at.T, transform=ax.transAxes, **self._look(k) | style)
         if self.edges_:

@@ -117,7 +117,7 @@ class ReliabilityDisplay(Display):
         look = {"color": color, "marker": _style.marker_of(at), "ls": _style.dashes_of(at)}
         style = look | {"ms": 4, "lw": 1.2, "elinewidth": 0.9, "capsize": 2} | options
         errors = np.abs([curve.observed - curve.low, curve.high - curve.observed])
-        label = _style.legend_label(self.name, _style.literal(curve.of))
+        label = self._label(_style.literal(curve.of))
         if len(self.curves) == 1:
             label = _style.literal(self.name or f"n = {curve.count.sum()}")
         return ax.errorbar(curve.predicted, curve.observed, errors, label=label, **style)

@@ -13,8 +13,7 @@ from deciban.evidence.bayes import log_prior
 from deciban.exceptions import InputError
 from deciban.plots import _axes, _style
 from deciban.plots._axes import Array, Axes
-from deciban.plots._curves import MOST_SAMPLES
-from deciban.plots.plane import ContourKind, PlaneDisplay
+from deciban.plots._plane import MOST_SAMPLES, ContourKind, PlaneDisplay
 from deciban.reference import CalibratedGaussian
 
 _REACH = 12.0  # nats: nearer to the edge of the triangle than a line is wide

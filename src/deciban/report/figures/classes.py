@@ -12,7 +12,7 @@ from deciban.assessment.wording import number, percent, short
 from deciban.evidence import Evidence, from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled
-from deciban.plots._curves import toward_infinity
+from deciban.plots._plane import toward_infinity
 from deciban.report.drawing import Axis, Canvas, Figure, Floats, class_keys, linear
 from deciban.simplex import Basis
 

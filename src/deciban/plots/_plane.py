@@ -1,0 +1,287 @@
+"""Evidence as points in a plane, with contours of densities and boundaries of decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from inspect import signature
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deciban._validation import index_of, quote, require_one_of
+from deciban.evidence import Evidence
+from deciban.evidence.bayes import cost_matrix
+from deciban.exceptions import InputError
+from deciban.metrics.labelled import Labelled, read_labelled
+from deciban.plots import _style
+from deciban.plots._axes import Array, Axes, Style
+from deciban.plots._display import Display
+from deciban.reference import CalibratedGaussian
+from deciban.simplex import Basis
+from deciban.simplex.basis import basis_for
+
+ContourKind = Literal["gaussian", "kernel"]
+Contour = tuple[int, int, Array]  # of class k and mass number m, in nats
+
+MOST_SAMPLES = 2000  # of a class that are drawn, or make a density; more would be a blot, or slow
+_FARTHEST = 1e9  # nats
+_FINE, _COARSE = 301, 90  # points along a side of the grid for boundaries and for densities
+
+
+class PlaneDisplay(Display):
+    """Samples, contours and boundaries in a plane of two ILR coordinates, or in a map of it.
+
+    A subclass says with ``_place`` where in its axes a point of the plane lies.
+    """
+
+    samples_: list[Any]
+    contours_: list[Any]
+    boundaries_: list[Any]
+    arrows_: list[Any]
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        y_true: ArrayLike | None = None,
+        *,
+        basis: Basis | None = None,
+        coordinates: tuple[int, int] = (0, 1),
+        family: CalibratedGaussian | None = None,
+    ) -> None:
+        D = evidence.n_classes
+        if D < 3:
+            raise InputError(
+                f"evidence must be over three classes or more for a plane; got {D}. "
+                f"Draw two classes with LLRHistogramDisplay."
+            )
+        first, second = coordinates
+        if first == second or not {first, second} <= set(range(D - 1)):
+            raise InputError(
+                f"coordinates must be two of 0 to {D - 2}; got {quote(coordinates)}. Count from 0."
+            )
+        self.evidence, self.coordinates = evidence, (first, second)
+        self.truth = encode_truth(y_true, evidence)
+        self.basis = basis_for(basis, evidence.n_classes).aligned_to(evidence.classes)
+        self.family = None if family is None else family.in_basis(self.basis)
+
+    @classmethod
+    def compute(
+        cls,
+        y_true: ArrayLike,
+        evidence: ArrayLike | Evidence,
+        *,
+        classes: Sequence[Hashable] | None = None,
+        **settings: Any,
+    ) -> Self:
+        """The display of evidence beside the truth, not drawn yet.
+
+        Parameters
+        ----------
+        y_true, evidence
+            As for :meth:`from_predictions`.
+        classes : sequence of labels, default those of the evidence, else the sorted labels
+        **settings
+            Further parameters of the class.
+        """
+        return cls(read_labelled(y_true, evidence, classes).evidence, y_true, **settings)
+
+    @classmethod
+    def from_family(
+        cls,
+        family: CalibratedGaussian,
+        *,
+        n_samples: int = 200,
+        seed: int = 0,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw a calibrated Gaussian family, with samples of each class.
+
+        Parameters
+        ----------
+        family : CalibratedGaussian
+        n_samples : int, default 200
+            Number of samples of each class.
+        seed : int, default 0
+        ax : matplotlib Axes, default those of a new figure
+        **options
+            Those of :meth:`plot`.
+        """
+        l, y = family.sample([n_samples] * family.n_classes, rng=seed)
+        settings: dict[str, Any] = {"basis": family.basis} if "basis" in cls._settings() else {}
+        display: Self = cls(family.evidence(l), y, family=family, **settings)
+        return display.plot(ax, **{"contours": "gaussian"} | options)
+
+    @classmethod
+    def _settings(cls) -> set[str]:
+        return super()._settings() | set(signature(cls).parameters)
+
+    def _place(self, l: Array) -> Array:
+        """Where points of the plane, in nats, lie in the axes."""
+        raise NotImplementedError
+
+    def _points(self, rows: NDArray[Any]) -> Array:
+        """ILR coordinates of samples, in nats."""
+        return self.evidence[rows].ilr(self.basis)[:, list(self.coordinates)]
+
+    def _place_samples(self, rows: NDArray[np.intp]) -> Array:
+        return self._place(self._points(rows))
+
+    def _draw_samples(
+        self, ax: Axes, among: NDArray[np.bool_], most: int, rng: Any, style: Style
+    ) -> None:
+        """Draw some samples of each class among the rows that can be placed."""
+        style = {"s": 8, "lw": 0, "alpha": 0.4} | style
+        self.samples_ = []
+        for k, group in enumerate(rows_by_class(self.truth, self.evidence)):
+            points = self._place_samples(subsample(group[among[group]], most, rng))
+            named = self.truth is not None and self.evidence.n_classes > 3
+            label = _style.literal(self.evidence.classes[k]) if named else None
+            self.samples_.append(ax.scatter(*points.T, label=label, **self._look(k) | style))
+
+    def _look(self, k: int) -> Style:
+        """Color and marker of the samples of class k; gray where the truth is not known."""
+        return {
+            "color": _style.REFERENCE if self.truth is None else _style.color_of(k),
+            "marker": _style.marker_of(k),
+        }
+
+    def _contours(
+        self, kind: ContourKind | None, masses: Sequence[float], rng: np.random.Generator
+    ) -> list[Contour]:
+        if kind is not None:
+            require_one_of(kind, "contours", get_args(ContourKind))
+        finite = is_finite(self.evidence)
+        if kind == "gaussian":
+            family = self.family or fit_family(self.evidence[finite], self.basis)
+            places = [index_of(label, family.classes) for label in self.evidence.classes]
+            return [
+                (k, m, ellipse(family, place, mass, self.coordinates))
+                for k, place in enumerate(places)
+                for m, mass in enumerate(masses)
+            ]
+        groups = rows_by_class(self.truth, self.evidence) if kind == "kernel" else []
+        return [
+            (k, m, curve)
+            for k, group in enumerate(groups)
+            for m, mass in enumerate(masses)
+            for curve in kernel_contours(self._points(group[finite[group]]), mass, rng)
+        ]
+
+    def _draw_contours(self, ax: Axes, contours: list[Contour], masses: Sequence[float]) -> None:
+        from matplotlib.lines import Line2D
+
+        for m, mass in enumerate(masses if contours else ()):
+            style = {"color": _style.REFERENCE, "lw": 1.3, "ls": _style.dashes_of(m)}
+            ax.add_line(Line2D([], [], label=f"{100 * mass:g} %", **style))
+        self.contours_ = [
+            ax.plot(
+                *self._place(curve).T, color=_style.color_of(k), lw=1.3, ls=_style.dashes_of(m)
+            )[0]
+            for k, m, curve in contours
+        ]
+
+    def _draw_boundaries(self, ax: Axes, reach: float, costs: Any, prior: Any) -> None:
+        """Draw where the decision between three classes changes."""
+        curves = boundaries(self.basis, self.evidence.classes, reach, costs, prior)
+        style: Style = {"color": _style.REFERENCE, "lw": 0.8, "zorder": 0}
+        at = list(self.coordinates)
+        self.boundaries_ = [ax.plot(*self._place(curve[:, at]).T, **style)[0] for curve in curves]
+
+
+def encode_truth(y_true: ArrayLike | None, evidence: Evidence) -> NDArray[np.intp] | None:
+    """Position of the true class of each sample, if known; a class may have no samples."""
+    return None if y_true is None else read_labelled(y_true, evidence, every_class=False).codes
+
+
+def rows_by_class(truth: NDArray[np.intp] | None, evidence: Evidence) -> list[NDArray[np.intp]]:
+    """Rows of the samples of each class; all in one group where the truth is not known."""
+    if truth is None:
+        return [np.arange(len(evidence))]
+    return Labelled(evidence, truth).rows_by_class
+
+
+def subsample(rows: NDArray[np.intp], most: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """At most so many of the rows, at random."""
+    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
+
+
+def is_finite(evidence: Evidence) -> NDArray[np.bool_]:
+    """Whether the evidence leaves every class possible, for each sample."""
+    return np.asarray(np.isfinite(evidence.log_likelihoods).all(axis=1))
+
+
+def fit_family(evidence: Evidence, basis: Basis) -> CalibratedGaussian:
+    """The calibrated Gaussian family under which the evidence is most likely."""
+    labels = [evidence.classes[0]] * len(evidence)  # they do not change the estimate
+    return CalibratedGaussian.fit(evidence, labels, basis)
+
+
+def ellipse(
+    family: CalibratedGaussian, k: int, mass: float, coordinates: tuple[int, int] = (0, 1)
+) -> Array:
+    """Edge of the smallest region that holds this mass of two ILR coordinates under class k."""
+    at = list(coordinates)
+    L = np.linalg.cholesky(family.covariance[np.ix_(at, at)])
+    angle = np.linspace(0, 2 * np.pi, 361)
+    circle = np.sqrt(-2 * np.log1p(-mass)) * np.column_stack([np.cos(angle), np.sin(angle)])
+    return np.asarray(family.means[k, at] + circle @ L.T)
+
+
+def kernel_contours(points: Array, mass: float, rng: np.random.Generator) -> list[Array]:
+    """Curves inside which a kernel density of the points holds this mass; none for a few points."""
+    from scipy.stats import gaussian_kde  # half a second to import
+
+    if len(points) > MOST_SAMPLES:
+        points = points[rng.choice(len(points), MOST_SAMPLES, replace=False)]
+    if len(points) < 5 or np.linalg.matrix_rank(np.cov(points.T)) < 2:
+        return []
+    density = gaussian_kde(points.T)
+    level = np.quantile(density(points.T), 1 - mass)
+    low, high = points.min(axis=0), points.max(axis=0)
+    room = 0.35 * (high - low)
+    x, y = (np.linspace(low[i] - room[i], high[i] + room[i], _COARSE) for i in (0, 1))
+    X, Y = np.meshgrid(x, y)
+    return _level_curves(x, y, density(np.vstack([X.ravel(), Y.ravel()])).reshape(X.shape), level)
+
+
+def boundaries(
+    basis: Basis,
+    classes: tuple[Hashable, ...],
+    reach: float,
+    costs: ArrayLike | None = None,
+    prior: Any = None,
+) -> list[Array]:
+    """Curves of ILRLs, up to ``reach``, where deciding for two of three classes costs the same."""
+    scale = max(1.0, reach / _FARTHEST)  # so far out boundaries are rays, whatever the prior
+    side = np.linspace(-reach / scale, reach / scale, _FINE)
+    X, Y = np.meshgrid(side, side)
+    grid = Evidence.from_ilr(np.column_stack([X.ravel(), Y.ravel()]), basis, classes)
+    C = 1 - np.eye(3) if costs is None else cost_matrix(costs, classes)
+    risk = grid.posterior(prior) @ C
+    curves = []
+    for k in range(3):
+        others = np.delete(risk, k, axis=1).min(axis=1)
+        margin = (others - risk[:, k]) / np.maximum(others + risk[:, k], 1e-300)
+        curves += _level_curves(side, side, margin.reshape(X.shape), 0.0)
+    return [scale * curve for curve in curves]
+
+
+def _level_curves(x: Array, y: Array, z: Array, level: float) -> list[Array]:
+    from contourpy import contour_generator  # comes with matplotlib
+
+    return [np.asarray(line) for line in contour_generator(x, y, z).lines(level)]
+
+
+def toward_infinity(evidence: Evidence, basis: Basis) -> Array:
+    """Where on the frame of the plane evidence lies that rules a class out, from -1 to 1.
+
+    A zero likelihood is taken for one so small that the ILRL lies far beyond all others.
+    """
+    log_w = evidence.log_likelihoods - evidence.log_likelihoods.max(axis=1, keepdims=True)
+    sizes = np.abs(log_w[np.isfinite(log_w)])
+    smallest = -1e3 * (1 + float(sizes.max(initial=0.0)))
+    finite = np.where(np.isfinite(log_w), log_w, smallest)
+    l = Evidence(finite, evidence.classes).ilr(basis)
+    return np.asarray(l / np.abs(l).max(axis=1, keepdims=True))

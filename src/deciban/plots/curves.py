@@ -1,0 +1,380 @@
+"""Curves of the LLRs of two classes: Tippett, PAV and DET plots, and costs over all priors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, ndtri
+
+from deciban.evidence import Unit, from_nats
+from deciban.metrics.curves import (
+    PriorCurve,
+    empirical_cross_entropy_curve,
+    normalized_bayes_error_curve,
+    tippett_curve,
+)
+from deciban.metrics.detection import equal_errors, error_rates
+from deciban.metrics.labelled import Trials
+from deciban.metrics.pav import PooledBlocks, pool
+from deciban.plots import _axes, _style
+from deciban.plots._axes import Array, Axes, Style
+from deciban.plots._display import PairDisplay
+
+_WIDER = 3  # times the LLRs of finite recalibration, on either side, before others are cut off
+_TALLEST = 2.0  # how many times the neutral cost the view reaches; what is above is marked
+_PERCENT = (0.001, 0.01, 0.1, 0.5, 2, 5, 10, 20, 40, 60, 80, 90, 95, 98, 99.5, 99.9)
+_NOTHING = 1e-12  # what stands for a rate of 0, far outside of any view
+_ALONG = np.concatenate([[0.0], expit(np.linspace(-10, 10, 31)), [1.0]])  # an edge of the hull
+
+
+@dataclass(eq=False, repr=False)
+class TippettDisplay(PairDisplay):
+    """Cumulative distributions of the LLRs of two classes.
+
+    Where there are infinite LLRs the curves end on the frame at a marker, and the legend says
+    how many. Curves of a million LLRs are thinned to the points that can be seen.
+
+    Parameters
+    ----------
+    llr, target, other : arrays
+        As in :class:`deciban.metrics.TippettCurve`, in nats.
+    kind : {"exceeding", "misleading"}
+        As for :func:`deciban.metrics.tippett_curve`; :meth:`compute` takes it too.
+    pos_label, other_label, name
+        As for :meth:`compute`.
+
+    Attributes
+    ----------
+    lines_ : list of two lines, of ``pos_label`` and of the other class
+    edges_ : list of markers for infinite LLRs
+    """
+
+    llr: Array
+    target: Array
+    other: Array
+    kind: Literal["exceeding", "misleading"] = field(default="exceeding", kw_only=True)
+
+    @classmethod
+    def _from_trials(cls, trials: Trials, kind: Any = "exceeding") -> Self:
+        curve = tippett_curve(trials.y_true, trials.llr, kind=kind, sample_weight=trials.weight)
+        return cls(*curve, kind=kind)
+
+    def _draw(self, ax: Axes, unit: Unit, line_options: Style) -> None:
+        x = from_nats(self.llr, unit)
+        _axes.set_view(ax, not ax.has_data(), _axes.span(x), (-3, 103))
+        self.lines_: list[Any] = []
+        self.edges_: list[Any] = []
+        curves = (
+            (self.pos_label, 100 * self.target, self.kind == "misleading"),
+            (self.other_label, 100 * self.other, False),
+        )
+        for k, color in enumerate(_axes.unused_colors(ax, 2)):
+            style = {"color": color, "ls": _style.dashes_of(k), "lw": 1.5} | line_options
+            self._draw_curve(ax, x, *curves[k], style)
+        ax.set_xlabel(f"x: {_style.llr_label(self.pos_label, self.other_label, unit)}")
+        ax.set_ylabel("share of LLRs (%)")
+        _axes.draw_legend(ax, headroom=True)
+
+    def _draw_curve(
+        self, ax: Axes, x: Array, label: Hashable, y: Array, rising: bool, style: Style
+    ) -> None:
+        below, above = _shares_at_infinity(x, y, rising)
+        left, right = (below, 100 - above) if rising else (100 - below, above)
+        finite = np.flatnonzero(np.isfinite(x))
+        seen = finite[_axes.visible_points(x[finite], y[finite])]
+        low, high = _axes.span(x)
+        far = _axes.FAR * (high - low)
+        xs = np.concatenate([[low - far], x[seen], [high + far]])
+        ys = np.concatenate([[left], y[seen], [right]])
+        text = f"{_style.literal(label)}, {'≤' if rising else '≥'} x"
+        text = self._label(text) + _style.infinite_note(below, above, "{:.2g} %")
+        style = {"drawstyle": "steps-post" if rising else "steps-pre", "label": text, **style}
+        self.lines_ += ax.plot(xs, ys, **style)
+        for share, end in ((below, (-np.inf, left)), (above, (np.inf, right))):
+            if share > 0:
+                self.edges_ += _axes.mark_on_frame(ax, *end, color=self.lines_[-1].get_color())
+
+
+def _shares_at_infinity(llr: Array, percent: Array, rising: bool) -> tuple[float, float]:
+    """Percentage of LLRs at -inf and at +inf, from a cumulative distribution."""
+    inside = percent[1] if len(llr) > 1 else 0.0
+    before = percent[-2] if len(llr) > 1 else 0.0
+    at_minus, at_plus = llr[0] == -np.inf, llr[-1] == np.inf
+    if rising:
+        return float(percent[0]) * at_minus, float(100 - before) * at_plus
+    return float(100 - inside) * at_minus, float(percent[-1]) * at_plus
+
+
+@dataclass(eq=False, repr=False)
+class PAVDisplay(PairDisplay):
+    """LLRs against their values after the best monotone recalibration.
+
+    A calibrated system follows the identity; above it LLRs are too low, below it too high.
+    Values that are infinite, before or after recalibration, lie on the frame. The view is on the
+    finite ones: where the LLRs beyond all errors reach far, their line leaves it along the frame.
+
+    Parameters
+    ----------
+    blocks : PooledBlocks
+        What :func:`deciban.metrics.pav` returns.
+    n_infinite : (int, int), default (0, 0)
+        How many LLRs are -inf and +inf.
+    pos_label, other_label, name
+        As for :meth:`compute`.
+
+    Attributes
+    ----------
+    line_ : line through the finite blocks
+    identity_ : line
+    edges_ : list of lines and markers on the frame
+    """
+
+    blocks: PooledBlocks
+    n_infinite: tuple[int, int] = field(default=(0, 0), kw_only=True)
+
+    @classmethod
+    def _from_trials(cls, trials: Trials) -> Self:
+        n_infinite = int((trials.llr == -np.inf).sum()), int((trials.llr == np.inf).sum())
+        return cls(pool(trials), n_infinite=n_infinite)
+
+    def _draw(self, ax: Axes, unit: Unit, line_options: Style) -> None:
+        x = from_nats(np.column_stack([self.blocks.low, self.blocks.high]).ravel(), unit)
+        y = from_nats(np.repeat(self.blocks.llr, 2), unit)
+        fresh = not ax.has_data()
+        x_span = _view(x, y)
+        _axes.set_view(ax, fresh, x_span, _axes.span(y))
+        if fresh:
+            self.identity_ = _axes.draw_identity(ax, label="identity")
+        color = _axes.unused_colors(ax, 1)[0]
+        style = {"color": color, "lw": 1.5, "marker": "o", "ms": 3} | line_options
+        self._draw_blocks(ax, x, y, _axes.FAR * (x_span[1] - x_span[0]), style)
+        ax.set_xlabel(_style.llr_label(self.pos_label, self.other_label, unit))
+        ax.set_ylabel(f"LLR after PAV ({unit})")
+        _axes.draw_legend(ax, loc="lower right")
+
+    def _draw_blocks(self, ax: Axes, x: Array, y: Array, far: float, style: Style) -> None:
+        ends = np.where(np.isinf(x), np.sign(x) * far, x)  # lines that leave the frame
+        seen = np.flatnonzero(np.isfinite(y))
+        if np.isfinite(x[seen]).all():
+            seen = seen[_axes.visible_points(x[seen], y[seen])]
+        counts = _style.infinite_note(*self.n_infinite, "{}", head="LLRs: ")
+        label = _style.literal(self.name or "PAV") + counts
+        (self.line_,) = ax.plot(ends[seen], y[seen], label=label, **style)
+        color = self.line_.get_color()
+        along = style | {"color": color, "marker": "", "lw": 3, "zorder": 5}
+        self.edges_ = []
+        for k in np.flatnonzero(np.isinf(y[::2])) * 2:
+            # Its line runs along the frame; its ends are drawn apart, as they may be corners.
+            self.edges_ += ax.plot(
+                ends[k : k + 2], [float(y[k] > 0)] * 2, transform=ax.get_xaxis_transform(), **along
+            )
+        low, high = ax.get_xlim()
+        outside = np.isinf(x) | (np.isinf(y) & (low <= x) & (x <= high))
+        markers = _axes.mark_on_frame(ax, x[outside], y[outside], color=color, marker="D")
+        if markers:
+            markers[0].set_label("infinite, on the frame")
+        self.edges_ += markers
+
+
+def _view(x: Array, y: Array) -> _axes.Limits:
+    """LLRs to show: all, unless those with a finite recalibration would hardly be seen."""
+    (low, high), finite = _axes.span(x), x[np.isfinite(y) & np.isfinite(x)]
+    if finite.size == 0:
+        return low, high
+    inner = _axes.span(finite)
+    room = _WIDER * (inner[1] - inner[0])
+    return max(low, inner[0] - room), min(high, inner[1] + room)
+
+
+@dataclass(eq=False, repr=False)
+class DETDisplay(PairDisplay):
+    """Miss rate against false-alarm rate on probit axes; for Gaussian scores a straight line.
+
+    The marker is the equal-error rate on the convex hull of the ROC curve. Scores that rise with
+    the LLR give the same curve. Infinite LLRs count by their order, as all others do. Curves of a
+    million LLRs are thinned to the points that can be seen.
+
+    Parameters
+    ----------
+    p_miss, p_false_alarm : arrays
+        Error rates at rising thresholds.
+    eer : float
+        Equal-error rate.
+    hull : (array, array), optional
+        Miss and false-alarm rates at the corners of the convex hull.
+    pos_label, other_label, name
+        As for :meth:`compute`.
+
+    Attributes
+    ----------
+    line_, marker_ : lines
+    hull_ : line, or None
+    """
+
+    p_miss: Array
+    p_false_alarm: Array
+    eer: float
+    hull: tuple[Array, Array] | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def _from_trials(cls, trials: Trials) -> Self:
+        rates, hull = error_rates(trials), pool(trials).hull()
+        return cls(rates.p_miss, rates.p_false_alarm, equal_errors(*hull), hull=hull)
+
+    def plot(self, ax: Axes | None = None, *, hull: bool = False, **line_options: Any) -> Self:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default those of a new figure
+        hull : bool, default False
+            Whether to draw the convex hull of the ROC curve too.
+        **line_options
+            For matplotlib's ``plot``.
+        """
+        ax = _axes.get_axes(ax)
+        fresh = not ax.has_data()
+        self._set_scales(ax, fresh)
+        if fresh:
+            _axes.draw_identity(ax, lw=0.8)
+        color = _axes.unused_colors(ax, 1)[0]
+        dashes = _style.dashes_of(_style.COLORS.index(color))
+        style = {"color": color, "ls": dashes, "lw": 1.5} | line_options
+        label = f"{_style.literal(self.name or 'DET')} (EER {100 * self.eer:.2g} %)"
+        self.line_ = _draw_rates(ax, self.p_miss, self.p_false_alarm, label=label, **style)
+        at = max(float(probit(self.eer)), ax.get_xlim()[0])
+        color = self.line_.get_color()
+        ring: Style = {"color": color, "mfc": "w", "mew": 1.5, "clip_on": False, "zorder": 5}
+        self.marker_ = ax.plot([at], [at], "o", **ring)[0]
+        self.hull_ = self._draw_hull(ax, color) if hull and self.hull is not None else None
+        ax.set_xlabel("false-alarm rate (%)")
+        ax.set_ylabel("miss rate (%)")
+        _axes.draw_legend(ax)
+        return self._finish(ax)
+
+    def _set_scales(self, ax: Axes, fresh: bool) -> None:
+        rates = np.concatenate([self.p_miss, self.p_false_alarm])
+        smallest = float(rates[rates > 0].min())
+        limits = (
+            float(probit(np.clip(smallest / 1.5, 1e-6, 0.01))),
+            float(probit(np.clip(2.5 * self.eer, 0.5, 0.99))),
+        )
+        _axes.set_view(ax, fresh, limits, limits)
+        low, high = ax.get_xlim()
+        percent = [p for p in _PERCENT if low <= probit(p / 100) <= high]
+        ticks, names = [float(probit(p / 100)) for p in percent], [f"{p:g}" for p in percent]
+        ax.set_xticks(ticks, names)
+        ax.set_yticks(ticks, names)
+        ax.set_aspect("equal")
+
+    def _draw_hull(self, ax: Axes, color: Any) -> Any:
+        # The edges are straight between error rates, but not between their probits.
+        rates = (
+            np.append(p[:-1, None] + np.diff(p)[:, None] * _ALONG[:-1], p[-1])
+            for p in self.hull or ()
+        )
+        style: Style = {"color": color, "lw": 0.9, "ls": (0, (1, 1))}
+        return _draw_rates(ax, *rates, label=self._label("ROC hull"), **style)
+
+
+def _draw_rates(ax: Axes, p_miss: Array, p_false_alarm: Array, **style: Any) -> Any:
+    x, y = probit(p_false_alarm), probit(p_miss)
+    seen = _axes.visible_points(x, y)
+    return ax.plot(x[seen], y[seen], **style)[0]
+
+
+def probit(p: ArrayLike) -> Array:
+    """Quantile of the standard normal distribution; rates of 0 and 1 lie far out."""
+    return np.asarray(ndtri(np.clip(p, _NOTHING, 1 - _NOTHING)))
+
+
+@dataclass(eq=False, repr=False)
+class _PriorDisplay(PairDisplay):
+    """A cost over prior log-odds: of the LLRs, after recalibration, and without LLRs."""
+
+    log_odds: Array
+    actual: Array
+    minimum: Array
+    neutral: Array
+
+    _metric: ClassVar[Callable[..., PriorCurve]]
+    _cost: ClassVar[str]
+
+    @classmethod
+    def _from_trials(cls, trials: Trials, log_odds: ArrayLike | None = None) -> Self:
+        options = {"log_odds": log_odds, "sample_weight": trials.weight}
+        return cls(*cls._metric(trials.y_true, trials.llr, **options))
+
+    def _draw(self, ax: Axes, unit: Unit, line_options: Style) -> None:
+        x = from_nats(self.log_odds, unit)
+        _axes.set_view(ax, not ax.has_data(), _axes.span(x), (0, self._top()))
+        style: Style = {"color": _axes.unused_colors(ax, 1)[0], "ls": "-", "lw": 1.5} | line_options
+        inside = np.where(self.actual <= self._top(), self.actual, np.nan)
+        (self.line_,) = ax.plot(x, inside, label=self._label("actual"), **style)
+        color = self.line_.get_color()
+        style = {"color": color, "ls": (0, (4, 1.5)), "label": self._label("minimum, PAV")}
+        (self.minimum_,) = ax.plot(x, self.minimum, **style)
+        style = {"color": _style.REFERENCE, "ls": ":", "lw": 1.2, "label": "neutral, LLR = 0"}
+        (self.neutral_,) = ax.plot(x, self.neutral, **style)
+        self.edges_ = self._mark_costs_above(ax, x, color)
+        ax.set_xlabel(_style.log_odds_label(self.pos_label, unit))
+        ax.set_ylabel(self._cost)
+        _axes.draw_legend(ax, headroom=True)
+
+    def _top(self) -> float:
+        costs = np.concatenate([self.actual, self.neutral])
+        tallest = _TALLEST * float(self.neutral.max())
+        return 1.05 * min(float(costs[np.isfinite(costs)].max()), tallest)
+
+    def _mark_costs_above(self, ax: Axes, x: Array, color: Any) -> list[Any]:
+        """Triangles on the frame where the cost is above it, infinite ones filled."""
+        infinite = np.isinf(self.actual)
+        above = (self.actual > self._top()) & ~infinite
+        top = ax.get_xaxis_transform()
+        style: Style = {"color": color, "ms": 5, "clip_on": False, "transform": top}
+        edges = []
+        for here, fill, what in ((above, "w", "above the frame"), (infinite, color, "infinite")):
+            at = np.flatnonzero(here)[:: max(1, len(x) // 20)]
+            if at.size:
+                label = self._label(f"actual, {what}")
+                edges += ax.plot(x[at], np.ones(at.size), "^", mfc=fill, label=label, **style)
+        return edges
+
+
+class EmpiricalCrossEntropyDisplay(_PriorDisplay):
+    """Cross-entropy of the posteriors over prior log-odds; at even odds it is Cllr.
+
+    The view reaches up to twice the neutral cost. Where the cost is above it, or infinite,
+    triangles on the frame say so.
+
+    Parameters
+    ----------
+    log_odds, actual, minimum, neutral : arrays
+        As in :class:`deciban.metrics.PriorCurve`: nats, then bits. :meth:`compute` takes
+        ``log_odds`` too, by default 101 points from -3 to 3 bans.
+    pos_label, other_label, name
+        As for :meth:`compute`.
+
+    Attributes
+    ----------
+    line_, minimum_, neutral_ : lines
+    edges_ : list of markers
+    """
+
+    _metric = staticmethod(empirical_cross_entropy_curve)
+    _cost = "empirical cross-entropy (bit)"
+
+
+class NormalizedBayesErrorDisplay(_PriorDisplay):
+    """Error rate of Bayes decisions over prior log-odds, over that of deciding without LLRs.
+
+    The view reaches up to 2. Where the cost is above it, triangles on the frame say so. Parameters
+    and attributes are those of :class:`EmpiricalCrossEntropyDisplay`, with ratios for bits.
+    """
+
+    _metric = staticmethod(normalized_bayes_error_curve)
+    _cost = "normalized Bayes error (ratio)"

@@ -1,0 +1,105 @@
+"""Reliability curves: frequencies under the prior, and their intervals."""
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from deciban import CalibratedGaussian, Evidence
+from deciban.exceptions import InputError
+from deciban.metrics.labelled import read_labelled
+from deciban.metrics.proportions import wilson
+from deciban.metrics.reliability_curve import reliability_curves
+
+
+def only_curve(y_true, evidence, sample_weight=None, **options):
+    data = read_labelled(y_true, evidence, sample_weight=sample_weight)
+    (curve,) = reliability_curves(data, **options)
+    return curve
+
+
+def test_wilson_intervals_are_those_of_scipy():
+    for k, n, confidence in ((0, 10, 0.95), (7, 10, 0.9), (40, 40, 0.99)):
+        low, high = wilson(k, n, confidence)
+        expected = binomtest(k, n).proportion_ci(confidence, method="wilson")
+        assert (float(low), float(high)) == pytest.approx(tuple(expected), abs=1e-12)
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say_under_any_prior_and_any_mix():
+    family = CalibratedGaussian([[2.0]])
+    held = []
+    for seed in range(40):
+        l, y = family.sample([6_000, 600], rng=seed)
+        curve = only_curve(y, family.evidence(l), prior=[0.3, 0.7])
+        held += ((curve.low <= curve.predicted) & (curve.predicted <= curve.high)).tolist()
+    # 400 intervals of 95 %: the standard error is 0.011.
+    assert 0.91 < np.mean(held) < 0.99
+
+
+def test_evidence_that_is_too_strong_is_not_reliable():
+    family = CalibratedGaussian([[2.0]])
+    l, y = family.sample([3_000, 3_000], rng=4)
+    curve = only_curve(y, family.evidence(3 * l))
+    assert curve.of == "1"
+    assert curve.count.sum() == 6_000
+    low = curve.predicted < 0.4
+    assert (curve.low[low] > curve.predicted[low]).all()
+    assert (curve.high[curve.predicted > 0.6] < curve.predicted[curve.predicted > 0.6]).all()
+
+
+def test_frequencies_and_posteriors_of_the_bins_are_weighted_by_the_prior():
+    p = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.1, 0.9], [0.85, 0.15]])
+    y = np.array(["a", "a", "b", "b", "b"])
+    evidence = Evidence.from_posteriors(p, None, ["a", "b"])
+    curve = only_curve(y, evidence, n_bins=1)
+    assert curve.observed[0] == pytest.approx(0.5)  # three of five, but each class counts half
+    expected = (0.1 + 0.2) / 4 + (0.7 + 0.9 + 0.15) / 6
+    assert curve.predicted[0] == pytest.approx(expected)
+    for bound, share in ((curve.low, 0), (curve.high, 1)):
+        f = wilson(3, 5, 0.95)[share]  # three of five have the class
+        odds = (f / (1 - f)) * (0.5 / 3) / (0.5 / 2)  # and each class counts half
+        assert bound[0] == pytest.approx(odds / (1 + odds))
+    weights = [1.0, 1.0, 1.0, 1.0, 2.0]
+    curve = only_curve(y, evidence, sample_weight=weights, n_bins=1)
+    assert curve.predicted[0] == pytest.approx((0.1 + 0.2) / 4 + (0.7 + 0.9 + 0.3) / 8)
+
+
+def test_of_many_classes_the_decided_one_is_taken():
+    family = CalibratedGaussian.from_divergences([5, 4, 7], classes=["a", "b", "c"])
+    l, y = family.sample([40, 50, 60], rng=5)
+    evidence = family.evidence(l)
+    curve = only_curve(y, evidence, n_bins=1)
+    posterior = evidence.posterior()
+    right = np.array(evidence.classes)[posterior.argmax(axis=1)] == y
+    by_class = [right[y == label].mean() for label in evidence.classes]
+    assert curve.of == "the decided class"
+    assert curve.observed[0] == pytest.approx(np.mean(by_class))
+
+
+def test_posteriors_that_are_all_the_same_are_one_bin():
+    flat = Evidence(np.zeros((6, 2)))
+    curve = only_curve([0, 1, 0, 1, 0, 1], flat)
+    assert curve.predicted == pytest.approx([0.5])
+    assert curve.observed == pytest.approx([0.5])
+
+
+def test_bins_without_an_error_have_the_intervals_of_wilson():
+    y = np.repeat([0, 1, 2], 30)
+    evidence = Evidence(np.eye(3)[y] * np.linspace(2, 6, 90)[:, None])
+    curve = only_curve(y, evidence, n_bins=3)
+    low, high = wilson(curve.count, curve.count, 0.95)
+    np.testing.assert_allclose(curve.low, low)
+    np.testing.assert_allclose(curve.high, high)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"kind": "all"}, "kind must be one of class, decided, each; got 'all'"),
+        ({"n_bins": 0}, "n_bins must be a whole number, 1 or more; got 0"),
+        ({"confidence": 95}, "confidence must lie between 0 and 1, exclusive; got 95"),
+        ({"pos_label": 7}, "class must be one of 0, 1; got 7"),
+    ],
+)
+def test_wrong_settings_are_refused_in_a_sentence(wrong, message):
+    with pytest.raises(InputError, match=message):
+        only_curve([0, 1], Evidence(np.zeros((2, 2))), **wrong)
