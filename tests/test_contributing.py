@@ -1,5 +1,6 @@
 """CONTRIBUTING.md describes the package as it is."""
 
+import importlib
 import re
 import tomllib
 from pathlib import Path
@@ -10,9 +11,13 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 LAYERS = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", TEXT, re.MULTILINE))
 
 
-def exists(*parts):
+def is_module(*parts):
     path = PACKAGE.joinpath(*parts)
     return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+
+
+def is_public(layer, name):
+    return name in importlib.import_module(f"deciban.{layer}").__all__
 
 
 def test_the_table_of_layers_is_the_one_that_import_linter_enforces():
@@ -21,12 +26,13 @@ def test_the_table_of_layers_is_the_one_that_import_linter_enforces():
     assert list(LAYERS) == [name for layer in layers for name in layer.split(" | ")]
 
 
-def test_the_table_of_layers_names_every_package_and_only_modules_that_exist():
+def test_the_table_of_layers_names_every_package_and_only_what_exists():
     assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} <= set(LAYERS)
+    assert [layer for layer in LAYERS if not is_module(layer)] == []
     named = [
         (layer, name) for layer, text in LAYERS.items() for name in re.findall(r"`(\w+)`", text)
     ]
-    assert [name for name in [*((layer,) for layer in LAYERS), *named] if not exists(*name)] == []
+    assert [pair for pair in named if not is_module(*pair) and not is_public(*pair)] == []
 
 
 def test_every_make_target_that_is_named_exists():

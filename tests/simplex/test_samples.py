@@ -193,7 +193,10 @@ def test_amalgamation_adds_the_parts_of_each_group():
         (lambda: simplex.subcomposition([1, 2, 3], [0, 3]), "from 0 to 2"),
         (lambda: simplex.subcomposition([1, 2, 3], [0, -3]), "Name each part once"),
         (lambda: simplex.subcomposition([0, 0, 3], [0, 1]), "among those kept"),
-        (lambda: logparts.subcomposition([-np.inf, -np.inf, 3], [0, 1]), "log_x must have a positive part among"),
+        (
+            lambda: logparts.subcomposition([-np.inf, -np.inf, 3], [0, 1]),
+            "log_x must have a positive part among",
+        ),
         (lambda: simplex.amalgamate([1, 2, 3], [[0], []]), "at least one"),
         (lambda: simplex.amalgamate([1, 2, 3], [[0], [0, 1]]), "share no part"),
         (lambda: simplex.amalgamate([1, 2, 3], [0, 1]), "list of distinct parts"),
