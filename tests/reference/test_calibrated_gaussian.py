@@ -124,7 +124,9 @@ def test_the_lebesgue_density_on_the_simplex_integrates_to_one():
         return np.exp(three.log_density_on_simplex(x, measure="lebesgue")[0, 1])
 
     edge = 1e-9
-    total, _ = dblquad(joint, edge, 1 - 2 * edge, edge, lambda p: max(1 - p - edge, edge))
+    total, _ = dblquad(
+        joint, edge, 1 - 2 * edge, edge, lambda p: max(1 - p - edge, edge), epsabs=1e-4
+    )
     np.testing.assert_allclose(total, 1, rtol=1e-4)
 
 
@@ -231,19 +233,19 @@ def test_the_nearest_family_can_be_found_from_rates():
         (lambda: CalibratedGaussian.from_divergences([[0, 1], [2, 0]]), "symmetric"),
         (lambda: CalibratedGaussian.from_divergences([[1, 1], [1, 0]]), "zero diagonal"),
         (lambda: CalibratedGaussian.from_divergences([-1.0]), "smallest entry is -1"),
-        (lambda: CalibratedGaussian.from_divergences([np.nan]), "no NaN"),
+        (lambda: CalibratedGaussian.from_divergences([np.nan]), "must not contain NaN"),
         (lambda: CalibratedGaussian.from_divergences([0.0]), "not all zero"),
         (lambda: CalibratedGaussian.from_divergences([0.0], nearest=True), "not all zero"),
         (lambda: CalibratedGaussian.from_eers([0.5]), "between 0 and 0.5, exclusive"),
         (lambda: CalibratedGaussian.from_eers([0.0]), "between 0 and 0.5, exclusive"),
         (lambda: CalibratedGaussian.from_eers([[0.5, 0.1], [0.2, 0.5]]), "symmetric"),
-        (lambda: CalibratedGaussian([[1.0]]).log_density([[1.0, 2.0]]), "one ILRL a row, for 2"),
+        (lambda: CalibratedGaussian([[1.0]]).log_density([[1.0, 2.0]]), "one ILRL on each row"),
         (lambda: CalibratedGaussian([[1.0]]).log_density([1.0]), r"\(n_samples, 1\)"),
-        (lambda: CalibratedGaussian([[1.0]]).log_density([[np.nan]]), "no NaN"),
+        (lambda: CalibratedGaussian([[1.0]]).log_density([[np.nan]]), "must not contain NaN"),
         (lambda: CalibratedGaussian([[1.0]]).llr_distribution(0, 0), "two classes; got 0 twice"),
         (lambda: CalibratedGaussian([[1.0]]).sample([1, 2, 3]), "each of 2 classes"),
         (lambda: CalibratedGaussian([[1.0]]).sample([1, -2]), "0 or more; got -2"),
-        (lambda: CalibratedGaussian([[1.0]]).sample([1, 2.5]), "whole numbers"),
+        (lambda: CalibratedGaussian([[1.0]]).sample([1, 2.5]), "counts must be a whole number"),
         (lambda: CalibratedGaussian([[1.0]]).sample(0, size=-1), "size must be"),
         (lambda: CalibratedGaussian([[1.0]]).sample([1, 2], size=3), "size must go with a label"),
         (lambda: CalibratedGaussian([[1.0]]).sample(0, rng="x"), "rng must be a NumPy Generator"),
@@ -251,9 +253,9 @@ def test_the_nearest_family_can_be_found_from_rates():
         (lambda: CalibratedGaussian.from_divergences([1.0], ["a", "b"]), "nearest must be True or"),
         (lambda: CalibratedGaussian.from_eers([5.69]), "got 5.69. Divide percentages by 100"),
         (lambda: CalibratedGaussian([[1.0]]).log_density_on_simplex([0.5, 0.5]),
-         r"x must have shape \(n_samples, 2\); got \(2,\)"),
+         r"w must have shape \(n_samples, n_classes\).*got \(2,\)"),
         (lambda: CalibratedGaussian([[1.0]]).log_density_on_simplex([[1, 1]], measure="x"),
-         "'aitchison' or 'lebesgue'"),
+         "one of aitchison, lebesgue; got 'x'"),
         (lambda: CalibratedGaussian([[1.0]]).log_likelihood([[1.0]], [0, 1]), "each of 1 samples"),
         (lambda: CalibratedGaussian([[1.0]]).in_basis(Basis.gram_schmidt(3)), "of 2 parts"),
         (lambda: CalibratedGaussian([[1.0]]).expected_cross_entropy([1.0, 0.0]), "Cromwell"),
@@ -273,7 +275,7 @@ def test_an_unknown_class_names_those_there_are(family):
         lambda: family.log_likelihood([[1.0, 1.0]], ["x"]),
         lambda: family.sample(100),
     ):
-        with pytest.raises(UnknownClassError, match="'a', 'b', 'c'; got"):
+        with pytest.raises(UnknownClassError, match=r"'a', 'b', 'c'( only)?; got"):
             call()
 
 
@@ -346,6 +348,47 @@ def test_a_frame_of_likelihoods_is_matched_by_name(family):
     assert family.sample(counts, rng=0)[1].tolist() == ["a", "c", "c"]
 
 
+def test_divergences_in_a_frame_are_matched_by_the_names_of_rows_and_columns():
+    pandas = pytest.importorskip("pandas")
+    names = ["a", "b", "c"]
+    frame = pandas.DataFrame([[0, 5, 4], [5, 0, 7], [4, 7, 0]], index=names, columns=names)
+    expected = CalibratedGaussian.from_divergences(frame)
+    assert expected.classes == ("a", "b", "c")
+    turned = CalibratedGaussian.from_divergences(frame.loc[["b", "c", "a"]], classes=names)
+    np.testing.assert_allclose(turned.divergences, expected.divergences)
+    turned = CalibratedGaussian.from_divergences(frame, classes=["c", "a", "b"])
+    assert turned.divergences[0, 1].round(6) == 4
+    rates = pandas.DataFrame(expected.eers, index=names, columns=names)
+    from_rates = CalibratedGaussian.from_eers(rates.loc[["c", "a", "b"]])
+    np.testing.assert_allclose(from_rates.divergences, expected.divergences)
+    triangle = pandas.Series([5.0, 4.0, 7.0])
+    assert CalibratedGaussian.from_divergences(triangle, classes=names).classes == ("a", "b", "c")
+
+
+def test_labels_are_matched_with_ilrls_by_their_index(family):
+    pandas = pytest.importorskip("pandas")
+    l, y = family.sample({"a": 3, "b": 2, "c": 4}, rng=0)
+    frame, labels = pandas.DataFrame(l), pandas.Series(y)
+    expected = family.log_likelihood(l, y)
+    assert family.log_likelihood(frame, labels[::-1]) == pytest.approx(expected, rel=1e-12)
+    fitted = CalibratedGaussian.fit(frame, labels[::-1])
+    np.testing.assert_allclose(fitted.covariance, CalibratedGaussian.fit(l, y).covariance)
+    with pytest.raises(InputError, match="ilrls and y_true must have the same index"):
+        CalibratedGaussian.fit(frame, labels.set_axis(list("abcdefghi")))
+
+
+def test_evidence_is_fitted_by_the_names_of_its_classes():
+    pandas = pytest.importorskip("pandas")
+    family = CalibratedGaussian.from_divergences([5.0, 4.0, 7.0], classes=list("abc"))
+    l, y = family.sample([30, 30, 30], rng=0)
+    values = family.evidence(l).to_pandas()
+    there = Evidence(values[["c", "a", "b"]])
+    fitted = CalibratedGaussian.fit(there, y, classes=list("abc"))
+    np.testing.assert_allclose(
+        fitted.divergences, CalibratedGaussian.fit(l, pandas.Series(y)).divergences, rtol=1e-6
+    )
+
+
 def test_the_covariance_handed_in_is_copied():
     sigma = np.eye(2)
     family = CalibratedGaussian(sigma)
@@ -353,10 +396,10 @@ def test_the_covariance_handed_in_is_copied():
     assert family.covariance[0, 0] == 1
 
 
-def test_a_thousand_classes_work():
-    D = 1000
+def test_hundreds_of_classes_work():
+    D = 300
     family = CalibratedGaussian(np.eye(D - 1))
     np.testing.assert_allclose(family.divergences[0, 1:], 1, rtol=1e-12)
     again = CalibratedGaussian.from_divergences(family.divergences)
     np.testing.assert_allclose(again.means, family.means, atol=1e-10)
-    assert family.sample(999, rng=0).shape == (1, D - 1)
+    assert family.sample(D - 1, rng=0).shape == (1, D - 1)

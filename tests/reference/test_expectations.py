@@ -89,19 +89,19 @@ def three_class_cross_entropy(family, prior, points=1201, margin=9):
     [
         ([3.0, 5.0, 4.0], [1 / 3, 1 / 3, 1 / 3]),
         ([0.1, 0.2, 0.15], [0.2, 0.5, 0.3]),
-        ([40.0, 40.0, 40.0], [1 / 3, 1 / 3, 1 / 3]),
-        ([100.0, 100.0, 100.0], [1 / 3, 1 / 3, 1 / 3]),
+        pytest.param([40.0, 40.0, 40.0], [1 / 3, 1 / 3, 1 / 3], marks=pytest.mark.slow),
+        pytest.param([100.0, 100.0, 100.0], [1 / 3, 1 / 3, 1 / 3], marks=pytest.mark.slow),
         ([12.0, 12.0, 12.0], [1 - 2e-6, 1e-6, 1e-6]),
     ],
 )
 def test_the_simulation_is_right_and_its_standard_error_is_honest(divergences, prior):
     family = CalibratedGaussian.from_divergences(divergences)
     exact = three_class_cross_entropy(family, np.array(prior))
-    runs = [family.expected_cross_entropy(prior, n_samples=3000, rng=s) for s in range(100)]
+    runs = [family.expected_cross_entropy(prior, n_samples=1500, rng=s) for s in range(50)]
     z = np.array([(run.value - exact) / run.standard_error for run in runs])
     assert abs(z.mean()) < 0.5
-    assert 0.6 < z.std() < 1.3
-    assert runs[0].standard_error < 0.005 * exact
+    assert 0.6 < z.std() < 1.4
+    assert runs[0].standard_error < 0.008 * exact
 
 
 def test_the_simulation_is_reproducible_and_takes_a_prior_and_a_unit():

@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Sized
 from functools import cached_property
 from typing import Any, Literal, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 
-from deciban._validation import as_labels, column_names, freeze, index_of, label_array, to_numpy
+from deciban._validation import (
+    align_by_index,
+    as_generator,
+    as_labels,
+    column_names,
+    encode_labels,
+    factorize_labels,
+    freeze,
+    index_of,
+    label_array,
+    quote,
+    read_labels,
+    require_bool,
+    require_finite,
+    require_one_of,
+    require_whole,
+    to_numpy,
+)
 from deciban.evidence import Evidence, Unit, from_nats
-from deciban.evidence.bayes import log_prior
+from deciban.evidence.bayes import Prior, log_prior
 from deciban.exceptions import InputError, NotPositiveDefiniteError
 from deciban.reference import closed_form, expectations
+from deciban.reference.closed_form import is_positive
 from deciban.reference.expectations import Estimate
 from deciban.reference.fitting import fit_covariance
-from deciban.reference.inputs import (
-    as_ilrls,
-    count_of,
-    counts_for,
-    divergence_matrix,
-    generator,
-    is_positive,
-    label_row,
-    positions,
-    sorted_labels,
-    square,
-    symmetric,
-)
 from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
 
@@ -49,7 +55,7 @@ class CalibratedGaussian:
     Parameters
     ----------
     covariance : array of shape (D - 1, D - 1)
-        Of the ILRL under each class; symmetric and positive definite.
+        Covariance of the ILRL under each class; symmetric and positive definite.
     basis : Basis, default Gram-Schmidt
         The basis of the ILRLs.
     classes : sequence of labels, default those of the basis, else 0 to D - 1
@@ -71,18 +77,19 @@ class CalibratedGaussian:
            [0.0786, 0.0307, 0.5   ]])
     """
 
-    covariance: np.ndarray
+    covariance: NDArray[np.float64]
     basis: Basis
     classes: tuple[Hashable, ...]
-    cholesky: np.ndarray
+    cholesky: NDArray[np.float64]
 
     def __init__(
         self,
-        covariance: Any,
+        covariance: ArrayLike,
         basis: Basis | None = None,
         classes: Sequence[Hashable] | None = None,
     ) -> None:
-        sigma = symmetric(np.atleast_2d(to_numpy(covariance, "covariance")), "covariance")
+        sigma = np.atleast_2d(to_numpy(covariance, "covariance"))
+        sigma = closed_form.symmetrize(sigma, "covariance")
         D = len(sigma) + 1
         basis = basis_for(basis, D)
         labels = as_labels(basis.classes if classes is None else classes, D)
@@ -108,15 +115,15 @@ class CalibratedGaussian:
     @classmethod
     def from_divergences(
         cls,
-        delta: Any,
+        delta: ArrayLike,
         nearest: bool = False,
         basis: Basis | None = None,
         classes: Sequence[Hashable] | None = None,
     ) -> CalibratedGaussian:
         """The family with these divergences: :math:`Sigma = -V^T Delta V`.
 
-        Divergences belong to a family iff their square roots are the distances of D points in
-        general position in D - 1 dimensions.
+        Divergences belong to a family if and only if their square roots are the distances of D
+        points in general position in D - 1 dimensions.
 
         Parameters
         ----------
@@ -137,14 +144,11 @@ class CalibratedGaussian:
         array([[ 4.243,  2.449],
                [-4.243,  2.449]])
         """
-        if not isinstance(nearest, bool):
-            raise InputError(
-                f"nearest must be True or False; got {nearest!r}. Pass classes by name."
-            )
-        classes = column_names(delta) if classes is None else classes
-        delta = divergence_matrix(delta, "delta")
-        basis = _over(basis, classes, len(delta))
-        sigma = closed_form.covariance_of(delta, basis.contrast)
+        require_bool(nearest, "nearest")
+        matrix, classes = closed_form.read_pairwise(delta, classes, "delta")
+        basis = _basis_over(basis, classes, len(matrix))
+        matrix = closed_form.require_divergences(matrix)
+        sigma = closed_form.covariance_of(matrix, basis.contrast)
         values, vectors = np.linalg.eigh(sigma)
         if is_positive(values):
             return cls(sigma, basis)
@@ -165,12 +169,12 @@ class CalibratedGaussian:
     @classmethod
     def from_eers(
         cls,
-        eers: Any,
+        eers: ArrayLike,
         nearest: bool = False,
         basis: Basis | None = None,
         classes: Sequence[Hashable] | None = None,
     ) -> CalibratedGaussian:
-        """The family with these equal-error rates between each two classes.
+        """The family with these equal-error rates between each pair of classes.
 
         Parameters
         ----------
@@ -185,10 +189,9 @@ class CalibratedGaussian:
         >>> CalibratedGaussian.from_eers([0.01]).divergences[0, 1].round(4)
         np.float64(10.8238)
         """
-        classes = column_names(eers) if classes is None else classes
-        rates = square(eers, "eers")
+        rates, classes = closed_form.read_pairwise(eers, classes, "eers")
         np.fill_diagonal(rates, 0.25)
-        symmetric(rates, "eers")
+        closed_form.symmetrize(rates, "eers")
         wrong = rates[~((rates > 0) & (rates < 0.5))]
         if wrong.size:
             raise InputError(
@@ -202,12 +205,12 @@ class CalibratedGaussian:
     @classmethod
     def fit(
         cls,
-        ilrls: Any,
-        labels: Any,
+        ilrls: ArrayLike | Evidence,
+        y_true: ArrayLike | Sequence[Hashable],
         basis: Basis | None = None,
         classes: Sequence[Hashable] | None = None,
     ) -> CalibratedGaussian:
-        """The family under which labelled ILRLs are most likely.
+        """The family under which labeled ILRLs are most likely.
 
         The means are functions of the covariance, so this is not the estimate of linear
         discriminant analysis. It takes the ILRLs at their word: under the constraint an ILRL
@@ -218,10 +221,12 @@ class CalibratedGaussian:
         Parameters
         ----------
         ilrls : array of shape (n_samples, D - 1), or Evidence
-        labels : sequence of n_samples labels
+        y_true : array of shape (n_samples,)
+            The class of each sample. Series and frames are matched by their index.
         basis : Basis, default Gram-Schmidt
             The basis of the ILRLs, or the one to take from the Evidence.
-        classes : sequence of labels, default those of the evidence, else the sorted labels
+        classes : sequence of labels, default those of the evidence, else of a named basis, else
+            the sorted labels
 
         Examples
         --------
@@ -230,19 +235,20 @@ class CalibratedGaussian:
         >>> CalibratedGaussian.fit(l, y).covariance.round(1)
         array([[4.]])
         """
-        labels = label_row(labels, len(ilrls))
+        ilrls, y_true = align_by_index(ilrls=ilrls, y_true=y_true)
+        n_samples = len(ilrls) if isinstance(ilrls, Sized) else None
+        labels = read_labels(y_true, n_samples)
         if classes is None:
             named = ilrls if isinstance(ilrls, Evidence) else basis
-            classes = getattr(named, "classes", None) or sorted_labels(labels)
+            classes = getattr(named, "classes", None) or factorize_labels(labels)[0]
         if len(classes) < 2:
             raise InputError(
-                f"labels must hold at least 2 classes; got {len(classes)}. Pass all of them as "
+                f"y_true must hold at least 2 classes; got {len(classes)}. Pass all of them as "
                 f"classes if some have no sample."
             )
-        basis = _over(basis, classes, len(classes))
-        l = as_ilrls(ilrls, basis)
-        positions(labels, as_labels(classes))
-        return cls(fit_covariance(l, basis.contrast), basis)
+        basis = _basis_over(basis, classes, len(classes))
+        encode_labels(labels, as_labels(classes))
+        return cls(fit_covariance(_read_ilrls(ilrls, basis), basis.contrast), basis)
 
     # --- what it is -------------------------------------------------------------------
 
@@ -252,18 +258,18 @@ class CalibratedGaussian:
         return len(self.classes)
 
     @cached_property
-    def means(self) -> np.ndarray:
+    def means(self) -> NDArray[np.float64]:
         """Mean of the ILRL under each class; (D, D - 1)."""
         return freeze(closed_form.means(self.covariance, self.basis.contrast))
 
     @cached_property
-    def divergences(self) -> np.ndarray:
-        """Kullback-Leibler divergence between each two classes, in nats; (D, D), symmetric."""
+    def divergences(self) -> NDArray[np.float64]:
+        """Kullback-Leibler divergence between each pair of classes, in nats; (D, D), symmetric."""
         return freeze(closed_form.divergences(self.covariance, self.basis.contrast))
 
     @cached_property
-    def eers(self) -> np.ndarray:
-        """Equal-error rate between each two classes; (D, D), 0.5 on the diagonal."""
+    def eers(self) -> NDArray[np.float64]:
+        """Equal-error rate between each pair of classes; (D, D), 0.5 on the diagonal."""
         return freeze(closed_form.eer_of_divergence(self.divergences))
 
     def in_basis(self, basis: Basis) -> CalibratedGaussian:
@@ -301,7 +307,7 @@ class CalibratedGaussian:
 
     # --- points -----------------------------------------------------------------------
 
-    def log_density(self, l: Any) -> np.ndarray:
+    def log_density(self, l: ArrayLike | Evidence) -> NDArray[np.float64]:
         """Log-density of ILRLs under each class, with respect to the Lebesgue measure.
 
         Parameters
@@ -312,7 +318,7 @@ class CalibratedGaussian:
         -------
         array of shape (n_samples, D)
         """
-        l = self._points(l)
+        l = _read_ilrls(l, self.basis)
         D = self.n_classes
         # log f_i(l) = v_i'l + log h(l): one class gives the others. From the nearest one,
         # nothing large has to cancel.
@@ -325,8 +331,8 @@ class CalibratedGaussian:
         return scores - np.max(scores, axis=1, keepdims=True) + log_f[:, None]
 
     def log_density_on_simplex(
-        self, x: Any, measure: Literal["aitchison", "lebesgue"] = "aitchison"
-    ) -> np.ndarray:
+        self, x: ArrayLike | Evidence, measure: Literal["aitchison", "lebesgue"] = "aitchison"
+    ) -> NDArray[np.float64]:
         """Log-density of likelihood functions on the simplex, under each class.
 
         Parameters
@@ -341,52 +347,45 @@ class CalibratedGaussian:
         -------
         array of shape (n_samples, D)
         """
+        require_one_of(measure, "measure", ("aitchison", "lebesgue"))
         if not isinstance(x, Evidence):
-            if np.ndim(x) != 2:
-                raise InputError(
-                    f"x must have shape (n_samples, {self.n_classes}); got {np.shape(x)}. "
-                    f"Write [x] for one likelihood function."
-                )
-            names = column_names(x)
-            named = names is not None and names != tuple(range(self.n_classes))
-            x = Evidence.from_likelihoods(x, names if named else self.classes)
-        if measure not in ("aitchison", "lebesgue"):
-            raise InputError(
-                f"measure must be 'aitchison' or 'lebesgue'; got {measure!r}. Choose one of them."
-            )
+            x = Evidence.from_likelihoods(x, self.classes)
         log_f = self.log_density(x)
         if measure == "aitchison":
             return log_f
         log_x = x.log_posterior()  # closed, as the parts are
         return log_f - log_x.sum(axis=1, keepdims=True) - 0.5 * math.log(self.n_classes)
 
-    def evidence(self, l: Any) -> Evidence:
+    def evidence(self, l: ArrayLike | Evidence) -> Evidence:
         """The evidence in an ILRL. The family is calibrated: it is what the ILRL says it is."""
-        return Evidence.from_ilr(self._points(l), self.basis, self.classes)
+        return Evidence.from_ilr(_read_ilrls(l, self.basis), self.basis, self.classes)
 
-    def log_likelihood(self, ilrls: Any, labels: Any) -> float:
-        """Log-likelihood of the family for labelled ILRLs, summed over the samples."""
+    def log_likelihood(
+        self, ilrls: ArrayLike | Evidence, y_true: ArrayLike | Sequence[Hashable]
+    ) -> float:
+        """Log-likelihood of the family for labeled ILRLs, summed over the samples."""
+        ilrls, y_true = align_by_index(ilrls=ilrls, y_true=y_true)
         log_f = self.log_density(ilrls)
-        at = positions(label_row(labels, len(log_f)), self.classes)
-        return float(log_f[np.arange(len(log_f)), at].sum())
+        codes = encode_labels(read_labels(y_true, len(log_f)), self.classes)
+        return float(log_f[np.arange(len(log_f)), codes].sum())
 
     @overload
     def sample(
         self, label_or_counts: str | int, rng: Any = None, *, size: int | None = None
-    ) -> np.ndarray: ...
+    ) -> NDArray[np.float64]: ...
 
     @overload
     def sample(
         self,
-        label_or_counts: Sequence[int] | Mapping[Any, int] | np.ndarray,
+        label_or_counts: Sequence[int] | Mapping[Any, int] | NDArray[np.float64],
         rng: Any = None,
         *,
         size: int | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]: ...
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 
     def sample(
         self, label_or_counts: Any, rng: Any = None, *, size: int | None = None
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+    ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Draw ILRLs.
 
         Parameters
@@ -394,7 +393,7 @@ class CalibratedGaussian:
         label_or_counts : label, sequence of D counts, or mapping from labels to counts
         rng : numpy Generator, seed or None
         size : int, default 1
-            How many, where a label is given; counts say it themselves.
+            Number of samples of a class given by its label. Counts do without it.
 
         Returns
         -------
@@ -412,13 +411,13 @@ class CalibratedGaussian:
         >>> y.tolist()
         ['same', 'same', 'other']
         """
-        rng = generator(rng)
-        counts = counts_for(self.classes, label_or_counts)
+        rng = as_generator(rng)
+        counts = _read_counts(label_or_counts, self.classes)
         if counts is None:
             k = index_of(label_or_counts, self.classes)
-            return self._draw(np.full(count_of(1 if size is None else size, "size"), k), rng)
+            return self._draw(np.full(require_whole(1 if size is None else size, "size"), k), rng)
         if size is not None:
-            raise InputError(f"size must go with a label; got {size} with counts. Drop it.")
+            raise InputError(f"size must go with a label; got {quote(size)} with counts. Drop it.")
         at = np.repeat(np.arange(self.n_classes), counts)
         return self._draw(at, rng), label_array(self.classes)[at]
 
@@ -438,7 +437,7 @@ class CalibratedGaussian:
 
     def expected_cross_entropy(
         self,
-        prior: Any = None,
+        prior: Prior = None,
         *,
         unit: Unit = "nat",
         n_samples: int = 100_000,
@@ -451,7 +450,7 @@ class CalibratedGaussian:
         prior : array of shape (D,) or mapping, default uniform
         unit : {"nat", "bit", "ban", "deciban"}
         n_samples : int
-            For three classes or more, which are simulated. Two classes are integrated.
+            Size of the simulation for three classes or more. Two classes are integrated.
         rng : numpy Generator or seed, default 0
 
         Returns
@@ -465,14 +464,13 @@ class CalibratedGaussian:
         >>> round(family.expected_cross_entropy(unit="bit").value, 4)
         0.3456
         """
-        p = np.exp(log_prior(prior, self.classes, 1)[0])
+        p = np.exp(log_prior(prior, self.classes)[0])
         if self.n_classes == 2:
             d = float(self.divergences[0, 1])
             estimate = Estimate(expectations.two_class_cross_entropy(d, p), 0.0)
         else:
-            count = count_of(n_samples, "n_samples", least=4 * self.n_classes)
-            rng = generator(rng)
-            estimate = expectations.simulated_cross_entropy(self, p, count, rng)
+            count = require_whole(n_samples, "n_samples", 4 * self.n_classes)
+            estimate = expectations.simulated_cross_entropy(self, p, count, as_generator(rng))
         return Estimate(*(float(from_nats(number, unit)) for number in estimate))
 
     # --- inside -----------------------------------------------------------------------
@@ -480,13 +478,12 @@ class CalibratedGaussian:
     def _pair(self, a: Hashable, b: Hashable) -> tuple[int, int]:
         i, j = index_of(a, self.classes), index_of(b, self.classes)
         if i == j:
-            raise InputError(f"a and b must be two classes; got {a!r} twice. Name another class.")
+            raise InputError(
+                f"a and b must be two classes; got {quote(a)} twice. Name another class."
+            )
         return i, j
 
-    def _points(self, l: Any) -> np.ndarray:
-        return as_ilrls(l, self.basis)
-
-    def _draw(self, at: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _draw(self, at: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.float64]:
         noise = rng.standard_normal((len(at), self.n_classes - 1))
         return self.means[at] + noise @ self.cholesky.T
 
@@ -500,7 +497,46 @@ class CalibratedGaussian:
         return f"<CalibratedGaussian of {self.n_classes} classes: divergences {span} nat>"
 
 
-def _over(basis: Basis | None, classes: Sequence[Hashable] | None, D: int) -> Basis:
+def _basis_over(basis: Basis | None, classes: Sequence[Hashable] | None, D: int) -> Basis:
     """The basis asked for, in the order of the classes asked for."""
     basis = basis_for(basis, D)
     return basis if classes is None else basis.aligned_to(as_labels(classes, D))
+
+
+def _read_ilrls(l: ArrayLike | Evidence, basis: Basis) -> NDArray[np.float64]:
+    """ILRLs in this basis, (n_samples, D - 1), from an array or from evidence."""
+    if isinstance(l, Evidence):
+        return l.ilr(basis)
+    values = to_numpy(l, "l")
+    D = basis.n_parts
+    if values.ndim != 2 or values.shape[1] != D - 1:
+        raise InputError(
+            f"l must have shape (n_samples, {D - 1}), one ILRL on each row, for {D} classes; got "
+            f"{values.shape}. Write [l] for a single ILRL; pass likelihoods and posteriors as "
+            f"Evidence."
+        )
+    require_finite(np, values, "l")
+    return values
+
+
+def _read_counts(label_or_counts: Any, classes: tuple[Hashable, ...]) -> list[int] | None:
+    """How many samples of each class; None where what is given is a label."""
+    counts = label_or_counts
+    names = column_names(counts)
+    if names is not None:
+        named = any(name in classes for name in names)
+        counts = dict(zip(names, counts.tolist(), strict=True)) if named else counts.to_numpy()
+    if isinstance(counts, Mapping):
+        for label in counts:
+            index_of(label, classes)
+        counts = [counts.get(label, 0) for label in classes]
+    elif not isinstance(counts, list | tuple | np.ndarray) or (
+        isinstance(counts, tuple) and counts in classes
+    ):
+        return None
+    if np.shape(counts) != (len(classes),):
+        raise InputError(
+            f"counts must hold one number for each of {len(classes)} classes; got shape "
+            f"{np.shape(counts)}. Give as many counts as classes."
+        )
+    return [require_whole(count, "counts") for count in counts]

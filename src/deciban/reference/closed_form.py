@@ -12,31 +12,42 @@ are two names for one thing. ``docs/closed-form.md`` derives it.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Hashable, Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from deciban._validation import column_order, order_by_name, require_finite, to_numpy
+from deciban.exceptions import InputError
+
 _CANCELLED = 1e-3  # of the size of its terms: a divergence under this has lost three digits
+_SYMMETRY = 1e-8  # relative difference across the diagonal that counts as rounding
 
 
-def gram(covariance: np.ndarray, contrast: np.ndarray) -> np.ndarray:
+def gram(covariance: NDArray[np.float64], contrast: NDArray[np.float64]) -> NDArray[np.float64]:
     """G = V Σ Vᵀ, the covariance of the centred log-likelihoods; (D, D), symmetric."""
     G = contrast @ covariance @ contrast.T
     return (G + G.T) / 2
 
 
-def offset(G: np.ndarray, contrast: np.ndarray) -> np.ndarray:
+def offset(G: NDArray[np.float64], contrast: NDArray[np.float64]) -> NDArray[np.float64]:
     """Vᵀ diag(G): minus twice the mean of the class means."""
     return contrast.T @ np.diag(G)
 
 
-def means(covariance: np.ndarray, contrast: np.ndarray) -> np.ndarray:
+def means(covariance: NDArray[np.float64], contrast: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean of the ILRL under each class; (D, D - 1)."""
     c = offset(gram(covariance, contrast), contrast)
     return contrast @ covariance - c / 2
 
 
-def divergences(covariance: np.ndarray, contrast: np.ndarray) -> np.ndarray:
-    """Kullback-Leibler divergence between each two classes, in nats; (D, D)."""
+def divergences(
+    covariance: NDArray[np.float64], contrast: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Kullback-Leibler divergence between each pair of classes, in nats; (D, D)."""
     G = gram(covariance, contrast)
     g = np.diag(G)
     size = (g[:, None] + g[None, :]) / 2
@@ -52,17 +63,84 @@ def divergences(covariance: np.ndarray, contrast: np.ndarray) -> np.ndarray:
     return delta
 
 
-def covariance_of(delta: np.ndarray, contrast: np.ndarray) -> np.ndarray:
-    """Covariance of the family with these divergences; positive definite iff there is one."""
+def covariance_of(delta: NDArray[np.float64], contrast: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Covariance of the family with these divergences; positive definite where there is one."""
     sigma = -contrast.T @ delta @ contrast
     return (sigma + sigma.T) / 2
 
 
-def eer_of_divergence(d: np.ndarray) -> np.ndarray:
+def eer_of_divergence(d: NDArray[np.float64]) -> NDArray[np.float64]:
     """Equal-error rate of a pair, Φ(−√(d / 2))."""
     return ndtr(-np.sqrt(np.asarray(d) / 2))
 
 
-def divergence_of_eer(eer: np.ndarray) -> np.ndarray:
+def divergence_of_eer(eer: NDArray[np.float64]) -> NDArray[np.float64]:
     """Divergence of a pair, 2 Φ⁻¹(EER)²."""
     return 2 * ndtri(eer) ** 2
+
+
+def is_positive(eigenvalues: NDArray[np.floating[Any]]) -> bool:
+    """Whether increasing eigenvalues are all above zero by more than rounding."""
+    rounding = 16 * np.finfo(float).eps * len(eigenvalues) * abs(float(eigenvalues[-1]))
+    return bool(eigenvalues[0] > rounding)
+
+
+def read_pairwise(
+    values: Any, classes: Sequence[Hashable] | None, name: str
+) -> tuple[NDArray[np.float64], Sequence[Hashable] | None]:
+    """A square matrix over pairs of classes, and the labels of the classes where they are known.
+
+    It may be given by its upper triangle, row by row. The rows and the columns of a frame are
+    matched with the classes by name.
+    """
+    M = np.array(to_numpy(values, name))
+    if M.ndim == 2 and M.shape[0] == M.shape[1] >= 2:
+        if not hasattr(values, "columns"):
+            return M, classes
+        labels, columns = column_order(values, classes, len(M), name)
+        index = tuple(values.index) if hasattr(values, "index") else None
+        rows = order_by_name(index, labels, f"the rows of {name}")
+        M = M if columns is None else M[:, columns]
+        return M if rows is None else M[rows], labels
+    D = (1 + math.isqrt(1 + 8 * M.size)) // 2
+    if M.ndim != 1 or M.size < 1 or M.size != D * (D - 1) // 2:
+        raise InputError(
+            f"{name} must have shape (D, D), or (D (D - 1) / 2,) for the upper triangle; got shape "
+            f"{M.shape}. Give one number for each pair of classes."
+        )
+    square = np.zeros((D, D))
+    square[np.triu_indices(D, 1)] = M
+    return square + square.T, classes
+
+
+def symmetrize(M: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    """A matrix that is symmetric but for rounding, made symmetric to the last bit."""
+    if M.ndim != 2 or M.shape[0] != M.shape[1] or M.shape[0] < 1:
+        raise InputError(
+            f"{name} must be a square matrix; got shape {M.shape}. The covariance of D classes has "
+            f"D - 1 rows and columns."
+        )
+    require_finite(np, M, name)
+    gap = float(np.abs(M - M.T).max())
+    if gap > _SYMMETRY * float(np.abs(M).max()):
+        raise InputError(
+            f"{name} must be symmetric; two entries across its diagonal differ by {gap:.2g}. "
+            f"Average it with its transpose if that is rounding."
+        )
+    return (M + M.T) / 2
+
+
+def require_divergences(delta: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A matrix that could hold divergences: symmetric, not negative, zero on its diagonal."""
+    require_finite(np, delta, "delta")
+    if np.any(np.diag(delta) != 0):
+        raise InputError(
+            "delta must have a zero diagonal; it does not. A class does not diverge from itself."
+        )
+    delta = symmetrize(delta, "delta")
+    if np.any(delta < 0):
+        raise InputError(
+            f"delta must not be negative; its smallest entry is {delta.min():.6g}. "
+            f"Give Kullback-Leibler divergences in nats."
+        )
+    return delta
