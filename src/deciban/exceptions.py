@@ -27,6 +27,25 @@ class InputError(DecibanError, ValueError):
         self.rows = tuple(int(row) for row in itertools.islice(rows, _MOST_ROWS))
 
 
+class TableError(InputError):
+    """A table that cannot be used; the sentence goes on after the name of the file or column.
+
+    Attributes
+    ----------
+    file : str
+        Name of the file, as the user gave it.
+    column : str
+        Name of the offending column; empty when the error concerns no single column.
+    """
+
+    def __init__(
+        self, sentence: str, *, file: str = "", column: str = "", rows: Sequence[int] = ()
+    ) -> None:
+        subject = f"{column} in {file}" if column else file
+        super().__init__(f"{subject} {sentence}", rows=rows)
+        self.file, self.column = file, column
+
+
 class ZeroPartsError(InputError):
     """A zero where a logarithm is needed."""
 
@@ -95,3 +114,7 @@ class MissingExtraError(DecibanError, ImportError):
     def __init__(self, message: str, *, extra: str = "") -> None:
         super().__init__(message)
         self.extra = extra
+
+
+class InterruptedFitWarning(UserWarning):
+    """A fit that the user interrupted; the best model so far is kept."""

@@ -146,7 +146,7 @@ def test_posteriors_are_read_with_the_prior_of_the_fit(three):
 def test_two_classes_have_methods_of_their_own(two, method):
     y, llr, path = two
     calibrator, done = fitted(path, "--positive", "same", "--method", method)
-    assert ("isotonic LLRs are inf" in done.stdout) == (method == "isotonic")
+    assert ("isotonic LLRs are inf" in done.stderr) == (method == "isotonic")
     after = applied(calibrator, path)["calibrated_llr"].to_numpy()
     assert metrics.cllr(y, after) < metrics.cllr(y, llr)
 
@@ -190,10 +190,10 @@ def test_separable_and_reversed_scores_are_said(tmp_path):
     path = tmp_path / "s.csv"
     llr = np.linspace(-5, 5, 40)
     pl.DataFrame({"class": (llr > 0).astype(int), "llr": llr}).write_csv(path)
-    assert "Give --ridge 0.01" in fitted(path)[1].stdout
-    assert "--ridge" not in fitted(path, "--ridge", "0.01", "--force")[1].stdout
+    assert "Give --ridge 0.01" in fitted(path)[1].stderr
+    assert "--ridge" not in fitted(path, "--ridge", "0.01", "--force")[1].output
     done = fitted(path, "--method", "isotonic", "--positive", "0", "--force")[1]
-    assert "give --positive 1" in done.stdout
+    assert "give --positive 1" in done.stderr
 
 
 def test_one_sample_of_a_class_leaves_after_open(tmp_path):
@@ -203,14 +203,14 @@ def test_one_sample_of_a_class_leaves_after_open(tmp_path):
     found = json.loads(done.stdout)
     assert found["folds"] == 0
     assert found["quantities"][0]["after"] is None
-    assert "takes two samples" in found["notes"][0]
+    assert "needs two samples" in found["notes"][0]
 
 
 def test_a_fold_that_cannot_be_fitted_leaves_after_open(tmp_path):
     path = tmp_path / "s.csv"
     path.write_text("class,llr\n" + "0,0\n" * 5 + "1,1\n" * 4 + "1,2\n")
     done = fitted(path, "--method", "gaussian")[1]
-    assert "a fold cannot be fitted" in done.stdout
+    assert "a fold cannot be fitted" in done.stderr
     assert "cross-validated" not in done.stdout
 
 
@@ -221,7 +221,7 @@ def test_posteriors_that_are_none_are_refused_with_their_row(three):
     frame.with_columns(pl.Series("class", truth)).write_csv(given)
     calibrator, _ = fitted(given, "--posteriors", "auto", "--prior", "uniform")
     given.write_text("cat,dog,owl\n0.2,0.3,0.5\n0.2,0.3,0.9\n")
-    with pytest.raises(InputError, match=r"p\.csv: .*row 2"):
+    with pytest.raises(InputError, match=r"p\.csv must hold posteriors.*row 2"):
         applied(calibrator, given)
 
 
@@ -231,7 +231,7 @@ def test_posteriors_that_are_none_are_refused_with_their_row(three):
         ("--method afine", "Did you mean 'affine'"),
         ("--method kernel --ridge 1", "--ridge must come with"),
         ("--ridge -1", "--ridge must be 0 or more"),
-        ("--llr lr", "--llr must be a column.* Did you mean 'llr'"),
+        ("--llr lr", "must have the column 'lr', for --llr.* Did you mean 'llr'"),
     ],
 )
 def test_options_that_cannot_be_used_are_refused(two, options, words):
@@ -269,7 +269,7 @@ def test_infinite_scores_are_refused_with_their_row_but_by_isotonic(tmp_path):
     ("text", "words"),
     [
         ("lrr\n1\n", "must have the column 'llr'.* Did you mean 'lrr'"),
-        ("llr,calibrated_llr\n1,2\n", "must not have a column 'calibrated_llr'"),
+        ("llr,calibrated_llr\n1,2\n", "calibrated_llr in .* must have another name"),
         ("llr\n1\n\n2\nx\n", "row 4 holds 'x'"),
         ("llr\n1\ninf\n", "row 2 rules a class out"),
     ],
@@ -285,18 +285,17 @@ def test_tables_that_do_not_fit_are_refused(two, text, words):
 
 
 def test_rows_are_counted_over_batches(two, monkeypatch):
-    from deciban.cli.commands import apply as module
-    from deciban.cli.io import tables
+    from deciban.cli.io.formats import Table
 
     _, _, path = two
     calibrator, _ = fitted(path, "--positive", "same")
     new = path.parent / "new.csv"
     new.write_text("llr\n" + "1\n" * 6 + "inf\n")
-    monkeypatch.setattr(
-        module, "batches", lambda source, **options: tables.batches(source, rows=3, **options)
-    )
-    with pytest.raises(InputError, match="row 7 rules a class out"):
+    whole = Table.batches
+    monkeypatch.setattr(Table, "batches", lambda self: whole(self, 3))
+    with pytest.raises(InputError, match="row 7 rules a class out") as caught:
         applied(calibrator, new)
+    assert caught.value.rows == (6,)
 
 
 @pytest.mark.parametrize(

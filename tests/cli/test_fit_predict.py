@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 from deciban import LinearDiscriminant
 from deciban.cli.app import app
+from deciban.cli.commands.fit import _split_rows
 from deciban.discriminant import CompositionalDiscriminantAnalysis
-from deciban.exceptions import InputError
+from deciban.exceptions import InputError, InterruptedFitWarning
 
 run = CliRunner().invoke
 NAMES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
@@ -169,7 +170,8 @@ def test_summaries_are_json_where_it_is_asked_for(folder):
     ("words", "said"),
     [
         (["fit", "iris.csv", "--label", "speces", "-o", "x"], "Did you mean 'species'?"),
-        (["fit", "iris.csv", "--label", "species", "-o", "iris.csv"], "Pass --force"),
+        (["fit", "iris.csv", "--label", "species", "-o", "iris.csv"], "which is an input"),
+        (["fit", "iris.csv", "--label", "species", "-o", "new.parquet"], "Pass --force"),
         (["fit", "iris.csv", "--label", "species", "-o", "x", "--features", "petal"], "--features"),
         (["fit", "iris.csv", "--label", "species", "-o", "x", "--features", "species"], "class,"),
         (["fit", "iris.csv", "--label", "species", "-o", "x", "--validation", "1"], "--validation"),
@@ -195,11 +197,14 @@ def test_mistakes_end_in_one_sentence_and_leave_nothing(folder, words, said):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda f: f.drop("petal_width"), "the model's column must be a column"),
+        (lambda f: f.drop("petal_width"), "must have the column 'petal_width', for the model"),
         (lambda f: f.with_columns(pl.lit("blue").alias("site")), "row 1 holds 'blue'"),
         (lambda f: f.with_columns(pl.lit("x").alias("petal_width")), "must be numbers"),
         (lambda f: f.with_columns(pl.lit(float("inf")).alias("petal_width")), "row 1 holds inf"),
-        (lambda f: f.with_columns(pl.lit(1).alias("decision")), "must not have a column decision"),
+        (
+            lambda f: f.with_columns(pl.lit(1).alias("decision")),
+            "decision in odd.csv must have another name",
+        ),
     ],
 )
 def test_new_rows_that_do_not_fit_the_model_are_refused(folder, change, said):
@@ -256,14 +261,14 @@ def test_text_that_looks_like_numbers_is_the_same_text_whatever_the_other_rows_h
 def test_an_interrupted_fit_leaves_no_model_and_keeps_its_checkpoint(folder, monkeypatch):
     def stopped(self, X, y):
         (folder / "m.deciban.checkpoint").write_text("half")
-        warnings.warn("fit was interrupted after 3 of 9 epochs; ...", stacklevel=2)
+        warnings.warn("...", InterruptedFitWarning, stacklevel=2)
         return self
 
     monkeypatch.setattr(LinearDiscriminant, "fit", stopped)
     words = ["fit", "iris.csv", "--label", "species", "-o", "m.deciban", "--model", "lda"]
     left = run(app, words)
     assert left.exit_code == 130
-    assert "Give the same command again" in left.output
+    assert "Repeat the command" in left.output
     assert not (folder / "m.deciban").exists()
     assert (folder / "m.deciban.checkpoint").exists()
 
@@ -272,7 +277,7 @@ def test_an_interrupted_fit_leaves_no_model_and_keeps_its_checkpoint(folder, mon
     ("option", "text", "said"),
     [
         ("--prior", "setosa=0.5,setosa=0.2,versicolor=0.3,virginica=0.2", "names setosa twice"),
-        ("--costs", "setosa>virginica=5,setosa>virginica=2", "names setosa>virginica twice"),
+        ("--costs", "setosa>virginica=5,setosa>virginica=2", "names 'setosa>virginica' twice"),
     ],
 )
 def test_what_is_named_twice_is_refused(folder, option, text, said):
@@ -311,15 +316,15 @@ def test_names_with_commas_and_arrows_can_be_written(folder):
 
 
 def test_an_error_that_can_be_read_in_two_ways_is_refused():
-    from deciban.cli.operating import parsed_costs, parsed_prior
+    from deciban.cli.operating import parse_costs, parse_prior
 
     classes = ("a", "a>b", "b>c", "c")
     with pytest.raises(InputError, match="can be read in 2 ways"):
-        parsed_costs("a>b>c=5", "--costs", classes)
-    C = parsed_costs("a>c=5,a>b>a=7", "--costs", classes)
+        parse_costs("a>b>c=5", "--costs", classes)
+    C = parse_costs("a>c=5,a>b>a=7", "--costs", classes)
     assert (C[0, 3], C[1, 0], C.sum()) == (5, 7, 22)
     with pytest.raises(InputError, match=r"f=0\.167,…'"):
-        parsed_prior("a", "--prior", ("c", "d", "e", "f", "g", "h"))
+        parse_prior("a", "--prior", ("c", "d", "e", "f", "g", "h"))
 
 
 def test_what_fills_gaps_is_learnt_from_the_rows_that_are_learnt_from(folder):
@@ -328,11 +333,10 @@ def test_what_fills_gaps_is_learnt_from_the_rows_that_are_learnt_from(folder):
     )
     gaps.write_csv("iris.csv")
     first = json.loads(fitted("--impute", "--validation", "0.5", "--json").stdout)
-    from sklearn.model_selection import train_test_split
-
-    species = gaps["species"].to_numpy()
-    kept, _ = train_test_split(np.arange(150), test_size=0.5, stratify=species, random_state=0)
-    assert first["filled"]["petal_width"] == gaps["petal_width"][np.sort(kept)].median()
+    codes = np.repeat([0, 1, 2], 50)
+    train, _ = _split_rows(codes, ("a", "b", "c"), 0.5, 0, False)
+    assert np.bincount(codes[train]).tolist() == [25, 25, 25]
+    assert first["filled"]["petal_width"] == gaps["petal_width"][train].median()
     assert first["filled"]["petal_width"] != gaps["petal_width"].median()
 
 

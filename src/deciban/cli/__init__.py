@@ -7,65 +7,117 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
-
-from deciban.exceptions import DecibanError
+from types import FrameType
 
 _REFUSED = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
+_EXTRA = ("typer", "rich", "polars", "safetensors")
+_LONGEST = 1_000  # characters of an error message
+
+
+class Terminated(BaseException):
+    """A signal that asks the program to end; raised so that cleanup runs on the way out.
+
+    Attributes
+    ----------
+    signum : int
+    """
+
+    def __init__(self, signum: int) -> None:
+        super().__init__(signum)
+        self.signum = signum
 
 
 def main() -> None:
-    """Run the command line.
+    """Run the command line and exit with its status.
 
-    What deciban refuses is one line on stderr, and status 2; a fault of its own one line and status
-    70. With --debug, both are tracebacks.
+    What deciban refuses is one line on standard error and status 2; an internal error is one line
+    and status 70. With --debug, both are tracebacks.
     """
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # it was closed, which libraries do not expect
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     try:
-        from deciban.cli.app import app
-    except ModuleNotFoundError as error:
-        if error.name not in ("typer", "rich"):
-            raise
-        sys.exit(
-            f"deciban's command line must have {error.name}, which is not installed. Run: pip "
-            f"install 'deciban[cli]'"
-        )
-    debug = "--debug" in sys.argv
-    arguments = [word for word in sys.argv[1:] if word != "--debug"]
+        _catch_signals()
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # it was closed, which libraries do not expect
+                setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        status = _run(sys.argv[1:])
+    except KeyboardInterrupt:
+        status = 128 + signal.SIGINT
+    except Terminated as left:
+        status = 128 + left.signum
+    sys.exit(status)
+
+
+def _catch_signals() -> None:
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _terminate)
+
+
+def _terminate(signum: int, frame: FrameType | None) -> None:
+    signal.signal(signum, signal.SIG_IGN)  # a second one must not cut cleanup short
+    raise Terminated(signum)
+
+
+def _run(words: list[str]) -> int:
     try:
         try:
-            app(arguments, prog_name="deciban")
+            from deciban.cli.app import app
+
+            app([word for word in words if word != "--debug"], prog_name="deciban")
         finally:
-            sys.stdout.flush()  # or what cannot be written is told by Python at its end
+            sys.stdout.flush()  # or Python complains at its end of what it cannot write
+    except SystemExit as left:
+        # typer leaves with 1 where a reader has closed the pipe; the status of SIGPIPE says so
+        if isinstance(left.__context__, BrokenPipeError):
+            return _report(left.__context__)
+        return left.code if isinstance(left.code, int) else 0
     except Exception as error:
-        if debug:
+        if "--debug" in words:
             raise
-        sys.exit(_told(error))
+        return _report(error)
+    return 0
 
 
-def _told(error: Exception) -> int:
-    """Say on stderr what went wrong, in one line; the status to leave with."""
-    said = " ".join(str(error).split())
-    if isinstance(error, DecibanError):
-        sys.stderr.write(f"{said}\n")
-        return 2
-    if isinstance(error, OSError) and error.errno in _REFUSED:
+def _report(error: BaseException) -> int:
+    """Say on standard error what went wrong, in one line; return the status to exit with."""
+    if isinstance(error, OSError) and error.errno in _REFUSED and error.filename is None:
         # What is left goes nowhere, or Python would complain once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if isinstance(error, BrokenPipeError):  # `… | head` has read enough
             return 141
-        sys.stderr.write(
+    said, status = _sentence(error)
+    from deciban.cli.words import neutralize, shorten
+
+    sys.stderr.write(f"{shorten(neutralize(' '.join(said.split())), _LONGEST)}\n")
+    return status
+
+
+def _sentence(error: BaseException) -> tuple[str, int]:
+    from deciban.exceptions import DecibanError
+
+    if isinstance(error, DecibanError):
+        return str(error), 2
+    if isinstance(error, ModuleNotFoundError) and error.name in _EXTRA:
+        return (
+            f"deciban's command line must have {error.name}, which is not installed. Run: pip "
+            f"install 'deciban[cli]'"
+        ), 2
+    if isinstance(error, OSError) and error.filename is not None:
+        return (
+            f"{os.fspath(error.filename)!r} must be a file that can be used; got an error of the "
+            f"system ({error.strerror}). Check its name and its permissions."
+        ), 2
+    if isinstance(error, OSError) and error.errno in _REFUSED:
+        return (
             f"standard output must take what is written; it does not ({error.strerror}). Free "
-            f"space, or write somewhere else.\n"
-        )
-        return 2
-    sys.stderr.write(
-        f"deciban has met a fault of its own ({type(error).__name__}: {said}). Run it again "
-        f"with --debug, and report what it prints.\n"
-    )
-    return 70
+            f"space, or write somewhere else."
+        ), 2
+    return (
+        f"deciban has met an internal error ({type(error).__name__}: {error}). Run it again with "
+        f"--debug, and report what it prints."
+    ), 70
 
 
-__all__ = ["main"]
+__all__ = ["Terminated", "main"]

@@ -5,36 +5,40 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from deciban.cli.io.formats import listed, names_in, quoted
-from deciban.cli.io.tables import nearest
-from deciban.exceptions import InputError
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import numpy as np
-    from polars import DataFrame, Series
+from deciban._persistence.registry import load_with_extra
+from deciban.cli.io.formats import Table, empty_to_null
+from deciban.cli.words import join_words, quote, quote_name, split_names, suggest
+from deciban.exceptions import InputError, TableError
 
-_MOST_LEVELS = 50  # of a column of text; a name or a number in writing has more
+_MOST_LEVELS = 50  # of a column of text; names and free text have more
 _MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", ".")  # among numbers
+_TRUTHS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _LARGEST = 1e100  # of numbers: their squares must not overflow
 _VERSION = 1
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Which columns a model takes, and what becomes of them.
+    """Which columns a model takes, and how they become features.
 
     Attributes
     ----------
     label : str
-        The column of the class.
+        Column of the class.
     numeric : list of str
         Columns of numbers and truth values, taken as they are.
     levels : dict of list of str
-        Columns of text and their values; each but the first becomes a feature of zeros and ones.
+        Columns of text and their values; each value but the first becomes a feature of zeros and
+        ones.
     fill : dict
-        What stands in for missing values, by column; none are allowed in others.
+        Replacement for missing values, by column; other columns must have none.
     """
 
     label: str
@@ -43,272 +47,266 @@ class Recipe:
     fill: dict[str, Any]
 
     @classmethod
-    def learn(cls, frame: DataFrame, label: str, names: Sequence[str], impute: bool, source: str,
-              rows: np.ndarray | None = None) -> Recipe:  # fmt: skip
+    def learn(cls, frame: pl.DataFrame, label: str, names: Sequence[str], impute: bool, source: str,
+              rows: NDArray[np.intp] | None = None) -> Recipe:  # fmt: skip
         """The recipe of a table: the kind of each column, its levels, and what fills its gaps.
 
-        What fills gaps is typical of ``rows``: those that judge a model must not shape it.
+        Replacements are typical of ``rows``, since rows that assess a model must not shape it.
         """
-        numeric: list[str] = []
-        levels: dict[str, list[str]] = {}
-        fill: dict[str, Any] = {}
+        recipe = cls(label, [], {}, {})
         for name in names:
-            column = _read_as(frame[name])
+            column = _parse_column(frame[name])
             missing = column.null_count()
             if missing and not impute:
-                raise InputError(
-                    f"{name} in {source} must have no missing values; {missing:,} of "
-                    f"{len(column):,} are missing, in row {_first_null(column)} first. Pass "
-                    f"--impute, or leave it out with --ignore {_typed(name)}."
-                )
+                raise TableError(
+                    f"must have no missing values; {missing:,} of {len(column):,} are missing, "
+                    f"in row {_first_null(column) + 1} first. Pass --impute, or leave it out "
+                    f"with --ignore {_typed(name)}.",
+                    file=source, column=name, rows=[_first_null(column)],
+                )  # fmt: skip
             if missing == len(column):
-                raise InputError(
-                    f"{name} in {source} must hold values; it holds none. Leave it out with "
-                    f"--ignore {_typed(name)}."
-                )
+                raise TableError(
+                    f"must hold values; it holds none. Leave it out with --ignore {_typed(name)}.",
+                    file=source, column=name,
+                )  # fmt: skip
             if _is_number(column):
-                numeric.append(name)
+                recipe.numeric.append(name)
             else:
-                levels[name] = _levels(column, source)
+                recipe.levels[name] = _find_levels(column, source)
             if missing:
                 known = (column if rows is None else column[rows]).drop_nulls()
-                fill[name] = _typical(known if len(known) else column)
-        if not numeric and not levels:
-            raise InputError(f"{source} must have a feature beside {label}; got none. Add columns.")
-        return cls(label, numeric, levels, fill)
+                recipe.fill[name] = _typical(known if len(known) else column)
+        if not recipe.columns:
+            raise TableError(
+                f"must have a feature beside {label}; got none. Add columns.",
+                file=source,
+            )
+        return recipe
 
-    def doubts(self, frame: DataFrame) -> list[str]:
-        """What may not be meant: text that is numbers but for some cells, or a word for nothing."""
+    def notes(self, frame: pl.DataFrame) -> list[str]:
+        """What may not be meant: numbers that some cells turn into text, words for missing."""
         found = []
-        for name, some in self.levels.items():
-            gaps = [level for level in some if level.strip().lower() in _MISSING]
+        for name, levels in self.levels.items():
+            gaps = [level for level in levels if level.strip().lower() in _MISSING]
             if gaps:
                 found.append(
-                    f"{name} takes {gaps[0]!r} for a value like others. Where it stands for a "
-                    f"missing one, empty such cells."
+                    f"{name} takes {gaps[0]!r} for a value like others. If it stands for a "
+                    f"missing value, empty such cells."
                 )
             odd = _odd_among_numbers(frame[name])
             if odd is not None:
                 found.append(
-                    f"{name} is taken as text of {len(some)} values, since row {odd + 1} holds "
-                    f"{frame[name][odd]!r}. Where it should be numbers, correct such cells."
+                    f"{name} is taken as text of {len(levels)} values, since row {odd + 1} holds "
+                    f"{quote(frame[name][odd])}. If it should be numbers, correct such cells."
                 )
         return found
 
     @property
     def columns(self) -> list[str]:
-        """Those that are read."""
+        """Columns that are read."""
         return [*self.numeric, *self.levels]
 
     @property
     def features(self) -> list[str]:
-        """Names of what the model sees."""
-        made = [f"{name}={level}" for name, some in self.levels.items() for level in some[1:]]
-        return [*self.numeric, *made]
+        """Names of the model's features."""
+        pairs = [(name, level) for name, levels in self.levels.items() for level in levels[1:]]
+        return [*self.numeric, *(f"{name}={level}" for name, level in pairs)]
 
-    def matrix(self, frame: DataFrame, source: str, first_row: int = 1) -> np.ndarray:
-        """The features of a table, (n_rows, n_features).
+    def matrix(self, frame: pl.DataFrame, source: str, start: int = 0) -> NDArray[np.float64]:
+        """The features of a frame, (n_rows, n_features).
 
         Parameters
         ----------
         frame : DataFrame
         source : str
-            Its name, for errors.
-        first_row : int
-            The number of its first row in the file.
+            Name of the table, for errors.
+        start : int
+            Number of rows of the table before the frame.
         """
-        import numpy as np
-
-        out = np.empty((len(frame), len(self.features)))
+        frame = empty_to_null(frame.select(self.columns))
+        X = np.empty((frame.height, len(self.features)))
         for k, name in enumerate(self.numeric):
-            out[:, k] = self._numbers(frame[name], source, first_row)
+            X[:, k] = self._numbers(frame[name], source, start)
         k = len(self.numeric)
-        for name, some in self.levels.items():
-            text = self._texts(frame[name], source, first_row)
-            for level in some[1:]:
-                out[:, k] = (text == level).to_numpy()
+        for name, levels in self.levels.items():
+            text = self._texts(frame[name], source, start)
+            for level in levels[1:]:
+                X[:, k] = (text == level).to_numpy()
                 k += 1
-        return out
+        return X
 
-    def _numbers(self, column: Series, source: str, first_row: int) -> np.ndarray:
-        import numpy as np
-        import polars as pl
+    def require_in(self, table: Table) -> None:
+        """Raise unless the table has all columns that are read."""
+        for name in self.columns:
+            table.require_column(name, "the model")
 
-        column = _read_as(column, numeric=True)
+    def _numbers(self, column: pl.Series, source: str, start: int) -> NDArray[np.float64]:
+        name, column = column.name, _parse_column(column, numeric=True)
         if not _is_number(column):
-            if column.null_count() < len(column):
-                odd = _first_text(column)
-                raise InputError(
-                    f"{column.name} in {source} must be numbers, as it was in training; row "
-                    f"{odd + first_row} holds {column[odd]!r}. Correct it, or leave the row out.",
-                    rows=[odd],
-                )
-            column = column.cast(pl.Float64)
-        column = self._filled(column, source, first_row)
-        values = column.cast(pl.Float64).to_numpy()
+            row = _first_text(column)
+            raise TableError(
+                f"must be numbers, as it was in training; row {start + row + 1} holds "
+                f"{quote(column[row])}. Correct it, or leave the row out.",
+                file=source, column=name, rows=[start + row],
+            )  # fmt: skip
+        values = self._fill(column, source, start).cast(pl.Float64).to_numpy()
         bad = ~(np.abs(values) <= _LARGEST)
         if bad.any():
             row = int(np.argmax(bad))
-            raise InputError(
-                f"{column.name} in {source} must hold numbers up to {_LARGEST:g}; row "
-                f"{row + first_row} holds {values[row]}. Correct it, or leave the row out.",
-                rows=[row],
-            )
+            raise TableError(
+                f"must hold numbers up to {_LARGEST:g}; row {start + row + 1} holds "
+                f"{values[row]}. Correct it, or leave the row out.",
+                file=source, column=name, rows=[start + row],
+            )  # fmt: skip
         return np.asarray(values)
 
-    def _texts(self, column: Series, source: str, first_row: int) -> Series:
-        import polars as pl
-
+    def _texts(self, column: pl.Series, source: str, start: int) -> pl.Series:
         name = column.name
         if _is_number(column):
-            raise InputError(
-                f"{name} in {source} must be text, as it was in training; got {column.dtype}. "
-                f"Correct the column."
-            )
-        text = self._filled(column.cast(pl.String), source, first_row)
+            raise TableError(
+                f"must be text, as it was in training; got {column.dtype}. Correct the column.",
+                file=source, column=name,
+            )  # fmt: skip
+        text = self._fill(column.cast(pl.String), source, start)
         unknown = ~text.is_in(self.levels[name])
         if unknown.any():
             row = int(unknown.arg_true()[0])
-            raise InputError(
-                f"{name} in {source} must hold values seen in training "
-                f"({listed(self.levels[name])}); row {row + first_row} holds {text[row]!r}."
-                f"{nearest(text[row], self.levels[name])} Correct it, or train with such rows.",
-                rows=[row],
-            )
+            raise TableError(
+                f"must hold values seen in training ({join_words(self.levels[name])}); row "
+                f"{start + row + 1} holds "
+                f"{quote(text[row])}.{suggest(text[row], self.levels[name])} Correct it, or "
+                "train with such rows.",
+                file=source, column=name, rows=[start + row],
+            )  # fmt: skip
         return text
 
-    def _filled(self, column: Series, source: str, first_row: int) -> Series:
+    def _fill(self, column: pl.Series, source: str, start: int) -> pl.Series:
         if not column.null_count():
             return column
         if column.name not in self.fill:
-            row = int(column.is_null().arg_true()[0])
-            raise InputError(
-                f"{column.name} in {source} must have no missing values, since it had none in "
-                f"training; row {row + first_row} has. Fill it, or leave the row out.",
-                rows=[row],
-            )
+            row = start + _first_null(column)
+            raise TableError(
+                f"must have no missing values, since it had none in training; row {row + 1} has. "
+                "Fill it, or leave the row out.",
+                file=source, column=column.name, rows=[row],
+            )  # fmt: skip
         return column.fill_null(self.fill[column.name])
 
-    def to_plain(self) -> dict[str, Any]:
-        """As it is kept beside a model."""
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a model's file."""
         return {"recipe": _VERSION, **asdict(self)}
 
     @classmethod
-    def from_plain(cls, plain: dict[str, Any] | None, path: Any, n_features: int) -> Recipe:
-        """The recipe in a model's file, or a sentence where there is none."""
+    def from_dict(cls, plain: dict[str, Any] | None, path: Any, n_features: int) -> Recipe:
+        """The recipe in a model's file, or an error."""
         if not plain or plain.get("recipe") != _VERSION:
             raise InputError(
                 f"{path} must be a model of `deciban fit`; it has no recipe of columns. Fit it "
                 f"with the command, or use it from Python; calibrators are for `deciban apply`."
             )
         try:
-            made = cls(
+            recipe = cls(
                 str(plain["label"]),
                 [str(name) for name in plain["numeric"]],
-                {str(k): [str(level) for level in some] for k, some in plain["levels"].items()},
+                {str(k): [str(level) for level in levels] for k, levels in plain["levels"].items()},
                 dict(plain["fill"]),
             )
-            for name, value in made.fill.items():
+            for name, value in recipe.fill.items():
                 number = isinstance(value, bool | int | float) and abs(value) <= _LARGEST
-                if not (number if name in made.numeric else isinstance(value, str)):
+                if not (number if name in recipe.numeric else isinstance(value, str)):
                     raise ValueError(name)
         except (KeyError, TypeError, AttributeError, ValueError):
             raise InputError(
                 f"{path} must hold a whole recipe of columns; a part is missing or wrong. Fit it "
                 f"again."
             ) from None
-        if len(made.features) != n_features:
+        if len(recipe.features) != n_features:
             raise InputError(
                 f"{path} must hold a recipe of its model's {n_features} features; it has one of "
-                f"{len(made.features)}. Fit it again."
+                f"{len(recipe.features)}. Fit it again."
             )
-        return made
+        return recipe
 
 
-def chosen_columns(
-    there: list[str], label: str, features: str | None, ignore: str | None, source: str
+def load_model(path: Path) -> tuple[Any, Recipe]:
+    """The model in a file of ``deciban fit``, and its recipe."""
+    estimator, extra = load_with_extra(path)
+    return estimator, Recipe.from_dict(extra, path, getattr(estimator, "n_features_in_", -1))
+
+
+def select_features(
+    table: Table, label: str, features: str | None, ignore: str | None
 ) -> list[str]:
-    """The columns to learn from, by the options --features and --ignore."""
-    require_column(label, "--label", there, source)
+    """The columns to learn from, according to the options --features and --ignore."""
+    table.require_column(label, "--label")
     if features is not None and ignore is not None:
         raise InputError("--features or --ignore must be given, not both. Leave one out.")
-    named = [name for name in names_in(features or ignore or "") if name]
+    named = [name for name in split_names(features or ignore or "") if name]
     for name in named:
-        require_column(name, "--features" if features is not None else "--ignore", there, source)
-    if label in named and features is not None:
+        table.require_column(name, "--ignore" if features is None else "--features")
+    if features is None:
+        return [name for name in table.columns if name != label and name not in named]
+    if label in named:
         raise InputError(
             f"--features must not name the class, {label}; it does. Leave it out there."
         )
-    if features is not None:
-        return named
-    return [name for name in there if name != label and name not in named]
+    return named
 
 
-def require_column(name: str, option: str, there: list[str], source: str) -> None:
-    """Refuse a column that is not in a table, with the nearest one that is."""
-    if name not in there:
-        raise InputError(
-            f"{option} must be a column of {source}; got {name!r}, columns are {listed(there)}."
-            f"{nearest(name, there)}"
-        )
-
-
-def _is_number(column: Series) -> bool:
-    import polars as pl
-
+def _is_number(column: pl.Series) -> bool:
     return column.dtype.is_numeric() or column.dtype == pl.Boolean
 
 
-def _levels(column: Series, source: str) -> list[str]:
-    import polars as pl
-
+def _find_levels(column: pl.Series, source: str) -> list[str]:
+    name = column.name
     if column.dtype not in (pl.String, pl.Categorical) and not isinstance(column.dtype, pl.Enum):
-        raise InputError(
-            f"{column.name} in {source} must be numbers, truth values or text; got {column.dtype}. "
-            f"Leave it out with --ignore {_typed(column.name)}, or make numbers of it."
-        )
+        raise TableError(
+            f"must be numbers, truth values or text; got {column.dtype}. Leave it out with "
+            f"--ignore {_typed(name)}, or make numbers of it.",
+            file=source, column=name,
+        )  # fmt: skip
     found = column.cast(pl.String).drop_nulls().unique().sort().to_list()
     if len(found) > _MOST_LEVELS:
         odd = _odd_among_numbers(column)
-        such = repr(found[0]) if odd is None else f"{column[odd]!r} in row {odd + 1}"
-        raise InputError(
-            f"{column.name} in {source} must hold at most {_MOST_LEVELS} different texts; it holds "
-            f"{len(found):,}, such as {such}. Leave it out with --ignore {_typed(column.name)}, or "
-            f"correct it if it should be numbers."
-        )
+        such = quote(found[0]) if odd is None else f"{quote(column[odd])} in row {odd + 1}"
+        raise TableError(
+            f"must hold at most {_MOST_LEVELS} different texts; it holds {len(found):,}, such as "
+            f"{such}. Leave it out with --ignore {_typed(name)}, or correct it if it should be "
+            "numbers.",
+            file=source, column=name,
+        )  # fmt: skip
     return list(found)
 
 
-def _read_as(column: Series, numeric: bool = False) -> Series:
-    """The column; as numbers where all of its cells are numbers or stand for a missing one.
+def _parse_column(column: pl.Series, numeric: bool = False) -> pl.Series:
+    """The column as numbers or truth values, if every cell is one or stands for a missing one.
 
-    Where none is a number, they are text, unless the column is known to be numeric.
+    A column without any number or truth value is text, unless it is known to be numeric.
     """
-    import polars as pl
-
     if column.dtype.is_float():
         return column.fill_nan(None)
     if column.dtype != pl.String:
         return column
     text = column.str.strip_chars()
-    known = pl.select(
-        pl.when(text.str.to_lowercase().is_in(_MISSING)).then(None).otherwise(text)
-    ).to_series()
-    values = known.cast(pl.Float64, strict=False)
-    none = values.null_count() == len(column) and not numeric
-    if values.null_count() > known.null_count() or none:
+    missing = text.is_null() | text.str.to_lowercase().is_in(_MISSING)
+    if missing.all() and not numeric:
         return column
-    return values.alias(column.name)
+    known = text.set(missing, None)
+    for values in (
+        known.cast(pl.Float64, strict=False),
+        known.replace_strict(_TRUTHS, default=None, return_dtype=pl.Boolean),
+    ):
+        if values.null_count() == known.null_count():
+            return values.alias(column.name)
+    return column
 
 
-def _first_null(column: Series) -> int:
-    return int(column.is_null().arg_max() or 0) + 1
+def _first_null(column: pl.Series) -> int:
+    return int(column.is_null().arg_max() or 0)
 
 
-def _first_text(column: Series) -> int:
-    """Where the first cell is that is there and is no number; 0 for columns of other types."""
-    import polars as pl
-
+def _first_text(column: pl.Series) -> int:
+    """Index of the first cell that is neither missing nor a number; 0 in columns of other types."""
     if column.dtype != pl.String:
         return int(column.is_not_null().arg_max() or 0)
     text = column.str.strip_chars()
@@ -316,10 +314,8 @@ def _first_text(column: Series) -> int:
     return int((odd & ~text.str.to_lowercase().is_in(_MISSING)).arg_max() or 0)
 
 
-def _odd_among_numbers(column: Series) -> int | None:
-    """Where a column of text is no number first, if more than half of its cells are numbers."""
-    import polars as pl
-
+def _odd_among_numbers(column: pl.Series) -> int | None:
+    """Index of the first cell that is not a number, if more than half of the cells are numbers."""
     if column.dtype != pl.String:
         return None
     values = column.str.strip_chars().cast(pl.Float64, strict=False)
@@ -328,13 +324,11 @@ def _odd_among_numbers(column: Series) -> int | None:
 
 def _typed(name: str) -> str:
     """A name as it can be typed behind --ignore."""
-    return shlex.quote(quoted(name))
+    return shlex.quote(quote_name(name))
 
 
-def _typical(column: Series) -> Any:
-    """The median of numbers, the commonest of texts and truth values."""
-    import polars as pl
-
+def _typical(column: pl.Series) -> Any:
+    """The median of numbers, the most frequent one of texts and truth values."""
     if column.dtype.is_numeric():
         return float(column.median())  # type: ignore[arg-type]
     commonest = column.drop_nulls().mode().sort()[0]

@@ -33,7 +33,7 @@ from deciban.discriminant.initialization import (
 from deciban.discriminant.objective import LossOptions, Model
 from deciban.discriminant.settings import Settings, require_shrinkage, require_whole, resolved
 from deciban.evidence import Evidence
-from deciban.exceptions import InputError
+from deciban.exceptions import InputError, InterruptedFitWarning
 from deciban.flows import Flow, double_precision
 from deciban.flows.conditioner import Activation
 from deciban.flows.flow import Kind, Mixing
@@ -392,6 +392,7 @@ class CompositionalDiscriminantAnalysis(BaseSpaceMixin):
                 warnings.warn(
                     f"fit was interrupted after {passed[0].epoch} of {settings.epochs} epochs; the "
                     f"best model so far is kept.",
+                    InterruptedFitWarning,
                     stacklevel=3,
                 )
         self._params = jax.tree.map(np.asarray, trainer.outcome(passed[0], aside))

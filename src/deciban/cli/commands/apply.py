@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,138 +9,126 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deciban.cli.io.tables import batches, columns_of_table, table_writer
-from deciban.cli.kept_columns import KeptColumns, require_finite
-from deciban.cli.operating import parsed_costs, parsed_prior
+from deciban.cli.options import Costs, Force, Format, Json, OutputTable, Prior, Table
+from deciban.cli.show import echo, print_json
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
     import numpy as np
-    from polars import DataFrame
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from deciban.cli.columns import ScoreColumns
 
 EXAMPLE = "Example: deciban apply calibrator.deciban scores-new.csv -o calibrated.csv"
 
 
 def apply(
-    calibrator: Annotated[Path, typer.Argument(help="File of `deciban calibrate`.")],
-    table: Annotated[str, typer.Argument(help="Table of new scores, or - for standard input.")],
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="Table to write, or - for standard output.")
+    calibrator: Annotated[
+        Path, typer.Argument(help="Calibrator file written by `deciban calibrate`.")
     ],
-    prior: Annotated[
-        str | None,
-        typer.Option(
-            help="Adds posteriors and the decision: 'a=0.9,b=0.1', 'uniform' or a table.",
-            metavar="PRIOR",
-        ),
-    ] = None,
-    costs: Annotated[
-        str | None,
-        typer.Option(
-            help="Of decisions: 'true>decided=5', or a table; errors cost 1 by default. Needs "
-            "--prior.",
-            metavar="COSTS",
-        ),
-    ] = None,
-    table_format: Annotated[
-        str | None,
-        typer.Option("--format", help="Of the table, where its name does not tell."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="A summary as JSON.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file.")] = False,
+    table: Table,
+    output: OutputTable,
+    prior: Prior = None,
+    costs: Costs = None,
+    table_format: Format = None,
+    as_json: Json = False,
+    force: Force = False,
 ) -> None:
     """Calibrate new scores: the table with calibrated columns added.
 
     The calibrator knows which columns it takes. 'llr' becomes 'calibrated_llr'; log-likelihoods
     and posteriors become a log-likelihood 'calibrated_<class>' for each class; all in the base of
-    the logarithms that came. Of a trial list, model, segment and score are kept. Rows are read and
+    the given logarithms. With --prior, posteriors and the decision are added. Of a trial list,
+    model, segment and score are carried along; of other tables, every column. Rows are read and
     written in batches, so that memory stays flat.
     """
-    plan = _plan(calibrator, prior, costs, table)
-    trials = plan.kept.kind == "trials"
-    there = ["model", "segment", plan.kept.columns[0]] if trials else columns_of_table(
-        table, format=table_format
-    )  # fmt: skip
-    plan.kept.require_in(there, table)
-    plan.require_new_names(there)
+    from deciban.cli.io.formats import format_of
+    from deciban.cli.io.sources import open_table
+    from deciban.cli.io.writing import require_outputs, table_writer
+
+    require_outputs({"--output": output}, (calibrator, table, prior, costs), force=force)
+    plan = _make_plan(calibrator, prior, costs)
+    if plan.columns.kind == "trials":
+        name, frames = table, _read_trials(table, plan.columns.columns[0])
+    else:
+        source = open_table(table, table_format)
+        for column in plan.columns.columns:
+            source.require_column(column, "the calibrator")
+        source.refuse_columns(plan.names, source.columns)
+        name, frames = source.name, source.batches()
+    # a format with types stores the scores as the numbers that they are
+    typed = format_of(output, None, "--output") not in ("csv", "tsv", "txt")
     rows = 0
     with table_writer(output, force=force) as write:
-        column = plan.kept.columns[0]
-        for frame in _trials(table, column) if trials else batches(table, format=table_format):
-            write(plan.frame(frame, rows))
+        for frame in frames:
+            write(plan.add_columns(frame, name, rows, typed))
             rows += frame.height
     if as_json:
-        found = {"rows": rows, "added": plan.names, "output": output}
-        typer.echo(json.dumps(found, ensure_ascii=False, indent=2), err=output == "-")
+        print_json({"rows": rows, "added": plan.names, "output": output}, err=output == "-")
     else:
         where = "" if output == "-" else f" -> {output}"
-        typer.echo(f"{rows:,} rows calibrated: {', '.join(plan.names[:10])}{where}", err=True)
+        echo(f"{rows:,} rows calibrated: {', '.join(plan.names[:10])}{where}", err=True)
 
 
-def _trials(source: str, column: str) -> Iterator[DataFrame]:
-    from deciban.cli import trials
+def _read_trials(source: str, column: str) -> Iterator[pl.DataFrame]:
+    from deciban.cli.trials import read_trial_list
 
     named = None if column == "score" else column
-    yield trials.trials_in(source, "score", named).rename({"score": column})
+    yield read_trial_list(source, "score", named).rename({"score": column})
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """A calibrator and what is asked of it."""
+    """A calibrator, its columns, and the prior and costs under which to decide."""
 
     calibrator: Any
-    kept: KeptColumns
-    source: str
+    columns: ScoreColumns
     decides: bool
     prior: Any
-    costs: np.ndarray | None
+    costs: NDArray[np.float64] | None
 
     @property
     def names(self) -> list[str]:
-        """Of the columns that are added."""
+        """Names of the columns that are added."""
         classes = self.calibrator.classes_.tolist()
-        posteriors = [f"posterior_{label}" for label in classes] if self.decides else []
-        return [*self.kept.added(classes), *posteriors, *(["decision"] if self.decides else [])]
+        decided = [*(f"posterior_{label}" for label in classes), "decision"] if self.decides else []
+        return [*self.columns.added_names(classes), *decided]
 
-    def require_new_names(self, there: list[str]) -> None:
-        """Refuse a table whose columns are called what is to be added."""
-        both = [name for name in self.names if name in there]
-        if both:
-            raise InputError(
-                f"{self.source} must not have a column {both[0]!r}, which is to be added; it has. "
-                f"Rename or drop it."
-            )
-
-    def frame(self, frame: DataFrame, start: int) -> DataFrame:
-        """Rows with what the calibrator says of them."""
+    def add_columns(self, frame: pl.DataFrame, source: str, start: int, typed: bool
+                    ) -> pl.DataFrame:  # fmt: skip
+        """The frame with what the calibrator says of its rows."""
+        import numpy as np
         import polars as pl
 
-        columns = self._columns(frame, start)
-        return frame.hstack(
-            [pl.Series(name, v) for name, v in zip(self.names, columns, strict=True)]
-        )
-
-    def _columns(self, frame: DataFrame, start: int) -> list[Any]:
-        import numpy as np
-
+        from deciban.cli.columns import require_finite
         from deciban.evidence import Evidence
 
         classes = tuple(self.calibrator.classes_.tolist())
         if frame.height:
-            given = self.kept.evidence(frame, classes, self.source, start)
-        else:  # the same columns, of no rows: those of a row that need not exist
+            values = self.columns.values(frame, source, start)
+            given = self.columns.evidence(values, classes, source, start)
+        else:  # the same columns, empty: those of a row of zeros without it
+            values = np.zeros((0, len(self.columns.columns)))
             given = Evidence(np.zeros((1, len(classes))), classes)
-        require_finite(given, self.calibrator, self.source, start)
-        columns = list(self.kept.calibrated(self.calibrator, given).T)
+        if typed:
+            pairs = zip(self.columns.columns, values.T, strict=True)
+            frame = frame.with_columns(pl.Series(name, column) for name, column in pairs)
+        require_finite(given, self.calibrator, source, start)
+        added = list(self.columns.calibrate(self.calibrator, given).T)
         if self.decides:
             evidence = self.calibrator.evidence(given)
-            columns += [*evidence.posterior(self.prior).T, evidence.decide(self.costs, self.prior)]
-        return [column[: frame.height] for column in columns]
+            added += [*evidence.posterior(self.prior).T, evidence.decide(self.costs, self.prior)]
+        return frame.hstack(
+            [pl.Series(n, v[: frame.height]) for n, v in zip(self.names, added, strict=True)]
+        )
 
 
-def _plan(path: Path, prior: str | None, costs: str | None, source: str) -> _Plan:
+def _make_plan(path: Path, prior: str | None, costs: str | None) -> _Plan:
     from deciban._persistence.registry import load_with_extra
     from deciban.calibration.base import Calibrator
+    from deciban.cli.columns import ScoreColumns
+    from deciban.cli.operating import parse_costs, parse_prior
 
     calibrator, extra = load_with_extra(path)
     if not isinstance(calibrator, Calibrator):
@@ -150,7 +137,7 @@ def _plan(path: Path, prior: str | None, costs: str | None, source: str) -> _Pla
             f"of deciban calibrate; models are for deciban predict."
         )
     classes = tuple(calibrator.classes_.tolist())
-    kept = KeptColumns.from_plain(extra, len(classes), str(path))
+    columns = ScoreColumns.from_dict(extra, len(classes), str(path))
     if costs is not None and prior is None:
         raise InputError("--costs must come with --prior; got none. Give --prior uniform, say.")
     if prior == "empirical":
@@ -159,6 +146,6 @@ def _plan(path: Path, prior: str | None, costs: str | None, source: str) -> _Pla
             "the classes of new samples are not known. Give numbers."
         )
     return _Plan(
-        calibrator, kept, source, prior is not None, parsed_prior(prior, "--prior", classes),
-        parsed_costs(costs, "--costs", classes),
+        calibrator, columns, prior is not None, parse_prior(prior, "--prior", classes),
+        parse_costs(costs, "--costs", classes),
     )  # fmt: skip

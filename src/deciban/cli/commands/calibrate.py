@@ -1,59 +1,48 @@
-"""``deciban calibrate``: what scores are worth, learnt from samples whose truth is known."""
+"""``deciban calibrate``: a calibrator from scores whose truth is known."""
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from deciban.cli.columns import Layout, Scored, read_scores, read_trial_scores
-from deciban.cli.commands.evaluate import in_unit, with_unit
-from deciban.cli.io.formats import nearest
-from deciban.cli.io.tables import require_new
-from deciban.cli.kept_columns import KeptColumns, require_finite
-from deciban.cli.score_options import (
-    Base,
-    Floor,
-    Force,
-    Format,
-    Json,
-    Key,
-    Llr,
-    LogLikelihoods,
-    Positive,
-    Posteriors,
-    Prefix,
-    Prior,
-    Truth,
+from deciban.cli.options import Force, Json, ScoreOptions, Table, with_options
+from deciban.cli.show import (
+    describe_samples,
+    echo,
+    in_unit,
+    label_with_unit,
+    print_json,
+    print_notes,
+    print_table,
 )
+from deciban.cli.words import suggest
 from deciban.exceptions import DecibanError, InputError
 
 if TYPE_CHECKING:
     from deciban.assessment import Assessment
+    from deciban.cli.columns import LabelledScores, ScoreColumns
+    from deciban.evidence import Evidence
 
 EXAMPLE = "Example: deciban calibrate scores.csv --truth class -o calibrator.deciban"
 
 _AFFINE = {"affine": "scalar", "diagonal": "diagonal", "full": "full", "bounded": "scalar"}
-_METHODS = (*_AFFINE, "gaussian", "isotonic", "kernel")
 _TWO_CLASSES = ("isotonic", "kernel")
+_METHODS = (*_AFFINE, "gaussian", *_TWO_CLASSES)
 _FOLDS = 5
-_SHOWN = ("cllr", "cllr_cal", "cllr_min", "cross_entropy", "calibration", "discrimination")
+_SHOWN = {True: ("cllr", "cllr_cal", "cllr_min"),  # whether there are two classes
+          False: ("cross_entropy", "calibration", "discrimination")}  # fmt: skip
 
 
+@with_options
 def calibrate(
-    table: Annotated[str, typer.Argument(help="Table of scores, or - for standard input.")],
+    table: Table,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="File of the calibrator.", metavar="FILE")
+        Path, typer.Option("--output", "-o", help="Calibrator file to write.", metavar="FILE")
     ],
-    truth: Truth = None,
+    columns: ScoreOptions,
     method: Annotated[
         str,
         typer.Option(
@@ -67,55 +56,58 @@ def calibrate(
     ridge: Annotated[
         float | None,
         typer.Option(
-            help="Holds an affine map near the identity; 0.001 to 0.1 for few samples.",
+            help="Penalty that holds an affine map near the identity; 0.001 to 0.1 for few "
+            "samples.",
             metavar="NUMBER",
         ),
     ] = None,
-    llr: Llr = None,
-    positive: Positive = None,
-    log_likelihoods: LogLikelihoods = None,
-    posteriors: Posteriors = None,
-    prefix: Prefix = "",
-    prior: Prior = None,
-    floor: Floor = None,
-    base: Base = "e",
-    key: Key = None,
-    table_format: Format = None,
     as_json: Json = False,
     force: Force = False,
 ) -> None:
-    """Learn from scores whose truth is known what they are worth, for scores to come.
+    """Learn how to calibrate scores from scores whose truth is known.
 
-    Scores are those that evaluate takes. The file holds the names of their columns, so that
-    `deciban apply` needs no options. The table says what calibration takes away; each sample is
-    judged by a calibrator that was fitted without it.
+    The scores are those that evaluate takes. The file stores the names of their columns, so that
+    `deciban apply` needs no options. The table shows what calibration gains; each sample is scored
+    by a calibrator that was fitted without it.
     """
-    fresh = _calibrator(method, ridge)
-    require_new(output, force)
-    layout = Layout(truth, llr, positive, log_likelihoods, posteriors, prefix, prior, base, None,
-                    table_format, floor)  # fmt: skip
-    scored = read_scores(table, layout) if key is None else read_trial_scores(table, key, layout)
-    fitted, notes = _fitted(fresh, method, scored, table)
-    classes = tuple(fitted.classes_.tolist())
-    kept = KeptColumns.of(table, layout, scored, classes, key is not None)
-    before = _assessed(scored, scored.evidence)
-    notes = [*before.warnings, *notes]
-    result = _Result(table, output, method, scored, before, _formula(fitted, kept), notes)
-    result.judge(fresh)
-    fitted.save(output, extra=kept.to_plain())
-    if as_json:
-        typer.echo(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False, indent=2))
+    from deciban.cli.columns import read_scores
+    from deciban.cli.io.writing import require_outputs
+
+    blank = _make_calibrator(method, ridge)
+    require_outputs({"--output": output}, (table, columns.key), force=force)
+    scored = read_scores(table, columns)
+    calibrator, notes = _fit(blank, method, scored, table)
+    before = _assess(scored, scored.evidence)
+    folds = min(_FOLDS, *scored.counts)
+    after = None
+    if folds < 2:
+        notes.append("The costs after calibration are unknown: each class needs two samples.")
     else:
-        result.show()
+        try:
+            after = _assess(scored, _cross_validate(blank, scored, folds))
+            notes += _worse_note(before, after)
+        except DecibanError as error:
+            notes.append(f"The costs after calibration are unknown: a fold cannot be fitted: "
+                         f"{error}")  # fmt: skip
+    calibrator.save(output, extra=scored.columns.to_dict())
+    summary = _summarize(before, after)
+    summary |= {
+        "calibrator": str(output), "method": method, "folds": 0 if after is None else folds,
+        "formula": _formula(calibrator, scored.columns), "notes": [*before.warnings, *notes],
+    }  # fmt: skip
+    if as_json:
+        print_json(summary)
+    else:
+        _show(summary, table)
 
 
-def _calibrator(method: str, ridge: float | None) -> Any:
+def _make_calibrator(method: str, ridge: float | None) -> Any:
     from deciban import calibration
 
     if method not in _METHODS:
         raise InputError(
             f"--method must be one of {', '.join(_METHODS)}; got {method!r}."
-            f"{nearest(method, _METHODS) or ' Choose one of them.'}"
+            f"{suggest(method, _METHODS) or ' Choose one of them.'}"
         )
     if ridge is not None and method not in _AFFINE:
         raise InputError(
@@ -133,11 +125,12 @@ def _calibrator(method: str, ridge: float | None) -> Any:
     }[method]()
 
 
-def _fitted(fresh: Any, method: str, scored: Scored, source: str) -> tuple[Any, list[str]]:
-    """The calibrator of all samples, and what is to be said of them."""
+def _fit(blank: Any, method: str, scored: LabelledScores, source: str) -> tuple[Any, list[str]]:
+    """The calibrator of all samples, and notes on it."""
     from sklearn.base import clone
 
     from deciban.calibration import ReversedScoresWarning, SeparableWarning
+    from deciban.cli.columns import require_finite
 
     D = scored.evidence.n_classes
     if method in _TWO_CLASSES and D > 2:
@@ -146,145 +139,38 @@ def _fitted(fresh: Any, method: str, scored: Scored, source: str) -> tuple[Any, 
             f"--method must be one of {', '.join(others)} for {D} classes; got {method}, which is "
             f"for two."
         )
-    require_finite(scored.evidence, fresh, source)
-    with warnings.catch_warnings(record=True) as said:
+    require_finite(scored.evidence, blank, source)
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fitted = clone(fresh).fit(scored.evidence, scored.truth)
-    kinds = {warning.category for warning in said}
+        calibrator = clone(blank).fit(scored.evidence, scored.y_true)
+    kinds = {warning.category for warning in caught}
     notes = []
     if SeparableWarning in kinds:
         notes.append(
-            "The classes do not overlap in these scores, so that nothing limits the calibrated "
+            "The classes do not overlap in these scores, so nothing limits the calibrated "
             "evidence. Give --ridge 0.01, or --method bounded."
         )
     if ReversedScoresWarning in kinds:
         other, target = scored.evidence.classes
         notes.append(
-            f"The scores do not rise with class {target}, so that nothing is left of them. Where "
-            f"they rise with {other}, give --positive {other}."
+            f"The scores do not rise with class {target}, so nothing is left of them. If they "
+            f"rise with {other}, give --positive {other}."
         )
     if method == "isotonic":
         notes.append(
             "Beyond the last samples, isotonic LLRs are inf and -inf: one on the wrong side costs "
             "infinitely much. --method bounded has no such LLRs."
         )
-    return fitted, notes
+    return calibrator, notes
 
 
-def _formula(fitted: Any, kept: KeptColumns) -> str | None:
-    """What is done to an LLR, where it is an affine map."""
-    from deciban.calibration import AffineCalibrator, GaussianCalibrator
-
-    if not kept.of_two or not isinstance(fitted, AffineCalibrator | GaussianCalibrator):
-        return None
-    from deciban.evidence import Evidence
-
-    classes = fitted.classes_.tolist()
-    pair = classes[kept.positive], classes[1 - kept.positive]
-    offset, at_one = kept.calibrated(fitted, Evidence.from_llr([0.0, kept.nats], *pair))[:, 0]
-    sign = "+" if offset >= 0 else "-"
-    column = kept.columns[0]
-    return f"calibrated_{column} = {at_one - offset:.4g} × {column} {sign} {abs(offset):.4g}"
-
-
-@dataclass
-class _Result:
-    """What there is to say of a calibrator."""
-
-    source: str
-    output: Path
-    method: str
-    scored: Scored
-    before: Assessment
-    formula: str | None
-    notes: list[str]
-    folds: int = 0
-    after: Assessment | None = None
-
-    def judge(self, fresh: Any) -> None:
-        """Scores as they are after calibrators that were fitted without them."""
-        import numpy as np
-
-        folds = min(_FOLDS, int(np.bincount(self.scored.codes).min()))
-        if folds < 2:
-            self.notes.append("After is not known: that takes two samples of each class.")
-            return
-        try:
-            self.after = _assessed(self.scored, _held_out(fresh, self.scored, folds))
-            self.folds = folds
-            self._say_if_worse()
-        except DecibanError as error:
-            self.notes.append(f"After is not known, for a fold cannot be fitted: {error}")
-
-    def _say_if_worse(self) -> None:
-        key = "cllr" if self.scored.evidence.n_classes == 2 else "cross_entropy"
-        if self.after is not None and self.after[key].value > self.before[key].value:
-            self.notes.append(
-                "Calibrated scores cost more than they did before, on samples that the calibrator "
-                "was not fitted to: these are too few for it, or were calibrated already."
-            )
-
-    def rows(self) -> Iterator[tuple[Any, float, float]]:
-        """Each quantity, before and after."""
-        after = {} if self.after is None else {q.key: q.value for q in self.after.quantities}
-        two = self.scored.evidence.n_classes == 2
-        found = {q.key: q for q in self.before.quantities}
-        for key in _SHOWN[:3] if two else _SHOWN[3:]:
-            if key in found:
-                yield found[key], found[key].value, after.get(key, float("nan"))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        from deciban.assessment.results import to_plain as plain
-
-        quantities = [
-            {"key": q.key, "label": q.label, "unit": q.unit, "before": plain(before),
-             "after": plain(after), "meaning": q.meaning}
-            for q, before, after in self.rows()
-        ]  # fmt: skip
-        return {
-            "calibrator": str(self.output), "method": self.method,
-            "classes": [plain(label) for label in self.before.classes],
-            "counts": list(self.before.counts), "formula": self.formula, "folds": self.folds,
-            "quantities": quantities, "notes": self.notes,
-        }  # fmt: skip
-
-    def show(self) -> None:
-        """A table, and what to do next."""
-        console = Console()
-        pairs = list(zip(self.before.classes, self.before.counts, strict=True))
-        samples = ", ".join(f"{count:,} of {label}" for label, count in pairs[:10])
-        samples += f", … ({len(pairs)} classes)" if len(pairs) > 10 else ""
-        console.print(f"{self.source}: {samples}", markup=False, highlight=False)
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("", no_wrap=True)
-        table.add_column("before", justify="right", no_wrap=True)
-        table.add_column("after", justify="right", no_wrap=True)
-        table.add_column("what it means", style="dim", min_width=20)
-        for q, before, after in self.rows():
-            label = "Cross-entropy (C_mc)" if q.key == "cross_entropy" else q.label
-            cells = (with_unit(label, q.unit), in_unit(before, q.unit), in_unit(after, q.unit))
-            table.add_row(*map(escape, (*cells, q.meaning)))
-        console.print(table)
-        if self.folds:
-            console.print(
-                f"After: cross-validated in {self.folds} folds, each sample by a calibrator that "
-                f"was fitted without it. The one in the file is fitted to all.", highlight=False,
-            )  # fmt: skip
-        for line in (self.formula, f"Calibrator ({self.method}): {self.output}"):
-            if line:
-                console.print(line, markup=False, highlight=False)
-        for note in self.notes:
-            console.print(f"Note: {note}", style="yellow", markup=False)
-
-
-def _assessed(scored: Scored, evidence: Any) -> Assessment:
+def _assess(scored: LabelledScores, evidence: Evidence) -> Assessment:
     from deciban.assessment.assess import assess_encoded
 
     return assess_encoded(scored.codes, evidence, n_resamples=0)
 
 
-def _held_out(fresh: Any, scored: Scored, folds: int) -> Any:
+def _cross_validate(blank: Any, scored: LabelledScores, folds: int) -> Evidence:
     """The evidence of each sample after a calibrator that was fitted without it."""
     import numpy as np
     from sklearn.base import clone
@@ -296,9 +182,67 @@ def _held_out(fresh: Any, scored: Scored, folds: int) -> Any:
     evidence = given.rename(range(given.n_classes))
     values = np.empty((len(codes), given.n_classes))
     splits = StratifiedKFold(folds, shuffle=True, random_state=0).split(codes, codes)
-    with warnings.catch_warnings():  # said of all samples, once
+    with warnings.catch_warnings():  # they have been reported for all samples
         warnings.simplefilter("ignore")
         for rest, held_out in splits:
-            fitted = clone(fresh).fit(evidence[rest], codes[rest])
+            fitted = clone(blank).fit(evidence[rest], codes[rest])
             values[held_out] = fitted.evidence(evidence[held_out]).log_likelihoods
         return Evidence(values, given.classes)
+
+
+def _worse_note(before: Assessment, after: Assessment) -> list[str]:
+    key = _SHOWN[len(before.classes) == 2][0]
+    if after[key].value <= before[key].value:
+        return []
+    return [
+        "Calibration makes these scores cost more, on samples that the calibrator was not fitted "
+        "to: there are too few for it, or the scores were calibrated already."
+    ]
+
+
+def _formula(calibrator: Any, columns: ScoreColumns) -> str | None:
+    """What is done to an LLR, where it is an affine map."""
+    from deciban.calibration import AffineCalibrator, GaussianCalibrator
+    from deciban.evidence import Evidence
+
+    if not columns.is_llr or not isinstance(calibrator, AffineCalibrator | GaussianCalibrator):
+        return None
+    classes = calibrator.classes_.tolist()
+    pair = classes[columns.positive], classes[1 - columns.positive]
+    two = Evidence.from_llr([0.0, columns.nats], *pair)
+    offset, at_one = columns.calibrate(calibrator, two)[:, 0]
+    sign = "+" if offset >= 0 else "-"
+    name = columns.columns[0]
+    return f"calibrated_{name} = {at_one - offset:.4g} × {name} {sign} {abs(offset):.4g}"
+
+
+def _summarize(before: Assessment, after: Assessment | None) -> dict[str, Any]:
+    from deciban.assessment.results import to_plain
+
+    later = {} if after is None else {q.key: q.value for q in after.quantities}
+    quantities = [
+        {"key": q.key, "label": q.label, "unit": q.unit, "before": to_plain(q.value),
+         "after": to_plain(later.get(q.key)), "meaning": q.meaning}
+        for q in before.quantities
+        if q.key in _SHOWN[len(before.classes) == 2]
+    ]  # fmt: skip
+    return {"classes": [to_plain(label) for label in before.classes],
+            "counts": list(before.counts), "quantities": quantities}  # fmt: skip
+
+
+def _show(summary: dict[str, Any], source: str) -> None:
+    echo(describe_samples(source, summary["classes"], summary["counts"]))
+    rows = []
+    for q in summary["quantities"]:
+        label = "Cross-entropy (C_mc)" if q["key"] == "cross_entropy" else q["label"]
+        values = (float("nan" if q[when] is None else q[when]) for when in ("before", "after"))
+        cells = (in_unit(value, q["unit"]) for value in values)
+        rows.append((label_with_unit(label, q["unit"]), *cells, q["meaning"]))
+    print_table(("", "before", "after", "what it means"), rows, right=(1, 2), explanation=True)
+    if summary["folds"]:
+        echo(f"After: cross-validated in {summary['folds']} folds, each sample by a calibrator "
+             f"that was fitted without it. The one in the file is fitted to all.")  # fmt: skip
+    if summary["formula"]:
+        echo(summary["formula"])
+    echo(f"Calibrator ({summary['method']}): {summary['calibrator']}")
+    print_notes(summary["notes"])

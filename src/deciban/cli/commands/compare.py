@@ -2,130 +2,88 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from deciban.cli.columns import Layout, Scored, read_scores, read_trial_scores
-from deciban.cli.commands.evaluate import in_unit, prior_of, with_unit
-from deciban.cli.io.formats import names_in
-from deciban.cli.operating import parsed_costs
-from deciban.cli.score_options import (
-    AtPrior,
-    Base,
-    Confidence,
-    Costs,
-    Floor,
-    Format,
-    Json,
-    Key,
-    Llr,
-    LogLikelihoods,
-    Positive,
-    Posteriors,
-    Prefix,
-    Prior,
-    Resamples,
-    Seed,
-    Truth,
+from deciban.cli.commands.evaluate import assessment_settings
+from deciban.cli.options import AssessmentOptions, Json, ScoreOptions, with_options
+from deciban.cli.show import (
+    echo,
+    in_unit,
+    interval,
+    label_with_unit,
+    print_json,
+    print_notes,
+    print_table,
 )
+from deciban.cli.words import join_words, split_names
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
     import numpy as np
-    from polars import Series
+    import polars as pl
+    from numpy.typing import NDArray
 
     from deciban.assessment import Comparison
+    from deciban.cli.columns import LabelledScores
 
 EXAMPLE = "Example: deciban compare a.csv b.csv --truth class --id sample"
+_VERDICTS = {"a better": "A better", "b better": "B better", "": "–"}
 
 
+@with_options
 def compare(
     a: Annotated[str, typer.Argument(help="Scores of the first system.", metavar="A")],
-    b: Annotated[str, typer.Argument(help="Scores of the second.", metavar="B")],
-    truth: Truth = None,
+    b: Annotated[str, typer.Argument(help="Scores of the second system.", metavar="B")],
+    columns: ScoreOptions,
+    options: AssessmentOptions,
     id_column: Annotated[
         str | None,
         typer.Option(
-            "--id",
-            help="Column that names the sample; without it rows are matched by their order.",
-            rich_help_panel="Columns",
-            metavar="COLUMN",
+            "--id", help="Column that names the sample; without it, rows are matched by their "
+            "order.", rich_help_panel="Columns", metavar="COLUMN",
         ),
     ] = None,
-    llr: Llr = None,
-    positive: Positive = None,
-    log_likelihoods: LogLikelihoods = None,
-    posteriors: Posteriors = None,
-    prefix: Prefix = "",
-    prior: Prior = None,
-    floor: Floor = None,
-    base: Base = "e",
-    key: Key = None,
-    table_format: Format = None,
-    at_prior: AtPrior = None,
-    costs: Costs = None,
-    confidence: Confidence = 0.95,
-    resamples: Resamples = 1000,
-    seed: Seed = 0,
     as_json: Json = False,
-) -> None:
+) -> None:  # fmt: skip
     """Compare two systems on the same samples: every metric, and whether the difference is real.
 
-    Both files have the columns that evaluate takes. Each resample takes the same samples of both,
-    so that differences are told that two separate intervals would hide. Differences are A - B.
-    Where the LLRs have other names in B, --llr takes both, with a comma between.
+    Both files have the columns that evaluate takes. Each resample takes the same samples of both
+    systems, which shows differences that two separate intervals would hide. Differences are A - B.
+    Where the LLRs have another name in B, --llr takes both names, separated by a comma.
     """
-    layouts = [
-        Layout(truth, column, positive, log_likelihoods, posteriors, prefix, prior, base, id_column,
-               table_format, floor)
-        for column in _columns(llr)
-    ]  # fmt: skip
-    pairs = list(zip((a, b), layouts, strict=True))
-    if key is None:
-        first, second = (read_scores(source, layout) for source, layout in pairs)
-        second = _matched(first, second, a, b)
-    else:
-        first, second = (read_trial_scores(source, key, layout) for source, layout in pairs)
     from deciban.assessment.assess import compare_encoded
+    from deciban.cli.columns import read_scores
 
-    found = compare_encoded(
-        first.codes, {"A": first.evidence, "B": second.evidence}, prior=prior_of(at_prior, first),
-        costs=parsed_costs(costs, "--costs", first.evidence.classes),
-        confidence=confidence, n_resamples=resamples, rng=seed,
-    )  # fmt: skip
-    if as_json:
-        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, allow_nan=False, indent=2))
-    else:
-        _show(found, a, b)
-
-
-def _columns(llr: str | None) -> tuple[str | None, str | None]:
-    """The column of LLRs of either file."""
-    names = [] if llr is None else names_in(llr)
+    names = [None] if columns.llr is None else split_names(columns.llr)
     if len(names) > 2:
         raise InputError(
             f"--llr must name a column, or one of A and one of B; got {len(names)} names. Give two "
             f"at most."
         )
-    return (names[0], names[-1]) if names else (None, None)
+    first = read_scores(a, replace(columns, llr=names[0]), id_column)
+    second = read_scores(b, replace(columns, llr=names[-1]), id_column)
+    second = _match_rows(first, second, a, b)
+    systems = {"A": first.evidence, "B": second.evidence}
+    found = compare_encoded(first.codes, systems, **assessment_settings(options, first))
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _show(found, a, b)
 
 
-def _matched(first: Scored, second: Scored, a: str, b: str) -> Scored:
+def _match_rows(first: LabelledScores, second: LabelledScores, a: str, b: str) -> LabelledScores:
     """The second system's samples in the order of the first's; the truth must be the same."""
     if first.evidence.classes != second.evidence.classes:
         raise InputError(
-            f"{a} and {b} must have the same classes; got "
-            f"{', '.join(map(str, first.evidence.classes[:5]))} and "
-            f"{', '.join(map(str, second.evidence.classes[:5]))}. Give results on the same samples."
+            f"{a} and {b} must have the same classes; got {join_words(first.evidence.classes, 5)} "
+            f"and {join_words(second.evidence.classes, 5)}. Give results on the same samples."
         )
     if first.ids is not None and second.ids is not None:
-        rows = _rows_in_order(first.ids, second.ids, a, b)
-        second = Scored(second.codes[rows], second.evidence[rows])
+        rows = _find_rows(first.ids, second.ids, a, b)
+        second = replace(second, codes=second.codes[rows], evidence=second.evidence[rows])
     if len(first.codes) != len(second.codes):
         raise InputError(
             f"{a} and {b} must have as many rows; got {len(first.codes):,} and "
@@ -134,11 +92,9 @@ def _matched(first: Scored, second: Scored, a: str, b: str) -> Scored:
     off = first.codes != second.codes
     if off.any():
         row = int(off.argmax())
-        remedy = (
-            "Name the column that matches them with --id."
-            if first.ids is None
-            else "Correct the truth of one."
-        )
+        remedy = "Correct the truth of one."
+        if first.ids is None:
+            remedy = "Name the column that matches them with --id."
         raise InputError(
             f"{a} and {b} must have the same truth in each row; {int(off.sum()):,} rows differ, "
             f"row {row + 1} the first. {remedy}",
@@ -147,8 +103,8 @@ def _matched(first: Scored, second: Scored, a: str, b: str) -> Scored:
     return second
 
 
-def _rows_in_order(here: Series, there: Series, a: str, b: str) -> np.ndarray:
-    """Where each sample of the first table stands in the second."""
+def _find_rows(here: pl.Series, there: pl.Series, a: str, b: str) -> NDArray[np.intp]:
+    """Index of each sample of the first table in the second."""
     import polars as pl
 
     frames = []
@@ -172,22 +128,15 @@ def _rows_in_order(here: Series, there: Series, a: str, b: str) -> np.ndarray:
 
 
 def _show(found: Comparison, a: str, b: str) -> None:
-    console = Console()
-    console.print(f"A: {a}\nB: {b}", markup=False, highlight=False)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("")  # long names of classes fold, numbers do not
-    for name in ("A", "B", "A − B"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column(f"{100 * found.confidence:g} % interval", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    for one in found.differences:
-        values = (in_unit(value, one.unit) for value in (one.a, one.b, one.difference))
-        low, high = (in_unit(end, one.unit) for end in (one.low, one.high))
-        interval = f"{low} to {high}" if one.low == one.low else ""
-        verdict = {"a better": "A better", "b better": "B better", "": "–"}.get(
-            one.verdict, one.verdict
+    echo(f"A: {a}\nB: {b}")
+    rows = [
+        (
+            label_with_unit(one.label, one.unit),
+            *(in_unit(value, one.unit) for value in (one.a, one.b, one.difference)),
+            interval(one.low, one.high, one.unit), _VERDICTS.get(one.verdict, one.verdict),
         )
-        table.add_row(escape(with_unit(one.label, one.unit)), *values, interval, verdict)
-    console.print(table)
-    for warning in found.warnings:
-        console.print(f"Note: {warning}", style="yellow", markup=False)
+        for one in found.differences
+    ]  # fmt: skip
+    header = ("", "A", "B", "A − B", f"{100 * found.confidence:g} % interval", "verdict")
+    print_table(header, rows, right=(1, 2, 3))
+    print_notes(found.warnings)

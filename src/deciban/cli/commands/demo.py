@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from deciban._persistence import write_atomically
-from deciban.cli.io.writing import make_folder
+from deciban.cli.options import Force, Json, Seed, require_seed
+from deciban.cli.show import echo, print_json
 from deciban.exceptions import InputError, MissingExtraError
 
 EXAMPLE = "Example: deciban demo --output demo"
@@ -20,11 +20,9 @@ def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the pages.", metavar="FOLDER")
     ] = Path("build/demo"),
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.", metavar="N")] = 7,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the names of the files as JSON, and no tables.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite earlier files.")] = False,
+    seed: Seed = 7,
+    as_json: Json = False,
+    force: Force = False,
 ) -> None:
     """Show what deciban does, on built-in data: a minute, and a page to open.
 
@@ -32,8 +30,7 @@ def demo(
     recognizers is drawn; a compositional discriminant analysis learns evidence from two moons and
     from handwritten digits, with a full report on the latter.
     """
-    if not 0 <= seed < 2**32:
-        raise InputError(f"--seed must be a whole number from 0 to 2^32 - 1; got {seed}. Give 7.")
+    require_seed(seed)
     _require_new(output, force)
     try:
         from deciban.report.demo import run_demo
@@ -44,11 +41,11 @@ def demo(
         ) from error
     text, contents = run_demo(seed)
     for name in FILES:
-        write_atomically(output / name, contents[name])
+        write_atomically(output / name, contents[name], replace=force)
     if as_json:
-        typer.echo(json.dumps({"written": [str(output / name) for name in FILES]}, indent=2))
+        print_json({"written": [str(output / name) for name in FILES]})
     else:
-        typer.echo(f"{text}\nOpen {output / FILES[0]}")
+        echo(f"{text}\nOpen {output / FILES[0]}")
 
 
 def _require_new(folder: Path, force: bool) -> None:
@@ -60,4 +57,6 @@ def _require_new(folder: Path, force: bool) -> None:
             f"--output must be a folder without {there[0]}; {folder} has one. Pass --force to "
             f"overwrite it."
         )
+    from deciban.cli.io.writing import make_folder
+
     make_folder(folder)

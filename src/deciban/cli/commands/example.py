@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from deciban.cli.commands.example_data import EXAMPLES
-from deciban.cli.io.tables import nearest, require_new
-from deciban.cli.io.writing import make_folder
+from deciban.cli.options import Force, Json
+from deciban.cli.show import echo, print_json
+from deciban.cli.words import quote, suggest
 from deciban.exceptions import InputError
 
 EXAMPLE = "Example: deciban example --all"
 
 
 def example(
-    name: Annotated[str | None, typer.Argument(help="Name of a file; none lists them.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Name of a file; without it, all are listed.")
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output",
-            "-o",
-            help="File or folder to write to, or - for standard output; by default the file's own "
-            "name, here.",
+            "--output", "-o", help="File or folder to write, or - for standard output; by default "
+            "the file's own name, here.",
         ),
     ] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="All of them, into the folder that --output names.")
+        bool, typer.Option("--all", help="Write all of them, into the folder --output.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Write over files.")] = False,
-) -> None:
-    """Write small tables that the examples of all other commands take, as printed.
+    as_json: Json = False,
+    force: Force = False,
+) -> None:  # fmt: skip
+    """Write small tables on which the examples of all other commands work as printed.
 
-    They are the same each time. Those of flowers are Fisher's; the others are drawn.
+    They are the same each time. The flowers are Fisher's; the others are random.
     """
     if every:
         if name is not None:
@@ -47,7 +47,7 @@ def example(
         _list(as_json)
         return
     else:
-        known = _known(name)
+        known = _find(name)
         if output == Path("-"):
             typer.echo(EXAMPLES[known].make(), nl=False)
             return
@@ -56,14 +56,15 @@ def example(
     _write(targets, as_json, force)
 
 
-def _known(name: str) -> str:
-    """The file that is meant; its ending may be left out."""
+def _find(name: str) -> str:
+    """The example of this name, whose extension may be left out."""
     for known in EXAMPLES:
         if name in (known, known.partition(".")[0]):
             return known
-    hint = nearest(name, EXAMPLES) or nearest(name, (one.partition(".")[0] for one in EXAMPLES))
+    hint = suggest(name, EXAMPLES) or suggest(name, (one.partition(".")[0] for one in EXAMPLES))
     raise InputError(
-        f"NAME must be one of {', '.join(EXAMPLES)}; got {name!r}.{hint or ' Choose one of them.'}"
+        f"NAME must be one of {', '.join(EXAMPLES)}; got {quote(name)}."
+        f"{hint or ' Choose one of them.'}"
     )
 
 
@@ -72,27 +73,28 @@ def _in_folder(folder: Path) -> dict[str, Path]:
         raise InputError(
             f"--output must be a folder with --all; got {folder}. Name one that is there or not."
         )
+    from deciban.cli.io.writing import make_folder
+
     make_folder(folder)
     return {name: folder / name for name in EXAMPLES}
 
 
 def _write(targets: dict[str, Path], as_json: bool, force: bool) -> None:
-    """All of the files, once each of them may be written."""
-    from deciban._persistence.atomic import write_atomically
-    from deciban.cli.io.formats import refusals
+    """Write all of the files, once each of them may be written."""
+    from deciban._persistence import write_atomically
+    from deciban.cli.io.writing import require_outputs
 
     for path in targets.values():
-        require_new(path, force)
+        require_outputs({"--output": path}, force=force)
     for name, path in targets.items():
-        with refusals(str(path), "must be a file that can be written"):
-            write_atomically(path, EXAMPLES[name].make())
+        write_atomically(path, EXAMPLES[name].make(), replace=force)
     if as_json:
-        typer.echo(json.dumps({"written": list(map(str, targets.values()))}, indent=2))
+        print_json({"written": list(map(str, targets.values()))})
         return
     for name, path in targets.items():
-        typer.echo(f"{path}: {EXAMPLES[name].about}")
+        echo(f"{path}: {EXAMPLES[name].about}")
     if len(targets) == 1:
-        typer.echo(f"Next: {EXAMPLES[next(iter(targets))].command}")
+        echo(f"Next: {EXAMPLES[next(iter(targets))].command}")
 
 
 def _list(as_json: bool) -> None:
@@ -101,9 +103,9 @@ def _list(as_json: bool) -> None:
             {"name": name, "about": one.about, "command": one.command}
             for name, one in EXAMPLES.items()
         ]
-        typer.echo(json.dumps({"examples": found}, ensure_ascii=False, indent=2))
+        print_json({"examples": found})
         return
     width = max(map(len, EXAMPLES))
     for name, one in EXAMPLES.items():
-        typer.echo(f"{name:{width}}  {one.about}\n    {one.command}")
-    typer.echo("Write one with: deciban example NAME. All of them with: deciban example --all.")
+        echo(f"{name:{width}}  {one.about}\n    {one.command}")
+    echo("Write one with: deciban example NAME. All of them with: deciban example --all.")

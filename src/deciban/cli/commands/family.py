@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import json
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from deciban.cli.io.formats import names_in
-from deciban.cli.io.tables import nearest as nearest_word
-from deciban.cli.io.tables import require_new
+from deciban.cli.options import Force, Json
+from deciban.cli.show import echo, print_json, print_table
+from deciban.cli.words import quote, split_names, suggest
 from deciban.exceptions import InputError, NotPositiveDefiniteError
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from deciban.reference import CalibratedGaussian, Estimate
 
 EXAMPLE = "Example: deciban family --divergences 5,7,4 --classes Czech,Polish,Slovak"
@@ -37,7 +30,7 @@ def family(
     divergences: Annotated[
         str | None,
         typer.Option(
-            help=f"Kullback-Leibler divergences between each two classes, with commas between, "
+            help="Kullback-Leibler divergences between each pair of classes, separated by commas, "
             f"{_ORDER}.",
             metavar="NUMBERS",
         ),
@@ -51,58 +44,57 @@ def family(
     ] = None,
     classes: Annotated[
         str | None,
-        typer.Option(help="Names with commas between; 1, 2, … by default.", metavar="NAMES"),
+        typer.Option(help="Names separated by commas; 1, 2, … by default.", metavar="NAMES"),
     ] = None,
     nearest: Annotated[
-        bool, typer.Option("--nearest", help="Where no family has these, take the nearest.")
+        bool, typer.Option("--nearest", help="If no family has these numbers, take the nearest.")
     ] = False,
     unit: Annotated[
         str,
         typer.Option(
-            help="Of divergences, given and printed, and of means.",
+            help="Unit of divergences, given and printed, and of means.",
             metavar="nat|bit|ban|deciban",
         ),
     ] = "nat",
     figure: Annotated[
-        Path | None, typer.Option(help="Picture to draw: .svg, .png or .pdf.", metavar="FILE")
+        Path | None, typer.Option(help="Figure to draw: .svg, .png or .pdf.", metavar="FILE")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON in place of the tables.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file.")] = False,
+    as_json: Json = False,
+    force: Force = False,
 ) -> None:
     """Print the calibrated Gaussian family whose classes are this far apart.
 
-    Divergences, or equal-error rates, fix everything: the means and the covariance of the
+    Divergences, or equal-error rates, determine everything: the means and the covariance of the
     isometric log-ratios of the likelihoods (ILRLs, in the Gram-Schmidt basis), and what the
-    evidence costs. Give one number for each two classes, row by row of the upper triangle: of
+    evidence costs. Give one number for each pair of classes, row by row of the upper triangle: of
     three classes d12, d13, d23; of four d12, d13, d14, d23, d24, d34.
     """
     if unit not in _UNITS:
-        hint = nearest_word(unit, _UNITS) or " Choose one of them."
+        hint = suggest(unit, _UNITS) or " Choose one of them."
         raise InputError(f"--unit must be one of {', '.join(_UNITS)}; got {unit!r}.{hint}")
     if figure is not None:
+        from deciban.cli.io.writing import require_outputs
+
         if figure.suffix.lower() not in _FIGURES:
             raise InputError(
                 f"--figure must end in {', '.join(_FIGURES)}; got {figure}. Rename it."
             )
-        require_new(figure, force, option="--figure")
-    found = _family(divergences, eers, classes, nearest, unit)
+        require_outputs({"--figure": figure}, force=force)
+    found = _make_family(divergences, eers, classes, nearest, unit)
     if figure is not None:
         from deciban.cli.commands.family_figure import draw
 
-        draw(found, figure, unit)
+        draw(found, figure, unit, replace=force)
     cost = found.expected_cross_entropy(unit="bit")
     if as_json:
-        plain = _plain(found, cost, unit)
-        typer.echo(json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=2))
+        print_json(_to_dict(found, cost, unit))
     else:
         _show(found, cost, unit)
     if figure is not None:
-        typer.echo(f"Figure: {figure}", err=as_json)
+        echo(f"Figure: {figure}", err=as_json)
 
 
-def _family(
+def _make_family(
     divergences: str | None, eers: str | None, classes: str | None, nearest: bool, unit: Any
 ) -> CalibratedGaussian:
     import numpy as np
@@ -116,8 +108,8 @@ def _family(
             f"--divergences or --eers must be given; got {got}. Give --divergences 5,7,4, say."
         )
     option = "--eers" if divergences is None else "--divergences"
-    values = np.array(_numbers(str(eers if divergences is None else divergences), option))
-    labels = _labels(classes, _n_classes(len(values), option), option)
+    values = np.array(_parse_numbers(str(eers if divergences is None else divergences), option))
+    labels = _parse_classes(classes, _count_classes(len(values), option), option)
     make: Any = CalibratedGaussian.from_eers
     if divergences is not None:
         if not (values > 0).all():
@@ -142,7 +134,7 @@ def _family(
         ) from None
 
 
-def _numbers(text: str, option: str) -> list[float]:
+def _parse_numbers(text: str, option: str) -> list[float]:
     found = []
     for part in text.split(","):
         percent = option == "--eers" and part.strip().endswith("%")
@@ -152,14 +144,14 @@ def _numbers(text: str, option: str) -> list[float]:
             number = float("nan")
         if not abs(number) < 1e12:
             raise InputError(
-                f"{option} must be numbers with commas between; got {part.strip()!r}. Give "
+                f"{option} must be numbers separated by commas; got {quote(part.strip())}. Give "
                 f"{option} {'5%,3%,8%' if option == '--eers' else '5,7,4'}, say."
             )
         found.append(number / 100 if percent else number)
     return found
 
 
-def _n_classes(count: int, option: str) -> int:
+def _count_classes(count: int, option: str) -> int:
     """How many classes have this many pairs."""
     D = 2
     while count > (above := D * (D - 1) // 2):
@@ -167,7 +159,7 @@ def _n_classes(count: int, option: str) -> int:
     if count < above:
         below = (D - 1) * (D - 2) // 2
         raise InputError(
-            f"{option} must have one number for each two classes: 1, 3, 6, 10, …; got {count}. "
+            f"{option} must have one number for each pair of classes: 1, 3, 6, 10, …; got {count}. "
             f"Give {below} for {D - 1} classes, or {above} for {D}."
         )
     if D > _MOST_CLASSES:
@@ -175,43 +167,45 @@ def _n_classes(count: int, option: str) -> int:
     return D
 
 
-def _labels(text: str | None, D: int, option: str) -> list[str]:
+def _parse_classes(text: str | None, D: int, option: str) -> list[str]:
     if text is None:
         return [str(k) for k in range(1, D + 1)]
-    labels = names_in(text)
+    labels = split_names(text)
     if len(labels) != D or len(set(labels)) != D or not all(labels):
         what = f"{len(labels)} names" if len(labels) != D else "an empty name or one twice"
         raise InputError(
             f"--classes must name the {D} classes of {option}, each once; got {what}. Give {D} "
-            f"names with commas between."
+            f"names separated by commas."
         )
     return labels
 
 
-def _pairs(found: CalibratedGaussian) -> list[tuple[int, int]]:
-    return list(itertools.combinations(range(found.n_classes), 2))
+def _pairs(found: CalibratedGaussian, unit: Any) -> list[dict[str, Any]]:
+    from deciban.evidence.units import from_nats
+
+    names, scale = found.classes, from_nats(1.0, unit)
+    return [
+        {
+            "a": names[i],
+            "b": names[j],
+            "divergence": float(found.divergences[i, j] * scale),
+            "eer": float(found.eers[i, j]),
+            "expected_cllr_bit": found.expected_cllr(names[i], names[j]),
+        }
+        for i, j in itertools.combinations(range(found.n_classes), 2)
+    ]
 
 
-def _plain(found: CalibratedGaussian, cost: Estimate, unit: Any) -> dict[str, Any]:
+def _to_dict(found: CalibratedGaussian, cost: Estimate, unit: Any) -> dict[str, Any]:
     from deciban.evidence.units import from_nats
 
     scale = from_nats(1.0, unit)
-    names = found.classes
     return {
-        "classes": list(names),
+        "classes": list(found.classes),
         "unit": unit,
         "order": "pairs row by row of the upper triangle: 12, 13, …, 23, …",
         "basis": "Gram-Schmidt",
-        "pairs": [
-            {
-                "a": names[i],
-                "b": names[j],
-                "divergence": float(found.divergences[i, j] * scale),
-                "eer": float(found.eers[i, j]),
-                "expected_cllr_bit": found.expected_cllr(names[i], names[j]),
-            }
-            for i, j in _pairs(found)
-        ],
+        "pairs": _pairs(found, unit),
         "means": (found.means * scale).tolist(),
         "covariance": (found.covariance * scale**2).tolist(),
         "expected_cross_entropy_bit": cost.value,
@@ -219,41 +213,31 @@ def _plain(found: CalibratedGaussian, cost: Estimate, unit: Any) -> dict[str, An
     }
 
 
-def _show(found: CalibratedGaussian, cost: Estimate, unit: Any) -> None:
-    from deciban.evidence.units import from_nats
-
-    console = Console()
-    say = partial(console.print, markup=False, highlight=False)
-    D, scale = found.n_classes, from_nats(1.0, unit)
-    names = [escape(str(label)) for label in found.classes]
-    say(f"Pairs of classes, {_ORDER}")
-    table = _table("", f"divergence [{unit}]", "EER [%]", "expected Cllr [bit]")
-    for i, j in _pairs(found)[:_MOST_PAIRS]:
-        values = (found.divergences[i, j] * scale, 100 * found.eers[i, j],
-                  found.expected_cllr(found.classes[i], found.classes[j]))  # fmt: skip
-        table.add_row(f"{names[i]} against {names[j]}", *(f"{value:.4f}" for value in values))
-    console.print(table)
-    if D - 1 <= _MOST_COORDINATES:
-        coordinates = [f"ILR {k}" for k in range(1, D)]
-        say(f"\nMean of the ILRL under each class [{unit}]")
-        console.print(_matrix(names, coordinates, found.means * scale))
-        say(f"\nCovariance, shared by the classes [{unit}²]")
-        console.print(_matrix(coordinates, coordinates, found.covariance * scale**2))
-    if D - 1 > _MOST_COORDINATES or len(_pairs(found)) > _MOST_PAIRS:
-        say("\nThat is not all: --json has the rest.")
+def _show(found: CalibratedGaussian, cost: Estimate, unit: str) -> None:
+    plain = _to_dict(found, cost, unit)
+    pairs, names = plain["pairs"], [str(label) for label in plain["classes"]]
+    echo(f"Pairs of classes, {_ORDER}")
+    rows = [
+        (f"{p['a']} against {p['b']}", f"{p['divergence']:.4f}", f"{100 * p['eer']:.4f}",
+         f"{p['expected_cllr_bit']:.4f}")
+        for p in pairs[:_MOST_PAIRS]
+    ]  # fmt: skip
+    header = ("", f"divergence [{unit}]", "EER [%]", "expected Cllr [bit]")
+    print_table(header, rows, right=(1, 2, 3))
+    coordinates = [f"ILR {k}" for k in range(1, found.n_classes)]
+    if len(coordinates) <= _MOST_COORDINATES:
+        echo(f"\nMean of the ILRL under each class [{unit}]")
+        _print_matrix(names, coordinates, plain["means"])
+        echo(f"\nCovariance, shared by the classes [{unit}²]")
+        _print_matrix(coordinates, coordinates, plain["covariance"])
+    if len(coordinates) > _MOST_COORDINATES or len(pairs) > _MOST_PAIRS:
+        echo("\nThat is not all: --json has the rest.")
     error = f" ± {cost.standard_error:.4f}" if cost.standard_error else ""
-    say(f"\nExpected cross-entropy over all classes, each as likely: {cost.value:.4f}{error} bit")
+    echo(f"\nExpected cross-entropy over all classes, each as likely: {cost.value:.4f}{error} bit")
 
 
-def _matrix(rows: list[str], columns: list[str], values: np.ndarray) -> Table:
-    table = _table("", *columns)
-    for name, row in zip(rows, values.tolist(), strict=True):
-        table.add_row(name, *(f"{value:.4f}" for value in row))
-    return table
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for k, name in enumerate(columns):
-        table.add_column(escape(name), justify="right" if k else "left", no_wrap=bool(k))
-    return table
+def _print_matrix(rows: list[str], columns: list[str], values: list[list[float]]) -> None:
+    cells = [
+        (name, *(f"{value:.4f}" for value in row)) for name, row in zip(rows, values, strict=True)
+    ]
+    print_table(("", *columns), cells, right=range(1, len(columns) + 1))

@@ -1,4 +1,4 @@
-"""A calibrated Gaussian family, drawn: LLRs of two classes, a plane of three, a map of more."""
+"""Figure of a calibrated Gaussian family: LLRs of two classes, a plane of three, a map of more."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from deciban.plots._style import color_of, dashes_of, literal, llr_label
 from deciban.reference import CalibratedGaussian
 
 
-def draw(family: CalibratedGaussian, path: Path, unit: Any) -> None:
-    """Write the picture of a family; the same bytes each time."""
+def draw(family: CalibratedGaussian, path: Path, unit: Any, *, replace: bool = False) -> None:
+    """Write the figure of a family; the same bytes each time."""
     import_pyplot()  # or a sentence, where matplotlib is missing
     import matplotlib as mpl
 
     kind = path.suffix.lower().lstrip(".")
-    drawn = io.BytesIO()
+    content = io.BytesIO()
     date = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
     with mpl.rc_context({"svg.hashsalt": "deciban"}):
-        _figure(family, unit).savefig(drawn, format=kind, dpi=150, metadata=date)
-    write_atomically(path, drawn.getvalue())
+        _figure(family, unit).savefig(content, format=kind, dpi=150, metadata=date)
+    write_atomically(path, content.getvalue(), replace=replace)
 
 
 def _figure(family: CalibratedGaussian, unit: Any) -> Any:
@@ -68,7 +68,7 @@ def _llrs(family: CalibratedGaussian, ax: Any, unit: Any) -> None:
 
 
 def _map(family: CalibratedGaussian, ax: Any, unit: Any) -> None:
-    """What it costs to tell each two classes apart."""
+    """What it costs to tell each pair of classes apart."""
     D, names = family.n_classes, family.classes
     cost = np.full((D, D), np.nan)
     for i in range(D):

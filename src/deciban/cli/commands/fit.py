@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import sys
+import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deciban.cli.columns import coded
-from deciban.cli.io.tables import read_table, require_new
-from deciban.cli.recipe import Recipe, chosen_columns
-from deciban.exceptions import InputError
+from deciban.cli.options import Force, Format, Json, Report, Seed, Table, require_seed
+from deciban.cli.show import echo, print_assessment, print_json, print_notes
+from deciban.exceptions import InputError, InterruptedFitWarning
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
+
+    from deciban.assessment import Assessment
+    from deciban.cli.cells import Labels
+    from deciban.evidence import Evidence
+
+    Rows = NDArray[np.intp]
 
 EXAMPLE = "Example: deciban fit iris.csv --label species -o iris.deciban --report iris.html"
-_LEAST_HELD_OUT = 2  # samples a class, to judge a model by
+_DOUBTFUL = ("none", "?", "-", ".")  # labels that may stand for a missing one
 
 
 class Kind(StrEnum):
-    """What is fitted."""
+    """Kind of model."""
 
     cda = "cda"
     lda = "lda"
@@ -31,99 +37,148 @@ class Kind(StrEnum):
 
 
 def fit(
-    table: Annotated[str, typer.Argument(help="Table to learn from, or - for standard input.")],
+    table: Table,
     label: Annotated[str, typer.Option(help="Column of the class.", metavar="COLUMN")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="File of the model.", metavar="FILE")
+        Path, typer.Option("--output", "-o", help="Model file to write.", metavar="FILE")
     ],
-    model: Annotated[Kind, typer.Option(help="Compositional, linear or quadratic.")] = Kind.cda,
+    model: Annotated[
+        Kind, typer.Option(help="Compositional, linear or quadratic discriminant analysis.")
+    ] = Kind.cda,
     features: Annotated[
         str | None,
-        typer.Option(help="Columns to learn from, with commas; all by default.", metavar="COLUMNS"),
+        typer.Option(help="Columns to learn from, separated by commas; all by default.",
+                     metavar="COLUMNS"),
     ] = None,
     ignore: Annotated[
-        str | None, typer.Option(help="Columns to leave out, with commas.", metavar="COLUMNS")
+        str | None,
+        typer.Option(help="Columns to leave out, separated by commas.", metavar="COLUMNS"),
     ] = None,
     impute: Annotated[
-        bool, typer.Option("--impute", help="Fill gaps: medians of numbers, commonest texts.")
+        bool,
+        typer.Option("--impute", help="Fill missing values: numbers with their median, texts with "
+                     "the most frequent one."),
     ] = False,
     validation: Annotated[
-        float, typer.Option(help="Share of the rows that judge the model; 0 for none.")
+        float,
+        typer.Option(help="Fraction of the rows to set aside for assessing the model; 0 for none.",
+                     metavar="0-1"),
     ] = 0.2,
     epochs: Annotated[
-        int | None, typer.Option(help="Passes over the rows (CDA); chosen by default.")
+        int | None,
+        typer.Option(help="Number of passes over the rows (CDA); chosen automatically by default.",
+                     metavar="N"),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed, the same model.")] = 0,
-    report: Annotated[
-        Path | None, typer.Option(help="HTML page on how good it is.", metavar="FILE")
-    ] = None,
-    table_format: Annotated[
-        str | None, typer.Option("--format", help="Of the table, where its name does not tell.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Write over files.")] = False,
-) -> None:
-    """Learn from a table what its columns say about a class, and keep the model in a file.
+    seed: Seed = 0,
+    report: Report = None,
+    table_format: Format = None,
+    as_json: Json = False,
+    force: Force = False,
+) -> None:  # fmt: skip
+    """Learn from a table what its columns say about a class, and write the model to a file.
 
-    Numbers are taken as they are, text becomes a feature for each of its values but the first. A
-    part of the rows judges the model and is not learnt from. A fit that is interrupted goes on
-    where it stopped: give the same command again.
+    Numbers are taken as they are; text becomes a feature for each of its values but the first. A
+    part of the rows is set aside to assess the model. Repeat the command to continue a fit that
+    was interrupted.
     """
-    require_new(output, force)
-    if report is not None:
-        require_new(report, force, option="--report")
+    from deciban.cli.cells import encode_labels
+    from deciban.cli.io.sources import open_table
+    from deciban.cli.io.writing import require_outputs
+    from deciban.cli.recipe import Recipe, select_features
+
+    checkpoint = output.with_name(f"{output.name}.checkpoint") if model is Kind.cda else None
+    outputs = {"--output": output, "--report": report}
+    require_outputs(outputs, (table, checkpoint), force=force)
+    require_seed(seed)
     if not 0 <= validation < 1:
         raise InputError(
             f"--validation must be at least 0 and below 1; got {validation}. Give 0.2."
         )
-    frame = read_table(table, format=table_format)
-    names = chosen_columns(frame.columns, label, features, ignore, table)
-    labels, codes = coded(frame[label], table)
-    kept, held_out = _split(codes, len(labels), validation, seed)
-    recipe = Recipe.learn(frame, label, names, impute, table, kept)
-    for doubt in recipe.doubts(frame):
-        typer.echo(f"Note: {doubt}", err=True)
-    X = recipe.matrix(frame, table)
-    if report is not None and held_out is None:
-        raise InputError("--report must have rows to judge by; got --validation 0. Give 0.2.")
-    checkpoint = output.with_name(f"{output.name}.checkpoint")
-    made = _made(model, epochs, seed, checkpoint)
-    _fit_whole(made, X[kept], _named(labels, codes[kept]))
-    made.save(output, extra=recipe.to_plain())
-    checkpoint.unlink(missing_ok=True)
-    summary = _summary(made, recipe, output, len(kept))
+    source = open_table(table, table_format)
+    names = select_features(source, label, features, ignore)
+    frame = source.read([label, *names])
+    labels, codes = encode_labels(frame[label], source.name)
+    train, held_out = _split_rows(codes, labels, validation, seed, report is not None)
+    recipe = Recipe.learn(frame, label, names, impute, source.name, train)
+    print_notes([*_label_notes(labels), *recipe.notes(frame)])
+    X, y = recipe.matrix(frame, source.name), _label_rows(labels, codes)
+    estimator = _make_model(model, epochs, seed, checkpoint)
+    _fit(estimator, X[train], y[train])
+    estimator.save(output, extra=recipe.to_dict())
+    if checkpoint is not None:
+        checkpoint.unlink(missing_ok=True)
+    summary: dict[str, Any] = {
+        "model": type(estimator).__name__, "file": str(output), "rows": len(train),
+        "features": recipe.features, "classes": estimator.classes_.tolist(), "filled": recipe.fill,
+    }  # fmt: skip
     assessment = None
     if held_out is not None:
-        truth = _named(labels, codes[held_out])
-        assessment = _judged(made, X[held_out], truth, seed)
+        from deciban.assessment import assess
+
+        evidence = estimator.evidence(X[held_out])
+        assessment = assess(y[held_out], evidence, n_resamples=500, rng=seed)
         summary["held_out"] = assessment.to_dict()
         if report is not None:
-            _write_report(report, table, made, X[held_out], truth, assessment, summary)
-    _tell(summary, assessment, table, report, as_json)
+            page = _make_report(table, estimator, y[held_out], evidence, assessment, summary)
+            from deciban._persistence import write_atomically
+
+            write_atomically(report, page, replace=force)
+    _show(summary, assessment, source.name, report, as_json)
 
 
-def _split(codes: np.ndarray, n_classes: int, share: float, seed: int
-           ) -> tuple[np.ndarray, np.ndarray | None]:  # fmt: skip
-    """Rows to learn from, and rows to judge by, of every class alike."""
+def _split_rows(
+    codes: Rows, labels: Labels, share: float, seed: int, needed: bool
+) -> tuple[Rows, Rows | None]:
+    """Rows to learn from, and rows to assess the model by: the same share of every class."""
     import numpy as np
 
-    rows = np.arange(len(codes))
-    counts = np.bincount(codes, minlength=n_classes)
-    if share == 0 or round(share * counts.min()) < 1 or counts.min() < _LEAST_HELD_OUT:
-        return rows, None
-    from sklearn.model_selection import train_test_split
+    counts = np.bincount(codes, minlength=len(labels))
+    rarest, n = labels[int(np.argmin(counts))], int(counts.min())
+    n_held_out = np.round(share * counts).astype(int)
+    if share == 0 or n < 2 or n_held_out.min() < 1:
+        if needed:
+            _refuse_report(share, rarest, n)
+        return np.arange(len(codes)), None
+    if (counts - n_held_out).min() < 1:
+        raise InputError(
+            f"--validation must leave rows of every class to learn from; got {share:g}, and class "
+            f"{rarest!r} has {n} rows. Give 0.2."
+        )
+    order = np.random.default_rng(seed).permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]  # class by class
+    rank = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    aside = rank < np.repeat(n_held_out, counts)
+    return np.sort(order[~aside]), np.sort(order[aside])
 
-    a, b = train_test_split(rows, test_size=share, stratify=codes, random_state=seed)
-    return np.sort(a), np.sort(b)
+
+def _refuse_report(share: float, rarest: object, n: int) -> None:
+    if share == 0:
+        raise InputError(
+            "--report must have rows to assess the model by; got --validation 0. Give 0.2."
+        )
+    remedy = "Add rows of it" if n < 2 else f"Give --validation {min(0.5 / n + 0.005, 0.5):.2f}"
+    raise InputError(
+        f"--report must have rows of every class to assess the model by; class {rarest!r} has "
+        f"{n} row{'s' * (n > 1)}, of which --validation {share:g} sets none aside. {remedy}, drop "
+        f"that class, or leave out --report."
+    )
 
 
-def _named(labels: tuple[Any, ...], codes: np.ndarray) -> np.ndarray:
-    import numpy as np
+def _label_notes(labels: Labels) -> list[str]:
+    return [
+        f"{label!r} is taken as a class. If it stands for a missing label, drop such rows."
+        for label in labels
+        if str(label).strip().lower() in _DOUBTFUL
+    ]
 
-    return np.array(labels)[codes]
+
+def _label_rows(labels: Labels, codes: Rows) -> np.ndarray:
+    from deciban._validation import label_array
+
+    return label_array(labels)[codes]
 
 
-def _made(kind: Kind, epochs: int | None, seed: int, checkpoint: Path) -> Any:
+def _make_model(kind: Kind, epochs: int | None, seed: int, checkpoint: Path | None) -> Any:
     from deciban import discriminant
 
     if kind is not Kind.cda and epochs is not None:
@@ -140,74 +195,49 @@ def _made(kind: Kind, epochs: int | None, seed: int, checkpoint: Path) -> Any:
     )
 
 
-def _fit_whole(model: Any, X: np.ndarray, y: np.ndarray) -> None:
-    """Fit a model, or leave with its checkpoint kept: half a fit is no model to hand out."""
-    import warnings
-
-    with warnings.catch_warnings(record=True) as told:
+def _fit(model: Any, X: np.ndarray, y: np.ndarray) -> None:
+    """Fit a model, or exit with its checkpoint on disk: half a fit is not a model to hand out."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y)
-    if any("was interrupted" in str(one.message) for one in told):
-        typer.echo("Interrupted. Give the same command again to go on from here.", err=True)
+    if any(issubclass(one.category, InterruptedFitWarning) for one in caught):
+        echo("Interrupted. Repeat the command to continue from here.", err=True)
         raise typer.Exit(130)
-    for one in told:
-        typer.echo(f"Note: {' '.join(str(one.message).split())}", err=True)
+    print_notes(str(one.message) for one in caught)
 
 
-def _judged(model: Any, X: np.ndarray, truth: np.ndarray, seed: int) -> Any:
-    from deciban.assessment import assess
-
-    return assess(truth, model.evidence(X), n_resamples=500, rng=seed)
-
-
-def _summary(model: Any, recipe: Recipe, output: Path, n: int) -> dict[str, Any]:
-    return {
-        "model": type(model).__name__,
-        "file": str(output),
-        "rows": n,
-        "features": recipe.features,
-        "classes": model.classes_.tolist(),
-        "filled": recipe.fill,
-    }
-
-
-def _write_report(
-    path: Path, table: str, model: Any, X: np.ndarray, truth: np.ndarray, assessment: Any,
+def _make_report(
+    table: str, model: Any, y_true: np.ndarray, evidence: Evidence, assessment: Assessment,
     summary: dict[str, Any],
-) -> None:  # fmt: skip
-    from deciban._persistence import write_atomically
-    from deciban.report import report
+) -> str:  # fmt: skip
+    from deciban.report.page import report
 
     title = "Standard input" if table == "-" else Path(table).name
     cards = {
         "model_card": {
             "model": summary["model"],
-            "learnt from": f"{summary['rows']:,} rows",
+            "trained on": f"{summary['rows']:,} rows",
             "features": ", ".join(summary["features"][:30]),
         },
-        "data_card": {"table": title, "judged by": f"{len(truth):,} rows that were set aside"},
+        "data_card": {"table": title, "assessed by": f"{len(y_true):,} rows that were set aside"},
     }
     history = getattr(model, "history_", None)
-    page = report(truth, model.evidence(X), title=title, assessment=assessment, training=history,
-                  **cards)  # fmt: skip
-    write_atomically(path, page)
+    return report(y_true, evidence, title=title, assessment=assessment, training=history, **cards)
 
 
-def _tell(
-    summary: dict[str, Any], assessment: Any, table: str, report: Path | None, as_json: bool
-) -> None:
+def _show(
+    summary: dict[str, Any], assessment: Assessment | None, source: str, report: Path | None,
+    as_json: bool,
+) -> None:  # fmt: skip
     if as_json:
-        typer.echo(json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=2))
+        print_json(summary)
     else:
-        classes = summary["classes"]
-        typer.echo(f"{summary['model']} from {summary['rows']:,} rows of {table}: "
-                   f"{len(summary['features'])} features, {len(classes)} classes")  # fmt: skip
+        echo(f"{summary['model']} from {summary['rows']:,} rows of {source}: "
+             f"{len(summary['features'])} features, {len(summary['classes'])} classes")  # fmt: skip
         if assessment is None:
-            typer.echo("No rows were set aside to judge it: --validation 0, or a class too rare.")
+            echo("No rows were set aside to assess it: --validation is 0, or a class is too rare.")
         else:
-            from deciban.cli.commands.evaluate import show
-
-            show(assessment, "Rows set aside")
-    for what, path in (("Model", summary["file"]), ("Report", report)):
-        if path is not None:
-            typer.echo(f"{what}: {path}", err=as_json)
+            print_assessment(assessment, "Rows set aside")
+    echo(f"Model: {summary['file']}", err=as_json)
+    if report is not None:
+        echo(f"Report: {report}", err=as_json)

@@ -1,1 +1,1 @@
-"""Reading and writing tables."""
+"""Tables in files: reading and writing them, whole or a few rows at a time."""

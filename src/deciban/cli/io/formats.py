@@ -1,176 +1,187 @@
-"""Formats of tables, told by name; and the sentences that every reader and writer shares."""
+"""Formats of tables, and what the readers of all of them share."""
 
 from __future__ import annotations
 
-import difflib
 import os
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from deciban.exceptions import InputError, MissingExtraError
+import polars as pl
 
-EXTENSIONS = {
+from deciban.cli.words import join_words, quote, shorten, suggest
+from deciban.exceptions import InputError, TableError
+
+_EXTENSIONS = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".txt": "txt",
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet",
     ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
 }  # fmt: skip
 TEXT = ("csv", "tsv", "txt", "jsonl")
-WIDEST = 100_000  # columns
-FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow")
-NAMES = {"csv": "CSV", "tsv": "TSV", "txt": "CSV or TSV", "jsonl": "JSON lines",
-         "parquet": "Parquet", "arrow": "Arrow IPC"}  # fmt: skip
+_FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow")
+_MOST_COLUMNS = 100_000
 
 
 def format_of(path: str, format: str | None, option: str = "a table's file") -> str:  # noqa: A002
-    """Format of a file: as asked for, else by its extension; CSV for ``-``."""
+    """Format of a file: as asked for, else told from its extension; CSV for ``-``."""
     if format is not None:
-        asked = EXTENSIONS.get("." + format.lower().lstrip("."), format.lower())
-        if asked not in NAMES:
+        asked = _EXTENSIONS.get("." + format.lower().lstrip("."), format.lower())
+        if asked not in _EXTENSIONS.values():
             raise InputError(
-                f"--format must be one of {', '.join(FORMATS)}; got {format!r}."
-                f"{nearest(format, FORMATS)}"
+                f"--format must be one of {', '.join(_FORMATS)}; got {quote(format)}."
+                f"{suggest(format, _FORMATS)}"
             )
         return asked
     if path == "-":
         return "csv"
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     zipped = suffixes[-1:] == [".gz"]
-    found = EXTENSIONS.get("".join(suffixes[-2:-1] if zipped else suffixes[-1:]))
+    found = _EXTENSIONS.get("".join(suffixes[-2:-1] if zipped else suffixes[-1:]))
     if found is None or (zipped and found not in TEXT):
-        raise InputError(
-            f"{option} must end in .csv, .tsv, .txt, .jsonl, .ndjson (each also with .gz), "
-            f".parquet, .arrow, .feather or .ipc; got {path}. Rename it, or pass --format "
-            f"({', '.join(FORMATS)})."
+        raise TableError(
+            "must end in .csv, .tsv, .txt, .jsonl, .ndjson (each also with .gz), .parquet, "
+            f".arrow, .feather or .ipc; got {path}. Rename it, or pass --format "
+            f"({', '.join(_FORMATS)}).",
+            file=path,
         )
     return found
 
 
-def nearest(word: str, words: Iterable[str]) -> str:
-    """A question that names the word meant, or nothing.
+class Table:
+    """A table in a file, read as often as needed and a few rows at a time.
 
-    Examples
-    --------
-    >>> nearest("speces", ["sepal_length", "species"])
-    " Did you mean 'species'?"
-    >>> nearest("x", ["species"])
-    ''
+    Attributes
+    ----------
+    path : Path
+    name : str
+        Name of the file in messages.
+    schema : dict of polars types
+        Names and types of the columns.
     """
-    by_folded = {other.casefold(): other for other in words}
-    close = difflib.get_close_matches(word.casefold(), by_folded, n=1)
-    return f" Did you mean {by_folded[close[0]]!r}?" if close else ""
+
+    def __init__(self, path: Path, name: str, schema: dict[str, pl.DataType]) -> None:
+        self.path, self.name, self.schema = path, name, schema
+        require_names(list(schema), name)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns, in their order."""
+        return list(self.schema)
+
+    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """These columns of all rows, in frames of any size."""
+        raise NotImplementedError
+
+    def require_column(self, name: str | None, who: str) -> str:
+        """The name, or an error that says who wants the column and which one is nearest."""
+        if name is None:
+            raise InputError(
+                f"{who} must name a column of {self.name}; got nothing, columns are "
+                f"{join_words(self.columns)}."
+            )
+        if name not in self.schema:
+            hint = suggest(name, self.columns) or " Name or rename one of them."
+            raise TableError(
+                f"must have the column {quote(name)}, for {who}; its columns are "
+                f"{join_words(self.columns)}.{hint}",
+                file=self.name,
+            )
+        return name
+
+    def refuse_columns(self, names: Iterable[str], carried: Collection[str]) -> None:
+        """Raise where a column that is carried along has a name that is to be added."""
+        for name in names:
+            if name in carried:
+                raise TableError(
+                    "must have another name, since a column of this name is added. Rename it.",
+                    file=self.name, column=name,
+                )  # fmt: skip
+
+    def batches(
+        self, rows: int = 50_000, columns: Sequence[str] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """The rows, ``rows`` at a time: memory stays flat however long the table is.
+
+        At least one frame comes, so that a table without rows still has its columns.
+        """
+        wanted = self.columns if columns is None else list(dict.fromkeys(columns))
+        for name in wanted:
+            self.require_column(name, "this command")
+        empty = pl.DataFrame(schema={name: self.schema[name] for name in wanted})
+        return _reslice(self.frames(wanted), rows, empty)
+
+    def read(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """All rows; in text formats, empty cells are null."""
+        return pl.concat([empty_to_null(frame) for frame in self.batches(1 << 20, columns)])
 
 
-def listed(words: Iterable[str], most: int = 12) -> str:
-    """Words with commas between; the first ones where there are many."""
-    words = list(words)
-    return ", ".join(words[:most]) + (f", … ({len(words)} in all)" if len(words) > most else "")
+def empty_to_null(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with null in place of empty text."""
+    text = pl.col(pl.String)
+    return frame.with_columns(pl.when(text != "").then(text).name.keep())
 
 
-def split(text: str, at: str = ",") -> list[str]:
-    """Parts with commas (or another sign) between; those within double quotes part nothing.
-
-    Examples
-    --------
-    >>> split('a=0.5, "Doe, J."=0.5')
-    ['a=0.5', '"Doe, J."=0.5']
-    """
-    parts, quoted = [""], False
-    for sign in text:
-        quoted ^= sign == '"'
-        if sign == at and not quoted:
-            parts.append("")
-        else:
-            parts[-1] += sign
-    return [part.strip() for part in parts]
+def _reslice(
+    frames: Iterable[pl.DataFrame], rows: int, empty: pl.DataFrame
+) -> Iterator[pl.DataFrame]:
+    """The same rows in frames of ``rows`` each, except for the last."""
+    held, some = empty, False
+    for frame in frames:
+        held = pl.concat([held, frame])
+        full = held.height - held.height % rows
+        for start in range(0, full, rows):
+            some = True
+            yield held.slice(start, rows)
+        held = held.slice(full)
+    if held.height or not some:
+        yield held
 
 
-def unquoted(text: str) -> str:
-    """A name without the double quotes that it may stand in.
-
-    Examples
-    --------
-    >>> unquoted('"Doe, J."'), unquoted("a")
-    ('Doe, J.', 'a')
-    """
-    text = text.strip()
-    if len(text) > 1 and text[0] == text[-1] == '"':
-        return text[1:-1].replace('""', '"')
-    return text
-
-
-def quoted(name: object) -> str:
-    """A name as it can be typed among others.
-
-    Examples
-    --------
-    >>> quoted("Doe, J."), quoted("a")
-    ('"Doe, J."', 'a')
-    """
-    text = str(name)
-    plain = not any(sign in text for sign in ',"=>') and text == text.strip()
-    return text if plain and text else '"' + text.replace('"', '""') + '"'
-
-
-def names_in(text: str) -> list[str]:
-    """Names with commas between; one with a comma of its own stands in double quotes."""
-    return [unquoted(part) for part in split(text)]
-
-
-def polars() -> Any:
-    """The module polars, or a sentence on how to install it."""
-    try:
-        import polars as pl
-    except ImportError:
-        raise MissingExtraError(
-            "Tables must be read with polars, which is not installed. Run: pip install "
-            "'deciban[cli]'", extra="cli",
-        ) from None  # fmt: skip
-    return pl
-
-
-def require_names(names: list[str], table: str) -> None:
-    """Columns have names, each its own."""
+def require_names(names: Sequence[str], table: str) -> None:
+    """Raise unless every column has a name of its own."""
     if not names:
-        raise InputError(f"{table} must have columns; it has none. Check the file.")
-    if len(names) > WIDEST:
-        raise InputError(f"{table} must have at most {WIDEST} columns; it has {len(names)}.")
-    empty = [str(i) for i, name in enumerate(names, 1) if not name.strip()]
+        raise TableError("must have columns; it has none. Check the file.", file=table)
+    if len(names) > _MOST_COLUMNS:
+        raise TableError(
+            f"must have at most {_MOST_COLUMNS} columns; it has {len(names)}.",
+            file=table,
+        )
+    empty = [i for i, name in enumerate(names, 1) if not name.strip()]
     if empty:
-        raise InputError(
-            f"{table} must name every column; column {listed(empty)} has no name. Name it (pandas "
-            f"writes a column like this unless told index=False)."
+        raise TableError(
+            f"must name every column; column {join_words(empty)} has no name. Name it (pandas "
+            "writes such a column unless index=False).",
+            file=table,
         )
-    seen: set[str] = set()
-    twice = list(dict.fromkeys(name for name in names if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
+    twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise InputError(
-            f"{table} must have one column of each name; {listed(map(repr, twice))} is there more "
-            f"than once. Rename one."
-        )
+        raise TableError(
+            f"must have one column of each name; {join_words(map(quote, twice))} is there more "
+            "than once. Rename one.",
+            file=table, column=twice[0],
+        )  # fmt: skip
 
 
 @contextmanager
 def refusals(name: str, must: str) -> Iterator[None]:
-    """What polars and the system refuse, as one sentence about the file."""
-    pl = polars()
+    """Turn what polars and the system refuse into a sentence about the file."""
     try:
         yield
     except pl.exceptions.PanicException as error:  # a BaseException, which ends programs
-        raise InputError(f"{name} {must}; polars gave up on it ({_first(error)}).") from None
+        raise TableError(f"{must}; polars gave up ({_first(error)}).", file=name) from None
     except pl.exceptions.PolarsError as error:
-        raise InputError(f"{name} {must}; it is not ({_first(error)}).") from None
+        raise TableError(f"{must}; it is not ({_first(error)}).", file=name) from None
     except OSError as error:
         reason = error.strerror or _first(error)
-        raise InputError(f"{name} {must}; got an error of the system ({reason}).") from None
+        raise TableError(f"{must}; got an error of the system ({reason}).", file=name) from None
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Nothing on standard error from below Python: Rust prints a trace of each of its panics."""
+def silence_stderr() -> Iterator[None]:
+    """Let nothing below Python print: Rust prints a trace of each of its panics."""
     try:
-        kept = os.dup(2)
+        saved = os.dup(2)
     except OSError:  # closed: nothing can be printed there
         yield
         return
@@ -179,12 +190,12 @@ def quiet() -> Iterator[None]:
         os.dup2(nowhere, 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(saved, 2)
+        os.close(saved)
         os.close(nowhere)
 
 
 def _first(error: BaseException) -> str:
     """The first line of a message, short enough for a sentence."""
     line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    return (line if len(line) <= 160 else line[:160] + "…").rstrip(".")
+    return shorten(line, 160).rstrip(".")

@@ -3,113 +3,146 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from deciban.cli.io.formats import polars, require_names
-from deciban.cli.io.text import blocks
-from deciban.exceptions import InputError
+import numpy as np
+import polars as pl
 
-if TYPE_CHECKING:
-    from polars import DataFrame
+from deciban.cli.io.formats import Table
+from deciban.cli.io.text import read_records
+from deciban.cli.words import quote, shorten
+from deciban.exceptions import TableError
+
+_DEEPEST = 100  # brackets within brackets; values are plain, so that one is too many
+_STRINGS = r'"(?:[^"\\]|\\.)*"\s*:?'  # a key is a string that a colon follows
 
 
-_DEEP = 100  # brackets within brackets; values are plain, so that one is too many
-
-
-class JSONLines:
+class JSONLines(Table):
     """A table of one JSON object a line. A key that a line leaves out is null there."""
 
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name = path, name
-        self.schema: dict[str, Any] = {}
-        pl, some = polars(), False
-        for line, data, _ in blocks(path, name, quotes=False):
+        schema: dict[str, Any] = {}
+        some = False
+        for line, data, _ in read_records(path, name, quotes=False):
             if data.strip():
                 some = True
-                for column, dtype in self._parsed(data, line, None).schema.items():
-                    self.schema[column] = self._joined(column, self.schema.get(column), dtype)
+                self._require_distinct_keys(data, line)
+                for column, dtype in self._parse(data, line, None).schema.items():
+                    schema[column] = self._common_type(column, schema.get(column), dtype)
         if not some:
-            raise InputError(f"{name} must have an object on each line; it is empty.")
-        for column, dtype in self.schema.items():
+            raise TableError("must have an object on each line; it is empty.", file=name)
+        for column, dtype in schema.items():
             if dtype in (pl.Null, pl.Int128):  # digits beyond 64 bits are names, not amounts
-                self.schema[column] = pl.String
-        require_names(list(self.schema), name)
+                schema[column] = pl.String()
+        super().__init__(path, name, schema)
 
-    def _joined(self, column: str, one: Any, other: Any) -> Any:
-        pl = polars()
+    def _common_type(self, column: str, one: Any, other: Any) -> Any:
         if other.is_nested():
-            raise InputError(
-                f"{self.name} must have plain values; column {column!r} holds lists or objects. "
-                f"Leave it out, or make columns of its parts."
-            )
+            raise TableError(
+                f"must have plain values; column {quote(column)} holds lists or objects. Leave "
+                "it out, or make columns of its parts.",
+                file=self.name, column=column,
+            )  # fmt: skip
         if one is None or one in (other, pl.Null):
             return other
         if other == pl.Null or pl.String in (one, other):
             return one if other == pl.Null else pl.String()
         if one.is_numeric() and other.is_numeric():
             return pl.Float64() if pl.Float64 in (one, other) else pl.Int128()
-        raise InputError(
-            f"{self.name} must have one type of value a column; column {column!r} holds both "
-            f"truth values and numbers. Write one kind."
-        )
+        raise TableError(
+            f"must have one type of value a column; column {quote(column)} holds both truth "
+            "values and numbers. Write one kind.",
+            file=self.name, column=column,
+        )  # fmt: skip
 
-    def frames(self) -> Iterator[DataFrame]:
-        """The rows, some at a time."""
-        for line, data, _ in blocks(self.path, self.name, quotes=False):
+    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """These columns of all rows, some at a time."""
+        for line, data, _ in read_records(self.path, self.name, quotes=False):
             if data.strip():
-                yield self._parsed(data, line, self.schema)
+                yield self._parse(data, line, self.schema).select(columns)
 
-    def _parsed(self, data: bytes, line: int, schema: dict[str, Any] | None) -> DataFrame:
-        pl = polars()
+    def _parse(self, data: bytes, line: int, schema: dict[str, Any] | None) -> pl.DataFrame:
         if _may_be_deep(data):
-            for i, text in enumerate(data.split(b"\n")):
-                self._require_object(text, line + i)
+            self._require_objects(data, line)
         try:
             return pl.read_ndjson(data, schema=schema, infer_schema_length=None)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-            for i, text in enumerate(data.split(b"\n")):
-                self._require_object(text, line + i)
-            raise InputError(
-                f"{self.name} must have one type of plain values a column; from line {line} on "
-                f"it has several ({str(error).splitlines()[0]})."
+            self._require_objects(data, line)
+            raise TableError(
+                f"must have one type of plain values a column; from line {line} on it has "
+                f"several ({shorten(str(error).splitlines()[0], 160)}).",
+                file=self.name,
             ) from None
 
-    def _require_object(self, text: bytes, line: int) -> None:
+    def _require_distinct_keys(self, data: bytes, line: int) -> None:
+        """Raise where a line has a key twice, of which polars would take one."""
+        lines = pl.Series(data.decode().split("\n"))
+        keys = pl.element().filter(pl.element().str.ends_with(":")).str.strip_chars(" \t\r:")
+        found = pl.DataFrame({"line": lines}).select(
+            keys=pl.col("line").str.extract_all(_STRINGS).list.eval(keys)
+        )
+        doubtful = found.select(  # an escape may hide that two keys are one
+            (pl.col("keys").list.n_unique() < pl.col("keys").list.len())
+            | pl.col("keys").list.eval(pl.element().str.contains(r"\\")).list.any()
+        ).to_series()
+        for i in doubtful.arg_true().to_list():
+            self._require_object(lines[i], line + i)
+
+    def _require_objects(self, data: bytes, line: int) -> None:
+        for i, text in enumerate(data.decode().split("\n")):
+            self._require_object(text, line + i)
+
+    def _require_object(self, text: str, line: int) -> None:
+        def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+            if len(dict(found)) < len(found):
+                twice = next(key for k, (key, _) in enumerate(found) if key in dict(found[:k]))
+                raise TableError(
+                    f"must have each key once in a line; line {line} has {quote(twice)} twice. "
+                    "Remove one of them.",
+                    file=self.name, column=twice,
+                )  # fmt: skip
+            return dict(found)
+
         try:
-            value = json.loads(text, parse_constant=_no_constant) if text.strip() else {}
+            options: Any = {"parse_constant": _refuse_constant, "object_pairs_hook": pairs}
+            value = json.loads(text, **options) if text.strip() else {}
+        except TableError:
+            raise
         except (ValueError, RecursionError) as error:
-            raise InputError(
-                f"{self.name} must have one JSON object a line; line {line} is none ({error})."
+            raise TableError(
+                f"must have one JSON object a line; line {line} is not one ({error}).",
+                file=self.name,
             ) from None
         if not isinstance(value, dict):
-            raise InputError(
-                f"{self.name} must have one JSON object a line; line {line} holds a "
-                f'{type(value).__name__}. Write it as {{"column": value, …}}.'
+            raise TableError(
+                f"must have one JSON object a line; line {line} holds a {type(value).__name__}. "
+                'Write it as {"column": value, …}.',
+                file=self.name,
             )
         for column, cell in value.items():
             if isinstance(cell, dict | list):
-                raise InputError(
-                    f"{self.name} must have plain values; column {column!r} of line {line} holds "
-                    f"a {type(cell).__name__}. Make columns of its parts."
-                )
+                raise TableError(
+                    f"must have plain values; column {quote(column)} of line {line} holds a "
+                    f"{type(cell).__name__}. Make columns of its parts.",
+                    file=self.name, column=column,
+                )  # fmt: skip
 
 
 def _may_be_deep(data: bytes) -> bool:
     """Whether brackets are nested so deeply that older polars would crash.
 
-    Those in text are counted, too: what looks deep is read again with care.
+    Brackets in text count, too: what looks deep is read again with care.
     """
     opened = data.count(b"[") + data.count(b"{")
-    if opened <= data.count(b"\n") + 1 + _DEEP:
+    if opened <= data.count(b"\n") + 1 + _DEEPEST:
         return False
-    import numpy as np
-
     signs = np.zeros(256, dtype=np.int8)
     signs[list(b"[{")], signs[list(b"]}")] = 1, -1
-    return int(np.cumsum(signs[np.frombuffer(data, np.uint8)], dtype=np.int64).max()) > _DEEP
+    return int(np.cumsum(signs[np.frombuffer(data, np.uint8)], dtype=np.int64).max()) > _DEEPEST
 
 
-def _no_constant(text: str) -> None:
+def _refuse_constant(text: str) -> None:
     raise ValueError(f"JSON has no {text}")

@@ -1,7 +1,7 @@
 """Text of tables, read in blocks of whole records: every byte is checked, none is guessed at.
 
-A file of any size passes through in blocks of some megabytes. What polars would read in silence
-(a short row, a quote inside a cell) is refused here, with its line.
+A file of any size passes through in blocks of some megabytes. What polars would read without a
+word (a short row, a quote inside a cell) is refused here, with its line.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
-from deciban.cli.io.formats import polars, refusals, require_names
-from deciban.exceptions import InputError
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from polars import DataFrame
+from deciban.cli.io.formats import Table, refusals, require_names
+from deciban.exceptions import TableError
 
 BLOCK = 1 << 22
-LONGEST = 8_000_000  # bytes of a record; a line longer than this is no row of a table
+LONGEST = 8_000_000  # bytes of a record; a longer line is not a table row
 MOST = 20_000_000_000  # bytes that a compressed file may hold
 RATIO, RATIO_FROM = 500, 1 << 26  # text shrinks 3 to 50 times; a bomb about 1000
 _MARKS = {
@@ -32,10 +33,13 @@ _MARKS = {
     b"\x28\xb5\x2f\xfd": "Zstandard data", b"\xfd7zXZ": "xz data", b"SQLite format 3": "SQLite",
     b"\x89PNG": "a picture", b"\x93NUMPY": "a NumPy array", b"\x1f\x8b": "gzip inside gzip",
 }  # fmt: skip
+_NEWLINE, _RETURN, _QUOTE = 10, 13, 34
+
+Places = NDArray[np.intp]
 
 
-def pieces(path: Path, name: str) -> Iterator[bytes]:
-    """The bytes of a file, unpacked where they are gzip (told by its first bytes), checked."""
+def _read_bytes(path: Path, name: str) -> Iterator[bytes]:
+    """The bytes of a file, unpacked where they are gzip (told from its first bytes)."""
     with refusals(name, "must be a file that can be read"):
         file: BinaryIO = open(path, "rb")  # noqa: SIM115
     with file:
@@ -43,146 +47,147 @@ def pieces(path: Path, name: str) -> Iterator[bytes]:
         zipped = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         if name.lower().endswith(".gz") and not zipped and size:
-            raise InputError(f"{name} must be gzip, as its name says; it is not. Rename it.")
+            raise TableError("must be gzip, as its name says; it is not. Rename it.", file=name)
         reader: Any = gzip.GzipFile(fileobj=file) if zipped else file
         total = 0
-        while piece := _read(reader, name):
+        while piece := _read_piece(reader, name):
             if not total:
                 _require_text(piece, name)
                 piece = piece.removeprefix(b"\xef\xbb\xbf")
             total += len(piece)
             if zipped and (total > MOST or total > max(RATIO * size, RATIO_FROM)):
-                raise InputError(
-                    f"{name} must unpack to at most {RATIO} times its size and "
-                    f"{MOST / 1e9:.0f} GB; it goes beyond. Unpack it yourself if you trust it."
+                raise TableError(
+                    f"must unpack to at most {RATIO} times its size and {MOST / 1e9:.0f} GB; it "
+                    "goes beyond. Unpack it yourself if you trust it.",
+                    file=name,
                 )
             yield piece
 
 
-def _read(reader: Any, name: str) -> bytes:
+def _read_piece(reader: Any, name: str) -> bytes:
     try:
         return reader.read(BLOCK)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(
-            f"{name} must be whole gzip; it is cut short or damaged ({error}). Copy it again."
+        raise TableError(
+            f"must be whole gzip; it is cut short or damaged ({error}). Copy it again.",
+            file=name,
         ) from None
     except OSError as error:
-        raise InputError(f"{name} must be a file that can be read; got {error.strerror}.") from None
+        raise TableError(
+            f"must be a file that can be read; got {error.strerror}.", file=name
+        ) from None
 
 
 def _require_text(start: bytes, name: str) -> None:
     for mark, what in _MARKS.items():
         if start.startswith(mark):
             hint = "Save it as UTF-8" if "UTF" in what else "Save it as CSV, or rename it"
-            raise InputError(f"{name} must be UTF-8 text; it holds {what}. {hint}.")
+            raise TableError(f"must be UTF-8 text; it holds {what}. {hint}.", file=name)
 
 
-def blocks(path: Path, name: str, *, quotes: bool) -> Iterator[tuple[int, bytes, Any]]:
+def read_records(path: Path, name: str, *, quotes: bool) -> Iterator[tuple[int, bytes, Places]]:
     """Whole records at a time: the line they start on, their bytes, and where each ends."""
     line, rest = 1, b""
-    for piece in pieces(path, name):
+    for piece in _read_bytes(path, name):
         data = rest + piece
-        ends = _ends(data, quotes)
-        longest = int(ends[0]) if len(ends) else len(data)
-        if len(ends) > 1:
-            longest = max(longest, int((ends[1:] - ends[:-1]).max()))
-        if max(longest, len(data) - int(ends[-1]) if len(ends) else 0) > LONGEST:
+        ends = _record_ends(data, quotes)
+        if np.diff(ends, prepend=-1, append=len(data)).max() > LONGEST:
             _refuse_open_quote(data, line, name, quotes)
-            raise InputError(
-                f"{name} must have lines of at most {LONGEST // 1_000_000} MB; the one at line "
-                f"{line} or after it is longer. Check that it is a table."
+            raise TableError(
+                f"must have lines of at most {LONGEST // 1_000_000} MB; the one at line {line} "
+                "or after it is longer. Check that it is a table.",
+                file=name,
             )
-        if not len(ends):
-            rest = data
-            continue
-        cut = int(ends[-1]) + 1
+        cut = int(ends[-1]) + 1 if len(ends) else 0
         whole, rest = data[:cut], data[cut:]
-        _require_utf8(whole, line, name)
-        yield line, whole, ends
-        line += whole.count(b"\n")
+        if whole:
+            _require_utf8(whole, line, name)
+            yield line, whole, ends
+            line += whole.count(b"\n")
     if rest:
         rest += b"\n"
         _require_utf8(rest, line, name)
-        ends = _ends(rest, quotes)
+        ends = _record_ends(rest, quotes)
         if not len(ends):
             _refuse_open_quote(rest, line, name, quotes)
         yield line, rest, ends
 
 
-def _ends(data: bytes, quotes: bool) -> Any:
-    """Places of the newlines outside quotes."""
-    import numpy as np
-
+def _record_ends(data: bytes, quotes: bool) -> Places:
+    """Positions of the newlines outside quotes."""
     array = np.frombuffer(data, np.uint8)
-    newlines = array == 10
+    newlines = array == _NEWLINE
     if quotes and b'"' in data:
-        newlines &= ~inside(array)
+        newlines &= ~_is_quoted(array)
     return np.flatnonzero(newlines)
 
 
-def inside(array: Any) -> Any:
+def _is_quoted(array: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Whether each byte has an odd number of quotes up to it. Doubled quotes cancel."""
-    import numpy as np
-
-    return (np.cumsum(array == 34, dtype=np.uint8) & 1).astype(bool)
+    return (np.cumsum(array == _QUOTE, dtype=np.uint8) & 1).astype(bool)
 
 
 def _require_utf8(data: bytes, line: int, name: str) -> None:
     at = data.find(b"\0")
     if at >= 0:
-        raise InputError(
-            f"{name} must be text; line {line + data.count(10, 0, at)} has a NUL byte, as binary "
-            f"files and UTF-16 have. Save it as UTF-8 text."
+        raise TableError(
+            f"must be text; line {line + data.count(10, 0, at)} has a NUL byte, as binary files "
+            "and UTF-16 have. Save it as UTF-8 text.",
+            file=name,
         )
-    if data.isascii():
-        return
     try:
         data.decode()
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"{name} must be UTF-8 text; byte 0x{data[error.start]:02x} on line "
-            f"{line + data.count(10, 0, error.start)} is not. Save it as UTF-8 (it may be Latin-1)."
+        raise TableError(
+            f"must be UTF-8 text; byte 0x{data[error.start]:02x} on line "
+            f"{line + data.count(10, 0, error.start)} is not. Save it as UTF-8 (it may be "
+            "Latin-1).",
+            file=name,
         ) from None
 
 
 def _refuse_open_quote(data: bytes, line: int, name: str, quotes: bool) -> None:
-    if not quotes or data.count(b'"') % 2 == 0:
-        return
-    at = line + data.count(10, 0, data.rfind(b'"'))
-    raise InputError(
-        f"{name} must close every quote; the one on line {at} (or one before it) stays open. "
-        f"Close it, or double the quotes inside cells."
-    )
+    if quotes and data.count(b'"') % 2:
+        at = line + data.count(10, 0, data.rfind(b'"'))
+        raise TableError(
+            f"must close every quote; the one on line {at} (or one before it) stays open. Close "
+            "it, or double the quotes inside cells.",
+            file=name,
+        )
 
 
-class Delimited:
-    """A table of cells with separators between; frames of it have text in every column."""
+class DelimitedText(Table):
+    """A table of cells with separators between them; every column is text."""
 
     def __init__(self, path: Path, name: str, kind: str) -> None:
         self.path, self.name = path, name
         self.separator = {"csv": ",", "tsv": "\t", "txt": ""}[kind]
-        self.columns = self._header()
+        names = self._read_header()
+        require_names(names, name)
+        super().__init__(path, name, dict.fromkeys(names, pl.String()))
 
-    def _header(self) -> list[str]:
-        for line, data, ends in blocks(self.path, self.name, quotes=True):
+    def _read_header(self) -> list[str]:
+        for _, data, ends in read_records(self.path, self.name, quotes=True):
             start = 0
             for end in ends.tolist():
                 if data[start:end].strip(b"\r"):
-                    text = data[start:end].decode()
-                    self.line = line + data.count(10, 0, start)
-                    return self._names(text.removesuffix("\r"))
+                    return self._split_header(data[start:end].decode().removesuffix("\r"))
                 start = end + 1
-        raise InputError(f"{self.name} must have a header and rows; it is empty. Check the file.")
+        raise TableError(
+            "must have a header and rows; it is empty. Check the file.",
+            file=self.name,
+        )
 
-    def _names(self, text: str) -> list[str]:
+    def _split_header(self, text: str) -> list[str]:
         self._require_separator(text)
         try:
             rows = csv.reader(io.StringIO(text, newline=""), delimiter=self.separator, strict=True)
-            names = [name.strip() for name in next(rows)]
+            return [name.strip() for name in next(rows)]
         except csv.Error as error:
-            raise InputError(f"{self.name} must have a header; line 1 is none ({error}).") from None
-        require_names(names, self.name)
-        return names
+            raise TableError(
+                f"must have a header; its first line is not one ({error}).",
+                file=self.name,
+            ) from None
 
     def _require_separator(self, text: str) -> None:
         remedy = ""
@@ -195,95 +200,89 @@ class Delimited:
         elif self.separator not in text:
             others = {",": "commas. Pass --format csv", "\t": "tabs. Pass --format tsv",
                       ";": "semicolons. Save it with commas"}  # fmt: skip
-            remedy = next((say for mark, say in others.items() if mark in text), "")
-            remedy = remedy and f"has {remedy}"
+            remedy = next((f"has {say}" for mark, say in others.items() if mark in text), "")
         if remedy:
             what = {",": "commas", "\t": "tabs"}[self.separator]
-            raise InputError(f"{self.name} must have {what} between its columns; it {remedy}.")
+            raise TableError(f"must have {what} between its columns; it {remedy}.", file=self.name)
 
-    def frames(self) -> Iterator[DataFrame]:
-        """The rows, some at a time, as text; empty cells are null."""
-        import numpy as np
-
-        pl, n, header = polars(), len(self.columns), True
-        schema = dict.fromkeys(self.columns, pl.String)
-        for line, data, ends in blocks(self.path, self.name, quotes=True):
+    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """These columns of all rows, some at a time."""
+        header = True
+        for line, data, ends in read_records(self.path, self.name, quotes=True):
             array = np.frombuffer(data, np.uint8)
             starts = np.concatenate(([0], ends[:-1] + 1))
             lengths = ends - starts
-            blank = (lengths == 0) | ((lengths == 1) & (array[starts] == 13))
-            skip = blank if n > 1 else np.zeros_like(blank)  # alone, an empty line is a cell
+            blank = (lengths == 0) | ((lengths == 1) & (array[starts] == _RETURN))
+            # in a table of one column, an empty line is a cell
+            skip = blank if len(self.schema) > 1 else np.zeros_like(blank)
             self._require_shape(data, array, line, starts, ends, skip)
             if header:
-                before = np.flatnonzero(~blank)
-                if not len(before):
+                named = np.flatnonzero(~blank)
+                if not len(named):
                     continue
-                skip[: before[0] + 1] = True
+                skip[: named[0] + 1] = True
                 header = False
-            kept = data
-            if skip.any():
-                kept = b"".join(
-                    data[a:b] for a, b in _runs(starts[~skip].tolist(), (ends[~skip] + 1).tolist())
-                )
-            rows = len(ends) - int(skip.sum())
-            if rows:
-                yield self._parsed(kept, schema, rows, line)
+            if not skip.all():
+                first = int(np.argmin(skip))  # polars takes the number of columns from this line
+                frame = self._parse(data[starts[first] :], len(ends) - first, line)
+                yield frame.filter(~skip[first:]).select(columns)
 
-    def _parsed(self, data: bytes, schema: dict[str, Any], rows: int, line: int) -> DataFrame:
-        pl = polars()
+    def _parse(self, data: bytes, rows: int, line: int) -> pl.DataFrame:
+        if data[:1] in b"\r\n":
+            data = b'""' + data
         with refusals(self.name, f"must be a table from line {line} on"):
-            frame: DataFrame = pl.read_csv(
-                data, has_header=False, schema=schema, separator=self.separator
+            frame: pl.DataFrame = pl.read_csv(
+                data, has_header=False, schema=self.schema, separator=self.separator
             )
         if frame.height != rows:  # polars saw other records than were counted
-            raise InputError(
-                f"{self.name} must be a table from line {line} on; its {rows} rows read as "
-                f"{frame.height}. Check the quotes."
+            raise TableError(
+                f"must be a table from line {line} on; its {rows} rows read as {frame.height}. "
+                "Check the quotes.",
+                file=self.name,
             )
-        return frame.with_columns(pl.when(pl.all() != "").then(pl.all()).name.keep())
+        return frame
 
     def _require_shape(
-        self, data: bytes, array: Any, line: int, starts: Any, ends: Any, skip: Any
-    ) -> None:
-        import numpy as np
-
+        self, data: bytes, array: NDArray[np.uint8], line: int, starts: Places, ends: Places,
+        skip: NDArray[np.bool_],
+    ) -> None:  # fmt: skip
         separators = array == ord(self.separator)
+        returns = np.flatnonzero(array == _RETURN)
+        alone = returns[array[returns + 1] != _NEWLINE]
         if b'"' in data:
             self._require_quotes(data, array, line)
-            separators &= ~inside(array)
-        places = np.flatnonzero(separators)
-        cells = np.diff(np.searchsorted(places, ends), prepend=0) + 1
-        bad = np.flatnonzero((cells != len(self.columns)) & ~skip)
+            quoted = _is_quoted(array)
+            separators &= ~quoted
+            alone = alone[~quoted[alone]]
+        if len(alone):
+            raise TableError(
+                "must end its lines with newlines; line "
+                f"{line + data.count(10, 0, int(alone[0]))} has a carriage return alone. Save it "
+                "with newlines, or quote the cell.",
+                file=self.name,
+            )
+        cells = np.diff(np.searchsorted(np.flatnonzero(separators), ends), prepend=0) + 1
+        bad = np.flatnonzero((cells != len(self.schema)) & ~skip)
         if len(bad):
             at = line + data.count(10, 0, int(starts[bad[0]]))
-            raise InputError(
-                f"{self.name} must have {len(self.columns)} cells in every row; line {at} has "
-                f"{cells[bad[0]]}. Quote cells that hold the separator."
+            raise TableError(
+                f"must have {len(self.schema)} cells in every row; line {at} has "
+                f"{cells[bad[0]]}. Quote cells that hold the separator.",
+                file=self.name,
             )
 
-    def _require_quotes(self, data: bytes, array: Any, line: int) -> None:
-        """Quotes stand around whole cells, or doubled inside them."""
-        import numpy as np
-
-        places = np.flatnonzero(array == 34)
+    def _require_quotes(self, data: bytes, array: NDArray[np.uint8], line: int) -> None:
+        """Raise unless quotes stand around whole cells, or doubled inside them."""
+        places = np.flatnonzero(array == _QUOTE)
         opening, closing = places[0::2], places[1::2]
         mark = ord(self.separator)
-        fine = (opening == 0) | np.isin(array[opening - 1], (mark, 10, 34))
-        fine[: len(closing)] &= np.isin(array[closing + 1], (mark, 10, 13, 34))
+        fine = (opening == 0) | np.isin(array[opening - 1], (mark, _NEWLINE, _QUOTE))
+        fine[: len(closing)] &= np.isin(array[closing + 1], (mark, _NEWLINE, _RETURN, _QUOTE))
         bad = np.flatnonzero(~fine)
         if len(bad):
             at = line + data.count(10, 0, int(opening[bad[0]]))
-            raise InputError(
-                f"{self.name} must have quotes around whole cells; line {at} has one inside a "
-                f"cell, or one that is not closed. Double the quotes inside cells."
+            raise TableError(
+                f"must have quotes around whole cells; line {at} has one inside a cell, or one "
+                "that is not closed. Double the quotes inside cells.",
+                file=self.name,
             )
-
-
-def _runs(starts: list[int], ends: list[int]) -> Iterator[tuple[int, int]]:
-    """Neighbouring spans as one."""
-    first = 0
-    for i in range(1, len(starts) + 1):
-        if i == len(starts) or starts[i] != ends[i - 1]:
-            if starts:
-                yield starts[first], ends[i - 1]
-            first = i

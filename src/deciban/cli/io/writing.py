@@ -1,4 +1,4 @@
-"""Writing tables: frame after frame, and whole or not at all."""
+"""Files to write: checked before any work, and written whole or not at all."""
 
 from __future__ import annotations
 
@@ -7,26 +7,65 @@ import io
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import BinaryIO
+
+import polars as pl
 
 from deciban._persistence.atomic import open_atomically
-from deciban.cli.io.formats import TEXT, format_of, polars, refusals
+from deciban.cli.io.formats import TEXT, format_of, refusals
 from deciban.exceptions import InputError
 
-if TYPE_CHECKING:
-    from polars import DataFrame
-
-    Write = Callable[[DataFrame], None]
-
+Write = Callable[[pl.DataFrame], None]
+_MUST = "must be a file that can be written"
 _PART = 100_000  # rows of a part: few files for many small frames
 
 
-def require_new(path: str | os.PathLike[str], force: bool, *, option: str = "--output") -> Path:
-    """A path that may be written to, or a sentence on why not."""
-    path = Path(path)
+def require_outputs(
+    outputs: Mapping[str, str | os.PathLike[str] | None],
+    inputs: tuple[str | os.PathLike[str] | None, ...] = (),
+    *,
+    force: bool = False,
+) -> None:
+    """Raise unless every output can be written, and none of them is an input or another output.
+
+    Parameters
+    ----------
+    outputs : mapping of paths
+        By the name of the option; None and ``-`` are skipped.
+    inputs : tuple of paths
+        Files that the command reads; None and ``-`` are skipped.
+    force : bool
+        Whether outputs may exist.
+    """
+    seen = [("an input", Path(one)) for one in inputs if one is not None and str(one) != "-"]
+    for option, target in outputs.items():
+        if target is None or str(target) == "-":
+            continue
+        path = Path(target)
+        for what, other in seen:
+            if _is_same_file(path, other):
+                raise InputError(
+                    f"{option} must be a file of its own; got {path}, which is {what}, too. Choose "
+                    f"another name."
+                )
+        _require_writable(path, force, option)
+        seen.append((option, path))
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    """Whether two paths name one file, be it through links."""
+    try:
+        if one.exists() and other.exists():
+            return one.samefile(other)
+        return one.resolve() == other.resolve()
+    except (OSError, ValueError):  # not names of files, which is said elsewhere
+        return False
+
+
+def _require_writable(path: Path, force: bool, option: str) -> None:
     if "\0" in str(path):
         raise InputError(
             f"{option} must be the name of a file; got {str(path)!r}. Leave out the NUL."
@@ -39,7 +78,7 @@ def require_new(path: str | os.PathLike[str], force: bool, *, option: str = "--o
             f"{option} must be a file in a folder that exists; got {path}. Make the folder, or "
             f"name a file in it."
         )
-    if not os.access(path.parent, os.W_OK):  # before hours of work that could not be kept
+    if not os.access(path.parent, os.W_OK):  # before hours of work that could not be stored
         raise InputError(
             f"{option} must be a file in a folder that can be written; {path.parent} cannot. "
             f"Choose another place."
@@ -51,13 +90,12 @@ def require_new(path: str | os.PathLike[str], force: bool, *, option: str = "--o
         )
     if exists and not force:
         raise InputError(
-            f"{option} must be a new file; {path} exists. Pass --force to write over it."
+            f"{option} must be a new file; {path} exists. Pass --force to overwrite it."
         )
-    return path
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder that --output names, where it is not there."""
+    """Make the folder that --output names, if it does not exist."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -67,122 +105,77 @@ def make_folder(folder: Path) -> None:
         ) from None
 
 
-def table_writer(
-    target: str | os.PathLike[str],
-    *,
-    format: str | None = None,  # noqa: A002
-    force: bool = False,
-) -> AbstractContextManager[Write]:
+@contextmanager
+def table_writer(target: str, *, force: bool = False) -> Iterator[Write]:
     """A context whose value writes frames one after the other.
 
     The target appears when the context ends well, and not before. All frames must have the
     columns of the first. Cells are written as they are: text that a spreadsheet would take for a
-    formula stays what it was. Target and format are checked at once, before any work.
+    formula stays what it was.
 
     Parameters
     ----------
     target : path, or ``-`` for standard output
-        A name that ends in ``.gz`` is compressed.
-    format : str, optional
-        By the extension by default, and CSV for standard output.
+        Its extension tells the format, which is CSV for standard output; a name that ends in
+        ``.gz`` is compressed.
     force : bool
-        Write over a file that exists.
+        Whether to overwrite a file that exists.
     """
-    target = os.fspath(target)
-    kind = format_of(target, format, "--output")
-    if kind == "txt":
-        kind = "tsv"
+    kind = format_of(target, None, "--output")
     if target == "-":
+        yield _text_writer(sys.stdout.buffer, "csv", "standard output")
+        sys.stdout.buffer.flush()
+        return
+    path = Path(target)
+    require_outputs({"--output": path}, force=force)
+    with open_atomically(path, replace=force) as file:
         if kind not in TEXT:
-            raise InputError(
-                f"--format must be csv, tsv or jsonl on standard output; got {kind}. Write to a "
-                f"file with --output."
-            )
-        return _text(_standard_output(), kind)
-    path = require_new(target, force)
-    inner = _text(_file(path, force), kind) if kind in TEXT else _parts(path, kind, force)
-    return _refusing(inner, path)
+            with _parts_writer(file, path, kind) as write:
+                yield write
+        elif path.suffix.lower() == ".gz":
+            # no time and no name inside: the same table gives the same bytes
+            with gzip.GzipFile("", "wb", 6, file, mtime=0) as zipped:
+                yield _text_writer(zipped, kind, target)
+        else:
+            yield _text_writer(file, kind, target)
 
 
-@contextmanager
-def _refusing(context: AbstractContextManager[Write], path: Path) -> Iterator[Write]:
-    """The context with what the system refuses said in a sentence; the body's errors stay."""
-    stack, must = ExitStack(), "must be a file that can be written"
-    with refusals(str(path), must):
-        inner = stack.enter_context(context)
+def _text_writer(file: BinaryIO | gzip.GzipFile, kind: str, name: str) -> Write:
+    header: list[str] = []
 
-    def write(frame: DataFrame) -> None:
-        with refusals(str(path), must):
-            inner(frame)
-
-    try:
-        yield write
-    except BaseException:
-        stack.__exit__(*sys.exc_info())
-        raise
-    with refusals(str(path), must):
-        stack.close()
-
-
-@contextmanager
-def _text(sink: AbstractContextManager[BinaryIO], kind: str) -> Iterator[Write]:
-    with sink as file:
-        same = _SameColumns()
-
-        def write(frame: DataFrame) -> None:
-            first = same(frame)
-            content = io.BytesIO()  # so that a full disk or a closed pipe is Python's own error
+    def write(frame: pl.DataFrame) -> None:
+        content = io.BytesIO()  # so that a full disk or a closed pipe is Python's own error
+        if header:
+            _require_same(frame.columns, header)
+        with refusals(name, _MUST):
             if kind == "jsonl":
                 _require_finite(frame)
                 frame.write_ndjson(content)
             else:
                 separator = "," if kind == "csv" else "\t"
-                frame.write_csv(content, include_header=first, separator=separator)
-            file.write(content.getbuffer())
+                frame.write_csv(content, include_header=not header, separator=separator)
+        header[:] = frame.columns
+        file.write(content.getbuffer())
 
-        yield write
-
-
-@contextmanager
-def _file(path: Path, force: bool) -> Iterator[BinaryIO]:
-    with open_atomically(path) as file:
-        if path.suffix.lower() == ".gz":
-            # no time and no name inside: the same table gives the same bytes
-            with gzip.GzipFile("", "wb", 6, file, mtime=0) as zipped:
-                yield zipped  # type: ignore[misc]
-        else:
-            yield file
-        require_new(path, force)  # it may have come into being since
+    return write
 
 
 @contextmanager
-def _standard_output() -> Iterator[BinaryIO]:
-    try:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        # `deciban predict … | head` has read enough. What is buffered goes nowhere, or Python
-        # would complain of it when it ends; the status is the one of a program ended by SIGPIPE.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(141) from None
-
-
-@contextmanager
-def _parts(path: Path, kind: str, force: bool) -> Iterator[Write]:
-    """Parquet and Arrow cannot be appended to: parts on disk, streamed into one file."""
-    pl = polars()
+def _parts_writer(file: BinaryIO, path: Path, kind: str) -> Iterator[Write]:
+    """Parquet and Arrow cannot be appended to: parts on disk are streamed into one file."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".deciban.") as name:
-        folder, held, parts = Path(name), list[Any](), list[Path]()
-        same = _SameColumns(types=True)
+        held: list[pl.DataFrame] = []
+        parts: list[Path] = []
 
         def flush() -> None:
-            part = folder / f"{len(parts)}.arrow"
-            pl.concat(held).write_ipc(part, compression="lz4")
-            parts.append(part)
+            parts.append(Path(name) / f"{len(parts)}.arrow")
+            with refusals(str(path), _MUST):
+                pl.concat(held).write_ipc(parts[-1], compression="lz4")
             held.clear()
 
-        def write(frame: DataFrame) -> None:
-            same(frame)
+        def write(frame: pl.DataFrame) -> None:
+            if held:
+                _require_same(frame.schema, held[0].schema)
             held.append(frame)
             if sum(one.height for one in held) >= _PART:
                 flush()
@@ -190,36 +183,20 @@ def _parts(path: Path, kind: str, force: bool) -> Iterator[Write]:
         yield write
         if held:
             flush()
-        whole = folder / "whole"
         rows = pl.scan_ipc(parts) if parts else pl.LazyFrame()
-        (rows.sink_parquet if kind == "parquet" else rows.sink_ipc)(whole)
-        os.chmod(whole, 0o644)
-        require_new(path, force)
-        os.replace(whole, path)
+        with refusals(str(path), _MUST):
+            (rows.sink_parquet if kind == "parquet" else rows.sink_ipc)(file)
 
 
-class _SameColumns:
-    """Whether a frame is the first; the others must be like it."""
-
-    def __init__(self, types: bool = False) -> None:
-        self.types = types
-        self.schema: Any = None
-
-    def __call__(self, frame: DataFrame) -> bool:
-        schema = frame.schema if self.types else frame.columns
-        if self.schema is None:
-            self.schema = schema
-            return True
-        if schema != self.schema:
-            raise InputError(
-                f"frames of one table must have the same columns; got {schema} after {self.schema}."
-            )
-        return False
+def _require_same(columns: object, first: object) -> None:
+    if columns != first:
+        raise InputError(
+            f"frames of one table must have the same columns; got {columns} after {first}."
+        )
 
 
-def _require_finite(frame: DataFrame) -> None:
-    """JSON has no infinite numbers, and a null in their place would hide them."""
-    pl = polars()
+def _require_finite(frame: pl.DataFrame) -> None:
+    """Raise on infinite numbers, which JSON lacks; a null in their place would hide them."""
     for name, dtype in frame.schema.items():
         if dtype.is_float() and frame.select(pl.col(name).is_infinite().any()).item():
             raise InputError(

@@ -1,0 +1,139 @@
+"""Tables to read: CSV, TSV, JSON lines, Parquet and Arrow files, pipes, and standard input.
+
+Cells of CSV and TSV are text as it is written: what is only carried along comes out unchanged, and
+what needs numbers converts them and says which cell is not one. JSON lines, Parquet and Arrow keep
+their types. In a table of several columns empty lines are skipped; in one of a single column they
+are empty cells.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import BinaryIO
+
+import polars as pl
+
+from deciban.cli.io.formats import Table, format_of, refusals, silence_stderr
+from deciban.cli.io.json_lines import JSONLines
+from deciban.cli.io.text import DelimitedText
+from deciban.cli.words import quote, suggest
+from deciban.exceptions import TableError
+
+_SLICE = 50_000  # rows of a Parquet or Arrow file that are read at once
+_PLAIN = {pl.Categorical: pl.String(), pl.Enum: pl.String(), pl.Null: pl.String(),
+          pl.Decimal: pl.Float64()}  # fmt: skip
+
+
+def open_table(source: str | os.PathLike[str], format: str | None = None) -> Table:  # noqa: A002
+    """A table to read.
+
+    Parameters
+    ----------
+    source : path, or ``-`` for standard input
+    format : str, optional
+        csv, tsv, jsonl, parquet or arrow; by default told from the extension, and CSV for ``-``.
+    """
+    text = os.fspath(source)
+    kind = format_of(text, format)
+    path, name = _locate(text)
+    if kind in ("parquet", "arrow"):
+        return Columnar(path, name, kind)
+    return JSONLines(path, name) if kind == "jsonl" else DelimitedText(path, name, kind)
+
+
+def read_table(source: str | os.PathLike[str], format: str | None = None) -> pl.DataFrame:  # noqa: A002
+    """All rows of a table."""
+    return open_table(source, format).read()
+
+
+def _locate(text: str) -> tuple[Path, str]:
+    """A file to read, which for pipes is a copy since it is read more than once; and its name."""
+    if text == "-":
+        if sys.stdin is None:
+            raise TableError("must be open; it is closed. Name a file.", file="standard input")
+        return _spool(sys.stdin.buffer, "standard input"), "standard input"
+    path = Path(text)
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        hint = suggest(path.name, os.listdir(path.parent) if path.parent.is_dir() else [])
+        raise TableError(
+            f"must be a file; there is none.{hint or ' Check its name.'}", file=text
+        ) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise TableError(f"must be a file that can be read; got {reason}.", file=text) from None
+    if stat.S_ISFIFO(mode):
+        return _spool(text, text), text
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "a device"
+        raise TableError(f"must be a file; it is {what}. Name a file.", file=text)
+    return path, text
+
+
+@cache
+def _spool(source: BinaryIO | str, name: str) -> Path:
+    """A copy on disk, made once and removed when the program ends."""
+    with refusals(name, "must fit into the folder for temporary files"):
+        handle, copy = tempfile.mkstemp(prefix="deciban-")
+        atexit.register(Path(copy).unlink, missing_ok=True)
+        with os.fdopen(handle, "wb") as file:
+            if isinstance(source, str):
+                with open(source, "rb") as pipe:
+                    shutil.copyfileobj(pipe, file, 1 << 20)
+            else:
+                shutil.copyfileobj(source, file, 1 << 20)
+    return Path(copy)
+
+
+class Columnar(Table):
+    """A table in a Parquet or an Arrow file."""
+
+    def __init__(self, path: Path, name: str, kind: str) -> None:
+        label, mark = {"parquet": ("Parquet", b"PAR1"), "arrow": ("Arrow IPC", b"ARROW1")}[kind]
+        self._whole = f"must be whole {label}"
+        with refusals(name, "must be a file that can be read"), open(path, "rb") as file:
+            start = file.read(len(mark))
+        if start != mark:
+            what = "is not" if start else "is empty"
+            raise TableError(
+                f"must be {label}, as its name or --format says; it {what}. Check the file, or "
+                "pass --format (csv, tsv, …).",
+                file=name,
+            )
+        scan: Callable[..., pl.LazyFrame] = pl.scan_parquet if kind == "parquet" else pl.scan_ipc
+        # a file's name is a name, whatever stars and equal signs it has
+        self._scan = scan(path, glob=False, hive_partitioning=False)
+        with silence_stderr(), refusals(name, self._whole):
+            given = self._scan.collect_schema()
+        super().__init__(
+            path, name, {key: _PLAIN.get(kind.base_type(), kind) for key, kind in given.items()}
+        )
+
+    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """These columns of all rows, in slices: polars reads only the row groups it needs."""
+        for column in columns:
+            kind = self.schema[column]
+            if kind.is_nested() or kind in (pl.Binary, pl.Object):
+                raise TableError(
+                    f"must have plain values; column {quote(column)} is of type {kind}. Leave it "
+                    "out, or make columns of its parts.",
+                    file=self.name, column=column,
+                )  # fmt: skip
+        wanted = self._scan.select(pl.col(name).cast(self.schema[name]) for name in columns)
+        start = 0
+        while True:
+            with silence_stderr(), refusals(self.name, self._whole):
+                frame = wanted.slice(start, _SLICE).collect()
+            yield frame
+            start += frame.height
+            if frame.height < _SLICE:
+                return

@@ -1,0 +1,109 @@
+"""What commands print: tables and sentences for a terminal, or JSON for a program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from deciban.cli.words import neutralize, shorten
+
+if TYPE_CHECKING:
+    from deciban.assessment import Assessment
+
+_WIDE = 100  # columns of a terminal that has room for explanations
+_LONGEST_CELL = 200
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print text that may hold names from files."""
+    typer.echo(neutralize(text), err=err)
+
+
+def print_json(value: Any, *, err: bool = False) -> None:
+    """Print plain data as JSON."""
+    echo(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2), err=err)
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Print what a reader should know, on standard error."""
+    for note in notes:
+        echo(f"Note: {shorten(' '.join(note.split()), 1000)}", err=True)
+
+
+def print_table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    right: Collection[int] = (),
+    explanation: bool = False,
+) -> None:
+    """Print rows of text in columns.
+
+    Parameters
+    ----------
+    header : sequence of str
+    rows : iterable of sequences of str
+    right : collection of int
+        Columns that are aligned to the right and never folded, such as numbers.
+    explanation : bool
+        Whether the last column holds sentences; narrow terminals leave it out.
+    """
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console()
+    shown = len(header) - (explanation and console.width < _WIDE)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for k, name in enumerate(header[:shown]):
+        if explanation and k == len(header) - 1:
+            table.add_column(escape(name), style="dim", min_width=20)
+        else:
+            justify: Any = "right" if k in right else "left"
+            table.add_column(escape(neutralize(name)), justify=justify, no_wrap=k in right)
+    for row in rows:
+        table.add_row(*(escape(shorten(neutralize(cell), _LONGEST_CELL)) for cell in row[:shown]))
+    console.print(table)
+
+
+def describe_samples(source: str, classes: Sequence[Hashable], counts: Sequence[int]) -> str:
+    """The number of samples of each class, in a line."""
+    pairs = list(zip(classes, counts, strict=True))
+    samples = ", ".join(f"{count:,} of {shorten(str(label), 60)}" for label, count in pairs[:10])
+    return f"{source}: {samples}" + (f", … ({len(pairs)} classes)" if len(pairs) > 10 else "")
+
+
+def print_assessment(assessment: Assessment, source: str) -> None:
+    """Print all quantities with their intervals, and the notes on them."""
+    echo(describe_samples(source, assessment.classes, assessment.counts))
+    rows = [
+        (
+            label_with_unit(q.label, q.unit), in_unit(q.value, q.unit),
+            interval(q.low, q.high, q.unit), q.meaning,
+        )
+        for q in assessment.quantities
+    ]  # fmt: skip
+    header = ("", "value", f"{100 * assessment.confidence:g} % interval", "what it means")
+    print_table(header, rows, right=(1,), explanation=True)
+    print_notes(assessment.warnings)
+
+
+def label_with_unit(label: str, unit: str) -> str:
+    """Name of a quantity's row, with its unit in brackets."""
+    shown = "%" if unit == "fraction" else unit
+    return f"{label} [{shown}]" if shown else label
+
+
+def in_unit(value: float, unit: str) -> str:
+    """A number as tables show it: fractions as percentages, NaN as a dash."""
+    if value != value:
+        return "–"
+    return f"{100 * value:.2f}" if unit == "fraction" else f"{value:.4f}"
+
+
+def interval(low: float, high: float, unit: str) -> str:
+    """An interval as tables show it; empty where there is none."""
+    return f"{in_unit(low, unit)} to {in_unit(high, unit)}" if low == low else ""
