@@ -134,8 +134,8 @@ def _systems(results: Results, found: CostsOf) -> Table:
         "Results on the test images, with 95 % intervals (test images resampled). The calibration "
         "loss is the part of C_mc that an affine map of the ILRLs removes when it is fitted to "
         "four folds of the test images and applied to the fifth; the discrimination loss is what "
-        "remains. It is negative where the map, estimated from few images, does more harm than "
-        f"good.{zeros}"
+        "remains. The calibration loss is negative where the map, estimated from few images, does "
+        f"more harm than good.{zeros}"
     )
     return Table(caption, header, rows)
 
@@ -309,8 +309,9 @@ def _pairs(results: Results, y_true: np.ndarray) -> list[Block]:
         ),
         Figure(
             "mnist40-divergences",
-            "Divergence of each pair of digits, in nats. Left: the paper's below the diagonal, "
-            "our CDA as described above it. Right: ours over the paper's, on logarithmic axes. "
+            "Divergence of each pair of digits, in nats. Left: the paper's below the diagonal and, "
+            "above it, those of our CDA as described. Right: ours over the paper's, on logarithmic "
+            "axes. "
             f"Rank correlation of the 45 pairs with the paper's: {listed}.",
             partial(figures.divergences, theirs, ours),
         ),

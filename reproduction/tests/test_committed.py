@@ -4,11 +4,13 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
 from reproduction.experiment import Measurement
 from reproduction.experiments import EXPERIMENTS
+from reproduction.pages import write_pages
 from reproduction.verdicts import printed_numbers, verdict
 
 ROOT = Path(__file__).parents[2]
@@ -59,3 +61,10 @@ def test_every_picture_is_there_and_none_is_left_over():
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
     shown = set(re.findall(r"\]\((figures/[^)]+)\)", page))
     assert shown == {f"figures/{path.name}" for path in (FOLDER / "figures").iterdir()}
+
+
+@pytest.mark.parametrize("name", ["README.md", "index.html", "results.json"])
+def test_the_pages_are_what_the_committed_records_give(name, tmp_path):
+    copytree(FOLDER / "results", tmp_path / "results")
+    write_pages(tmp_path, quick=False)
+    assert (tmp_path / name).read_text("utf-8") == (FOLDER / name).read_text("utf-8")
