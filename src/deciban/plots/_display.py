@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import read_labelled, read_trials
-from deciban.plots._axes import Axes, Style, get_axes
+from deciban.plots._axes import Axes, get_axes
 from deciban.plots._style import literal
 
 
@@ -52,7 +52,7 @@ class Display:
             Log-likelihoods, or LLRs in favor of ``pos_label``, in nats.
         ax : matplotlib Axes, default those of a new figure
         **options
-            Those of :meth:`compute` and of :meth:`plot`.
+            Those of the class, of :meth:`compute` and of :meth:`plot`.
         """
         settings = {name: options.pop(name) for name in cls._settings() if name in options}
         display: Self = cls.compute(y_true, evidence, **settings)
@@ -86,7 +86,8 @@ class Display:
     @classmethod
     def _settings(cls) -> set[str]:
         """Names of the options of from_predictions that are for compute, not for plot."""
-        return set(signature(cls.compute).parameters)
+        computed = {*signature(cls.compute).parameters, *signature(cls).parameters}
+        return computed - {*signature(cls.plot).parameters}
 
     def _finish(self, ax: Axes) -> Self:
         self.ax_, self.figure_ = ax, ax.figure
@@ -106,6 +107,7 @@ class PairDisplay(Display):
     name: str | None = field(default=None, kw_only=True)
 
     _from_trials: ClassVar[Callable[..., Any]]
+    _draw: ClassVar[Callable[..., None]]
 
     @classmethod
     def compute(
@@ -134,7 +136,7 @@ class PairDisplay(Display):
         name : str, optional
             Name of the system in the legend.
         **settings
-            Further options, such as ``kind`` of a Tippett plot: see the class.
+            Further parameters of the class: ``kind`` or ``log_odds``.
         """
         shape = () if isinstance(evidence, Evidence) else np.shape(evidence)
         if len(shape) == 2 and shape[1] > 1:  # log-likelihoods, not LLRs
@@ -160,13 +162,6 @@ class PairDisplay(Display):
         ax = get_axes(ax)
         self._draw(ax, unit, line_options)
         return self._finish(ax)
-
-    def _draw(self, ax: Axes, unit: Unit, line_options: Style) -> None:
-        raise NotImplementedError
-
-    @classmethod
-    def _settings(cls) -> set[str]:
-        return super()._settings() | set(signature(cls._from_trials).parameters)
 
 
 def _evidence_of(estimator: Any, X: Any) -> Evidence:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from inspect import signature
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -113,10 +112,6 @@ class PlaneDisplay(Display):
         display: Self = cls(family.evidence(l), y, family=family, **settings)
         return display.plot(ax, **{"contours": "gaussian"} | options)
 
-    @classmethod
-    def _settings(cls) -> set[str]:
-        return super()._settings() | set(signature(cls).parameters)
-
     def _place(self, l: Array) -> Array:
         """Where points of the plane, in nats, lie in the axes."""
         raise NotImplementedError
@@ -138,14 +133,8 @@ class PlaneDisplay(Display):
             points = self._place_samples(subsample(group[among[group]], most, rng))
             named = self.truth is not None and self.evidence.n_classes > 3
             label = _style.literal(self.evidence.classes[k]) if named else None
-            self.samples_.append(ax.scatter(*points.T, label=label, **self._look(k) | style))
-
-    def _look(self, k: int) -> Style:
-        """Color and marker of the samples of class k; gray where the truth is not known."""
-        return {
-            "color": _style.REFERENCE if self.truth is None else _style.color_of(k),
-            "marker": _style.marker_of(k),
-        }
+            look = _style.look_of(k, self.truth is not None) | style
+            self.samples_.append(ax.scatter(*points.T, label=label, **look))
 
     def _contours(
         self, kind: ContourKind | None, masses: Sequence[float], rng: np.random.Generator
@@ -173,14 +162,12 @@ class PlaneDisplay(Display):
         from matplotlib.lines import Line2D
 
         for m, mass in enumerate(masses if contours else ()):
-            style = {"color": _style.REFERENCE, "lw": 1.3, "ls": _style.dashes_of(m)}
+            style: Style = {"color": _style.REFERENCE, "lw": 1.3, "ls": _style.dashes_of(m)}
             ax.add_line(Line2D([], [], label=f"{100 * mass:g} %", **style))
-        self.contours_ = [
-            ax.plot(
-                *self._place(curve).T, color=_style.color_of(k), lw=1.3, ls=_style.dashes_of(m)
-            )[0]
-            for k, m, curve in contours
-        ]
+        self.contours_ = []
+        for k, m, curve in contours:
+            style = {"color": _style.color_of(k), "lw": 1.3, "ls": _style.dashes_of(m)}
+            self.contours_ += ax.plot(*self._place(curve).T, **style)
 
     def _draw_boundaries(self, ax: Axes, reach: float, costs: Any, prior: Any) -> None:
         """Draw where the decision between three classes changes."""

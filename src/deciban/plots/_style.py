@@ -38,6 +38,11 @@ def dashes_of(k: int) -> Any:
     return DASHES[(k + k // len(COLORS)) % len(DASHES)]
 
 
+def look_of(k: int, known: bool = True) -> dict[str, Any]:
+    """Color and marker of the samples of class k; gray where their class is not known."""
+    return {"color": color_of(k) if known else REFERENCE, "marker": marker_of(k)}
+
+
 def literal(name: object) -> str:
     """A user's name as text that matplotlib draws as it is: dollar signs start no formula."""
     text = str(name).replace("$", r"\$")

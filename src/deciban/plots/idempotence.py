@@ -75,10 +75,8 @@ class IdempotenceDisplay(Display):
         y_true: ArrayLike,
         evidence: Evidence,
         *,
-        a: Hashable | None = None,
-        b: Hashable | None = None,
         density: Density = "kernel",
-        basis: Basis | None = None,
+        **settings: Any,
     ) -> Self:
         """The display of evidence beside the truth, not drawn yet.
 
@@ -86,13 +84,13 @@ class IdempotenceDisplay(Display):
         ----------
         y_true, evidence
             As for :meth:`from_predictions`.
-        a, b, basis
-            As for the class.
         density : {"shared", "gaussian", "kernel"}, default "kernel"
             As for :func:`deciban.metrics.idempotence`.
+        **settings
+            ``a``, ``b`` and ``basis``, as for the class.
         """
         found = idempotence(y_true, evidence, density=density, n_resamples=0, n_draws=0)
-        return cls(found.evidence, found.again, a, b, y_true=found.labels, basis=basis)
+        return cls(found.evidence, found.again, y_true=found.labels, **settings)
 
     def plot(
         self,
@@ -144,10 +142,7 @@ class IdempotenceDisplay(Display):
         label = _style.literal(self.evidence.classes[k]) if known else "samples"
         if not finite.all():
             label += f" ({(~finite).sum()} infinite, on the frame)"
-        look = {
-            "color": _style.color_of(k) if known else _style.REFERENCE,
-            "marker": _style.marker_of(k),
-        }
+        look = _style.look_of(k, known)
         style: Style = look | {"s": 9, "lw": 0, "alpha": 0.4} | options
         self.samples_.append(ax.scatter(x[finite], y[finite], label=label, **style))
         self.edges_ += _axes.mark_on_frame(ax, x[~finite], y[~finite], **look)

@@ -41,10 +41,7 @@ class PairwiseDisplay(Display):
     """
 
     def __init__(
-        self,
-        cllr: ArrayLike,
-        cllr_min: ArrayLike,
-        classes: Sequence[Hashable] | None = None,
+        self, cllr: ArrayLike, cllr_min: ArrayLike, classes: Sequence[Hashable] | None = None
     ) -> None:
         self.cllr, self.cllr_min = to_numpy(cllr, "cllr"), to_numpy(cllr_min, "cllr_min")
         shape = self.cllr.shape
@@ -109,15 +106,12 @@ class PairwiseDisplay(Display):
         top = min(1.0, float(finite.max(initial=0.0))) or 1.0
         style: Style = {"vmin": 0.0, "vmax": top, "interpolation": "none"} | options
         self.image_ = ax.imshow(matrix, cmap=cmap, **style)
-        above = bool((matrix > top).any())
-        self.colorbar_ = ax.figure.colorbar(
-            self.image_, ax=ax, extend="max" if above else "neither", label="cost of the LLRs (bit)"
-        )
+        extend = "max" if (matrix > top).any() else "neither"
+        bar: Style = {"ax": ax, "extend": extend, "label": "cost of the LLRs (bit)"}
+        self.colorbar_ = ax.figure.colorbar(self.image_, **bar)
         self._name_classes(ax)
-        few = len(self.classes) <= _WITH_NUMBERS
-        self.texts_ = (
-            self._write_numbers(ax, matrix) if (few if numbers is None else numbers) else []
-        )
+        numbers = len(self.classes) <= _WITH_NUMBERS if numbers is None else numbers
+        self.texts_ = self._write_numbers(ax, matrix) if numbers else []
         ax.set_xlabel(r"class (below: $C_{\mathrm{llr}}^{\min}$)")
         ax.set_ylabel(r"class (above: $C_{\mathrm{llr}}$)")
         return self._finish(ax)

@@ -13,7 +13,7 @@ from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.bayes import log_prior
 from deciban.exceptions import InputError
 from deciban.plots import _axes, _plane, _style
-from deciban.plots._axes import Array, Axes
+from deciban.plots._axes import Array, Axes, Style
 from deciban.simplex import Basis
 
 
@@ -150,27 +150,28 @@ class ILRDisplay(_plane.PlaneDisplay):
         for k, label in enumerate(self.evidence.classes):
             v = self.basis.contrast[k, list(self.coordinates)]
             x, y = 0.97 * v / np.abs(v).max()
-            ax.annotate(
-                _style.literal(label),
-                ((1 + x) / 2, (1 + y) / 2),  # a place on the frame, whatever the limits
-                xycoords="axes fraction",
-                color=_style.color_of(k),
-                weight="bold",
-                zorder=6,
-                ha=_side(-x, "left", "right"),
-                va=_side(-y, "bottom", "top"),
-            )
+            style = _sides(-x, -y) | {"color": _style.color_of(k), "weight": "bold", "zorder": 6}
+            at = (1 + x) / 2, (1 + y) / 2  # on the frame, whatever the limits
+            ax.annotate(_style.literal(label), at, xycoords="axes fraction", **style)
 
     def _mark_infinite(self, ax: Axes, infinite: Any) -> None:
         """Mark evidence that rules a class out on the frame, in its direction."""
-        style = {"ls": "none", "ms": 6, "mec": "k", "mew": 0.8, "clip_on": False, "zorder": 5}
+        style: Style = {
+            "ls": "none",
+            "ms": 6,
+            "mec": "k",
+            "mew": 0.8,
+            "clip_on": False,
+            "zorder": 5,
+        }
         self.edges_: list[Any] = []
         for k, group in enumerate(_plane.rows_by_class(self.truth, self.evidence)):
             rows = group[infinite[group]]
             if rows.size:
                 l = _plane.toward_infinity(self.evidence[rows], self.basis)
                 at = (1 + np.unique(l[:, list(self.coordinates)].round(3), axis=0)) / 2
-                self.edges_ += ax.plot(*at.T, transform=ax.transAxes, **self._look(k) | style)
+                look = _style.look_of(k, self.truth is not None) | style
+                self.edges_ += ax.plot(*at.T, transform=ax.transAxes, **look)
         if self.edges_:
             self.edges_[0].set_label(f"{infinite.sum()} infinite, on the frame")
 
@@ -211,21 +212,16 @@ def _draw_walk(ax: Axes, path: Array, names: list[str]) -> list[Any]:
 def _write_beside(ax: Axes, text: str, point: Array, direction: Array, **style: Any) -> None:
     """Write next to a point, on the side that the direction says."""
     dx, dy = direction / max(float(np.linalg.norm(direction)), 1e-12)
-    style |= {"ha": _side(dx, "left", "right"), "va": _side(dy, "bottom", "top")}
-    offset = (6 * dx, 6 * dy)
-    ax.annotate(
-        text,
-        (point[0], point[1]),
-        offset,
-        textcoords="offset points",
-        zorder=7,
-        fontsize="small",
-        **style,
-    )
+    style |= _sides(dx, dy) | {"textcoords": "offset points", "zorder": 7, "fontsize": "small"}
+    ax.annotate(text, (point[0], point[1]), (6 * dx, 6 * dy), **style)
 
 
-def _side(value: float, low: str, high: str) -> Any:
-    return "center" if abs(value) < 0.3 else low if value > 0 else high
+def _sides(dx: float, dy: float) -> Style:
+    """Alignment of a text that stands in this direction."""
+    return {
+        "ha": "center" if abs(dx) < 0.3 else "left" if dx > 0 else "right",
+        "va": "center" if abs(dy) < 0.3 else "bottom" if dy > 0 else "top",
+    }
 
 
 def _name_pieces(evidence: Any) -> list[tuple[str, Evidence]]:
