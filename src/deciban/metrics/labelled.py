@@ -130,23 +130,29 @@ class Labelled:
 
     def pair(self, a: int, b: int) -> Trials:
         """Trials of the class at position ``a`` against that at ``b``, on the samples of both."""
-        names = self.evidence.classes
-        return Trials(self._scores(a, a, b), self._scores(b, a, b), names[a], names[b])
+        target, other = (
+            Scores(sign * self.llr_of_class(k, [against])[:, 0], self.shares_in_class(k))
+            for sign, k, against in ((1, a, b), (-1, b, a))
+        )
+        return Trials(target, other, self.evidence.classes[a], self.evidence.classes[b])
+
+    def llr_of_class(self, k: int, against: Sequence[int]) -> NDArray[np.float64]:
+        """LLRs of the samples of a class in its favor, against each of some classes."""
+        rows, values = self.rows_by_class[k], self.evidence.log_likelihoods
+        with np.errstate(invalid="ignore", over="ignore"):
+            llr = values[rows, k][:, None] - values[np.ix_(rows, np.asarray(against))]
+        # A sample that rules out its true class, and the other one too, misleads without limit.
+        return np.where(np.isnan(llr), -np.inf, llr)
+
+    def shares_in_class(self, k: int) -> NDArray[np.float64] | None:
+        """Weights of the samples of a class that sum to one, where there are any."""
+        return None if self.weight is None else share_out(self.weight[self.rows_by_class[k]])
 
     def mean_by_class(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Weighted mean of the values over the samples of each class."""
         with np.errstate(invalid="ignore"):
             terms = self.weights * values
         return np.bincount(self.codes, terms, self.evidence.n_classes) / self.mass
-
-    def _scores(self, k: int, a: int, b: int) -> Scores:
-        rows = self.rows_by_class[k]
-        for_a, for_b = (self.evidence.log_likelihoods[rows, j] for j in (a, b))
-        with np.errstate(invalid="ignore", over="ignore"):
-            llr = for_a - for_b
-        # A sample that rules out its true class, and the other one too, misleads without limit.
-        llr = np.where(np.isneginf(for_a) & np.isneginf(for_b), -np.inf if k == a else np.inf, llr)
-        return Scores(llr, None if self.weight is None else share_out(self.weight[rows]))
 
 
 def read_labelled(

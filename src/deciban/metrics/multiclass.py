@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deciban.evidence import Unit, from_nats
 from deciban.evidence.bayes import choose_least_cost, cost_matrix, log_prior
-from deciban.metrics.costs import cost_of, cost_of_blocks
+from deciban.metrics.costs import cost_of_blocks, softplus
 from deciban.metrics.labelled import Labelled, read_labelled
 from deciban.metrics.pav import pool
 
@@ -132,13 +131,23 @@ def pairwise_cllr(
     array([[nan,  1.],
            [ 1., nan]])
     """
-    data = read_labelled(y_true, log_likelihoods, classes, sample_weight)
+    return pairwise_costs(read_labelled(y_true, log_likelihoods, classes, sample_weight))
+
+
+def pairwise_costs(data: Labelled) -> PairwiseCosts:
+    """Cllr and Cllr_min of each pair of classes of samples that were read."""
     D = data.evidence.n_classes
-    actual, minimum = np.full((D, D), np.nan), np.full((D, D), np.nan)
-    for i, j in combinations(range(D), 2):
-        trials = data.pair(i, j)
-        actual[i, j] = actual[j, i] = cost_of(trials)
-        minimum[i, j] = minimum[j, i] = cost_of_blocks(pool(trials))
+    nats, smallest = np.empty((D, D)), np.empty((D, D))
+    for k in range(D):
+        llr = data.llr_of_class(k, range(D))
+        nats[k] = np.average(softplus(-llr), axis=0, weights=data.shares_in_class(k))
+        smallest[k] = llr.min(axis=0)
+    actual = np.asarray(from_nats((nats + nats.T) / 2, "bit"))
+    minimum = np.zeros((D, D))  # what it is where the LLRs of the two classes do not overlap
+    for i, j in np.argwhere(np.triu(~(smallest > -smallest.T), 1)).tolist():
+        minimum[i, j] = minimum[j, i] = cost_of_blocks(pool(data.pair(i, j)))
+    for table in (actual, minimum):
+        np.fill_diagonal(table, np.nan)
     return PairwiseCosts(actual, minimum)
 
 
