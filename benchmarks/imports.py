@@ -1,4 +1,4 @@
-"""What it costs to import deciban, beside NumPy and SciPy, each in a fresh interpreter."""
+"""What it costs to import deciban and what it needs, each in a fresh interpreter."""
 
 import argparse
 import subprocess
@@ -10,7 +10,8 @@ STATEMENTS = {
     "nothing": "pass",
     "numpy": "import numpy",
     "scipy": "import scipy",
-    "what deciban needs of SciPy": "import scipy.optimize, scipy.special, scipy.sparse.linalg",
+    "sklearn.base": "import sklearn.base",
+    "parts of SciPy and scikit-learn": "import scipy.optimize, scipy.sparse.linalg, sklearn.base",
     "deciban": "import deciban",
     "deciban.simplex": "import deciban.simplex",
     "deciban, all of its names": "from deciban import *",

@@ -42,7 +42,9 @@ def test_importing_the_package_alone_does_not_even_load_numpy():
 def test_every_public_name_can_be_had_and_is_listed():
     for name in deciban.__all__:
         assert getattr(deciban, name) is not None
-    assert set(deciban.__all__) <= set(dir(deciban))
+    extra = {"CompositionalDiscriminantAnalysis", "flows"}
+    assert set(dir(deciban)) == {*deciban.__all__, *extra}
+    assert {"assess", "compare", "load", "report"} <= set(deciban.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = deciban.nothing
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         report,
         simplex,
     )
-    from deciban import flows as flows  # not in __all__: it needs an extra
+    from deciban import flows as flows
     from deciban._persistence.registry import load
     from deciban.assessment import assess, compare
     from deciban.discriminant import LinearDiscriminant, QuadraticDiscriminant
@@ -40,23 +40,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
-_SUBMODULES = frozenset(
-    {
-        "assessment",
-        "calibration",
-        "datasets",
-        "discriminant",
-        "evidence",
-        "exceptions",
-        "flows",
-        "metrics",
-        "plots",
-        "reference",
-        "report",
-        "simplex",
-    }
-)
-_HOME = {
+_HOME = {  # the module of each name that is not a module itself
     "CompositionalDiscriminantAnalysis": "discriminant",
     "LinearDiscriminant": "discriminant",
     "QuadraticDiscriminant": "discriminant",
@@ -96,15 +80,19 @@ __all__ = [
 ]
 
 
+# Not in __all__, since a star import would then need the extra: a flow and the CDA.
+_PUBLIC = {*__all__, *_HOME, "flows"}
+
+
 def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'deciban' has no attribute {name!r}")
+    if name not in _HOME:
         return importlib.import_module(f"deciban.{name}")
-    if name in _HOME:
-        value = getattr(importlib.import_module(f"deciban.{_HOME[name]}"), name)
-        globals()[name] = value  # the next look-up no longer comes here
-        return value
-    raise AttributeError(f"module 'deciban' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"deciban.{_HOME[name]}"), name)
+    globals()[name] = value  # the next look-up does not come here
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_HOME})
+    return sorted(_PUBLIC)

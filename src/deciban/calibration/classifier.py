@@ -9,8 +9,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -185,6 +183,8 @@ class CalibratedEvidenceClassifier(EvidenceClassifierMixin, BaseEstimator):  # t
 
         The estimator is also fitted to all samples.
         """
+        from sklearn.model_selection import check_cv  # slow to import
+
         estimator = self._estimator()
         if weight is not None and weight_parameter(estimator) is None:
             warn_of_unused_weights(estimator)
@@ -209,7 +209,11 @@ class CalibratedEvidenceClassifier(EvidenceClassifierMixin, BaseEstimator):  # t
         return log_posteriors(source, X, self._names(), self.response_method)
 
     def _estimator(self) -> Any:
-        return LogisticRegression() if self.estimator is None else self.estimator
+        if self.estimator is not None:
+            return self.estimator
+        from sklearn.linear_model import LogisticRegression  # slow to import
+
+        return LogisticRegression()
 
     def _is_table(self) -> bool:
         if isinstance(self.estimator, str) and self.estimator not in TABLES:

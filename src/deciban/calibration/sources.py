@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -40,7 +39,8 @@ def log_posteriors(
         response = np.asarray(getattr(source, method)(X), dtype=np.float64)
         if method == "predict_proba":
             return np.log(response)
-    last = source.steps[-1][1] if isinstance(source, Pipeline) else source
+    steps = getattr(source, "steps", None)  # of a pipeline
+    last = steps[-1][1] if steps else source
     pairs = getattr(last, "decision_function_shape", None) == "ovo" and len(classes) > 2
     if response.shape[1:] not in ((), (len(classes),)) or (method == _METHODS[-1] and pairs):
         raise InputError(
@@ -110,7 +110,7 @@ def fit_clone(
 
 def weight_parameter(estimator: Any) -> str | None:
     """Name under which ``fit`` takes sample weights; for a pipeline, in its last step."""
-    if isinstance(estimator, Pipeline):
+    if getattr(estimator, "steps", None):
         last, step = estimator.steps[-1]
         inner = weight_parameter(step)
         return None if inner is None else f"{last}__{inner}"
