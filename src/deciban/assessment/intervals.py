@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 
 from deciban._validation import as_generator, require_fraction, require_whole
 from deciban.metrics import Interval
-from deciban.metrics.bootstrap import bca, percentiles
-from deciban.metrics.resampler import entropy
+from deciban.metrics.bootstrap import bca, percentiles, seed_from
 
 Rng = np.random.Generator | int | None
 Floats = NDArray[np.float64]
@@ -58,7 +57,7 @@ def make_plan(confidence: float, n_resamples: int, rng: Rng) -> Plan:
     if n_resamples != 0:
         require_whole(n_resamples, "n_resamples", 2, remedy="Give 1000, or 0 for no intervals.")
     as_generator(rng)
-    return Plan(min(confidence, _HIGHEST_CONFIDENCE), int(n_resamples), entropy(rng))
+    return Plan(min(confidence, _HIGHEST_CONFIDENCE), int(n_resamples), seed_from(rng))
 
 
 class Resamples(NamedTuple):

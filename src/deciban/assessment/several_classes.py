@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
+from deciban._estimation.samples import balance_weights
 from deciban.assessment.intervals import (
     Floats,
     Plan,
@@ -22,7 +23,7 @@ from deciban.assessment.two_classes import cllr_interval
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import choose_least_cost
 from deciban.metrics import Interval, pairwise_cllr
-from deciban.metrics.decomposition import AffineJudge, balanced, folds_of
+from deciban.metrics.decomposition import Family, recalibrate, split_folds
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.proportions import (
     EventCounts,
@@ -332,14 +333,12 @@ def _recalibrated_posteriors(
     order = np.lexsort([*evidence.log_likelihoods.T[:_SORTED_BY], truth])
     truth, evidence = truth[order], evidence[order]
     data = Labelled(evidence, truth, None)
-    weight, rows = balanced(data, setting.prior), np.arange(len(truth))
-    folds = folds_of(truth, min(_FOLDS, fewest), None, 0)
+    weight, rows = balance_weights(truth, None, setting.prior), np.arange(len(truth))
+    folds = split_folds(truth, min(_FOLDS, fewest), None, 0)
+    families: tuple[Family, ...] = ("scalar", "full")
     candidates = []
-    for family in ("scalar", "full") if evidence.n_classes <= _MOST_FULL else ("scalar",):
-        judge = AffineJudge(data, family, weight, np.log(setting.prior))
-        log_p = np.empty((len(truth), evidence.n_classes))
-        for held_out in folds:
-            log_p[held_out] = judge.log_posteriors(~held_out, held_out)
+    for family in families[: 2 if evidence.n_classes <= _MOST_FULL else 1]:
+        log_p = recalibrate(data, family, setting.prior, folds)
         candidates.append((float(-weight @ log_p[rows, truth]), log_p))
     cost, best = min(candidates, key=lambda one: one[0])
     if not np.isfinite(cost):

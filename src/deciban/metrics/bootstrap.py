@@ -9,16 +9,27 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from deciban._validation import align_by_index, factorize_labels, is_number, read_labels
+from deciban._validation import (
+    align_by_index,
+    factorize_labels,
+    is_number,
+    quote,
+    read_labels,
+    require_fraction,
+    require_one_of,
+    require_whole,
+)
+from deciban._validation.arrays import refuse_masked
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.resampler import Resampler, entropy
 
-_JACKKNIFE = 200  # blocks left out one by one; one sample each would take a metric a sample
+_JACKKNIFE = 200  # blocks to leave out one by one; single samples would be too many
 _BIASED = 1.5  # standard deviations between the metric and the median of its resamples
+_FEW_GROUPS = 10
+_REDRAWS = 100  # draws of a resample until every class is in it
 
 
 class Interval(NamedTuple):
@@ -38,7 +49,7 @@ def bootstrap(
     confidence: float = 0.95,
     method: Literal["bca", "percentile"] = "bca",
     n_resamples: int = 1000,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     rng: Any = 0,
     n_jobs: int | None = None,
     **options: Any,
@@ -47,9 +58,9 @@ def bootstrap(
 
     Metrics that fit something to the samples that they judge, such as ``cllr_cal``, ``dev_pav``
     and to a lesser degree ``cllr_min``, come out larger or smaller on resamples than on fresh
-    data. Where that spoils the interval, a warning says so, and it holds the percentiles moved back
-    by twice what the resamples have more or less. Data that every resample judges
-    alike, such as perfectly separated classes, give an interval of no width.
+    data. Where that spoils the interval there is a warning, and the interval holds the percentiles
+    of the resamples moved back by twice their bias. Data that every resample judges alike, such as
+    perfectly separated classes, give an interval of no width.
 
     Parameters
     ----------
@@ -62,14 +73,14 @@ def bootstrap(
         Bias-corrected and accelerated, or the plain percentiles of the resamples.
     n_resamples : int, default 1000
     groups : array of shape (n_samples,), optional
-        What was sampled, such as the speaker or the source: whole groups are drawn. Without it,
-        samples are drawn within each class, as many as it has.
+        Unit that was sampled, such as the speaker or the source: whole groups are drawn. Without
+        groups, samples are drawn within each class, as many as it has.
     rng : numpy Generator or seed, default 0
         The result does not depend on ``n_jobs``.
     n_jobs : int, optional
-        Processes, as in joblib; by default one.
+        Number of processes, as in joblib; by default one.
     **options
-        Passed on to the metric; none with one entry a sample, such as weights.
+        Passed on to the metric; none with one entry for each sample, such as weights.
 
     Returns
     -------
@@ -88,40 +99,48 @@ def bootstrap(
     True
     """
     if not callable(metric):
-        raise InputError(f"metric must be a function; got {metric!r}. Pass metrics.cllr, say.")
-    _require_options(confidence, method, n_resamples, options)
+        raise InputError(f"metric must be a function; got {quote(metric)}. Pass metrics.cllr, say.")
+    require_fraction(confidence, "confidence")
+    require_one_of(method, "method", ("bca", "percentile"))
+    require_whole(n_resamples, "n_resamples", 2)
+    if "sample_weight" in options:
+        raise InputError(
+            "sample_weight must not be passed on; a resample would not match it. "
+            "Repeat samples instead, or draw by groups."
+        )
     y_true, evidence, groups = align_by_index(y_true=y_true, evidence=evidence, groups=groups)
     values = _indexable(evidence)
     labels = read_labels(y_true, len(values))
     resampler = Resampler(factorize_labels(labels)[1], groups)
-    seeds = np.random.SeedSequence(entropy(rng)).spawn(n_resamples)
 
-    def at(rows: np.ndarray) -> float:
-        return _number(metric(labels[rows], values[rows], **options))
+    def evaluate(rows: NDArray[np.intp]) -> float:
+        return _as_number(metric(labels[rows], values[rows], **options))
 
-    value = at(np.arange(len(labels)))
-    resamples = np.array(
-        Parallel(n_jobs=n_jobs)(delayed(_resampled)(at, resampler, seed) for seed in seeds)
-    )
+    def resample(seed: np.random.SeedSequence) -> float:
+        return evaluate(resampler.rows(np.random.default_rng(seed)))
+
+    value = evaluate(np.arange(len(labels)))
+    seeds = np.random.SeedSequence(seed_from(rng)).spawn(n_resamples)
+    resamples = np.array(Parallel(n_jobs=n_jobs)(delayed(resample)(seed) for seed in seeds))
     undefined = int(np.isnan(resamples).sum())
     if undefined:
         raise InputError(
             f"metric must be defined on every resample; it is NaN on {undefined} of {n_resamples}. "
             f"Give more samples, or another metric."
         )
+    low, high = percentiles(resamples, confidence)
     if method == "bca":
-        left_out = np.array([at(rows) for rows in _left_out(resampler)])
-        low, high = bca(value, resamples, left_out, confidence)
+        left_out = np.array([evaluate(rows) for rows in resampler.blocks_left_out()])
         _warn_if_biased(_bias(value, resamples))
-        if not low <= value <= high:
-            low, high = _moved(value, resamples, confidence)
-    else:
-        low, high = percentiles(resamples, confidence)
+        low, high = bca(value, resamples, left_out, confidence)
+        if not low <= value <= high:  # resamples are off from the samples as these are from truth
+            tails = [(1 - confidence) / 2, (1 + confidence) / 2]
+            low, high = np.quantile(resamples, tails) - 2 * (np.mean(resamples) - value)
     spread = float(resamples.std(ddof=1)) if np.isfinite(resamples).all() else np.inf
-    return Interval(value, low, high, spread)
+    return Interval(value, float(low), float(high), spread)
 
 
-def percentiles(resamples: np.ndarray, confidence: float) -> tuple[float, float]:
+def percentiles(resamples: NDArray[np.float64], confidence: float) -> tuple[float, float]:
     """Ends of the interval that holds the central part of the resamples."""
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
     low, high = np.quantile(resamples, tails, method="inverted_cdf")
@@ -129,7 +148,7 @@ def percentiles(resamples: np.ndarray, confidence: float) -> tuple[float, float]
 
 
 def bca(
-    value: float, resamples: np.ndarray, left_out: np.ndarray, confidence: float
+    value: float, resamples: NDArray[np.float64], left_out: NDArray[np.float64], confidence: float
 ) -> tuple[float, float]:
     """Ends of the bias-corrected and accelerated interval.
 
@@ -143,81 +162,14 @@ def bca(
     return float(low), float(high)
 
 
-def _bias(value: float, resamples: np.ndarray) -> float:
+def _bias(value: float, resamples: NDArray[np.float64]) -> float:
     """How far the metric lies above the median of its resamples, in standard deviations."""
     n = len(resamples)
     below = np.mean(resamples < value) + np.mean(resamples == value) / 2
     return float(ndtri(np.clip(below, 0.5 / n, 1 - 0.5 / n)))
 
 
-def _moved(value: float, resamples: np.ndarray, confidence: float) -> tuple[float, float]:
-    """Percentiles, moved back: resamples are off from the samples as these are from the truth."""
-    excess = float(np.mean(resamples)) - value
-    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-    low, high = np.quantile(resamples, tails) - 2 * excess
-    return float(low), float(high)
-
-
-def _indexable(evidence: Any) -> Any:
-    """Evidence, or an array; a frame of named columns is evidence over these classes."""
-    columns = getattr(evidence, "columns", None)
-    if columns is not None and tuple(columns) != tuple(range(len(columns))):
-        return Evidence(evidence)
-    if isinstance(evidence, Evidence):
-        return evidence
-    values = np.asarray(evidence)
-    if values.ndim == 0 or len(values) == 0:
-        raise InputError("evidence must hold samples; got none. Give one LLR or row a sample.")
-    return values
-
-
-def _number(value: Any) -> float:
-    if not is_number(value):
-        raise InputError(
-            f"metric must return one number; got {type(value).__name__}. Wrap it, as in "
-            f"lambda y, e: decompose(y, e).calibration."
-        )
-    return float(value)
-
-
-def _require_options(confidence: float, method: str, n_resamples: int, options: Any) -> None:
-    if not is_number(confidence) or not 0 < confidence < 1:
-        raise InputError(f"confidence must lie between 0 and 1; got {confidence!r}. Give 0.95.")
-    if method not in ("bca", "percentile"):
-        raise InputError(f"method must be 'bca' or 'percentile'; got {method!r}. Choose one.")
-    if not isinstance(n_resamples, int | np.integer) or n_resamples < 2:
-        raise InputError(
-            f"n_resamples must be a whole number, 2 or more; got {n_resamples!r}. Give 1000."
-        )
-    if "sample_weight" in options:
-        raise InputError(
-            "sample_weight must not be passed on; a resample would not match it. "
-            "Repeat samples instead, or draw by groups."
-        )
-
-
-def _resampled(
-    at: Callable[[np.ndarray], float], resampler: Resampler, seed: np.random.SeedSequence
-) -> float:
-    return at(resampler.rows(np.random.default_rng(seed)))
-
-
-def _left_out(resampler: Resampler) -> list[np.ndarray]:
-    """Rows without one block at a time, each block with as much of every class as can be."""
-    truth, place = resampler.truth, resampler.group
-    if place is None:
-        count = min(_JACKKNIFE, len(truth))
-        block = np.empty(len(truth), dtype=int)
-        block[np.argsort(truth, kind="stable")] = np.arange(len(truth)) % count
-    else:
-        count = min(_JACKKNIFE, int(place.max()) + 1)
-        block = place % count
-    kept = (np.flatnonzero(block != k) for k in range(count))
-    classes = int(truth.max()) + 1
-    return [rows for rows in kept if np.bincount(truth[rows], minlength=classes).all()]
-
-
-def _acceleration(left_out: np.ndarray) -> float:
+def _acceleration(left_out: NDArray[np.float64]) -> float:
     if len(left_out) == 0 or not np.isfinite(left_out).all():
         return 0.0
     gap = left_out.mean() - left_out
@@ -233,7 +185,95 @@ def _warn_if_biased(bias: float) -> None:
     if abs(bias) > _BIASED:
         warnings.warn(
             f"{ndtr(bias):.0%} of the resamples lie below the metric: it is biased under "
-            f"resampling, as what is fitted on the samples themselves is. Take its interval with "
+            f"resampling, as metrics that are fitted to the samples are. Take its interval with "
             f"care, or judge fresh samples.",
             stacklevel=3,
         )
+
+
+def _indexable(evidence: Any) -> Any:
+    """Evidence, or an array; a frame of named columns is evidence over these classes."""
+    columns = getattr(evidence, "columns", None)
+    if columns is not None and tuple(columns) != tuple(range(len(columns))):
+        return Evidence(evidence)
+    if isinstance(evidence, Evidence):
+        return evidence
+    refuse_masked(evidence, "evidence")
+    values = np.asarray(evidence)
+    if values.ndim == 0 or len(values) == 0:
+        raise InputError("evidence must hold samples; got none. Give one LLR or row a sample.")
+    return values
+
+
+def _as_number(value: Any) -> float:
+    if not is_number(value):
+        raise InputError(
+            f"metric must return one number; got {type(value).__name__}. Wrap it, as in "
+            f"lambda y, e: decompose(y, e).calibration."
+        )
+    return float(value)
+
+
+def seed_from(rng: Any) -> int:
+    """A seed drawn from the generator, or the seed itself."""
+    if isinstance(rng, int | np.integer):
+        return int(rng)
+    return int(np.random.default_rng(rng).integers(2**63))
+
+
+class Resampler:
+    """Draws of as many samples as there are: rows within each class, or whole groups."""
+
+    def __init__(self, codes: NDArray[np.intp], groups: ArrayLike | None = None) -> None:
+        self.codes = codes
+        self.group = None if groups is None else _encode_groups(groups, len(codes))
+        by = codes if self.group is None else self.group
+        self._members = np.split(np.argsort(by, kind="stable"), np.cumsum(np.bincount(by))[:-1])
+
+    def rows(self, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Positions of one draw; every class is among them."""
+        for _ in range(_REDRAWS):
+            rows = np.concatenate(self._draw(rng))
+            if np.bincount(self.codes[rows], minlength=self.codes.max() + 1).all():
+                return rows
+        raise InputError(
+            f"groups must be such that most resamples hold every class; {_REDRAWS} in a row did "
+            f"not. Give more groups of the rarest class."
+        )
+
+    def counts(self, rng: np.random.Generator) -> NDArray[np.float64]:
+        """How often each sample is in one draw."""
+        return np.bincount(self.rows(rng), minlength=len(self.codes)).astype(float)
+
+    def blocks_left_out(self) -> list[NDArray[np.intp]]:
+        """Rows without one block at a time; each block has its share of every class."""
+        codes = self.codes
+        if self.group is None:
+            count = min(_JACKKNIFE, len(codes))
+            block = np.empty(len(codes), dtype=int)
+            block[np.argsort(codes, kind="stable")] = np.arange(len(codes)) % count
+        else:
+            count = min(_JACKKNIFE, len(self._members))
+            block = self.group % count
+        rest = (np.flatnonzero(block != k) for k in range(count))
+        D = int(codes.max()) + 1
+        return [rows for rows in rest if np.bincount(codes[rows], minlength=D).all()]
+
+    def _draw(self, rng: np.random.Generator) -> list[NDArray[np.intp]]:
+        members = self._members
+        if self.group is not None:
+            return [members[k] for k in rng.integers(len(members), size=len(members))]
+        return [rows[rng.integers(len(rows), size=len(rows))] for rows in members]
+
+
+def _encode_groups(groups: ArrayLike, n_samples: int) -> NDArray[np.intp]:
+    distinct, codes = factorize_labels(read_labels(groups, n_samples, "groups"))
+    if len(distinct) == 1:
+        raise InputError("groups must hold at least two groups; got one. Name what was sampled.")
+    if len(distinct) < _FEW_GROUPS:
+        warnings.warn(
+            f"groups should be many, since whole ones are drawn; got {len(distinct)}. The interval "
+            f"is too narrow.",
+            stacklevel=4,
+        )
+    return codes

@@ -6,15 +6,23 @@ from collections.abc import Hashable, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from deciban._estimation.affine import fit_affine
-from deciban._validation import align_by_index, factorize_labels, read_labels
+from deciban._estimation.samples import balance_weights
+from deciban._validation import (
+    align_by_index,
+    as_generator,
+    factorize_labels,
+    read_labels,
+    require_one_of,
+    require_whole,
+)
 from deciban.evidence import Unit, from_nats
 from deciban.evidence.bayes import log_prior
 from deciban.exceptions import InputError
 from deciban.metrics.costs import softplus
-from deciban.metrics.labelled import Labelled, Scores, Trials, read_labelled, share_out
+from deciban.metrics.labelled import Labelled, read_labelled
 from deciban.metrics.pav import add_misleading, pool
 from deciban.simplex import Basis, logparts
 
@@ -35,20 +43,19 @@ def decompose(
     *,
     calibrator: Family = "full",
     cv: int = 5,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     prior: Any = None,
     unit: Unit = "nat",
     classes: Sequence[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
     rng: Any = 0,
 ) -> Decomposition:
-    """Cross-entropy as what recalibration would take away, and what would be left.
+    """Cross-entropy as the part that recalibration would take away, and the part that stays.
 
-    Discrimination is the cross-entropy of the evidence after the best map of a named family,
-    each sample recalibrated by a map that was fitted without it. The figures mean: a map of this
-    family, learnt from this much data, would save the calibration part. They do not mean that no
-    other recalibration could save more. Where the map does not pay, it is not used: discrimination
-    is never above the total.
+    Discrimination is the cross-entropy of the evidence after the best map of a family, each sample
+    recalibrated by a map that was fitted without it. A map of this family, learned from this much
+    data, would save the calibration part; another kind of recalibration might save more. Where the
+    map does not pay it is not used: discrimination is never above the total.
 
     Parameters
     ----------
@@ -56,21 +63,22 @@ def decompose(
         Every class must occur at least ``cv`` times.
     log_likelihoods : array of shape (n_samples, n_classes), or Evidence
     calibrator : {"scalar", "diagonal", "full", "pav"}, default "full"
-        Affine maps of the ILRLs: one factor for all coordinates (a temperature), one for each, or
-        a whole matrix; an offset in each case. For two classes also "pav": any monotone map, with
-        one misleading sample of each class added so that no LLR becomes infinite.
+        Family of maps. Affine maps of the ILRLs have one factor for all coordinates (a
+        temperature), one for each, or a whole matrix, and always an offset. For two classes, "pav"
+        is any monotone map, fitted with one misleading sample of each class added, so that no LLR
+        becomes infinite.
     cv : int, default 5
         Number of folds.
     groups : array of shape (n_samples,), optional
-        What was sampled, such as the speaker: no group is in two folds. Repeated samples, too, are
-        a group.
+        Unit that was sampled, such as the speaker: no group is in two folds. Repeated samples, too,
+        are a group.
     prior : array of shape (n_classes,) or mapping, default uniform
-        Under which the cross-entropy is taken.
+        Prior of the cross-entropy.
     unit : {"nat", "bit", "ban", "deciban"}
     classes, sample_weight
         As for :func:`cross_entropy`.
     rng : numpy Generator or seed, default 0
-        Of the folds.
+        Source of the folds.
 
     Examples
     --------
@@ -88,115 +96,86 @@ def decompose(
         groups=groups,
     )
     data = read_labelled(y_true, log_likelihoods, classes, sample_weight)
-    prior_logs = log_prior(prior, data.evidence.classes, 1)[0]
-    weight = balanced(data, np.exp(prior_logs))
-    judge = judged(data, calibrator, weight, prior_logs)
-    recalibrated = np.empty(len(weight))
-    for held_out in folds_of(data.codes, cv, groups, rng):
-        recalibrated[held_out] = judge(~held_out, held_out)
-    log_p = data.evidence.log_posterior(np.exp(prior_logs))
-    total = float(-weight @ log_p[np.arange(len(weight)), data.codes])
-    discrimination = min(total, float(weight @ recalibrated))
+    p = np.exp(log_prior(prior, data.evidence.classes, 1)[0])
+    require_one_of(calibrator, "calibrator", get_args(Family))
+    recalibrated = recalibrate(data, calibrator, p, split_folds(data.codes, cv, groups, rng))
+    weight = balance_weights(data.codes, data.weight, p)
+    truth = np.arange(len(data.codes)), data.codes
+    total = float(-weight @ data.evidence.log_posterior(p)[truth])
+    discrimination = min(total, float(-weight @ recalibrated[truth]))
     parts = (total, total - discrimination, discrimination)
     return Decomposition(*(float(from_nats(part, unit)) for part in parts))
 
 
-def balanced(data: Labelled, prior: np.ndarray) -> np.ndarray:
-    """Weights that give each class its prior probability; they sum to one."""
-    weight = np.ones(len(data.codes)) if data.weight is None else data.weight / data.weight.max()
-    total = np.bincount(data.codes, weights=weight, minlength=len(prior))
-    return weight * (prior / total)[data.codes]
+def recalibrate(
+    data: Labelled, family: Family, prior: NDArray[np.float64], folds: list[NDArray[np.bool_]]
+) -> NDArray[np.float64]:
+    """Log-posteriors of each sample after the best map of a family, fitted without its fold."""
+    apply = _recalibrate_by_pav if family == "pav" else _recalibrate_affinely
+    log_p = np.empty((len(data.codes), data.evidence.n_classes))
+    for held_out in folds:
+        fitted, new = (data.select(np.flatnonzero(rows)) for rows in (~held_out, held_out))
+        log_p[held_out] = apply(fitted, new, prior, family)
+    return log_p
 
 
-def judged(data: Labelled, family: str, weight: np.ndarray, prior_logs: np.ndarray) -> _Judge:
-    """What fits a calibrator of a family to some samples and judges others."""
-    if family not in get_args(Family):
-        raise InputError(
-            f"calibrator must be one of {', '.join(get_args(Family))}; got {family!r}. "
-            f"Choose one of them."
-        )
-    if family != "pav":
-        return AffineJudge(data, family, weight, prior_logs)
+def _recalibrate_affinely(
+    data: Labelled, new: Labelled, prior: NDArray[np.float64], scale: Any
+) -> NDArray[np.float64]:
+    """Log-posteriors of new samples after the affine map that suits the data best."""
+    basis = Basis(Basis.gram_schmidt(len(prior)).contrast, data.evidence.classes)
+    V, weight = basis.contrast, balance_weights(data.codes, data.weight, prior)
+    to_calibrated = fit_affine(
+        data.evidence.ilr(basis), data.codes, weight, np.log(prior), V, scale
+    )
+    return np.asarray(
+        logparts.closure(to_calibrated(new.evidence.ilr(basis)) @ V.T + np.log(prior))
+    )
+
+
+def _recalibrate_by_pav(
+    data: Labelled, new: Labelled, prior: NDArray[np.float64], family: str
+) -> NDArray[np.float64]:
+    """Log-posteriors of new samples after the monotone map that suits the data best."""
     if data.evidence.n_classes != 2:
         raise InputError(
-            f"calibrator 'pav' must have two classes; got {data.evidence.n_classes}. "
+            f"calibrator {family!r} must have two classes; got {data.evidence.n_classes}. "
             f"Choose an affine family, or two classes with evidence.restrict."
         )
-    return _PavJudge(data, weight, prior_logs)
+    first, second = data.evidence.classes
+    blocks = pool(add_misleading(data.pair(1, 0)))
+    log_odds = blocks.transform(new.evidence.llr(second, first)) + np.log(prior[1] / prior[0])
+    return -np.column_stack([softplus(log_odds), softplus(-log_odds)])
 
 
-class AffineJudge:
-    """Losses of held-out samples after the affine map that suits the others best."""
-
-    def __init__(
-        self, data: Labelled, scale: Any, weight: np.ndarray, prior_logs: np.ndarray
-    ) -> None:
-        self.V = Basis.gram_schmidt(data.evidence.n_classes).contrast
-        self.l = data.evidence.ilr(Basis(self.V, data.evidence.classes))
-        self.scale, self.truth = scale, data.codes
-        self.weight, self.prior_logs = weight, prior_logs
-
-    def log_posteriors(self, kept: np.ndarray, held_out: np.ndarray) -> np.ndarray:
-        """Of the held-out samples, after the map that suits the kept ones."""
-        share = self.weight[kept] / self.weight[kept].sum()
-        truth = self.truth[kept]
-        fitted = fit_affine(self.l[kept], truth, share, self.prior_logs, self.V, self.scale)
-        return np.asarray(logparts.closure(fitted(self.l[held_out]) @ self.V.T + self.prior_logs))
-
-    def __call__(self, kept: np.ndarray, held_out: np.ndarray) -> np.ndarray:
-        """Losses of the held-out samples."""
-        log_p = self.log_posteriors(kept, held_out)
-        return -log_p[np.arange(len(log_p)), self.truth[held_out]]
-
-
-class _PavJudge:
-    """Losses of held-out samples after the monotone map that suits the others best."""
-
-    def __init__(self, data: Labelled, weight: np.ndarray, prior_logs: np.ndarray) -> None:
-        self.llr = data.evidence.llr(data.evidence.classes[1], data.evidence.classes[0])
-        self.truth, self.weight = data.codes, weight
-        self.log_odds = float(prior_logs[1] - prior_logs[0])
-
-    def __call__(self, kept: np.ndarray, held_out: np.ndarray) -> np.ndarray:
-        target, other = (
-            Scores(self.llr[rows], share_out(self.weight[rows]))
-            for rows in (kept & (self.truth == 1), kept & (self.truth == 0))
-        )
-        blocks = pool(add_misleading(Trials(target, other)))
-        log_odds = blocks.transform(self.llr[held_out]) + self.log_odds
-        return softplus(np.where(self.truth[held_out] == 1, -log_odds, log_odds))
-
-
-_Judge = AffineJudge | _PavJudge
-
-
-def folds_of(truth: np.ndarray, cv: int, groups: Any, rng: Any) -> list[np.ndarray]:
+def split_folds(
+    codes: NDArray[np.intp], cv: int, groups: ArrayLike | None, rng: Any
+) -> list[NDArray[np.bool_]]:
     """Masks of the folds, each with its share of every class."""
-    if not isinstance(cv, int | np.integer) or isinstance(cv, bool) or cv < 2:
-        raise InputError(f"cv must be a number of folds, 2 or more; got {cv!r}. Give 5.")
-    fewest = int(np.bincount(truth).min())
+    require_whole(cv, "cv", 2, remedy="Give a number of folds, such as 5.")
+    fewest = int(np.bincount(codes).min())
     if fewest < cv:
         raise InputError(
             f"y_true must hold every class at least cv = {cv} times; the rarest occurs {fewest} "
             f"times. Give more samples or fewer folds."
         )
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     if groups is not None:
-        return _grouped_folds(truth, cv, read_labels(groups, len(truth), "groups"), generator)
-    shuffled = generator.permutation(len(truth))
-    order = shuffled[np.argsort(truth[shuffled], kind="stable")]
-    fold = np.empty(len(truth), dtype=int)
-    fold[order] = np.arange(len(truth)) % cv
+        return _split_groups(codes, cv, read_labels(groups, len(codes), "groups"), generator)
+    shuffled = generator.permutation(len(codes))
+    order = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    fold = np.empty(len(codes), dtype=int)
+    fold[order] = np.arange(len(codes)) % cv
     return [fold == k for k in range(cv)]
 
 
-def _grouped_folds(
-    truth: np.ndarray, cv: int, groups: np.ndarray, rng: np.random.Generator
-) -> list[np.ndarray]:
-    """Masks of folds that share no group: each group goes where its classes are fewest."""
+def _split_groups(
+    codes: NDArray[Any], cv: int, groups: NDArray[Any], rng: np.random.Generator
+) -> list[NDArray[np.bool_]]:
+    """Masks of folds that share no group: each group goes to the fold that needs its classes."""
     place = factorize_labels(groups)[1]
-    counts = np.zeros((place.max() + 1, truth.max() + 1))
-    np.add.at(counts, (place, truth), 1)
+    counts = np.zeros((place.max() + 1, codes.max() + 1))
+    np.add.at(counts, (place, codes), 1)
     order = rng.permutation(len(counts))
     order = order[np.argsort(-counts[order].sum(axis=1), kind="stable")]  # the largest first
     held = np.zeros((cv, counts.shape[1]))

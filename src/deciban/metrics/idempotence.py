@@ -15,10 +15,9 @@ from threadpoolctl import threadpool_limits
 from deciban._validation import align_by_index, is_number, label_array, read_labels
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError
-from deciban.metrics.bootstrap import Interval
+from deciban.metrics.bootstrap import Interval, Resampler, seed_from
 from deciban.metrics.densities import Density, GaussianDensities, KernelDensities, densities
 from deciban.metrics.labelled import Labelled, read_labelled
-from deciban.metrics.resampler import Resampler, entropy
 from deciban.reference import CalibratedGaussian, closed_form
 from deciban.reference.fitting import fit_covariance
 from deciban.simplex import Basis
@@ -154,7 +153,7 @@ def idempotence(
         y_true=y_true, evidence=evidence, sample_weight=sample_weight, groups=groups
     )
     data = read_labelled(y_true, evidence, classes, sample_weight)
-    seed = entropy(rng)
+    seed = seed_from(rng)
     if density == "kernel" and len(data.codes) > _MOST:
         data, groups = _some(data, groups, np.random.default_rng([seed, 0]))
     names = data.evidence.classes
