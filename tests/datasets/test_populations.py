@@ -130,11 +130,11 @@ def test_gaussians_with_equal_covariance_give_evidence_with_variance_twice_its_m
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: moons().sample(1), "n_samples must be a whole number of at least 2"),
+        (lambda: moons().sample(1), "n_samples must be a whole number, 2 or more"),
         (lambda: moons().sample(True), "n_samples must be"),
-        (lambda: three_gaussians().sample(2.5), "at least 3"),
-        (lambda: moons(noise=0), "noise must be a positive number; got 0"),
-        (lambda: circles(noise=float("nan")), "noise must be a positive number"),
+        (lambda: three_gaussians().sample(2.5), "3 or more; got 2.5"),
+        (lambda: moons(noise=0), "noise must be a finite number above 0; got 0"),
+        (lambda: circles(noise=float("nan")), "noise must be a finite number above 0"),
         (lambda: moons(noise=1e-9), "noise must be at least 0.0001"),
         (lambda: circles(factor="0.5"), "factor must be at least 0"),
         (lambda: moons().evidence([[1e200, 0.0]]), "row 0 is too far away"),
@@ -144,8 +144,11 @@ def test_gaussians_with_equal_covariance_give_evidence_with_variance_twice_its_m
         (lambda: moons().evidence([[1.0, np.nan]]), "X must be finite; row 0"),
         (lambda: gaussians([[0.0]], [[[1.0]]]), "at least two classes"),
         (lambda: gaussians([[0.0], [1.0]], [[[1.0]], [[0.0]]]), "number 1 is 0"),
-        (lambda: gaussians(np.eye(2), [np.eye(2), [[1, 0.5], [0, 1]]]), "must be symmetric"),
-        (lambda: gaussians(np.eye(2), [np.eye(2)] * 2, ["a", "a"]), "2 different names"),
+        (
+            lambda: gaussians(np.eye(2), [np.eye(2), [[1, 0.5], [0, 1]]]),
+            "must be symmetric; number 1 is not",
+        ),
+        (lambda: gaussians(np.eye(2), [np.eye(2)] * 2, ["a", "a"]), "must be distinct; got 'a'"),
     ],
 )
 def test_what_cannot_be_used_is_refused_in_one_sentence(call, words):
@@ -153,7 +156,7 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(call, words):
         call()
 
 
-def test_what_cannot_be_drawn_from_or_judged_ends_in_a_sentence():
+def test_what_cannot_be_sampled_from_or_evaluated_ends_in_a_sentence():
     for population in (moons(), three_gaussians()):
         X, _ = population.sample(30, np.random.default_rng(0))
         again, _ = population.sample(30, np.random.default_rng(0))
