@@ -1,4 +1,4 @@
-"""Contestants take turns; medians are compared."""
+"""Races in which contestants take turns and medians are compared."""
 
 import os
 import platform
@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 
 def race(contestants: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median seconds of each contestant, after one round that does not count."""
+    """Median seconds of each contestant, after a warm-up round."""
     times: dict[str, list[float]] = {name: [] for name in contestants}
     for round_number in range(rounds + 1):
         for name, run in contestants.items():
@@ -22,6 +22,6 @@ def race(contestants: dict[str, Callable[[], object]], rounds: int) -> dict[str,
 
 
 def print_setting(*packages: str) -> None:
-    """The machine and the versions behind the numbers that follow."""
+    """Print the machine and the versions behind the numbers that follow."""
     versions = ", ".join(f"{package} {version(package)}" for package in packages)
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {versions}")

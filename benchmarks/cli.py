@@ -36,8 +36,8 @@ print(status, time.perf_counter() - start, peak)
 """
 
 
-def measured(*args):
-    """Seconds and peak MB of a command; what it prints is thrown away."""
+def measure(*args):
+    """Seconds and peak MB of a command; its output is discarded."""
     command = [sys.executable, "-c", SMALL, _command(), *map(str, args)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     status, seconds, peak = done.stdout.split()
@@ -55,18 +55,18 @@ def _command():
 
 
 def evaluate(folder, args, rng):
-    """To be under 20 s and 4 GB on 10 million rows of two classes."""
+    """Target: under 20 s and 4 GB for 10 million rows of two classes."""
     for labels in args.labels:
         path = folder / f"{labels}.parquet"
         table(path, args.rows, labels, rng)
         options = ["--positive", "same"] if labels == "text" else []
-        seconds, peak = measured("evaluate", path, "--truth", "class", *options)
+        seconds, peak = measure("evaluate", path, "--truth", "class", *options)
         print(f"evaluate, {args.rows:,} rows, {labels:5}{seconds:8.1f} s{peak:8.0f} MB")
         path.unlink()
 
 
 def predict(folder, args, rng):
-    """To be a million rows a minute or better, in flat memory; a CDA of ten features."""
+    """Target: a million rows a minute in constant memory; a CDA of ten features."""
     means = rng.normal(size=(3, 10))
 
     def draw(path, n):
@@ -77,7 +77,7 @@ def predict(folder, args, rng):
 
     draw(folder / "train.parquet", 10_000)
     model = folder / "model.deciban"
-    seconds, peak = measured("fit", folder / "train.parquet", "--label", "class", "-o", model)
+    seconds, peak = measure("fit", folder / "train.parquet", "--label", "class", "-o", model)
     print(f"fit, 10,000 rows of 10 features{seconds:8.1f} s{peak:8.0f} MB")
     n = args.rows // 10
     for rows in (n // 4, n):
@@ -85,14 +85,14 @@ def predict(folder, args, rng):
         for share in (0.01, 0):
             words = ["predict", model, folder / "new.parquet", "-o", folder / "out.parquet",
                      "--outlier", share, "--force"]  # fmt: skip
-            seconds, peak = measured(*words)
+            seconds, peak = measure(*words)
             print(f"predict, {rows:,} rows, --outlier {share:<5}{seconds:8.1f} s{peak:8.0f} MB, "
-                  f"{60 * rows / seconds:,.0f} rows a minute", flush=True)  # fmt: skip
+                  f"{60 * rows / seconds:,.0f} rows per minute", flush=True)  # fmt: skip
 
 
 def start_up(folder, args, rng):
-    """To be under 0.4 s."""
-    taken = sorted(measured("--help")[0] for _ in range(5))
+    """Target: under 0.4 s."""
+    taken = sorted(measure("--help")[0] for _ in range(5))
     print(f"--help{taken[2]:10.2f} s, median of 5")
 
 

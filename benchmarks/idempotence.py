@@ -1,7 +1,7 @@
 """Level, power and coverage of metrics.idempotence, by simulation.
 
-False alarms of the test on calibrated samples, how often it finds faults of three kinds, and how
-often the interval of the distance holds the true one.
+False alarms of the test on calibrated samples, how often it detects three kinds of faults, and
+how often the interval of the distance contains the true one.
 """
 
 import argparse
@@ -30,8 +30,8 @@ def shifted(family, l, y):
 
 
 def scaled_by_class(family, l, y):
-    centre = family.means[y]
-    return centre + np.where(y == 0, 1.35, 1.0)[:, None] * (l - centre)
+    center = family.means[y]
+    return center + np.where(y == 0, 1.35, 1.0)[:, None] * (l - center)
 
 
 def p_value(family, fault, n, density, seed):

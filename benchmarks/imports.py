@@ -23,7 +23,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     args = parser.parse_args()
     print_setting("deciban", "numpy", "scipy")
-    print(f"medians of {args.rounds} rounds in turn, start of the interpreter taken off")
+    print(f"medians of {args.rounds} rounds in turn, without the start of the interpreter")
     taken = race(
         {
             name: lambda code=code: subprocess.run([sys.executable, "-c", code], check=True)

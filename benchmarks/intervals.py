@@ -1,6 +1,6 @@
-"""How often the intervals of the report hold the truth, and compare tells alike systems apart.
+"""How often intervals contain the true value, and how often `compare` separates equal systems.
 
-LLRs are calibrated Gaussian ones, whose true costs are those of a million samples.
+LLRs are calibrated and Gaussian; the costs of a million samples count as the true ones.
 """
 
 import argparse
@@ -15,12 +15,12 @@ KEYS = ("cllr", "cllr_min", "cllr_cal", "eer", "min_detection_cost", "accuracy")
 
 
 def llrs(y, divergence, rng):
-    """Calibrated: the mean is half of the variance."""
+    """Calibrated LLRs: their mean is half of their variance."""
     return rng.normal((2 * y - 1) * divergence / 2, np.sqrt(divergence))
 
 
 def truth(divergence):
-    """Every quantity of very many samples; PAV takes next to nothing from them without cause."""
+    """Every quantity of a million samples, on which PAV hardly overfits."""
     y = np.repeat([0, 1], 500_000)
     found = assess(y, Evidence.from_llr(llrs(y, divergence, np.random.default_rng(0))),
                    n_resamples=0)  # fmt: skip
@@ -40,12 +40,12 @@ def coverage(args):
                     near = found[key].low - 5e-4 <= expected[key] <= found[key].high + 5e-4
                     held[key] += near
             rates = "  ".join(f"{key} {100 * k / args.draws:.0f} %" for key, k in held.items())
-            print(f"EER {100 * expected['eer']:.1f} %, {n} a class: {rates}", flush=True)
+            print(f"EER {100 * expected['eer']:.1f} %, {n} per class: {rates}", flush=True)
 
 
-def alike(args):
+def equal_systems(args):
     for n in (40, 100, 500):
-        told = dict.fromkeys(KEYS, 0)
+        separated = dict.fromkeys(KEYS, 0)
         for seed in range(args.draws):
             rng = np.random.default_rng([seed, n])
             y, shared = np.repeat([0, 1], n), rng.normal(size=2 * n)
@@ -55,9 +55,9 @@ def alike(args):
             )
             found = compare(y, {"a": a, "b": b}, n_resamples=args.resamples)
             for key in KEYS:
-                told[key] += found[key].verdict.endswith("better")
-        rates = "  ".join(f"{key} {100 * k / args.draws:.0f} %" for key, k in told.items())
-        print(f"two systems that are alike, {n} a class, told apart: {rates}", flush=True)
+                separated[key] += found[key].verdict.endswith("better")
+        rates = "  ".join(f"{key} {100 * k / args.draws:.0f} %" for key, k in separated.items())
+        print(f"two equal systems, {n} per class, separated: {rates}", flush=True)
 
 
 def main():
@@ -67,7 +67,7 @@ def main():
     args = parser.parse_args()
     print_setting("deciban", "numpy", "scipy")
     coverage(args)
-    alike(args)
+    equal_systems(args)
 
 
 if __name__ == "__main__":

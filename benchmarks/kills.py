@@ -1,8 +1,8 @@
 """A fit that is killed at random moments and started again must end with the same model.
 
-A process fits with a checkpoint; another one kills it after a random time, now before its first
-epoch, now after some, again and again, and then lets it end. The parameters are compared with those
-of a fit that was left alone, bit by bit.
+A process fits with a checkpoint; another one kills it repeatedly after a random time, before its
+first epoch or after some, and then lets it finish. The parameters are compared with those of an
+uninterrupted fit, bit by bit.
 """
 
 import argparse
@@ -65,8 +65,8 @@ def main():
     same = whole.keys() == resumed.keys() and all(
         whole[name].tobytes() == resumed[name].tobytes() for name in whole
     )
-    print(f"{killed} kills, {moved} of them after some epochs, {ended} runs that had nothing left "
-          f"to do; same model: {same}")  # fmt: skip
+    print(f"{killed} kills, {moved} of them after some epochs, {ended} runs that were "
+          f"already finished; same model: {same}")  # fmt: skip
     sys.exit(not same)
 
 

@@ -1,4 +1,4 @@
-"""Write what llreval and lir say, for tests that must not depend on them.
+"""Write the values of llreval and lir, for tests that must not depend on them.
 
 python benchmarks/llr_values.py > tests/data/llr_peers.json
 """
@@ -37,10 +37,10 @@ def cases(rng):
 
 def main():
     rng = np.random.default_rng(SEED)
-    said = {"llreval": version("llreval"), "lir": version("lir"), "seed": SEED, "cases": {}}
+    values = {"llreval": version("llreval"), "lir": version("lir"), "seed": SEED, "cases": {}}
     for name, y, llr in cases(rng):
         blocks = PAV(llr, y)
-        said["cases"][name] = {
+        values["cases"][name] = {
             "y": y.tolist(),
             "llr": llr.tolist(),
             "llreval cllr": float(cllr(llr[y == 1], llr[y == 0])),
@@ -52,7 +52,7 @@ def main():
             ),
             "lir elub": [LN10 * bound for bound in elub(llr / LN10, y, step_size=1e-4)],
         }
-    json.dump(said, sys.stdout, indent=1)
+    json.dump(values, sys.stdout, indent=1)
     print()
 
 

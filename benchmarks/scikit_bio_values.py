@@ -1,8 +1,8 @@
-"""Write what scikit-bio says, for tests that must not depend on it.
+"""Write the values of scikit-bio, for tests that must not depend on it.
 
     python benchmarks/scikit_bio_values.py > tests/data/scikit_bio.json
 
-It runs in a process of its own: importing scikit-bio changes settings of JAX for all of it.
+It runs in its own process, since importing scikit-bio changes global settings of JAX.
 """
 
 import json

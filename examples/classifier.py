@@ -2,9 +2,9 @@
 
     python examples/classifier.py --output build/classifier
 
-Naive Bayes on handwritten digits is right 9 times out of 10, and sure nearly always. Behind
-``CalibratedEvidenceClassifier`` it says what its features are worth as evidence; prior and costs
-come in where the decision is taken, and can differ from those of the training data.
+Naive Bayes on handwritten digits is right 9 times out of 10, but nearly always certain. Wrapped in
+``CalibratedEvidenceClassifier`` it gives calibrated evidence; prior and costs are applied where the
+decision is made, and can differ from those of the training data.
 """
 
 import argparse
@@ -20,12 +20,12 @@ from deciban.calibration import CalibratedEvidenceClassifier
 
 
 def row(name, truth, evidence, prior):
-    """Cost of the posteriors under the prior of the place, its parts, and right decisions."""
+    """Cost of the posteriors under a prior, its parts, and the accuracy of decisions."""
     parts = metrics.decompose(truth, evidence, calibrator="scalar", prior=prior, unit="bit")
-    right = metrics.accuracy(truth, evidence, prior=prior)
+    accuracy = metrics.accuracy(truth, evidence, prior=prior)
     return (
         f"  {name:14}cross-entropy {parts.total:7.3f} bit = {parts.discrimination:.3f} "
-        f"discrimination + {parts.calibration:.3f} calibration; {right:.1%} right"
+        f"discrimination + {parts.calibration:.3f} calibration; accuracy {accuracy:.1%}"
     )
 
 
@@ -39,7 +39,7 @@ def draw(truth, raw, evidence, folder):
 
     fig, axes = plt.subplots(1, 3, figsize=(14, 4.4), layout="constrained")
     plots.ReliabilityDisplay.from_predictions(truth, raw, ax=axes[0])
-    axes[0].set_title("Naive Bayes as it is")
+    axes[0].set_title("Naive Bayes, uncalibrated")
     plots.ReliabilityDisplay.from_predictions(truth, evidence, ax=axes[1])
     axes[1].set_title("Calibrated evidence, uniform prior")
     plots.PairwiseDisplay.from_predictions(truth, evidence, ax=axes[2])
@@ -62,22 +62,23 @@ def main():
         model.estimator_.predict_log_proba(X_new), model.training_prior_
     )
     evidence = model.evidence(X_new)
-    postal = np.full(10, 0.05)  # where it is used, more than half of the digits are a 0
+    postal = np.full(10, 0.05)  # where the model is used, more than half of the digits are 0
     postal[0] = 0.55
-    for prior, name in ((None, "Each digit as likely"), (postal, "More zeros")):
+    for prior, name in ((None, "Equally likely digits"), (postal, "More zeros")):
         print(f"{name}:")
         print(row("naive Bayes", y_new, raw, prior))
         print(row("calibrated", y_new, evidence, prior))
 
     costs = 1.0 - np.eye(10)
-    costs[0] *= 20  # an overlooked 0 is dear
+    costs[0] *= 20  # missing a 0 is expensive
     cost = [metrics.expected_cost(y_new, e, costs, prior=postal) for e in (raw, evidence)]
     print(
-        f"Where an overlooked 0 costs 20: {cost[0]:.3f} a digit as it is, {cost[1]:.3f} calibrated"
+        f"Cost per digit if missing a 0 costs 20: {cost[0]:.3f} uncalibrated, {cost[1]:.3f} "
+        f"calibrated"
     )
     undecided = evidence.decide(prior=postal, reject_cost=0.1)
     left = np.mean([label is None for label in undecided])
-    print(f"Passed on to a person where deciding would cost more than 0.1: {left:.1%}")
+    print(f"Passed on to a person, because deciding would cost more than 0.1: {left:.1%}")
     draw(y_new, raw, evidence, args.output)
     print(f"Open {args.output / 'classifier.png'}")
 

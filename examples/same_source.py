@@ -1,11 +1,12 @@
-"""For forensic and speaker scientists: scores of comparisons become likelihood ratios to report.
+"""For forensic and speaker scientists: from comparison scores to likelihood ratios to report.
 
     python examples/same_source.py --output build/same-source
 
-Do two bottles of wine come from the same cultivar? A score says how alike their chemistry is. On
-bottles set aside for it a calibrator turns scores into LLRs, with bounds where the data end; on
-others their quality is judged, with intervals that draw whole bottles: all comparisons that share
-their first bottle together. (Their second one is shared as well; that is not reckoned with.)
+Do two bottles of wine come from the same cultivar? A score says how similar their chemistry is. A
+calibrator, fitted to some of the bottles, turns scores into LLRs, bounded by what the data can
+support. Their quality is measured on the other bottles, with intervals that resample bottles, not
+comparisons: all comparisons with the same first bottle together. (Comparisons also share their
+second bottle, which the intervals ignore.)
 """
 
 import argparse
@@ -23,7 +24,7 @@ SAME, OTHER = "same source", "different sources"
 
 
 def comparisons(X, cultivar, bottles):
-    """Scores of all pairs of bottles, what is true of each pair, and its first bottle."""
+    """Score, true relation and first bottle of each pair of bottles."""
     pairs = np.array(list(itertools.combinations(bottles, 2)))
     first, second = pairs.T
     score = -np.linalg.norm(X[first] - X[second], axis=1)
@@ -31,7 +32,7 @@ def comparisons(X, cultivar, bottles):
     return score[:, None], truth, first
 
 
-def judged(truth, llr, bottle):
+def describe_quality(truth, llr, bottle):
     """Metrics of LLRs with their intervals, as text."""
     options = {"groups": bottle, "n_resamples": 200, "pos_label": SAME}
     rows = []
@@ -44,13 +45,13 @@ def judged(truth, llr, bottle):
         unit = "" if name == "EER" else " bit"
         rows.append(f"  {name:9}{value:.3f}{unit}, 95 % interval {low:.3f} to {high:.3f}")
     rates = metrics.misleading_rates(truth, llr, strength=1, unit="ban", pos_label=SAME)
-    rows.append(f"  misleading by a factor of 10 or more: {rates.target:.1%} of the same source, "
-                f"{rates.other:.1%} of different ones")  # fmt: skip
+    rows.append(f"  misleading by a factor of 10 or more: {rates.target:.1%} of same-source, "
+                f"{rates.other:.1%} of different-source comparisons")  # fmt: skip
     return "\n".join(rows)
 
 
 def draw(truth, llr, folder):
-    """The four figures that a validation report has."""
+    """Draw the four figures of a validation report."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -91,11 +92,11 @@ def main():
     score, truth, bottle = comparisons(X, cultivar, test)
     evidence = calibrator.evidence(score)
     raw = Evidence.from_llr(score, SAME, OTHER)
-    print(f"Scores taken for LLRs:\n{judged(truth, raw, bottle)}")
-    print(f"Calibrated LLRs:\n{judged(truth, evidence, bottle)}\n")
+    print(f"Scores taken as LLRs:\n{describe_quality(truth, raw, bottle)}")
+    print(f"Calibrated LLRs:\n{describe_quality(truth, evidence, bottle)}\n")
 
     likely = int(np.argmax(score))
-    print(f"The most alike pair: {evidence.llr(SAME, OTHER, unit='ban')[likely]:.2f} ban, "
+    print(f"The most similar pair: {evidence.llr(SAME, OTHER, unit='ban')[likely]:.2f} ban, "
           f"{evidence.verbal(SAME, OTHER)[likely]} (ENFSI)")  # fmt: skip
     draw(truth, evidence, args.output)
     print(f"Open {args.output / 'validation.png'}")

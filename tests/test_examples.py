@@ -1,9 +1,12 @@
 """The examples run as a user would run them, and leave what they promise."""
 
+import ast
+import importlib
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -37,7 +40,7 @@ def test_the_demo_learns_evidence_as_good_as_the_true_densities(tmp_path):
     ("script", "picture", "says"),
     [
         ("same_source.py", "validation.png", "Supported by 4005 comparisons"),
-        ("classifier.py", "classifier.png", "an overlooked 0 costs 20"),
+        ("classifier.py", "classifier.png", "missing a 0 costs 20"),
     ],
 )
 def test_the_examples_for_two_audiences_run(script, picture, says, tmp_path):
@@ -47,3 +50,25 @@ def test_the_examples_for_two_audiences_run(script, picture, says, tmp_path):
     assert done.stderr == ""
     assert says in done.stdout
     assert (tmp_path / "new" / picture).read_bytes().startswith(b"\x89PNG")
+
+
+SCRIPTS = sorted([*ROOT.glob("benchmarks/*.py"), *ROOT.glob("examples/*.py")])
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_a_script_uses_names_that_deciban_has(path):
+    pytest.importorskip("jax")
+    pytest.importorskip("typer")
+    pytest.importorskip("matplotlib")
+    modules = {}
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "deciban":
+            home = importlib.import_module(node.module)
+            for alias in node.names:
+                found = getattr(home, alias.name)
+                modules |= {alias.name: found} if isinstance(found, ModuleType) else {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            module = modules.get(node.value.id)
+            assert module is None or hasattr(module, node.attr), f"{node.value.id}.{node.attr}"
