@@ -143,7 +143,6 @@ def test_columns_in_another_order_than_the_classes_are_matched_by_name(library):
     frames = pytest.importorskip(library)
     ways = (
         Evidence,
-        Evidence.from_frame,
         Evidence.from_likelihoods,
         lambda p, classes: Evidence.from_posteriors(p, None, classes),
         lambda p, classes: Evidence.from_log_posteriors(p, None, classes),
@@ -449,11 +448,11 @@ def test_frames_there_and_back(evidence, library):
     pytest.importorskip(library)
     frame = getattr(evidence, f"to_{library}")()
     assert list(frame.columns) == ABC
-    back = Evidence.from_frame(frame)
+    back = Evidence(frame)
     np.testing.assert_array_equal(back.log_likelihoods, evidence.log_likelihoods)
     assert back.classes == evidence.classes
     numbered = Evidence([[0.0, -1.0]])
-    back = Evidence.from_frame(getattr(numbered, f"to_{library}")(), classes=numbered.classes)
+    back = Evidence(getattr(numbered, f"to_{library}")(), classes=numbered.classes)
     assert back.classes == (0, 1)
 
 
@@ -514,7 +513,6 @@ def family_of_errors():
         (lambda: Evidence.from_llr([nan]), "row 0 has 1 NaN"),
         (lambda: Evidence.from_llr([[1.0, 2.0]]), r"shape \(n_samples,\)"),
         (lambda: Evidence.from_llr([1.0], "a", "a"), "more than once"),
-        (lambda: Evidence.from_frame([[1.0, 2.0]]), "pandas or polars DataFrame; got list"),
         (lambda: Evidence.concatenate([]), "list of Evidence, at least one"),
         (lambda: e.posterior([0.5, 0.5]), "one probability for each of the 3 classes"),
         (lambda: e.posterior({"a": 0.5, "b": 0.5}), "it lacks 'c'"),

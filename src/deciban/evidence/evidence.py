@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation import (
     as_labels,
-    column_names,
     column_order,
     index_of,
     is_number,
@@ -214,24 +213,6 @@ class Evidence(Batch):
         against = np.where(certain, -np.inf, 0.0)
         values = np.column_stack([against, np.where(certain, 0.0, ratios)])
         return cls._wrap(values, as_labels([b, a], 2))
-
-    @classmethod
-    def from_frame(cls, frame: Any, classes: Sequence[Hashable] | None = None) -> Evidence:
-        """From a pandas or polars frame of log-likelihoods with one column for each class.
-
-        Parameters
-        ----------
-        frame : DataFrame
-            The column names are the classes.
-        classes : sequence of labels, optional
-            As for the constructor.
-        """
-        if column_names(frame) is None:
-            raise InputError(
-                f"frame must be a pandas or polars DataFrame; got {type(frame).__name__}. "
-                f"For arrays use Evidence(log_likelihoods)."
-            )
-        return cls(frame, classes)
 
     # --- what it is -------------------------------------------------------------------
 

@@ -119,7 +119,6 @@ class LogParts(Parts):
         require_log_parts(xp, x, name)
 
     def require_no_zeros(self, xp: Namespace, x: Array, name: str) -> None:
-        """Raise where a part is zero."""
         require_finite_log_parts(xp, x, name, f"Call logparts.replace_zeros({name}) first.")
 
     def logs(self, xp: Namespace, x: Array) -> Array:
@@ -127,15 +126,12 @@ class LogParts(Parts):
         return _kernels.relative(xp, x)
 
     def from_logs(self, xp: Namespace, log_x: Array) -> Array:
-        """The closed composition with these logarithms."""
         return _kernels.closure(xp, log_x)
 
     def close(self, xp: Namespace, x: Array) -> Array:
-        """The composition scaled to sum to one."""
         return _kernels.closure(xp, x)
 
     def multiply(self, xp: Namespace, x: Array, y: Array) -> Array:
-        """The closed product of two compositions, part by part."""
         total = x + y
         if is_inspectable(total):
             ruled_out = xp.max(total, axis=-1) == -math.inf
@@ -143,7 +139,6 @@ class LogParts(Parts):
         return _kernels.closure(xp, total)
 
     def add_up(self, xp: Namespace, x: Array, groups: list[list[int]]) -> Array:
-        """Sums over groups of parts."""
         sums = [_kernels.log_sum(xp, _kernels.take(xp, x, group)) for group in groups]
         return xp.stack(sums, axis=-1)
 
