@@ -1,14 +1,12 @@
-"""Draw every picture of docs/gallery.md from scikit-learn's data, and the page itself.
+"""Draw the pictures of docs/gallery.md from scikit-learn's data, and write the page.
 
     python docs/make_gallery.py
 
-Each example below is a function whose body is shown on the page as it stands here.
+Each example below is a function whose body is shown on the page as it is written here.
 """
 
 import inspect
 import io
-import os
-import tempfile
 import textwrap
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +16,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
+import mpltern  # noqa: F401  registers ternary axes
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.linear_model import LogisticRegression
@@ -33,13 +32,13 @@ SIZE = (4.6, 3.6)  # inches
 
 
 def cross_validated(model, X, y, classes):
-    """Evidence on samples that the model was not trained with, and the names of their classes."""
+    """Evidence about samples that the model was not trained on, and their class names."""
     log_p = cross_val_predict(model, X, y, cv=5, method="predict_log_proba")
     prior = np.bincount(y) / len(y)
     return Evidence.from_log_posteriors(log_p, prior, classes), np.array(classes)[y]
 
 
-def data():
+def load_data():
     logistic = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000))
     X, y = load_breast_cancer(return_X_y=True)
     names = ["malignant", "benign"]
@@ -60,13 +59,13 @@ def data():
 
 
 # --- the examples -----------------------------------------------------------------------
-# Docstring: a title, what it shows, how to read it.
+# Docstrings: a title, what the picture shows, how to read it.
 
 
 def histogram(d, ax):
     """LLR histogram.
 
-    The LLRs of both classes, and the calibrated Gaussians N(±d, 2d) that fit them best.
+    LLRs of both classes, with the calibrated Gaussians N(±d, 2d) that fit them best.
     Calibrated Gaussian LLRs would fill the curves; these are skewed, with a long tail.
     """
     plots.LLRHistogramDisplay.from_predictions(d.truth, d.good, pos_label="malignant", ax=ax)
@@ -75,8 +74,8 @@ def histogram(d, ax):
 def infinite(d, ax):
     """LLR histogram with infinite LLRs.
 
-    The same after the posteriors were rounded to three digits: many are 0 or 1 then.
-    LLRs of ±∞ stand in bins of their own; one on the wrong side makes Cllr infinite.
+    The same evidence after its posteriors were rounded to three digits, so that many are 0 or 1.
+    LLRs of ±∞ have bins of their own; a single one on the wrong side makes Cllr infinite.
     """
     rounded = Evidence.from_posteriors(d.good.posterior().round(3), None, d.good.classes)
     plots.LLRHistogramDisplay.from_predictions(
@@ -87,8 +86,8 @@ def infinite(d, ax):
 def pav(d, ax):
     """PAV plot.
 
-    LLRs of naive Bayes against what they should have been, by pool adjacent violators.
-    Right of the identity above zero and left of it below: the evidence is far too strong.
+    LLRs of naive Bayes against their best monotone recalibration, by pool adjacent violators.
+    They lie right of the identity above zero and left of it below: the evidence is far too strong.
     """
     plots.PAVDisplay.from_predictions(d.truth, d.bold, pos_label="malignant", ax=ax)
 
@@ -96,8 +95,8 @@ def pav(d, ax):
 def tippett(d, ax):
     """Tippett plot.
 
-    Which share of each class has an LLR of x or more.
-    The further apart at 0 the better; what is on the wrong side of 0 misleads.
+    The share of each class with an LLR of x or more.
+    The further apart the curves are at 0 the better; LLRs on the wrong side of 0 mislead.
     """
     plots.TippettDisplay.from_predictions(d.truth, d.good, pos_label="malignant", ax=ax)
 
@@ -105,8 +104,8 @@ def tippett(d, ax):
 def det(d, ax):
     """DET plot.
 
-    Misses against false alarms on probit axes, for two systems; the ring is the equal-error rate.
-    Lower left is better; the dotted line is the convex hull, all that thresholds can reach.
+    Misses against false alarms on probit axes, for two systems; rings mark equal-error rates.
+    Lower left is better; the dotted line is the ROC convex hull, the best thresholds can reach.
     """
     plots.DETDisplay.from_predictions(
         d.truth, d.good, pos_label="malignant", name="logistic regression", hull=True, ax=ax
@@ -119,7 +118,7 @@ def det(d, ax):
 def cross_entropy(d, ax):
     """Empirical cross-entropy.
 
-    What the LLRs cost at each prior: as they are, recalibrated, and with no LLRs at all.
+    The cost of the LLRs at each prior: as they are, after recalibration, and without any LLRs.
     The gap to the minimum is miscalibration; above the neutral line the LLRs do harm.
     """
     plots.EmpiricalCrossEntropyDisplay.from_predictions(
@@ -130,8 +129,8 @@ def cross_entropy(d, ax):
 def bayes_error(d, ax):
     """Normalized Bayes error.
 
-    The error rate of decisions at each prior, over that of deciding by the prior alone.
-    Above 1 the LLRs do harm; the gap to the minimum is a threshold at the wrong place.
+    The error rate of decisions at each prior, relative to deciding by the prior alone.
+    Above 1 the LLRs do harm; the gap to the minimum is due to thresholds in the wrong place.
     """
     plots.NormalizedBayesErrorDisplay.from_predictions(
         d.truth, d.good, pos_label="malignant", ax=ax
@@ -141,8 +140,8 @@ def bayes_error(d, ax):
 def reliability(d, ax):
     """Reliability.
 
-    How often what has posterior probability p is true, each bin with its 95 % interval.
-    On the identity posteriors mean what they say; these are of naive Bayes, too near to 0 and 1.
+    How often events of posterior probability p come true, with a 95 % interval for each bin.
+    Reliable posteriors lie on the identity; these, of naive Bayes, are too close to 0 and 1.
     """
     plots.ReliabilityDisplay.from_predictions(
         d.truth, d.bold, pos_label="malignant", n_bins=8, ax=ax
@@ -152,8 +151,8 @@ def reliability(d, ax):
 def reliability_of_ten(d, ax):
     """Reliability of the decided class.
 
-    For ten digits: how often the decision is right, against its posterior probability.
-    Above the identity the classifier is too modest, below it too sure.
+    For ten digits, how often the decision is right, against its posterior probability.
+    Above the identity the classifier is underconfident, below it overconfident.
     """
     plots.ReliabilityDisplay.from_predictions(d.digit, d.digits, ax=ax)
 
@@ -161,8 +160,8 @@ def reliability_of_ten(d, ax):
 def idempotence(d, ax):
     """Idempotence.
 
-    LLRs against the LLRs of the LLRs, from kernel densities of the LLRs of each class.
-    Calibrated evidence lies on the identity: it is its own evidence. Too sure: it turns flat.
+    The LLR of the LLR against the LLR, from kernel densities of the LLRs of each class.
+    Calibrated LLRs lie on the identity; a curve that flattens out shows overconfident LLRs.
     """
     plots.IdempotenceDisplay.from_predictions(
         d.truth, d.good, a="malignant", b="benign", ax=ax, band=0.5
@@ -172,8 +171,8 @@ def idempotence(d, ax):
 def idempotence_of_three(d, ax):
     """Idempotence of three classes.
 
-    Arrows from the evidence about three digits to the evidence of it, from Gaussian densities.
-    Calibrated evidence has short arrows; arrows that point outwards say that it is too weak.
+    Arrows from the evidence about three digits to the evidence of that evidence.
+    Calibrated evidence has short arrows; arrows that point outward show that it is too weak.
     """
     plots.IdempotenceDisplay.from_predictions(d.three_truth, d.three, density="gaussian", ax=ax)
 
@@ -181,8 +180,8 @@ def idempotence_of_three(d, ax):
 def plane(d, ax):
     """The plane of ILRLs.
 
-    Evidence about three digits; kernel contours hold half and nine tenths of each class.
-    Grey: where the most likely digit changes. Further out is stronger evidence.
+    Evidence about three digits; the kernel contours hold 50 % and 90 % of each class.
+    On gray lines the likeliest digit changes; points further out are stronger evidence.
     """
     plots.ILRDisplay.from_predictions(d.three_truth, d.three, contours="kernel", ax=ax)
 
@@ -191,7 +190,7 @@ def family(d, ax):
     """A calibrated Gaussian family.
 
     The same plane for the calibrated Gaussian family that fits the digits best.
-    The boundaries are those of a prior and of costs: the 8 is rare, and to miss it costs 5.
+    The boundaries follow from a prior and costs: an 8 is rare, and missing it costs 5.
     """
     fitted = CalibratedGaussian.fit(d.three, d.three_truth)
     plots.ILRDisplay.from_family(
@@ -202,8 +201,8 @@ def family(d, ax):
 def update(d, ax):
     """Bayes' rule.
 
-    The walk from a prior to a posterior: every independent piece of evidence is an arrow.
-    Where the walk ends says which language is the most probable, and how far it leads.
+    The walk from a prior to a posterior; each independent piece of evidence is an arrow.
+    The region in which it ends belongs to the most probable language.
     """
     languages = ["Czech", "Polish", "Slovak"]
     sounds = Evidence.from_likelihoods([[0.30, 0.08, 0.25]], languages)
@@ -215,8 +214,8 @@ def update(d, ax):
 def ternary(d, ax):
     """The simplex.
 
-    The evidence of the plane as normalised likelihoods; numbers have the colour of their digit.
-    A corner is certainty, the centre no evidence at all.
+    The evidence of the plane as normalized likelihoods; numbers have the color of their digit.
+    A corner is certainty, the center is no evidence at all.
     """
     plots.TernaryDisplay.from_predictions(d.three_truth, d.three, contours="kernel", ax=ax)
 
@@ -224,8 +223,8 @@ def ternary(d, ax):
 def tree(d, ax):
     """Bifurcation tree.
 
-    A basis as a tree: coordinate l1 compares 3 with 8, l6 all on one side with all on the other.
-    At each node the balance of one image, in decibans; the branch that it supports is bold.
+    A basis as a tree: coordinate l1 compares 3 with 8, and l6 the upper four digits with the rest.
+    Each node shows the balance of one image, in decibans; the supported branch is bold.
     """
     basis = Basis.from_tree(((("3", "8"), ("5", "9")), ("1", ("4", "7"))))
     one = d.digits[5].restrict(["3", "8", "5", "9", "1", "4", "7"])
@@ -235,8 +234,8 @@ def tree(d, ax):
 def pairwise(d, ax):
     """Pairwise costs.
 
-    Cllr of the LLRs of each two digits above the diagonal, Cllr_min below, in bits.
-    Bright pairs are hard to tell; where the upper half is brighter, recalibration would help.
+    Cllr of each pair of digits above the diagonal, Cllr_min below it, in bits.
+    Bright pairs are hard to tell apart; recalibration would help where the upper half is brighter.
     """
     plots.PairwiseDisplay.from_predictions(d.digit, d.digits, ax=ax)
 
@@ -249,22 +248,23 @@ EXAMPLES = (
 
 PAGE = """# Gallery
 
-Every plot of `deciban.plots`, drawn from scikit-learn's breast cancer and digits by
-`make gallery` ([the script](make_gallery.py), which makes `d` and the axes `ax`; the rest comes
+Every plot of `deciban.plots`, drawn by `make gallery` from scikit-learn's breast cancer and digits
+([the script](make_gallery.py) makes the data `d` and the axes `ax`; everything else comes
 `from deciban import Basis, CalibratedGaussian, Evidence, plots`). `d.good` is the cross-validated
-evidence of a logistic regression, `d.bold` that of naive Bayes, which is far too sure; `d.digits`
-is about ten digits, `d.three` about three of them.
+evidence of logistic regression and `d.bold` that of naive Bayes, which is overconfident; `d.digits`
+is evidence about ten digits, and `d.three` about three of them.
 
-Each display has `from_predictions(truth, evidence)` and `from_estimator(estimator, X, y)`, draws
-into `ax` or a new figure, and keeps what it drew: `display.ax_`, `display.figure_`, the curves and
-the lines. `unit` is "nat", "bit", "ban" or "deciban".
+Each display has `from_predictions(y_true, evidence)` and `from_estimator(estimator, X, y)`, draws
+into `ax` or a new figure, and keeps what it drew: `display.ax_`, `display.figure_`, its curves and
+its lines. `compute(y_true, evidence)` makes a display without drawing it. `unit` is "nat", "bit",
+"ban" or "deciban".
 """
 
 
-# --- what is written --------------------------------------------------------------------
+# --- writing -------------------------------------------------------------------------
 
 
-def section(example):
+def make_section(example):
     title, _, text = inspect.getdoc(example).partition("\n\n")
     source = inspect.getsource(example)
     body = textwrap.dedent(source.split('"""')[2]).strip()
@@ -276,33 +276,25 @@ def section(example):
     )
 
 
-def png_of(example, d):
-    ternary_needed = {"projection": "ternary"} if example.__name__ == "ternary" else {}
-    if ternary_needed:
-        import mpltern  # noqa: F401  registers the projection
+def draw_png(example, d):
     fig = plt.figure(figsize=SIZE, layout="constrained")
-    example(d, fig.add_subplot(**ternary_needed))
+    example(d, fig.add_subplot(projection="ternary" if example is ternary else None))
     png = io.BytesIO()
     fig.savefig(png, dpi=100, metadata={"Software": None})
     plt.close(fig)
     return png.getvalue()
 
 
-def write_atomically(path, content):
-    """Write a file whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    os.chmod(name, 0o644)
-    os.replace(name, path)
+def make_page():
+    return PAGE + "".join(map(make_section, EXAMPLES))
 
 
 def main():
-    d = data()
+    d = load_data()
     (HERE / "gallery").mkdir(exist_ok=True)
     for example in EXAMPLES:
-        write_atomically(HERE / "gallery" / f"{example.__name__}.png", png_of(example, d))
-    write_atomically(HERE / "gallery.md", (PAGE + "".join(map(section, EXAMPLES))).encode())
+        (HERE / "gallery" / f"{example.__name__}.png").write_bytes(draw_png(example, d))
+    (HERE / "gallery.md").write_text(make_page())
     print(f"Wrote {HERE / 'gallery.md'} and {len(EXAMPLES)} pictures")
 
 

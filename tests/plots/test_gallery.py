@@ -19,8 +19,7 @@ def script():
 
 
 def test_the_page_is_the_one_that_the_script_writes(script):
-    page = script.PAGE + "".join(map(script.section, script.EXAMPLES))
-    assert (DOCS / "gallery.md").read_text() == page
+    assert (DOCS / "gallery.md").read_text() == script.make_page()
 
 
 def test_every_example_has_a_small_picture(script):
