@@ -269,7 +269,7 @@ def test_infinite_scores_are_refused_with_their_row_but_by_isotonic(tmp_path):
     ("text", "words"),
     [
         ("lrr\n1\n", "must have the column 'llr'.* Did you mean 'lrr'"),
-        ("llr,calibrated_llr\n1,2\n", "calibrated_llr in .* must have another name"),
+        ("llr,calibrated_llr\n1,2\n", "calibrated_llr in .* must be renamed"),
         ("llr\n1\n\n2\nx\n", "row 4 holds 'x'"),
         ("llr\n1\ninf\n", "row 2 rules a class out"),
     ],

@@ -203,7 +203,7 @@ def test_mistakes_end_in_one_sentence_and_leave_nothing(folder, words, said):
         (lambda f: f.with_columns(pl.lit(float("inf")).alias("petal_width")), "row 1 holds inf"),
         (
             lambda f: f.with_columns(pl.lit(1).alias("decision")),
-            "decision in odd.csv must have another name",
+            "decision in odd.csv must be renamed",
         ),
     ],
 )

@@ -17,6 +17,14 @@ _MOST_CLASSES = 10_000
 _MISSING = ("na", "n/a", "#n/a", "nan", "null")  # written for a label that is not known
 
 
+def column_error(
+    sentence: str, column: pl.Series, source: str, row: int | None = None
+) -> TableError:
+    """An error about a column of a table, and about a row of it counted from 0."""
+    rows = [] if row is None else [row]
+    return TableError(sentence, file=source, column=column.name, rows=rows)
+
+
 def encode_labels(series: pl.Series, source: str) -> tuple[Labels, NDArray[np.intp]]:
     """The distinct labels of a column, sorted, and the index of each row's label among them.
 
@@ -26,10 +34,9 @@ def encode_labels(series: pl.Series, source: str) -> tuple[Labels, NDArray[np.in
     series = _as_labels(series, source)
     labels = series.unique().sort()
     if not 2 <= len(labels) <= _MOST_CLASSES:
-        raise TableError(
-            f"must hold two classes or more, {_MOST_CLASSES:,} at most; got {len(labels):,}. "
-            "Name the column of the true class.",
-            file=source, column=series.name,
+        raise column_error(
+            f"must hold two classes or more, {_MOST_CLASSES:,} at most; got {len(labels):,}. Name "
+            "the column of the true class.", series, source,
         )  # fmt: skip
     places = pl.Series(range(len(labels)), dtype=pl.Int64)
     codes = series.replace_strict(labels, places, return_dtype=pl.Int64)
@@ -43,22 +50,19 @@ def _as_labels(series: pl.Series, source: str) -> pl.Series:
         try:
             series = series.cast(pl.String)
         except pl.exceptions.PolarsError:
-            raise TableError(
+            raise column_error(
                 f"must hold text, whole numbers or truth values; got {series.dtype}. Name the "
-                "column of the true class.",
-                file=source,
-                column=series.name,
-            ) from None
+                "column of the true class.", series, source,
+            ) from None  # fmt: skip
         _refuse_missing_labels(series, source)
     numbers = series.cast(pl.Float64, strict=False)
     if numbers.null_count():
         return series
     if not (numbers == numbers.floor()).all():
-        raise TableError(
+        raise column_error(
             "must hold classes; got numbers with fractions. Name the column of the true class.",
-            file=source,
-            column=series.name,
-        )
+            series, source,
+        )  # fmt: skip
     whole = numbers.cast(pl.Int64, strict=False)
     same = series.dtype.is_float() or (whole.cast(pl.String) == series).all()
     return whole if same and not whole.null_count() else series
@@ -80,9 +84,8 @@ def parse_numbers(series: pl.Series, source: str, start: int = 0) -> NDArray[np.
     _refuse_empty(series, source, start)
     text = series.dtype == pl.String
     if not text and not series.dtype.is_numeric():
-        raise TableError(
-            f"must hold numbers; got {series.dtype}. Name another column.",
-            file=source, column=series.name,
+        raise column_error(
+            f"must hold numbers; got {series.dtype}. Name another column.", series, source,
         )  # fmt: skip
     values = series.str.strip_chars().cast(pl.Float64, strict=False) if text else series
     floats = values.cast(pl.Float64).fill_null(float("nan")).to_numpy()
@@ -93,10 +96,9 @@ def parse_numbers(series: pl.Series, source: str, start: int = 0) -> NDArray[np.
         what, remedy = "numbers", "Drop or impute them first."
         if large[row]:
             what, remedy = f"numbers up to {_LARGEST:g}, or inf", "Correct them."
-        raise TableError(
+        raise column_error(
             f"must hold {what}; row {start + row + 1} holds {quote(series[row])}, one of "
-            f"{int(bad.sum()):,} such. {remedy}",
-            file=source, column=series.name, rows=[start + row],
+            f"{int(bad.sum()):,} such. {remedy}", series, source, start + row,
         )  # fmt: skip
     return np.asarray(floats)
 
@@ -107,8 +109,7 @@ def _refuse_empty(series: pl.Series, source: str, start: int = 0) -> None:
     missing = series.null_count()
     if missing:
         row = start + int(series.is_null().arg_max() or 0)
-        raise TableError(
+        raise column_error(
             f"must have no empty cells; row {row + 1} has one, of {missing:,}. Drop or impute "
-            "them first.",
-            file=source, column=series.name, rows=[row],
+            "them first.", series, source, row,
         )  # fmt: skip

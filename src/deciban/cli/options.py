@@ -20,114 +20,76 @@ _LARGEST_FLOOR = 0.1  # of a posterior
 _LARGEST_SEED = 2**32 - 1
 
 
-def _option(text: str, metavar: str | None = None, panel: str | None = _COLUMNS) -> Any:
-    return typer.Option(help=text, metavar=metavar, rich_help_panel=panel)
+def option(text: str, metavar: str | None = None, *names: str, panel: str | None = None) -> Any:
+    """An option with its help, the name of its value, and its own names if they are special."""
+    return typer.Option(*names, help=text, metavar=metavar, rich_help_panel=panel)
 
 
-def _flag(name: str, text: str) -> Any:
-    return typer.Option(name, help=text, rich_help_panel=_OUTPUT)
-
+_column = functools.partial(option, panel=_COLUMNS)
+_result = functools.partial(option, panel=_RESULTS)
+_Text = str | None
 
 Model = Annotated[Path, typer.Argument(help="Model file written by `deciban fit`.")]
 Table = Annotated[str, typer.Argument(help="Table to read, or - for standard input.")]
-OutputTable = Annotated[
-    str,
-    typer.Option(
-        "--output", "-o", help="Table to write, or - for standard output.", metavar="FILE"
-    ),
-]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        help="Format of the input: csv, tsv, jsonl, parquet or arrow; by default told from the "
-        "file name.",
-        metavar="FORMAT",
-    ),
-]
-Prior = Annotated[
-    str | None,
-    _option(
-        "Prior of the posteriors and decisions: 'a=0.9,b=0.1', 'uniform', or a table of classes "
-        "and probabilities.", "PRIOR", None,
-    ),
-]  # fmt: skip
-Costs = Annotated[
-    str | None,
-    _option(
-        "Costs of errors: 'a>b=5' is 5 for deciding b when a is true; others cost 1. Or a table "
-        "with the true class in its first column and one column for each decision.", "COSTS", None,
-    ),
-]  # fmt: skip
-Seed = Annotated[int, _option("Seed of the random numbers.", "N", None)]
-Report = Annotated[Path | None, _option("HTML page with all numbers and figures.", "FILE", _OUTPUT)]
-Json = Annotated[bool, _flag("--json", "Print JSON instead of text.")]
-Force = Annotated[bool, _flag("--force", "Overwrite existing files.")]
+OutputTable = Annotated[str, option("Table to write, or - for stdout.", "FILE", "--output", "-o")]
+Format = Annotated[_Text, option(
+    "Format of the input: csv, tsv, jsonl, parquet or arrow; by default told from the file name.",
+    "FORMAT", "--format",
+)]  # fmt: skip
+Prior = Annotated[_Text, option(
+    "Prior of the posteriors and decisions: 'a=0.9,b=0.1', 'uniform', or a table of classes and "
+    "probabilities.", "PRIOR",
+)]  # fmt: skip
+Costs = Annotated[_Text, option(
+    "Costs of errors: 'a>b=5' is 5 for deciding b when a is true; others cost 1. Or a table with "
+    "the true class in its first column and one column for each decision.", "COSTS",
+)]  # fmt: skip
+Seed = Annotated[int, option("Seed of the random numbers.", "N")]
+Report = Annotated[Path | None, option("HTML page with all numbers and figures.", "FILE")]
+Json = Annotated[bool, option("Print JSON instead of text.", None, "--json", panel=_OUTPUT)]
+Force = Annotated[bool, option("Overwrite existing files.", None, "--force", panel=_OUTPUT)]
 
 
 @dataclass(frozen=True)
 class ScoreOptions:
     """Which columns of a table hold the truth and the scores, and what the scores are."""
 
-    truth: Annotated[str | None, _option("Column of the true class.", "COLUMN")] = None
-    llr: Annotated[
-        str | None,
-        _option("Column of LLRs in favor of --positive; by default 'llr', if it exists.", "COLUMN"),
-    ] = None
-    positive: Annotated[
-        str | None,
-        _option("Class that LLRs favor; by default 1 or true, 'target' with --key.", "CLASS"),
-    ] = None
-    log_likelihoods: Annotated[
-        str | None,
-        _option(
-            "Columns of log-likelihoods, separated by commas. 'auto', the default where there "
-            "are no LLRs, takes the column named after each class.",
-            "COLUMNS",
-        ),
-    ] = None
-    posteriors: Annotated[
-        str | None,
-        _option("Columns of posterior probabilities, or 'auto'. Needs --prior.", "COLUMNS"),
-    ] = None
-    prefix: Annotated[
-        str, _option("Text before the class in column names, such as 'll_'.", "TEXT")
-    ] = ""
-    prior: Annotated[
-        str | None,
-        _option(
-            "Prior contained in --posteriors, to be divided out: 'a=0.5,b=0.5', 'uniform' or "
-            "'empirical' (the class frequencies of this table).",
-            "PRIOR",
-        ),
-    ] = None
-    floor: Annotated[
-        float | None,
-        _option(
-            "Raise smaller --posteriors to this value, such as 0.005 for posteriors with two "
-            "decimals.",
-            "NUMBER",
-        ),
-    ] = None
-    base: Annotated[
-        str, _option("Base of the logarithms: e, 2 or 10 (log10 LRs, as in forensics).", "e|2|10")
-    ] = "e"
-    key: Annotated[
-        str | None,
-        _option(
-            "File of model, segment and label (target or nontarget). Scores are then files of "
-            "model, segment and score, separated by spaces or tabs, or tables.",
-            "FILE",
-        ),
-    ] = None
-    table_format: Format = None  # fmt: skip
+    # fmt: off
+    truth: Annotated[_Text, _column("Column of the true class.", "COLUMN")] = None
+    llr: Annotated[_Text, _column(
+        "Column of LLRs in favor of --positive; by default 'llr', if it exists.", "COLUMN",
+    )] = None
+    positive: Annotated[_Text, _column(
+        "Class that LLRs favor; by default 1 or true, 'target' with --key.", "CLASS",
+    )] = None
+    log_likelihoods: Annotated[_Text, _column(
+        "Columns of log-likelihoods, separated by commas. 'auto', the default where there are no "
+        "LLRs, takes the column named after each class.", "COLUMNS",
+    )] = None
+    posteriors: Annotated[_Text, _column(
+        "Columns of posterior probabilities, or 'auto'. Needs --prior.", "COLUMNS",
+    )] = None
+    prefix: Annotated[str, _column("Text before the class in column names: 'll_'.", "TEXT")] = ""
+    prior: Annotated[_Text, _column(
+        "Prior contained in --posteriors, to be divided out: 'a=0.5,b=0.5', 'uniform' or "
+        "'empirical' (the class frequencies of this table).", "PRIOR",
+    )] = None
+    floor: Annotated[float | None, _column(
+        "Raise smaller --posteriors to this value, such as 0.005 for two decimals.", "NUMBER",
+    )] = None
+    base: Annotated[str, _column(
+        "Base of the logarithms: e, 2 or 10 (log10 LRs, as in forensics).", "e|2|10",
+    )] = "e"
+    key: Annotated[_Text, _column(
+        "File of model, segment and label (target or nontarget). Scores are then files of model, "
+        "segment and score, separated by spaces or tabs, or tables.", "FILE",
+    )] = None
+    table_format: Format = None
+    # fmt: on
 
     def __post_init__(self) -> None:
-        kinds = {
-            "--llr": self.llr,
-            "--log-likelihoods": self.log_likelihoods,
-            "--posteriors": self.posteriors,
-        }
+        kinds = {"--llr": self.llr, "--log-likelihoods": self.log_likelihoods,
+                 "--posteriors": self.posteriors}  # fmt: skip
         given = [option for option, value in kinds.items() if value is not None]
         if len(given) > 1:
             raise InputError(f"{given[0]} must stand alone; got {given[1]}, too. Choose one.")
@@ -135,9 +97,8 @@ class ScoreOptions:
             raise InputError(f"--base must be e, 2 or 10; got {self.base!r}. Choose one of them.")
         if self.posteriors is not None and self.prior is None:
             raise InputError(
-                "--posteriors must come with --prior, the prior that they contain; got none. "
-                "Give --prior 'a=0.5,b=0.5', or --prior empirical for the class frequencies of "
-                "this table."
+                "--posteriors must come with --prior, the prior that they contain; got none. Give "
+                "--prior empirical for the class frequencies of this table, or 'a=0.5,b=0.5'."
             )
         if self.prior is not None and self.posteriors is None:
             raise InputError(
@@ -145,9 +106,7 @@ class ScoreOptions:
                 "results at another prior give --at-prior."
             )
         if self.floor is not None and self.posteriors is None:
-            raise InputError(
-                "--floor must come with --posteriors, which it raises; got none. Leave it out."
-            )
+            raise InputError("--floor must come with --posteriors; got none. Leave it out.")
         if self.floor is not None and not 0 < self.floor < _LARGEST_FLOOR:
             raise InputError(
                 f"--floor must lie between 0 and {_LARGEST_FLOOR}; got {self.floor:g}. Give half "
@@ -171,23 +130,16 @@ class ScoreOptions:
 class AssessmentOptions:
     """Under which prior and costs to assess evidence, and how to find intervals."""
 
-    at_prior: Annotated[
-        str | None,
-        _option(
-            "Prior for cross-entropy, accuracy and costs: 'a=0.9,b=0.1', 'uniform' (default), "
-            "'empirical', or a table of classes and probabilities.",
-            "PRIOR",
-            _RESULTS,
-        ),
-    ] = None
+    # fmt: off
+    at_prior: Annotated[_Text, _result(
+        "Prior for cross-entropy, accuracy and costs: 'a=0.9,b=0.1', 'uniform' (default), "
+        "'empirical', or a table of classes and probabilities.", "PRIOR",
+    )] = None
     costs: Costs = None
-    confidence: Annotated[float, _option("Confidence level of the intervals.", "0-1", _RESULTS)] = (
-        0.95
-    )
-    resamples: Annotated[
-        int, _option("Number of bootstrap resamples; 0 for no intervals.", "N", _RESULTS)
-    ] = 1000
-    seed: Seed = 0  # fmt: skip
+    confidence: Annotated[float, _result("Confidence level of the intervals.", "0-1")] = 0.95
+    resamples: Annotated[int, _result("Number of resamples; 0 for no intervals.", "N")] = 1000
+    seed: Seed = 0
+    # fmt: on
 
     def __post_init__(self) -> None:
         require_seed(self.seed)

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from deciban._persistence.registry import load_with_extra
+from deciban.cli.cells import column_error
 from deciban.cli.io.formats import Table, empty_to_null
 from deciban.cli.words import join_words, quote, quote_name, split_names, suggest
 from deciban.exceptions import InputError, TableError
@@ -58,16 +59,15 @@ class Recipe:
             column = _parse_column(frame[name])
             missing = column.null_count()
             if missing and not impute:
-                raise TableError(
-                    f"must have no missing values; {missing:,} of {len(column):,} are missing, "
-                    f"in row {_first_null(column) + 1} first. Pass --impute, or leave it out "
-                    f"with --ignore {_typed(name)}.",
-                    file=source, column=name, rows=[_first_null(column)],
+                raise column_error(
+                    f"must have no missing values; {missing:,} of {len(column):,} are missing, in "
+                    f"row {_first_null(column) + 1} first. Pass --impute, or leave it out with "
+                    f"--ignore {_typed(name)}.", column, source, _first_null(column),
                 )  # fmt: skip
             if missing == len(column):
-                raise TableError(
+                raise column_error(
                     f"must hold values; it holds none. Leave it out with --ignore {_typed(name)}.",
-                    file=source, column=name,
+                    column, source,
                 )  # fmt: skip
             if _is_number(column):
                 recipe.numeric.append(name)
@@ -141,42 +141,39 @@ class Recipe:
             table.require_column(name, "the model")
 
     def _numbers(self, column: pl.Series, source: str, start: int) -> NDArray[np.float64]:
-        name, column = column.name, _parse_column(column, numeric=True)
+        column = _parse_column(column, numeric=True)
         if not _is_number(column):
             row = _first_text(column)
-            raise TableError(
+            raise column_error(
                 f"must be numbers, as it was in training; row {start + row + 1} holds "
                 f"{quote(column[row])}. Correct it, or leave the row out.",
-                file=source, column=name, rows=[start + row],
+                column, source, start + row,
             )  # fmt: skip
         values = self._fill(column, source, start).cast(pl.Float64).to_numpy()
         bad = ~(np.abs(values) <= _LARGEST)
         if bad.any():
             row = int(np.argmax(bad))
-            raise TableError(
+            raise column_error(
                 f"must hold numbers up to {_LARGEST:g}; row {start + row + 1} holds "
-                f"{values[row]}. Correct it, or leave the row out.",
-                file=source, column=name, rows=[start + row],
+                f"{values[row]}. Correct it, or leave the row out.", column, source, start + row,
             )  # fmt: skip
         return np.asarray(values)
 
     def _texts(self, column: pl.Series, source: str, start: int) -> pl.Series:
-        name = column.name
+        levels = self.levels[column.name]
         if _is_number(column):
-            raise TableError(
+            raise column_error(
                 f"must be text, as it was in training; got {column.dtype}. Correct the column.",
-                file=source, column=name,
+                column, source,
             )  # fmt: skip
         text = self._fill(column.cast(pl.String), source, start)
-        unknown = ~text.is_in(self.levels[name])
+        unknown = ~text.is_in(levels)
         if unknown.any():
             row = int(unknown.arg_true()[0])
-            raise TableError(
-                f"must hold values seen in training ({join_words(self.levels[name])}); row "
-                f"{start + row + 1} holds "
-                f"{quote(text[row])}.{suggest(text[row], self.levels[name])} Correct it, or "
-                "train with such rows.",
-                file=source, column=name, rows=[start + row],
+            raise column_error(
+                f"must hold values seen in training ({join_words(levels)}); row {start + row + 1} "
+                f"holds {quote(text[row])}.{suggest(text[row], levels)} Correct it, or train with "
+                "such rows.", column, source, start + row,
             )  # fmt: skip
         return text
 
@@ -185,10 +182,9 @@ class Recipe:
             return column
         if column.name not in self.fill:
             row = start + _first_null(column)
-            raise TableError(
+            raise column_error(
                 f"must have no missing values, since it had none in training; row {row + 1} has. "
-                "Fill it, or leave the row out.",
-                file=source, column=column.name, rows=[row],
+                "Fill it, or leave the row out.", column, source, row,
             )  # fmt: skip
         return column.fill_null(self.fill[column.name])
 
@@ -258,22 +254,20 @@ def _is_number(column: pl.Series) -> bool:
 
 
 def _find_levels(column: pl.Series, source: str) -> list[str]:
-    name = column.name
+    ignore = f"--ignore {_typed(column.name)}"
     if column.dtype not in (pl.String, pl.Categorical) and not isinstance(column.dtype, pl.Enum):
-        raise TableError(
+        raise column_error(
             f"must be numbers, truth values or text; got {column.dtype}. Leave it out with "
-            f"--ignore {_typed(name)}, or make numbers of it.",
-            file=source, column=name,
+            f"{ignore}, or make numbers of it.", column, source,
         )  # fmt: skip
     found = column.cast(pl.String).drop_nulls().unique().sort().to_list()
     if len(found) > _MOST_LEVELS:
         odd = _odd_among_numbers(column)
         such = quote(found[0]) if odd is None else f"{quote(column[odd])} in row {odd + 1}"
-        raise TableError(
+        raise column_error(
             f"must hold at most {_MOST_LEVELS} different texts; it holds {len(found):,}, such as "
-            f"{such}. Leave it out with --ignore {_typed(name)}, or correct it if it should be "
-            "numbers.",
-            file=source, column=name,
+            f"{such}. Leave it out with {ignore}, or correct it if it should be numbers.",
+            column, source,
         )  # fmt: skip
     return list(found)
 

@@ -6,18 +6,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from deciban.cli.options import Force, Json, ScoreOptions, Table, with_options
-from deciban.cli.show import (
-    describe_samples,
-    echo,
-    in_unit,
-    label_with_unit,
-    print_json,
-    print_notes,
-    print_table,
-)
+from deciban.cli import show
+from deciban.cli.options import Force, Json, ScoreOptions, Table, option, with_options
 from deciban.cli.words import suggest
 from deciban.exceptions import DecibanError, InputError
 
@@ -39,31 +29,21 @@ _SHOWN = {True: ("cllr", "cllr_cal", "cllr_min"),  # whether there are two class
 @with_options
 def calibrate(
     table: Table,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Calibrator file to write.", metavar="FILE")
-    ],
+    output: Annotated[Path, option("Calibrator file to write.", "FILE", "--output", "-o")],
     columns: ScoreOptions,
     method: Annotated[
-        str,
-        typer.Option(
-            help="affine: one factor and an offset (for two classes logistic regression). "
-            "diagonal, full: a factor for each ILR coordinate, a whole matrix. gaussian: densities "
-            "with one covariance. bounded: affine, and no stronger than the data support. Two "
-            "classes only: isotonic (PAV), kernel (densities).",
-            metavar="METHOD",
-        ),
+        str, option("affine: one factor and an offset (for two classes logistic regression). "
+                    "diagonal, full: a factor for each ILR coordinate, a whole matrix. gaussian: "
+                    "densities with one covariance. bounded: affine, and no stronger than the data "
+                    "support. Two classes only: isotonic (PAV), kernel (densities).", "METHOD"),
     ] = "affine",
     ridge: Annotated[
-        float | None,
-        typer.Option(
-            help="Penalty that holds an affine map near the identity; 0.001 to 0.1 for few "
-            "samples.",
-            metavar="NUMBER",
-        ),
+        float | None, option("Penalty that holds an affine map near the identity; 0.001 to 0.1 for "
+                             "few samples.", "NUMBER"),
     ] = None,
     as_json: Json = False,
     force: Force = False,
-) -> None:
+) -> None:  # fmt: skip
     """Learn how to calibrate scores from scores whose truth is known.
 
     The scores are those that evaluate takes. The file stores the names of their columns, so that
@@ -96,7 +76,7 @@ def calibrate(
         "formula": _formula(calibrator, scored.columns), "notes": [*before.warnings, *notes],
     }  # fmt: skip
     if as_json:
-        print_json(summary)
+        show.print_json(summary)
     else:
         _show(summary, table)
 
@@ -231,18 +211,20 @@ def _summarize(before: Assessment, after: Assessment | None) -> dict[str, Any]:
 
 
 def _show(summary: dict[str, Any], source: str) -> None:
-    echo(describe_samples(source, summary["classes"], summary["counts"]))
+    show.echo(show.describe_samples(source, summary["classes"], summary["counts"]))
     rows = []
     for q in summary["quantities"]:
         label = "Cross-entropy (C_mc)" if q["key"] == "cross_entropy" else q["label"]
         values = (float("nan" if q[when] is None else q[when]) for when in ("before", "after"))
-        cells = (in_unit(value, q["unit"]) for value in values)
-        rows.append((label_with_unit(label, q["unit"]), *cells, q["meaning"]))
-    print_table(("", "before", "after", "what it means"), rows, right=(1, 2), explanation=True)
+        cells = (show.in_unit(value, q["unit"]) for value in values)
+        rows.append((show.label_with_unit(label, q["unit"]), *cells, q["meaning"]))
+    show.print_table(("", "before", "after", "what it means"), rows, right=(1, 2), explanation=True)
     if summary["folds"]:
-        echo(f"After: cross-validated in {summary['folds']} folds, each sample by a calibrator "
-             f"that was fitted without it. The one in the file is fitted to all.")  # fmt: skip
+        show.echo(
+            f"After: cross-validated in {summary['folds']} folds, each sample by a calibrator that "
+            f"was fitted without it. The one in the file is fitted to all."
+        )
     if summary["formula"]:
-        echo(summary["formula"])
-    echo(f"Calibrator ({summary['method']}): {summary['calibrator']}")
-    print_notes(summary["notes"])
+        show.echo(summary["formula"])
+    show.echo(f"Calibrator ({summary['method']}): {summary['calibrator']}")
+    show.print_notes(summary["notes"])

@@ -7,17 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deciban.cli import show
 from deciban.cli.commands.evaluate import assessment_settings
-from deciban.cli.options import AssessmentOptions, Json, ScoreOptions, with_options
-from deciban.cli.show import (
-    echo,
-    in_unit,
-    interval,
-    label_with_unit,
-    print_json,
-    print_notes,
-    print_table,
-)
+from deciban.cli.options import AssessmentOptions, Json, ScoreOptions, option, with_options
 from deciban.cli.words import join_words, split_names
 from deciban.exceptions import InputError
 
@@ -40,11 +32,8 @@ def compare(
     columns: ScoreOptions,
     options: AssessmentOptions,
     id_column: Annotated[
-        str | None,
-        typer.Option(
-            "--id", help="Column that names the sample; without it, rows are matched by their "
-            "order.", rich_help_panel="Columns", metavar="COLUMN",
-        ),
+        str | None, option("Column that names the sample; by default, rows are matched by their "
+                           "order.", "COLUMN", "--id"),
     ] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -69,7 +58,7 @@ def compare(
     systems = {"A": first.evidence, "B": second.evidence}
     found = compare_encoded(first.codes, systems, **assessment_settings(options, first))
     if as_json:
-        print_json(found.to_dict())
+        show.print_json(found.to_dict())
     else:
         _show(found, a, b)
 
@@ -128,15 +117,15 @@ def _find_rows(here: pl.Series, there: pl.Series, a: str, b: str) -> NDArray[np.
 
 
 def _show(found: Comparison, a: str, b: str) -> None:
-    echo(f"A: {a}\nB: {b}")
+    show.echo(f"A: {a}\nB: {b}")
     rows = [
         (
-            label_with_unit(one.label, one.unit),
-            *(in_unit(value, one.unit) for value in (one.a, one.b, one.difference)),
-            interval(one.low, one.high, one.unit), _VERDICTS.get(one.verdict, one.verdict),
+            show.label_with_unit(one.label, one.unit),
+            *(show.in_unit(value, one.unit) for value in (one.a, one.b, one.difference)),
+            show.interval(one.low, one.high, one.unit), _VERDICTS.get(one.verdict, one.verdict),
         )
         for one in found.differences
     ]  # fmt: skip
     header = ("", "A", "B", "A − B", f"{100 * found.confidence:g} % interval", "verdict")
-    print_table(header, rows, right=(1, 2, 3))
-    print_notes(found.warnings)
+    show.print_table(header, rows, right=(1, 2, 3))
+    show.print_notes(found.warnings)

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deciban.cli.options import AssessmentOptions, Force, Json, Report, ScoreOptions, with_options
+from deciban.cli.options import (
+    AssessmentOptions,
+    Force,
+    Json,
+    Report,
+    ScoreOptions,
+    option,
+    with_options,
+)
 from deciban.cli.show import echo, print_assessment, print_json
 from deciban.exceptions import InputError
 
@@ -25,14 +33,12 @@ def evaluate(
         str | None, typer.Argument(help="Table of scores, or - for standard input.")
     ] = None,
     scores: Annotated[
-        str | None,
-        typer.Option(help="File of model, segment and score, with --key; the same as TABLE.",
-                     rich_help_panel="Columns", metavar="FILE"),
+        str | None, option("File of model, segment and score, with --key; same as TABLE.", "FILE")
     ] = None,
     as_json: Json = False,
     report: Report = None,
     force: Force = False,
-) -> None:  # fmt: skip
+) -> None:
     """Assess scores whose truth is known: every metric, with its interval and what it means.
 
     Scores are LLRs of two classes (a column llr), log-likelihoods (a column named after each

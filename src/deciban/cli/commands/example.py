@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from deciban.cli.commands.example_data import EXAMPLES
-from deciban.cli.options import Force, Json
+from deciban.cli.options import Force, Json, option
 from deciban.cli.show import echo, print_json
 from deciban.cli.words import quote, suggest
 from deciban.exceptions import InputError
@@ -21,14 +21,11 @@ def example(
         str | None, typer.Argument(help="Name of a file; without it, all are listed.")
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="File or folder to write, or - for standard output; by default "
-            "the file's own name, here.",
-        ),
+        Path | None, option("File or folder to write, or - for standard output; by default the "
+                            "file's own name, here.", None, "--output", "-o"),
     ] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="Write all of them, into the folder --output.")
+        bool, option("Write all of them, into the folder --output.", None, "--all")
     ] = False,
     as_json: Json = False,
     force: Force = False,

@@ -7,81 +7,71 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
+_FLOWER = ("sepal_length", "sepal_width", "petal_length", "petal_width")
 _LANGUAGES = ("Czech", "Polish", "Slovak")
 
 
 class Example(NamedTuple):
-    """A file: what it holds, a command that takes it, and how it is made."""
+    """A file: what it holds, a command that takes it, and a function that makes it."""
 
     about: str
     command: str
     make: Callable[[], str]
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[object]], separator: str = ",") -> str:
-    lines = [separator.join(map(str, row)) for row in (header, *rows)]
-    return "\n".join(lines) + "\n"
+def _write(header: Sequence[str], rows: Iterable[Sequence[object]], separator: str = ",") -> str:
+    """Rows with few digits in floats, whose last bits differ by machine."""
+    cells = [[f"{x:.3f}" if isinstance(x, float) else str(x) for x in row] for row in rows]
+    return "\n".join(separator.join(row) for row in (header, *cells)) + "\n"
 
 
-def _iris_rows() -> list[list[str]]:
+def _iris(new: bool) -> str:
+    """Fisher's flowers; two of each species are new."""
     from sklearn.datasets import load_iris
 
     bunch = load_iris()
-    names = bunch.target_names.tolist()
-    pairs = zip(bunch.data.tolist(), bunch.target.tolist(), strict=True)
-    return [[*(f"{value:.1f}" for value in values), names[k]] for values, k in pairs]
+    rows = [[*(f"{x:.1f}" for x in values), bunch.target_names[k]]
+            for values, k in zip(bunch.data, bunch.target, strict=True)]  # fmt: skip
+    if new:
+        return _write(_FLOWER, [row[:-1] for k, row in enumerate(rows) if k % 25 == 24])
+    return _write([*_FLOWER, "species"], [row for k, row in enumerate(rows) if k % 25 != 24])
 
 
-_FLOWER = ("sepal_length", "sepal_width", "petal_length", "petal_width")
-
-
-def _is_new(place: int) -> bool:
-    return place % 25 == 24  # two flowers of each species
-
-
-def _iris() -> str:
-    rows = [row for place, row in enumerate(_iris_rows()) if not _is_new(place)]
-    return _table([*_FLOWER, "species"], rows)
-
-
-def _iris_new() -> str:
-    return _table(_FLOWER, [row[:-1] for place, row in enumerate(_iris_rows()) if _is_new(place)])
-
-
-def _llrs(counts: tuple[int, int], divergence: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Calibrated LLRs in favour of class 1, and the classes, in a random order."""
+def _draw_llrs(
+    counts: tuple[int, int], divergence: float, seed: int
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """The classes in random order, and calibrated LLRs in favor of class 1."""
     import numpy as np
 
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.repeat([0, 1], counts))
-    llr = rng.normal((2 * y - 1) * divergence, np.sqrt(2 * divergence))
-    return y, llr
+    return y, rng.normal((2 * y - 1) * divergence, np.sqrt(2 * divergence))
 
 
 def _scores() -> str:
-    y, llr = _llrs((700, 300), 4.0, 1)
-    return _table(("class", "llr"), _rounded(y, 2.2 * llr - 1.5))
+    y, llr = _draw_llrs((700, 300), 4.0, 1)
+    return _write(("class", "llr"), zip(y, (2.2 * llr - 1.5).tolist(), strict=True))
 
 
-def _scores_new() -> str:
-    _, llr = _llrs((10, 10), 4.0, 2)
-    scores = 2.2 * llr - 1.5
-    return _table(("sample", "llr"), _rounded([f"new-{k:02d}" for k in range(1, 21)], scores))
+def _new_scores() -> str:
+    llr = 2.2 * _draw_llrs((10, 10), 4.0, 2)[1] - 1.5
+    return _write(("sample", "llr"), [(f"new-{k:02d}", x) for k, x in enumerate(llr.tolist(), 1)])
 
 
 def _system(noise: float, scale: float) -> str:
     """One of two systems on the same samples."""
     import numpy as np
 
-    y, llr = _llrs((250, 250), 5.0, 3)
+    y, llr = _draw_llrs((250, 250), 5.0, 3)
     llr = scale * (llr + noise * np.random.default_rng(4).normal(size=len(y)))
-    samples = [f"s{k:03d}" for k in range(1, len(y) + 1)]
-    return _table(("sample", "class", "llr"), _rounded(zip(samples, y, strict=True), llr))
+    pairs = enumerate(zip(y, llr.tolist(), strict=True), 1)
+    return _write(("sample", "class", "llr"), [(f"s{k:03d}", *pair) for k, pair in pairs])
 
 
 def _languages() -> str:
-    """Log-likelihoods that are twice as sure as they may be, and lean towards Czech."""
+    """Log-likelihoods that are twice as large as they should be, and biased towards Czech."""
     import numpy as np
 
     from deciban import CalibratedGaussian
@@ -92,41 +82,31 @@ def _languages() -> str:
     order = rng.permutation(len(y))
     values = 2 * l @ family.basis.contrast.T + [1.0, 0.0, 0.0]
     values += rng.normal(-60, 5, size=(len(y), 1))  # how likely a sound is in any language
-    return _table(("truth", *_LANGUAGES), _rounded(y[order].tolist(), values[order]))
+    rows = [(y[k], *values[k].tolist()) for k in order]
+    return _write(("truth", *_LANGUAGES), rows)
 
 
-def _trial_columns() -> tuple[list[tuple[str, str]], np.ndarray, np.ndarray]:
-    y, llr = _llrs((900, 100), 6.0, 7)
-    names = [(f"model-{k // 50 + 1:02d}", f"segment-{k:04d}") for k in range(1, len(y) + 1)]
-    return names, y, 1.6 * llr + 2.0
+def _trials(value: str) -> str:
+    y, llr = _draw_llrs((900, 100), 6.0, 7)
+    values: dict[str, list[object]] = {
+        "score": (1.6 * llr + 2.0).tolist(),
+        "label": [("nontarget", "target")[label] for label in y],
+    }
+    rows = [(f"model-{k // 50 + 1:02d}", f"segment-{k:04d}", x)
+            for k, x in enumerate(values[value], 1)]  # fmt: skip
+    return _write(("model", "segment", value), rows, " ")
 
 
-def _trials() -> str:
-    names, _, scores = _trial_columns()
-    return _table(("model", "segment", "score"), _rounded(names, scores), " ")
-
-
-def _key() -> str:
-    names, y, _ = _trial_columns()
-    rows = [(*name, ("nontarget", "target")[label]) for name, label in zip(names, y, strict=True)]
-    return _table(("model", "segment", "label"), rows, " ")
-
-
-def _rounded(first: Iterable[object], scores: np.ndarray) -> Iterable[Sequence[object]]:
-    """Rows that end in scores with few digits: the last bits of a float differ by machine."""
-    for cells, values in zip(first, scores.reshape(len(scores), -1), strict=True):
-        start = cells if isinstance(cells, tuple) else (cells,)
-        yield [*start, *(f"{value:.3f}" for value in values)]
-
-
+_COMPARE = "deciban compare a.csv b.csv --truth class --id sample"
+_TRIALS = "deciban evaluate trials.txt --key key.txt"
 EXAMPLES = {
     "iris.csv": Example(
-        "144 iris flowers: four measures and the species",
-        "deciban fit iris.csv --label species -o iris.deciban", _iris,
+        "144 iris flowers: four measurements and the species",
+        "deciban fit iris.csv --label species -o iris.deciban", lambda: _iris(new=False),
     ),
     "iris-new.csv": Example(
         "6 more, without the species",
-        "deciban predict iris.deciban iris-new.csv -o out.csv", _iris_new,
+        "deciban predict iris.deciban iris-new.csv -o out.csv", lambda: _iris(new=True),
     ),
     "scores.csv": Example(
         "1,000 LLRs that claim too much, with the class",
@@ -134,25 +114,17 @@ EXAMPLES = {
     ),
     "scores-new.csv": Example(
         "20 LLRs of the same system, without the class",
-        "deciban apply calibrator.deciban scores-new.csv -o calibrated.csv", _scores_new,
+        "deciban apply calibrator.deciban scores-new.csv -o calibrated.csv", _new_scores,
     ),
-    "a.csv": Example(
-        "500 LLRs of a system A, with samples and classes",
-        "deciban compare a.csv b.csv --truth class --id sample", lambda: _system(0.5, 1.0),
-    ),
-    "b.csv": Example(
-        "those of a system B on the same samples",
-        "deciban compare a.csv b.csv --truth class --id sample", lambda: _system(2.0, 1.1),
-    ),
+    "a.csv": Example("500 LLRs of a system A, with samples and classes", _COMPARE,
+                     lambda: _system(0.5, 1.0)),
+    "b.csv": Example("those of a system B on the same samples", _COMPARE,
+                     lambda: _system(2.0, 1.1)),
     "languages.csv": Example(
         "600 recordings: log-likelihoods of three languages",
         "deciban calibrate languages.csv --truth truth -o languages.deciban", _languages,
     ),
-    "trials.txt": Example(
-        "1,000 trials of a speaker recogniser: model, segment, score",
-        "deciban evaluate trials.txt --key key.txt", _trials,
-    ),
-    "key.txt": Example(
-        "their labels: target or nontarget", "deciban evaluate trials.txt --key key.txt", _key
-    ),
+    "trials.txt": Example("1,000 trials of a speaker recognizer: model, segment, score", _TRIALS,
+                          lambda: _trials("score")),
+    "key.txt": Example("their labels: target or nontarget", _TRIALS, lambda: _trials("label")),
 }  # fmt: skip

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from deciban.cli.options import Costs, Format, Json, Model, Prior, Table
+from deciban.cli.options import Costs, Format, Json, Model, Prior, Table, option
 from deciban.cli.show import echo, print_json, print_table
 from deciban.exceptions import InputError, TableError
 
@@ -19,7 +17,7 @@ EXAMPLE = "Example: deciban explain iris.deciban iris-new.csv --row 1"
 def explain(
     model: Model,
     table: Table,
-    row: Annotated[int, typer.Option(help="Number of the row, from 1.", metavar="N")] = 1,
+    row: Annotated[int, option("Number of the row, from 1.", "N")] = 1,
     prior: Prior = None,
     costs: Costs = None,
     table_format: Format = None,

@@ -6,9 +6,7 @@ import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from deciban.cli.options import Force, Json
+from deciban.cli.options import Force, Json, option
 from deciban.cli.show import echo, print_json, print_table
 from deciban.cli.words import quote, split_names, suggest
 from deciban.exceptions import InputError, NotPositiveDefiniteError
@@ -28,40 +26,26 @@ _ORDER = "row by row: d12, d13, …, d23, …"
 
 def family(
     divergences: Annotated[
-        str | None,
-        typer.Option(
-            help="Kullback-Leibler divergences between each pair of classes, separated by commas, "
-            f"{_ORDER}.",
-            metavar="NUMBERS",
-        ),
+        str | None, option("Kullback-Leibler divergences between each pair of classes, separated "
+                           f"by commas, {_ORDER}.", "NUMBERS"),
     ] = None,
     eers: Annotated[
-        str | None,
-        typer.Option(
-            help="Or their equal-error rates, in the same order: '5%,3%,8%' or '0.05,0.03,0.08'.",
-            metavar="RATES",
-        ),
+        str | None, option("Or their equal-error rates, in the same order: '5%,3%,8%' or "
+                           "'0.05,0.03,0.08'.", "RATES"),
     ] = None,
     classes: Annotated[
-        str | None,
-        typer.Option(help="Names separated by commas; 1, 2, … by default.", metavar="NAMES"),
+        str | None, option("Names separated by commas; 1, 2, … by default.", "NAMES")
     ] = None,
     nearest: Annotated[
-        bool, typer.Option("--nearest", help="If no family has these numbers, take the nearest.")
+        bool, option("If no family has these numbers, take the nearest.", None, "--nearest")
     ] = False,
     unit: Annotated[
-        str,
-        typer.Option(
-            help="Unit of divergences, given and printed, and of means.",
-            metavar="nat|bit|ban|deciban",
-        ),
+        str, option("Unit of divergences, given and printed, and of means.", "nat|bit|ban|deciban")
     ] = "nat",
-    figure: Annotated[
-        Path | None, typer.Option(help="Figure to draw: .svg, .png or .pdf.", metavar="FILE")
-    ] = None,
+    figure: Annotated[Path | None, option("Figure to draw: .svg, .png or .pdf.", "FILE")] = None,
     as_json: Json = False,
     force: Force = False,
-) -> None:
+) -> None:  # fmt: skip
     """Print the calibrated Gaussian family whose classes are this far apart.
 
     Divergences, or equal-error rates, determine everything: the means and the covariance of the

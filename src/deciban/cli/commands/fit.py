@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deciban.cli.options import Force, Format, Json, Report, Seed, Table, require_seed
+from deciban.cli.options import Force, Format, Json, Report, Seed, Table, option, require_seed
 from deciban.cli.show import echo, print_assessment, print_json, print_notes
 from deciban.exceptions import InputError, InterruptedFitWarning
 
@@ -38,43 +38,30 @@ class Kind(StrEnum):
 
 def fit(
     table: Table,
-    label: Annotated[str, typer.Option(help="Column of the class.", metavar="COLUMN")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Model file to write.", metavar="FILE")
-    ],
-    model: Annotated[
-        Kind, typer.Option(help="Compositional, linear or quadratic discriminant analysis.")
-    ] = Kind.cda,
+    label: Annotated[str, option("Column of the class.", "COLUMN")],
+    output: Annotated[Path, option("Model file to write.", "FILE", "--output", "-o")],
+    model: Annotated[Kind, option("Compositional, linear or quadratic discriminant.")] = Kind.cda,
     features: Annotated[
-        str | None,
-        typer.Option(help="Columns to learn from, separated by commas; all by default.",
-                     metavar="COLUMNS"),
+        str | None, option("Columns to learn from, separated by commas; all by default.", "COLUMNS")
     ] = None,
     ignore: Annotated[
-        str | None,
-        typer.Option(help="Columns to leave out, separated by commas.", metavar="COLUMNS"),
+        str | None, option("Columns to leave out, separated by commas.", "COLUMNS")
     ] = None,
     impute: Annotated[
-        bool,
-        typer.Option("--impute", help="Fill missing values: numbers with their median, texts with "
-                     "the most frequent one."),
+        bool, option("Fill missing values: medians, or the most frequent text.", None, "--impute")
     ] = False,
     validation: Annotated[
-        float,
-        typer.Option(help="Fraction of the rows to set aside for assessing the model; 0 for none.",
-                     metavar="0-1"),
+        float, option("Fraction of the rows set aside to assess the model; 0 for none.", "0-1")
     ] = 0.2,
     epochs: Annotated[
-        int | None,
-        typer.Option(help="Number of passes over the rows (CDA); chosen automatically by default.",
-                     metavar="N"),
+        int | None, option("Number of passes over the rows (CDA); automatic by default.", "N")
     ] = None,
     seed: Seed = 0,
     report: Report = None,
     table_format: Format = None,
     as_json: Json = False,
     force: Force = False,
-) -> None:  # fmt: skip
+) -> None:
     """Learn from a table what its columns say about a class, and write the model to a file.
 
     Numbers are taken as they are; text becomes a feature for each of its values but the first. A

@@ -6,9 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from deciban.cli.options import Costs, Force, Format, Json, Model, OutputTable, Prior, Table
+from deciban.cli.options import Costs, Force, Format, Json, Model, OutputTable, Prior, Table, option
 from deciban.cli.show import echo, print_json
 from deciban.exceptions import InputError
 
@@ -27,9 +25,8 @@ def predict(
     prior: Prior = None,
     costs: Costs = None,
     outlier: Annotated[
-        float,
-        typer.Option(help="Flag rows less likely than this fraction of the training rows; 0 for "
-                     "no flag, which is faster.", metavar="0-1"),
+        float, option("Flag rows less likely than this fraction of the training rows; 0 for no "
+                      "flag, which is faster.", "0-1"),
     ] = 0.01,
     table_format: Format = None,
     as_json: Json = False,

@@ -23,7 +23,7 @@ _FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow")
 _MOST_COLUMNS = 100_000
 
 
-def format_of(path: str, format: str | None, option: str = "a table's file") -> str:  # noqa: A002
+def format_of(path: str, format: str | None = None) -> str:  # noqa: A002
     """Format of a file: as asked for, else told from its extension; CSV for ``-``."""
     if format is not None:
         asked = _EXTENSIONS.get("." + format.lower().lstrip("."), format.lower())
@@ -40,11 +40,9 @@ def format_of(path: str, format: str | None, option: str = "a table's file") -> 
     found = _EXTENSIONS.get("".join(suffixes[-2:-1] if zipped else suffixes[-1:]))
     if found is None or (zipped and found not in TEXT):
         raise TableError(
-            "must end in .csv, .tsv, .txt, .jsonl, .ndjson (each also with .gz), .parquet, "
-            f".arrow, .feather or .ipc; got {path}. Rename it, or pass --format "
-            f"({', '.join(_FORMATS)}).",
-            file=path,
-        )
+            "must end in .csv, .tsv, .txt, .jsonl, .ndjson (each also with .gz), .parquet, .arrow, "
+            f".feather or .ipc. Rename it, or pass --format ({', '.join(_FORMATS)}).", file=path,
+        )  # fmt: skip
     return found
 
 
@@ -73,6 +71,10 @@ class Table:
         """These columns of all rows, in frames of any size."""
         raise NotImplementedError
 
+    def error(self, sentence: str, column: str = "") -> TableError:
+        """An error about this table, or about a column of it."""
+        return TableError(sentence, file=self.name, column=column)
+
     def require_column(self, name: str | None, who: str) -> str:
         """The name, or an error that says who wants the column and which one is nearest."""
         if name is None:
@@ -82,10 +84,9 @@ class Table:
             )
         if name not in self.schema:
             hint = suggest(name, self.columns) or " Name or rename one of them."
-            raise TableError(
+            raise self.error(
                 f"must have the column {quote(name)}, for {who}; its columns are "
-                f"{join_words(self.columns)}.{hint}",
-                file=self.name,
+                f"{join_words(self.columns)}.{hint}"
             )
         return name
 
@@ -93,10 +94,7 @@ class Table:
         """Raise where a column that is carried along has a name that is to be added."""
         for name in names:
             if name in carried:
-                raise TableError(
-                    "must have another name, since a column of this name is added. Rename it.",
-                    file=self.name, column=name,
-                )  # fmt: skip
+                raise self.error("must be renamed: a column of this name is added.", name)
 
     def batches(
         self, rows: int = 50_000, columns: Sequence[str] | None = None
@@ -140,26 +138,23 @@ def _reslice(
 
 def require_names(names: Sequence[str], table: str) -> None:
     """Raise unless every column has a name of its own."""
+    empty = [i for i, name in enumerate(names, 1) if not name.strip()]
+    twice = [name for name, count in Counter(names).items() if count > 1]
     if not names:
         raise TableError("must have columns; it has none. Check the file.", file=table)
     if len(names) > _MOST_COLUMNS:
         raise TableError(
-            f"must have at most {_MOST_COLUMNS} columns; it has {len(names)}.",
-            file=table,
+            f"must have at most {_MOST_COLUMNS} columns; it has {len(names)}.", file=table
         )
-    empty = [i for i, name in enumerate(names, 1) if not name.strip()]
     if empty:
         raise TableError(
             f"must name every column; column {join_words(empty)} has no name. Name it (pandas "
-            "writes such a column unless index=False).",
-            file=table,
-        )
-    twice = [name for name, count in Counter(names).items() if count > 1]
+            f"writes such a column unless index=False).", file=table,
+        )  # fmt: skip
     if twice:
         raise TableError(
             f"must have one column of each name; {join_words(map(quote, twice))} is there more "
-            "than once. Rename one.",
-            file=table, column=twice[0],
+            f"than once. Rename one.", file=table,
         )  # fmt: skip
 
 

@@ -41,22 +41,22 @@ class JSONLines(Table):
 
     def _common_type(self, column: str, one: Any, other: Any) -> Any:
         if other.is_nested():
-            raise TableError(
+            raise self.error(
                 f"must have plain values; column {quote(column)} holds lists or objects. Leave "
                 "it out, or make columns of its parts.",
-                file=self.name, column=column,
-            )  # fmt: skip
+                column,
+            )
         if one is None or one in (other, pl.Null):
             return other
         if other == pl.Null or pl.String in (one, other):
             return one if other == pl.Null else pl.String()
         if one.is_numeric() and other.is_numeric():
             return pl.Float64() if pl.Float64 in (one, other) else pl.Int128()
-        raise TableError(
+        raise self.error(
             f"must have one type of value a column; column {quote(column)} holds both truth "
             "values and numbers. Write one kind.",
-            file=self.name, column=column,
-        )  # fmt: skip
+            column,
+        )
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """These columns of all rows, some at a time."""
@@ -71,10 +71,9 @@ class JSONLines(Table):
             return pl.read_ndjson(data, schema=schema, infer_schema_length=None)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             self._require_objects(data, line)
-            raise TableError(
+            raise self.error(
                 f"must have one type of plain values a column; from line {line} on it has "
                 f"several ({shorten(str(error).splitlines()[0], 160)}).",
-                file=self.name,
             ) from None
 
     def _require_distinct_keys(self, data: bytes, line: int) -> None:
@@ -99,11 +98,11 @@ class JSONLines(Table):
         def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
             if len(dict(found)) < len(found):
                 twice = next(key for k, (key, _) in enumerate(found) if key in dict(found[:k]))
-                raise TableError(
+                raise self.error(
                     f"must have each key once in a line; line {line} has {quote(twice)} twice. "
                     "Remove one of them.",
-                    file=self.name, column=twice,
-                )  # fmt: skip
+                    twice,
+                )
             return dict(found)
 
         try:
@@ -112,23 +111,21 @@ class JSONLines(Table):
         except TableError:
             raise
         except (ValueError, RecursionError) as error:
-            raise TableError(
+            raise self.error(
                 f"must have one JSON object a line; line {line} is not one ({error}).",
-                file=self.name,
             ) from None
         if not isinstance(value, dict):
-            raise TableError(
+            raise self.error(
                 f"must have one JSON object a line; line {line} holds a {type(value).__name__}. "
                 'Write it as {"column": value, …}.',
-                file=self.name,
             )
         for column, cell in value.items():
             if isinstance(cell, dict | list):
-                raise TableError(
+                raise self.error(
                     f"must have plain values; column {quote(column)} of line {line} holds a "
                     f"{type(cell).__name__}. Make columns of its parts.",
-                    file=self.name, column=column,
-                )  # fmt: skip
+                    column,
+                )
 
 
 def _may_be_deep(data: bytes) -> bool:

@@ -123,11 +123,11 @@ class Columnar(Table):
         for column in columns:
             kind = self.schema[column]
             if kind.is_nested() or kind in (pl.Binary, pl.Object):
-                raise TableError(
+                raise self.error(
                     f"must have plain values; column {quote(column)} is of type {kind}. Leave it "
                     "out, or make columns of its parts.",
-                    file=self.name, column=column,
-                )  # fmt: skip
+                    column,
+                )
         wanted = self._scan.select(pl.col(name).cast(self.schema[name]) for name in columns)
         start = 0
         while True:

@@ -173,10 +173,7 @@ class DelimitedText(Table):
                 if data[start:end].strip(b"\r"):
                     return self._split_header(data[start:end].decode().removesuffix("\r"))
                 start = end + 1
-        raise TableError(
-            "must have a header and rows; it is empty. Check the file.",
-            file=self.name,
-        )
+        raise self.error("must have a header and rows; it is empty. Check the file.")
 
     def _split_header(self, text: str) -> list[str]:
         self._require_separator(text)
@@ -184,10 +181,7 @@ class DelimitedText(Table):
             rows = csv.reader(io.StringIO(text, newline=""), delimiter=self.separator, strict=True)
             return [name.strip() for name in next(rows)]
         except csv.Error as error:
-            raise TableError(
-                f"must have a header; its first line is not one ({error}).",
-                file=self.name,
-            ) from None
+            raise self.error(f"must have a header; its first line is not one ({error}).") from None
 
     def _require_separator(self, text: str) -> None:
         remedy = ""
@@ -203,7 +197,7 @@ class DelimitedText(Table):
             remedy = next((f"has {say}" for mark, say in others.items() if mark in text), "")
         if remedy:
             what = {",": "commas", "\t": "tabs"}[self.separator]
-            raise TableError(f"must have {what} between its columns; it {remedy}.", file=self.name)
+            raise self.error(f"must have {what} between its columns; it {remedy}.")
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """These columns of all rows, some at a time."""
@@ -235,10 +229,9 @@ class DelimitedText(Table):
                 data, has_header=False, schema=self.schema, separator=self.separator
             )
         if frame.height != rows:  # polars saw other records than were counted
-            raise TableError(
+            raise self.error(
                 f"must be a table from line {line} on; its {rows} rows read as {frame.height}. "
-                "Check the quotes.",
-                file=self.name,
+                "Check the quotes."
             )
         return frame
 
@@ -255,20 +248,18 @@ class DelimitedText(Table):
             separators &= ~quoted
             alone = alone[~quoted[alone]]
         if len(alone):
-            raise TableError(
+            raise self.error(
                 "must end its lines with newlines; line "
                 f"{line + data.count(10, 0, int(alone[0]))} has a carriage return alone. Save it "
-                "with newlines, or quote the cell.",
-                file=self.name,
+                "with newlines, or quote the cell."
             )
         cells = np.diff(np.searchsorted(np.flatnonzero(separators), ends), prepend=0) + 1
         bad = np.flatnonzero((cells != len(self.schema)) & ~skip)
         if len(bad):
             at = line + data.count(10, 0, int(starts[bad[0]]))
-            raise TableError(
+            raise self.error(
                 f"must have {len(self.schema)} cells in every row; line {at} has "
-                f"{cells[bad[0]]}. Quote cells that hold the separator.",
-                file=self.name,
+                f"{cells[bad[0]]}. Quote cells that hold the separator."
             )
 
     def _require_quotes(self, data: bytes, array: NDArray[np.uint8], line: int) -> None:
@@ -281,8 +272,7 @@ class DelimitedText(Table):
         bad = np.flatnonzero(~fine)
         if len(bad):
             at = line + data.count(10, 0, int(opening[bad[0]]))
-            raise TableError(
+            raise self.error(
                 f"must have quotes around whole cells; line {at} has one inside a cell, or one "
-                "that is not closed. Double the quotes inside cells.",
-                file=self.name,
+                "that is not closed. Double the quotes inside cells."
             )

@@ -121,7 +121,7 @@ def table_writer(target: str, *, force: bool = False) -> Iterator[Write]:
     force : bool
         Whether to overwrite a file that exists.
     """
-    kind = format_of(target, None, "--output")
+    kind = format_of(target)
     if target == "-":
         yield _text_writer(sys.stdout.buffer, "csv", "standard output")
         sys.stdout.buffer.flush()
