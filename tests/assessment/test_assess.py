@@ -17,6 +17,7 @@ from deciban.assessment.intervals import (
 from deciban.assessment.systems import Setting
 from deciban.assessment.two_classes import BinnedLlrs, exact_values
 from deciban.exceptions import InputError
+from deciban.metrics.labelled import Scores, Trials
 from deciban.metrics.proportions import wilson
 
 EVEN = Setting(np.array([0.5, 0.5]))
@@ -84,21 +85,22 @@ def test_numbers_of_several_classes_are_those_of_the_metrics(three):
 
 def test_on_the_same_resamples_bins_and_samples_give_the_same_interval(draw):
     y, llr = draw(20_000, np.random.default_rng(1))
-    binned = BinnedLlrs(llr, y == 1, EVEN)
+    llrs = (llr[y == 0], llr[y == 1])
+    binned = BinnedLlrs(llrs, EVEN)
     assert binned.n_bins < 5000
     rng = np.random.default_rng(2)
-    by_class = [np.flatnonzero(y == k) for k in (0, 1)]
-    plain, from_bins = [], []
-    for _ in range(200):
-        rows = [members[rng.integers(len(members), size=len(members))] for members in by_class]
-        counts = tuple(
-            np.bincount(binned.place[chosen], minlength=binned.n_bins) for chosen in rows
-        )
-        both = np.concatenate(rows)
-        plain.append(exact_values(llr[both], y[both] == 1, EVEN))
-        from_bins.append(binned.values(counts))
-    every = tuple(np.bincount(binned.place[y == k], minlength=binned.n_bins) for k in (0, 1))
-    exact, of_bins = exact_values(llr, y == 1, EVEN), binned.values(every)
+
+    def values(rows):
+        counts = [
+            np.bincount(p[r], minlength=binned.n_bins)
+            for p, r in zip(binned.places, rows, strict=True)
+        ]
+        other, target = (Scores(x[r]) for x, r in zip(llrs, rows, strict=True))
+        return exact_values(Trials(target, other), EVEN), binned.values(tuple(counts))
+
+    resamples = [[rng.integers(len(x), size=len(x)) for x in llrs] for _ in range(200)]
+    plain, from_bins = zip(*map(values, resamples), strict=True)
+    exact, of_bins = values([slice(None), slice(None)])
     for key in of_bins:
         ends = np.quantile([one[key] for one in plain], [0.025, 0.975])
         off = exact[key] - of_bins[key]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation import encode_labels, quote_each, read_labels
+from deciban._validation import quote_each
 from deciban.assessment.intervals import Plan, Rng, make_plan
 from deciban.assessment.results import (
     SEVERAL_CLASSES,
@@ -34,6 +35,7 @@ from deciban.assessment.two_classes import TwoClassSystem
 from deciban.assessment.wording import number
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
+from deciban.metrics.labelled import Labelled, read_labelled
 
 _FEW = 30
 _NOTABLE = 0.005  # correction of a quantity that is worth a note
@@ -85,39 +87,29 @@ def assess(
     True
     """
     _require_evidence(evidence, "evidence")
-    truth = encode_labels(read_labels(y_true, len(evidence)), evidence.classes)
+    codes = read_labelled(y_true, evidence, every_class=False).codes
     return assess_encoded(
-        truth, evidence, prior=prior, costs=costs, confidence=confidence, n_resamples=n_resamples,
+        codes, evidence, prior=prior, costs=costs, confidence=confidence, n_resamples=n_resamples,
         rng=rng,
     )  # fmt: skip
 
 
-def assess_encoded(
-    truth: NDArray[np.intp],
-    evidence: Evidence,
-    *,
-    prior: Prior = None,
-    costs: Costs = None,
-    confidence: float = 0.95,
-    n_resamples: int = 1000,
-    rng: Rng = 0,
-) -> Assessment:
+def assess_encoded(codes: NDArray[np.intp], evidence: Evidence, **options: Any) -> Assessment:
     """:func:`assess` where the truth is given as positions among the classes."""
-    plan = make_plan(confidence, n_resamples, rng)
-    counts = _count_classes(truth, evidence.classes)
-    setting = make_setting(prior, costs, evidence.classes)
+    setting, plan = _read_options(evidence.classes, **options)
+    data = Labelled(evidence, codes).require_every_class()
     with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
-        system = _make_system(truth, evidence, setting)
+        system = _make_system(data, setting)
         estimates = system.estimates(plan) if plan.n_resamples else Estimates()
     quantities = tuple(
         quantity(key, estimates.interval(key, system.values[key]),
                  estimates.corrected.get(key, np.nan), system.words)
         for key in _keys(system.values)
     )  # fmt: skip
-    notes = [*_few_samples_note(counts, evidence.classes, plan), *_bias_notes(quantities),
+    notes = [*_few_samples_note(data, plan), *_bias_notes(quantities),
              *_below_chance_note(quantities, setting), *system.notes]  # fmt: skip
     return Assessment(
-        classes=evidence.classes, counts=tuple(counts.tolist()), quantities=quantities,
+        classes=evidence.classes, counts=tuple(data.counts.tolist()), quantities=quantities,
         pairwise_cllr=system.pairwise.cllr, pairwise_cllr_min=system.pairwise.cllr_min,
         confidence=plan.confidence, warnings=tuple(notes), prior=tuple(setting.prior.tolist()),
         costs=setting.costs, n_infinite=int(np.isinf(evidence.log_likelihoods).any(axis=1).sum()),
@@ -164,37 +156,29 @@ def compare(
     'a better'
     """
     first = _require_systems(systems)
-    truth = encode_labels(read_labels(y_true, len(first)), first.classes)
+    codes = read_labelled(y_true, first, every_class=False).codes
     return compare_encoded(
-        truth, systems, prior=prior, costs=costs, confidence=confidence, n_resamples=n_resamples,
+        codes, systems, prior=prior, costs=costs, confidence=confidence, n_resamples=n_resamples,
         rng=rng,
     )  # fmt: skip
 
 
 def compare_encoded(
-    truth: NDArray[np.intp],
-    systems: Mapping[str, Evidence],
-    *,
-    prior: Prior = None,
-    costs: Costs = None,
-    confidence: float = 0.95,
-    n_resamples: int = 1000,
-    rng: Rng = 0,
+    codes: NDArray[np.intp], systems: Mapping[str, Evidence], **options: Any
 ) -> Comparison:
     """:func:`compare` where the truth is given as positions among the first system's classes."""
     evidence = _require_systems(systems)
-    plan = make_plan(confidence, n_resamples, rng)
-    counts = _count_classes(truth, evidence.classes)
-    setting = make_setting(prior, costs, evidence.classes)
-    notes = _few_samples_note(counts, evidence.classes, plan)
+    setting, plan = _read_options(evidence.classes, **options)
+    data = Labelled(evidence, codes).require_every_class()
+    notes = _few_samples_note(data, plan)
     differences: list[Difference] = []
     with np.errstate(all="ignore"):
-        first = _make_system(truth, evidence, setting)
+        first = _make_system(data, setting)
         first_name, *others = systems
         notes += [f"{first_name}: {note}" for note in first.notes]
         for name in others:
             again = systems[name].restrict(evidence.classes)
-            other = _make_system(truth, again, setting)
+            other = _make_system(Labelled(again, codes), setting)
             notes += [f"{name}: {note}" for note in other.notes]
             found = _differences((first_name, name), first, other, plan)
             if np.array_equal(evidence.log_likelihoods, again.log_likelihoods):
@@ -202,14 +186,26 @@ def compare_encoded(
                 found = [_as_same(one) for one in found]
             differences += found
     return Comparison(
-        systems=tuple(systems), classes=evidence.classes, counts=tuple(counts.tolist()),
+        systems=tuple(systems), classes=evidence.classes, counts=tuple(data.counts.tolist()),
         differences=tuple(differences), confidence=plan.confidence, warnings=tuple(notes),
     )  # fmt: skip
 
 
-def _make_system(truth: NDArray[np.intp], evidence: Evidence, setting: Setting) -> System:
-    make = TwoClassSystem if evidence.n_classes == 2 else SeveralClassSystem
-    return make(truth, evidence, setting)
+def _read_options(
+    classes: tuple[Hashable, ...],
+    *,
+    prior: Prior = None,
+    costs: Costs = None,
+    confidence: float = 0.95,
+    n_resamples: int = 1000,
+    rng: Rng = 0,
+) -> tuple[Setting, Plan]:
+    return make_setting(prior, costs, classes), make_plan(confidence, n_resamples, rng)
+
+
+def _make_system(data: Labelled, setting: Setting) -> System:
+    make = TwoClassSystem if data.evidence.n_classes == 2 else SeveralClassSystem
+    return make(data, setting)
 
 
 def _keys(values: Mapping[str, float]) -> list[str]:
@@ -272,25 +268,13 @@ def _require_systems(systems: Mapping[str, Evidence]) -> Evidence:
     return first
 
 
-def _count_classes(truth: NDArray[np.intp], classes: tuple[Hashable, ...]) -> NDArray[np.int64]:
-    counts = np.bincount(truth, minlength=len(classes))
-    missing = [label for label, count in zip(classes, counts, strict=True) if count == 0]
-    if missing:
-        raise InputError(
-            f"y_true must hold every class; it lacks {quote_each(missing)}. Add samples of it, or "
-            f"leave it out with evidence.restrict."
-        )
-    return counts
-
-
-def _few_samples_note(
-    counts: NDArray[np.int64], classes: tuple[Hashable, ...], plan: Plan
-) -> list[str]:  # fmt: skip
-    rarest = int(np.argmin(counts))
-    if counts[rarest] >= _FEW or plan.n_resamples == 0:
+def _few_samples_note(data: Labelled, plan: Plan) -> list[str]:
+    rarest = int(np.argmin(data.counts))
+    count = int(data.counts[rarest])
+    if count >= _FEW or plan.n_resamples == 0:
         return []
-    few = "1 sample" if counts[rarest] == 1 else f"{counts[rarest]} samples"
-    return [f"Class {classes[rarest]!r} has only {few}: intervals are rough."]
+    few = "1 sample" if count == 1 else f"{count} samples"
+    return [f"Class {data.evidence.classes[rarest]!r} has only {few}: intervals are rough."]
 
 
 def _below_chance_note(quantities: tuple[Quantity, ...], setting: Setting) -> list[str]:

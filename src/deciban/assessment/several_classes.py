@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
-from deciban._estimation.samples import balance_weights
 from deciban.assessment.intervals import (
     Floats,
     Plan,
@@ -20,11 +19,11 @@ from deciban.assessment.intervals import (
 )
 from deciban.assessment.systems import Estimates, Setting, System, difference_of, ruled_out_note
 from deciban.assessment.two_classes import cllr_interval
-from deciban.evidence import Evidence
 from deciban.evidence.bayes import choose_least_cost
-from deciban.metrics import Interval, pairwise_cllr
+from deciban.metrics import Interval
 from deciban.metrics.decomposition import Family, recalibrate, split_folds
 from deciban.metrics.labelled import Labelled
+from deciban.metrics.multiclass import pairwise_costs
 from deciban.metrics.proportions import (
     EventCounts,
     add_unseen,
@@ -47,8 +46,7 @@ class SampleCosts:
 
     Attributes
     ----------
-    truth : array of shape (n_samples,)
-    n_classes : int
+    data : Labelled
     of : dict of arrays of shape (n_samples,)
         ``saving`` is what recalibration saves, and may be below zero; ``calibration`` is zero
         where that does not pay.
@@ -58,46 +56,41 @@ class SampleCosts:
         Whether the likeliest class is the true one.
     """
 
-    truth: NDArray[np.intp]
-    n_classes: int
+    data: Labelled
     of: dict[str, Floats]
     mirrored: dict[str, Floats]
     right: NDArray[np.bool_]
 
     def total(self, key: str) -> float:
         """A quantity of all samples."""
-        return float(np.sum(np.bincount(self.truth, self.of[key]) / np.bincount(self.truth)))
+        return float(np.sum(self.data.mean_by_class(self.of[key])))
 
     def by_class(self, keys: list[str]) -> list[Floats]:
         """Costs of the samples of each class, (n_quantities, n_samples of the class)."""
         table = np.array([self.of[key] for key in keys])
-        return [table[:, self.truth == k] for k in range(self.n_classes)]
+        return [table[:, rows] for rows in self.data.rows_by_class]
 
     def unseen_error_rates(self, confidence: float) -> Floats:
         """Upper bound on the error rate of each class, beyond the most that resamples contain."""
-        counts = np.bincount(self.truth, minlength=self.n_classes)
-        wrong = np.bincount(self.truth[~self.right], minlength=self.n_classes)
-        return np.array(
-            [unseen_rate(int(k), int(n), confidence) for k, n in zip(wrong, counts, strict=True)]
-        )
+        pairs = zip(self._count(~self.right), self.data.counts, strict=True)
+        return np.array([unseen_rate(int(k), int(n), confidence) for k, n in pairs])
 
     def unseen(self, key: str, rates: Floats) -> Floats:
         """What wrong decisions may add in each class, if they are as frequent as these rates.
 
         They are like those that were seen, and like one right decision turned around.
         """
-        counts = np.bincount(self.truth, minlength=self.n_classes)
-        wrong = np.bincount(self.truth[~self.right], minlength=self.n_classes)
-        right, turned, seen = (
-            np.bincount(self.truth[rows], values[rows], self.n_classes)
-            for rows, values in (
-                (self.right, self.of[key]),
-                (self.right, self.mirrored[key]),
-                (~self.right, self.of[key]),
-            )
-        )
-        right, turned = (total / np.maximum(counts - wrong, 1) for total in (right, turned))
-        return np.asarray(rates * ((turned + seen) / (1 + wrong) - right))
+        n_right, n_wrong = self._count(self.right), self._count(~self.right)
+        right = self._count(self.right, self.of[key]) / np.maximum(n_right, 1)
+        turned = self._count(self.right, self.mirrored[key]) / np.maximum(n_right, 1)
+        seen = self._count(~self.right, self.of[key])
+        return np.asarray(rates * ((turned + seen) / (1 + n_wrong) - right))
+
+    def _count(self, rows: NDArray[np.bool_], values: Floats | None = None) -> Floats:
+        """Number of these rows in each class, or the sum of their values."""
+        weights = np.ones(len(rows)) if values is None else values
+        codes, D = self.data.codes, self.data.evidence.n_classes
+        return np.asarray(np.bincount(codes[rows], weights[rows], D), dtype=np.float64)
 
     def minus(self, other: SampleCosts) -> SampleCosts:
         """The costs less those of another system; all of it that both have."""
@@ -112,16 +105,15 @@ class SampleCosts:
 class SeveralClassSystem(System):
     """The evidence of one system over more than two classes, and every quantity of it."""
 
-    def __init__(self, truth: NDArray[np.intp], evidence: Evidence, setting: Setting) -> None:
-        names, evidence = evidence.classes, _distinguish_ruled_out(truth, evidence)
-        self.truth, self.evidence, self.setting, self.names = truth, evidence, setting, names
-        log_p = evidence.log_posterior(setting.prior)
-        after = _recalibrated_posteriors(truth, evidence, setting)
-        self.costs = _sample_costs(truth, log_p, after, setting)
+    def __init__(self, data: Labelled, setting: Setting) -> None:
+        self.data, self.setting = data, setting
+        log_p = data.evidence.log_posterior(setting.prior)
+        after = _recalibrated_posteriors(data, setting)
+        self.costs = _sample_costs(data, log_p, after, setting)
         self.values = {key: self.costs.total(key) for key in self.costs.of if key != "saving"}
         self.entropy = float(-setting.prior @ np.log(setting.prior))
         self.values["normalized_cross_entropy"] = self.values["cross_entropy"] / self.entropy
-        self.pairwise = pairwise_cllr(truth, evidence)
+        self.pairwise = pairwise_costs(data)
         self.n_wrong = int((~self.costs.right).sum())
         self.expected_wrong = _expected_errors(log_p)
         self.notes = ruled_out_note(np.isinf(self.costs.of["cross_entropy"]))
@@ -141,8 +133,8 @@ class SeveralClassSystem(System):
     ) -> tuple[dict[str, Hashable], list[dict[str, float]]]:
         cost = np.max([s.pairwise.cllr for s in systems], axis=0)
         i, j = (int(k) for k in np.unravel_index(np.nanargmax(cost), cost.shape))
-        words = {"a": self.names[i], "b": self.names[j],
-                 "nothing": self.setting.cost_without_evidence}  # fmt: skip
+        names, nothing = self.data.evidence.classes, self.setting.cost_without_evidence
+        words = {"a": names[i], "b": names[j], "nothing": nothing}
         return words, [
             s.values | {"worst_pair_cllr": float(s.pairwise.cllr[i, j])} for s in systems
         ]
@@ -174,13 +166,11 @@ class SeveralClassSystem(System):
         It is wide enough for all pairs at once (Bonferroni).
         """
         i, j = np.unravel_index(np.nanargmax(self.pairwise.cllr), self.pairwise.cllr.shape)
-        rows = np.flatnonzero((self.truth == i) | (self.truth == j))
-        llr = self.evidence[rows].llr(int(j), int(i))
-        value, low, high, error = cllr_interval(llr, self.truth[rows] == j, plan)
+        value, low, high, error = cllr_interval(self.data.pair(int(j), int(i)), plan)
         if np.isinf(value):
             return Interval(value, low, high)
         tail = (1 - plan.confidence) / 2
-        n_pairs = len(self.names) * (len(self.names) - 1) / 2
+        n_pairs = len(self.data.counts) * (len(self.data.counts) - 1) / 2
         factor = float(ndtri(tail / n_pairs) / ndtri(tail))
         return Interval(value, value - factor * (value - low), value + factor * (high - value),
                         error)  # fmt: skip
@@ -215,15 +205,14 @@ def _add_unseen_errors(
 
 def _accuracy_interval(systems: tuple[SeveralClassSystem, ...], plan: Plan) -> Interval:
     """Interval from how often a system decides right, or only one of two does."""
-    first = systems[0]
-    D, n_samples = len(first.names), np.bincount(first.truth)
+    first, D = systems[0], systems[0].data.evidence.n_classes
     right = [s.costs.right for s in systems]
     if len(right) == 2:
         right = [right[0] & ~right[1], right[1] & ~right[0]]
-    counts = np.array([np.bincount(first.truth[one], minlength=D) for one in right])
+    counts = np.array([np.bincount(first.data.codes[one], minlength=D) for one in right])
     signs = np.array([1.0, -1.0][: len(right)])
     events = [
-        EventCounts(p * signs, counts[:, k], int(n_samples[k]))
+        EventCounts(p * signs, counts[:, k], int(first.data.counts[k]))
         for k, p in enumerate(first.setting.prior)
     ]
     value = difference_of([s.values["accuracy"] for s in systems])
@@ -251,8 +240,8 @@ def _cost_interval(costs: SampleCosts, worst: Floats, plan: Plan) -> Interval:
     It then costs as much more as it did on average, or the worst that it could.
     """
     events = []
-    for k in range(costs.n_classes):
-        gaps, most = costs.of["expected_cost"][costs.truth == k], worst[costs.truth == k][0]
+    for rows in costs.data.rows_by_class:
+        gaps, most = costs.of["expected_cost"][rows], worst[rows[0]]
         sides = (gaps[gaps > 0], gaps[gaps < 0])
         weight = [
             float(side.mean()) if len(side) else sign * most
@@ -263,36 +252,20 @@ def _cost_interval(costs: SampleCosts, worst: Floats, plan: Plan) -> Interval:
     return sum_interval(costs.total("expected_cost"), events, plan.confidence)
 
 
-def _distinguish_ruled_out(truth: NDArray[np.intp], evidence: Evidence) -> Evidence:
-    """Evidence over classes by number, in which no class is ruled out beside a true one that is.
-
-    What a sample that rules out its true class says about others that it rules out does not
-    matter, since its cost is infinite. But the two classes must have an LLR.
-    """
-    evidence = evidence.rename(range(evidence.n_classes))
-    rows = np.flatnonzero(np.isneginf(evidence.log_likelihoods[np.arange(len(truth)), truth]))
-    if not len(rows):
-        return evidence
-    values = evidence.log_likelihoods.copy()
-    others = np.where(np.isneginf(values[rows]), -1e3, values[rows])
-    others[np.arange(len(rows)), truth[rows]] = -np.inf
-    values[rows] = others
-    return Evidence(values, evidence.classes)
-
-
 def _sample_costs(
-    truth: NDArray[np.intp], log_p: Floats, after: Floats | None, setting: Setting
+    data: Labelled, log_p: Floats, after: Floats | None, setting: Setting
 ) -> SampleCosts:  # fmt: skip
     """What each sample costs, with the posteriors as they are and after recalibration."""
-    prior, rows, D = setting.prior[truth], np.arange(len(truth)), log_p.shape[1]
+    truth = data.codes
+    prior, rows = setting.prior[truth], np.arange(len(truth))
     right = log_p.argmax(axis=1) == truth
     of = {"cross_entropy": -prior * log_p[rows, truth], "accuracy": prior * right}
     mirrored = {"cross_entropy": -prior * _runner_up(log_p)}
     if setting.costs is not None:
-        decision = choose_least_cost(log_p, tuple(range(D)), setting.costs, None)
+        decision = choose_least_cost(log_p, tuple(range(log_p.shape[1])), setting.costs, None)
         of["expected_cost"] = prior * setting.costs[truth, decision]
         mirrored["expected_cost"] = prior * setting.costs.max(axis=1)[truth]
-    costs = SampleCosts(truth, D, of, mirrored, right)
+    costs = SampleCosts(data, of, mirrored, right)
     if after is None:
         return costs
     of["discrimination"] = -prior * after[rows, truth]
@@ -317,9 +290,7 @@ def _runner_up(log_p: Floats) -> Floats:
     return np.asarray(np.partition(log_p, -2, axis=1)[:, -2])
 
 
-def _recalibrated_posteriors(
-    truth: NDArray[np.intp], evidence: Evidence, setting: Setting
-) -> Floats | None:  # fmt: skip
+def _recalibrated_posteriors(data: Labelled, setting: Setting) -> Floats | None:
     """Log-posteriors after the best affine map, fitted without the sample, as in ``decompose``.
 
     Of a temperature and a full matrix, the one that suits held-out samples better: few samples do
@@ -327,19 +298,18 @@ def _recalibrated_posteriors(
     zero. Folds are made of the samples in the order of their evidence, so that the order in which
     they come does not matter.
     """
-    fewest = int(np.bincount(truth, minlength=evidence.n_classes).min())
-    if fewest < 2 or np.isinf(evidence.log_likelihoods).any():
+    fewest, values = int(data.counts.min()), data.evidence.log_likelihoods
+    if fewest < 2 or np.isinf(values).any():
         return None
-    order = np.lexsort([*evidence.log_likelihoods.T[:_SORTED_BY], truth])
-    truth, evidence = truth[order], evidence[order]
-    data = Labelled(evidence, truth, None)
-    weight, rows = balance_weights(truth, None, setting.prior), np.arange(len(truth))
-    folds = split_folds(truth, min(_FOLDS, fewest), None, 0)
+    order = np.lexsort([*values.T[:_SORTED_BY], data.codes])
+    data = data.select(order)
+    at_truth = (np.arange(len(order)), data.codes)
+    folds = split_folds(data.codes, min(_FOLDS, fewest), None, 0)
     families: tuple[Family, ...] = ("scalar", "full")
     candidates = []
-    for family in families[: 2 if evidence.n_classes <= _MOST_FULL else 1]:
+    for family in families[: 2 if values.shape[1] <= _MOST_FULL else 1]:
         log_p = recalibrate(data, family, setting.prior, folds)
-        candidates.append((float(-weight @ log_p[rows, truth]), log_p))
+        candidates.append((float(setting.prior @ data.mean_by_class(-log_p[at_truth])), log_p))
     cost, best = min(candidates, key=lambda one: one[0])
     if not np.isfinite(cost):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -25,18 +25,19 @@ from deciban.assessment.intervals import (
     widened_percentiles,
 )
 from deciban.assessment.systems import Estimates, Setting, System, difference_of, ruled_out_note
-from deciban.evidence import Evidence, from_nats
-from deciban.metrics import Interval, PairwiseCosts, dev_pav
+from deciban.evidence import from_nats
+from deciban.metrics import Interval, PairwiseCosts
 from deciban.metrics.costs import cost_of_blocks, softplus
 from deciban.metrics.detection import equal_errors
-from deciban.metrics.labelled import read_trials
+from deciban.metrics.labelled import Labelled, Trials
 from deciban.metrics.pav import PooledBlocks, pool, pool_masses
 from deciban.metrics.proportions import EventCounts, add_unseen, sum_interval, unseen_rate, wilson
+from deciban.metrics.reliability import deviation_from_pav
 
 BINS = 4096  # of the LLRs, about: far more than there are PAV blocks in any number of samples
 _COARSE_BINS = 256  # of the LLRs of either of two systems, whose pairs of bins are counted
 _MANY = 50_000  # samples from which on the bins of two systems are coarse
-_FEW_CELLS = 1 << 20  # that are counted rather than sorted
+_FEW_CELLS = 1 << 20
 _MEANS = ("cllr", "cross_entropy")
 _FITTED = ("cllr_min", "cllr_cal", "eer", "min_detection_cost")  # by PAV, on what it judges
 _SOME = 100_000  # samples that suffice for a mean that need not be exact
@@ -64,28 +65,21 @@ class Step(NamedTuple):
         """Whether LLRs are above the threshold."""
         return llr >= self.threshold if self.inclusive else llr > self.threshold
 
-    def terms(self, llr: Floats, is_target: Mask) -> Floats:
-        """What each sample adds."""
-        return np.asarray(self.worth[is_target.astype(np.int8), self.above(llr).astype(np.int8)])
+    def terms(self, llr: Floats, t: int) -> Floats:
+        """What each sample of the first (0) or second (1) class adds."""
+        return np.where(self.above(llr), self.worth[t, 1], self.worth[t, 0])
 
-    def events(self, llrs: Sequence[Floats], is_target: Mask) -> list[EventCounts]:
+    def events(self, llrs: Sequence[Floats], t: int) -> EventCounts:
         """How often the LLR of the one system, or only that of either of two, is above."""
         above = [self.above(llr) for llr in llrs]
         if len(above) == 2:
             above = [above[0] & ~above[1], above[1] & ~above[0]]
-        signs = np.array([1.0, -1.0][: len(above)])
-        gain = self.worth[:, 1] - self.worth[:, 0]
-        return [
-            EventCounts(
-                gain[t] * signs,
-                np.array([one[is_target == t].sum() for one in above]),
-                int((is_target == t).sum()),
-            )
-            for t in (0, 1)
-        ]
+        gain = self.worth[t, 1] - self.worth[t, 0]
+        weight = gain * np.array([1.0, -1.0][: len(above)])
+        return EventCounts(weight, np.array([one.sum() for one in above]), len(llrs[0]))
 
 
-Terms = Callable[[Floats, Mask], Floats]  # of LLRs, and of whether they are those of targets
+Terms = Callable[[Floats, int], Floats]  # of the LLRs of one class, and of its position
 
 
 def steps(setting: Setting) -> dict[str, Step]:
@@ -106,9 +100,9 @@ def mean_terms(setting: Setting) -> dict[str, Terms]:
     """Quantities that are the mean over one class plus the mean over the other."""
     log_odds = setting.log_odds
     found: dict[str, Terms] = {
-        "cllr": lambda x, t: np.asarray(from_nats(softplus(np.where(t, -x, x)) / 2, "bit")),
+        "cllr": lambda x, t: np.asarray(from_nats(softplus(-x if t else x) / 2, "bit")),
         "cross_entropy": lambda x, t: (
-            setting.prior[t.astype(np.int8)] * softplus(np.where(t, -x - log_odds, x + log_odds))
+            setting.prior[t] * softplus(-x - log_odds if t else x + log_odds)
         ),
     }
     return found | {key: step.terms for key, step in steps(setting).items()}
@@ -117,20 +111,22 @@ def mean_terms(setting: Setting) -> dict[str, Terms]:
 class TwoClassSystem(System):
     """The LLRs of one system in favor of the second class, and every quantity of them."""
 
-    def __init__(self, truth: NDArray[np.intp], evidence: Evidence, setting: Setting) -> None:
-        other, target = evidence.classes
-        self.llr, self.is_target, self.setting = evidence.llr(target, other), truth == 1, setting
-        self.values = exact_values(self.llr, self.is_target, setting)
+    def __init__(self, data: Labelled, setting: Setting) -> None:
+        other, target = data.evidence.classes
+        self.trials = trials = data.pair(1, 0)
+        self.llrs, self.setting = (trials.other.llr, trials.target.llr), setting
+        self.values = exact_values(trials, setting)
         self.words = {"target": target, "other": other, "nothing": setting.cost_without_evidence}
-        self.notes = _score_notes(self.llr, self.is_target, target, other)
+        ruled_out = np.isinf(data.evidence.log_likelihoods[np.arange(len(data.codes)), data.codes])
+        self.notes = [*_score_notes(trials), *ruled_out_note(ruled_out)]
         tables = [
             np.array([[np.nan, self.values[key]], [self.values[key], np.nan]])
             for key in ("cllr", "cllr_min")
         ]
         self.pairwise = PairwiseCosts(*tables)
-        accepted = steps(setting)["accuracy"].above(self.llr)
-        self.n_wrong = int((accepted != self.is_target).sum())
-        self.expected_wrong = float(expit(-np.abs(self.llr + setting.log_odds)).sum())
+        accept = steps(setting)["accuracy"].above
+        self.n_wrong = sum(int((accept(x) != t).sum()) for t, x in enumerate(self.llrs))
+        self.expected_wrong = float(expit(-np.abs(trials.llr + setting.log_odds)).sum())
 
     def estimates(self, plan: Plan, other: Self | None = None) -> Estimates:
         """Intervals of the quantities, or of their differences from those of another system."""
@@ -144,12 +140,11 @@ class TwoClassSystem(System):
             for key in _FITTED:  # neither has made an error that could be drawn
                 if self.values[key] == other.values[key] == 0:
                     found.intervals[key] = Interval(0.0)
-        llrs = [s.llr for s in systems]
-        unseen = _unseen(llrs, self.is_target, self.setting, plan.confidence)
-        for key, extra in unseen.items():
+        by_class = [*zip(*(s.llrs for s in systems), strict=True)]
+        for key, extra in _unseen(by_class, self.setting, plan.confidence).items():
             found.intervals[key] = add_unseen(found.intervals[key], extra)
         for key, step in steps(self.setting).items():
-            events = step.events(llrs, self.is_target)
+            events = [step.events(llrs, t) for t, llrs in enumerate(by_class)]
             found.intervals[key] = sum_interval(values[key], events, plan.confidence)
         return found
 
@@ -184,9 +179,9 @@ def _resample(
 ) -> Resamples:  # fmt: skip
     """Quantities of resamples; those of one system also with misleading samples added."""
     first, paired = systems[0], len(systems) == 2
-    bins = _COARSE_BINS if paired and len(first.llr) > _MANY else BINS
-    binned = [BinnedLlrs(s.llr, s.is_target, s.setting, bins) for s in systems]
-    cells = [JointBins(binned, first.is_target == t) for t in (False, True)]
+    bins = _COARSE_BINS if paired and len(first.trials.llr) > _MANY else BINS
+    binned = [BinnedLlrs(s.llrs, s.setting, bins) for s in systems]
+    cells = [JointBins(binned, t) for t in (0, 1)]
     keys = (*_MEANS, *_FITTED)
     exact = [values[key] for key in keys]
     if not paired:  # quantities with misleading samples have no exact value to be off from
@@ -209,7 +204,7 @@ def _resample(
 
 
 def _unseen(
-    llrs: Sequence[Floats], is_target: Mask, setting: Setting, confidence: float
+    by_class: Sequence[Sequence[Floats]], setting: Setting, confidence: float
 ) -> dict[str, Floats]:  # fmt: skip
     """What misleading LLRs may add to costs, if they are more frequent than in any resample.
 
@@ -217,8 +212,7 @@ def _unseen(
     what they may add to the difference: where both are misled, and where only one is.
     """
     found: dict[str, list[float]] = {key: [] for key in _MEANS}
-    for t in (False, True):
-        mine = [llr[is_target == t] for llr in llrs]
+    for t, mine in enumerate(by_class):
         sound = [x >= 0 if t else x <= 0 for x in mine]
         all_sound = np.logical_and.reduce(sound)
         shared = unseen_rate(int((~all_sound).sum()), len(all_sound), confidence)
@@ -233,37 +227,37 @@ def _unseen(
     return {key: np.array(extra) for key, extra in found.items()}
 
 
-def _cost_of_turning(terms: Terms, llr: Floats, sound: Mask, t: bool) -> float:
+def _cost_of_turning(terms: Terms, llr: Floats, sound: Mask, t: int) -> float:
     """How much more a misleading LLR costs than a sound one."""
     if not sound.any():
         return 0.0
     some = llr[sound]
     some = some[:: max(1, len(some) // _SOME)]
-    right, turned, seen = (terms(x, np.full(len(x), t)) for x in (some, -some, llr[~sound]))
+    right, turned, seen = (terms(x, t) for x in (some, -some, llr[~sound]))
     return float((np.mean(turned) + seen.sum()) / (1 + len(seen)) - np.mean(right))
 
 
-def cllr_interval(llr: Floats, is_target: Mask, plan: Plan) -> Interval:
+def cllr_interval(trials: Trials, plan: Plan) -> Interval:
     """Interval of the Cllr of LLRs, from the samples themselves."""
     even = Setting(np.array([0.5, 0.5]))
-    cost = mean_terms(even)["cllr"](llr, is_target)
-    by_class = [cost[None, ~is_target], cost[None, is_target]]
-    drawn, left_out = resample_means(by_class, plan)
-    value = float(sum(c.mean() for c in by_class))
+    llrs = (trials.other.llr, trials.target.llr)
+    costs = [mean_terms(even)["cllr"](x, t)[None] for t, x in enumerate(llrs)]
+    drawn, left_out = resample_means(costs, plan)
+    value = float(sum(cost.mean() for cost in costs))
     interval = bca_interval(value, drawn[:, 0], left_out[:, 0], plan.confidence)
-    return add_unseen(interval, _unseen([llr], is_target, even, plan.confidence)["cllr"])
+    extra = _unseen([[x] for x in llrs], even, plan.confidence)
+    return add_unseen(interval, extra["cllr"])
 
 
-def exact_values(llr: Floats, is_target: Mask, setting: Setting) -> dict[str, float]:
+def exact_values(trials: Trials, setting: Setting) -> dict[str, float]:
     """Every quantity, from the samples themselves."""
-    n = np.bincount(is_target, minlength=2)
-    values = {}
-    for key, terms in mean_terms(setting).items():
-        totals = np.bincount(is_target, weights=terms(llr, is_target), minlength=2)
-        values[key] = float((totals / n).sum())
-    blocks = pool(read_trials(is_target, llr, pos_label=True))
-    fitted = _fitted_values(blocks, setting, values["cllr"])
-    return values | fitted | {"dev_pav": dev_pav(is_target, llr, pos_label=True)}
+    llrs = (trials.other.llr, trials.target.llr)
+    values = {
+        key: float(sum(terms(x, t).mean() for t, x in enumerate(llrs)))
+        for key, terms in mean_terms(setting).items()
+    }
+    fitted = _fitted_values(pool(trials), setting, values["cllr"])
+    return values | fitted | {"dev_pav": float(from_nats(deviation_from_pav(trials), "ban"))}
 
 
 def _fitted_values(blocks: PooledBlocks, setting: Setting, cllr: float) -> dict[str, float]:
@@ -286,29 +280,32 @@ class BinnedLlrs:
 
     Attributes
     ----------
-    place : array of shape (n_samples,)
-        The bin of each sample.
+    places : (array, array)
+        The bin of each sample of the first and of the second class.
     n_bins : int
     """
 
-    def __init__(self, llr: Floats, is_target: Mask, setting: Setting, bins: int = BINS) -> None:
-        edges = _bin_edges(llr, (0.0, -setting.log_odds, setting.threshold), bins)
-        place = np.searchsorted(edges, llr, side="right") - 1
-        used = np.flatnonzero(np.bincount(place, minlength=len(edges)))
-        renumbered = np.zeros(len(edges), dtype=np.int32)
-        renumbered[used] = np.arange(len(used))
-        self.place, self.n_bins = renumbered[place], len(used)
+    def __init__(self, llrs: tuple[Floats, Floats], setting: Setting, bins: int = BINS) -> None:
+        both = np.concatenate(llrs)
+        edges = _bin_edges(both, (0.0, -setting.log_odds, setting.threshold), bins)
+        place = np.searchsorted(edges, both, side="right")
+        used, _ = _count_cells(place, len(edges) + 1)
+        place = np.searchsorted(used, np.arange(len(edges) + 1))[place]
+        self.places = (place[: len(llrs[0])], place[len(llrs[0]) :])
+        self.n_bins = len(used)
         self._setting, self._keys = setting, tuple(mean_terms(setting))
-        cell = self.place * np.int32(2) + is_target
-        counts = np.bincount(cell, minlength=2 * self.n_bins)
+        self._means = [self._bin_means(llr, t) for t, llr in enumerate(llrs)]
+
+    def _bin_means(self, llr: Floats, t: int) -> Floats:
+        """Mean of each term in each bin, (n_terms, n_bins)."""
+        counts = np.bincount(self.places[t], minlength=self.n_bins)
         sums = np.array(
             [
-                np.bincount(cell, weights=terms(llr, is_target), minlength=2 * self.n_bins)
-                for terms in mean_terms(setting).values()
+                np.bincount(self.places[t], terms(llr, t), self.n_bins)
+                for terms in mean_terms(self._setting).values()
             ]
         )
-        means = np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
-        self._means = (means[:, 0::2].copy(), means[:, 1::2].copy())
+        return np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
 
     def values(self, counts: Counts) -> dict[str, float]:
         """Every quantity but devPAV, of the counts of the first and of the second class."""
@@ -337,21 +334,24 @@ class JointBins:
         Number of samples in each combination of bins that occurs.
     """
 
-    def __init__(self, systems: Sequence[BinnedLlrs], members: Mask) -> None:
-        self._sizes = [binned.n_bins for binned in systems]
-        places = tuple(binned.place[members].astype(np.int64) for binned in systems)
-        cell = np.ravel_multi_index(places, tuple(self._sizes))
-        if math.prod(self._sizes) <= _FEW_CELLS:
-            every = np.bincount(cell, minlength=math.prod(self._sizes))
-            used = np.flatnonzero(every)
-            self.counts = every[used]
-        else:
-            used, self.counts = np.unique(cell, return_counts=True)
-        self._places = np.unravel_index(used, tuple(self._sizes))
+    def __init__(self, systems: Sequence[BinnedLlrs], t: int) -> None:
+        self._sizes = tuple(binned.n_bins for binned in systems)
+        cell = np.ravel_multi_index(tuple(binned.places[t] for binned in systems), self._sizes)
+        used, self.counts = _count_cells(cell, math.prod(self._sizes))
+        self._places = np.unravel_index(used, self._sizes)
 
     def counts_in(self, k: int, counts: np.ndarray) -> Floats:
         """Counts of cells as counts of the bins of one system."""
         return np.asarray(np.bincount(self._places[k], counts, self._sizes[k]), dtype=np.float64)
+
+
+def _count_cells(cell: NDArray[np.intp], n_cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cells that occur, rising, and how often each does."""
+    if n_cells > _FEW_CELLS:
+        return np.unique(cell, return_counts=True)
+    counts = np.bincount(cell, minlength=n_cells)  # far cheaper than sorting millions
+    used = np.flatnonzero(counts)
+    return used, counts[used]
 
 
 def _bin_edges(llr: Floats, turning: tuple[float, ...], bins: int) -> Floats:
@@ -368,19 +368,17 @@ def _bin_edges(llr: Floats, turning: tuple[float, ...], bins: int) -> Floats:
     return np.unique(np.concatenate([ordered, special]))
 
 
-def _score_notes(llr: Floats, is_target: Mask, target: Hashable, other: Hashable) -> list[str]:
-    """Notes on numbers that do not look like LLRs: ratios, reversed or impossible ones."""
-    notes = []
-    wrong = np.where(is_target, llr < 0, llr > 0)
-    times = np.bincount(is_target, minlength=2)
-    low, _ = wilson(np.bincount(is_target, weights=wrong, minlength=2), times, 0.95)
+def _score_notes(trials: Trials) -> list[str]:
+    """Notes on numbers that do not look like LLRs: ratios, or reversed ones."""
+    wrong = [np.sum(trials.target.llr < 0), np.sum(trials.other.llr > 0)]
+    low, _ = wilson(wrong, [len(trials.target.llr), len(trials.other.llr)], 0.95)
     if min(low) > 0.5:
-        notes.append(
+        return [
             f"The LLRs point the wrong way for most samples of both classes: they may be in favor "
-            f"of {other!r} rather than of {target!r}. Check which class they are in favor of."
-        )
-    elif llr.min() >= 0 and llr.max() > 0:
-        notes.append(
-            "No LLR is below zero: if these are likelihood ratios, take their logarithms first."
-        )
-    return [*notes, *ruled_out_note(np.isinf(llr) & wrong)]
+            f"of {trials.other_label!r} rather than of {trials.pos_label!r}. Check which class "
+            f"they are in favor of."
+        ]
+    if trials.llr.min() >= 0 and trials.llr.max() > 0:
+        return ["No LLR is below zero: if these are likelihood ratios, take their logarithms "
+                "first."]  # fmt: skip
+    return []

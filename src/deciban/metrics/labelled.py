@@ -123,6 +123,16 @@ class Labelled:
         """Positions of the samples of each class."""
         return np.split(np.argsort(self.codes, kind="stable"), np.cumsum(self.counts)[:-1])
 
+    def require_every_class(self) -> Labelled:
+        """Raise unless every class has samples."""
+        missing = [self.evidence.classes[k] for k in np.flatnonzero(self.counts == 0)]
+        if missing:
+            raise InputError(
+                f"y_true must hold every class; it lacks {quote_each(missing)}. Add samples of "
+                f"it, or leave it out with evidence.restrict."
+            )
+        return self
+
     def select(self, rows: NDArray[Any]) -> Labelled:
         """The samples at these positions."""
         weight = None if self.weight is None else self.weight[rows]
@@ -189,13 +199,7 @@ def read_labelled(
         encode_labels(labels, evidence.classes),
         read_weights(sample_weight, len(labels)),
     )
-    missing = [evidence.classes[k] for k in np.flatnonzero(data.counts == 0)]
-    if missing and every_class:
-        raise InputError(
-            f"y_true must hold every class; it lacks {quote_each(missing)}. Add samples of it, or "
-            f"leave it out with evidence.restrict."
-        )
-    return data
+    return data.require_every_class() if every_class else data
 
 
 def _as_evidence(table: Any, classes: Sequence[Hashable] | None, labels: NDArray[Any]) -> Evidence:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from deciban._validation import require_positive_number
 from deciban.evidence import Unit, from_nats
@@ -58,13 +58,15 @@ def dev_pav(
     ----------
     Vergeer, van Schaik and Sjerps (2021), Measuring calibration of likelihood-ratio systems.
     """
-    trials = _tie_rounding(read_trials(y_true, llr, sample_weight, pos_label, in_nats=True))
+    trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
+    return float(from_nats(deviation_from_pav(trials), unit))
+
+
+def deviation_from_pav(trials: Trials) -> float:
+    """DevPAV of trials that were read, in nats."""
+    trials = _tie_rounding(trials)
     x = trials.distinct()
-    return float(from_nats(deviation(x, pool(trials).transform(x)), unit))
-
-
-def deviation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    """Mean distance of rising LLRs from what they are recalibrated to, in nats."""
+    y = pool(trials).transform(x)
     x, y = x[np.isfinite(y)], y[np.isfinite(y)]
     if len(x) == 0:
         return float("nan")
