@@ -99,7 +99,7 @@ class NotPositiveDefiniteError(InputError):
 
 
 class ConvergenceError(DecibanError, RuntimeError):
-    """An optimiser that stopped before it reached the optimum."""
+    """An optimizer that stopped before it reached the optimum."""
 
 
 class MissingExtraError(DecibanError, ImportError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -113,12 +112,10 @@ class ScoreColumns:
             pair = classes[self.positive], classes[1 - self.positive]
             return Evidence.from_llr(values[:, 0] * self.nats, *pair)
         self._require_rows(values, source, start)
-        with warnings.catch_warnings():  # scores may look like probabilities by chance
-            warnings.simplefilter("ignore", UserWarning)
-            if self.kind == "posteriors":
-                shares = normalize_posteriors(values, self.floor, source, start)
-                return Evidence.from_posteriors(shares, self.prior, classes)
-            return Evidence(values * self.nats, classes)
+        if self.kind == "posteriors":
+            shares = normalize_posteriors(values, self.floor, source, start)
+            return Evidence.from_posteriors(shares, self.prior, classes)
+        return Evidence._from_scores(values * self.nats, classes)
 
     def _require_rows(self, values: Floats, source: str, start: int) -> None:
         if self.kind == "posteriors":

@@ -1,4 +1,7 @@
-"""The container under :class:`Evidence`: immutable rows of log-likelihoods over named classes."""
+"""The container under :class:`Evidence`: rows of log-likelihoods over named classes.
+
+They are a vector space: evidence adds up, and is scaled.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,23 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from deciban._validation import as_labels, freeze, index_of, is_whole, quote, quote_each
+from deciban._validation import (
+    as_labels,
+    freeze,
+    index_of,
+    is_number,
+    is_whole,
+    quote,
+    quote_each,
+)
 from deciban.evidence.units import from_nats
-from deciban.exceptions import InputError, MissingExtraError
+from deciban.exceptions import InputError, MissingExtraError, ZeroPartsError
 from deciban.simplex import logparts
+from deciban.simplex.zeros import Method
+
+ZERO_REMEDY = (
+    "Call evidence.replace_zeros(log_delta=...), or leave the class out with evidence.restrict."
+)
 
 
 class Batch:
@@ -155,6 +171,91 @@ class Batch:
         rows = ("  ".join(map(str.rjust, line, widths)).rstrip() for line in lines)
         return "\n".join([title, *rows])
 
+    # --- the vector space -------------------------------------------------------------
+
+    def __add__(self, other: object) -> Self:
+        """Independent evidence adds up; classes are matched by name."""
+        if not isinstance(other, Batch):
+            return NotImplemented
+        return self._combine(other, np.add)
+
+    def __radd__(self, other: object) -> Self:
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # for sum()
+
+    def __sub__(self, other: object) -> Self:
+        """Evidence taken back, such as a part that was counted twice."""
+        if not isinstance(other, Batch):
+            return NotImplemented
+        other._require_no_zeros("subtraction")
+        return self._combine(other, np.subtract)
+
+    def __mul__(self, factor: object) -> Self:
+        """Evidence made stronger or weaker by a finite factor."""
+        if not is_number(factor):
+            return NotImplemented
+        if not np.isfinite(factor):
+            raise InputError(f"factor must be finite; got {factor}. Give a number.")
+        if factor <= 0:
+            self._require_no_zeros("a factor that is not positive")
+        with np.errstate(over="ignore"):
+            scaled = self._log_likelihoods * float(factor)
+        return self._wrap_if_possible(scaled, self._classes)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: object) -> Self:
+        """Evidence divided by a number, such as a temperature."""
+        if not is_number(divisor):
+            return NotImplemented
+        if divisor == 0:
+            raise InputError("divisor must not be zero. Give another number.")
+        return self * (1 / float(divisor))
+
+    def __neg__(self) -> Self:
+        return self * -1.0
+
+    def sum(self) -> Self:
+        """All samples as independent evidence about one case: one row."""
+        total = self._below_best().sum(axis=0, keepdims=True)
+        return self._wrap_if_possible(total, self._classes)
+
+    # --- other classes ----------------------------------------------------------------
+
+    def restrict(self, classes: Sequence[Hashable]) -> Self:
+        """The evidence about some of the classes, in the order given: a subcomposition."""
+        labels = as_labels(classes)
+        if len(labels) < 2:
+            raise InputError(
+                f"classes must name at least two classes; got {len(labels)}. Evidence compares."
+            )
+        values = self._log_likelihoods[:, [index_of(label, self._classes) for label in labels]]
+        return self._wrap_if_possible(values, labels)
+
+    def replace_zeros(self, log_delta: float, method: Method = "multiplicative") -> Self:
+        """Evidence with a small likelihood in the place of each zero.
+
+        Parameters
+        ----------
+        log_delta : float
+            Logarithm of the likelihood that replaces a zero, where the likelihoods of each
+            sample sum to one. It is the most that you trust your model with ruling a class
+            out: -14 for odds of about a million to one.
+        method : {"multiplicative", "additive", "simple"}
+
+        Examples
+        --------
+        >>> from deciban import Evidence
+        >>> sure = Evidence.from_llr([np.inf])
+        >>> sure.replace_zeros(log_delta=-14).verbal(1, 0)[0]
+        np.str_('extremely strong support for 1 over 0')
+        """
+        if len(self) == 0:
+            return self
+        values = logparts.replace_zeros(self._log_likelihoods, method, log_delta=log_delta)
+        return self._wrap(np.asarray(values), self._classes)
+
+    # --- inside -----------------------------------------------------------------------
+
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return type(self)._wrap, (np.array(self._log_likelihoods), self._classes)
 
@@ -171,6 +272,48 @@ class Batch:
                 f"{quote_each(self._classes)}. Use evidence.restrict or evidence.rename first."
             )
         return self._log_likelihoods[:, [self._classes.index(label) for label in classes]]
+
+    def _combine(self, other: Batch, operation: np.ufunc) -> Self:
+        if len(self) != len(other) and 1 not in (len(self), len(other)):
+            raise InputError(
+                f"evidence must pair sample by sample; got {len(self)} and {len(other)} samples. "
+                f"Give both as many, or one of them a single sample."
+            )
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = operation(self._log_likelihoods, other._columns_for(self._classes))
+        return self._wrap_if_possible(total, self._classes)
+
+    def _below_best(self) -> NDArray[np.float64]:
+        # Sums of offsets of -1e6 would drown the differences, which are all that counts.
+        return self._log_likelihoods - self._log_likelihoods.max(axis=1, keepdims=True)
+
+    def _require_no_zeros(self, what: str) -> None:
+        rows = np.flatnonzero((self._log_likelihoods == -np.inf).any(axis=1))
+        if rows.size:
+            raise ZeroPartsError(
+                f"likelihoods must be positive for {what}; row {rows[0]} has a zero. {ZERO_REMEDY}",
+                rows=rows,
+            )
+
+    @classmethod
+    def _wrap_if_possible(
+        cls, log_likelihoods: NDArray[np.float64], classes: tuple[Hashable, ...]
+    ) -> Self:
+        """Evidence from a sum or product of evidence; raise where that is not evidence any more."""
+        top = log_likelihoods.max(axis=1)
+        rows = np.flatnonzero(top == -np.inf)
+        if rows.size:
+            raise ZeroPartsError(
+                f"evidence must leave at least one class possible; row {rows[0]} rules out all. "
+                f"Look for samples that contradict each other, or give zeros a small likelihood "
+                f"with evidence.replace_zeros(log_delta=...).",
+                rows=rows,
+            )
+        if not (top < np.inf).all():
+            raise InputError(
+                "evidence must stay below 1e308 nats; it does not. Scale it down first."
+            )
+        return cls._wrap(log_likelihoods, classes)
 
 
 def _import_frames(library: str) -> Any:

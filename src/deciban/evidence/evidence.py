@@ -13,7 +13,6 @@ from deciban._validation import (
     as_labels,
     column_order,
     index_of,
-    is_number,
     label_array,
     quote,
     read_llrs,
@@ -23,7 +22,7 @@ from deciban._validation import (
     require_table,
     to_numpy,
 )
-from deciban.evidence.batch import Batch
+from deciban.evidence.batch import ZERO_REMEDY, Batch
 from deciban.evidence.bayes import (
     REJECT,
     Prior,
@@ -35,11 +34,7 @@ from deciban.evidence.units import Unit, VerbalScale, find_scale, from_nats, to_
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.simplex import Basis, logparts
 from deciban.simplex.basis import align_basis
-from deciban.simplex.zeros import Method
 
-_ZERO_REMEDY = (
-    "Call evidence.replace_zeros(log_delta=...), or leave the class out with evidence.restrict."
-)
 _LARGEST_ILRL = 1e12  # beside which float64 still holds four digits of the other coordinates
 
 
@@ -378,106 +373,10 @@ class Evidence(Batch):
         labels = label_array([*self._classes, reject_label]).astype(object)
         return labels[np.where(choice == REJECT, self.n_classes, choice)]
 
-    # --- the vector space -------------------------------------------------------------
-
-    def __add__(self, other: object) -> Evidence:
-        """Independent evidence adds up; classes are matched by name."""
-        if not isinstance(other, Evidence):
-            return NotImplemented
-        return self._combine(other, np.add)
-
-    def __radd__(self, other: object) -> Evidence:
-        return self if isinstance(other, int) and other == 0 else NotImplemented  # for sum()
-
-    def __sub__(self, other: object) -> Evidence:
-        """Evidence taken back, such as a part that was counted twice."""
-        if not isinstance(other, Evidence):
-            return NotImplemented
-        other._require_no_zeros("subtraction")
-        return self._combine(other, np.subtract)
-
-    def __mul__(self, factor: object) -> Evidence:
-        """Evidence made stronger or weaker by a finite factor."""
-        if not is_number(factor):
-            return NotImplemented
-        if not np.isfinite(factor):
-            raise InputError(f"factor must be finite; got {factor}. Give a number.")
-        if factor <= 0:
-            self._require_no_zeros("a factor that is not positive")
-        with np.errstate(over="ignore"):
-            scaled = self._log_likelihoods * float(factor)
-        return _wrap_if_possible(scaled, self._classes)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, divisor: object) -> Evidence:
-        """Evidence divided by a number, such as a temperature."""
-        if not is_number(divisor):
-            return NotImplemented
-        if divisor == 0:
-            raise InputError("divisor must not be zero. Give another number.")
-        return self * (1 / float(divisor))
-
-    def __neg__(self) -> Evidence:
-        return self * -1.0
-
-    def sum(self) -> Evidence:
-        """All samples as independent evidence about one case: one row."""
-        total = self._below_best().sum(axis=0, keepdims=True)
-        return _wrap_if_possible(total, self._classes)
-
-    # --- other classes ----------------------------------------------------------------
-
-    def restrict(self, classes: Sequence[Hashable]) -> Evidence:
-        """The evidence about some of the classes, in the order given: a subcomposition."""
-        labels = as_labels(classes)
-        if len(labels) < 2:
-            raise InputError(
-                f"classes must name at least two classes; got {len(labels)}. Evidence compares."
-            )
-        values = self._log_likelihoods[:, [index_of(label, self._classes) for label in labels]]
-        return _wrap_if_possible(values, labels)
-
-    def replace_zeros(self, log_delta: float, method: Method = "multiplicative") -> Evidence:
-        """Evidence with a small likelihood in the place of each zero.
-
-        Parameters
-        ----------
-        log_delta : float
-            Logarithm of the likelihood that replaces a zero, where the likelihoods of each
-            sample sum to one. It is the most that you trust your model with ruling a class
-            out: -14 for odds of about a million to one.
-        method : {"multiplicative", "additive", "simple"}
-
-        Examples
-        --------
-        >>> sure = Evidence.from_llr([np.inf])
-        >>> sure.replace_zeros(log_delta=-14).verbal(1, 0)[0]
-        np.str_('extremely strong support for 1 over 0')
-        """
-        if len(self) == 0:
-            return self
-        values = logparts.replace_zeros(self._log_likelihoods, method, log_delta=log_delta)
-        return Evidence._wrap(np.asarray(values), self._classes)
-
     # --- inside -----------------------------------------------------------------------
-
-    def _combine(self, other: Evidence, operation: np.ufunc) -> Evidence:
-        if len(self) != len(other) and 1 not in (len(self), len(other)):
-            raise InputError(
-                f"evidence must pair sample by sample; got {len(self)} and {len(other)} samples. "
-                f"Give both as many, or one of them a single sample."
-            )
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = operation(self._log_likelihoods, other._columns_for(self._classes))
-        return _wrap_if_possible(total, self._classes)
 
     def _plus_prior(self, prior: Prior) -> NDArray[np.float64]:
         return self._log_likelihoods + log_prior(prior, self._classes, len(self))
-
-    def _below_best(self) -> NDArray[np.float64]:
-        # Sums of offsets of -1e6 would drown the differences, which are all that counts.
-        return self._log_likelihoods - self._log_likelihoods.max(axis=1, keepdims=True)
 
     def _positions(self, group: Any) -> list[int]:
         if isinstance(group, list | set | frozenset | np.ndarray) or (
@@ -494,20 +393,11 @@ class Evidence(Batch):
         if both.size:
             raise ZeroPartsError(
                 f"likelihoods compared must not both be zero; they are in row {both[0]}. "
-                f"{_ZERO_REMEDY}",
+                f"{ZERO_REMEDY}",
                 rows=both,
             )
         with np.errstate(invalid="ignore"):
             return np.asarray(first - second)
-
-    def _require_no_zeros(self, what: str) -> None:
-        rows = np.flatnonzero((self._log_likelihoods == -np.inf).any(axis=1))
-        if rows.size:
-            raise ZeroPartsError(
-                f"likelihoods must be positive for {what}; row {rows[0]} has a zero. "
-                f"{_ZERO_REMEDY}",
-                rows=rows,
-            )
 
 
 def _read_table(
@@ -555,24 +445,6 @@ def _require_reject_label(label: Hashable, cost: Any, classes: tuple[Hashable, .
         raise InputError(
             f"reject_label must not be a class; got {quote(label)}. Choose another, such as None."
         )
-
-
-def _wrap_if_possible(
-    log_likelihoods: NDArray[np.float64], classes: tuple[Hashable, ...]
-) -> Evidence:
-    """Evidence from a sum or product of evidence; raise where that is not evidence any more."""
-    top = log_likelihoods.max(axis=1)
-    rows = np.flatnonzero(top == -np.inf)
-    if rows.size:
-        raise ZeroPartsError(
-            f"evidence must leave at least one class possible; row {rows[0]} rules out all. "
-            f"Look for samples that contradict each other, or give zeros a small likelihood with "
-            f"evidence.replace_zeros(log_delta=...).",
-            rows=rows,
-        )
-    if not (top < np.inf).all():
-        raise InputError("evidence must stay below 1e308 nats; it does not. Scale it down first.")
-    return Evidence._wrap(log_likelihoods, classes)
 
 
 def shift_prior(posteriors: ArrayLike, old: Prior, new: Prior) -> NDArray[np.float64]:

@@ -98,8 +98,8 @@ class CalibratedGaussian:
         if not is_positive(values):
             raise NotPositiveDefiniteError(
                 f"covariance must be positive definite; its smallest eigenvalue is {values[0]:.6g} "
-                f"beside a largest of {values[-1]:.6g}. Drop a class that is never told apart, or "
-                f"add to the diagonal.",
+                f"beside a largest of {values[-1]:.6g}. Drop a class that is never "
+                f"distinguished from another, or add to the diagonal.",
                 smallest_eigenvalue=float(values[0]),
             )
         object.__setattr__(self, "covariance", freeze(sigma))
@@ -470,7 +470,7 @@ class CalibratedGaussian:
             estimate = Estimate(expectations.two_class_cross_entropy(d, p), 0.0)
         else:
             count = require_whole(n_samples, "n_samples", 4 * self.n_classes)
-            estimate = expectations.simulated_cross_entropy(self, p, count, as_generator(rng))
+            estimate = expectations.simulate_cross_entropy(self, p, count, as_generator(rng))
         return Estimate(*(float(from_nats(number, unit)) for number in estimate))
 
     # --- inside -----------------------------------------------------------------------

@@ -17,7 +17,7 @@ _NEAREST = 12  # other classes whose corners are sampled
 
 
 class Estimate(NamedTuple):
-    """A number and how far it may be off: zero standard error where it is not simulated."""
+    """A number and its standard error, which is zero where nothing is simulated."""
 
     value: float
     standard_error: float
@@ -56,7 +56,7 @@ def two_class_cross_entropy(d: float, prior: np.ndarray) -> float:
     return float(prior[0] * first + prior[1] * expected_softplus(d, -log_odds))
 
 
-def simulated_cross_entropy(
+def simulate_cross_entropy(
     family: CalibratedGaussian, prior: np.ndarray, n_samples: int, rng: np.random.Generator
 ) -> Estimate:
     """Expected cross-entropy by simulation, in nats.

@@ -1,8 +1,8 @@
 """Maximum likelihood for the calibrated Gaussian family.
 
 Under the constraint the log-density of class i is v_iᵀ l plus a term that is the same for every
-class, see ``docs/closed-form.md``. The covariance therefore maximises a function of the pooled
-sample alone; with S and m its covariance and mean, and c = Vᵀ diag(V Σ Vᵀ), it minimises
+class, see ``docs/closed-form.md``. The covariance therefore maximizes a function of the pooled
+sample alone; with S and m its covariance and mean, and c = Vᵀ diag(V Σ Vᵀ), it minimizes
 
     tr(Σ⁻¹ S) + (m + c/2)ᵀ Σ⁻¹ (m + c/2) + tr(Σ) / D + log |Σ|.
 
@@ -57,7 +57,7 @@ def _two_classes(q: float) -> np.ndarray:
     """The root of Σ² / 2 + Σ = q, where q is the mean square of the ILRLs."""
     if not q > 0:
         raise InputError(
-            "ilrls must not all be zero; they are. Give evidence that tells the classes apart."
+            "ilrls must not all be zero; they are. Give evidence that distinguishes the classes."
         )
     return np.array([[2 * q / (1 + np.sqrt(1 + 2 * q))]])
 
@@ -78,7 +78,7 @@ def _require_full_rank(S: np.ndarray, n_samples: int) -> None:
     if rank < len(S):
         raise InputError(
             f"ilrls must vary in all {len(S)} directions; got {n_samples} samples that vary in "
-            f"{rank}. Give more samples, or drop classes that are never told apart."
+            f"{rank}. Give more samples, or drop classes that are never distinguished."
         )
 
 
@@ -112,7 +112,13 @@ def _from_pooled(S: np.ndarray) -> np.ndarray:
 class _Loss:
     """Twice the negative mean log-likelihood at Σ = L Lᵀ, less what does not depend on Σ."""
 
-    def __init__(self, L: np.ndarray, S: np.ndarray, m: np.ndarray, contrast: np.ndarray) -> None:
+    def __init__(
+        self,
+        L: np.ndarray,
+        S: np.ndarray,
+        m: np.ndarray,
+        contrast: np.ndarray,
+    ) -> None:
         self.L, self.S, self.m, self.V = L, S, m, contrast
         V, D = contrast, len(contrast)
         P = cho_solve((L, True), np.eye(D - 1))
@@ -121,7 +127,7 @@ class _Loss:
         self.value = float(np.sum(P * S) + np.sum((L.T @ u) ** 2) + np.sum(L**2) / D + log_det)
         gradient = P - P @ S @ P - np.outer(u, u) + V.T @ ((V @ u)[:, None] * V) + np.eye(D - 1) / D
         self.P, self.u = P, u
-        self.slope = _symmetrised(L.T @ gradient @ L)
+        self.slope = _symmetrize(L.T @ gradient @ L)
         self.steepness = float(np.abs(self.slope).max())
 
     def downhill(self) -> _Loss | None:
@@ -151,22 +157,22 @@ class _Loss:
         operator = LinearOperator((size**2, size**2), matvec=self._curvature, dtype=np.float64)
         accuracy = min(0.1, self.steepness)  # as good as the step deserves
         step, _ = cg(operator, -self.slope.ravel(), rtol=accuracy, maxiter=20 * size)
-        return _symmetrised(step.reshape(size, size))
+        return _symmetrize(step.reshape(size, size))
 
     def _curvature(self, y: np.ndarray) -> np.ndarray:
         """Second derivative along L exp(Y) Lᵀ, applied to a matrix written as a vector."""
         L, S, P, V, u = self.L, self.S, self.P, self.V, self.u
         full = y.reshape(L.shape)
-        Y = _symmetrised(full)
+        Y = _symmetrize(full)
         X = L @ Y @ L.T
         dP = -P @ X @ P
         du = P @ (offset(gram(X, V), V) / 2 - X @ u)
         outer = np.outer(du, u) + np.outer(u, du)
         change = dP - dP @ S @ P - P @ S @ dP - outer + V.T @ ((V @ du)[:, None] * V)
-        bent = _symmetrised(L.T @ change @ L) + _symmetrised(Y @ self.slope)
-        # What is not symmetric is none of our business; an identity keeps it out of the way.
+        bent = _symmetrize(L.T @ change @ L) + _symmetrize(Y @ self.slope)
+        # On what is not symmetric the identity acts, which keeps it out of the way.
         return (bent + (full - Y)).ravel()
 
 
-def _symmetrised(M: np.ndarray) -> np.ndarray:
+def _symmetrize(M: np.ndarray) -> np.ndarray:
     return (M + M.T) / 2

@@ -26,7 +26,7 @@ def balances(signs: NDArray[Any]) -> NDArray[Any]:
 
 
 def require_partition(signs: NDArray[Any]) -> None:
-    """Refuse signs that are not a sequential binary partition."""
+    """Raise unless the signs are a sequential binary partition."""
     if signs.ndim != 2 or signs.shape[1] < 2 or signs.shape[0] != signs.shape[1] - 1:
         raise InputError(
             f"signs must have shape (D - 1, D) with D >= 2; got {signs.shape}. "
@@ -34,16 +34,15 @@ def require_partition(signs: NDArray[Any]) -> None:
         )
     if not np.isin(signs, (-1, 0, 1)).all():
         raise InputError(
-            "signs must be -1, 0 or +1; got other values. Mark the two groups of each split."
+            f"signs must be -1, 0 or +1; got {signs[~np.isin(signs, (-1, 0, 1))][0]:g}. "
+            f"Mark the two groups of each split."
         )
-    one_sided = np.flatnonzero((signs > 0).any(axis=1) != (signs < 0).any(axis=1))
-    empty = np.flatnonzero(~(signs != 0).any(axis=1))
-    if one_sided.size or empty.size:
-        row = int((one_sided if one_sided.size else empty)[0])
+    incomplete = np.flatnonzero(~((signs > 0).any(axis=1) & (signs < 0).any(axis=1)))
+    if incomplete.size:
         raise InputError(
-            f"signs must have a +1 and a -1 in every row; row {row} does not. "
+            f"signs must have a +1 and a -1 in every row; row {incomplete[0]} does not. "
             f"Put at least one part on each side.",
-            rows=[row],
+            rows=incomplete,
         )
     _row_of_each_group(signs)
 
