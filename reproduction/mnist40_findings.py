@@ -212,9 +212,9 @@ def _reliability(results: Results, y_true: np.ndarray, found: CostsOf) -> Figure
         "Observed error rate of the most likely digit over the error probability that the "
         "posteriors state under the uniform prior, in half decades, with 95 % intervals; an arrow "
         "from the end of the interval marks a bin without errors. Above the diagonal the evidence "
-        f"is overconfident. Probabilities below {figures.LEAST:g} are drawn there. Right: after "
-        "an affine map of the ILRLs, fitted to four folds of the test images and applied to the "
-        f"fifth. C_mc: {listed}.",
+        f"is overconfident. Probabilities below {figures.LEAST:g} are drawn at that value. Right: "
+        "after an affine map of the ILRLs, fitted to four folds of the test images and applied to "
+        f"the fifth. C_mc: {listed}.",
         partial(figures.reliability, before, after),
     )
 
