@@ -46,7 +46,7 @@ class Deciban:
 
     def __init__(self, kind, d, data):
         self.flow = Flow(d, COUPLINGS, kind, WIDTH, 2, "relu", "none", BINS, BOUND, affine=False)
-        training = Training(1, BATCH, RATE, "constant")
+        training = Training(1, BATCH, RATE)
         self.trainer = Trainer(self._loss, None, training, len(data), self.flow.decays)
         self.data, self.z = jnp.asarray(data), jnp.asarray(data[:BATCH])
         self.state = self.trainer.start(self.flow.init(jax.random.key(0)))

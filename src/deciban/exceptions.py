@@ -102,6 +102,14 @@ class ConvergenceError(DecibanError, RuntimeError):
     """An optimizer that stopped before it reached the optimum."""
 
 
+class ForkedProcessError(DecibanError, RuntimeError):
+    """A flow in a process that was forked after JAX was used, where JAX would wait forever."""
+
+
+class InterruptedFitWarning(UserWarning):
+    """A fit that was interrupted and keeps the best model so far."""
+
+
 class MissingExtraError(DecibanError, ImportError):
     """An optional dependency that is not installed.
 
@@ -114,7 +122,3 @@ class MissingExtraError(DecibanError, ImportError):
     def __init__(self, message: str, *, extra: str = "") -> None:
         super().__init__(message)
         self.extra = extra
-
-
-class InterruptedFitWarning(UserWarning):
-    """A fit that the user interrupted; the best model so far is kept."""

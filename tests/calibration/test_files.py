@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from deciban import Basis, CalibratedGaussian
+from deciban import Basis, CalibratedGaussian, LinearDiscriminant
 from deciban._persistence import encoding as coding
 from deciban._persistence import tensors
 from deciban._persistence.registry import load_with_extra
 from deciban.calibration import (
     AffineCalibrator,
     BoundedCalibrator,
+    CalibratedEvidenceClassifier,
     GaussianCalibrator,
     IsotonicCalibrator,
     KernelDensityCalibrator,
@@ -208,7 +209,7 @@ def test_what_cannot_be_saved_is_refused_in_a_sentence(tmp_path):
         half.fit(*three())
     with pytest.raises(NotFittedError):
         half.save(path)
-    with pytest.raises(InputError, match=r"one of AffineCalibrator, .*; got Subclass"):
+    with pytest.raises(InputError, match=r"one of .*AffineCalibrator, .*; got Subclass"):
         Subclass().fit(X, y).save(path)
     with pytest.raises(InputError, match=r"to be saved; got Subclass"):
         BoundedCalibrator(Subclass()).fit(X, y).save(path)
@@ -220,6 +221,9 @@ def test_what_cannot_be_saved_is_refused_in_a_sentence(tmp_path):
     model = AffineCalibrator().fit(X, y)
     model.classes_ = np.array([("a",), ("b",)], dtype=[("name", "U1")]).astype(object)
     with pytest.raises(InputError, match="classes_ must be text, numbers or truth values"):
+        model.save(path)
+    model.classes_ = np.array(["a", "b" * 500_000])
+    with pytest.raises(InputError, match="classes_ must be of at most 10,000 characters each"):
         model.save(path)
     assert not path.exists()
 
@@ -289,14 +293,14 @@ def test_other_kinds_and_newer_files_are_refused(bounded, tmp_path):
         patch.setattr(tensors, "_VERSION", 9)
         bounded.save(tmp_path / "newer")
     for load in (BoundedCalibrator.load, load_with_extra):
-        with pytest.raises(InputError, match=r"of format 1 or older; it is of 9. Update deciban"):
+        with pytest.raises(InputError, match=r"must have format 1; it has format 9\. Update"):
             load(tmp_path / "newer")
         with pytest.raises(InputError, match="there is none at"):
             load(tmp_path / "none")
     (tmp_path / "text").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="text must be a whole deciban file; it cannot be read"):
         load_with_extra(tmp_path / "text")
-    tensors.write(tmp_path / "extra", "CDA", {}, {"extra": [1]})
+    tensors.write(tmp_path / "extra", "IsotonicCalibrator", {}, {"extra": [1]})
     with pytest.raises(InputError, match="the extra of extra must be named data"):
         load_with_extra(tmp_path / "extra")
 
@@ -352,7 +356,7 @@ def at(*keys):
 def test_claims_of_sealed_files_are_looked_at(change, value, bounded, tmp_path):
     path = tmp_path / "calibrator"
     bounded.save(path)
-    arrays, plain = tensors.read(path, "BoundedCalibrator")
+    arrays, plain = tensors.read(path, ["BoundedCalibrator"])
     change(plain, value)
     tensors.write(path, plain["kind"], arrays | {"twice": 2 * arrays["prior_"]}, plain)
     with pytest.raises(InputError, match="calibrator must be a whole model; a part is missing"):
@@ -385,3 +389,36 @@ def test_numbers_that_json_does_not_have_come_back():
     back = coding.Decoder(encoder.arrays, lambda *_: None)(json.loads(text))
     assert back == value
     assert type(back[2][2]) is np.int16
+
+
+# --- calibrated classifiers -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"estimator": LinearDiscriminant(shrinkage=0.1), "cv": 3, "n_jobs": 1},
+        {"estimator": LinearDiscriminant(), "calibrator": GaussianCalibrator(), "cv": 3},
+        {"estimator": "logits", "calibrator": BoundedCalibrator()},
+    ],
+    ids=str,
+)
+def test_a_classifier_with_an_estimator_of_deciban_is_the_same(options, tmp_path):
+    X, y = three(50)
+    y = np.array(["a", "b", "c"])[y]
+    model = CalibratedEvidenceClassifier(**options).fit(X, y)
+    model.save(tmp_path / "model", extra={"n": 1})
+    back, extra = load_with_extra(tmp_path / "model")
+    assert extra == {"n": 1}
+    assert type(back) is CalibratedEvidenceClassifier
+    assert str(back.get_params()) == str(model.get_params())
+    assert set(vars(back)) == set(vars(model))
+    for method in ("predict_proba", "predict"):
+        np.testing.assert_array_equal(getattr(back, method)(X), getattr(model, method)(X))
+
+
+def test_a_classifier_of_another_library_is_not_saved(tmp_path):
+    model = CalibratedEvidenceClassifier().fit(*three(20))
+    with pytest.raises(InputError, match=r"to be saved; got LogisticRegression\. Use one"):
+        model.save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())

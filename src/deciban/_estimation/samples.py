@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from deciban._validation import align_by_index, encode_labels, quote_each, read_labels, to_numpy
+from deciban._validation import align_by_index, quote_each, read_labels, to_numpy
 from deciban._validation import read_weights as read_relative_weights
 from deciban._validation.arrays import is_frame, refuse_masked
 from deciban.evidence.bayes import read_prior
@@ -32,7 +31,6 @@ def read_samples(
     X: Any,
     y: Any,
     sample_weight: ArrayLike | None = None,
-    class_weight: Any = None,
     **options: Any,
 ) -> Samples:
     """Read the samples of ``fit`` that count, and set the estimator's ``classes_`` and ``prior_``.
@@ -50,21 +48,7 @@ def read_samples(
         )
     prior = read_prior(estimator.prior, tuple(classes.tolist()), mass)
     estimator.classes_, estimator.prior_ = classes, prior
-    return _drop_weightless(X, codes, weight * _class_weights(class_weight, classes, codes))
-
-
-def read_more_samples(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    sample_weight: ArrayLike | None = None,
-    class_weight: Any = None,
-) -> Samples:
-    """Read further samples for a fitted estimator; not every class need occur among them."""
-    X, y, weight = _validate(estimator, X, y, sample_weight, reset=False)
-    classes = estimator.classes_
-    codes = encode_labels(y, classes.tolist(), "y")
-    return _drop_weightless(X, codes, weight * _class_weights(class_weight, classes, codes))
+    return _drop_weightless(X, codes, weight)
 
 
 def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.intp]]:
@@ -135,17 +119,3 @@ def _drop_weightless(
     if counts.all():
         return Samples(X, codes, weight)
     return Samples(X[counts], codes[counts], weight[counts])
-
-
-def _class_weights(
-    class_weight: Any, classes: NDArray[Any], codes: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    if class_weight is None:
-        return np.ones(len(codes))
-    weight = compute_sample_weight(class_weight, classes[codes])
-    if not np.all((weight > 0) & np.isfinite(weight)):
-        raise InputError(
-            f"class_weight must be positive numbers; got {class_weight!r}. Leave a class's samples "
-            f"out to ignore it."
-        )
-    return np.asarray(weight)

@@ -49,7 +49,8 @@ def open_atomically(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
             raise
         raise _not_writable(path, error, "Free space, or choose another place.") from None
     finally:  # also when a signal ends the process
-        temporary.unlink(missing_ok=True)
+        if os.path.lexists(temporary):
+            temporary.unlink()
 
 
 def write_atomically(path: Path, content: bytes | str, *, replace: bool = True) -> None:

@@ -1,7 +1,7 @@
-"""Fitted estimators as files, and back: their parameters, and what each class says it has learnt.
+"""Fitted estimators as files, and back: their parameters, and what ``fit`` has learnt.
 
-A class says with :func:`register` what of it goes into a file and in which shape it must come
-back: D classes, k = D - 1, d features. Files name classes; only registered ones are found.
+A class says with :func:`register` which attributes go into a file and what they must be when they
+come back: D classes, k = D - 1, d features. Files name classes; only registered ones are found.
 """
 
 from __future__ import annotations
@@ -10,57 +10,75 @@ import importlib
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from deciban._persistence import tensors
-from deciban._persistence.encoding import BROKEN, Decoder, Encoder, Spec, require_fit
+from deciban._persistence.encoding import DECODING_ERRORS, Decoder, Encoder, Spec, require_spec
 from deciban.exceptions import InputError
 
-_KEPT: dict[str, tuple[type[PersistentMixin], dict[str, Spec]]] = {}
 # Where the classes are, so that a file can be loaded before they are imported.
-_HOMES = {
-    "deciban.discriminant": ("LinearDiscriminant", "QuadraticDiscriminant"),
-    "deciban.calibration": ("AffineCalibrator", "GaussianCalibrator", "IsotonicCalibrator",
-                            "KernelDensityCalibrator", "BoundedCalibrator"),
-}  # fmt: skip
+_MODULES = {
+    "CompositionalDiscriminantAnalysis": "deciban.discriminant",
+    "LinearDiscriminant": "deciban.discriminant",
+    "QuadraticDiscriminant": "deciban.discriminant",
+    "AffineCalibrator": "deciban.calibration",
+    "BoundedCalibrator": "deciban.calibration",
+    "CalibratedEvidenceClassifier": "deciban.calibration",
+    "GaussianCalibrator": "deciban.calibration",
+    "IsotonicCalibrator": "deciban.calibration",
+    "KernelDensityCalibrator": "deciban.calibration",
+}
+_REGISTERED: dict[type, dict[str, Spec]] = {}
 _COMMON = ("classes_", "prior_", "n_features_in_")
 _NAMES = "feature_names_in_"
-Kind = TypeVar("Kind", bound="type[PersistentMixin]")
+Estimator = TypeVar("Estimator", bound="type[PersistentMixin]")
 
 
 class PersistentMixin:
     """``save`` and ``load`` of an estimator whose class is registered."""
 
-    def save(self, path: Any, extra: dict[str, Any] | None = None) -> None:
+    #: Parameters that are never stored: they belong to one machine or one run.
+    _transient: ClassVar[tuple[str, ...]] = ()
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        extra: dict[str, Any] | None = None,
+        *,
+        replace: bool = True,
+    ) -> None:
         """Write the fitted estimator to a file of arrays and plain data (safetensors, JSON).
 
         Parameters
         ----------
         path : path
         extra : dict, optional
-            Plain data to go along, as JSON has it: ``load`` does not look at it.
+            Plain data to store beside it, as JSON has it; ``load`` ignores it.
+        replace : bool, default True
+            Whether a file that exists is replaced; otherwise it is an error.
         """
-        encoder = Encoder(_unfitted)
-        node = _fitted(encoder, self, "")
-        tensors.write(path, type(self).__name__, encoder.arrays, node, extra)
+        encoder = Encoder(_encode_parameters)
+        node = _encode_fitted(encoder, self, "")
+        kind = type(self).__name__
+        tensors.write(path, kind, encoder.arrays, node, extra, replace=replace)
 
     @classmethod
-    def load(cls, path: Any) -> Self:
-        """An estimator from a file that :meth:`save` wrote. It never runs code from the file."""
-        return restored(*tensors.read(path, cls.__name__), path)
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Load an estimator from a file that :meth:`save` wrote; no code from the file is run."""
+        return _restore(*tensors.read(path, [cls.__name__]), path)
 
-    def _require_whole(self) -> None:
-        """Raise ValueError where parts of a file do not fit together, beyond their shapes."""
+    def _require_consistent(self) -> None:
+        """Raise ValueError where restored attributes contradict one another, beyond shapes."""
 
 
-def register(**parts: Spec) -> Callable[[Kind], Kind]:
-    """Let files hold estimators of a class: attributes that ``fit`` sets, and what they must be."""
+def register(**parts: Spec) -> Callable[[Estimator], Estimator]:
+    """Let files hold estimators of a class, by attributes that ``fit`` sets and their specs."""
 
-    def add(cls: Kind) -> Kind:
-        _KEPT[cls.__name__] = (cls, parts)
+    def add(cls: Estimator) -> Estimator:
+        _REGISTERED[cls] = parts
         return cls
 
     return add
@@ -86,107 +104,118 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def load_with_extra(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any] | None]:
     """Load any fitted estimator, and the ``extra`` data that it was saved with."""
-    kinds = ["CDA", *(kind for names in _HOMES.values() for kind in names)]
-    arrays, plain = tensors.read(path, kinds, "a model or a calibrator")
-    if plain["kind"] == "CDA":
-        cls = importlib.import_module("deciban.discriminant").CompositionalDiscriminantAnalysis
-        files = importlib.import_module("deciban.discriminant.files")
-        return files.restored(cls, arrays, plain, path), plain.get("extra")
-    for module, names in _HOMES.items():
-        if plain["kind"] in names:
-            importlib.import_module(module)
-    return restored(arrays, plain, path), plain.get("extra")
+    arrays, plain = tensors.read(path, _MODULES, "a model or a calibrator")
+    return _restore(arrays, plain, path), plain.get("extra")
 
 
-def restored(arrays: dict[str, np.ndarray], plain: dict[str, Any], path: Any) -> Any:
-    """The estimator of a file that was read, or a sentence on what is wrong with it."""
+def _find_class(kind: str) -> type[PersistentMixin]:
+    """A class that files may hold; a missing extra is an error of its own."""
+    return getattr(importlib.import_module(_MODULES[kind]), kind)
+
+
+def _restore(arrays: tensors.Arrays, plain: tensors.Plain, path: str | os.PathLike[str]) -> Any:
+    _find_class(plain["kind"])
     try:
         if plain["estimator"] != plain["kind"] or plain["state"] is None:
-            raise ValueError("no fitted estimator of its kind")
-        decoder = Decoder(arrays, _estimator)
-        estimator = _estimator(decoder, plain)
+            raise ValueError("not a fitted estimator of its kind")
+        decoder = Decoder(arrays, _decode_estimator)
+        estimator = _decode_estimator(decoder, plain)
         decoder.require_all_used()
         return estimator
-    except BROKEN as error:
+    except DECODING_ERRORS as error:
         raise InputError(
             f"{Path(path).name} must be a whole model; a part is missing or does not fit "
-            f"({error}). Save it again."
+            f"({str(error)[:200]}). Save it again."
         ) from None
 
 
 def _parts_of(estimator: Any) -> dict[str, Spec]:
-    cls, parts = _KEPT.get(type(estimator).__name__, (None, {}))
-    if cls is not type(estimator):
+    if type(estimator) not in _REGISTERED:
         raise InputError(
-            f"the estimator must be one of {', '.join(_KEPT)} to be saved; got "
+            f"the estimator must be one of {', '.join(_MODULES)} to be saved; got "
             f"{type(estimator).__name__}. Use one of these."
         )
-    return parts
+    return _REGISTERED[type(estimator)]
 
 
-def _fitted(encoder: Encoder, estimator: Any, path: str) -> dict[str, Any]:
-    names = [*_COMMON, *_parts_of(estimator)]
+def _stored_names(cls: type, parts: dict[str, Spec]) -> list[str]:
+    """Attributes that ``fit`` sets; what a class derives from its parts is not stored."""
+    return [
+        name for name in (*_COMMON, *parts) if not isinstance(getattr(cls, name, None), property)
+    ]
+
+
+def _encode_fitted(encoder: Encoder, estimator: Any, path: str) -> dict[str, Any]:
+    names = _stored_names(type(estimator), _parts_of(estimator))
     check_is_fitted(estimator, names)
     at = f"{path}." if path else ""
-    columns = getattr(estimator, _NAMES, None)
+    columns = vars(estimator).get(_NAMES)
     state: dict[str, Any] = {_NAMES: None if columns is None else [str(name) for name in columns]}
     for name in names:
         value = getattr(estimator, name)
-        inner = isinstance(value, PersistentMixin)
-        state[name] = (_fitted if inner else Encoder.__call__)(encoder, value, at + name)
-    return _unfitted(encoder, estimator, path) | {"state": state}
+        encode = _encode_fitted if hasattr(value, "get_params") else Encoder.__call__
+        state[name] = encode(encoder, value, at + name)
+    return _encode_parameters(encoder, estimator, path) | {"state": state}
 
 
-def _unfitted(encoder: Encoder, estimator: Any, path: str) -> Any:
-    """An estimator as it is made; what it may have learnt is left out, as ``clone`` does."""
+def _encode_parameters(encoder: Encoder, estimator: Any, path: str) -> Any:
+    """An unfitted estimator; what it may have learnt is left out, as ``clone`` does."""
     if not hasattr(estimator, "get_params") or isinstance(estimator, type):
         return None
     _parts_of(estimator)
     at = f"{path}." if path else ""
-    given = estimator.get_params(deep=False).items()
-    return {
-        "estimator": type(estimator).__name__,
-        "parameters": {name: encoder(value, at + name) for name, value in given},
-        "state": None,
-    }
+    parameters = {}
+    for name, value in estimator.get_params(deep=False).items():
+        if name not in estimator._transient:
+            # Its state has moved on: the same instance would not give the same fit again.
+            value = None if isinstance(value, np.random.RandomState) else value
+            parameters[name] = encoder(value, at + name)
+    return {"estimator": type(estimator).__name__, "parameters": parameters, "state": None}
 
 
-def _estimator(decoder: Decoder, node: dict[str, Any]) -> Any:
-    cls, parts = _KEPT[node["estimator"]]
-    estimator: Any = cls(**{name: decoder(value) for name, value in node["parameters"].items()})
+def _decode_estimator(decoder: Decoder, node: dict[str, Any]) -> Any:
+    cls = _find_class(node["estimator"])
+    parameters = {name: decoder(value) for name, value in node["parameters"].items()}
+    if not parameters.keys().isdisjoint(cls._transient):
+        raise ValueError("parameters that are not stored")
+    estimator: Any = cls(**parameters)
     if node["state"] is None:
         return estimator
     state = {name: decoder(value) for name, value in node["state"].items()}
     columns = state.pop(_NAMES)
-    if set(state) != {*_COMMON, *parts}:
-        raise ValueError(f"what {cls.__name__} has learnt is not all there")
+    parts = _parts_of(estimator)
+    if set(state) != set(_stored_names(cls, parts)):
+        raise ValueError(f"the attributes of a {cls.__name__} are not all there")
     sizes = _sizes(state)
     for name, spec in {"prior_": "D", **parts}.items():
-        require_fit(name, state[name], spec, sizes)
-    prior = state["prior_"]
-    if (prior < 0).any() or abs(prior.sum() - 1) > 1e-6:
-        raise ValueError("a prior that is none")
+        require_spec(name, state[name], spec, sizes)
+    _require_prior(state["prior_"])
     for name, value in state.items():
         setattr(estimator, name, value)
     if columns is not None:
-        estimator.feature_names_in_ = _columns(columns, sizes["d"])
-    estimator._require_whole()
+        estimator.feature_names_in_ = _column_names(columns, sizes["d"])
+    estimator._require_consistent()
     return estimator
 
 
 def _sizes(state: dict[str, Any]) -> dict[str, int]:
-    classes, d = state["classes_"], state["n_features_in_"]
+    classes, d = state["classes_"], state.get("n_features_in_", 1)
     if not isinstance(classes, np.ndarray) or classes.ndim != 1:
-        raise ValueError("classes that are no list")
+        raise ValueError("classes that are not a list")
     D = len(set(classes.tolist()))
     if len(classes) != D or D < 2 or type(d) is not int or d < 1:
         raise ValueError(f"{D} classes and {d} features")
     return {"D": D, "k": D - 1, "d": d, "2": 2}
 
 
-def _columns(names: Any, d: int) -> np.ndarray:
+def _require_prior(prior: np.ndarray) -> None:
+    if (prior < 0).any() or abs(prior.sum() - 1) > 1e-6:
+        raise ValueError("not a valid prior")
+
+
+def _column_names(names: Any, d: int) -> np.ndarray:
     if not isinstance(names, list) or len(names) != d:
         raise ValueError(f"names that are not those of {d} features")
     if not all(isinstance(name, str) for name in names):
-        raise ValueError("names of features that are no text")
+        raise ValueError("names of features that are not text")
     return np.array(names, dtype=object)

@@ -1,7 +1,8 @@
 """Files of arrays and plain data: safetensors with JSON. Reading one never runs code.
 
-A file carries a seal, a checksum over its arrays and its plain data: one that was damaged or edited
-is refused. A seal is no signature: whoever writes a file anew can seal it.
+Each file carries the SHA-256 of its arrays and plain data: one that was damaged or edited is
+refused. That is not a signature: whoever rewrites a file can compute it anew, so sizes are bounded
+by what the file itself holds before anything is built from them.
 """
 
 from __future__ import annotations
@@ -20,72 +21,102 @@ from deciban._persistence.atomic import open_atomically, require_writable
 from deciban.exceptions import InputError, MissingExtraError
 
 _VERSION = 1
-_KEY, _SEAL = "deciban", "sha256"
-_UNSEALED = ("CDA", "checkpoint")  # kinds that were written before there were seals
+_KEY, _CHECKSUM = "deciban", "sha256"
+_MOST_HEADER = (
+    2**23
+)  # bytes of names, shapes and plain data; JSON takes twenty times as much memory
+
+Arrays = dict[str, np.ndarray]
+Plain = dict[str, Any]
 
 
 def write(
-    path: Any,
+    path: str | os.PathLike[str],
     kind: str,
-    arrays: dict[str, np.ndarray],
-    plain: dict[str, Any],
-    extra: dict[str, Any] | None = None,
+    arrays: Arrays,
+    plain: Plain,
+    extra: Plain | None = None,
+    *,
+    replace: bool = True,
 ) -> None:
-    """Write a file whole or not at all; ``extra`` is plain data that goes along."""
-    _safetensors()
+    """Write a whole file or nothing; ``extra`` is plain data that is stored beside."""
+    _import_safetensors()
     from safetensors.numpy import save
 
     path = require_writable(path)
     if extra is not None:
-        plain = plain | {"extra": checked_extra(extra)}
+        if not isinstance(extra, dict):
+            raise InputError(f"extra must be a dict of plain data; got {extra!r}. Name its parts.")
+        _require_plain("extra", extra)
+        plain = plain | {"extra": extra}
     header = json.dumps({"kind": kind, "version": _VERSION, **plain})
-    tidy = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    data = save(tidy, metadata={_KEY: header, _SEAL: _seal(header, tidy)})
-    with open_atomically(path) as file:
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    data = save(contiguous, metadata={_KEY: header, _CHECKSUM: _checksum(header, contiguous)})
+    if int.from_bytes(data[:8], "little") > _MOST_HEADER:
+        raise InputError(
+            f"names, parameters and extra must take less than {_MOST_HEADER:,} bytes as JSON; they "
+            f"take more. Shorten the extra, or the names of classes and features."
+        )
+    with open_atomically(path, replace=replace) as file:
         file.write(data)
 
 
 def read(
-    path: Any, kinds: str | Collection[str], what: str | None = None
-) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Arrays and plain data of a file of this kind, or a sentence on what is wrong with it.
+    path: str | os.PathLike[str], kinds: Collection[str], what: str | None = None
+) -> tuple[Arrays, Plain]:
+    """Read the arrays and plain data of a file of one of these kinds; ``what`` names them all.
 
-    ``what`` names the kinds where there are several. The kind is in the plain data, and what went
-    along, if anything, is there as ``extra``.
+    The plain data include ``kind`` and, where the file has it, ``extra``.
     """
-    safetensors = _safetensors()
+    safetensors = _import_safetensors()
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"path must be text or a path; got {path!r}. Give a file name.")
     path = Path(path)
-    if not path.is_file():
+    if not os.path.isfile(path):  # False, too, for impossible names
         raise InputError(f"path must be a file; there is none at {path}. Check its spelling.")
     try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            plain = json.loads(metadata.get(_KEY, "null"))
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        arrays, metadata = _parse(path)
+        plain = json.loads(metadata.get(_KEY, "null"))
     except (safetensors.SafetensorError, OSError, ValueError, TypeError, KeyError, OverflowError,
-            AttributeError, RecursionError) as error:  # fmt: skip
+            AttributeError, RecursionError, MemoryError) as error:  # fmt: skip
         raise InputError(
             f"{path.name} must be a whole deciban file; it cannot be read ({error}). "
             f"Copy or save it again."
         ) from None
-    _require_kind(path, plain, [kinds] if isinstance(kinds, str) else kinds, what)
-    _require_seal(path, metadata, plain["kind"], arrays)
+    _require_kind(path, plain, kinds, what)
+    if metadata.get(_CHECKSUM) != _checksum(metadata[_KEY], arrays):
+        raise InputError(
+            f"{path.name} must be as it was written; it was damaged or edited since. Copy or save "
+            f"it again."
+        )
     if not isinstance(plain.get("extra"), dict | None):
         raise InputError(f"the extra of {path.name} must be named data; it is not. Save it again.")
     return arrays, plain
 
 
-def checked_extra(extra: Any) -> dict[str, Any]:
-    """Data to go along in a file: what JSON gives back as it was."""
-    if not isinstance(extra, dict):
-        raise InputError(f"extra must be a dict of plain data; got {extra!r}. Give names to it.")
-    _require_plain("extra", extra)
-    return extra
+def _parse(path: Path) -> tuple[Arrays, dict[str, str]]:
+    """Arrays and metadata of a file.
+
+    It is read, not mapped: a mapped file that is overwritten meanwhile would end the process.
+    """
+    from safetensors.numpy import load
+
+    with path.open("rb") as file:
+        start = file.read(8)
+        size = int.from_bytes(start, "little")
+        if size > _MOST_HEADER:
+            raise ValueError(f"it does not start with a header of at most {_MOST_HEADER:,} bytes")
+        header = file.read(size)
+        metadata = json.loads(header).get("__metadata__", {})
+        arrays = load(start + header + file.read())
+    for name, array in arrays.items():
+        if array.size == 0:  # claims any size, and takes no space
+            raise ValueError(f"array {name[:50]!r} is empty")
+    return arrays, metadata
 
 
 def _require_plain(name: str, value: Any) -> None:
+    """Raise unless JSON gives the value back as it is."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if type(key) is not str:
@@ -103,19 +134,19 @@ def _require_plain(name: str, value: Any) -> None:
         raise InputError(f"{name} must be finite; got {value!r}. Write it as text, or None.")
 
 
-def _safetensors() -> Any:
+def _import_safetensors() -> Any:
     try:
         import safetensors
     except ModuleNotFoundError as missing:
         raise MissingExtraError(
-            "safetensors must be installed to keep models in files. Run: pip install "
+            "safetensors must be installed to save and load models. Run: pip install "
             "'deciban[cli]'",
             extra="cli",
         ) from missing
     return safetensors
 
 
-def _seal(header: str, arrays: dict[str, np.ndarray]) -> str:
+def _checksum(header: str, arrays: Arrays) -> str:
     result = hashlib.sha256(header.encode())
     for name in sorted(arrays):
         array = arrays[name]
@@ -124,33 +155,22 @@ def _seal(header: str, arrays: dict[str, np.ndarray]) -> str:
     return result.hexdigest()
 
 
-def _require_seal(
-    path: Path, metadata: dict[str, str], kind: str, arrays: dict[str, np.ndarray]
-) -> None:
-    seal = metadata.get(_SEAL)
-    if (seal is None and kind in _UNSEALED) or seal == _seal(metadata[_KEY], arrays):
-        return
-    raise InputError(
-        f"{path.name} must be as it was written; it was damaged or edited since. Copy or save it "
-        f"again."
-    )
-
-
 def _require_kind(path: Path, plain: Any, kinds: Collection[str], what: str | None) -> None:
     if not isinstance(plain, dict) or not isinstance(plain.get("version"), int):
         raise InputError(f"{path.name} must be a deciban file; it is not. Save one with save().")
-    if plain["version"] > _VERSION:
+    if plain["version"] != _VERSION:
         raise InputError(
-            f"{path.name} must be of format {_VERSION} or older; it is of {plain['version']}. "
+            f"{path.name} must have format {_VERSION}; it has format {plain['version']}. "
             f"Update deciban."
         )
     kind = plain.get("kind")
     if not isinstance(kind, str) or kind not in kinds:
+        wanted = what or " or ".join(map(_with_article, kinds))
         raise InputError(
-            f"{path.name} must hold {what or _a(' or '.join(kinds))}; it holds {_a(kind)}. Give "
-            f"the other file."
+            f"{path.name} must hold {wanted}; it holds {_with_article(str(kind)[:50])}. Give "
+            f"another file."
         )
 
 
-def _a(kind: Any) -> str:
-    return f"{'an' if str(kind)[:1] in 'AEIOU' else 'a'} {kind}"
+def _with_article(kind: str) -> str:
+    return f"{'an' if kind[:1] in 'AEIOU' else 'a'} {kind}"

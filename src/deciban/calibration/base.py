@@ -16,15 +16,12 @@ from deciban._estimation.samples import (
     read_samples,
     require_numbers,
 )
-from deciban._persistence.encoding import register_value
 from deciban._persistence.registry import PersistentMixin
 from deciban.calibration.scores import ScoreReader, order_by_class
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.metrics.labelled import Labelled, Trials
 from deciban.simplex import Basis
-
-register_value(Basis, contrast="D k", classes=tuple | None)
 
 
 class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -85,7 +82,7 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         self._fit(samples)
         return samples
 
-    def _require_whole(self) -> None:
+    def _require_consistent(self) -> None:
         k, D, reader = self.n_features_in_, len(self.classes_), self._reader
         if reader.classes != tuple(self.classes_.tolist()):
             raise ValueError("scores of other classes")
@@ -120,8 +117,8 @@ class TwoClassCalibrator(Calibrator):
         first, second = evidence.classes
         return Evidence.from_llr(self._calibrate_llr(evidence.llr(second, first)), second, first)
 
-    def _require_whole(self) -> None:
-        super()._require_whole()
+    def _require_consistent(self) -> None:
+        super()._require_consistent()
         if len(self.classes_) != 2:
             raise ValueError(f"{len(self.classes_)} classes")
 

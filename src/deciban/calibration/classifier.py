@@ -14,9 +14,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from deciban._estimation.classifier import EvidenceClassifierMixin
 from deciban._estimation.samples import encode_classes, read_weights
+from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation import align_by_index, quote
 from deciban._validation.arrays import refuse_masked
 from deciban.calibration.affine import clone_calibrator
+from deciban.calibration.base import Calibrator
 from deciban.calibration.sources import (
     TABLES,
     apply_floor,
@@ -32,7 +34,10 @@ from deciban.evidence.bayes import read_prior
 from deciban.exceptions import InputError
 
 
-class CalibratedEvidenceClassifier(EvidenceClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@register(
+    estimator_=PersistentMixin | str, calibrator_=Calibrator, training_prior_="D", _floor=float
+)
+class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that gives calibrated evidence, free of the training prior.
 
     The estimator is fitted on folds. The calibrator learns from its posteriors of the samples that

@@ -1,7 +1,7 @@
-"""What a discriminant analysis with a base space gives: evidence, densities, samples, changes.
+"""Base space (ILRL, residual): the evidence, densities, samples and changes that it gives.
 
-The base space is (ILRL, residual). Everything here follows from a map to it, its inverse, and the
-calibrated Gaussian family of the ILRL.
+Everything here follows from a map to it, its inverse, and the calibrated Gaussian family of the
+ILRL.
 """
 
 from __future__ import annotations
@@ -10,13 +10,17 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
+from numpy.random import RandomState
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deciban._estimation.classifier import EvidenceClassifierMixin
-from deciban._validation import index_of
+from deciban._estimation.samples import require_numbers
+from deciban._validation import index_of, quote, require_whole, to_numpy
+from deciban.discriminant.initialization import Floats
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.reference import CalibratedGaussian
@@ -31,43 +35,52 @@ class DiscriminantMixin(EvidenceClassifierMixin):
 
     n_features_in_: int
 
-    def _log_densities(self, X: np.ndarray) -> np.ndarray:
+    def _log_densities(self, X: Floats) -> Floats:
         raise NotImplementedError
 
-    def log_densities(self, X: Any) -> np.ndarray:
-        """Log-density of each sample under each class, (n_samples, n_classes)."""
+    def log_densities(self, X: ArrayLike) -> Floats:
+        """Log-density of each sample under each class, of shape (n_samples, n_classes)."""
         return self._log_densities(self._read(X))
 
-    def evidence(self, X: Any) -> Evidence:
-        """The evidence that each sample holds about the classes."""
+    def evidence(self, X: ArrayLike) -> Evidence:
+        """Evidence that each sample gives about the classes."""
         return Evidence(self.log_densities(X), self._names())
 
-    def score_samples(self, X: Any) -> np.ndarray:
+    def score_samples(self, X: ArrayLike) -> Floats:
         """Log-density of each sample under the classes mixed by ``prior_``."""
-        return self._density(self._read(X))
+        return self._log_mixture(self._read(X))
 
-    def _density(self, X: np.ndarray) -> np.ndarray:
-        return np.asarray(logsumexp(self._log_densities(X) + np.log(self.prior_), axis=1))
-
-    def outlier_score(self, X: Any) -> np.ndarray:
+    def outlier_score(self, X: ArrayLike) -> Floats:
         """Share of the samples of ``fit`` that are less likely: near zero for an outlier.
 
-        Of those that were set aside, where there are enough; samples that were learnt from are
-        often more likely than new ones, most of all in small tables.
+        Held-out samples are counted where there are enough: those learnt from are often more likely
+        than new ones, most of all in small tables.
         """
         density = self.score_samples(X)
         return np.searchsorted(self._density_quantiles, density) / len(self._density_quantiles)
 
-    def _remember_densities(self, X: np.ndarray) -> None:
-        density = self._density(X)
-        self._density_quantiles = np.quantile(density, np.linspace(0, 1, _QUANTILES))
+    def _log_mixture(self, X: Floats) -> Floats:
+        return np.asarray(logsumexp(self._log_densities(X) + np.log(self.prior_), axis=1))
+
+    def _remember_densities(self, X: Floats) -> None:
+        quantiles = np.linspace(0, 1, _QUANTILES)
+        self._density_quantiles = np.quantile(self._log_mixture(X), quantiles)
 
     def _names(self) -> tuple[Hashable, ...]:
         return tuple(self.classes_.tolist())
 
-    def _read(self, X: Any) -> np.ndarray:
+    def _read(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
+        require_numbers(X)
         return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
+
+
+def require_sound(scale: Floats, quantiles: Floats, *others: Floats) -> None:
+    """Raise ValueError where no evidence can come of restored arrays."""
+    if not all(np.isfinite(array).all() for array in (scale, *others)):
+        raise ValueError("numbers that are not finite")
+    if not (scale > 0).all() or (np.diff(quantiles) < 0).any():
+        raise ValueError("scales that are not positive, or quantiles that do not rise")
 
 
 class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -76,67 +89,69 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
     reference_: CalibratedGaussian
     basis: Basis | None
 
-    def _to_base(self, X: np.ndarray, added: np.ndarray | None = None) -> np.ndarray:
-        """Base space, with the dimensions that were added to the features at their centre."""
+    def _to_base(self, X: Floats, added: Floats | None = None) -> Floats:
+        """Base space; added dimensions are at their center unless they are given."""
         raise NotImplementedError
 
-    def _from_base(self, Z: np.ndarray) -> np.ndarray:
+    def _from_base(self, Z: Floats) -> Floats:
         raise NotImplementedError
 
-    def _features_at(self, Z: np.ndarray) -> np.ndarray:
+    def _features_at(self, Z: Floats) -> Floats:
         """Features whose evidence is the ILRL of points in base space."""
         return self._from_base(Z)
 
     @property
-    def covariance_(self) -> np.ndarray:
+    def covariance_(self) -> Floats:
         """Covariance of the ILRL, the same under every class."""
         return self.reference_.covariance
 
     @property
-    def divergences_(self) -> np.ndarray:
+    def divergences_(self) -> Floats:
         """Kullback-Leibler divergences between the ILRLs of the classes, in nats."""
         return self.reference_.divergences
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: ArrayLike) -> Floats:
         """Base space: the ILRL in the first n_classes - 1 columns, then the residual.
 
-        Where dimensions were added to the features, they are at their centre here. The other
-        columns are then a function of the features that says something of the class; what says
-        nothing is :meth:`residual`.
+        Where dimensions were added to the features, they are at their center here, and the other
+        columns are not independent of the class; those of :meth:`residual` are.
         """
-        X = self._read(X)
-        return self._to_base(X)
+        return self._to_base(self._read(X))
 
-    def residual(self, X: Any, random_state: Any = None) -> np.ndarray:
+    def residual(self, X: ArrayLike, random_state: int | RandomState | None = None) -> Floats:
         """What is left of each sample without its evidence: standard normal whatever the class.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
         random_state : int, RandomState instance or None
-            Of the dimensions that were added to the features, if any: they are drawn.
+            Seed of the values drawn for added dimensions, if there are any.
         """
-        X = self._read(X)
-        rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        added = rng.standard_normal((len(X), self._n_base() - X.shape[1]))
-        return self._to_base(X, added)[:, len(self.classes_) - 1 :]
+        rows = self._read(X)
+        added = _generator(random_state).standard_normal(
+            (len(rows), self._n_base() - rows.shape[1])
+        )
+        return self._to_base(rows, added)[:, len(self.classes_) - 1 :]
 
-    def inverse_transform(self, Z: Any) -> np.ndarray:
+    def inverse_transform(self, Z: ArrayLike) -> Floats:
         """Features of points in base space."""
         check_is_fitted(self)
-        Z = np.asarray(Z, dtype=np.float64)
-        if Z.ndim != 2 or Z.shape[1] != self._n_base():
+        points = to_numpy(Z, "Z")
+        if points.ndim != 2 or points.shape[1] != self._n_base():
             raise InputError(
                 f"Z must have {self._n_base()} columns, the ILRL and the residual; got shape "
-                f"{Z.shape}. Give what transform gives."
+                f"{points.shape}. Give what transform gives."
             )
-        if not np.isfinite(Z).all():
+        if not np.isfinite(points).all():
             raise InputError("Z must be finite; it holds NaN or infinity. Drop these rows.")
-        return self._from_base(Z)
+        return self._from_base(points)
 
     def sample(
-        self, n: int = 1, label: Hashable | None = None, random_state: Any = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self,
+        n: int = 1,
+        label: Hashable | None = None,
+        random_state: int | RandomState | None = None,
+    ) -> tuple[Floats, NDArray[Any]]:
         """Draw samples and their classes, of one class or mixed by ``prior_``.
 
         Parameters
@@ -150,9 +165,8 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         tuple of array of shape (n, n_features) and array of shape (n,)
         """
         check_is_fitted(self)
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-            raise InputError(f"n must be a whole number, 0 or more; got {n!r}. Give one.")
-        rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+        n = require_whole(n, "n")
+        rng = _generator(random_state)
         if label is None:
             truth = rng.choice(len(self.classes_), size=n, p=self.prior_)
         else:
@@ -162,38 +176,40 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         l = self.reference_.means[truth] + noise[:, :k] @ self.reference_.cholesky.T
         return self._from_base(np.hstack([l, noise[:, k:]])), self.classes_[truth]
 
-    def interpolate(self, a: Hashable, b: Hashable, alphas: Any) -> np.ndarray:
-        """Features on the way from the centre of class b (alpha 0) to that of class a (alpha 1).
+    def interpolate(self, a: Hashable, b: Hashable, alphas: ArrayLike) -> Floats:
+        """Features between the center of class b (alpha 0) and that of class a (alpha 1).
 
-        The residual is zero. The LLR of a against b is (2 alpha - 1) times their divergence.
+        Their residual is zero. The LLR of a against b is (2 alpha - 1) times their divergence.
         """
         check_is_fitted(self)
         start, end = (self.reference_.means[index_of(c, self._names())] for c in (b, a))
         alpha = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
         if alpha.ndim != 1 or not np.isfinite(alpha).all():
             raise InputError(
-                f"alphas must be finite numbers in one list; got {alphas!r}. Give for example "
+                f"alphas must be finite numbers in one list; got {quote(alphas)}. Give for example "
                 f"[0, 0.5, 1]."
             )
         alpha = alpha[:, None]
-        return self._features_at(self._with_residual((1 - alpha) * start + alpha * end))
+        l = (1 - alpha) * start + alpha * end
+        residual = np.zeros((len(l), self._n_base() - l.shape[1]))
+        return self._features_at(np.hstack([l, residual]))
 
-    def neutralize(self, X: Any) -> np.ndarray:
+    def neutralize(self, X: ArrayLike) -> Floats:
         """The same samples without evidence: ILRL zero, residual kept. The class is hidden.
 
-        Where dimensions were added to the features, the features nearest to these whose evidence is
-        zero; the residual is then kept as far as features can. It is hidden from this model:
-        another one may still find it, and features may leave their usual range.
+        It is hidden from this model: another one may still find it, and features may leave their
+        usual range. Where dimensions were added to the features, these are the nearest features
+        whose evidence is zero, and the residual is kept as far as features can.
         """
         check_is_fitted(self)
-        return self._with_ilr(X, np.zeros(len(self._names()) - 1))
+        return self._replace_ilr(X, np.zeros(len(self._names()) - 1))
 
-    def convert(self, X: Any, to: Hashable) -> np.ndarray:
-        """The same samples as of another class: its centre for the ILRL, residual kept."""
+    def convert(self, X: ArrayLike, to: Hashable) -> Floats:
+        """The same samples as of another class: its center for the ILRL, residual kept."""
         check_is_fitted(self)
-        return self._with_ilr(X, self.reference_.means[index_of(to, self._names())])
+        return self._replace_ilr(X, self.reference_.means[index_of(to, self._names())])
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns of :meth:`transform`."""
         check_is_fitted(self)
         k = len(self.classes_) - 1
@@ -201,17 +217,23 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         names += [f"residual{i + 1}" for i in range(self._n_base() - k)]
         return np.array(names, dtype=object)
 
-    def _chosen_basis(self) -> Basis:
+    def _choose_basis(self) -> Basis:
+        if self.basis is not None and not isinstance(self.basis, Basis):
+            raise InputError(
+                f"basis must be a deciban.Basis or None; got {quote(self.basis)}. Make one with "
+                f"Basis.gram_schmidt."
+            )
         names = self._names()
         return align_basis(self.basis, names) or Basis.gram_schmidt(len(names), names)
 
     def _n_base(self) -> int:
         return self.n_features_in_
 
-    def _with_residual(self, l: np.ndarray) -> np.ndarray:
-        return np.hstack([l, np.zeros((len(l), self._n_base() - l.shape[1]))])
-
-    def _with_ilr(self, X: Any, l: np.ndarray) -> np.ndarray:
+    def _replace_ilr(self, X: ArrayLike, l: Floats) -> Floats:
         Z = self._to_base(self._read(X))
         Z[:, : len(l)] = l
         return self._features_at(Z)
+
+
+def _generator(random_state: int | RandomState | None) -> np.random.Generator:
+    return np.random.default_rng(check_random_state(random_state).randint(2**31))

@@ -11,27 +11,37 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import null_space
+from sklearn.covariance import ledoit_wolf_shrinkage
 
+from deciban._estimation.samples import Samples
+from deciban._persistence.encoding import register_value
+from deciban.discriminant.settings import Settings
 from deciban.exceptions import InputError
 from deciban.reference import closed_form
 
-_ROUNDING = 1e-12  # spread below this share of a feature's size is no spread
+FLOOR = 1e-6  # smallest eigenvalue relative to the largest: constant and collinear features
+_ROUNDING = 1e-12  # spread below this share of a feature's size is rounding
+_LEAST_SINGULAR = 1.5  # smallest singular value of a CDA's discriminant block at the start
+_BEYOND_CHANCE = 1.5  # multiple of what chance makes of the difference of means
+
+Floats = NDArray[np.float64]
 
 
 class Whitening(NamedTuple):
     """Features of unit covariance within the classes: ``(x - mean) / scale @ matrix.T``."""
 
-    mean: np.ndarray
-    scale: np.ndarray
-    matrix: np.ndarray
-    inverse: np.ndarray
+    mean: Floats
+    scale: Floats
+    matrix: Floats
+    inverse: Floats
 
-    def __call__(self, X: np.ndarray) -> np.ndarray:
+    def __call__(self, X: Floats) -> Floats:
         """Whitened features."""
         return ((X - self.mean) / self.scale) @ self.matrix.T
 
-    def undo(self, W: np.ndarray) -> np.ndarray:
+    def undo(self, W: Floats) -> Floats:
         """Features of whitened ones."""
         return (W @ self.inverse.T) * self.scale + self.mean
 
@@ -41,84 +51,97 @@ class Whitening(NamedTuple):
         return float(np.linalg.slogdet(self.matrix)[1] - np.log(self.scale).sum())
 
 
+register_value(Whitening, mean="d", scale="d", matrix="d d", inverse="d d")
+
+
 class Start(NamedTuple):
     """An affine map of whitened features to base space, and the covariance of its ILRL."""
 
-    matrix: np.ndarray
-    offset: np.ndarray
-    covariance: np.ndarray
+    matrix: Floats
+    offset: Floats
+    covariance: Floats
 
 
 class Moments(NamedTuple):
-    """Means of the classes and covariance within them, of standardised features."""
+    """Means of the classes and covariance within them, of standardized features."""
 
-    center: np.ndarray
-    scale: np.ndarray
-    means: np.ndarray
-    within: np.ndarray
+    center: Floats
+    scale: Floats
+    means: Floats
+    within: Floats
 
 
-def moments_of(X: np.ndarray, truth: np.ndarray, weight: np.ndarray, n_classes: int) -> Moments:
+def moments(samples: Samples, n_classes: int) -> Moments:
     """Moments of features that are scaled by their spread within the classes.
 
     Not by their total spread: beside one distant class the others would look like points. Features
     without spread within the classes are scaled by the total one; constant ones count as of unit
     spread, so that new values of theirs are read as they are.
     """
+    X, codes, weight = samples
     share = weight / weight.sum()
     center = share @ X
-    mass = np.bincount(truth, weights=share, minlength=n_classes)
-    means = np.stack([share[truth == k] @ X[truth == k] / mass[k] for k in range(n_classes)])
+    mass = np.bincount(codes, weights=share, minlength=n_classes)
+    means = np.stack([share[codes == k] @ X[codes == k] / mass[k] for k in range(n_classes)])
     total = np.sqrt(share @ (X - center) ** 2)
-    own = np.sqrt(share @ (X - means[truth]) ** 2)
+    own = np.sqrt(share @ (X - means[codes]) ** 2)
     size = np.maximum(np.abs(center), 1e-300)
     constant = total <= _ROUNDING * size
     scale = np.where(own > _ROUNDING * np.maximum(size, total), own, total)
     scale = np.where(constant, 1.0, scale)
-    away = (X - means[truth]) / scale
+    away = (X - means[codes]) / scale
     within = (away.T * share) @ away
     within[constant, :], within[:, constant] = 0.0, 0.0
     within[constant, constant] = 1.0
+    if not np.any(np.diag(within) > _ROUNDING):
+        raise InputError(
+            "X must vary within the classes; the samples of each class are all alike. Give more "
+            "samples of each class."
+        )
     return Moments(center, scale, (means - center) / scale, within)
 
 
-def require_spread(moments: Moments) -> None:
-    """There must be something to tell chance from: spread within the classes."""
-    if not np.any(np.diag(moments.within) > _ROUNDING):
-        raise InputError(
-            "X must vary within the classes; within each of them all samples are alike. Give more "
-            "samples of each class."
-        )
+def shrink(within: Floats, shrinkage: float, largest: float | None = None) -> Floats:
+    """A covariance shrunk towards a multiple of the identity, and in any case of full rank.
 
-
-def shrunk(
-    within: np.ndarray, shrinkage: float, floor: float, largest: float | None = None
-) -> np.ndarray:
-    """A covariance drawn to a ball, and in any case of full rank.
-
-    No eigenvalue is below ``floor`` times the largest one, its own or that which is given.
+    No eigenvalue is below ``FLOOR`` times the largest one, its own or the given one.
     """
     size = max(float(np.trace(within)) / len(within), 1e-300)
     ball = size * np.eye(len(within))
     S = (1 - shrinkage) * within + shrinkage * ball
     values, vectors = np.linalg.eigh(S)
-    least = floor * max(float(values[-1]) if largest is None else largest, 1e-300)
+    least = FLOOR * max(float(values[-1]) if largest is None else largest, 1e-300)
     if values[0] >= least:
         return S
     return (vectors * np.maximum(values, least)) @ vectors.T
 
 
-def whitening(moments: Moments, within: np.ndarray) -> Whitening:
+def whitening(found: Moments, within: Floats) -> Whitening:
     """The symmetric whitening, which changes the features least."""
     values, vectors = np.linalg.eigh(within)
     root = np.sqrt(values)
     return Whitening(
-        moments.center, moments.scale, (vectors / root) @ vectors.T, (vectors * root) @ vectors.T
+        found.center, found.scale, (vectors / root) @ vectors.T, (vectors * root) @ vectors.T
     )
 
 
+def initialize(samples: Samples, V: Floats, settings: Settings) -> tuple[Whitening, Start]:
+    """The whitening of a CDA, with Ledoit and Wolf's shrinkage, and where its flow starts."""
+    D, d = len(V), samples.X.shape[1]
+    found = moments(samples, D)
+    away = (samples.X - found.center) / found.scale - found.means[samples.codes]
+    shrinkage = float(ledoit_wolf_shrinkage(away, assume_centered=True)) if d > 1 else 0.0
+    white = whitening(found, shrink(found.within, shrinkage))
+    means = np.pad(found.means @ white.matrix.T, ((0, 0), (0, settings.augment)))
+    if settings.init == "paper":
+        return white, paper_start(means, V)
+    # The largest singular value of means that differ by chance alone is about this.
+    chance = np.sqrt(D / len(samples.codes)) * (np.sqrt(D - 1) + np.sqrt(d))
+    return white, linear_start(means, V, _LEAST_SINGULAR, settings.augment, _BEYOND_CHANCE * chance)
+
+
 def linear_start(
-    means: np.ndarray, V: np.ndarray, floor: float = 0.0, n_added: int = 0, noise: float = 0.0
+    means: Floats, V: Floats, floor: float = 0.0, n_added: int = 0, noise: float = 0.0
 ) -> Start:
     """LDA's solution for class means of whitened features (D, d), d of at least D - 1.
 
@@ -130,7 +153,7 @@ def linear_start(
     B = V.T @ means
     U, s, Wt = np.linalg.svd(B, full_matrices=False)
     raised = np.maximum(s, floor)
-    Wt = _through_added(Wt, np.where(s > noise, 1.0, s / raised), n_added)
+    Wt = _turn_to_added(Wt, np.where(s > noise, 1.0, s / raised), n_added)
     B = (U * raised) @ Wt
     sigma = (U * raised**2) @ U.T
     G = V @ sigma @ V.T
@@ -141,20 +164,21 @@ def linear_start(
     return Start(matrix, np.concatenate([offset, np.zeros(len(rest))]), sigma)
 
 
-def _through_added(Wt: np.ndarray, kept: np.ndarray, n_added: int) -> np.ndarray:
-    """Directions of which only the kept share is of the features, the rest an added dimension."""
+def _turn_to_added(Wt: Floats, share: Floats, n_added: int) -> Floats:
+    """Unit directions with this share of the features, and the rest of an added dimension."""
     Wt = Wt.copy()
     d = Wt.shape[1]
     for j, k in enumerate(reversed(range(max(0, len(Wt) - n_added), len(Wt)))):
-        Wt[k] *= kept[k]
-        Wt[k, d - 1 - j] = np.sqrt(max(0.0, 1 - kept[k] ** 2))
+        Wt[k] *= share[k]
+        Wt[k, d - 1 - j] = np.sqrt(max(0.0, 1 - share[k] ** 2))
     return Wt
 
 
-def paper_start(means: np.ndarray, V: np.ndarray, n_features: int) -> Start:
+def paper_start(means: Floats, V: Floats) -> Start:
     """The paper's appendix: the identity, and the covariance of the divergences of LDA."""
+    n = means.shape[1]
     gaps = means[:, None, :] - means[None, :, :]
     sigma = closed_form.covariance_of(0.5 * np.sum(gaps * gaps, axis=2), V)
     values, vectors = np.linalg.eigh(sigma)
     sigma = (vectors * np.maximum(values, 1e-3)) @ vectors.T
-    return Start(np.eye(n_features), np.zeros(n_features), sigma)
+    return Start(np.eye(n), np.zeros(n), sigma)

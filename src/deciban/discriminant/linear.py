@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from collections.abc import Hashable, Mapping
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from deciban._estimation.samples import read_samples
-from deciban._persistence.encoding import register_value
 from deciban._persistence.registry import PersistentMixin, register
-from deciban.discriminant.base_space import BaseSpaceMixin, DiscriminantMixin
+from deciban._validation import require_fraction
+from deciban.discriminant.base_space import BaseSpaceMixin, DiscriminantMixin, require_sound
 from deciban.discriminant.initialization import (
+    FLOOR,
+    Floats,
+    Start,
     Whitening,
     linear_start,
-    moments_of,
-    require_spread,
-    shrunk,
+    moments,
+    shrink,
     whitening,
 )
-from deciban.discriminant.settings import require_shrinkage
 from deciban.exceptions import InputError
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
 
-_FLOOR = 1e-6  # of the eigenvalues, relative: constant and collinear features
-
-register_value(Whitening, mean="d", scale="d", matrix="d d", inverse="d d")
+Prior = ArrayLike | Mapping[Hashable, float]
 
 
 @register(_whitening=Whitening, _means="D d", basis_=Basis, _density_quantiles="n")
@@ -39,12 +40,12 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
     Parameters
     ----------
     shrinkage : float, default 0
-        From 0, the covariance as it is, to 1, a ball of the same mean variance of the
-        standardised features.
+        Shrinkage of the covariance of the standardized features, from 0 (none) to 1 (a multiple
+        of the identity).
     prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
-        Of ``predict`` and ``predict_proba``. It is not part of the evidence.
+        Prior of ``predict`` and ``predict_proba``. It does not affect the evidence.
     basis : Basis, default Gram-Schmidt
-        Of the ILRL.
+        Basis of the ILRL.
 
     Attributes
     ----------
@@ -67,26 +68,24 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
     """
 
     def __init__(
-        self, *, shrinkage: float = 0.0, prior: Any = "uniform", basis: Basis | None = None
+        self, *, shrinkage: float = 0.0, prior: Prior = "uniform", basis: Basis | None = None
     ) -> None:
         self.shrinkage = shrinkage
         self.prior = prior
         self.basis = basis
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to features and classes."""
-        require_shrinkage(self.shrinkage)
-        data = read_samples(self, X, y, sample_weight)
-        D = len(self.classes_)
-        moments = moments_of(data.X, data.codes, data.weight, D)
-        require_spread(moments)
-        self._whitening = whitening(moments, shrunk(moments.within, self.shrinkage, _FLOOR))
-        self._means = moments.means @ self._whitening.matrix.T
-        self.basis_ = self._chosen_basis()
-        self._remember_densities(data.X)
+        _require_shrinkage(self.shrinkage)
+        samples = read_samples(self, X, y, sample_weight)
+        found = moments(samples, len(self.classes_))
+        self._whitening = whitening(found, shrink(found.within, self.shrinkage))
+        self._means = found.means @ self._whitening.matrix.T
+        self.basis_ = self._choose_basis()
+        self._remember_densities(samples.X)
         return self
 
-    def _log_densities(self, X: np.ndarray) -> np.ndarray:
+    def _log_densities(self, X: Floats) -> Floats:
         W = self._whitening(X)
         squares = np.stack([np.sum((W - m) ** 2, axis=1) for m in self._means], axis=1)
         return self._whitening.log_det - 0.5 * (squares + W.shape[1] * np.log(2 * np.pi))
@@ -96,7 +95,7 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
         """The calibrated Gaussian family of the evidence."""
         return CalibratedGaussian(self._start().covariance, self.basis_)
 
-    def _start(self) -> Any:
+    def _start(self) -> Start:
         check_is_fitted(self, "_means")
         D, d = self._means.shape
         if d < D - 1:
@@ -106,17 +105,18 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
             )
         return linear_start(self._means, self.basis_.contrast)
 
-    def _to_base(self, X: np.ndarray, added: np.ndarray | None = None) -> np.ndarray:
+    def _to_base(self, X: Floats, added: Floats | None = None) -> Floats:
         start = self._start()
         return self._whitening(X) @ start.matrix.T + start.offset
 
-    def _from_base(self, Z: np.ndarray) -> np.ndarray:
+    def _from_base(self, Z: Floats) -> Floats:
         start = self._start()
-        return self._whitening.undo(np.linalg.solve(start.matrix, (Z - start.offset).T).T)
+        W = np.linalg.solve(start.matrix, (Z - start.offset).T).T
+        return self._whitening.undo(np.asarray(W, dtype=np.float64))
 
-    def _require_whole(self) -> None:
+    def _require_consistent(self) -> None:
         whitening = self._whitening
-        _require_sound(whitening.scale, self._density_quantiles, self._means, whitening.matrix)
+        require_sound(whitening.scale, self._density_quantiles, self._means, whitening.matrix)
 
 
 @register(
@@ -134,9 +134,9 @@ class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator): 
     Parameters
     ----------
     shrinkage : float, default 0
-        As for :class:`LinearDiscriminant`, of each class.
+        Shrinkage of the covariance of each class, as for :class:`LinearDiscriminant`.
     prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
-        Of ``predict`` and ``predict_proba``. It is not part of the evidence.
+        Prior of ``predict`` and ``predict_proba``. It does not affect the evidence.
 
     Attributes
     ----------
@@ -154,45 +154,44 @@ class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator): 
     array([0, 1])
     """
 
-    def __init__(self, *, shrinkage: float = 0.0, prior: Any = "uniform") -> None:
+    def __init__(self, *, shrinkage: float = 0.0, prior: Prior = "uniform") -> None:
         self.shrinkage = shrinkage
         self.prior = prior
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to features and classes."""
-        require_shrinkage(self.shrinkage)
-        data = read_samples(self, X, y, sample_weight)
-        D, d = len(self.classes_), data.X.shape[1]
-        whole = moments_of(data.X, data.codes, data.weight, D)
-        require_spread(whole)
+        _require_shrinkage(self.shrinkage)
+        samples = read_samples(self, X, y, sample_weight)
+        D, d = len(self.classes_), samples.X.shape[1]
+        whole = moments(samples, D)
         largest = float(np.linalg.eigvalsh(whole.within)[-1])
         self._center, self._scale = whole.center, whole.scale
-        Z = (data.X - whole.center) / whole.scale
+        Z = (samples.X - whole.center) / whole.scale
         self._means, self._factors = whole.means, np.empty((D, d, d))
         for k in range(D):
-            rows = data.codes == k
+            rows = samples.codes == k
             away = Z[rows] - whole.means[k]
-            share = data.weight[rows] / data.weight[rows].sum()
+            share = samples.weight[rows] / samples.weight[rows].sum()
             S = (away.T * share) @ away
             self._warn_of_rank(k, S, largest)
-            self._factors[k] = np.linalg.cholesky(shrunk(S, self.shrinkage, _FLOOR, largest))
+            self._factors[k] = np.linalg.cholesky(shrink(S, self.shrinkage, largest))
         self.means_ = whole.means * whole.scale + whole.center
         self.covariances_ = np.stack(
             [whole.scale[:, None] * (L @ L.T) * whole.scale for L in self._factors]
         )
-        self._remember_densities(data.X)
+        self._remember_densities(samples.X)
         return self
 
-    def _warn_of_rank(self, k: int, S: np.ndarray, largest: float) -> None:
-        if self.shrinkage == 0 and np.linalg.eigvalsh(S)[0] < _FLOOR * largest:
+    def _warn_of_rank(self, k: int, S: Floats, largest: float) -> None:
+        if self.shrinkage == 0 and np.linalg.eigvalsh(S)[0] < FLOOR * largest:
             warnings.warn(
-                f"the covariance of class {self.classes_[k]} has no full rank: its evidence will "
-                f"be far too strong. Pass shrinkage=0.1, drop features that follow from others, or "
-                f"give more samples.",
+                f"the covariance of class {self.classes_[k]} does not have full rank: its "
+                f"evidence will be far too strong. Pass shrinkage=0.1, drop features that follow "
+                f"from others, or give more samples.",
                 stacklevel=3,
             )
 
-    def _log_densities(self, X: np.ndarray) -> np.ndarray:
+    def _log_densities(self, X: Floats) -> Floats:
         Z = (X - self._center) / self._scale
         log_f = np.empty((len(Z), len(self._means)))
         for k, (m, L) in enumerate(zip(self._means, self._factors, strict=True)):
@@ -201,15 +200,12 @@ class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator): 
         constant = np.log(self._scale).sum() + 0.5 * Z.shape[1] * np.log(2 * np.pi)
         return log_f - constant
 
-    def _require_whole(self) -> None:
-        _require_sound(self._scale, self._density_quantiles, self._means, self._factors,
+    def _require_consistent(self) -> None:
+        require_sound(self._scale, self._density_quantiles, self._means, self._factors,
                        self._center)  # fmt: skip
         if not (np.diagonal(self._factors, axis1=1, axis2=2) != 0).all():
             raise ValueError("factors that are singular")
 
 
-def _require_sound(scale: np.ndarray, quantiles: np.ndarray, *others: np.ndarray) -> None:
-    if not all(np.isfinite(array).all() for array in (scale, *others)):
-        raise ValueError("numbers that are not finite")
-    if not (scale > 0).all() or (np.diff(quantiles) < 0).any():
-        raise ValueError("scales that are not positive, or quantiles that do not rise")
+def _require_shrinkage(shrinkage: float) -> None:
+    require_fraction(shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")

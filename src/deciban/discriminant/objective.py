@@ -1,4 +1,4 @@
-"""The base density of a discriminant flow, and what its training minimises."""
+"""The base density of a discriminant flow, and the loss that its training minimizes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
+from numpy.typing import NDArray
 
+from deciban.discriminant.initialization import Start
 from deciban.flows import Flow
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
@@ -25,18 +27,19 @@ class Model:
 
     flow: Flow
     contrast: tuple[tuple[float, ...], ...]
-    n_added: int  # features that are not data: independent standard normals
+    n_added: int  # dimensions that are not features: independent standard normals
 
     @property
     def n_classes(self) -> int:
         """Number of classes, D."""
         return len(self.contrast)
 
-    def init(self, key: jax.Array, matrix: Any, offset: Any, covariance: Any, dtype: Any) -> Params:
-        """Parameters that start at an affine map and a covariance.
+    def init(self, key: jax.Array, start: Start | None = None, *, dtype: str) -> Params:
+        """Parameters that start at an affine map and a covariance, by default the identity.
 
         ``log_mix`` is not learnt: the logarithm of the classes' shares of the training samples.
         """
+        matrix, offset, covariance = start or (None, None, np.eye(self.n_classes - 1))
         return {
             "flow": self.flow.init(key, matrix=matrix, offset=offset, dtype=dtype),
             "covariance": jnp.asarray(log_cholesky(covariance), dtype),
@@ -44,7 +47,7 @@ class Model:
         }
 
     def decays(self, params: Params) -> Params:
-        """Which parameters weight decay is meant for."""
+        """True for the parameters that weight decay is meant for."""
         return {"flow": self.flow.decays(params["flow"]), "covariance": False, "log_mix": False}
 
     def log_densities(self, params: Params, x: jax.Array) -> jax.Array:
@@ -62,7 +65,7 @@ class Model:
         l, residual = z[..., : self.n_classes - 1], z[..., self.n_classes - 1 :]
         rest = -0.5 * jnp.sum(residual**2, axis=-1) - _HALF_LOG_2PI * z.shape[-1] + log_det
         V = jnp.asarray(self.contrast, z.dtype)
-        L = cholesky_of(params["covariance"])
+        L = cholesky(params["covariance"])
         scores = l @ V.T
         # One class gives the others: log f_i(l) = v_i'l + log h(l).
         mu = means(L, V)[0]
@@ -76,13 +79,13 @@ class Model:
         At any other prior the mix of the classes would find its way into the evidence.
         """
         x, truth, weight = batch
-        x = self._with_noise(x, key, options.noise)
+        x = self._add_noise(x, key, options.noise)
         log_f = self.log_densities(params, x)
         at = jnp.take_along_axis(log_f, truth[:, None], axis=1)[:, 0]
         entropy = -_log_posterior_at(truth, log_f, params)
         return jnp.sum(weight * (options.weight * entropy - at)) / jnp.sum(weight)
 
-    def _with_noise(self, x: jax.Array, key: jax.Array, noise: float) -> jax.Array:
+    def _add_noise(self, x: jax.Array, key: jax.Array, noise: float) -> jax.Array:
         data, added = jax.random.split(key)
         if noise > 0:
             x = x + noise * jax.random.normal(data, x.shape, x.dtype)
@@ -92,9 +95,9 @@ class Model:
         return x
 
     def score(self, params: Params, batch: Any) -> jax.Array:
-        """Cross-entropy of the posterior of each held-out sample, at the centre of what is added.
+        """Cross-entropy of each held-out sample's posterior, added dimensions at their center.
 
-        Weighted, so that the mean is that of the samples as they count.
+        Weighted, so that the plain mean is the weighted one.
         """
         x, truth, weight = batch
         x = jnp.pad(x, ((0, 0), (0, self.n_added)))
@@ -109,20 +112,20 @@ def _log_posterior_at(truth: jax.Array, log_f: jax.Array, params: Params) -> jax
 
 @dataclass(frozen=True)
 class LossOptions:
-    """Weight of the cross-entropy beside the log-likelihood, and noise of whitened features."""
+    """Weight of the cross-entropy beside the log-likelihood, and noise on whitened features."""
 
     weight: float
     noise: float
 
 
-def log_cholesky(covariance: Any) -> np.ndarray:
-    """A covariance as a matrix without constraint: its Cholesky factor, the diagonal as logs."""
+def log_cholesky(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A covariance as a matrix without constraints: its Cholesky factor, the diagonal as logs."""
     L = np.linalg.cholesky(np.asarray(covariance, dtype=np.float64))
     return np.tril(L, -1) + np.diag(np.log(np.diag(L)))
 
 
-def cholesky_of(free: jax.Array) -> jax.Array:
-    """The Cholesky factor of a matrix that :func:`log_cholesky` made."""
+def cholesky(free: jax.Array) -> jax.Array:
+    """The Cholesky factor behind a matrix that :func:`log_cholesky` made."""
     return jnp.tril(free, -1) + jnp.diag(jnp.exp(jnp.diag(free)))
 
 

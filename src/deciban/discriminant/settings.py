@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, Literal
 
-import numpy as np
-
-from deciban._validation import is_number
+from deciban._persistence.encoding import register_value
+from deciban._validation import (
+    is_number,
+    quote,
+    require_one_of,
+    require_positive_number,
+    require_whole,
+)
 from deciban.exceptions import InputError
 
-Preset = Literal["paper"]
 _MANY = 20_000  # samples that can teach wide conditioners
 _MOST_HELD_OUT = 2_000  # samples are enough to tell one epoch from another
 _FEW = 2_000  # samples that must be kept from teaching too much
 
+_at_least_0 = partial(require_whole, least=0)
+_at_least_1 = partial(require_whole, least=1)
+_not_negative = partial(require_positive_number, or_zero=True)
+
+
+def _require_share(value: Any, name: str) -> float:
+    """Raise unless the value is a number from 0 to below 1."""
+    if is_number(value) and 0 <= value < 1:
+        return float(value)
+    raise InputError(f"{name} must be a number from 0 to below 1; got {quote(value)}. Give 0.1.")
+
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that training needs, resolved."""
+    """Everything that a flow and its training need, as plain values; checked when it is made."""
 
+    kind: Literal["affine", "spline"]
     n_couplings: int
     width: int
+    depth: int
     augment: int
     discriminative_weight: float
     epochs: int
@@ -29,94 +48,73 @@ class Settings:
     learning_rate: float
     weight_decay: float
     input_noise: float
-    patience: int | None
     validation_fraction: float
-    init: str
+    n_estimators: int
+    dtype: Literal["float32", "float64"]
+    init: Literal["lda", "paper"]
+
+    def __post_init__(self) -> None:
+        for name, check in _CHECKS.items():
+            object.__setattr__(self, name, check(getattr(self, name), name))
 
 
-def automatic(n: int, d: int) -> Settings:
-    """Settings that gave the best held-out evidence on data of this size."""
-    wide, few = n >= _MANY and d >= 16, n < _FEW
-    return Settings(
-        n_couplings=12 if wide else 6 if few else 8,
-        width=512 if wide else 64,
-        # Added dimensions give room to classes that enclose one another in a few dimensions.
-        augment=2 if d < 16 else 0,
-        discriminative_weight=10 + min(d, 160) / 4,
-        epochs=100 if n >= _MANY else 80 if few else 60,
-        batch_size=256 if not few else max(16, n // 8),
-        learning_rate=1e-3 if wide or few else 3e-3,
-        weight_decay=0.6 if wide else 0.3,
-        input_noise=min(0.5, min(0.4, 0.01 * d) + (3 / n**0.5 if few else 0.0)),
-        patience=None,  # what the last, small steps of a one-cycle gain is worth waiting for
-        validation_fraction=min(0.1, _MOST_HELD_OUT / n),
-        init="lda",
-    )
+_CHECKS: dict[str, Callable[[Any, str], Any]] = {
+    "kind": partial(require_one_of, options=("affine", "spline")),
+    "n_couplings": _at_least_0,
+    "width": _at_least_1,
+    "depth": _at_least_1,
+    "augment": _at_least_0,
+    "discriminative_weight": _not_negative,
+    "epochs": _at_least_0,
+    "batch_size": _at_least_1,
+    "learning_rate": _not_negative,
+    "weight_decay": _not_negative,
+    "input_noise": _not_negative,
+    "validation_fraction": _require_share,
+    "n_estimators": _at_least_1,
+    "dtype": partial(require_one_of, options=("float32", "float64")),
+    "init": partial(require_one_of, options=("lda", "paper")),
+}
+register_value(Settings, **{field.name: object for field in fields(Settings)})
 
 
-def paper(n: int, d: int) -> Settings:
-    """The paper's: maximum likelihood alone, from its appendix's start."""
-    common = automatic(n, d)
-    return Settings(
-        n_couplings=8, width=64, augment=0, discriminative_weight=0.0, epochs=common.epochs,
-        batch_size=common.batch_size, learning_rate=1e-3, weight_decay=0.0, input_noise=0.0,
-        patience=None, validation_fraction=common.validation_fraction, init="paper",
-    )  # fmt: skip
-
-
-def resolved(estimator: Any, n: int, d: int) -> Settings:
-    """The settings of an estimator, with "auto" replaced."""
+def resolve_settings(estimator: Any, n: int, d: int) -> Settings:
+    """Settings of an estimator for n samples of d features, with "auto" replaced."""
     if estimator.preset not in (None, "paper"):
         raise InputError(
-            f"preset must be 'paper' or None; got {estimator.preset!r}. Choose one of them."
+            f"preset must be 'paper' or None; got {quote(estimator.preset)}. Choose one of them."
         )
-    default = paper(n, d) if estimator.preset == "paper" else automatic(n, d)
-    values = {}
+    values = _automatic(n, d)
+    if estimator.preset == "paper":
+        values |= _PAPER
     for field in fields(Settings):
-        given = getattr(estimator, field.name)
-        automatic_ = isinstance(given, str) and given == "auto"
-        values[field.name] = getattr(default, field.name) if automatic_ else given
-    return checked(values)
+        given = getattr(estimator, field.name, "auto")
+        if not (isinstance(given, str) and given == "auto"):
+            values[field.name] = given
+    return Settings(**values)
 
 
-def checked(values: dict[str, Any]) -> Settings:
-    """Settings of plain numbers, or a sentence on which is wrong."""
-    settings = Settings(**values)
-    _require(settings)
-    plain = {
-        name: value.item() if hasattr(value, "item") else value for name, value in values.items()
+def _automatic(n: int, d: int) -> dict[str, Any]:
+    """Settings that gave the best held-out evidence on data of this size."""
+    wide, few = n >= _MANY and d >= 16, n < _FEW
+    return {
+        "n_couplings": 12 if wide else 6 if few else 8,
+        "width": 512 if wide else 64,
+        # Added dimensions give room to classes that enclose one another in a few dimensions.
+        "augment": 2 if d < 16 else 0,
+        "discriminative_weight": 10 + min(d, 160) / 4,
+        "epochs": 100 if n >= _MANY else 80 if few else 60,
+        "batch_size": 256 if not few else max(16, n // 8),
+        "learning_rate": 1e-3 if wide or few else 3e-3,
+        "weight_decay": 0.6 if wide else 0.3,
+        "input_noise": min(0.5, min(0.4, 0.01 * d) + (3 / n**0.5 if few else 0.0)),
+        "validation_fraction": min(0.1, _MOST_HELD_OUT / n),
+        "init": "lda",
     }
-    return Settings(**plain)
 
 
-def require_whole(name: str, value: Any, least: int, auto: str = "") -> None:
-    """A whole number, NumPy's too."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-        raise InputError(
-            f"{name} must be a whole number of at least {least}{auto}; got {value!r}. Give one."
-        )
-
-
-def require_shrinkage(shrinkage: Any) -> None:
-    """A share."""
-    if not is_number(shrinkage) or not 0 <= shrinkage <= 1:
-        raise InputError(f"shrinkage must lie between 0 and 1; got {shrinkage!r}. Give 0 for none.")
-
-
-def _require(settings: Settings) -> None:
-    for name, least in (("n_couplings", 0), ("width", 1), ("augment", 0), ("epochs", 0),
-                        ("batch_size", 1)):  # fmt: skip
-        require_whole(name, getattr(settings, name), least, ", or 'auto'")
-    if settings.patience is not None:
-        require_whole("patience", settings.patience, 1, ", None or 'auto'")
-    for name in ("discriminative_weight", "learning_rate", "weight_decay", "input_noise"):
-        value = getattr(settings, name)
-        if not is_number(value) or not 0 <= value < float("inf"):
-            raise InputError(f"{name} must be 0 or more, or 'auto'; got {value!r}. Give a number.")
-    fraction = settings.validation_fraction
-    if not is_number(fraction) or not 0 <= fraction < 1:
-        raise InputError(
-            f"validation_fraction must be from 0 to below 1, or 'auto'; got {fraction!r}. Give 0.1."
-        )
-    if settings.init not in ("lda", "paper"):
-        raise InputError(f"init must be 'lda' or 'paper'; got {settings.init!r}. Choose one.")
+# The paper's: maximum likelihood alone, from its appendix's start.
+_PAPER = {
+    "n_couplings": 8, "width": 64, "augment": 0, "discriminative_weight": 0.0,
+    "learning_rate": 1e-3, "weight_decay": 0.0, "input_noise": 0.0, "init": "paper",
+}  # fmt: skip

@@ -19,6 +19,6 @@ except ImportError as error:
     ) from error
 
 from deciban.flows.flow import Flow, Params
-from deciban.flows.precision import double_precision
+from deciban.flows.runtime import double_precision
 
 __all__ = ["Flow", "Params", "double_precision"]

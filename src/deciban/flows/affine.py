@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
+from numpy.typing import ArrayLike
 from scipy.linalg import lu
 
 from deciban.exceptions import InputError
@@ -21,15 +22,17 @@ from deciban.exceptions import InputError
 _EXACT = jax.lax.Precision.HIGHEST
 
 
-def init(n_features: int, matrix: Any, offset: Any, dtype: Any) -> dict[str, jax.Array]:
+def init(
+    n_features: int, matrix: ArrayLike | None, offset: ArrayLike | None, dtype: np.dtype[Any]
+) -> dict[str, jax.Array]:
     """Parameters of a given map, of the identity where ``matrix`` or ``offset`` is None.
 
     ``pivots`` holds P: row i of A is row r of L U, where r is the rank of ``|pivots[i]|``, times
     the sign of ``pivots[i]``. Ranks and signs have no gradient and outlast any scaling, so that an
-    optimiser, even with weight decay, moves all parameters alike and leaves P as it is.
+    optimizer, even with weight decay, moves all parameters alike and leaves P as it is.
     """
-    A = np.eye(n_features) if matrix is None else _checked_matrix(matrix, n_features)
-    b = np.zeros(n_features) if offset is None else _checked_offset(offset, n_features)
+    A = np.eye(n_features) if matrix is None else _read_matrix(matrix, n_features)
+    b = np.zeros(n_features) if offset is None else _read_offset(offset, n_features)
     rows, L, U = lu(A, p_indices=True)
     signs = np.sign(np.diag(U))
     L, U = signs[:, None] * L * signs, signs[:, None] * U
@@ -53,16 +56,16 @@ def inverse(params: dict[str, jax.Array], z: jax.Array) -> tuple[jax.Array, jax.
     """The x with A x + b = z, and log |det A⁻¹|."""
     ranks, signs = _permutation(params["pivots"])
     y = (signs * (z - params["offset"]))[..., jnp.argsort(ranks)]
-    return mixed_inverse(params["factors"], y)
+    return solve(params["factors"], y)
 
 
-def mixed(factors: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+def multiply(factors: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
     """L U x, and log |det L U|."""
     L, U = _triangles(factors)
     return _product(L, _product(U, x)), _log_det(factors)
 
 
-def mixed_inverse(factors: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
+def solve(factors: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The x with L U x = y, and log |det (L U)⁻¹|."""
     L, U = _triangles(factors)
     columns = y.reshape(-1, y.shape[-1]).T
@@ -89,7 +92,7 @@ def _permutation(pivots: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jnp.argsort(jnp.argsort(jnp.abs(pivots))), jnp.sign(pivots)
 
 
-def _checked_matrix(matrix: Any, n_features: int) -> np.ndarray:
+def _read_matrix(matrix: ArrayLike, n_features: int) -> np.ndarray:
     A = np.asarray(matrix, dtype=np.float64)
     if A.shape != (n_features, n_features):
         raise InputError(
@@ -104,16 +107,17 @@ def _checked_matrix(matrix: Any, n_features: int) -> np.ndarray:
     if rank < n_features:
         raise InputError(
             f"matrix must be invertible; got one of rank {rank} for {n_features} features. "
-            f"Drop features that others determine, or regularise the matrix."
+            f"Drop features that others determine, or regularize the matrix."
         )
     return A
 
 
-def _checked_offset(offset: Any, n_features: int) -> np.ndarray:
+def _read_offset(offset: ArrayLike, n_features: int) -> np.ndarray:
     b = np.asarray(offset, dtype=np.float64)
     if b.shape != (n_features,):
         raise InputError(
-            f"offset must have shape {(n_features,)}; got {b.shape}. Give one number a feature."
+            f"offset must have shape {(n_features,)}; got {b.shape}. "
+            f"Give one number for each feature."
         )
     _require_finite(b, "offset")
     return b

@@ -1,17 +1,32 @@
-"""Coupling: one half of the features goes through, and says what happens to the other."""
+"""Coupling: a network reads one half of the features and says how to map the other half."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 
-from deciban.flows import conditioner
-from deciban.flows.conditioner import Activation, Layers
-from deciban.flows.scalings import Scaling
-from deciban.flows.splines import Spline
+from deciban.flows.elementwise import Scaling, Spline, bound_softly
+
+Activation = Literal["relu", "gelu", "silu", "tanh"]
+Layers = list[dict[str, jax.Array]]
+
+# Inputs are read as if within ±16, small ones as they are. Outliers then do not drive all scales to
+# their bounds at once, where several couplings together would no longer invert in float32.
+_REACH = 16.0
+
+_ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
+    "relu": jax.nn.relu,
+    # The tanh approximation cubes its argument, and its gradient is NaN once that overflows.
+    "gelu": lambda h: jax.nn.gelu(h, approximate=False),
+    "silu": jax.nn.silu,
+    "tanh": jnp.tanh,
+}
 
 Halves = tuple[jax.Array, jax.Array]
 Elementwise = Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]
@@ -36,21 +51,21 @@ class Coupling:
         sizes = half_sizes(self.n_features)
         n_in, n_mapped = sizes[::-1] if self.flipped else sizes
         n_out = n_mapped * self.elementwise.n_parameters
-        return conditioner.init(key, n_in, n_out, self.width, self.depth, dtype)
+        return _init_layers(key, n_in, n_out, self.width, self.depth, dtype)
 
     def forward(self, layers: Layers, x: Halves) -> tuple[Halves, jax.Array]:
         """Both halves of y, and log |det dy/dx| of shape (...)."""
-        return self._applied(layers, x, self.elementwise.forward)
+        return self._apply(layers, x, self.elementwise.forward)
 
     def inverse(self, layers: Layers, y: Halves) -> tuple[Halves, jax.Array]:
         """Both halves of x, and log |det dx/dy| of shape (...)."""
-        return self._applied(layers, y, self.elementwise.inverse)
+        return self._apply(layers, y, self.elementwise.inverse)
 
-    def _applied(
+    def _apply(
         self, layers: Layers, halves: Halves, elementwise: Elementwise
     ) -> tuple[Halves, jax.Array]:
         seen, mapped = halves[::-1] if self.flipped else halves
-        raw = conditioner.output(layers, seen, self.activation)
+        raw = _output(layers, seen, self.activation)
         mapped, log_slopes = elementwise(mapped, raw)
         # The slopes of a single scaled feature are the same for all samples, and have no axis.
         log_det = jnp.sum(jnp.broadcast_to(log_slopes, mapped.shape), axis=-1)
@@ -68,6 +83,42 @@ def split(x: jax.Array) -> Halves:
     return x[..., :first], x[..., first:]
 
 
-def joined(halves: Halves) -> jax.Array:
-    """One array of both halves."""
+def join(halves: Halves) -> jax.Array:
+    """Both halves in one array."""
     return jnp.concatenate(halves, axis=-1)
+
+
+# Compiled once for all couplings of a flow, with one draw: drawing layer by layer takes seconds.
+@partial(jax.jit, static_argnums=(1, 2, 3, 4, 5))
+def _init_layers(
+    key: jax.Array, n_in: int, n_out: int, width: int, depth: int, dtype: Any
+) -> Layers:
+    """Layers of a perceptron whose last one is zero, so that its output is zero at first.
+
+    With nothing to read (``n_in = 0``) there is only the last layer's bias: the output is learnt,
+    and the same for every sample.
+    """
+    if n_in == 0:
+        return [{"bias": jnp.zeros(n_out, dtype)}]
+    sizes = [n_in] + [width] * (depth - 1)
+    noise = jax.random.normal(key, (sum(sizes) + depth, width), dtype)
+    layers, start = [], 0
+    for size in sizes:
+        stop = start + size
+        weight = math.sqrt(2 / size) * noise[start:stop]
+        # Spread, not zero: with a single input all kinks would start at one point.
+        layers.append({"weight": weight, "bias": noise[stop] / math.sqrt(size)})
+        start = stop + 1
+    return [*layers, {"weight": jnp.zeros((width, n_out), dtype), "bias": jnp.zeros(n_out, dtype)}]
+
+
+def _output(layers: Layers, x: jax.Array, activation: Activation) -> jax.Array:
+    """Output of shape (..., n_out); of shape (n_out,) where there is nothing to read."""
+    *hidden, last = layers
+    if "weight" not in last:
+        return last["bias"]
+    x = bound_softly(x, _REACH)
+    nonlinear = _ACTIVATIONS[activation]
+    for layer in hidden:
+        x = nonlinear(x @ layer["weight"] + layer["bias"])
+    return x @ last["weight"] + last["bias"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Literal, get_args
@@ -10,19 +9,19 @@ from typing import Any, Literal, get_args
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
+from deciban._validation import require_one_of, require_positive_number, require_whole
 from deciban.exceptions import InputError
 from deciban.flows import affine
-from deciban.flows.conditioner import Activation
-from deciban.flows.couplings import Coupling, joined, split
-from deciban.flows.precision import required_dtype
-from deciban.flows.scalings import Scaling
-from deciban.flows.splines import Spline
+from deciban.flows.couplings import Activation, Coupling, join, split
+from deciban.flows.elementwise import Scaling, Spline
+from deciban.flows.runtime import require_dtype
 
 Kind = Literal["affine", "spline"]
 Mixing = Literal["none", "random", "linear"]
 Params = dict[str, Any]
-"""Nested dicts and lists of arrays: they pickle, store, and pass through any optimiser."""
+"""Nested dicts and lists of arrays: they pickle, store, and pass through any optimizer."""
 
 _MOST_BINS = 500  # each has a smallest share, and they must leave some to be learnt
 
@@ -38,25 +37,33 @@ class Flow:
     Parameters
     ----------
     n_features : int
+        Number of features.
     n_couplings : int, default 6
-        They alternate between the halves of the features. None at all leaves the affine map.
+        Number of couplings; they map one half of the features and the other in turn. With 0 there
+        is the affine map alone.
     kind : {"affine", "spline"}, default "affine"
         What a coupling does to a feature: scale and shift it (RealNVP), or send it through a
         monotone rational-quadratic spline.
     width, depth : int, default 64 and 2
-        Hidden units and hidden layers of each conditioner.
+        Number of hidden units in each hidden layer, and number of hidden layers, of the network in
+        each coupling.
     activation : {"silu", "relu", "gelu", "tanh"}, default "silu"
+        Nonlinearity of the networks.
     mixing : {"random", "linear", "none"}, default "random"
         What comes between one pair of couplings and the next: a new split into halves, drawn from
-        ``seed``; the same and a learnt linear map; or nothing.
-    bins, bound : int and float, default 8 and 8.0
-        Of the splines: bins on [-bound, bound]. Outside they are the identity.
+        ``seed``; such a split and a learnt linear map; or nothing.
+    bins : int, default 8
+        Number of bins of each spline.
+    bound : float, default 8.0
+        Half the width of the interval around zero on which splines act; outside they are the
+        identity.
     log_scale_bound : float, default 3.0
-        The log-scales of affine couplings, and the log-slopes at the knots of splines, stay below.
+        Bound on the log-scales of affine couplings, and on the log-slopes at the knots of splines.
     seed : int, default 0
+        Seed of the splits into halves.
     affine : bool, default True
-        Whether there is an affine map before the couplings. It costs as much as several couplings
-        of few hidden units where there are hundreds of features.
+        Whether an affine map comes before the couplings. With hundreds of features it costs as much
+        as several couplings of few hidden units.
 
     Examples
     --------
@@ -87,17 +94,15 @@ class Flow:
     affine: bool = True
 
     def __post_init__(self) -> None:
-        _require_whole("n_features", self.n_features, 1)
-        _require_whole("n_couplings", self.n_couplings, 0)
-        _require_whole("width", self.width, 1)
-        _require_whole("depth", self.depth, 1)
-        _require_whole("bins", self.bins, 2, _MOST_BINS)
-        _require_whole("seed", self.seed, 0)
-        _require_positive("bound", self.bound)
-        _require_positive("log_scale_bound", self.log_scale_bound)
-        _require_one_of("kind", self.kind, get_args(Kind))
-        _require_one_of("activation", self.activation, get_args(Activation))
-        _require_one_of("mixing", self.mixing, get_args(Mixing))
+        for name, least in (("n_features", 1), ("n_couplings", 0), ("width", 1), ("depth", 1),
+                            ("seed", 0)):  # fmt: skip
+            require_whole(getattr(self, name), name, least)
+        require_whole(self.bins, "bins", 2, _MOST_BINS)
+        require_positive_number(self.bound, "bound")
+        require_positive_number(self.log_scale_bound, "log_scale_bound")
+        require_one_of(self.kind, "kind", get_args(Kind))
+        require_one_of(self.activation, "activation", get_args(Activation))
+        require_one_of(self.mixing, "mixing", get_args(Mixing))
         if not self.affine and self.n_couplings == 0:
             raise InputError(
                 "a Flow must have a map to learn; got no couplings and no affine map. Give it "
@@ -105,21 +110,27 @@ class Flow:
             )
 
     def init(
-        self, key: jax.Array, *, matrix: Any = None, offset: Any = None, dtype: Any = jnp.float32
+        self,
+        key: jax.Array,
+        *,
+        matrix: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        dtype: DTypeLike = jnp.float32,
     ) -> Params:
         """Parameters of a flow that is an affine map and no more: :math:`z = A x + b`.
 
         Parameters
         ----------
-        key : from ``jax.random.key``
+        key : random key, as ``jax.random.key`` makes
         matrix : array of shape (d, d), default identity
             A, invertible. Features should vary about as much as one another and as z, or else one
             step size does not suit all parameters.
         offset : array of shape (d,), default zero
         dtype : float32 or float64, default float32
-            Of the parameters, and with them of all that is computed. See ``double_precision``.
+            Precision of the parameters and of everything computed from them. See
+            ``double_precision``.
         """
-        dtype = required_dtype(dtype)
+        dtype = require_dtype(dtype)
         d = self.n_features
         if not self.affine and not (matrix is None and offset is None):
             raise InputError(
@@ -140,11 +151,11 @@ class Flow:
 
     def forward(self, params: Params, x: Any) -> tuple[jax.Array, jax.Array]:
         """From x of shape (..., d) to z, and :math:`log |det dz/dx|` of shape (...)."""
-        return _forward(self, params, self._checked(params, x, "x"))
+        return _forward(self, params, self._read(params, x, "x"))
 
     def inverse(self, params: Params, z: Any) -> tuple[jax.Array, jax.Array]:
         """From z of shape (..., d) to x, and :math:`log |det dx/dz|` of shape (...)."""
-        return _inverse(self, params, self._checked(params, z, "z"))
+        return _inverse(self, params, self._read(params, z, "z"))
 
     def decays(self, params: Params) -> Params:
         """True for the parameters that weight decay is meant for: the conditioners' weights.
@@ -175,8 +186,8 @@ class Flow:
             for k in range(self.n_couplings)
         ]
 
-    def _checked(self, params: Params, values: Any, name: str) -> jax.Array:
-        array = jnp.asarray(values, required_dtype(jax.tree.leaves(params)[0].dtype))
+    def _read(self, params: Params, values: Any, name: str) -> jax.Array:
+        array = jnp.asarray(values, require_dtype(jax.tree.leaves(params)[0].dtype))
         if array.ndim == 0 or array.shape[-1] != self.n_features:
             raise InputError(
                 f"{name} must have {self.n_features} features on its last axis; "
@@ -199,16 +210,16 @@ def _forward(flow: Flow, params: Params, x: jax.Array) -> tuple[jax.Array, jax.A
         zip(flow._couplings(), params["couplings"], strict=True)
     ):
         if k in changes:
-            y = joined(halves)[..., changes[k]]
+            y = join(halves)[..., changes[k]]
             if flow.mixing == "linear":
-                y, log_det = affine.mixed(params["mixing"][list(changes).index(k)], y)
+                y, log_det = affine.multiply(params["mixing"][list(changes).index(k)], y)
                 total += log_det
             halves = split(y)
         halves, log_det = coupling.forward(layers, halves)
         total += log_det
-    z = joined(halves)
+    z = join(halves)
     if changes:
-        z = z[..., _inverted(_order(flow))]
+        z = z[..., _invert(_order(flow))]
     return z, jnp.broadcast_to(total, z.shape[:-1])
 
 
@@ -221,12 +232,12 @@ def _inverse(flow: Flow, params: Params, z: jax.Array) -> tuple[jax.Array, jax.A
         halves, log_det = coupling.inverse(params["couplings"][k], halves)
         total += log_det
         if k in changes:
-            y = joined(halves)
+            y = join(halves)
             if flow.mixing == "linear":
-                y, log_det = affine.mixed_inverse(params["mixing"][list(changes).index(k)], y)
+                y, log_det = affine.solve(params["mixing"][list(changes).index(k)], y)
                 total += log_det
-            halves = split(y[..., _inverted(changes[k])])
-    x = joined(halves)
+            halves = split(y[..., _invert(changes[k])])
+    x = join(halves)
     if flow.affine:
         x, log_det = affine.inverse(params["affine"], x)
         total += log_det
@@ -257,28 +268,5 @@ def _order(flow: Flow) -> np.ndarray:
     return order
 
 
-def _inverted(permutation: np.ndarray) -> np.ndarray:
+def _invert(permutation: np.ndarray) -> np.ndarray:
     return np.argsort(permutation).astype(np.int32)
-
-
-def _require_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least or (most is not None and value > most):
-        limits = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise InputError(
-            f"{name} must be a whole number {limits}; got {value!r}. Give Flow such a {name}."
-        )
-
-
-def _require_positive(name: str, value: Any) -> None:
-    if not (isinstance(value, int | float | np.number) and 0 < value < math.inf):
-        raise InputError(
-            f"{name} must be a positive number; got {value!r}. Give Flow such a {name}."
-        )
-
-
-def _require_one_of(name: str, value: Any, options: tuple[str, ...]) -> None:
-    if value not in options:
-        raise InputError(
-            f"{name} must be one of {', '.join(options)}; got {value!r}. Choose one of them."
-        )

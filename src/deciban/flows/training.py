@@ -1,8 +1,8 @@
-"""Training: whole epochs compiled as one program, and a state that can be put down and taken up.
+"""Training: whole epochs compiled as one program, and a state that can be stored.
 
-It knows a loss of parameters and a batch, and a score of parameters on what was set aside; not
-what either means. Each epoch depends on the state before it and on the seed alone, so that a run
-that was interrupted ends where it would have ended.
+It takes a loss of parameters and a batch, and a score of parameters on held-out samples, whatever
+they mean. Each epoch depends on the state before it and on the seed alone, so that a run that was
+interrupted ends where it would have ended.
 """
 
 from __future__ import annotations
@@ -10,73 +10,61 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
-from deciban.exceptions import ConvergenceError, InputError
+from deciban.exceptions import ConvergenceError
 
 Batch = Any
 Tree = Any
-Schedule = Literal["one-cycle", "cosine", "constant"]
-_RETRIES = 8  # halvings of the step size after epochs that came to nothing
-# Standard errors by which the best epoch must beat the last one: on few held-out samples, where the
-# weights have often learnt too much, and on more.
+_RETRIES = 8  # halvings of the step size after failed epochs
+# Standard errors by which the best epoch must beat the last one: on few held-out samples, to which
+# the weights are often overfitted, and on more.
 _DOUBT = (1.0, 2.0)
 _FEW_HELD_OUT = 500
-_MOST_SKIPPED = 0.5  # share of the steps of an epoch that may be without a finite gradient
+_MOST_SKIPPED = 0.5  # share of an epoch's steps that may lack a finite gradient
 
 
 @dataclass(frozen=True)
 class Training:
-    """How to train: Adam with decoupled weight decay, a step size that rises and falls.
+    """How to train: Adam with decoupled weight decay and a one-cycle step size.
 
     Parameters
     ----------
     epochs, batch_size : int
+        Number of passes over the samples, and number of samples in each step.
     learning_rate : float
-        At its highest.
-    schedule : {"one-cycle", "cosine", "constant"}
-        Rise over the first tenth of the steps and fall to nothing; fall from the start; stay.
+        Highest step size; it rises over the first tenth of the steps and then falls to zero.
     weight_decay : float
+        Decoupled decay of the parameters that it is meant for.
     clip : float
         Largest norm of a gradient; longer ones are shortened to it.
-    patience : int or None
-        Epochs without a better score after which to stop; None for never.
     n_members : int
-        Trained at once, each with parameters and random numbers of its own.
+        Number of members trained at once, each with its own parameters and random numbers.
     """
 
     epochs: int = 100
     batch_size: int = 256
     learning_rate: float = 2e-3
-    schedule: Schedule = "one-cycle"
     weight_decay: float = 0.0
     clip: float = 1.0
-    patience: int | None = None
     n_members: int = 1
-
-    def __post_init__(self) -> None:
-        if self.schedule not in get_args(Schedule):
-            raise InputError(
-                f"schedule must be one of {', '.join(get_args(Schedule))}; got {self.schedule!r}. "
-                f"Choose one of them."
-            )
 
 
 @dataclass(frozen=True)
 class State:
-    """Where a training run stands. All of it are arrays and numbers: it can be stored."""
+    """State of a training run between epochs: arrays and numbers only, so that it can be stored."""
 
     params: Tree
     optimizer: Tree
     best: Tree
     best_score: np.ndarray  # of each member; lower is better
     best_epoch: np.ndarray
-    factor: float  # of the step size, lowered after epochs that came to nothing
+    factor: float  # of the step size, halved after failed epochs
     epoch: int
     history: tuple[dict[str, float], ...]
 
@@ -87,14 +75,17 @@ class Trainer:
     Parameters
     ----------
     loss : callable
-        ``loss(params, batch, key)``: the mean loss of a batch, a pytree of arrays with one row a
-        sample.
+        ``loss(params, batch, key)``: the mean loss of a batch, a pytree of arrays with one row for
+        each sample.
     score : callable or None
-        ``score(params, held_out)``: one value for each sample, of which a low mean is good.
-        Without it the last parameters are kept.
+        ``score(params, held_out)``: one value for each sample, whose mean should be low. Without it
+        the last parameters are kept.
     training : Training
+    n_samples : int
+        Number of samples to train on.
     decays : callable
-        Of the parameters: which of them weight decay is meant for, as a pytree of bools.
+        ``decays(params)``: a pytree of bools, true for the parameters that weight decay is meant
+        for.
     """
 
     def __init__(
@@ -110,16 +101,16 @@ class Trainer:
         self.n_batches = max(1, n_samples // self.batch_size)
         self._optimizer = optax.adamw(self._rate(), weight_decay=training.weight_decay, mask=decays)
         self._loss = loss
-        epoch, init, judge = self._epoch, self._optimizer.init, score
+        epoch, init, rate_all = self._epoch, self._optimizer.init, score
         if training.n_members > 1:
             epoch = jax.vmap(epoch, in_axes=(0, 0, None, 0, None))
             init = jax.vmap(init)
-            judge = None if score is None else jax.vmap(score, in_axes=(0, None))
+            rate_all = None if score is None else jax.vmap(score, in_axes=(0, None))
         self._run_epoch, self._init = jax.jit(epoch), jax.jit(init)
-        self._score = None if judge is None else jax.jit(judge)
+        self._score = None if rate_all is None else jax.jit(rate_all)
 
     def start(self, params: Tree, held_out: Batch = None) -> State:
-        """The state before the first epoch; what it starts from may stay the best."""
+        """The state before the first epoch; the first parameters may stay the best."""
         score = np.full(self.training.n_members, np.inf)
         if self._score is not None and held_out is not None:
             score = self._scores(params, held_out).mean(axis=1)
@@ -133,40 +124,34 @@ class Trainer:
         key: jax.Array,
         after_epoch: Callable[[State], None] | None = None,
     ) -> State:
-        """Train on from a state until the epochs or the patience are used up."""
-        while state.epoch < self.training.epochs and not self._waited_enough(state):
-            state = self._after_one_more(state, data, held_out, key)
+        """Continue from a state until all epochs are done."""
+        while state.epoch < self.training.epochs:
+            state = self._run_next_epoch(state, data, held_out, key)
             if after_epoch is not None:
                 after_epoch(state)
         return state
 
-    def outcome(self, state: State, held_out: Batch) -> Tree:
+    def choose(self, state: State, held_out: Batch) -> Tree:
         """The parameters to keep.
 
-        Those with the best score; but after a full schedule, whose last steps are small, the last
-        ones, unless the held-out samples tell the best from them beyond doubt. The best of many
-        noisy scores are otherwise often those of an epoch in which the steps were still large.
+        After all epochs, whose last steps are small, these are the last ones, unless the best ones
+        are clearly better on the held-out samples: the best of many noisy scores is often that of
+        an epoch in which the steps were still large. After an interruption they are the best ones.
         """
         if self._score is None or held_out is None:
             return state.params
-        if state.epoch < self.training.epochs or self.training.schedule == "constant":
+        if state.epoch < self.training.epochs:
             return state.best
         loss = self._scores(state.params, held_out) - self._scores(state.best, held_out)
         doubt = _DOUBT[loss.shape[1] >= _FEW_HELD_OUT] * loss.std(axis=1) / loss.shape[1] ** 0.5
-        return _chosen(loss.mean(axis=1) <= doubt, state.params, state.best, len(loss))
+        return _select(loss.mean(axis=1) <= doubt, state.params, state.best, len(loss))
 
     def _scores(self, params: Tree, held_out: Batch) -> np.ndarray:
-        """Of each member and held-out sample, (n_members, n)."""
+        """Score of each member on each held-out sample, of shape (n_members, n)."""
         assert self._score is not None
         return np.atleast_2d(np.asarray(self._score(params, held_out), dtype=np.float64))
 
-    def _waited_enough(self, state: State) -> bool:
-        patience = self.training.patience
-        if patience is None or self._score is None:
-            return False
-        return bool((state.epoch - 1 - state.best_epoch >= patience).all())
-
-    def _after_one_more(self, state: State, data: Batch, held_out: Batch, key: jax.Array) -> State:
+    def _run_next_epoch(self, state: State, data: Batch, held_out: Batch, key: jax.Array) -> State:
         began = time.perf_counter()
         for _ in range(_RETRIES):
             keys = self._keys(key, state.epoch)
@@ -178,13 +163,13 @@ class Trainer:
             state = replace(state, factor=state.factor / 2)
         else:
             raise ConvergenceError(
-                f"the loss must stay finite; it does not in epoch {state.epoch}, even with steps "
-                f"of {state.factor:.2g} of the learning rate. Lower learning_rate, or look for "
+                f"the loss must stay finite; it does not in epoch {state.epoch}, even with "
+                f"{state.factor:.2g} times the learning rate. Lower learning_rate, or look for "
                 f"extreme values among the features."
             )
-        return self._judged(state, params, optimizer, losses, held_out, began)
+        return self._rate_alld(state, params, optimizer, losses, held_out, began)
 
-    def _judged(
+    def _rate_alld(
         self,
         state: State,
         params: Tree,
@@ -198,7 +183,7 @@ class Trainer:
         if self._score is not None:
             score = self._scores(params, held_out).mean(axis=1)
             better = score < state.best_score  # never for NaN
-            best = _chosen(better, params, state.best, self.training.n_members)
+            best = _select(better, params, state.best, self.training.n_members)
             best_score = np.where(better, score, state.best_score)
             best_epoch = np.where(better, state.epoch, state.best_epoch)
             record |= {"score": float(np.mean(score)), "best_score": float(np.mean(best_score))}
@@ -216,11 +201,7 @@ class Trainer:
     def _rate(self) -> optax.Schedule:
         steps = max(2, self.training.epochs * self.n_batches)
         peak = self.training.learning_rate
-        if self.training.schedule == "one-cycle":
-            return optax.warmup_cosine_decay_schedule(peak / 25, peak, max(1, steps // 10), steps)
-        if self.training.schedule == "cosine":
-            return optax.cosine_decay_schedule(peak, steps)
-        return optax.constant_schedule(peak)
+        return optax.warmup_cosine_decay_schedule(peak / 25, peak, max(1, steps // 10), steps)
 
     def _epoch(
         self, params: Tree, optimizer: Tree, factor: jax.Array, key: jax.Array, data: Batch
@@ -256,8 +237,8 @@ class Trainer:
         return params, optimizer, losses.sum() / used, 1 - usable.mean()
 
 
-def _chosen(better: np.ndarray, new: Tree, old: Tree, n_members: int) -> Tree:
-    """The new parameters of the members that are better, the old ones of the others."""
+def _select(better: np.ndarray, new: Tree, old: Tree, n_members: int) -> Tree:
+    """The new parameters of the members that are better, and the old ones of the others."""
     if better.all():
         return new
     if not better.any():

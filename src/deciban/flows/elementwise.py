@@ -1,7 +1,8 @@
-"""Monotone rational-quadratic splines (Durkan et al., 2019), with the identity as tails.
+"""Elementwise maps of couplings: scale and shift, and monotone rational-quadratic splines.
 
-Within bin k, of width w, height h and mean slope s = h / w, with slopes δ₀ and δ₁ at its ends and
-ξ = (x - x_k) / w the place in it,
+Scale and shift is RealNVP's (Dinh et al., 2017). The splines are those of Durkan et al. (2019),
+with the identity as tails. Within bin k, of width w, height h and mean slope s = h / w, with slopes
+δ₀ and δ₁ at its ends and ξ = (x - x_k) / w the place in it,
 
     y = y_k + h (s ξ² + δ₀ ξ (1 - ξ)) / q,      q = s (ξ² + (1 - ξ)²) + (δ₀ + δ₁) ξ (1 - ξ),
     dy/dx = s² (δ₁ ξ² + 2 s ξ (1 - ξ) + δ₀ (1 - ξ)²) / q².
@@ -18,9 +19,38 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from deciban.flows.scalings import softly_bounded
+_SMALLEST = 1e-3  # smallest bin, as a share of the whole range
 
-_SMALLEST = 1e-3  # of a bin, as a share of the whole range
+
+def bound_softly(raw: jax.Array, bound: float) -> jax.Array:
+    """Values within ±bound, with slope one at zero: :math:`b tanh(r / b)`."""
+    return bound * jnp.tanh(raw / bound)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """:math:`y = x exp(s) + t` with |s| below a bound; the identity where raw values are zero."""
+
+    log_scale_bound: float
+
+    @property
+    def n_parameters(self) -> int:
+        """Raw values for each feature."""
+        return 2
+
+    def forward(self, x: jax.Array, raw: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """The y and log dy/dx, both (..., m), from raw values (..., 2 m)."""
+        s, t = self._scale_and_shift(raw)
+        return x * jnp.exp(s) + t, s
+
+    def inverse(self, y: jax.Array, raw: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """The x and log dx/dy, both (..., m)."""
+        s, t = self._scale_and_shift(raw)
+        return (y - t) * jnp.exp(-s), -s
+
+    def _scale_and_shift(self, raw: jax.Array) -> tuple[jax.Array, jax.Array]:
+        s, t = jnp.split(raw, 2, axis=-1)
+        return bound_softly(s, self.log_scale_bound), t
 
 
 class _Bin(NamedTuple):
@@ -120,7 +150,7 @@ class Spline:
     def _slope(self, raw: jax.Array) -> jax.Array:
         # Bounded on both sides, so that it inverts in float32 whatever the conditioner says; one
         # where no inner knot was found, which leaves zero.
-        return jnp.exp(softly_bounded(raw, self.log_slope_bound))
+        return jnp.exp(bound_softly(raw, self.log_slope_bound))
 
     @property
     def _free(self) -> float:

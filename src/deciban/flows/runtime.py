@@ -1,17 +1,20 @@
-"""Float64 where it is asked for, and nowhere else in the process."""
+"""How JAX runs here: float64 only where it is asked for, and never in a forked process."""
 
 from __future__ import annotations
 
 import importlib
+import os
 from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
 import numpy as np
+from numpy.typing import DTypeLike
 
-from deciban.exceptions import InputError
+from deciban.exceptions import ForkedProcessError, InputError
 
 _ALLOWED = (np.dtype(np.float32), np.dtype(np.float64))
+_used_by: list[int] = []  # the process that first computed with JAX
 
 
 def double_precision() -> AbstractContextManager[Any]:
@@ -36,8 +39,21 @@ def double_precision() -> AbstractContextManager[Any]:
     return older.enable_x64(True)
 
 
-def required_dtype(dtype: Any) -> np.dtype[Any]:
+def require_unforked() -> None:
+    """Raise in a process that was forked after JAX was used: its threads are gone, and it waits."""
+    if not _used_by:
+        _used_by.append(os.getpid())
+    if _used_by[0] != os.getpid():
+        raise ForkedProcessError(
+            "a flow must be used in the process that first used one, or in a new one; this process "
+            "was forked from it, and JAX would wait forever. Start processes by the method 'spawn' "
+            "or 'forkserver': multiprocessing.get_context('spawn')."
+        )
+
+
+def require_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """The dtype itself, where JAX can compute in it now."""
+    require_unforked()
     found = np.dtype(dtype)
     if found not in _ALLOWED:
         raise InputError(

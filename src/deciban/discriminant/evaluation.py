@@ -1,0 +1,210 @@
+"""What fitted flows give for rows of a table, in compiled programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from deciban.discriminant.initialization import Floats
+from deciban.discriminant.objective import Model, Params
+from deciban.discriminant.settings import Settings
+from deciban.exceptions import InputError
+from deciban.flows.runtime import double_precision, require_unforked
+
+DENSITY_DRAWS = 16  # draws of added dimensions over which densities are averaged
+_ROWS = (256, 4096)  # rows in a batch: each new shape compiles anew
+_REFINEMENTS = 25
+_HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
+
+Program = Callable[[Model, Params, jax.Array], jax.Array]
+
+
+@contextmanager
+def computing_in(dtype: str) -> Iterator[None]:
+    """Context in which JAX computes in this precision, in this thread alone."""
+    require_unforked()
+    if dtype == "float64":
+        with double_precision():
+            yield
+    else:
+        yield
+
+
+@dataclass(frozen=True)
+class FittedFlows:
+    """One flow, or the members of an ensemble, with their parameters."""
+
+    model: Model
+    settings: Settings
+    params: Params
+
+    def members(self) -> list[Params]:
+        """Parameters of each member."""
+        E = self.settings.n_estimators
+        if E == 1:
+            return [self.params]
+        return [jax.tree.map(lambda a, e=e: a[e], self.params) for e in range(E)]
+
+    def only_member(self) -> Params:
+        """Parameters of a single flow; an ensemble has no base space."""
+        if self.settings.n_estimators > 1:
+            raise InputError(
+                f"the base space must be that of one flow; this is an ensemble of "
+                f"{self.settings.n_estimators}. Fit with n_estimators=1."
+            )
+        return self.params
+
+    def to_base(self, W: Floats) -> Floats:
+        """Base space of whitened features, added dimensions included."""
+        Z = self._compute(_forward, self.only_member(), W)
+        self._require_finite(Z)
+        return Z
+
+    def from_base(self, Z: Floats) -> Floats:
+        """Whitened features, added dimensions included, of points in base space."""
+        return self._compute(_inverse, self.only_member(), Z)
+
+    def features_at(self, Z: Floats) -> Floats:
+        """Whitened features whose evidence is the ILRL of points in base space."""
+        return self._compute(_at_ilr, self.only_member(), Z)
+
+    def log_likelihoods(self, W: Floats) -> Floats:
+        """Centered evidence of whitened features, with added dimensions at their center."""
+        added = np.zeros((len(W), self.settings.augment))
+        each = [self._parts(params, np.hstack([W, added]))[0] for params in self.members()]
+        return sum(scores - scores.mean(axis=1, keepdims=True) for scores in each) / len(each)
+
+    def log_densities(self, W: Floats) -> Floats:
+        """Log-densities, averaged over draws of added dimensions and over members."""
+        k = self.settings.augment
+        draws = np.random.default_rng(0).standard_normal((DENSITY_DRAWS if k else 1, k))
+        pooled = np.full((len(W), self.model.n_classes), -np.inf)
+        for params in self.members():
+            pooled = np.logaddexp(pooled, self._average(params, W, draws))
+        return pooled - np.log(self.settings.n_estimators)
+
+    def _average(self, params: Params, W: Floats, draws: Floats) -> Floats:
+        """Log of the mean density over draws of added dimensions, given these."""
+        scores = np.zeros((len(W), self.model.n_classes))
+        common = np.full(len(W), -np.inf)
+        for a in draws:
+            now, rest = self._parts(params, np.hstack([W, np.tile(a, (len(W), 1))]))
+            rest = rest + np.sum(0.5 * a**2 + _HALF_LOG_2PI)
+            if len(draws) == 1:
+                return now + rest[:, None]
+            # A running sum of exp(scores + common), with the larger common part taken out.
+            top = np.maximum(common, rest)
+            with np.errstate(divide="ignore"):
+                scores = np.logaddexp(scores + (common - top)[:, None], now + (rest - top)[:, None])
+            common = top
+        return scores + (common - np.log(len(draws)))[:, None]
+
+    def _parts(self, params: Params, W: Floats) -> tuple[Floats, Floats]:
+        """The evidence (n, D) and what all classes share (n,) of the log-densities."""
+        out = self._compute(_parts, params, W)
+        self._require_finite(out)
+        return out[:, :-1], out[:, -1]
+
+    def _require_finite(self, out: Floats) -> None:
+        if not np.isfinite(out).all():
+            row = int(np.flatnonzero(~np.isfinite(out).all(axis=1))[0])
+            raise InputError(
+                f"X must lie within reach of the training samples; row {row} is too far from them "
+                f"for {self.settings.dtype}. Check its features, or fit with dtype='float64'.",
+                rows=[row],
+            )
+
+    def _compute(self, program: Program, params: Params, values: Floats) -> Floats:
+        """Run a program on rows, in batches of few sizes."""
+        rows = _ROWS[0] if len(values) <= _ROWS[0] else _ROWS[1]
+        results = []
+        with computing_in(self.settings.dtype):
+            params = jax.tree.map(jnp.asarray, params)
+            for start in range(0, max(1, len(values)), rows):  # no rows have columns too
+                part = values[start : start + rows]
+                padded = np.pad(part, ((0, rows - len(part)), (0, 0)))
+                with jax.default_matmul_precision("highest"):  # accelerators round otherwise
+                    x = jnp.asarray(padded, self.settings.dtype)
+                    out = np.asarray(program(self.model, params, x))
+                results.append(out[: len(part)].astype(np.float64))
+        return np.concatenate(results)
+
+    def require_consistent(self) -> None:
+        """Raise ValueError unless the parameters have the shapes that the settings ask for.
+
+        Sizes are compared with the arrays that are there before anything is built from them: what a
+        file claims may be beyond any machine.
+        """
+        n, flow = self.model.flow.n_features, self.params["flow"]
+        if flow["affine"]["factors"].shape[-2:] != (n, n):
+            raise ValueError(f"not a map of {n} dimensions")
+        layers = [len(coupling) for coupling in flow["couplings"]]
+        if (
+            layers != [1 if n == 1 else self.settings.depth + 1] * len(layers)
+            or len(layers) != self.settings.n_couplings
+        ):
+            raise ValueError(f"couplings of {layers[:5]} layers")
+        with computing_in(self.settings.dtype):
+            init = partial(self.model.init, dtype=self.settings.dtype)
+            one = jax.eval_shape(init, jax.random.key(0))
+        E = self.settings.n_estimators
+
+        def require_like(leaf: Any, array: np.ndarray) -> None:
+            shape = leaf.shape if E == 1 else (E, *leaf.shape)
+            if array.shape != shape or array.dtype != leaf.dtype or not np.isfinite(array).all():
+                raise ValueError(f"an array of shape {array.shape}, not of {shape}, or not finite")
+
+        jax.tree.map(require_like, one, self.params)  # raises where the trees differ
+
+
+@partial(jax.jit, static_argnums=0)
+def _parts(model: Model, params: Params, x: jax.Array) -> jax.Array:
+    """Evidence and, in the last column, what the log-densities of all classes share."""
+    scores, common = model.parts(params, x)
+    return jnp.concatenate([scores, common[:, None]], axis=1)
+
+
+@partial(jax.jit, static_argnums=0)
+def _forward(model: Model, params: Params, x: jax.Array) -> jax.Array:
+    return model.flow.forward(params["flow"], x)[0]
+
+
+@partial(jax.jit, static_argnums=0)
+def _inverse(model: Model, params: Params, z: jax.Array) -> jax.Array:
+    return model.flow.inverse(params["flow"], z)[0]
+
+
+@partial(jax.jit, static_argnums=0)
+def _at_ilr(model: Model, params: Params, z: jax.Array) -> jax.Array:
+    """Whitened features whose evidence, with added dimensions at their center, is the ILRL of z.
+
+    The inverse map puts something into the added dimensions, which features cannot hold. From what
+    it puts into the others, damped least squares (Levenberg, Marquardt) goes to the nearest
+    features with the ILRL that is asked for.
+    """
+    k, d = model.n_classes - 1, z.shape[1] - model.n_added
+
+    def gap(w: jax.Array, target: jax.Array) -> jax.Array:
+        return model.flow.forward(params["flow"], jnp.pad(w, (0, model.n_added)))[0][:k] - target
+
+    def refine_one(w: jax.Array, target: jax.Array) -> jax.Array:
+        def step(_: Any, carry: Any) -> Any:
+            w, damping = carry
+            now, J = gap(w, target), jax.jacrev(gap)(w, target)
+            G = J @ J.T
+            ridge = damping * jnp.trace(G) / k * jnp.eye(k, dtype=w.dtype)
+            new = w - J.T @ jnp.linalg.solve(G + ridge, now)
+            better = jnp.sum(gap(new, target) ** 2) < jnp.sum(now**2)
+            return jnp.where(better, new, w), jnp.where(better, damping / 5, damping * 5)
+
+        return jax.lax.fori_loop(0, _REFINEMENTS, step, (w, jnp.asarray(1e-3, w.dtype)))[0]
+
+    start = model.flow.inverse(params["flow"], z)[0][:, :d]
+    return jax.vmap(refine_one)(start, z[:, :k])
