@@ -93,7 +93,7 @@ def test_hard_tables_are_taken(model):
     assert scaled.allclose(plain, rtol=1e-5, atol=1e-5)
     collinear = np.column_stack([X, X[:, 0], np.ones(40)])
     alone = isinstance(model, QuadraticDiscriminant)
-    said = pytest.warns(UserWarning, match="no full rank") if alone else contextlib.nullcontext()
+    said = pytest.warns(UserWarning, match="not have full rank") if alone else contextlib.nullcontext()
     with said:
         fitted = model.fit(collinear, y)
     assert np.isfinite(fitted.evidence(collinear).log_likelihoods).all()
@@ -117,7 +117,7 @@ def test_classes_without_spread_are_refused(model):
 
 def test_a_class_of_one_sample_takes_the_least_spread_of_the_others():
     X, y = load_iris(return_X_y=True)
-    with pytest.warns(UserWarning, match="covariance of class 2 has no full rank"):
+    with pytest.warns(UserWarning, match="covariance of class 2 does not have full rank"):
         model = QuadraticDiscriminant().fit(X[:101], y[:101])
     assert np.abs(model.evidence(X).log_likelihoods).max() < 1e12
 

@@ -1,11 +1,13 @@
 """Training: which parameters are kept, and that a run does not depend on being one run."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from deciban.exceptions import ConvergenceError, InputError
+from deciban.exceptions import ConvergenceError
 from deciban.flows.training import Trainer, Training
 
 
@@ -36,30 +38,29 @@ def test_the_last_weights_are_kept_where_the_best_may_be_so_by_chance():
     aside = data(1.0, seed=1)
     state = job.run(job.start(start(), aside), data(1.0), aside, jax.random.key(0))
     assert (state.best_epoch < 39).all()
-    assert job.outcome(state, aside) is state.params
+    assert job.choose(state, aside) is state.params
 
 
 def test_the_best_weights_are_kept_where_they_are_better_beyond_doubt():
     job = trainer(epochs=40, batch_size=16, learning_rate=0.3)
     aside = data(1.0, n=500, seed=1)  # on the way to what is learnt, which is 3
     state = job.run(job.start(start(), aside), data(3.0), aside, jax.random.key(0))
-    kept = job.outcome(state, aside)
+    kept = job.choose(state, aside)
     np.testing.assert_array_equal(kept["weight"], state.best["weight"])
     assert abs(float(kept["weight"][0]) - 1) < 0.5 < abs(float(state.params["weight"][0]) - 1)
 
 
-def test_a_schedule_that_was_cut_short_ends_with_the_best_weights():
-    job = trainer(epochs=40, batch_size=16, learning_rate=0.1, patience=3)
+def test_a_run_that_was_interrupted_ends_with_the_best_weights():
+    job = trainer(epochs=40, batch_size=16, learning_rate=0.1)
     aside = data(1.0, seed=1)
     state = job.run(job.start(start(), aside), data(1.0), aside, jax.random.key(0))
-    assert state.epoch < 40
-    assert job.outcome(state, aside) is state.best
+    assert job.choose(replace(state, epoch=20), aside) is state.best
 
 
 def test_without_held_out_samples_the_last_weights_are_kept():
     job = trainer(score=None, epochs=3, batch_size=16)
     state = job.run(job.start(start()), data(1.0), None, jax.random.key(0))
-    assert job.outcome(state, None) is state.params
+    assert job.choose(state, None) is state.params
 
 
 def test_gradients_are_shortened():
@@ -79,8 +80,3 @@ def test_a_loss_that_is_never_finite_is_said_to_be():
     job = trainer(epochs=2, batch_size=16)
     with pytest.raises(ConvergenceError, match="loss must stay finite"):
         job.run(job.start(start()), data(np.nan), data(1.0), jax.random.key(0))
-
-
-def test_schedules_are_known():
-    with pytest.raises(InputError, match="schedule must be one of"):
-        Training(schedule="linear")
