@@ -69,7 +69,7 @@ def calibrate(
         except DecibanError as error:
             notes.append(f"The costs after calibration are unknown: a fold cannot be fitted: "
                          f"{error}")  # fmt: skip
-    calibrator.save(output, extra=scored.columns.to_dict())
+    calibrator.save(output, extra=scored.columns.to_dict(), replace=force)
     summary = _summarize(before, after)
     summary |= {
         "calibrator": str(output), "method": method, "folds": 0 if after is None else folds,

@@ -91,7 +91,7 @@ def fit(
     X, y = recipe.matrix(frame, source.name), _label_rows(labels, codes)
     estimator = _make_model(model, epochs, seed, checkpoint)
     _fit(estimator, X[train], y[train])
-    estimator.save(output, extra=recipe.to_dict())
+    estimator.save(output, extra=recipe.to_dict(), replace=force)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     summary: dict[str, Any] = {
