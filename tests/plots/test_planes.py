@@ -165,6 +165,11 @@ def test_contours_of_an_unknown_kind_are_refused(three):
         plots.ILRDisplay.from_predictions(*three, contours="x")
 
 
+def test_weights_are_refused_where_they_cannot_be_drawn(three):
+    with pytest.raises(InputError, match="sample_weight must be None"):
+        plots.ILRDisplay.from_predictions(*three, sample_weight=np.ones(len(three[0])))
+
+
 # --- updates ----------------------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any, ClassVar, Self
@@ -20,7 +20,7 @@ from deciban.plots._style import literal
 class Display:
     """Computed data that can be drawn, in the manner of scikit-learn's displays.
 
-    A subclass says with ``compute(y_true, evidence, ...)`` how its data comes from predictions, and
+    A subclass says with ``_from_data(data, ...)`` what it computes from truth and evidence, and
     with ``plot(ax, ...)`` how it is drawn.
 
     Attributes
@@ -31,8 +31,31 @@ class Display:
 
     ax_: Any
     figure_: Any
-    compute: ClassVar[Callable[..., Any]]
     plot: Callable[..., Any]
+    _from_data: ClassVar[Callable[..., Any]]
+
+    @classmethod
+    def compute(
+        cls,
+        y_true: ArrayLike,
+        evidence: ArrayLike | Evidence,
+        *,
+        classes: Sequence[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Compute what is drawn, without drawing it.
+
+        Parameters
+        ----------
+        y_true, evidence
+            As for :meth:`from_predictions`.
+        classes : sequence of labels, default those of the evidence, else the sorted labels
+        sample_weight : array of shape (n_samples,), optional
+        **settings
+            Further parameters that the class describes.
+        """
+        return cls._from_data(read_labelled(y_true, evidence, classes, sample_weight), **settings)
 
     @classmethod
     def from_predictions(
@@ -55,8 +78,8 @@ class Display:
             Those of the class, of :meth:`compute` and of :meth:`plot`.
         """
         settings = {name: options.pop(name) for name in cls._settings() if name in options}
-        display: Self = cls.compute(y_true, evidence, **settings)
-        return display.plot(ax, **options)
+        compute: Any = cls.compute  # where there is no truth, it may be None
+        return compute(y_true, evidence, **settings).plot(ax, **options)
 
     @classmethod
     def from_estimator(
@@ -86,8 +109,9 @@ class Display:
     @classmethod
     def _settings(cls) -> set[str]:
         """Names of the options of from_predictions that are for compute, not for plot."""
-        computed = {*signature(cls.compute).parameters, *signature(cls).parameters}
-        return computed - {*signature(cls.plot).parameters}
+        computing = (cls, cls.compute, cls._from_data)
+        names = {name for function in computing for name in signature(function).parameters}
+        return names - {*signature(cls.plot).parameters}
 
     def _finish(self, ax: Axes) -> Self:
         self.ax_, self.figure_ = ax, ax.figure
@@ -98,7 +122,7 @@ class Display:
 class PairDisplay(Display):
     """LLRs of one class against another; several systems can be drawn into the same axes.
 
-    A subclass says with ``_from_trials(trials, ...)`` what it computes from the LLRs, and with
+    A subclass says with ``_from_data(trials, ...)`` what it computes from the LLRs, and with
     ``_draw(ax, unit, line_options)`` how it is drawn.
     """
 
@@ -106,7 +130,6 @@ class PairDisplay(Display):
     other_label: Hashable = field(default=0, kw_only=True)
     name: str | None = field(default=None, kw_only=True)
 
-    _from_trials: ClassVar[Callable[..., Any]]
     _draw: ClassVar[Callable[..., None]]
 
     @classmethod
@@ -121,7 +144,7 @@ class PairDisplay(Display):
         name: str | None = None,
         **settings: Any,
     ) -> Self:
-        """The display of LLRs beside the truth, not drawn yet.
+        """Compute what is drawn, without drawing it.
 
         Parameters
         ----------
@@ -142,7 +165,7 @@ class PairDisplay(Display):
         if len(shape) == 2 and shape[1] > 1:  # log-likelihoods, not LLRs
             evidence = read_labelled(y_true, evidence).evidence
         trials = read_trials(y_true, evidence, sample_weight, pos_label, other_label)
-        display: Self = cls._from_trials(trials, **settings)
+        display: Self = cls._from_data(trials, **settings)
         display.pos_label, display.other_label = pos_label, trials.other_label
         display.name = name
         return display

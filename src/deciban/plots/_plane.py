@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation import index_of, quote, require_one_of
+from deciban._validation import index_of, label_array, quote, require_one_of
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import cost_matrix
 from deciban.exceptions import InputError
@@ -65,25 +65,12 @@ class PlaneDisplay(Display):
         self.family = None if family is None else family.in_basis(self.basis)
 
     @classmethod
-    def compute(
-        cls,
-        y_true: ArrayLike,
-        evidence: ArrayLike | Evidence,
-        *,
-        classes: Sequence[Hashable] | None = None,
-        **settings: Any,
-    ) -> Self:
-        """The display of evidence beside the truth, not drawn yet.
-
-        Parameters
-        ----------
-        y_true, evidence
-            As for :meth:`from_predictions`.
-        classes : sequence of labels, default those of the evidence, else the sorted labels
-        **settings
-            Further parameters of the class.
-        """
-        return cls(read_labelled(y_true, evidence, classes).evidence, y_true, **settings)
+    def _from_data(cls, data: Labelled, **settings: Any) -> Self:
+        if data.weight is not None:
+            raise InputError(
+                "sample_weight must be None for samples in a plane; got weights. Drop them."
+            )
+        return cls(data.evidence, label_array(data.evidence.classes)[data.codes], **settings)
 
     @classmethod
     def from_family(

@@ -59,7 +59,7 @@ class TippettDisplay(PairDisplay):
     kind: Literal["exceeding", "misleading"] = field(default="exceeding", kw_only=True)
 
     @classmethod
-    def _from_trials(cls, trials: Trials, kind: Any = "exceeding") -> Self:
+    def _from_data(cls, trials: Trials, kind: Any = "exceeding") -> Self:
         curve = tippett_curve(trials.y_true, trials.llr, kind=kind, sample_weight=trials.weight)
         return cls(*curve, kind=kind)
 
@@ -137,7 +137,7 @@ class PAVDisplay(PairDisplay):
     n_infinite: tuple[int, int] = field(default=(0, 0), kw_only=True)
 
     @classmethod
-    def _from_trials(cls, trials: Trials) -> Self:
+    def _from_data(cls, trials: Trials) -> Self:
         n_infinite = int((trials.llr == -np.inf).sum()), int((trials.llr == np.inf).sum())
         return cls(pool(trials), n_infinite=n_infinite)
 
@@ -221,7 +221,7 @@ class DETDisplay(PairDisplay):
     hull: tuple[Array, Array] | None = field(default=None, kw_only=True)
 
     @classmethod
-    def _from_trials(cls, trials: Trials) -> Self:
+    def _from_data(cls, trials: Trials) -> Self:
         rates, hull = error_rates(trials), pool(trials).hull()
         return cls(rates.p_miss, rates.p_false_alarm, equal_errors(*hull), hull=hull)
 
@@ -305,7 +305,7 @@ class _PriorDisplay(PairDisplay):
     _cost: ClassVar[str]
 
     @classmethod
-    def _from_trials(cls, trials: Trials, log_odds: ArrayLike | None = None) -> Self:
+    def _from_data(cls, trials: Trials, log_odds: ArrayLike | None = None) -> Self:
         options = {"log_odds": log_odds, "sample_weight": trials.weight}
         return cls(*cls._metric(trials.y_true, trials.llr, **options))
 

@@ -56,7 +56,7 @@ class LLRHistogramDisplay(PairDisplay):
         self.target, self.other = read_llrs(self.target), read_llrs(self.other)
 
     @classmethod
-    def _from_trials(cls, trials: Trials) -> Self:
+    def _from_data(cls, trials: Trials) -> Self:
         n, weight = len(trials.target.llr), trials.weight
         weights = None if weight is None else (weight[:n], weight[n:])
         display = cls(trials.target.llr, trials.other.llr, weights=weights)

@@ -8,11 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation import index_of, require_positive_number
+from deciban._validation import index_of, label_array, require_positive_number
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.densities import Density
 from deciban.metrics.idempotence import idempotence
+from deciban.metrics.labelled import Labelled
 from deciban.plots import _axes, _plane, _style
 from deciban.plots._axes import Array, Axes, Style
 from deciban.plots._display import Display
@@ -33,8 +34,8 @@ class IdempotenceDisplay(Display):
     Parameters
     ----------
     evidence, again : Evidence
-        The evidence, and its likelihood functions as :func:`deciban.metrics.idempotence` finds
-        them, sample by sample.
+        The evidence, and its likelihood functions, sample by sample. :meth:`compute` finds these
+        by :func:`deciban.metrics.idempotence` and takes its ``density``, by default "kernel".
     a, b : labels, default the two classes where there are two
         The pair to draw the LLRs of, ``a`` against ``b``.
     y_true : array of shape (n_samples,), optional
@@ -70,26 +71,16 @@ class IdempotenceDisplay(Display):
         self.truth = _plane.encode_truth(y_true, evidence)
 
     @classmethod
-    def compute(
-        cls,
-        y_true: ArrayLike,
-        evidence: Evidence,
-        *,
-        density: Density = "kernel",
-        **settings: Any,
-    ) -> Self:
-        """The display of evidence beside the truth, not drawn yet.
-
-        Parameters
-        ----------
-        y_true, evidence
-            As for :meth:`from_predictions`.
-        density : {"shared", "gaussian", "kernel"}, default "kernel"
-            As for :func:`deciban.metrics.idempotence`.
-        **settings
-            ``a``, ``b`` and ``basis``, as for the class.
-        """
-        found = idempotence(y_true, evidence, density=density, n_resamples=0, n_draws=0)
+    def _from_data(cls, data: Labelled, density: Density = "kernel", **settings: Any) -> Self:
+        labels = label_array(data.evidence.classes)[data.codes]
+        found = idempotence(
+            labels,
+            data.evidence,
+            density=density,
+            sample_weight=data.weight,
+            n_resamples=0,
+            n_draws=0,
+        )
         return cls(found.evidence, found.again, y_true=found.labels, **settings)
 
     def plot(

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deciban._validation import as_labels, to_numpy
-from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics import pairwise_cllr
-from deciban.metrics.labelled import read_labelled
+from deciban.metrics.labelled import Labelled
+from deciban.metrics.multiclass import pairwise_costs
 from deciban.plots import _axes, _style
 from deciban.plots._axes import Array, Axes, Style
 from deciban.plots._display import Display
@@ -53,26 +52,8 @@ class PairwiseDisplay(Display):
         self.classes = as_labels(classes, shape[0])
 
     @classmethod
-    def compute(
-        cls,
-        y_true: ArrayLike,
-        evidence: ArrayLike | Evidence,
-        *,
-        classes: Sequence[Hashable] | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """The display of evidence beside the truth, not drawn yet.
-
-        Parameters
-        ----------
-        y_true, evidence
-            As for :meth:`from_predictions`.
-        classes : sequence of labels, default those of the evidence, else the sorted labels
-        sample_weight : array of shape (n_samples,), optional
-        """
-        data = read_labelled(y_true, evidence, classes, sample_weight)
-        costs = pairwise_cllr(y_true, data.evidence, sample_weight=sample_weight)
-        return cls(*costs, data.evidence.classes)
+    def _from_data(cls, data: Labelled) -> Self:
+        return cls(*pairwise_costs(data), data.evidence.classes)
 
     @property
     def matrix(self) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deciban.evidence import Evidence
-from deciban.metrics.labelled import read_labelled, read_trials
+from deciban.metrics.labelled import Labelled, read_trials
 from deciban.metrics.reliability_curve import Reliability, reliability_curves
 from deciban.plots import _axes, _style
 from deciban.plots._axes import Axes, Style
@@ -45,38 +45,35 @@ class ReliabilityDisplay(Display):
         evidence: ArrayLike | Evidence,
         *,
         pos_label: Hashable | None = None,
-        classes: Sequence[Hashable] | None = None,
-        sample_weight: ArrayLike | None = None,
-        name: str | None = None,
         **settings: Any,
     ) -> Self:
-        """The display of evidence beside the truth, not drawn yet.
+        """Compute what is drawn, without drawing it.
 
         Parameters
         ----------
         y_true, evidence
             As for :meth:`from_predictions`; LLRs are in favor of ``pos_label``, else of 1.
         pos_label : label, default the last class
-        classes : sequence of labels, default those of the evidence, else the sorted labels
-        sample_weight : array of shape (n_samples,), optional
-        name : str, optional
-            Name of the system in the legend.
         **settings
-            ``prior``, ``kind``, ``n_bins`` and ``confidence``, as for
-            :func:`deciban.metrics.reliability_curve.reliability_curves`.
+            ``classes``, ``sample_weight`` and ``name``; ``prior``, ``kind``, ``n_bins`` and
+            ``confidence`` as for :func:`deciban.metrics.reliability_curve.reliability_curves`.
         """
         if not isinstance(evidence, Evidence) and np.ndim(evidence) == 1:
             positive = 1 if pos_label is None else pos_label
             other = read_trials(y_true, evidence, None, positive).other_label
             evidence = Evidence.from_llr(evidence, positive, other)
-            if classes is None:  # a prior is in the order of the sorted labels, as elsewhere
-                classes = np.unique([other, positive]).tolist()
-        data = read_labelled(y_true, evidence, classes, sample_weight)
-        return cls(reliability_curves(data, pos_label=pos_label, **settings), name=name)
+            # A prior is in the order of the sorted labels, as elsewhere.
+            settings = {"classes": np.unique([other, positive]).tolist()} | settings
+        return super().compute(y_true, evidence, pos_label=pos_label, **settings)
+
+    @classmethod
+    def _from_data(cls, data: Labelled, name: str | None = None, **settings: Any) -> Self:
+        return cls(reliability_curves(data, **settings), name=name)
 
     @classmethod
     def _settings(cls) -> set[str]:
-        return super()._settings() | set(signature(reliability_curves).parameters)
+        further = {"classes", "sample_weight", *signature(reliability_curves).parameters}
+        return super()._settings() | further
 
     def plot(
         self, ax: Axes | None = None, *, histogram: bool | None = None, **line_options: Any

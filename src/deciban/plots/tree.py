@@ -72,7 +72,7 @@ class BifurcationTreeDisplay(Display):
         self.balances = None if evidence is None else _compute_balances(basis, evidence)
 
     @classmethod
-    def compute(
+    def compute(  # type: ignore[override]
         cls, y_true: ArrayLike | None, evidence: ArrayLike | Evidence, *, basis: Basis | None = None
     ) -> Self:
         """The display of evidence about one sample, not drawn yet.
@@ -86,6 +86,10 @@ class BifurcationTreeDisplay(Display):
         """
         evidence = evidence if isinstance(evidence, Evidence) else Evidence(evidence)
         return cls(basis_for(basis, evidence.n_classes), evidence)
+
+    @classmethod
+    def _settings(cls) -> set[str]:
+        return {"basis"}
 
     def plot(self, ax: Axes | None = None, *, unit: Unit = "deciban", **line_options: Any) -> Self:
         """Draw the tree from left to right.
