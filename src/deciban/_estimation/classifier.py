@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
-from deciban._estimation.samples import balance_weights, read_weights
+from deciban._estimation.samples import read_weights
 from deciban._validation import encode_labels, read_labels
 from deciban.evidence import Evidence
+from deciban.evidence.bayes import balance_weights
 
 
 class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]

@@ -89,16 +89,6 @@ def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np.
     return weight * np.clip(np.max(to_numpy(sample_weight, "sample_weight")), *_LIMITS)
 
 
-def balance_weights(
-    codes: NDArray[np.intp], weight: NDArray[np.float64] | None, prior: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Weights that give each class that occurs its prior probability; they sum to one."""
-    weight = np.ones(len(codes)) if weight is None else weight
-    mass = np.bincount(codes, weights=weight, minlength=len(prior))
-    share = np.where(mass > 0, prior, 0.0) / np.where(mass > 0, mass, 1.0)
-    return weight * (share / (share @ mass))[codes]
-
-
 def _validate(
     estimator: Any, X: Any, y: Any, sample_weight: Any, **options: Any
 ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64]]:

@@ -81,11 +81,12 @@ def column_names(x: Any) -> tuple[Hashable, ...] | None:
 
 def refuse_masked(x: Any, name: str) -> None:
     """Raise where a masked array has masked entries: a conversion would take what they hide."""
-    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
-        raise InputError(
-            f"{name} must not contain masked values; got {int(np.ma.getmaskarray(x).sum())}. "
-            f"Fill or drop them first."
-        )
+    for array in x if isinstance(x, list | tuple) else [x]:
+        if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+            raise InputError(
+                f"{name} must not contain masked values; got {np.ma.getmaskarray(array).sum()}. "
+                f"Fill or drop them first."
+            )
 
 
 def _require_same_columns(named: dict[str, Any]) -> None:
@@ -124,6 +125,7 @@ def _plain(x: Array, name: str) -> Array:
 def _as_numpy(x: Any, name: str) -> np.ndarray:
     if x is None:
         raise InputError(f"{name} must be an array; got None. Give numbers.")
+    refuse_masked(x, name)
     if is_frame(x):
         return _from_frame(x, name)
     if type(x).__module__.startswith("scipy.sparse"):

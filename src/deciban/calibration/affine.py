@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.base import clone
 
 from deciban._estimation.affine import Scale, fit_affine
-from deciban._estimation.samples import balance_weights
 from deciban._persistence.registry import register
 from deciban._validation import quote, require_positive_number
 from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.calibration.scores import ScoreReader
 from deciban.evidence import Evidence
+from deciban.evidence.bayes import balance_weights
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled
 from deciban.simplex import Basis

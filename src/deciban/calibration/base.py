@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deciban._estimation.classifier import EvidenceClassifierMixin
 from deciban._estimation.samples import (
-    balance_weights,
     encode_classes,
     read_samples,
     require_numbers,
@@ -19,6 +18,7 @@ from deciban._estimation.samples import (
 from deciban._persistence.registry import PersistentMixin
 from deciban.calibration.scores import ScoreReader, order_by_class
 from deciban.evidence import Evidence
+from deciban.evidence.bayes import balance_weights
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.metrics.labelled import Labelled, Trials
 from deciban.simplex import Basis

@@ -74,6 +74,16 @@ def read_prior(
     return np.exp(log_prior(prior, classes)[0])
 
 
+def balance_weights(
+    codes: NDArray[np.intp], weight: NDArray[np.float64] | None, prior: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Weights that give each class that occurs its prior probability; they sum to one."""
+    weight = np.ones(len(codes)) if weight is None else weight
+    mass = np.bincount(codes, weights=weight, minlength=len(prior))
+    share = np.where(mass > 0, prior, 0.0) / np.where(mass > 0, mass, 1.0)
+    return weight * (share / (share @ mass))[codes]
+
+
 def require_probabilities(p: NDArray[np.float64], name: str) -> None:
     """Raise unless each row sums to one, but for rounding."""
     require_nonnegative(np, p, name, if_negative="Give probabilities, not logarithms.")

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deciban._estimation.affine import fit_affine
-from deciban._estimation.samples import balance_weights
 from deciban._validation import (
     align_by_index,
     as_generator,
@@ -19,7 +18,7 @@ from deciban._validation import (
     require_whole,
 )
 from deciban.evidence import Unit, from_nats
-from deciban.evidence.bayes import log_prior
+from deciban.evidence.bayes import balance_weights, log_prior
 from deciban.exceptions import InputError
 from deciban.metrics.costs import softplus
 from deciban.metrics.labelled import Labelled, read_labelled
