@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
-from deciban.assessment.intervals import (
-    Floats,
-    Plan,
-    bca_interval,
-    resample_means,
-    widened_percentiles,
+from deciban.assessment.intervals import Floats, Plan
+from deciban.assessment.sample_costs import SampleCosts, add_unseen_errors, mean_intervals
+from deciban.assessment.systems import (
+    Estimates,
+    Setting,
+    System,
+    count_events,
+    difference_of,
+    ruled_out_note,
 )
-from deciban.assessment.systems import Estimates, Setting, System, difference_of, ruled_out_note
-from deciban.assessment.two_classes import cllr_interval
+from deciban.assessment.two_classes import llr_costs
 from deciban.evidence.bayes import choose_least_cost
 from deciban.metrics import Interval
 from deciban.metrics.decomposition import Family, recalibrate, split_folds
@@ -26,80 +26,14 @@ from deciban.metrics.labelled import Labelled
 from deciban.metrics.multiclass import pairwise_costs
 from deciban.metrics.proportions import (
     EventCounts,
-    add_unseen,
     hull,
     pooled_interval,
     sum_interval,
-    unseen_rate,
 )
 
 _FOLDS = 5
 _MOST_FULL = 20  # classes; the matrix of a hundred has 10,000 entries and takes minutes
 _SORTED_BY = 3  # columns of evidence that put samples into an order of their own
-
-
-@dataclass(frozen=True)
-class SampleCosts:
-    """What each sample adds to the quantities of one system, or to the differences of two.
-
-    The prior is included: a quantity is the sum over the classes of means over their samples.
-
-    Attributes
-    ----------
-    data : Labelled
-    of : dict of arrays of shape (n_samples,)
-        ``saving`` is what recalibration saves, and may be below zero; ``calibration`` is zero
-        where that does not pay.
-    mirrored : dict of arrays of shape (n_samples,)
-        The costs of a sample that is as sure of the runner-up as this one is of its class.
-    right : array of shape (n_samples,)
-        Whether the likeliest class is the true one.
-    """
-
-    data: Labelled
-    of: dict[str, Floats]
-    mirrored: dict[str, Floats]
-    right: NDArray[np.bool_]
-
-    def total(self, key: str) -> float:
-        """A quantity of all samples."""
-        return float(np.sum(self.data.mean_by_class(self.of[key])))
-
-    def by_class(self, keys: list[str]) -> list[Floats]:
-        """Costs of the samples of each class, (n_quantities, n_samples of the class)."""
-        table = np.array([self.of[key] for key in keys])
-        return [table[:, rows] for rows in self.data.rows_by_class]
-
-    def unseen_error_rates(self, confidence: float) -> Floats:
-        """Upper bound on the error rate of each class, beyond the most that resamples contain."""
-        pairs = zip(self._count(~self.right), self.data.counts, strict=True)
-        return np.array([unseen_rate(int(k), int(n), confidence) for k, n in pairs])
-
-    def unseen(self, key: str, rates: Floats) -> Floats:
-        """What wrong decisions may add in each class, if they are as frequent as these rates.
-
-        They are like those that were seen, and like one right decision turned around.
-        """
-        n_right, n_wrong = self._count(self.right), self._count(~self.right)
-        right = self._count(self.right, self.of[key]) / np.maximum(n_right, 1)
-        turned = self._count(self.right, self.mirrored[key]) / np.maximum(n_right, 1)
-        seen = self._count(~self.right, self.of[key])
-        return np.asarray(rates * ((turned + seen) / (1 + n_wrong) - right))
-
-    def _count(self, rows: NDArray[np.bool_], values: Floats | None = None) -> Floats:
-        """Number of these rows in each class, or the sum of their values."""
-        weights = np.ones(len(rows)) if values is None else values
-        codes, D = self.data.codes, self.data.evidence.n_classes
-        return np.asarray(np.bincount(codes[rows], weights[rows], D), dtype=np.float64)
-
-    def minus(self, other: SampleCosts) -> SampleCosts:
-        """The costs less those of another system; all of it that both have."""
-        of, mirrored = (
-            {key: mine[key] - theirs[key] for key in mine if key in theirs}
-            for mine, theirs in ((self.of, other.of), (self.mirrored, other.mirrored))
-        )
-        mirrored.pop("expected_cost", None)  # the worst that may be, which is the same for both
-        return replace(self, of=of, mirrored=mirrored, right=self.right & other.right)
 
 
 class SeveralClassSystem(System):
@@ -142,9 +76,9 @@ class SeveralClassSystem(System):
     def estimates(self, plan: Plan, other: Self | None = None) -> Estimates:
         """Intervals of the quantities, or of their differences from those of another system."""
         costs = self.costs if other is None else self.costs.minus(other.costs)
-        found = _mean_intervals(costs, plan, paired=other is not None)
         systems = (self,) if other is None else (self, other)
-        _add_unseen_errors(found, costs, [s.costs for s in systems], plan)
+        found = mean_intervals(costs, plan, paired=other is not None)
+        add_unseen_errors(found, costs, [s.costs for s in systems], plan.confidence)
         found["accuracy"] = _accuracy_interval(systems, plan)
         if len(systems) == 1:
             if "saving" in found:
@@ -166,7 +100,10 @@ class SeveralClassSystem(System):
         It is wide enough for all pairs at once (Bonferroni).
         """
         i, j = np.unravel_index(np.nanargmax(self.pairwise.cllr), self.pairwise.cllr.shape)
-        value, low, high, error = cllr_interval(self.data.pair(int(j), int(i)), plan)
+        costs = llr_costs(self.data.pair(int(j), int(i)), Setting(np.array([0.5, 0.5])))
+        found = mean_intervals(costs, plan, paired=False)
+        add_unseen_errors(found, costs, [costs], plan.confidence)
+        value, low, high, error = found["cllr"]
         if np.isinf(value):
             return Interval(value, low, high)
         tail = (1 - plan.confidence) / 2
@@ -176,44 +113,12 @@ class SeveralClassSystem(System):
                         error)  # fmt: skip
 
 
-def _mean_intervals(costs: SampleCosts, plan: Plan, *, paired: bool) -> dict[str, Interval]:
-    keys = list(costs.of)
-    drawn, left_out = resample_means(costs.by_class(keys), plan, leave_out=not paired)
-    found = {}
-    for k, key in enumerate(keys):
-        value = costs.total(key)
-        found[key] = (
-            widened_percentiles(value, drawn[:, k], plan.confidence)
-            if paired
-            else bca_interval(value, drawn[:, k], left_out[:, k], plan.confidence)
-        )
-    return found
-
-
-def _add_unseen_errors(
-    found: dict[str, Interval], costs: SampleCosts, systems: list[SampleCosts], plan: Plan
-) -> None:
-    """Widen intervals by wrong decisions that no resample contains, of both systems or of one."""
-    shared = costs.unseen_error_rates(plan.confidence)
-    own = [np.maximum(0.0, s.unseen_error_rates(plan.confidence) - shared) for s in systems]
-    for key in costs.mirrored:
-        extra = [costs.unseen(key, shared)]
-        for sign, system, rates in zip((1.0, -1.0), systems, own, strict=False):
-            extra.append(sign * system.unseen(key, rates))
-        found[key] = add_unseen(found[key], np.concatenate(extra))
-
-
 def _accuracy_interval(systems: tuple[SeveralClassSystem, ...], plan: Plan) -> Interval:
     """Interval from how often a system decides right, or only one of two does."""
-    first, D = systems[0], systems[0].data.evidence.n_classes
-    right = [s.costs.right for s in systems]
-    if len(right) == 2:
-        right = [right[0] & ~right[1], right[1] & ~right[0]]
-    counts = np.array([np.bincount(first.data.codes[one], minlength=D) for one in right])
-    signs = np.array([1.0, -1.0][: len(right)])
+    first = systems[0]
     events = [
-        EventCounts(p * signs, counts[:, k], int(first.data.counts[k]))
-        for k, p in enumerate(first.setting.prior)
+        count_events(float(p), [s.costs.right[rows] for s in systems])
+        for p, rows in zip(first.setting.prior, first.costs.rows_by_class, strict=True)
     ]
     value = difference_of([s.values["accuracy"] for s in systems])
     interval = sum_interval(value, events, plan.confidence)
@@ -240,7 +145,7 @@ def _cost_interval(costs: SampleCosts, worst: Floats, plan: Plan) -> Interval:
     It then costs as much more as it did on average, or the worst that it could.
     """
     events = []
-    for rows in costs.data.rows_by_class:
+    for rows in costs.rows_by_class:
         gaps, most = costs.of["expected_cost"][rows], worst[rows[0]]
         sides = (gaps[gaps > 0], gaps[gaps < 0])
         weight = [
@@ -265,7 +170,7 @@ def _sample_costs(
         decision = choose_least_cost(log_p, tuple(range(log_p.shape[1])), setting.costs, None)
         of["expected_cost"] = prior * setting.costs[truth, decision]
         mirrored["expected_cost"] = prior * setting.costs.max(axis=1)[truth]
-    costs = SampleCosts(data, of, mirrored, right)
+    costs = SampleCosts(truth, log_p.shape[1], of, mirrored, right)
     if after is None:
         return costs
     of["discrimination"] = -prior * after[rows, truth]

@@ -16,6 +16,7 @@ from deciban.assessment.wording import number
 from deciban.evidence.bayes import cost_matrix, log_prior
 from deciban.exceptions import InputError
 from deciban.metrics import Interval, PairwiseCosts
+from deciban.metrics.proportions import EventCounts
 
 Prior = ArrayLike | Mapping[Any, float] | None
 Costs = ArrayLike | None
@@ -124,6 +125,15 @@ def difference_of(values: Sequence[float]) -> float:
         return values[0]
     a, b = values
     return 0.0 if a == b else a - b
+
+
+def count_events(weight: float, happened: Sequence[NDArray[np.bool_]]) -> EventCounts:
+    """Count an event among the samples of a class, or that it happened to one of two systems."""
+    masks = [*happened]
+    if len(masks) == 2:
+        masks = [masks[0] & ~masks[1], masks[1] & ~masks[0]]
+    weights = weight * np.array([1.0, -1.0][: len(masks)])
+    return EventCounts(weights, np.array([mask.sum() for mask in masks]), len(masks[0]))
 
 
 def ruled_out_note(where: NDArray[np.bool_]) -> list[str]:

@@ -19,19 +19,26 @@ from deciban.assessment.intervals import (
     bca_interval,
     larger_by_fitting,
     resample,
-    resample_means,
     smaller_by_fitting,
     weighted_sums,
     widened_percentiles,
 )
-from deciban.assessment.systems import Estimates, Setting, System, difference_of, ruled_out_note
+from deciban.assessment.sample_costs import SampleCosts, add_unseen_errors
+from deciban.assessment.systems import (
+    Estimates,
+    Setting,
+    System,
+    count_events,
+    difference_of,
+    ruled_out_note,
+)
 from deciban.evidence import from_nats
-from deciban.metrics import Interval, PairwiseCosts
+from deciban.metrics import PairwiseCosts
 from deciban.metrics.costs import cost_of_blocks, softplus
 from deciban.metrics.detection import equal_errors
 from deciban.metrics.labelled import Labelled, Trials
 from deciban.metrics.pav import PooledBlocks, pool, pool_masses
-from deciban.metrics.proportions import EventCounts, add_unseen, sum_interval, unseen_rate, wilson
+from deciban.metrics.proportions import EventCounts, sum_interval, wilson
 from deciban.metrics.reliability import deviation_from_pav
 
 BINS = 4096  # of the LLRs, about: far more than there are PAV blocks in any number of samples
@@ -40,7 +47,6 @@ _MANY = 50_000  # samples from which on the bins of two systems are coarse
 _FEW_CELLS = 1 << 20
 _MEANS = ("cllr", "cross_entropy")
 _FITTED = ("cllr_min", "cllr_cal", "eer", "min_detection_cost")  # by PAV, on what it judges
-_SOME = 100_000  # samples that suffice for a mean that need not be exact
 _LARGEST = np.finfo(np.float64).max
 Mask = NDArray[np.bool_]
 
@@ -71,12 +77,8 @@ class Step(NamedTuple):
 
     def events(self, llrs: Sequence[Floats], t: int) -> EventCounts:
         """How often the LLR of the one system, or only that of either of two, is above."""
-        above = [self.above(llr) for llr in llrs]
-        if len(above) == 2:
-            above = [above[0] & ~above[1], above[1] & ~above[0]]
-        gain = self.worth[t, 1] - self.worth[t, 0]
-        weight = gain * np.array([1.0, -1.0][: len(above)])
-        return EventCounts(weight, np.array([one.sum() for one in above]), len(llrs[0]))
+        gain = float(self.worth[t, 1] - self.worth[t, 0])
+        return count_events(gain, [self.above(llr) for llr in llrs])
 
 
 Terms = Callable[[Floats, int], Floats]  # of the LLRs of one class, and of its position
@@ -132,46 +134,34 @@ class TwoClassSystem(System):
         """Intervals of the quantities, or of their differences from those of another system."""
         systems = (self,) if other is None else (self, other)
         values = {key: difference_of([s.values[key] for s in systems]) for key in self.values}
-        resamples = _resample(systems, values, plan)
-        if other is None:
-            found = _own_intervals(values, resamples, plan)
-        else:
-            found = _paired_intervals(values, resamples, plan)
-            for key in _FITTED:  # neither has made an error that could be drawn
-                if self.values[key] == other.values[key] == 0:
-                    found.intervals[key] = Interval(0.0)
-        by_class = [*zip(*(s.llrs for s in systems), strict=True)]
-        for key, extra in _unseen(by_class, self.setting, plan.confidence).items():
-            found.intervals[key] = add_unseen(found.intervals[key], extra)
+        found = _intervals_from_bins(systems, values, plan)
+        costs = [llr_costs(s.trials, s.setting) for s in systems]
+        gap = costs[0] if other is None else costs[0].minus(costs[1])
+        add_unseen_errors(found.intervals, gap, costs, plan.confidence)
         for key, step in steps(self.setting).items():
-            events = [step.events(llrs, t) for t, llrs in enumerate(by_class)]
+            events = [step.events([s.llrs[t] for s in systems], t) for t in (0, 1)]
             found.intervals[key] = sum_interval(values[key], events, plan.confidence)
         return found
 
 
-def _own_intervals(values: dict[str, float], resamples: Resamples, plan: Plan) -> Estimates:
-    drawn, left_out = resamples
-    found = Estimates()
-    for k, key in enumerate(_MEANS):
-        found.intervals[key] = bca_interval(
-            values[key], drawn[:, k], left_out[:, k], plan.confidence
-        )
-    for k, key in enumerate(_FITTED, start=len(_MEANS)):
-        correct = larger_by_fitting if key == "cllr_cal" else smaller_by_fitting
-        misled = drawn[:, k + len(_FITTED)]
-        found.intervals[key], found.corrected[key] = correct(
-            values[key], drawn[:, k], misled, plan.confidence
-        )
+def _intervals_from_bins(
+    systems: Sequence[TwoClassSystem], values: dict[str, float], plan: Plan
+) -> Estimates:  # fmt: skip
+    drawn, left_out = _resample(systems, values, plan)
+    found, level = Estimates(), plan.confidence
+    for k, key in enumerate((*_MEANS, *_FITTED)):
+        value, resampled = values[key], drawn[:, k]
+        if len(systems) == 2 and key in _FITTED and not any(s.values[key] for s in systems):
+            continue  # neither has made an error that could be drawn
+        if len(systems) == 2:
+            found.intervals[key] = widened_percentiles(value, resampled, level)
+        elif key in _MEANS:
+            found.intervals[key] = bca_interval(value, resampled, left_out[:, k], level)
+        else:
+            correct = larger_by_fitting if key == "cllr_cal" else smaller_by_fitting
+            misled = drawn[:, k + len(_FITTED)]
+            found.intervals[key], found.corrected[key] = correct(value, resampled, misled, level)
     return found
-
-
-def _paired_intervals(values: dict[str, float], resamples: Resamples, plan: Plan) -> Estimates:
-    return Estimates(
-        {
-            key: widened_percentiles(values[key], resamples.drawn[:, k], plan.confidence)
-            for k, key in enumerate((*_MEANS, *_FITTED))
-        }
-    )
 
 
 def _resample(
@@ -203,50 +193,19 @@ def _resample(
     return resample(statistic, counts, np.array(exact), plan, leave_out=not paired)
 
 
-def _unseen(
-    by_class: Sequence[Sequence[Floats]], setting: Setting, confidence: float
-) -> dict[str, Floats]:  # fmt: skip
-    """What misleading LLRs may add to costs, if they are more frequent than in any resample.
+def llr_costs(trials: Trials, setting: Setting) -> SampleCosts:
+    """What each LLR costs, and what it would cost with its sign turned."""
+    target, other = trials.target.llr, trials.other.llr
 
-    They are like those that were seen, and like one sound LLR with its sign turned. Of two systems,
-    what they may add to the difference: where both are misled, and where only one is.
-    """
-    found: dict[str, list[float]] = {key: [] for key in _MEANS}
-    for t, mine in enumerate(by_class):
-        sound = [x >= 0 if t else x <= 0 for x in mine]
-        all_sound = np.logical_and.reduce(sound)
-        shared = unseen_rate(int((~all_sound).sum()), len(all_sound), confidence)
-        for key, extra in found.items():
-            terms = mean_terms(setting)[key]
-            signs = (1.0, -1.0)[: len(mine)]
-            gaps = [_cost_of_turning(terms, x, all_sound, t) for x in mine]
-            extra.append(shared * sum(sign * gap for sign, gap in zip(signs, gaps, strict=True)))
-            for sign, x, own in zip(signs, mine, sound, strict=True):
-                rate = unseen_rate(int((~own).sum()), len(own), confidence) - shared
-                extra.append(sign * max(0.0, rate) * _cost_of_turning(terms, x, own, t))
-    return {key: np.array(extra) for key, extra in found.items()}
+    def costs(sign: float) -> dict[str, Floats]:
+        terms = mean_terms(setting)
+        return {
+            key: np.concatenate([terms[key](sign * target, 1), terms[key](sign * other, 0)])
+            for key in _MEANS
+        }
 
-
-def _cost_of_turning(terms: Terms, llr: Floats, sound: Mask, t: int) -> float:
-    """How much more a misleading LLR costs than a sound one."""
-    if not sound.any():
-        return 0.0
-    some = llr[sound]
-    some = some[:: max(1, len(some) // _SOME)]
-    right, turned, seen = (terms(x, t) for x in (some, -some, llr[~sound]))
-    return float((np.mean(turned) + seen.sum()) / (1 + len(seen)) - np.mean(right))
-
-
-def cllr_interval(trials: Trials, plan: Plan) -> Interval:
-    """Interval of the Cllr of LLRs, from the samples themselves."""
-    even = Setting(np.array([0.5, 0.5]))
-    llrs = (trials.other.llr, trials.target.llr)
-    costs = [mean_terms(even)["cllr"](x, t)[None] for t, x in enumerate(llrs)]
-    drawn, left_out = resample_means(costs, plan)
-    value = float(sum(cost.mean() for cost in costs))
-    interval = bca_interval(value, drawn[:, 0], left_out[:, 0], plan.confidence)
-    extra = _unseen([[x] for x in llrs], even, plan.confidence)
-    return add_unseen(interval, extra["cllr"])
+    right = np.concatenate([target >= 0, other <= 0])
+    return SampleCosts(trials.y_true, 2, costs(1.0), costs(-1.0), right)
 
 
 def exact_values(trials: Trials, setting: Setting) -> dict[str, float]:
