@@ -10,7 +10,7 @@ import typer
 from deciban._persistence import write_atomically
 from deciban.cli.options import Force, Json, Seed, require_seed
 from deciban.cli.show import echo, print_json
-from deciban.exceptions import InputError, MissingExtraError
+from deciban.exceptions import MissingExtraError
 
 EXAMPLE = "Example: deciban demo --output demo"
 FILES = ("index.html", "report.html", "demo.png", "learned.png")
@@ -30,8 +30,12 @@ def demo(
     recognizers is drawn; a compositional discriminant analysis learns evidence from two moons and
     from handwritten digits, with a full report on the latter.
     """
+    from deciban.cli.io.writing import make_folder, require_outputs
+
     require_seed(seed)
-    _require_new(output, force)
+    make_folder(output)
+    for name in FILES:
+        require_outputs({"--output": output / name}, force=force)
     try:
         from deciban.report.demo import run_demo
     except ModuleNotFoundError as error:
@@ -46,17 +50,3 @@ def demo(
         print_json({"written": [str(output / name) for name in FILES]})
     else:
         echo(f"{text}\nOpen {output / FILES[0]}")
-
-
-def _require_new(folder: Path, force: bool) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"--output must be a folder; got {folder}, which is a file. Name another.")
-    there = [name for name in FILES if (folder / name).exists()]
-    if there and not force:
-        raise InputError(
-            f"--output must be a folder without {there[0]}; {folder} has one. Pass --force to "
-            f"overwrite it."
-        )
-    from deciban.cli.io.writing import make_folder
-
-    make_folder(folder)
