@@ -1,10 +1,15 @@
 """Idempotence on samples whose distance from it is known."""
 
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joblib import parallel_config
 from scipy.stats import gaussian_kde, multivariate_normal
+from threadpoolctl import threadpool_info
 
 from deciban import Basis, CalibratedGaussian, Evidence, metrics
 from deciban.exceptions import InputError, ZeroPartsError
@@ -57,6 +62,7 @@ def test_regions_tell_where_the_fault_is():
     assert found.by_region[2] > 1.5 * found.by_region[:2].max()
 
 
+@pytest.mark.slow
 def test_level_and_power_by_simulation():
     # benchmarks/idempotence.py has the long run; 40 trials tell 5 % from 25 %, and that from 60 %.
     faults = {
@@ -77,6 +83,7 @@ def test_level_and_power_by_simulation():
     assert min(rejected.values()) >= 24
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_distance():
     held = 0
     truth = 0.3 * np.sqrt(mean_square(PAIR))
@@ -156,7 +163,8 @@ def test_units_jobs_groups_and_words():
     y, l = sampled(n=40)
     evidence = FAMILY.evidence(1.3 * l)
     nats = metrics.idempotence(y, evidence, n_resamples=20, n_draws=19)
-    bits = metrics.idempotence(y, evidence, n_resamples=20, n_draws=19, unit="bit", n_jobs=2)
+    with parallel_config(backend="threading"):  # processes take seconds to start
+        bits = metrics.idempotence(y, evidence, n_resamples=20, n_draws=19, unit="bit", n_jobs=2)
     np.testing.assert_allclose(np.array(nats.distance) / np.log(2), bits.distance)
     assert nats.p_value == bits.p_value
     groups = np.arange(120) // 2
@@ -189,8 +197,8 @@ def test_regions_without_samples_are_nan():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"density": "round"}, "'shared', 'gaussian' or 'kernel'; got 'round'"),
-        ({"confidence": 95}, "between 0 and 1; got 95"),
+        ({"density": "round"}, "shared, gaussian, kernel; got 'round'"),
+        ({"confidence": 95}, "exclusive; got 95"),
         ({"n_draws": -1}, "0 or more; got -1"),
         ({"n_resamples": 1}, "0, or 2 and more; got 1"),
     ],
@@ -246,3 +254,44 @@ def test_what_is_judged_is_what_is_shown():
     found = metrics.idempotence(y, family.evidence(l), n_draws=0)
     assert np.abs(found.evidence.llr(0, 1)).max() < np.log(101) + 1e-9
     np.testing.assert_allclose(found.evidence.llr(0, 1), found.again.llr(0, 1), atol=1.5)
+
+
+# --- found by attack --------------------------------------------------------------------
+
+
+def test_threads_leave_blas_and_the_filters_of_warnings_alone():
+    y, l = sampled(n=30)
+    evidence = FAMILY.evidence(l + 30 * FAMILY.basis.contrast[0])  # some regions are empty
+
+    def state():
+        return [pool["num_threads"] for pool in threadpool_info()], list(warnings.filters)
+
+    before = state()
+    with ThreadPoolExecutor(6) as pool:
+        options = {"n_resamples": 4, "n_draws": 3, "density": "gaussian"}
+        list(pool.map(lambda _: metrics.idempotence(y, evidence, **options), range(12)))
+    assert state() == before
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300, 1e308])
+def test_the_scale_of_the_weights_does_not_matter(scale):
+    y, l = sampled(n=30)
+    options = {"n_resamples": 5, "n_draws": 5, "density": "gaussian"}
+    plain = metrics.idempotence(y, FAMILY.evidence(l), **options)
+    scaled = metrics.idempotence(
+        y, FAMILY.evidence(l), sample_weight=np.full(len(y), scale), **options
+    )
+    np.testing.assert_allclose(scaled.distance, plain.distance, rtol=1e-9)
+    np.testing.assert_allclose(scaled.statistic, plain.statistic, rtol=1e-9)
+
+
+def test_the_statistic_is_the_likelihood_ratio_of_the_densities():
+    y, l = sampled(n=60)
+    found = metrics.idempotence(y, FAMILY.evidence(l), density="gaussian", n_resamples=0, n_draws=1)
+    free = sum(
+        multivariate_normal(x.mean(axis=0), np.cov(x.T, bias=True)).logpdf(x).sum()
+        for x in (l[y == label] for label in "abc")
+    )
+    fitted = CalibratedGaussian.fit(FAMILY.evidence(l), y)
+    family = fitted.log_density(l)[np.arange(len(y)), np.searchsorted(["a", "b", "c"], y)].sum()
+    np.testing.assert_allclose(found.statistic, 2 * (free - family), rtol=1e-6)

@@ -14,7 +14,7 @@ from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.calibration.scores import ScoreReader
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.densities import GaussianDensities, gaussian_log_densities
+from deciban.metrics.densities import gaussian_log_densities, moments_by_class
 from deciban.metrics.labelled import Labelled
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
@@ -82,8 +82,8 @@ class GaussianCalibrator(Calibrator):
         require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
         l = finite_ilr(samples.evidence)
         D = samples.evidence.n_classes
-        densities = GaussianDensities(l, samples.codes, D, shared=self.covariance == "shared")
-        self.means_, S = densities.moments(samples.weights)
+        moments = moments_by_class(l, samples.rows_by_class, samples.weights)
+        self.means_, S = moments.means, moments.covariances(self.covariance == "shared")
         size = np.trace(S, axis1=1, axis2=2)[:, None, None] / (D - 1)
         self.covariances_ = (1 - self.shrinkage) * S + self.shrinkage * size * np.eye(D - 1)
         self._factors = self._cholesky(float((l * l).mean()))

@@ -1,64 +1,117 @@
-"""Densities of ILRLs under each class, estimated from weighted samples: Gaussian or kernel."""
+"""Densities of ILRLs under each class, estimated from weighted samples: Gaussian or kernel.
+
+Samples are columns here, and products over many of them are taken in blocks: BLAS does not split
+small products among threads, which would cost more than it gains, hundreds of times in a row.
+"""
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from deciban._validation import require_one_of
 from deciban.exceptions import InputError
 
 Density = Literal["shared", "gaussian", "kernel"]
+_BLOCK = 1 << 17  # multiplications in one product, below where BLAS starts threads
 
 
 class Densities(Protocol):
     """Estimates at the samples themselves, as a function of the weights of the samples."""
 
-    def __call__(self, weight: np.ndarray) -> np.ndarray:
+    def __call__(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log-density of each sample under each class, (n_samples, n_classes)."""
+
+
+class Moments(NamedTuple):
+    """Sum of weights, mean and scatter matrix of each class."""
+
+    mass: NDArray[np.float64]
+    means: NDArray[np.float64]
+    scatter: NDArray[np.float64]
+
+    def covariances(self, shared: bool) -> NDArray[np.float64]:
+        """Covariance of each class, or the one within all classes, repeated."""
+        if shared:
+            return np.broadcast_to(self.scatter.sum(axis=0) / self.mass.sum(), self.scatter.shape)
+        return self.scatter / self.mass[:, None, None]
+
+    def pooled(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and covariance of all samples, whatever their class."""
+        share = self.mass / self.mass.sum()
+        mean = share @ self.means
+        away = self.means - mean
+        return mean, self.scatter.sum(axis=0) / self.mass.sum() + (away.T * share) @ away
+
+
+def moments_by_class(
+    l: NDArray[np.float64], rows: list[NDArray[np.intp]], weight: NDArray[np.float64]
+) -> Moments:
+    """Moments of each class, given the positions of its samples."""
+    D, k = len(rows), l.shape[1]
+    moments = Moments(np.empty(D), np.empty((D, k)), np.empty((D, k, k)))
+    for i, members in enumerate(rows):
+        x, w = l[members].T, weight[members]
+        moments.mass[i] = w.sum()
+        moments.means[i] = (x * w).sum(axis=1) / moments.mass[i]
+        moments.scatter[i] = scatter_matrix(x - moments.means[i][:, None], w)
+    return moments
+
+
+def scatter_matrix(x: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weighted sum of outer products of the columns."""
+    total = np.zeros((len(x), len(x)))
+    for block in _blocks(x, total.size):
+        total += (x[:, block] * weight[block]) @ x[:, block].T
+    return total
+
+
+def multiply(A: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``A @ x`` for many columns."""
+    product = np.empty((len(A), x.shape[1]))
+    for block in _blocks(x, A.size):
+        product[:, block] = A @ x[:, block]
+    return product
+
+
+def _blocks(x: NDArray[np.float64], size: int) -> list[slice]:
+    step = max(1, _BLOCK // size)
+    return [slice(start, start + step) for start in range(0, x.shape[1], step)]
 
 
 def gaussian_log_densities(
     l: NDArray[np.float64], means: NDArray[np.float64], factors: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Log-density of each sample under each class, from means and Cholesky factors."""
-    log_f = np.empty((len(l), len(means)))
-    for k, (m, L) in enumerate(zip(means, factors, strict=True)):
-        z = solve_triangular(L, (l - m).T, lower=True)
-        log_f[:, k] = -0.5 * np.sum(z * z, axis=0) - np.log(np.diag(L)).sum()
-    return log_f - 0.5 * l.shape[1] * np.log(2 * np.pi)
+    log_f = np.empty((len(means), len(l)))
+    # NumPy inverts small matrices faster than SciPy, which starts threads for them.
+    for k, (m, L, inverse) in enumerate(zip(means, factors, np.linalg.inv(factors), strict=True)):
+        z = multiply(inverse, (l - m).T)
+        log_f[k] = -0.5 * np.sum(z * z, axis=0) - np.log(np.diag(L)).sum()
+    return (log_f - 0.5 * l.shape[1] * np.log(2 * np.pi)).T
 
 
 class GaussianDensities:
     """Gaussian densities with one covariance for all classes, or one for each."""
 
-    def __init__(self, l: np.ndarray, truth: np.ndarray, n_classes: int, shared: bool) -> None:
-        self.l, self.shared = l, shared
-        self.members = [np.flatnonzero(truth == k) for k in range(n_classes)]
+    def __init__(
+        self, l: NDArray[np.float64], rows: list[NDArray[np.intp]], *, shared: bool
+    ) -> None:
+        self.l, self.rows, self.shared = l, rows, shared
 
-    def __call__(self, weight: np.ndarray) -> np.ndarray:
+    def __call__(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log-density of each sample under each class."""
-        means, covariances = self.moments(weight)
-        return gaussian_log_densities(self.l, means, np.linalg.cholesky(covariances))
+        moments = moments_by_class(self.l, self.rows, weight)
+        factors = np.linalg.cholesky(moments.covariances(self.shared))
+        return gaussian_log_densities(self.l, moments.means, np.asarray(factors, np.float64))
 
-    def moments(self, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and covariance of each class."""
-        n_classes, d = len(self.members), self.l.shape[1]
-        means, scatter, mass = np.empty((n_classes, d)), np.empty((n_classes, d, d)), []
-        for k, rows in enumerate(self.members):
-            l, w = self.l[rows], weight[rows]
-            mass.append(w.sum())
-            means[k] = w @ l / mass[k]
-            scatter[k] = ((l - means[k]).T * w) @ (l - means[k])
-        if self.shared:
-            return means, np.broadcast_to(scatter.sum(axis=0) / sum(mass), scatter.shape)
-        return means, scatter / np.array(mass)[:, None, None]
-
-    def require_spread(self, weight: np.ndarray) -> None:
-        """Refuse samples that do not vary in every direction."""
-        for k, S in enumerate(self.moments(weight)[1]):
+    def require_spread(self) -> None:
+        """Raise where samples do not vary in every direction."""
+        moments = moments_by_class(self.l, self.rows, np.ones(len(self.l)))
+        for k, S in enumerate(moments.covariances(self.shared)):
             values = np.linalg.eigvalsh(S)
             if not values[0] > 1e-12 * values[-1] or not values[-1] > 0:
                 where = "within the classes" if self.shared else f"within class number {k}"
@@ -73,66 +126,64 @@ class KernelDensities:
     """Gaussian kernels on the other samples of each class; each sample is left out of its own.
 
     The bandwidth is Silverman's, in units of the covariance within the classes, after long tails
-    are drawn in: ratios of densities do not depend on the coordinates. In the tails kernels say
-    anything: what they give is to be cut off at :meth:`supported`.
+    are drawn in: ratios of densities do not depend on the coordinates. In the tails kernels are
+    arbitrary: what they give is to be cut off by :meth:`limit`.
     """
 
-    def __init__(self, l: np.ndarray, truth: np.ndarray, n_classes: int) -> None:
+    def __init__(self, l: NDArray[np.float64], rows: list[NDArray[np.intp]]) -> None:
         n, d = l.shape
-        l = _drawn_in(l)
-        shared = GaussianDensities(l, truth, n_classes, shared=True)
-        shared.require_spread(np.ones(n))
-        L = np.linalg.cholesky(shared.moments(np.ones(n))[1][0])
-        z = solve_triangular(L, l.T, lower=True).T
-        self.members, self.top, self.kernels = shared.members, np.empty((n, n_classes)), []
-        for k, rows in enumerate(self.members):
-            h = (4 / (d + 2) / len(rows)) ** (1 / (d + 4))
-            squares = (z * z).sum(axis=1)[:, None] + (z[rows] ** 2).sum(axis=1)
-            log_kernel = -np.maximum(squares - 2 * z @ z[rows].T, 0) / (2 * h * h)
-            log_kernel[rows, np.arange(len(rows))] = -np.inf
+        l = _compress_tails(l)
+        GaussianDensities(l, rows, shared=True).require_spread()
+        S = moments_by_class(l, rows, np.ones(n)).covariances(shared=True)[0]
+        z = solve_triangular(np.linalg.cholesky(S), l.T, lower=True).T
+        self.rows, self.top, self.kernels = rows, np.empty((n, len(rows))), []
+        for k, members in enumerate(rows):
+            h = (4 / (d + 2) / len(members)) ** (1 / (d + 4))
+            squares = (z * z).sum(axis=1)[:, None] + (z[members] ** 2).sum(axis=1)
+            log_kernel = -np.maximum(squares - 2 * z @ z[members].T, 0) / (2 * h * h)
+            log_kernel[members, np.arange(len(members))] = -np.inf
             self.top[:, k] = log_kernel.max(axis=1) - d * np.log(h)
             self.kernels.append(np.exp(log_kernel - log_kernel.max(axis=1, keepdims=True)))
 
-    def __call__(self, weight: np.ndarray) -> np.ndarray:
+    def __call__(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log-density of each sample under each class, itself left out."""
         log_f = np.empty_like(self.top)
-        for k, (rows, kernel) in enumerate(zip(self.members, self.kernels, strict=True)):
-            mass = np.full(len(weight), weight[rows].sum())
-            mass[rows] -= weight[rows]  # itself is left out
+        for k, (members, kernel) in enumerate(zip(self.rows, self.kernels, strict=True)):
+            mass = np.full(len(weight), weight[members].sum())
+            mass[members] -= weight[members]  # itself is left out
+            total = np.einsum("ij,j->i", kernel, weight[members])
             with np.errstate(divide="ignore", invalid="ignore"):  # a resample may hold no others
-                log_f[:, k] = np.log(np.nan_to_num(kernel @ weight[rows] / mass))
-        return self.supported(log_f + self.top)
+                log_f[:, k] = np.log(np.nan_to_num(total / mass))
+        return self.limit(log_f + self.top)
 
-    def supported(self, log_likelihoods: np.ndarray) -> np.ndarray:
-        """Log-likelihoods that put no class further below the best than its samples can tell.
+    def limit(self, log_likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Put no class further below the best than its number of samples can show.
 
         Of n samples none may be near by chance where one in n + 1 is.
         """
         best = log_likelihoods.max(axis=1, keepdims=True)
-        return np.maximum(log_likelihoods, best - np.log([len(rows) + 1 for rows in self.members]))
+        return np.maximum(log_likelihoods, best - np.log([len(rows) + 1 for rows in self.rows]))
 
 
-def _drawn_in(l: np.ndarray) -> np.ndarray:
+def _compress_tails(l: NDArray[np.float64]) -> NDArray[np.float64]:
     """The same directions, with lengths that grow as their logarithm beyond the median."""
     length = np.linalg.norm(l, axis=1, keepdims=True)
-    scale = float(np.median(length)) or 1.0
+    ratio = length / (float(np.median(length)) or 1.0)
     # The limit of asinh(r) / r at zero is one.
-    ratio = length / scale
     return np.divide(np.arcsinh(ratio), ratio, out=np.ones_like(ratio), where=ratio > 0) * l
 
 
-def densities(l: np.ndarray, truth: np.ndarray, n_classes: int, kind: Density) -> Densities:
-    """The estimates of a kind, checked: each class has samples enough for it."""
-    if kind not in ("shared", "gaussian", "kernel"):
-        raise InputError(
-            f"density must be 'shared', 'gaussian' or 'kernel'; got {kind!r}. Choose one."
-        )
-    if np.bincount(truth, minlength=n_classes).min() < 2:
+def estimate_densities(
+    l: NDArray[np.float64], rows: list[NDArray[np.intp]], kind: Density
+) -> Densities:
+    """Density estimates of a kind; each class must have enough samples for it."""
+    require_one_of(kind, "density", get_args(Density))
+    if min(len(members) for members in rows) < 2:
         raise InputError(
             "y_true must hold every class at least twice; it does not. Add samples of the rarest."
         )
     if kind == "kernel":
-        return KernelDensities(l, truth, n_classes)
-    gaussian = GaussianDensities(l, truth, n_classes, shared=kind == "shared")
-    gaussian.require_spread(np.ones(len(l)))
+        return KernelDensities(l, rows)
+    gaussian = GaussianDensities(l, rows, shared=kind == "shared")
+    gaussian.require_spread()
     return gaussian

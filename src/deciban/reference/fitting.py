@@ -25,21 +25,26 @@ _NEAR = 0.01  # squared distance of the mean from the one asked for, in standard
 _STEPS = 500
 
 
-def fit_covariance(
-    l: np.ndarray,
+def fit_covariance(l: np.ndarray, contrast: np.ndarray) -> np.ndarray:
+    """Covariance of the family under which the ILRLs ``l`` are most likely."""
+    S = np.atleast_2d(np.cov(l, rowvar=False, bias=True))
+    return fit_covariance_to_moments(l.mean(axis=0), S, contrast, len(l))
+
+
+def fit_covariance_to_moments(
+    m: np.ndarray,
+    S: np.ndarray,
     contrast: np.ndarray,
-    weight: np.ndarray | None = None,
+    n_samples: int,
     start: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Covariance of the family under which the ILRLs ``l`` are most likely.
+    """Covariance of the family under which samples with this mean and covariance are most likely.
 
     ``start`` is a covariance that is known to be near; without it several are tried.
     """
-    m = np.average(l, axis=0, weights=weight)
-    S = np.atleast_2d(np.cov(l, rowvar=False, bias=True, aweights=weight))
     if len(contrast) == 2:
         return _two_classes(float(S[0, 0] + m[0] ** 2))
-    _require_full_rank(S, len(l))
+    _require_full_rank(S, n_samples)
     starts = _starts(S, m, contrast) if start is None else [np.linalg.cholesky(start)]
     peaks = [_climb(_Loss(L, S, m, contrast)) for L in starts]
     flat = [peak for peak in peaks if peak.steepness < _ACCEPTED]
