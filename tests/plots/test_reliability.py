@@ -5,7 +5,7 @@ import numpy as np
 from deciban import Evidence, plots
 
 
-def test_ratios_are_of_the_class_that_they_favour(llrs):
+def test_ratios_are_of_the_class_that_they_favor(llrs):
     (curve,) = plots.ReliabilityDisplay.from_predictions(*llrs).curves
     (same,) = plots.ReliabilityDisplay.from_predictions(
         llrs[0], Evidence.from_llr(llrs[1]), pos_label=1

@@ -19,6 +19,7 @@ else:
 Array = NDArray[np.float64]
 Style = dict[str, Any]  # keyword arguments of matplotlib
 Limits = tuple[float, float]
+RNG = int | np.random.Generator | None
 
 #: How many times the width of the view a line that never ends is drawn beyond it.
 FAR = 1e3

@@ -14,7 +14,7 @@ from deciban.evidence.bayes import cost_matrix
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled, read_labelled
 from deciban.plots import _style
-from deciban.plots._axes import Array, Axes, Style
+from deciban.plots._axes import RNG, Array, Axes, Style
 from deciban.plots._display import Display
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
@@ -78,7 +78,7 @@ class PlaneDisplay(Display):
         family: CalibratedGaussian,
         *,
         n_samples: int = 200,
-        seed: int = 0,
+        rng: RNG = 0,
         ax: Axes | None = None,
         **options: Any,
     ) -> Self:
@@ -89,12 +89,12 @@ class PlaneDisplay(Display):
         family : CalibratedGaussian
         n_samples : int, default 200
             Number of samples of each class.
-        seed : int, default 0
+        rng : int or Generator, default 0
         ax : matplotlib Axes, default those of a new figure
         **options
             Those of :meth:`plot`.
         """
-        l, y = family.sample([n_samples] * family.n_classes, rng=seed)
+        l, y = family.sample([n_samples] * family.n_classes, rng=rng)
         settings: dict[str, Any] = {"basis": family.basis} if "basis" in cls._settings() else {}
         display: Self = cls(family.evidence(l), y, family=family, **settings)
         return display.plot(ax, **{"contours": "gaussian"} | options)

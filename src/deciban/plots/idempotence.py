@@ -8,14 +8,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation import index_of, label_array, require_positive_number
+from deciban._validation import as_generator, index_of, label_array, require_positive_number
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.densities import Density
 from deciban.metrics.idempotence import idempotence
 from deciban.metrics.labelled import Labelled
 from deciban.plots import _axes, _plane, _style
-from deciban.plots._axes import Array, Axes, Style
+from deciban.plots._axes import RNG, Array, Axes, Style
 from deciban.plots._display import Display
 from deciban.plots.plane import ILRDisplay
 from deciban.simplex import Basis
@@ -29,7 +29,7 @@ class IdempotenceDisplay(Display):
     For a pair of classes, the LLR of the LLR against the LLR, with the identity. For three classes
     and no pair, arrows in the plane of ILRLs from the evidence to the evidence of it. Infinite
     LLRs lie on the frame. More than 2,000 samples of a class, or 150 arrows, are thinned out at
-    random, with ``seed``.
+    random, with ``rng``.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class IdempotenceDisplay(Display):
         *,
         unit: Unit | None = None,
         band: float | None = None,
-        seed: int = 0,
+        rng: RNG = 0,
         **options: Any,
     ) -> Self:
         """Draw the pair, or the arrows.
@@ -100,11 +100,11 @@ class IdempotenceDisplay(Display):
         unit : {"nat", "bit", "ban", "deciban"}, default "ban" for a pair, "nat" for arrows
         band : float, optional
             Half the width of a band to shade around the identity, in ``unit``.
-        seed : int, default 0
+        rng : int or Generator, default 0
         **options
             For matplotlib's ``scatter`` (a pair) or ``quiver`` (arrows).
         """
-        rng = np.random.default_rng(seed)
+        rng = as_generator(rng)
         self.samples_: list[Any] = []
         self.edges_: list[Any] = []
         self.identity_: Any = None

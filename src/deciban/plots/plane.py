@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deciban._validation import quote
+from deciban._validation import as_generator, quote
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.bayes import log_prior
 from deciban.exceptions import InputError
 from deciban.plots import _axes, _plane, _style
-from deciban.plots._axes import Array, Axes, Style
+from deciban.plots._axes import RNG, Array, Axes, Style
 from deciban.simplex import Basis
 
 
@@ -21,7 +21,7 @@ class ILRDisplay(_plane.PlaneDisplay):
     """Evidence in the plane of two ILR coordinates: samples, densities, decisions, updates.
 
     Evidence that rules a class out has no finite ILRL; it is drawn on the frame, in the direction
-    in which it lies. More than 2,000 samples of a class are thinned out at random, with ``seed``.
+    in which it lies. More than 2,000 samples of a class are thinned out at random, with ``rng``.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class ILRDisplay(_plane.PlaneDisplay):
         costs: ArrayLike | None = None,
         prior: Any = None,
         max_samples: int = _plane.MOST_SAMPLES,
-        seed: int = 0,
+        rng: RNG = 0,
         **scatter_options: Any,
     ) -> Self:
         """Draw the samples and what is asked for around them.
@@ -70,13 +70,13 @@ class ILRDisplay(_plane.PlaneDisplay):
         prior : array of shape (3,) or mapping, optional
         max_samples : int, default 2000
             Largest number of samples of a class to draw; more are thinned out at random.
-        seed : int, default 0
+        rng : int or Generator, default 0
         **scatter_options
             For matplotlib's ``scatter``.
         """
         from_nats(1.0, unit)  # a unit that does not exist is refused before anything is drawn
         self.unit_ = unit
-        rng = np.random.default_rng(seed)
+        rng = as_generator(rng)
         finite = _plane.is_finite(self.evidence)
         curves = self._contours(contours, masses, rng)
         ax = _axes.get_axes(ax)

@@ -8,11 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deciban._validation import as_generator
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import log_prior
 from deciban.exceptions import InputError
 from deciban.plots import _axes, _style
-from deciban.plots._axes import Array, Axes
+from deciban.plots._axes import RNG, Array, Axes
 from deciban.plots._plane import MOST_SAMPLES, ContourKind, PlaneDisplay
 from deciban.reference import CalibratedGaussian
 
@@ -24,7 +25,7 @@ class TernaryDisplay(PlaneDisplay):
 
     Each corner is a class; the numbers in its color are its probability. Evidence that rules a
     class out lies on the side opposite to it. More than 2,000 samples of a class are thinned out
-    at random, with ``seed``.
+    at random, with ``rng``.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ class TernaryDisplay(PlaneDisplay):
         decisions: bool = True,
         costs: ArrayLike | None = None,
         max_samples: int = MOST_SAMPLES,
-        seed: int = 0,
+        rng: RNG = 0,
         **scatter_options: Any,
     ) -> Self:
         """Draw the samples and what is asked for around them.
@@ -76,7 +77,7 @@ class TernaryDisplay(PlaneDisplay):
         ----------
         ax : ternary Axes, default those of a new figure
             ``fig.add_subplot(projection="ternary")``, after ``import mpltern``.
-        contours, masses, max_samples, seed
+        contours, masses, max_samples, rng
             As for :meth:`ILRDisplay.plot`.
         decisions : bool, default True
             Whether to draw where the decision changes, under ``costs``.
@@ -84,7 +85,7 @@ class TernaryDisplay(PlaneDisplay):
         **scatter_options
             For matplotlib's ``scatter``.
         """
-        rng = np.random.default_rng(seed)
+        rng = as_generator(rng)
         curves = self._contours(contours, masses, rng)
         ax = _axes.get_axes(ax, projection="ternary")
         style = {"clip_on": False, "zorder": 3} | scatter_options
