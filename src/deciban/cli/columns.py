@@ -17,7 +17,7 @@ from deciban.cli.cells import Labels, encode_labels, parse_numbers
 from deciban.cli.io.formats import Table, empty_to_null
 from deciban.cli.io.sources import open_table
 from deciban.cli.operating import find_class, parse_prior
-from deciban.cli.options import ScoreOptions, nats_per_unit
+from deciban.cli.options import ScoreOptions, nats_per_unit, refuse_if
 from deciban.cli.trials import read_trials
 from deciban.cli.words import join_words, quote, quote_name, split_names
 from deciban.evidence import Evidence
@@ -267,11 +267,10 @@ def _class_columns(
                 found[label] = prefix + str(label).lower()
         missing = [name for name in found.values() if name not in table.schema]
         if missing:
-            raise TableError(
+            raise table.error(
                 f"must have a column llr, or one for each class of {quote(options.truth)}; it "
                 f"lacks {join_words(missing, 5)}, columns are {join_words(table.columns)}. Name "
-                "them with --llr, --log-likelihoods, --posteriors or --prefix.",
-                file=table.name,
+                "them with --llr, --log-likelihoods, --posteriors or --prefix."
             )
     else:
         found = {find_class(name.removeprefix(prefix), option, labels): name for name in named}
@@ -283,12 +282,12 @@ def _class_columns(
                 f"Columns are named after the classes, after the --prefix."
             )
     columns = tuple(found[label] for label in labels)
+    refuse_if({
+        f"--positive must come with two classes; got {len(labels)}. Leave it out.":
+            options.positive is not None and len(labels) > 2,
+    })  # fmt: skip
     positive = 1
     if options.positive is not None:
-        if len(labels) > 2:
-            raise InputError(
-                f"--positive must come with two classes; got {len(labels)}. Leave it out."
-            )
         positive = labels.index(find_class(options.positive, "--positive", labels))
     if options.posteriors is None:
         return ScoreColumns("log-likelihoods", columns, positive, options.base)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -90,40 +90,28 @@ class ScoreOptions:
     def __post_init__(self) -> None:
         kinds = {"--llr": self.llr, "--log-likelihoods": self.log_likelihoods,
                  "--posteriors": self.posteriors}  # fmt: skip
-        given = [option for option, value in kinds.items() if value is not None]
-        if len(given) > 1:
-            raise InputError(f"{given[0]} must stand alone; got {given[1]}, too. Choose one.")
-        if self.base not in _BASES:
-            raise InputError(f"--base must be e, 2 or 10; got {self.base!r}. Choose one of them.")
-        if self.posteriors is not None and self.prior is None:
-            raise InputError(
-                "--posteriors must come with --prior, the prior that they contain; got none. Give "
-                "--prior empirical for the class frequencies of this table, or 'a=0.5,b=0.5'."
-            )
-        if self.prior is not None and self.posteriors is None:
-            raise InputError(
-                "--prior must come with --posteriors, whose prior it divides out; got none. For "
-                "results at another prior give --at-prior."
-            )
-        if self.floor is not None and self.posteriors is None:
-            raise InputError("--floor must come with --posteriors; got none. Leave it out.")
-        if self.floor is not None and not 0 < self.floor < _LARGEST_FLOOR:
-            raise InputError(
-                f"--floor must lie between 0 and {_LARGEST_FLOOR}; got {self.floor:g}. Give half "
-                f"of the last decimal, such as 0.005."
-            )
-        if self.key is not None:
-            self._require_trials()
-
-    def _require_trials(self) -> None:
-        taken = {"--truth": self.truth, "--log-likelihoods": self.log_likelihoods,
-                 "--posteriors": self.posteriors, "--prefix": self.prefix or None}  # fmt: skip
-        for option, value in taken.items():
-            if value is not None:
-                raise InputError(
-                    f"{option} must be left out with --key, whose file has the truth; got "
-                    f"{value!r}. Only --llr, the column of the scores, may be named."
-                )
+        given = [name for name, value in kinds.items() if value is not None]
+        tabular = {"--truth": self.truth, **kinds, "--prefix": self.prefix or None}
+        unused = [name for name, value in tabular.items() if value is not None and name != "--llr"]
+        floor, prior, posteriors = (
+            x is not None for x in (self.floor, self.prior, self.posteriors)
+        )
+        refuse_if({
+            f"{' and '.join(given)} must stand alone; got both. Choose one.": len(given) > 1,
+            f"--base must be e, 2 or 10; got {self.base!r}. Choose one of them.":
+                self.base not in _BASES,
+            "--posteriors must come with --prior, the prior that they contain; got none. Give "
+            "--prior empirical for the class frequencies of this table, or 'a=0.5,b=0.5'.":
+                posteriors and not prior,
+            "--prior must come with --posteriors, whose prior it divides out; got none. For "
+            "results at another prior give --at-prior.": prior and not posteriors,
+            "--floor must come with --posteriors; got none. Leave it out.":
+                floor and not posteriors,
+            f"--floor must lie between 0 and {_LARGEST_FLOOR}; got {self.floor}. Give half of the "
+            "last decimal, such as 0.005.": floor and not 0 < (self.floor or 0) < _LARGEST_FLOOR,
+            f"{', '.join(unused)} must be left out with --key, whose file has the truth. Only "
+            "--llr, the column of the scores, may be named.": self.key is not None and unused != [],
+        })  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -150,10 +138,17 @@ def nats_per_unit(base: str) -> float:
     return _BASES[base]
 
 
+def refuse_if(rules: Mapping[str, bool]) -> None:
+    """Raise the first of the sentences whose condition holds."""
+    for sentence, wrong in rules.items():
+        if wrong:
+            raise InputError(sentence)
+
+
 def require_seed(seed: int) -> None:
     """Raise unless the seed is one that every random number generator takes."""
-    if not 0 <= seed <= _LARGEST_SEED:
-        raise InputError(f"--seed must be from 0 to {_LARGEST_SEED}; got {seed}. Give 0.")
+    wrong = not 0 <= seed <= _LARGEST_SEED
+    refuse_if({f"--seed must be from 0 to {_LARGEST_SEED}; got {seed}. Give 0.": wrong})
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:

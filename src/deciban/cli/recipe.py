@@ -113,16 +113,7 @@ class Recipe:
         return [*self.numeric, *(f"{name}={level}" for name, level in pairs)]
 
     def matrix(self, frame: pl.DataFrame, source: str, start: int = 0) -> NDArray[np.float64]:
-        """The features of a frame, (n_rows, n_features).
-
-        Parameters
-        ----------
-        frame : DataFrame
-        source : str
-            Name of the table, for errors.
-        start : int
-            Number of rows of the table before the frame.
-        """
+        """The features of a frame, (n_rows, n_features); ``start`` rows of the table precede it."""
         frame = empty_to_null(frame.select(self.columns))
         X = np.empty((frame.height, len(self.features)))
         for k, name in enumerate(self.numeric):

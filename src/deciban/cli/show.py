@@ -42,14 +42,8 @@ def print_table(
 ) -> None:
     """Print rows of text in columns.
 
-    Parameters
-    ----------
-    header : sequence of str
-    rows : iterable of sequences of str
-    right : collection of int
-        Columns that are aligned to the right and never folded, such as numbers.
-    explanation : bool
-        Whether the last column holds sentences; narrow terminals leave it out.
+    Columns in ``right`` are aligned to the right and never folded, as numbers should be. With
+    ``explanation`` the last column holds sentences, which narrow terminals leave out.
     """
     from rich.console import Console
     from rich.markup import escape

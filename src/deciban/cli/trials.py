@@ -114,16 +114,14 @@ def _refuse_repeated(frame: pl.DataFrame, source: str) -> None:
         first = frame.filter(frame.select("model", "segment").is_duplicated()).row(0)
         raise TableError(
             f"must hold each trial once; {repeated:,} of {frame.height:,} are repeated, such as "
-            f"({first[0]}, {first[1]}). Drop them first.",
-            file=source,
-        )
+            f"({first[0]}, {first[1]}). Drop them first.", file=source,
+        )  # fmt: skip
 
 
 def _refuse_unmatched(rest: pl.DataFrame, total: int, here: str, there: str, value: str) -> None:
     if rest.height:
-        model, segment = rest.row(0)[:2]
         raise TableError(
-            f"must have a {value} for each trial of {here}; it lacks {rest.height:,} of "
-            f"{total:,}, such as ({model}, {segment}). Add them, or drop them from {here}.",
+            f"must have a {value} for each trial of {here}; it lacks {rest.height:,} of {total:,}, "
+            f"such as ({rest[0, 0]}, {rest[0, 1]}). Add them, or drop them from {here}.",
             file=there,
-        )
+        )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deciban.cli.options import Costs, Force, Format, Json, OutputTable, Prior, Table
+from deciban.cli.options import Costs, Force, Format, Json, OutputTable, Prior, Table, refuse_if
 from deciban.cli.show import echo, print_json
 from deciban.exceptions import InputError
 
@@ -138,13 +138,12 @@ def _make_plan(path: Path, prior: str | None, costs: str | None) -> _Plan:
         )
     classes = tuple(calibrator.classes_.tolist())
     columns = ScoreColumns.from_dict(extra, len(classes), str(path))
-    if costs is not None and prior is None:
-        raise InputError("--costs must come with --prior; got none. Give --prior uniform, say.")
-    if prior == "empirical":
-        raise InputError(
-            "--prior must be a probability for each class, or 'uniform'; got 'empirical', and "
-            "the classes of new samples are not known. Give numbers."
-        )
+    refuse_if({
+        "--costs must come with --prior; got none. Give --prior uniform, say.":
+            costs is not None and prior is None,
+        "--prior must be a probability for each class, or 'uniform'; got 'empirical', and the "
+        "classes of new samples are not known. Give numbers.": prior == "empirical",
+    })  # fmt: skip
     return _Plan(
         calibrator, columns, prior is not None, parse_prior(prior, "--prior", classes),
         parse_costs(costs, "--costs", classes),

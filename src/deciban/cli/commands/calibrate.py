@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from deciban.cli import show
-from deciban.cli.options import Force, Json, ScoreOptions, Table, option, with_options
+from deciban.cli.options import Force, Json, ScoreOptions, Table, option, refuse_if, with_options
 from deciban.cli.words import suggest
-from deciban.exceptions import DecibanError, InputError
+from deciban.exceptions import DecibanError
 
 if TYPE_CHECKING:
     from deciban.assessment import Assessment
@@ -84,17 +84,14 @@ def calibrate(
 def _make_calibrator(method: str, ridge: float | None) -> Any:
     from deciban import calibration
 
-    if method not in _METHODS:
-        raise InputError(
-            f"--method must be one of {', '.join(_METHODS)}; got {method!r}."
-            f"{suggest(method, _METHODS) or ' Choose one of them.'}"
-        )
-    if ridge is not None and method not in _AFFINE:
-        raise InputError(
-            f"--ridge must come with --method {', '.join(_AFFINE)}; got {method}. Leave it out."
-        )
-    if ridge is not None and not 0 <= ridge < float("inf"):
-        raise InputError(f"--ridge must be 0 or more; got {ridge}. Give 0.01, say.")
+    refuse_if({
+        f"--method must be one of {', '.join(_METHODS)}; got {method!r}."
+        f"{suggest(method, _METHODS) or ' Choose one of them.'}": method not in _METHODS,
+        f"--ridge must come with --method {', '.join(_AFFINE)}; got {method}. Leave it out.":
+            ridge is not None and method not in _AFFINE,
+        f"--ridge must be 0 or more; got {ridge}. Give 0.01, say.":
+            ridge is not None and not 0 <= ridge < float("inf"),
+    })  # fmt: skip
     if method in _AFFINE:
         affine = calibration.AffineCalibrator(_AFFINE[method], ridge=ridge or 0.0)  # type: ignore[arg-type]
         return calibration.BoundedCalibrator(affine) if method == "bounded" else affine
@@ -112,13 +109,11 @@ def _fit(blank: Any, method: str, scored: LabelledScores, source: str) -> tuple[
     from deciban.calibration import ReversedScoresWarning, SeparableWarning
     from deciban.cli.columns import require_finite
 
-    D = scored.evidence.n_classes
-    if method in _TWO_CLASSES and D > 2:
-        others = [name for name in _METHODS if name not in _TWO_CLASSES]
-        raise InputError(
-            f"--method must be one of {', '.join(others)} for {D} classes; got {method}, which is "
-            f"for two."
-        )
+    D, others = scored.evidence.n_classes, [m for m in _METHODS if m not in _TWO_CLASSES]
+    refuse_if({
+        f"--method must be one of {', '.join(others)} for {D} classes; got {method}, which is for "
+        "two.": D > 2 and method in _TWO_CLASSES,
+    })  # fmt: skip
     require_finite(scored.evidence, blank, source)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

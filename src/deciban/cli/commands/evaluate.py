@@ -14,13 +14,17 @@ from deciban.cli.options import (
     Report,
     ScoreOptions,
     option,
+    refuse_if,
     with_options,
 )
 from deciban.cli.show import echo, print_assessment, print_json
-from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from deciban.assessment import Assessment
     from deciban.cli.columns import LabelledScores
+    from deciban.evidence import Evidence
 
 EXAMPLE = "Example: deciban evaluate scores.csv --truth class --report report.html"
 
@@ -55,12 +59,7 @@ def evaluate(
     scored = read_scores(source, columns)
     found = assess_encoded(scored.codes, scored.evidence, **assessment_settings(options, scored))
     if report is not None:
-        from deciban._persistence import write_atomically
-        from deciban.report import page
-
-        title = "Standard input" if source == "-" else Path(source).name
-        text = page.report(scored.y_true, scored.evidence, title=title, assessment=found)
-        write_atomically(report, text, replace=force)
+        write_report(report, source, scored.y_true, scored.evidence, found, force)
     if as_json:
         print_json(found.to_dict())
     else:
@@ -70,11 +69,13 @@ def evaluate(
 
 
 def _require_one(table: str | None, scores: str | None, key: str | None) -> str:
-    if (table is None) == (scores is None):
-        got = "neither" if table is None else "both"
-        raise InputError(f"TABLE or --scores must be given; got {got}. Name one file of scores.")
-    if scores is not None and key is None:
-        raise InputError("--scores must come with --key, the labels of its trials; got none.")
+    got = "neither" if table is None else "both"
+    refuse_if({
+        f"TABLE or --scores must be given; got {got}. Name one file of scores.":
+            (table is None) == (scores is None),
+        "--scores must come with --key, the labels of its trials; got none.":
+            scores is not None and key is None,
+    })  # fmt: skip
     return str(table if scores is None else scores)
 
 
@@ -88,3 +89,16 @@ def assessment_settings(options: AssessmentOptions, scored: LabelledScores) -> d
         "costs": parse_costs(options.costs, "--costs", classes),
         "confidence": options.confidence, "n_resamples": options.resamples, "rng": options.seed,
     }  # fmt: skip
+
+
+def write_report(
+    path: Path, source: str, y_true: np.ndarray, evidence: Evidence, assessment: Assessment,
+    force: bool, **more: Any,
+) -> None:  # fmt: skip
+    """Write the page on a table, and on the model that assessed it."""
+    from deciban._persistence import write_atomically
+    from deciban.report import page
+
+    title = "Standard input" if source == "-" else Path(source).name
+    text = page.report(y_true, evidence, title=title, assessment=assessment, **more)
+    write_atomically(path, text, replace=force)

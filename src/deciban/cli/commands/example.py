@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from deciban.cli.commands.example_data import EXAMPLES
-from deciban.cli.options import Force, Json, option
+from deciban.cli.options import Force, Json, option, refuse_if
 from deciban.cli.show import echo, print_json
 from deciban.cli.words import quote, suggest
 from deciban.exceptions import InputError
@@ -66,12 +66,12 @@ def _find(name: str) -> str:
 
 
 def _in_folder(folder: Path) -> dict[str, Path]:
-    if folder == Path("-") or (folder.exists() and not folder.is_dir()):
-        raise InputError(
-            f"--output must be a folder with --all; got {folder}. Name one that is there or not."
-        )
     from deciban.cli.io.writing import make_folder
 
+    refuse_if({
+        f"--output must be a folder with --all; got {folder}. Name one that is there or not.":
+            folder == Path("-") or (folder.exists() and not folder.is_dir()),
+    })  # fmt: skip
     make_folder(folder)
     return {name: folder / name for name in EXAMPLES}
 

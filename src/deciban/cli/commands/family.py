@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from deciban.cli.options import Force, Json, option
+from deciban.cli.options import Force, Json, option, refuse_if
 from deciban.cli.show import echo, print_json, print_table
 from deciban.cli.words import quote, split_names, suggest
 from deciban.exceptions import InputError, NotPositiveDefiniteError
@@ -53,16 +53,15 @@ def family(
     evidence costs. Give one number for each pair of classes, row by row of the upper triangle: of
     three classes d12, d13, d23; of four d12, d13, d14, d23, d24, d34.
     """
-    if unit not in _UNITS:
-        hint = suggest(unit, _UNITS) or " Choose one of them."
-        raise InputError(f"--unit must be one of {', '.join(_UNITS)}; got {unit!r}.{hint}")
+    hint = suggest(unit, _UNITS) or " Choose one of them."
+    refuse_if({
+        f"--unit must be one of {', '.join(_UNITS)}; got {unit!r}.{hint}": unit not in _UNITS,
+        f"--figure must end in {', '.join(_FIGURES)}; got {figure}. Rename it.":
+            figure is not None and figure.suffix.lower() not in _FIGURES,
+    })  # fmt: skip
     if figure is not None:
         from deciban.cli.io.writing import require_outputs
 
-        if figure.suffix.lower() not in _FIGURES:
-            raise InputError(
-                f"--figure must end in {', '.join(_FIGURES)}; got {figure}. Rename it."
-            )
         require_outputs({"--figure": figure}, force=force)
     found = _make_family(divergences, eers, classes, nearest, unit)
     if figure is not None:
@@ -86,27 +85,23 @@ def _make_family(
     from deciban.evidence.units import to_nats
     from deciban.reference import CalibratedGaussian
 
-    if (divergences is None) == (eers is None):
-        got = "neither" if eers is None else "both"
-        raise InputError(
-            f"--divergences or --eers must be given; got {got}. Give --divergences 5,7,4, say."
-        )
+    got = "neither" if eers is None else "both"
+    refuse_if({
+        f"--divergences or --eers must be given; got {got}. Give --divergences 5,7,4, say.":
+            (divergences is None) == (eers is None),
+    })  # fmt: skip
     option = "--eers" if divergences is None else "--divergences"
     values = np.array(_parse_numbers(str(eers if divergences is None else divergences), option))
     labels = _parse_classes(classes, _count_classes(len(values), option), option)
+    refuse_if({
+        f"--divergences must be above zero; got {values.min():g}. Classes that do not differ are "
+        "one class.": eers is None and not (values > 0).all(),
+        f"--eers must lie between 0 and 50 %; got {values.max():g} as the largest. Write "
+        "percentages with a %.": eers is not None and not ((values > 0) & (values < 0.5)).all(),
+    })  # fmt: skip
     make: Any = CalibratedGaussian.from_eers
-    if divergences is not None:
-        if not (values > 0).all():
-            raise InputError(
-                f"--divergences must be above zero; got {values.min():g}. Classes that do not "
-                f"differ are one class."
-            )
+    if eers is None:
         values, make = to_nats(values, unit), CalibratedGaussian.from_divergences
-    elif not ((values > 0) & (values < 0.5)).all():
-        wrong = values[~((values > 0) & (values < 0.5))][0]
-        raise InputError(
-            f"--eers must lie between 0 and 50 %; got {wrong:g}. Write percentages with a %."
-        )
     try:
         return make(values, nearest, classes=labels)
     except NotPositiveDefiniteError as error:
@@ -140,27 +135,22 @@ def _count_classes(count: int, option: str) -> int:
     D = 2
     while count > (above := D * (D - 1) // 2):
         D += 1
-    if count < above:
-        below = (D - 1) * (D - 2) // 2
-        raise InputError(
-            f"{option} must have one number for each pair of classes: 1, 3, 6, 10, …; got {count}. "
-            f"Give {below} for {D - 1} classes, or {above} for {D}."
-        )
-    if D > _MOST_CLASSES:
-        raise InputError(f"{option} must be of {_MOST_CLASSES} classes at most; got {D}.")
+    below = (D - 1) * (D - 2) // 2
+    refuse_if({
+        f"{option} must have one number for each pair of classes: 1, 3, 6, 10, …; got {count}. "
+        f"Give {below} for {D - 1} classes, or {above} for {D}.": count < above,
+        f"{option} must be of {_MOST_CLASSES} classes at most; got {D}.": D > _MOST_CLASSES,
+    })  # fmt: skip
     return D
 
 
 def _parse_classes(text: str | None, D: int, option: str) -> list[str]:
-    if text is None:
-        return [str(k) for k in range(1, D + 1)]
-    labels = split_names(text)
-    if len(labels) != D or len(set(labels)) != D or not all(labels):
-        what = f"{len(labels)} names" if len(labels) != D else "an empty name or one twice"
-        raise InputError(
-            f"--classes must name the {D} classes of {option}, each once; got {what}. Give {D} "
-            f"names separated by commas."
-        )
+    labels = [str(k) for k in range(1, D + 1)] if text is None else split_names(text)
+    what = f"{len(labels)} names" if len(labels) != D else "an empty name or one twice"
+    refuse_if({
+        f"--classes must name the {D} classes of {option}, each once; got {what}. Give {D} names "
+        "separated by commas.": len(labels) != D or len(set(labels)) != D or not all(labels),
+    })  # fmt: skip
     return labels
 
 

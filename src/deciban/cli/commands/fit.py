@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from deciban.cli.commands.evaluate import write_report
 from deciban.cli.options import Force, Format, Json, Report, Seed, Table, option, require_seed
 from deciban.cli.show import echo, print_assessment, print_json, print_notes
 from deciban.exceptions import InputError, InterruptedFitWarning
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from deciban.assessment import Assessment
     from deciban.cli.cells import Labels
-    from deciban.evidence import Evidence
 
     Rows = NDArray[np.intp]
 
@@ -106,10 +106,15 @@ def fit(
         assessment = assess(y[held_out], evidence, n_resamples=500, rng=seed)
         summary["held_out"] = assessment.to_dict()
         if report is not None:
-            page = _make_report(table, estimator, y[held_out], evidence, assessment, summary)
-            from deciban._persistence import write_atomically
-
-            write_atomically(report, page, replace=force)
+            cards = {
+                "model_card": {"model": summary["model"], "trained on": f"{len(train):,} rows",
+                               "features": ", ".join(recipe.features[:30])},
+                "data_card": {"table": source.name, "assessed by": f"{len(held_out):,} rows that "
+                              f"were set aside"},
+            }  # fmt: skip
+            history = getattr(estimator, "history_", None)
+            write_report(report, table, y[held_out], evidence, assessment, force, training=history,
+                         **cards)  # fmt: skip
     _show(summary, assessment, source.name, report, as_json)
 
 
@@ -191,25 +196,6 @@ def _fit(model: Any, X: np.ndarray, y: np.ndarray) -> None:
         echo("Interrupted. Repeat the command to continue from here.", err=True)
         raise typer.Exit(130)
     print_notes(str(one.message) for one in caught)
-
-
-def _make_report(
-    table: str, model: Any, y_true: np.ndarray, evidence: Evidence, assessment: Assessment,
-    summary: dict[str, Any],
-) -> str:  # fmt: skip
-    from deciban.report.page import report
-
-    title = "Standard input" if table == "-" else Path(table).name
-    cards = {
-        "model_card": {
-            "model": summary["model"],
-            "trained on": f"{summary['rows']:,} rows",
-            "features": ", ".join(summary["features"][:30]),
-        },
-        "data_card": {"table": title, "assessed by": f"{len(y_true):,} rows that were set aside"},
-    }
-    history = getattr(model, "history_", None)
-    return report(y_true, evidence, title=title, assessment=assessment, training=history, **cards)
 
 
 def _show(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from deciban.cli.options import Costs, Force, Format, Json, Model, OutputTable, Prior, Table, option
@@ -39,6 +39,7 @@ def predict(
     decibans, the posterior probability of each class, the decision, and whether the row is an
     outlier. Rows are read and written in batches, so that memory stays flat.
     """
+    import numpy as np
     import polars as pl
 
     from deciban.cli.io.sources import open_table
@@ -53,11 +54,12 @@ def predict(
     source = open_table(table, table_format)
     recipe.require_in(source)
     classes = tuple(estimator.classes_.tolist())
-    predictor = _Predictor(
-        estimator, parse_prior(prior, "--prior", classes), parse_costs(costs, "--costs", classes),
-        outlier,
+    add = partial(
+        _columns, estimator, prior=parse_prior(prior, "--prior", classes),
+        costs=parse_costs(costs, "--costs", classes), outlier=outlier,
     )  # fmt: skip
-    nothing = predictor.columns_of_no_rows(len(recipe.features))
+    # the columns of a table without rows: those of a row of zeros, without it
+    nothing = {name: v[:0] for name, v in add(np.zeros((1, len(recipe.features)))).items()}
     carried = [name for name in source.columns if name not in recipe.columns]
     source.refuse_columns(nothing, carried)
     decisions: Counter[Any] = Counter(dict.fromkeys(classes, 0))
@@ -65,7 +67,7 @@ def predict(
     with table_writer(output, force=force) as write:
         for frame in source.batches(_ROWS):
             X = recipe.matrix(frame, source.name, start)
-            new = predictor.columns(X) if len(X) else nothing
+            new = add(X) if len(X) else nothing
             added = pl.DataFrame([pl.Series(name, values) for name, values in new.items()])
             # A frame of no columns may have forgotten how many rows it had.
             write(frame.select(carried).hstack(added) if carried else added)
@@ -84,34 +86,21 @@ def predict(
     echo(f"{start:,} rows: {counts}{flagged}{where}", err=True)
 
 
-@dataclass(frozen=True)
-class _Predictor:
-    """A model, and the prior and costs under which it decides."""
-
-    model: Any
-    prior: Any
-    costs: NDArray[np.float64] | None
-    outlier: float
-
-    def columns(self, X: NDArray[np.float64]) -> dict[str, Any]:
-        """The columns to add, by name."""
-        evidence = self.model.evidence(X)
-        values = evidence.log_likelihoods
-        centered = values - values.mean(axis=1, keepdims=True)
-        posterior, ilr = evidence.posterior(self.prior), evidence.ilr()
-        names = [str(label) for label in self.model.classes_.tolist()]
-        new: dict[str, Any] = {f"log_likelihood_{n}": centered[:, k] for k, n in enumerate(names)}
-        new |= {f"ilr_{k + 1}": ilr[:, k] for k in range(ilr.shape[1])}
-        new["strength_deciban"] = evidence.strength("deciban")
-        new |= {f"posterior_{n}": posterior[:, k] for k, n in enumerate(names)}
-        new["decision"] = evidence.decide(self.costs, self.prior)
-        if self.outlier:
-            new["is_outlier"] = self.model.outlier_score(X) < self.outlier
-        return new
-
-    def columns_of_no_rows(self, n_features: int) -> dict[str, Any]:
-        """The same columns, empty: those of a row of zeros without it."""
-        import numpy as np
-
-        row = self.columns(np.zeros((1, n_features)))
-        return {name: np.asarray(values)[:0] for name, values in row.items()}
+def _columns(
+    model: Any, X: NDArray[np.float64], *, prior: Any, costs: NDArray[np.float64] | None,
+    outlier: float,
+) -> dict[str, Any]:  # fmt: skip
+    """The columns to add, by name."""
+    evidence = model.evidence(X)
+    values = evidence.log_likelihoods
+    centered = values - values.mean(axis=1, keepdims=True)
+    posterior, ilr = evidence.posterior(prior), evidence.ilr()
+    names = [str(label) for label in model.classes_.tolist()]
+    new: dict[str, Any] = {f"log_likelihood_{n}": centered[:, k] for k, n in enumerate(names)}
+    new |= {f"ilr_{k + 1}": ilr[:, k] for k in range(ilr.shape[1])}
+    new["strength_deciban"] = evidence.strength("deciban")
+    new |= {f"posterior_{n}": posterior[:, k] for k, n in enumerate(names)}
+    new["decision"] = evidence.decide(costs, prior)
+    if outlier:
+        new["is_outlier"] = model.outlier_score(X) < outlier
+    return new

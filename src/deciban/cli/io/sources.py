@@ -33,13 +33,10 @@ _PLAIN = {pl.Categorical: pl.String(), pl.Enum: pl.String(), pl.Null: pl.String(
 
 
 def open_table(source: str | os.PathLike[str], format: str | None = None) -> Table:  # noqa: A002
-    """A table to read.
+    """A table in a file or pipe, or in standard input (``-``).
 
-    Parameters
-    ----------
-    source : path, or ``-`` for standard input
-    format : str, optional
-        csv, tsv, jsonl, parquet or arrow; by default told from the extension, and CSV for ``-``.
+    The format is csv, tsv, jsonl, parquet or arrow; by default the extension tells it, and it is
+    CSV for standard input.
     """
     text = os.fspath(source)
     kind = format_of(text, format)

@@ -16,6 +16,7 @@ import polars as pl
 
 from deciban._persistence.atomic import open_atomically
 from deciban.cli.io.formats import TEXT, format_of, refusals
+from deciban.cli.options import refuse_if
 from deciban.exceptions import InputError
 
 Write = Callable[[pl.DataFrame], None]
@@ -31,14 +32,8 @@ def require_outputs(
 ) -> None:
     """Raise unless every output can be written, and none of them is an input or another output.
 
-    Parameters
-    ----------
-    outputs : mapping of paths
-        By the name of the option; None and ``-`` are skipped.
-    inputs : tuple of paths
-        Files that the command reads; None and ``-`` are skipped.
-    force : bool
-        Whether outputs may exist.
+    Outputs have the names of their options; with ``force`` they may exist. None and ``-`` are
+    skipped.
     """
     seen = [("an input", Path(one)) for one in inputs if one is not None and str(one) != "-"]
     for option, target in outputs.items():
@@ -66,32 +61,23 @@ def _is_same_file(one: Path, other: Path) -> bool:
 
 
 def _require_writable(path: Path, force: bool, option: str) -> None:
-    if "\0" in str(path):
-        raise InputError(
-            f"{option} must be the name of a file; got {str(path)!r}. Leave out the NUL."
-        )
     with refusals(str(path), "must be a name that a file can have"):
         exists, folder, file = path.exists(), path.is_dir(), path.is_file()
         parent = path.parent.is_dir()
-    if folder or not parent:
-        raise InputError(
-            f"{option} must be a file in a folder that exists; got {path}. Make the folder, or "
-            f"name a file in it."
-        )
-    if not os.access(path.parent, os.W_OK):  # before hours of work that could not be stored
-        raise InputError(
-            f"{option} must be a file in a folder that can be written; {path.parent} cannot. "
-            f"Choose another place."
-        )
-    if exists and not file:  # a rename would put a file in the place of /dev/null
-        raise InputError(
-            f"{option} must be a file; got {path}, which is a device or a pipe. Use - for "
-            f"standard output."
-        )
-    if exists and not force:
-        raise InputError(
-            f"{option} must be a new file; {path} exists. Pass --force to overwrite it."
-        )
+    refuse_if({
+        f"{option} must be the name of a file; got {str(path)!r}. Leave out the NUL.":
+            "\0" in str(path),
+        f"{option} must be a file in a folder that exists; got {path}. Make the folder, or name a "
+        "file in it.": folder or not parent,
+        # before hours of work that could not be stored
+        f"{option} must be a file in a folder that can be written; {path.parent} cannot. Choose "
+        "another place.": not os.access(path.parent, os.W_OK),
+        # a rename would put a file in the place of /dev/null
+        f"{option} must be a file; got {path}, which is a device or a pipe. Use - for standard "
+        "output.": exists and not file,
+        f"{option} must be a new file; {path} exists. Pass --force to overwrite it.":
+            exists and not force,
+    })  # fmt: skip
 
 
 def make_folder(folder: Path) -> None:
@@ -109,17 +95,10 @@ def make_folder(folder: Path) -> None:
 def table_writer(target: str, *, force: bool = False) -> Iterator[Write]:
     """A context whose value writes frames one after the other.
 
-    The target appears when the context ends well, and not before. All frames must have the
-    columns of the first. Cells are written as they are: text that a spreadsheet would take for a
-    formula stays what it was.
-
-    Parameters
-    ----------
-    target : path, or ``-`` for standard output
-        Its extension tells the format, which is CSV for standard output; a name that ends in
-        ``.gz`` is compressed.
-    force : bool
-        Whether to overwrite a file that exists.
+    The target, a file or ``-`` for standard output, appears when the context ends well, and not
+    before. Its extension tells the format (CSV for standard output); ``.gz`` is compressed. All
+    frames must have the columns of the first. Cells are written as they are: text that a
+    spreadsheet would take for a formula stays what it was.
     """
     kind = format_of(target)
     if target == "-":
