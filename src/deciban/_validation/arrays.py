@@ -54,7 +54,7 @@ def to_numpy(x: Any, name: str) -> np.ndarray:
 
 
 def freeze(array: np.ndarray) -> np.ndarray:
-    """A view that cannot be written to, nor be made so: what it looks at is read-only itself."""
+    """A read-only view of an array that is made read-only, too: nobody can make it writable."""
     array.flags.writeable = False
     return array.view()
 

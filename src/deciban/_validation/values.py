@@ -19,7 +19,7 @@ from deciban.exceptions import InputError, ZeroPartsError
 
 
 def is_inspectable(x: Array) -> bool:
-    """Whether the values can be looked at now: neither in a dask graph nor in a JAX trace."""
+    """Whether the values can be read now: they are not in a dask graph or a JAX trace."""
     if compat.is_dask_array(x):
         return False
     if compat.is_jax_array(x):
@@ -28,7 +28,7 @@ def is_inspectable(x: Array) -> bool:
 
 
 def require_parts(x: Array, name: str, minimum: int = 1) -> None:
-    """Refuse what has no axis of parts, or too few of them."""
+    """Raise unless there is a last axis with enough parts."""
     if x.ndim == 0:
         raise InputError(
             f"{name} must have an axis of parts; got a single number. "
@@ -69,7 +69,7 @@ def read_llrs(llr: Any, name: str = "llr") -> NDArray[np.float64]:
 
 
 def require_same_parts(x: Array, y: Array, names: str) -> None:
-    """Refuse two arrays that do not broadcast, or not over the same parts."""
+    """Raise unless two arrays broadcast over the same number of parts."""
     if x.shape[-1] != y.shape[-1]:
         raise InputError(
             f"{names} must have the same number of parts; got shapes {tuple(x.shape)} and "
@@ -87,7 +87,7 @@ def require_same_parts(x: Array, y: Array, names: str) -> None:
 
 
 def require_finite(xp: Namespace, x: Array, name: str) -> None:
-    """Refuse NaN and infinities."""
+    """Raise for NaN and infinities."""
     if _unchecked(x) or _all_between(xp, x, -math.inf, math.inf):
         return
     _refuse_nan(xp, x, name)
@@ -100,7 +100,7 @@ FOR_LOGARITHMS = "For logarithms of parts use deciban.simplex.logparts."
 def require_nonnegative(
     xp: Namespace, x: Array, name: str, if_negative: str = FOR_LOGARITHMS
 ) -> None:
-    """Refuse NaN, infinities, negative parts and rows without a positive part."""
+    """Raise for NaN, infinities, negative parts and rows without a positive part."""
     if _unchecked(x):
         return
     smallest = xp.min(x)
@@ -117,7 +117,7 @@ def require_nonnegative(
 
 
 def require_positive(xp: Namespace, x: Array, name: str, remedy: str) -> None:
-    """Refuse NaN, infinities, negative parts and zeros."""
+    """Raise for NaN, infinities, negative parts and zeros."""
     if _unchecked(x) or _all_between(xp, x, 0, math.inf):
         return
     _refuse_unusable_parts(xp, x, name, FOR_LOGARITHMS)
@@ -125,7 +125,7 @@ def require_positive(xp: Namespace, x: Array, name: str, remedy: str) -> None:
 
 
 def require_log_parts(xp: Namespace, x: Array, name: str) -> None:
-    """Refuse NaN, +inf and rows that are -inf throughout; a single -inf is a zero and stays."""
+    """Raise for NaN, +inf and rows of -inf only; a single -inf is a zero and is allowed."""
     if _unchecked(x):
         return
     _refuse_not_log(xp, x, name)
@@ -138,7 +138,7 @@ def require_log_parts(xp: Namespace, x: Array, name: str) -> None:
 
 
 def require_finite_log_parts(xp: Namespace, x: Array, name: str, remedy: str) -> None:
-    """Refuse NaN and infinities, calling -inf the zero that it is."""
+    """Raise for NaN and infinities; -inf is reported as the zero that it stands for."""
     if _unchecked(x) or _all_between(xp, x, -math.inf, math.inf):
         return
     _refuse_not_log(xp, x, name)

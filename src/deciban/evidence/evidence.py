@@ -39,7 +39,7 @@ _LARGEST_ILRL = 1e12  # beside which float64 still holds four digits of the othe
 
 
 class Evidence(Batch):
-    """A batch of likelihood functions: what each sample says about the classes, no prior in it.
+    """A batch of likelihood functions: what each sample says about the classes, without a prior.
 
     Immutable. Held as natural logarithms in float64, defined up to a constant for each row.
     A zero likelihood is -inf: allowed wherever the result is defined, refused elsewhere.
@@ -436,7 +436,7 @@ def _require_holdable(coordinates: NDArray[np.float64]) -> None:
 
 
 def _require_reject_label(label: Hashable, cost: Any, classes: tuple[Hashable, ...]) -> None:
-    """Raise where a label could not be told from a class, or would not be used."""
+    """Raise where the label is a class, or would not be used."""
     if cost is None and label is not None:
         raise InputError(
             "reject_label must come with a reject_cost; got none. Say what it costs not to decide."

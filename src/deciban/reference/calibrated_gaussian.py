@@ -47,7 +47,7 @@ class CalibratedGaussian:
 
     Calibrated means that the likelihood function of the likelihood function is the likelihood
     function. One covariance, shared by the classes, then fixes every mean and every divergence.
-    It is what the evidence of a good classifier is compared with.
+    The evidence of a good classifier is compared with such a family.
 
     Immutable. Build it from a covariance, with :meth:`from_divergences` or :meth:`from_eers`, or
     :meth:`fit` it to data.
@@ -357,7 +357,7 @@ class CalibratedGaussian:
         return log_f - log_x.sum(axis=1, keepdims=True) - 0.5 * math.log(self.n_classes)
 
     def evidence(self, l: ArrayLike | Evidence) -> Evidence:
-        """The evidence in an ILRL. The family is calibrated: it is what the ILRL says it is."""
+        """The evidence in an ILRL: the ILRL itself, since the family is calibrated."""
         return Evidence.from_ilr(_read_ilrls(l, self.basis), self.basis, self.classes)
 
     def log_likelihood(

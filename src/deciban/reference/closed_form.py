@@ -28,7 +28,7 @@ _SYMMETRY = 1e-8  # relative difference across the diagonal that counts as round
 
 
 def gram(covariance: NDArray[np.float64], contrast: NDArray[np.float64]) -> NDArray[np.float64]:
-    """G = V Σ Vᵀ, the covariance of the centred log-likelihoods; (D, D), symmetric."""
+    """G = V Σ Vᵀ, the covariance of the centered log-likelihoods; (D, D), symmetric."""
     G = contrast @ covariance @ contrast.T
     return (G + G.T) / 2
 

@@ -132,13 +132,3 @@ def norm(xp: Namespace, log_x: Array) -> Array:
 def take(xp: Namespace, x: Array, at: Sequence[int]) -> Array:
     """The parts at these positions, in the order given."""
     return xp.take(x, xp.asarray(at, device=compat.device(x)), axis=-1)
-
-
-def coordinates(xp: Namespace, log_x: Array, contrast: Array) -> Array:
-    """Coordinates in the basis with this contrast matrix."""
-    return matmul(xp, log_x, contrast)
-
-
-def expand(xp: Namespace, z: Array, contrast: Array) -> Array:
-    """Centred log-parts that have these coordinates."""
-    return matmul(xp, z, xp.permute_dims(contrast, (1, 0)))

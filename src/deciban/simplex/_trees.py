@@ -1,4 +1,4 @@
-"""Sequential binary partitions and bifurcation trees: the same thing, written twice.
+"""Sequential binary partitions and bifurcation trees: two ways to write the same thing.
 
 Everything here walks with a stack, not by recursion: the default tree of 1,000 parts is
 1,000 deep.

@@ -24,7 +24,7 @@ from deciban.simplex.selection import find_part
 
 @on_parts
 def clr(space: Parts, x: Array) -> Array:
-    """Centred log-ratio, :math:`log x - mean(log x)`.
+    """Centered log-ratio, :math:`log x - mean(log x)`.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def clr(space: Parts, x: Array) -> Array:
 
 @on_parts
 def clr_inv(space: Parts, z: Array) -> Array:
-    """The composition with these centred log-ratios, :math:`C(exp z)`.
+    """The composition with these centered log-ratios, :math:`C(exp z)`.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def ilr(space: Parts, x: Array, basis: Basis | None = None) -> Array:
     """
     _require_same_order(x, basis)
     xp, (log_x,) = space.read_logs(x, minimum=2)
-    return _kernels.coordinates(xp, log_x, _contrast_like(xp, log_x, basis, log_x.shape[-1]))
+    return _kernels.matmul(xp, log_x, _contrast_like(xp, log_x, basis, log_x.shape[-1]))
 
 
 @on_parts
@@ -172,7 +172,7 @@ def ilr_inv(space: Parts, z: Array, basis: Basis | None = None) -> Array:
     """
     xp, z = _read_coordinates(z)
     contrast = _contrast_like(xp, z, basis, z.shape[-1] + 1)
-    return space.from_logs(xp, _kernels.expand(xp, z, contrast))
+    return space.from_logs(xp, _kernels.matmul(xp, z, xp.permute_dims(contrast, (1, 0))))
 
 
 def _read_coordinates(z: Array) -> tuple[Namespace, Array]:
