@@ -134,7 +134,7 @@ TRUTH = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("divergence", "n"), [(4.0, 40), (4.0, 400), (12.0, 40)])
-def test_intervals_of_what_pav_flatters_hold_the_truth(divergence, n):
+def test_intervals_of_quantities_fitted_by_pav_contain_the_true_value(divergence, n):
     held = dict.fromkeys(TRUTH[divergence], 0)
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -146,7 +146,7 @@ def test_intervals_of_what_pav_flatters_hold_the_truth(divergence, n):
     assert min(held.values()) >= 35  # of 40; plain percentiles hold Cllr_cal never, Cllr_min 16
 
 
-def test_values_that_pav_flatters_are_corrected_towards_the_truth(draw):
+def test_quantities_fitted_by_pav_are_corrected_towards_the_true_value(draw):
     y, llr = draw(1000, np.random.default_rng(1), scale=1.0)  # calibrated: nothing is lost
     found = assess(y, Evidence.from_llr(llr), n_resamples=200)
     assert found["cllr_cal"].value > 0.01
@@ -185,7 +185,7 @@ def test_decisions_at_a_tie_are_the_same_for_accuracy_and_costs():
     assert found["accuracy"].value == pytest.approx(1 - found["expected_cost"].value)
 
 
-def test_evidence_that_points_the_wrong_way_is_named(two, three):
+def test_evidence_that_points_the_wrong_way_is_noted(two, three):
     y, llr = two
     found = assess(y, Evidence.from_llr(-llr), n_resamples=20)
     assert any("wrong way for most samples of both" in warning for warning in found.warnings)
@@ -196,7 +196,7 @@ def test_evidence_that_points_the_wrong_way_is_named(two, three):
     assert any("less often than guessing" in warning for warning in found.warnings)
 
 
-def test_few_samples_and_perfect_separation_are_said_or_shown():
+def test_few_samples_are_noted_and_perfect_separation_has_an_eer_of_zero():
     found = assess([0, 0, 0, 1, 1, 1], Evidence.from_llr([-3.0, -2, -1, 1, 2, 3.0]))
     assert found["eer"].value == found["eer"].low == 0
     assert math.isnan(found["dev_pav"].value)
@@ -232,13 +232,14 @@ def test_zero_likelihoods_of_several_classes_leave_the_parts_out():
     ("change", "words"),
     [
         ({"confidence": 1.5}, "confidence must lie between 0 and 1"),
+        ({"confidence": 0.999999}, "confidence must be at most 0.99999"),
         ({"n_resamples": 1}, "n_resamples must be a whole number"),
         ({"rng": -1}, "rng must be"),
         ({"costs": [[0, 0], [1, 0]]}, "costs must be higher for each error"),
         ({"prior": [1.0, 0.0]}, "Cromwell"),
     ],
 )
-def test_options_that_cannot_be_are_refused(two, change, words):
+def test_invalid_options_are_refused(two, change, words):
     y, llr = two
     with pytest.raises(InputError, match=words):
         assess(y, Evidence.from_llr(llr), **change)
@@ -285,16 +286,16 @@ def test_costs_know_of_misleading_evidence_that_was_not_seen():
     assert ruled_out.n_infinite == 1
 
 
-def test_scores_that_are_something_else_are_named(two):
+def test_scores_that_are_not_llrs_are_noted(two):
     y, llr = two
     ratios = assess(y, Evidence.from_llr(np.exp(llr)), n_resamples=0)
     assert any("take their logarithms first" in warning for warning in ratios.warnings)
-    told = 0
+    count = 0
     for seed in range(40):  # scores without information are not reversed
         noise = np.random.default_rng(seed).normal(size=200)
         notes = assess(np.arange(200) % 2, Evidence.from_llr(noise), n_resamples=0).warnings
-        told += any("wrong way" in note for note in notes)
-    assert told <= 1
+        count += any("wrong way" in note for note in notes)
+    assert count <= 1
 
 
 def test_costs_that_hardly_differ_have_hardly_different_intervals():
@@ -311,7 +312,7 @@ def test_costs_that_hardly_differ_have_hardly_different_intervals():
 
 
 @pytest.mark.slow
-def test_the_worst_pair_is_held_although_it_was_chosen():
+def test_the_interval_of_the_worst_pair_allows_for_its_choice():
     held, truth = 0, 0.474
     for seed in range(30):
         rng = np.random.default_rng(seed)
@@ -334,7 +335,7 @@ def test_a_sample_that_rules_out_its_class_and_another_costs_infinitely_much():
     assert compare([0, 1, 1, 2], {"A": Evidence(values), "B": Evidence(values)}, n_resamples=20)
 
 
-def test_several_classes_are_judged_alike_in_any_order(three):
+def test_the_order_of_the_samples_does_not_matter(three):
     y, e = three
     e = e.rename(range(3))
     order = np.random.default_rng(0).permutation(len(y))

@@ -14,7 +14,7 @@ def compare_two(y, a, b, **options):
     return compare(y, {"A": a, "B": b}, **options)
 
 
-def test_paired_differences_are_told_that_separate_intervals_hide(two):
+def test_paired_resamples_show_differences_that_separate_intervals_hide(two):
     y, llr = two
     noisy = llr + np.random.default_rng(7).normal(scale=0.7, size=len(llr))
     a, b = Evidence.from_llr(llr), Evidence.from_llr(noisy)
@@ -62,7 +62,7 @@ def test_differences_of_several_classes_are_paired(three):
         compare_two(y, e, np.zeros((3, 3)))
 
 
-def test_many_pairs_of_llrs_are_held_in_cells(draw):
+def test_many_pairs_of_llrs_are_counted_in_cells(draw):
     rng = np.random.default_rng(0)
     y, llr = draw(60_000, rng)
     noisy = llr + rng.normal(scale=1.0, size=len(llr))
@@ -77,8 +77,8 @@ def test_many_pairs_of_llrs_are_held_in_cells(draw):
 
 
 @pytest.mark.slow
-def test_systems_that_are_alike_are_seldom_told_apart():
-    told, n = {}, 60
+def test_equal_systems_are_seldom_separated():
+    count, n = {}, 60
     for seed in range(60):
         rng = np.random.default_rng(seed)
         y = np.repeat([0, 1], n)
@@ -88,8 +88,8 @@ def test_systems_that_are_alike_are_seldom_told_apart():
             for _ in range(2)
         )
         for one in compare_two(y, a, b, n_resamples=150, prior=[0.8, 0.2]).differences:
-            told[one.key] = told.get(one.key, 0) + one.verdict.endswith("better")
-    assert max(told.values()) <= 8  # of 60, at 95 %
+            count[one.key] = count.get(one.key, 0) + one.verdict.endswith("better")
+    assert max(count.values()) <= 8  # of 60, at 95 %
 
 
 def test_a_comparison_warns_of_few_samples_and_without_intervals_has_no_verdict(three, draw):
@@ -108,7 +108,7 @@ def test_a_comparison_warns_of_few_samples_and_without_intervals_has_no_verdict(
     assert compare_two(labels, e3, e3, n_resamples=0)["accuracy"].verdict == ""
 
 
-def test_a_comparison_tells_what_is_the_same_what_is_infinite_and_what_was_not_seen(two):
+def test_a_comparison_names_what_is_the_same_infinite_or_unseen(two):
     y, llr = two
     found = compare(
         y, {"A": Evidence.from_llr(llr), "B": Evidence.from_llr(10 * llr)}, n_resamples=50
@@ -145,14 +145,14 @@ def test_an_overconfident_system_is_not_better_because_nothing_misled():
 
 
 @pytest.mark.slow
-def test_decisions_of_two_systems_that_often_disagree_are_seldom_told_apart():
-    told = 0
+def test_equally_good_systems_that_often_disagree_are_seldom_separated():
+    count = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
         y, a = np.repeat([0, 1], 500), rng.normal(size=1000)  # both guess, and never alike
         found = compare_two(y, Evidence.from_llr(a), Evidence.from_llr(-a), n_resamples=2)
-        told += found["accuracy"].verdict.endswith("better")
-    assert told <= 8  # of 60, at 95 %
+        count += found["accuracy"].verdict.endswith("better")
+    assert count <= 8  # of 60, at 95 %
 
 
 def test_the_same_evidence_is_the_same_in_everything(two):
@@ -179,7 +179,7 @@ def test_a_comparison_is_the_same_in_both_orders():
     assert there["cllr"].verdict == "cannot tell"
 
 
-def test_expected_cost_and_accuracy_agree_on_what_can_be_told():
+def test_expected_cost_and_accuracy_have_the_same_verdict():
     y = np.repeat([0, 1, 2], 100)
     right = 5.0 * np.eye(3)[y]
     worse = right.copy()

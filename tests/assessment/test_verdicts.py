@@ -20,7 +20,7 @@ def test_few_samples_of_overconfident_evidence_are_not_called_calibrated():
     assert verdicts.calibration(found).word == "may be calibrated"
 
 
-def test_a_report_tells_errors_beside_those_of_the_prior_and_calls_neutral_evidence_neutral():
+def test_errors_are_compared_with_guessing_and_neutral_evidence_is_called_neutral():
     y = np.repeat([0, 1], 200)
     found = assess(y, Evidence.from_llr(np.zeros(400)), prior=[0.99, 0.01], n_resamples=50)
     assert found.prior == pytest.approx((0.99, 0.01))
@@ -52,9 +52,9 @@ def test_evidence_that_would_be_good_is_not_called_nothing(two):
     llr = 4.0 * rng.normal(4.0 * y - 2, 2.0)  # it claims far too much
     found = assess(y, Evidence.from_llr(llr), n_resamples=200)
     assert found["cllr"].low < 1 < found["cllr"].high
-    told = verdicts.information(found)
-    assert told.word == "not fit for use as it stands"
-    assert "Recalibrated, it would cost about" in told.sentence
+    verdict = verdicts.information(found)
+    assert verdict.word == "not fit for use as it stands"
+    assert "Recalibrated, it would cost about" in verdict.sentence
     worse = verdicts.information(assess(y, Evidence.from_llr(4 * llr), n_resamples=0))
     assert worse.word == "worse than no evidence"
     calibrated = rng.normal(4.0 * y - 2, 2.0)
@@ -77,10 +77,10 @@ def test_a_tiny_prior_does_not_hide_wrong_decisions():
 
 def test_flawless_evidence_is_not_called_nothing():
     y = np.repeat([0, 1, 2], 30)
-    told = verdicts.information(assess(y, Evidence(30.0 * np.eye(3)[y]), n_resamples=50))
-    assert told.word == "nearly all of it"
-    assert "the cost and the frequency of a wrong one are unknown" in told.sentence
-    assert told.range.startswith("below 0 %")
+    verdict = verdicts.information(assess(y, Evidence(30.0 * np.eye(3)[y]), n_resamples=50))
+    assert verdict.word == "nearly all of it"
+    assert "the cost and the frequency of a wrong one are unknown" in verdict.sentence
+    assert verdict.range.startswith("below 0 %")
 
 
 def test_zeros_that_did_no_harm_do_not_make_evidence_nothing():
@@ -90,12 +90,12 @@ def test_zeros_that_did_no_harm_do_not_make_evidence_nothing():
     rounded = np.where(posterior < 1e-4, 0.0, posterior)
     rounded[np.arange(len(y)), y] = np.maximum(rounded[np.arange(len(y)), y], 1e-4)
     found = assess(y, Evidence.from_posteriors(rounded, None, range(5)), n_resamples=50)
-    told = verdicts.information(found)
-    assert told.big.endswith("%")
-    assert "a wrong one would have an infinite cost" in told.sentence
+    verdict = verdicts.information(found)
+    assert verdict.big.endswith("%")
+    assert "a wrong one would have an infinite cost" in verdict.sentence
 
 
-def test_errors_are_said_to_be_those_of_the_prior():
+def test_the_sentence_on_errors_names_the_prior():
     y = np.r_[np.zeros(300, int), np.ones(30, int)]
     llr = np.random.default_rng(0).normal(4.0 * y - 2, 2.0)
     even, own = (

@@ -21,7 +21,7 @@ def test_rates_have_the_intervals_of_wilson():
 
 
 @pytest.mark.slow
-def test_a_mean_rate_of_many_small_classes_is_held():
+def test_the_interval_of_a_mean_rate_over_many_small_classes_contains_it():
     held = 0
     for seed in range(200):
         right = np.random.default_rng(seed).binomial(2, 0.7, 200)  # of two samples a class

@@ -208,7 +208,7 @@ def test_all_numbers_of_the_assessment_can_be_downloaded():
     assert json.loads(file_in(page, "assessment.json")) == assessment.to_dict()
 
 
-def test_infinite_ratios_are_drawn_and_said():
+def test_infinite_ratios_are_drawn_and_noted():
     y, evidence = two(300)
     llr = evidence.llr("yes", "no").copy()
     llr[:2], llr[2], llr[-1] = -np.inf, np.inf, np.inf

@@ -4,18 +4,18 @@ A resample of n samples is a multinomial draw of how often each is in it. Where 
 counts (in bins of their LLR, or in bags of a few), only the counts are drawn again, which takes as
 long for ten million samples as for ten thousand.
 
-What PAV is fitted to and judged on needs a correction. PAV takes the noise of the samples for
-knowledge, so that quantities such as Cllr_min come out too small. On a resample it finds the same
-noise and more: simulations show that the further gain is a third to a half of what PAV gained
-from noise in the samples, whatever their number. :func:`smaller_by_fitting` therefore moves the
-percentiles of the resamples back by two to three times that difference. This fails where few
-samples are on the wrong side, since resamples cannot hold an error that was not seen. So the end of
-the interval that says how bad things may be comes from resamples with added misleading samples, one
+Quantities such as Cllr_min, for which PAV is fitted to the samples that it is judged on, need a
+correction. PAV fits the noise of the samples, too, so that they come out too small. In a resample
+it fits that noise and more: simulations show that the additional decrease is a third to a half of
+the one that noise causes in the samples, whatever their number. :func:`smaller_by_fitting`
+therefore moves the percentiles of the resamples back by two to three times that decrease. This
+fails where few samples are on the wrong side, since resamples cannot contain an error that was not
+seen. So the pessimistic end of the interval comes from resamples with added misleading samples, one
 of each class on average.
 
-``benchmarks/intervals.py`` prints how often these intervals hold the truth: 93 to 100 % for
-Gaussian LLRs, 20 to 500 samples a class and EERs of 4 to 31 %; at an EER of 0.3 %, where hardly an
-error is to be expected, 84 % at worst. With heavy tails that of Cllr_cal does less well.
+``benchmarks/intervals.py`` prints how often these intervals contain the true value: 93 to 100 % for
+Gaussian LLRs, 20 to 500 samples per class and EERs of 4 to 31 %; at an EER of 0.3 %, where hardly
+any error is expected, 84 % at worst. With heavy tails the interval of Cllr_cal does less well.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban._validation import as_generator, require_fraction, require_whole
+from deciban.exceptions import InputError
 from deciban.metrics import Interval
 from deciban.metrics.bootstrap import bca, percentiles, seed_from
 
@@ -36,7 +37,7 @@ Counts = tuple[np.ndarray, ...]  # for each class, the number of samples in each
 Statistic = Callable[[Counts], Floats]
 
 MISLEADING = 1.0  # samples of each class that are added to a resample, on average
-_HIGHEST_CONFIDENCE = 0.99999  # beyond that, no number of resamples tells
+_HIGHEST_CONFIDENCE = 0.99999
 _BLOCKS = 200  # left out one by one for the skewness of the estimate
 _LARGE = 200_000  # samples from which on that skewness is nothing beside the interval
 _DRAWS = 1 << 18  # held in memory at once
@@ -54,10 +55,15 @@ class Plan(NamedTuple):
 def make_plan(confidence: float, n_resamples: int, rng: Rng) -> Plan:
     """Check the options of an assessment."""
     require_fraction(confidence, "confidence")
+    if confidence > _HIGHEST_CONFIDENCE:
+        raise InputError(
+            f"confidence must be at most {_HIGHEST_CONFIDENCE}; got {confidence!r}. Resamples "
+            f"tell nothing about rarer events."
+        )
     if n_resamples != 0:
         require_whole(n_resamples, "n_resamples", 2, remedy="Give 1000, or 0 for no intervals.")
     as_generator(rng)
-    return Plan(min(confidence, _HIGHEST_CONFIDENCE), int(n_resamples), seed_from(rng))
+    return Plan(float(confidence), int(n_resamples), seed_from(rng))
 
 
 class Resamples(NamedTuple):
@@ -204,9 +210,8 @@ def bca_interval(value: float, drawn: Floats, left_out: Floats, confidence: floa
 def widened_percentiles(value: float, drawn: Floats, confidence: float) -> Interval:
     """Interval of the difference of two systems, of which PAV may have flattered one more.
 
-    The shift from the samples to the resamples tells which one, but not well by how much: two to
-    five times that. ``benchmarks/intervals.py`` prints how often systems that are alike are told
-    apart.
+    The shift from the samples to the resamples says which one, but only roughly by how much: two to
+    five times the shift. ``benchmarks/intervals.py`` prints how often equal systems are separated.
     """
     drawn = drawn[~np.isnan(drawn)]
     if np.isnan(value) or len(drawn) == 0:

@@ -1,4 +1,4 @@
-// What a place of a figure tells, on hovering and by the arrow keys. Without it, the page is whole.
+// Shows the numbers behind a figure on hovering and by the arrow keys. The page works without it.
 for (const plot of document.querySelectorAll(".plot")) {
   const { snap, marks } = JSON.parse(plot.querySelector(".marks").textContent);
   if (!marks.length) continue;
