@@ -239,13 +239,13 @@ def test_ratios_that_are_all_infinite_are_drawn_on_the_frame():
     assert [float(marker.get_ydata()[0]) for marker in drawn.edges_] == [100, 100]
 
 
-def test_a_second_system_has_other_colours_and_widens_the_view(llrs):
+def test_a_second_system_has_other_colors_and_widens_the_view(llrs):
     y, llr = llrs
     first = plots.TippettDisplay.from_predictions(y, llr, name="one")
     narrow = first.ax_.get_xlim()
     second = plots.TippettDisplay.from_predictions(y, 3 * llr, name="two", ax=first.ax_)
-    colours = {line.get_color() for line in first.lines_ + second.lines_}
-    assert len(colours) == 4
+    colors = {line.get_color() for line in first.lines_ + second.lines_}
+    assert len(colors) == 4
     assert second.ax_.get_xlim()[0] < narrow[0]
     assert second.ax_.get_xlim()[1] > narrow[1]
     assert sum(text.startswith(("one: ", "two: ")) for text in legend_of(second)) == 4

@@ -23,8 +23,8 @@ from deciban.simplex.basis import basis_for
 ContourKind = Literal["gaussian", "kernel"]
 Contour = tuple[int, int, Array]  # of class k and mass number m, in nats
 
-MOST_SAMPLES = 2000  # of a class that are drawn, or make a density; more would be a blot, or slow
-_FARTHEST = 1e9  # nats
+MOST_SAMPLES = 2000  # of a class, to draw or to estimate a density: more would blur or take long
+_FARTHEST = 1e9  # nats: from here on boundaries look like rays, whatever the prior
 _FINE, _COARSE = 301, 90  # points along a side of the grid for boundaries and for densities
 
 
@@ -130,7 +130,10 @@ class PlaneDisplay(Display):
             require_one_of(kind, "contours", get_args(ContourKind))
         finite = is_finite(self.evidence)
         if kind == "gaussian":
-            family = self.family or fit_family(self.evidence[finite], self.basis)
+            labels = [self.evidence.classes[0]] * finite.sum()  # they do not change the fit
+            family = self.family or CalibratedGaussian.fit(
+                self.evidence[finite], labels, self.basis
+            )
             places = [index_of(label, family.classes) for label in self.evidence.classes]
             return [
                 (k, m, ellipse(family, place, mass, self.coordinates))
@@ -186,12 +189,6 @@ def is_finite(evidence: Evidence) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(evidence.log_likelihoods).all(axis=1))
 
 
-def fit_family(evidence: Evidence, basis: Basis) -> CalibratedGaussian:
-    """The calibrated Gaussian family under which the evidence is most likely."""
-    labels = [evidence.classes[0]] * len(evidence)  # they do not change the estimate
-    return CalibratedGaussian.fit(evidence, labels, basis)
-
-
 def ellipse(
     family: CalibratedGaussian, k: int, mass: float, coordinates: tuple[int, int] = (0, 1)
 ) -> Array:
@@ -228,7 +225,7 @@ def boundaries(
     prior: Any = None,
 ) -> list[Array]:
     """Curves of ILRLs, up to ``reach``, where deciding for two of three classes costs the same."""
-    scale = max(1.0, reach / _FARTHEST)  # so far out boundaries are rays, whatever the prior
+    scale = max(1.0, reach / _FARTHEST)
     side = np.linspace(-reach / scale, reach / scale, _FINE)
     X, Y = np.meshgrid(side, side)
     grid = Evidence.from_ilr(np.column_stack([X.ravel(), Y.ravel()]), basis, classes)

@@ -112,7 +112,7 @@ class ILRDisplay(_plane.PlaneDisplay):
         self.unit_ = before if unit is None else unit
         at = list(self.coordinates)
         pieces = _name_pieces(evidence)
-        steps = [_require_one_row(piece, name).ilr(self.basis)[0, at] for name, piece in pieces]
+        steps = [piece.ilr(self.basis)[0, at] for piece in pieces.values()]
         start = (log_prior(prior, self.evidence.classes, 1) @ self.basis.contrast)[0, at]
         path = start + np.vstack([np.zeros(2), np.cumsum(np.reshape(steps, (-1, 2)), axis=0)])
         walk = self._place(path)
@@ -121,7 +121,7 @@ class ILRDisplay(_plane.PlaneDisplay):
         self._set_frame(ax, [1.5 * path])  # room for what is written beside it
         if fresh and self.evidence.n_classes == 3:
             self._draw_boundaries(ax, self._reach(ax), None, None)
-        self.arrows_ = _draw_walk(ax, walk, [_style.literal(name) for name, _ in pieces])
+        self.arrows_ = _draw_walk(ax, walk, [_style.literal(name) for name in pieces])
         return self._finish(ax)
 
     def _place(self, l: Array) -> Array:
@@ -224,18 +224,16 @@ def _sides(dx: float, dy: float) -> Style:
     }
 
 
-def _name_pieces(evidence: Any) -> list[tuple[str, Evidence]]:
+def _name_pieces(evidence: Any) -> Mapping[str, Evidence]:
+    """Pieces of evidence by name, each about one sample."""
     if isinstance(evidence, Evidence):
-        return [("evidence", evidence)]
-    if isinstance(evidence, Mapping):
-        return list(evidence.items())
-    return [(f"evidence {k + 1}", piece) for k, piece in enumerate(evidence)]
-
-
-def _require_one_row(evidence: Any, name: str) -> Evidence:
-    if not isinstance(evidence, Evidence) or len(evidence) != 1:
-        raise InputError(
-            f"evidence must be about one sample in each piece; {quote(name)} is not. "
-            f"Choose a sample with evidence[k], or add samples up with evidence.sum()."
-        )
+        evidence = {"evidence": evidence}
+    if not isinstance(evidence, Mapping):
+        evidence = {f"evidence {k + 1}": piece for k, piece in enumerate(evidence)}
+    for name, piece in evidence.items():
+        if not isinstance(piece, Evidence) or len(piece) != 1:
+            raise InputError(
+                f"evidence must be about one sample in each piece; {quote(name)} is not. "
+                f"Choose a sample with evidence[k], or add samples up with evidence.sum()."
+            )
     return evidence
