@@ -3,6 +3,11 @@ import os
 # One test process per core: more threads in each only wait for one another, and nearly double the
 # processor time. It must be set before NumPy is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Tests compile many programs and run each a few times: XLA's optimization would cost more than it
+# saves.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)
 
 import numpy as np
 import pytest
