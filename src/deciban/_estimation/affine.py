@@ -12,13 +12,13 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from deciban._estimation.newton import minimum
-from deciban.exceptions import InputError
+from deciban._validation import require_one_of
 
 Scale = Literal["scalar", "diagonal", "full"]
 _BLOCK = 1 << 21  # numbers held at once
 _DENSE = 1500  # parameters up to which the matrix of second derivatives is held and solved
-_ROUNDING = 1e-20  # squares of scores that are not told from none
-_FIRST = 4000  # samples that find the neighbourhood of the optimum for many more
+_ROUNDING = 1e-20  # squares of scores that count as zero
+_FIRST = 4000  # samples that give a start near the optimum of many more
 
 
 class AffineMap(NamedTuple):
@@ -28,7 +28,7 @@ class AffineMap(NamedTuple):
     offset: np.ndarray
 
     def __call__(self, l: np.ndarray) -> np.ndarray:
-        """The recalibrated ILRLs."""
+        """Recalibrated ILRLs."""
         return l @ self.matrix.T + self.offset
 
 
@@ -46,31 +46,28 @@ def fit_affine(
     """The affine map with the smallest weighted cross-entropy of the posteriors.
 
     ``weight`` sums to one. ``ridge`` is the weight of the squared distance of the parameters from
-    the identity map without offset, or from zero where ``l`` has not one column for each ILR
-    coordinate: such scores take the full map.
+    the identity map without offset; scores with another number of columns than ILR coordinates
+    take the full map, and the distance is that from zero.
     """
-    if scale not in get_args(Scale):
-        raise InputError(
-            f"scale must be one of {', '.join(get_args(Scale))}; got {scale!r}. Choose one of them."
-        )
-    # Under a prior that is nearly sure all costs are small: in units of what the prior alone
-    # leaves, the optimum is as sharp as ever. A common offset of the scores would blunt it, too.
+    require_one_of(scale, "scale", get_args(Scale))
+    # Under a nearly certain prior all costs are small: in units of the entropy of the prior the
+    # optimum is as sharp as ever. A common offset of the scores would blunt it, too.
     unit = -float(np.exp(log_prior) @ log_prior)
-    middle = weight @ l if offset and ridge == 0 else np.zeros(l.shape[1])
-    away = l - middle
+    center = weight @ l if offset and ridge == 0 else np.zeros(l.shape[1])
+    away = l - center
     rounding = 1e-11 * np.maximum(1.0, np.abs(l).max(axis=0))
-    away[:, np.abs(away).max(axis=0) < rounding] = 0.0  # a constant says nothing
+    away[:, np.abs(away).max(axis=0) < rounding] = 0.0  # constants carry no evidence
     problem = _PROBLEMS[scale](
         away.T, truth, weight / unit, log_prior, contrast, offset, ridge / unit
     )
-    start = _of_some(problem) if len(l) > 4 * _FIRST and ridge == 0 else None
+    start = _start_from_some(problem) if len(l) > 4 * _FIRST and ridge == 0 else None
     start = problem.start() if start is None else start
     matrix, b = problem.map(minimum(problem.at, start, problem.size))
-    return AffineMap(matrix, b - matrix @ middle)
+    return AffineMap(matrix, b - matrix @ center)
 
 
-def _of_some(problem: _Problem) -> np.ndarray | None:
-    """A start near the optimum, from some of the samples: with all it has few steps left to go."""
+def _start_from_some(problem: _Problem) -> np.ndarray | None:
+    """A start near the optimum, found with some of the samples."""
     rows = slice(None, None, len(problem.truth) // _FIRST)
     weight = problem.weight[rows]
     if len(np.unique(problem.truth[rows][weight > 0])) < len(problem.V):
@@ -93,7 +90,7 @@ class _Problem:
     Samples are columns here: sums over the classes then run over long rows, which is faster.
     """
 
-    dense_classes = 100  # over which the matrix of second derivatives is summed, sample by sample
+    dense_classes = 100  # up to which the matrix of second derivatives is summed over samples
 
     def __init__(
         self,
@@ -123,7 +120,7 @@ class _Problem:
         return _At(self, theta)
 
     def start(self) -> np.ndarray:
-        """The identity, for weak scores, or nothing at all, for scores that are far too strong."""
+        """The identity for weak scores, or zero for scores that are far too strong."""
         candidates = (self.identity, np.zeros_like(self.identity))
         return min(candidates, key=lambda theta: self.at(theta).value)
 
@@ -145,7 +142,7 @@ class _Problem:
         raise NotImplementedError
 
     def spread(self, squares: np.ndarray) -> np.ndarray:
-        """What the second derivatives by A are of the order of, at most."""
+        """Upper bounds on the size of the second derivatives by A."""
         raise NotImplementedError
 
     def map(self, theta: np.ndarray) -> AffineMap:
@@ -177,10 +174,10 @@ class _At:
             z = VA @ problem.l[:, rows]
             z += Vb[:, None]
             z -= z.max(axis=0)
-            truly = z[y, np.arange(len(y))]
+            true_class = z[y, np.arange(len(y))]
             p = np.exp(z, out=z)
             total = p.sum(axis=0)
-            self.value += float(w @ (np.log(total) - truly))
+            self.value += float(w @ (np.log(total) - true_class))
             p /= total
             self.p[:, rows] = p
             p[y, np.arange(len(y))] -= 1
@@ -205,7 +202,7 @@ class _At:
         return total
 
     def _times(self, direction: np.ndarray) -> np.ndarray:
-        """The second derivatives times a direction, without the matrix of them."""
+        """Second derivatives times a direction, without their matrix."""
         problem = self.problem
         A, b = problem.map(direction)
         product = 2 * problem.ridge * direction

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
 from deciban._estimation.samples import read_weights
-from deciban._validation import encode_labels, read_labels
+from deciban._validation import Floats, encode_labels, read_labels
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import balance_weights
 
@@ -18,18 +18,18 @@ class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]
     """Posteriors, decisions and a score from ``evidence`` and ``prior_``."""
 
     classes_: NDArray[Any]
-    prior_: NDArray[np.float64]
+    prior_: Floats
 
     def evidence(self, X: Any) -> Evidence:
         """Evidence that each sample gives about the classes."""
         raise NotImplementedError
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any) -> Floats:
         """Natural logarithms of the posterior probabilities under ``prior_``."""
         evidence = self.evidence(X)
         return evidence.log_posterior(self.prior_)
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Posterior probabilities under ``prior_``, of shape (n_samples, n_classes)."""
         evidence = self.evidence(X)
         return evidence.posterior(self.prior_)

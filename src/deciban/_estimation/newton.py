@@ -16,16 +16,16 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from deciban.exceptions import ConvergenceError
 
-_FLAT = 1e-11  # nats that may be left to gain at the optimum
-_ACCEPTED = 1e-3  # that will do after many steps, with a warning
-_PERFECT = 1e-5  # nats from which on separable classes may be left: their optimum is at infinity
-_ROUNDING = 1e-15  # relative; what a value cannot be told from
-_LEAST = 1e-14  # damping: separable classes pull the parameters to infinity, this holds them
+_FLAT = 1e-11  # gain, in nats, below which the optimum is reached
+_NEARLY_FLAT = 1e-3  # gain that is accepted after many steps, with a warning
+_PERFECT = 1e-5  # value, in nats, at which to stop: separable classes have no finite optimum
+_ROUNDING = 1e-15  # relative error of a value
+_LEAST = 1e-14  # damping, which holds back parameters that separable classes pull to infinity
 _STEPS = 500
 
 
 class Point(Protocol):
-    """A convex function at one point: its value, slope and curvature there."""
+    """Value, slope and curvature of a convex function at one point."""
 
     value: float
     slope: np.ndarray
@@ -35,7 +35,7 @@ class Point(Protocol):
 
 
 def minimum(at: Callable[[np.ndarray], Point], start: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Where a convex function that is not negative has its minimum, to within 1e-11.
+    """Position of the minimum of a convex, nonnegative function, to within 1e-11 of its value.
 
     ``size`` is the root of the largest second derivative by each parameter: in these units no
     curvature is above about one, and a damping of one always gains.
@@ -61,7 +61,7 @@ def minimum(at: Callable[[np.ndarray], Point], start: np.ndarray, size: np.ndarr
             damping = max(damping / 10, _LEAST) if gain > 0.25 * promise else damping
         else:
             damping = max(10 * damping, 1e-8)
-    if promise < _ACCEPTED:
+    if promise < _NEARLY_FLAT:
         warnings.warn(
             f"the recalibration stopped {promise:.1g} short of its optimum, held up by a few "
             f"extreme scores. Bound the evidence first, or use a smaller scale family.",

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from deciban._validation import align_by_index, quote_each, read_labels, to_numpy
+from deciban._validation import Floats, align_by_index, quote_each, read_labels, to_numpy
 from deciban._validation import read_weights as read_relative_weights
 from deciban._validation.arrays import is_frame, refuse_masked
 from deciban.evidence.bayes import read_prior
@@ -21,17 +21,13 @@ _LIMITS = 1e-12, 1e12  # of the largest weight: nobody counts more samples than 
 class Samples(NamedTuple):
     """Features, the position of each sample's class among the classes, and weights."""
 
-    X: NDArray[np.float64]
+    X: Floats
     codes: NDArray[np.intp]
-    weight: NDArray[np.float64]
+    weight: Floats
 
 
 def read_samples(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    sample_weight: ArrayLike | None = None,
-    **options: Any,
+    estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None, **options: Any
 ) -> Samples:
     """Read the samples of ``fit`` that count, and set the estimator's ``classes_`` and ``prior_``.
 
@@ -78,7 +74,7 @@ def require_numbers(X: Any) -> None:
         to_numpy(X, "X")
 
 
-def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np.float64]:
+def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> Floats:
     """Weights of the samples, some of which may be zero; ones by default.
 
     They keep their scale, since some estimators count samples by it.
@@ -91,7 +87,7 @@ def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np.
 
 def _validate(
     estimator: Any, X: Any, y: Any, sample_weight: Any, **options: Any
-) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64]]:
+) -> tuple[Floats, NDArray[Any], Floats]:
     """Features, labels and weights, none of them missing."""
     X, y, sample_weight = align_by_index(X=X, y=y, sample_weight=sample_weight)
     require_numbers(X)
@@ -102,9 +98,7 @@ def _validate(
     return X, labels, read_weights(sample_weight, len(X))
 
 
-def _drop_weightless(
-    X: NDArray[np.float64], codes: NDArray[np.intp], weight: NDArray[np.float64]
-) -> Samples:
+def _drop_weightless(X: Floats, codes: NDArray[np.intp], weight: Floats) -> Samples:
     counts = weight > 0
     if counts.all():
         return Samples(X, codes, weight)

@@ -2,6 +2,7 @@
 
 from deciban._validation.arrays import (
     Array,
+    Floats,
     Namespace,
     as_float_array,
     as_float_arrays,

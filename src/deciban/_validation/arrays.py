@@ -12,11 +12,13 @@ from typing import Any
 
 import array_api_compat as compat
 import numpy as np
+from numpy.typing import NDArray
 
 from deciban.exceptions import InputError
 
 Array = Any  # an array of any library: the Array API has no type to name here yet
 Namespace = Any
+Floats = NDArray[np.float64]
 
 
 def as_float_array(x: Any, name: str) -> tuple[Namespace, Array]:

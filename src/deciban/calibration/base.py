@@ -10,12 +10,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deciban._estimation.classifier import EvidenceClassifierMixin
-from deciban._estimation.samples import (
-    encode_classes,
-    read_samples,
-    require_numbers,
-)
+from deciban._estimation.samples import encode_classes, read_samples, require_numbers
 from deciban._persistence.registry import PersistentMixin
+from deciban._validation import Floats
 from deciban.calibration.scores import ScoreReader, order_by_class
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import balance_weights
@@ -47,7 +44,7 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         self._warn_of_fit(self._learn(X, y, sample_weight))
         return self
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> Floats:
         """Calibrated log-likelihoods in nats, (n_samples, n_classes), each row centered."""
         values = self.evidence(X).log_likelihoods
         with np.errstate(invalid="ignore"):
@@ -122,11 +119,11 @@ class TwoClassCalibrator(Calibrator):
         if len(self.classes_) != 2:
             raise ValueError(f"{len(self.classes_)} classes")
 
-    def _fit_trials(self, trials: Trials, mass: NDArray[np.float64]) -> None:
+    def _fit_trials(self, trials: Trials, mass: Floats) -> None:
         """Fit to the LLRs of both classes; ``mass`` is the sum of the weights of each."""
         raise NotImplementedError
 
-    def _calibrate_llr(self, llr: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _calibrate_llr(self, llr: Floats) -> Floats:
         raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
@@ -135,7 +132,7 @@ class TwoClassCalibrator(Calibrator):
         return tags
 
 
-def finite_ilr(evidence: Evidence, basis: Basis | None = None) -> NDArray[np.float64]:
+def finite_ilr(evidence: Evidence, basis: Basis | None = None) -> Floats:
     """ILRLs of evidence, for calibrators that cannot take a class that is ruled out."""
     rows = np.flatnonzero(np.isneginf(evidence.log_likelihoods).any(axis=1))
     if rows.size:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from deciban._estimation.classifier import EvidenceClassifierMixin
 from deciban._estimation.samples import encode_classes, read_weights
 from deciban._persistence.registry import PersistentMixin, register
-from deciban._validation import align_by_index, quote
+from deciban._validation import Floats, align_by_index, quote
 from deciban._validation.arrays import refuse_masked
 from deciban.calibration.affine import clone_calibrator
 from deciban.calibration.base import Calibrator
@@ -182,8 +182,8 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         )
 
     def _cross_fit(
-        self, X: Any, y: NDArray[Any], weight: NDArray[np.float64] | None, groups: Any
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]]:
+        self, X: Any, y: NDArray[Any], weight: Floats | None, groups: Any
+    ) -> tuple[Floats, Floats, NDArray[np.intp]]:
         """Log-posteriors of left-out samples, the log-priors in them, and which samples they are.
 
         The estimator is also fitted to all samples.

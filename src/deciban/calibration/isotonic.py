@@ -5,11 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from deciban._persistence.encoding import register_value
 from deciban._persistence.registry import register
+from deciban._validation import Floats
 from deciban.calibration.base import TwoClassCalibrator
 from deciban.calibration.scores import ScoreReader
 from deciban.metrics.labelled import Trials
@@ -58,7 +56,7 @@ class IsotonicCalibrator(TwoClassCalibrator):
         self.prior = prior
         self.fuse = fuse
 
-    def _fit_trials(self, trials: Trials, mass: NDArray[np.float64]) -> None:
+    def _fit_trials(self, trials: Trials, mass: Floats) -> None:
         self.blocks_ = pool(trials)
         if len(self.blocks_.llr) == 1 and trials.target.llr.mean() != trials.other.llr.mean():
             first, second = self.classes_.tolist()
@@ -70,7 +68,7 @@ class IsotonicCalibrator(TwoClassCalibrator):
                 stacklevel=5,
             )
 
-    def _calibrate_llr(self, llr: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _calibrate_llr(self, llr: Floats) -> Floats:
         return self.blocks_.transform(llr)
 
     def __sklearn_tags__(self) -> Any:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from deciban._persistence.registry import register
-from deciban._validation import is_number, quote
+from deciban._validation import Floats, is_number, quote
 from deciban.calibration.base import TwoClassCalibrator
 from deciban.calibration.scores import ScoreReader
 from deciban.exceptions import InputError
@@ -21,10 +20,7 @@ _BLOCK = 1 << 22  # numbers held at once
 
 
 @register(
-    _reader=ScoreReader,
-    _range=(float, float),
-    bandwidths_="2",
-    _centers=[("n", "n"), ("m", "m")],
+    _reader=ScoreReader, _range=(float, float), bandwidths_="2", _centers=[("n", "n"), ("m", "m")]
 )
 class KernelDensityCalibrator(TwoClassCalibrator):
     """Evidence for two classes as the ratio of two kernel densities of the LLRs.
@@ -73,7 +69,7 @@ class KernelDensityCalibrator(TwoClassCalibrator):
         self.prior = prior
         self.fuse = fuse
 
-    def _fit_trials(self, trials: Trials, mass: NDArray[np.float64]) -> None:
+    def _fit_trials(self, trials: Trials, mass: Floats) -> None:
         every = trials.llr
         if not np.isfinite(every).all():
             raise InputError(
@@ -87,7 +83,7 @@ class KernelDensityCalibrator(TwoClassCalibrator):
             for scores, h in zip(both, self.bandwidths_, strict=True)
         ]
 
-    def _calibrate_llr(self, llr: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _calibrate_llr(self, llr: Floats) -> Floats:
         if not np.isfinite(llr).all():
             raise InputError("X must be finite for kernel densities; it has infinity. Bound it.")
         llr = np.clip(llr, *self._range)
@@ -97,9 +93,7 @@ class KernelDensityCalibrator(TwoClassCalibrator):
         )
         return target - other
 
-    def _bandwidths(
-        self, both: tuple[Scores, Scores], mass: NDArray[np.float64], largest: float
-    ) -> NDArray[np.float64]:
+    def _bandwidths(self, both: tuple[Scores, Scores], mass: Floats, largest: float) -> Floats:
         if is_number(self.bandwidth) and 0 < self.bandwidth < np.inf:
             return np.full(2, float(self.bandwidth))
         if self.bandwidth not in ("silverman", "scott"):
@@ -131,11 +125,11 @@ def _silverman_spread(scores: Scores) -> float:
     return float(min(sd, (high - low) / 1.349) or sd)
 
 
-def _weight(scores: Scores) -> NDArray[np.float64]:
+def _weight(scores: Scores) -> Floats:
     return np.ones(len(scores.llr)) if scores.weight is None else scores.weight
 
 
-def _bin_centers(scores: Scores, step: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _bin_centers(scores: Scores, step: float) -> tuple[Floats, Floats]:
     """Centers of the kernels and their log weights.
 
     Many LLRs are binned on a fine grid, each shared between the two nearest points.
@@ -151,9 +145,7 @@ def _bin_centers(scores: Scores, step: float) -> tuple[NDArray[np.float64], NDAr
     return scores.llr.min() + step * points[used], np.log(mass[used])
 
 
-def _log_density(
-    x: NDArray[np.float64], centers: tuple[NDArray[np.float64], NDArray[np.float64]], h: float
-) -> NDArray[np.float64]:
+def _log_density(x: Floats, centers: tuple[Floats, Floats], h: float) -> Floats:
     """Logarithm of a kernel density; it does not underflow in the tails."""
     at, log_weight = centers
     density = np.empty(len(x))

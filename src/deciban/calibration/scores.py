@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deciban._estimation.affine import AffineMap, fit_affine
 from deciban._persistence.encoding import register_value
-from deciban._validation import column_names, quote, quote_each
+from deciban._validation import Floats, column_names, quote, quote_each
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.simplex import Basis
@@ -85,11 +85,7 @@ class ScoreReader:
         self.classes, self.fuse, self.fusion = classes, fuse, fusion
 
     def learn(
-        self,
-        scores: NDArray[np.float64],
-        codes: NDArray[np.intp],
-        weight: NDArray[np.float64],
-        prior: NDArray[np.float64],
+        self, scores: Floats, codes: NDArray[np.intp], weight: Floats, prior: Floats
     ) -> ScoreReader:
         """Learn to fuse the columns, unless they are one for each class or one LLR."""
         k, D = scores.shape[1], len(self.classes)
@@ -116,7 +112,7 @@ class ScoreReader:
         self.fusion = AffineMap(A / spread, b - (A / spread) @ center)
         return self
 
-    def __call__(self, scores: NDArray[np.float64]) -> Evidence:
+    def __call__(self, scores: Floats) -> Evidence:
         """Evidence of each row of scores, which may be infinite unless they are fused."""
         if self.fusion is not None:
             _require_finite(scores)
@@ -126,7 +122,7 @@ class ScoreReader:
         return Evidence._from_scores(scores, self.classes)
 
 
-def _require_finite(scores: NDArray[np.float64]) -> None:
+def _require_finite(scores: Floats) -> None:
     if not np.isfinite(scores).all():
         raise InputError("X must be finite to be fused; it has infinity. Drop or bound it first.")
 

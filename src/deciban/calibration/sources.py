@@ -12,7 +12,14 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from deciban._validation import quote, quote_each, require_fraction, require_one_of, to_numpy
+from deciban._validation import (
+    Floats,
+    quote,
+    quote_each,
+    require_fraction,
+    require_one_of,
+    to_numpy,
+)
 from deciban.calibration.scores import order_by_class
 from deciban.evidence.bayes import require_probabilities
 from deciban.exceptions import InputError
@@ -23,7 +30,7 @@ TABLES = ("probabilities", "log_probabilities", "logits")
 
 def log_posteriors(
     source: Any, X: Any, classes: tuple[Hashable, ...], response_method: str = "auto"
-) -> NDArray[np.float64]:
+) -> Floats:
     """Natural logarithms of posteriors, up to a constant for each row; -inf where one is zero."""
     if isinstance(source, str):
         return _from_table(source, X, classes)
@@ -64,7 +71,7 @@ def _choose_method(source: Any, response_method: str) -> str:
     )
 
 
-def _from_table(kind: str, X: Any, classes: tuple[Hashable, ...]) -> NDArray[np.float64]:
+def _from_table(kind: str, X: Any, classes: tuple[Hashable, ...]) -> Floats:
     table = to_numpy(order_by_class(X, classes), "X")
     if table.ndim != 2 or table.shape[1] != len(classes):
         both = "np.column_stack([1 - p, p])" if kind == "probabilities" else "[0, x] for log-odds"
@@ -81,7 +88,7 @@ def _from_table(kind: str, X: Any, classes: tuple[Hashable, ...]) -> NDArray[np.
         return np.log(table)
 
 
-def log_floor(log_p: NDArray[np.float64], floor: float) -> float:
+def log_floor(log_p: Floats, floor: float) -> float:
     """Logarithm below which posteriors are cut off, relative to the best of their row.
 
     Half of the smallest posterior above zero, or ``floor`` where that is larger: classifiers that
@@ -93,14 +100,12 @@ def log_floor(log_p: NDArray[np.float64], floor: float) -> float:
     return max(smallest, float(np.log(floor)))
 
 
-def apply_floor(log_p: NDArray[np.float64], floor: float) -> NDArray[np.float64]:
+def apply_floor(log_p: Floats, floor: float) -> Floats:
     """Log-posteriors relative to the best of their row, cut off at the floor."""
     return np.maximum(log_p - log_p.max(axis=1, keepdims=True), floor)
 
 
-def fit_clone(
-    estimator: Any, X: Any, y: NDArray[Any], weight: NDArray[np.float64] | None, rows: Any
-) -> Any:
+def fit_clone(estimator: Any, X: Any, y: NDArray[Any], weight: Floats | None, rows: Any) -> Any:
     """Fit a clone of the estimator to some of the samples."""
     model = clone(estimator)
     name = weight_parameter(model)

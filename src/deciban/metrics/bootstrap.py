@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
 from deciban._validation import (
+    Floats,
     align_by_index,
     factorize_labels,
     is_number,
@@ -140,7 +141,7 @@ def bootstrap(
     return Interval(value, float(low), float(high), spread)
 
 
-def percentiles(resamples: NDArray[np.float64], confidence: float) -> tuple[float, float]:
+def percentiles(resamples: Floats, confidence: float) -> tuple[float, float]:
     """Ends of the interval that holds the central part of the resamples."""
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
     low, high = np.quantile(resamples, tails, method="inverted_cdf")
@@ -148,7 +149,7 @@ def percentiles(resamples: NDArray[np.float64], confidence: float) -> tuple[floa
 
 
 def bca(
-    value: float, resamples: NDArray[np.float64], left_out: NDArray[np.float64], confidence: float
+    value: float, resamples: Floats, left_out: Floats, confidence: float
 ) -> tuple[float, float]:
     """Ends of the bias-corrected and accelerated interval.
 
@@ -162,14 +163,14 @@ def bca(
     return float(low), float(high)
 
 
-def _bias(value: float, resamples: NDArray[np.float64]) -> float:
+def _bias(value: float, resamples: Floats) -> float:
     """How far the metric lies above the median of its resamples, in standard deviations."""
     n = len(resamples)
     below = np.mean(resamples < value) + np.mean(resamples == value) / 2
     return float(ndtri(np.clip(below, 0.5 / n, 1 - 0.5 / n)))
 
 
-def _acceleration(left_out: NDArray[np.float64]) -> float:
+def _acceleration(left_out: Floats) -> float:
     if len(left_out) == 0 or not np.isfinite(left_out).all():
         return 0.0
     gap = left_out.mean() - left_out
@@ -241,7 +242,7 @@ class Resampler:
             f"not. Give more groups of the rarest class."
         )
 
-    def counts(self, rng: np.random.Generator) -> NDArray[np.float64]:
+    def counts(self, rng: np.random.Generator) -> Floats:
         """How often each sample is in one draw."""
         return np.bincount(self.rows(rng), minlength=len(self.codes)).astype(float)
 

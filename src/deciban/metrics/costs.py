@@ -6,19 +6,16 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from deciban._validation import Floats
 from deciban.evidence import from_nats
 from deciban.metrics.labelled import Trials, read_trials
 from deciban.metrics.pav import PooledBlocks, pool
 
 
 def cllr(
-    y_true: ArrayLike,
-    llr: Any,
-    *,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Hashable = 1,
+    y_true: ArrayLike, llr: Any, *, sample_weight: ArrayLike | None = None, pos_label: Hashable = 1
 ) -> float:
     """Cost of LLRs, in bits: 0 is perfect, 1 is the cost of saying nothing.
 
@@ -53,11 +50,7 @@ def cllr(
 
 
 def cllr_min(
-    y_true: ArrayLike,
-    llr: Any,
-    *,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Hashable = 1,
+    y_true: ArrayLike, llr: Any, *, sample_weight: ArrayLike | None = None, pos_label: Hashable = 1
 ) -> float:
     """Cost of the LLRs after the best monotone recalibration, in bits: their discrimination.
 
@@ -77,11 +70,7 @@ def cllr_min(
 
 
 def cllr_cal(
-    y_true: ArrayLike,
-    llr: Any,
-    *,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Hashable = 1,
+    y_true: ArrayLike, llr: Any, *, sample_weight: ArrayLike | None = None, pos_label: Hashable = 1
 ) -> float:
     """Cost of the LLRs that recalibration takes away, in bits: ``cllr - cllr_min``.
 
@@ -109,7 +98,7 @@ def cost_of_blocks(blocks: PooledBlocks) -> float:
     return float(from_nats((p @ np.log1p(q / p) + q @ np.log1p(p / q)) / 2, "bit"))
 
 
-def softplus(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def softplus(x: Floats) -> Floats:
     """log(1 + exp(x)), which neither overflows nor is clipped."""
     values = np.log1p(np.exp(-np.abs(x)))
     values += np.maximum(x, 0)

@@ -6,10 +6,10 @@ from collections.abc import Hashable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from deciban._validation import require_finite, require_one_of, to_numpy
+from deciban._validation import Floats, require_finite, require_one_of, to_numpy
 from deciban.evidence import from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.costs import softplus
@@ -20,18 +20,18 @@ from deciban.metrics.pav import pool
 class TippettCurve(NamedTuple):
     """Fraction of each class on one side of each LLR (nats) that occurs."""
 
-    llr: NDArray[np.float64]
-    target: NDArray[np.float64]
-    other: NDArray[np.float64]
+    llr: Floats
+    target: Floats
+    other: Floats
 
 
 class PriorCurve(NamedTuple):
     """A cost over prior log-odds (nats): of the LLRs, after recalibration, and without LLRs."""
 
-    log_odds: NDArray[np.float64]
-    actual: NDArray[np.float64]
-    minimum: NDArray[np.float64]
-    neutral: NDArray[np.float64]
+    log_odds: Floats
+    actual: Floats
+    minimum: Floats
+    neutral: Floats
 
 
 def tippett_curve(

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deciban._estimation.affine import fit_affine
 from deciban._validation import (
+    Floats,
     align_by_index,
     as_generator,
     factorize_labels,
@@ -89,10 +90,7 @@ def decompose(
     True
     """
     y_true, log_likelihoods, sample_weight, groups = align_by_index(
-        y_true=y_true,
-        log_likelihoods=log_likelihoods,
-        sample_weight=sample_weight,
-        groups=groups,
+        y_true=y_true, log_likelihoods=log_likelihoods, sample_weight=sample_weight, groups=groups
     )
     data = read_labelled(y_true, log_likelihoods, classes, sample_weight)
     p = np.exp(log_prior(prior, data.evidence.classes, 1)[0])
@@ -107,8 +105,8 @@ def decompose(
 
 
 def recalibrate(
-    data: Labelled, family: Family, prior: NDArray[np.float64], folds: list[NDArray[np.bool_]]
-) -> NDArray[np.float64]:
+    data: Labelled, family: Family, prior: Floats, folds: list[NDArray[np.bool_]]
+) -> Floats:
     """Log-posteriors of each sample after the best map of a family, fitted without its fold."""
     apply = _recalibrate_by_pav if family == "pav" else _recalibrate_affinely
     log_p = np.empty((len(data.codes), data.evidence.n_classes))
@@ -118,9 +116,7 @@ def recalibrate(
     return log_p
 
 
-def _recalibrate_affinely(
-    data: Labelled, new: Labelled, prior: NDArray[np.float64], scale: Any
-) -> NDArray[np.float64]:
+def _recalibrate_affinely(data: Labelled, new: Labelled, prior: Floats, scale: Any) -> Floats:
     """Log-posteriors of new samples after the affine map that suits the data best."""
     basis = Basis(Basis.gram_schmidt(len(prior)).contrast, data.evidence.classes)
     V, weight = basis.contrast, balance_weights(data.codes, data.weight, prior)
@@ -132,9 +128,7 @@ def _recalibrate_affinely(
     )
 
 
-def _recalibrate_by_pav(
-    data: Labelled, new: Labelled, prior: NDArray[np.float64], family: str
-) -> NDArray[np.float64]:
+def _recalibrate_by_pav(data: Labelled, new: Labelled, prior: Floats, family: str) -> Floats:
     """Log-posteriors of new samples after the monotone map that suits the data best."""
     if data.evidence.n_classes != 2:
         raise InputError(

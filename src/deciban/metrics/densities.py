@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from deciban._validation import require_one_of
+from deciban._validation import Floats, require_one_of
 from deciban.exceptions import InputError
 
 Density = Literal["shared", "gaussian", "kernel"]
@@ -22,24 +22,24 @@ _BLOCK = 1 << 17  # multiplications in one product, below where BLAS starts thre
 class Densities(Protocol):
     """Estimates at the samples themselves, as a function of the weights of the samples."""
 
-    def __call__(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    def __call__(self, weight: Floats) -> Floats:
         """Log-density of each sample under each class, (n_samples, n_classes)."""
 
 
 class Moments(NamedTuple):
     """Sum of weights, mean and scatter matrix of each class."""
 
-    mass: NDArray[np.float64]
-    means: NDArray[np.float64]
-    scatter: NDArray[np.float64]
+    mass: Floats
+    means: Floats
+    scatter: Floats
 
-    def covariances(self, shared: bool) -> NDArray[np.float64]:
+    def covariances(self, shared: bool) -> Floats:
         """Covariance of each class, or the one within all classes, repeated."""
         if shared:
             return np.broadcast_to(self.scatter.sum(axis=0) / self.mass.sum(), self.scatter.shape)
         return self.scatter / self.mass[:, None, None]
 
-    def pooled(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def pooled(self) -> tuple[Floats, Floats]:
         """Mean and covariance of all samples, whatever their class."""
         share = self.mass / self.mass.sum()
         mean = share @ self.means
@@ -47,9 +47,7 @@ class Moments(NamedTuple):
         return mean, self.scatter.sum(axis=0) / self.mass.sum() + (away.T * share) @ away
 
 
-def moments_by_class(
-    l: NDArray[np.float64], rows: list[NDArray[np.intp]], weight: NDArray[np.float64]
-) -> Moments:
+def moments_by_class(l: Floats, rows: list[NDArray[np.intp]], weight: Floats) -> Moments:
     """Moments of each class, given the positions of its samples."""
     D, k = len(rows), l.shape[1]
     moments = Moments(np.empty(D), np.empty((D, k)), np.empty((D, k, k)))
@@ -61,7 +59,7 @@ def moments_by_class(
     return moments
 
 
-def scatter_matrix(x: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+def scatter_matrix(x: Floats, weight: Floats) -> Floats:
     """Weighted sum of outer products of the columns."""
     total = np.zeros((len(x), len(x)))
     for block in _blocks(x, total.size):
@@ -69,7 +67,7 @@ def scatter_matrix(x: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArr
     return total
 
 
-def multiply(A: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[np.float64]:
+def multiply(A: Floats, x: Floats) -> Floats:
     """``A @ x`` for many columns."""
     product = np.empty((len(A), x.shape[1]))
     for block in _blocks(x, A.size):
@@ -77,14 +75,12 @@ def multiply(A: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[np.float
     return product
 
 
-def _blocks(x: NDArray[np.float64], size: int) -> list[slice]:
+def _blocks(x: Floats, size: int) -> list[slice]:
     step = max(1, _BLOCK // size)
     return [slice(start, start + step) for start in range(0, x.shape[1], step)]
 
 
-def gaussian_log_densities(
-    l: NDArray[np.float64], means: NDArray[np.float64], factors: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def gaussian_log_densities(l: Floats, means: Floats, factors: Floats) -> Floats:
     """Log-density of each sample under each class, from means and Cholesky factors."""
     log_f = np.empty((len(means), len(l)))
     # NumPy inverts small matrices faster than SciPy, which starts threads for them.
@@ -97,12 +93,10 @@ def gaussian_log_densities(
 class GaussianDensities:
     """Gaussian densities with one covariance for all classes, or one for each."""
 
-    def __init__(
-        self, l: NDArray[np.float64], rows: list[NDArray[np.intp]], *, shared: bool
-    ) -> None:
+    def __init__(self, l: Floats, rows: list[NDArray[np.intp]], *, shared: bool) -> None:
         self.l, self.rows, self.shared = l, rows, shared
 
-    def __call__(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    def __call__(self, weight: Floats) -> Floats:
         """Log-density of each sample under each class."""
         moments = moments_by_class(self.l, self.rows, weight)
         factors = np.linalg.cholesky(moments.covariances(self.shared))
@@ -130,7 +124,7 @@ class KernelDensities:
     arbitrary: what they give is to be cut off by :meth:`limit`.
     """
 
-    def __init__(self, l: NDArray[np.float64], rows: list[NDArray[np.intp]]) -> None:
+    def __init__(self, l: Floats, rows: list[NDArray[np.intp]]) -> None:
         n, d = l.shape
         l = _compress_tails(l)
         GaussianDensities(l, rows, shared=True).require_spread()
@@ -145,7 +139,7 @@ class KernelDensities:
             self.top[:, k] = log_kernel.max(axis=1) - d * np.log(h)
             self.kernels.append(np.exp(log_kernel - log_kernel.max(axis=1, keepdims=True)))
 
-    def __call__(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    def __call__(self, weight: Floats) -> Floats:
         """Log-density of each sample under each class, itself left out."""
         log_f = np.empty_like(self.top)
         for k, (members, kernel) in enumerate(zip(self.rows, self.kernels, strict=True)):
@@ -156,7 +150,7 @@ class KernelDensities:
                 log_f[:, k] = np.log(np.nan_to_num(total / mass))
         return self.limit(log_f + self.top)
 
-    def limit(self, log_likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
+    def limit(self, log_likelihoods: Floats) -> Floats:
         """Put no class further below the best than its number of samples can show.
 
         Of n samples none may be near by chance where one in n + 1 is.
@@ -165,7 +159,7 @@ class KernelDensities:
         return np.maximum(log_likelihoods, best - np.log([len(rows) + 1 for rows in self.rows]))
 
 
-def _compress_tails(l: NDArray[np.float64]) -> NDArray[np.float64]:
+def _compress_tails(l: Floats) -> Floats:
     """The same directions, with lengths that grow as their logarithm beyond the median."""
     length = np.linalg.norm(l, axis=1, keepdims=True)
     ratio = length / (float(np.median(length)) or 1.0)
@@ -173,9 +167,7 @@ def _compress_tails(l: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.divide(np.arcsinh(ratio), ratio, out=np.ones_like(ratio), where=ratio > 0) * l
 
 
-def estimate_densities(
-    l: NDArray[np.float64], rows: list[NDArray[np.intp]], kind: Density
-) -> Densities:
+def estimate_densities(l: Floats, rows: list[NDArray[np.intp]], kind: Density) -> Densities:
     """Density estimates of a kind; each class must have enough samples for it."""
     require_one_of(kind, "density", get_args(Density))
     if min(len(members) for members in rows) < 2:

@@ -7,9 +7,9 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from deciban._validation import require_fraction, require_positive_number
+from deciban._validation import Floats, require_fraction, require_positive_number
 from deciban.metrics.labelled import Trials, read_trials
 from deciban.metrics.pav import pool
 
@@ -21,9 +21,9 @@ class ErrorRates(NamedTuple):
     is that of accepting nothing, not even an infinite LLR.
     """
 
-    p_miss: NDArray[np.float64]
-    p_false_alarm: NDArray[np.float64]
-    threshold: NDArray[np.float64]
+    p_miss: Floats
+    p_false_alarm: Floats
+    threshold: Floats
 
 
 def det_curve(
@@ -56,7 +56,7 @@ def det_curve(
 
 def roc_curve(
     y_true: ArrayLike, llr: Any, *, sample_weight: ArrayLike | None = None, pos_label: Hashable = 1
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats, Floats]:
     """False-alarm rate, hit rate and threshold, thresholds falling, as in scikit-learn.
 
     Parameters
@@ -92,7 +92,7 @@ def eer(
     return equal_errors(*pool(read_trials(y_true, llr, sample_weight, pos_label)).hull())
 
 
-def equal_errors(p_miss: NDArray[np.float64], p_false_alarm: NDArray[np.float64]) -> float:
+def equal_errors(p_miss: Floats, p_false_alarm: Floats) -> float:
     """Where a line of error rates, by rising threshold, has as many misses as false alarms."""
     k = int(np.searchsorted(p_miss - p_false_alarm, 0, side="right"))  # the first corner past it
     k = min(k, len(p_miss) - 1)

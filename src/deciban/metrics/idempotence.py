@@ -11,6 +11,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation import (
+    Floats,
     align_by_index,
     label_array,
     read_labels,
@@ -72,9 +73,9 @@ class Idempotence:
     """
 
     distance: Interval
-    by_pair: NDArray[np.float64]
-    by_coordinate: NDArray[np.float64]
-    by_region: NDArray[np.float64]
+    by_pair: Floats
+    by_coordinate: Floats
+    by_region: Floats
     statistic: float
     p_value: float
     evidence: Evidence
@@ -200,8 +201,8 @@ def idempotence(
 class _Squares(NamedTuple):
     """Mean squares of the difference: its second moments, and those of each region."""
 
-    moments: NDArray[np.float64]
-    regions: NDArray[np.float64]
+    moments: Floats
+    regions: Floats
 
 
 class _Comparison:
@@ -214,11 +215,11 @@ class _Comparison:
         if isinstance(self.densities, KernelDensities):
             self.l = self.densities.limit(data.evidence.log_likelihoods) @ self.V
 
-    def again(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    def again(self, weight: Floats) -> Floats:
         """The ILRLs of the ILRLs under the densities of the weighted samples."""
         return multiply(self.V.T, self.densities(weight).T).T
 
-    def __call__(self, weight: NDArray[np.float64]) -> _Squares:
+    def __call__(self, weight: Floats) -> _Squares:
         gap, D = self.again(weight) - self.l, len(self.V)
         mass = np.bincount(self.codes, weights=weight)
         share = weight / (D * mass[self.codes])  # each class has the same weight
@@ -229,10 +230,7 @@ class _Comparison:
 
 
 def _resample(
-    comparison: _Comparison,
-    resampler: Resampler,
-    weight: NDArray[np.float64],
-    seed: np.random.SeedSequence,
+    comparison: _Comparison, resampler: Resampler, weight: Floats, seed: np.random.SeedSequence
 ) -> _Squares:
     rng = np.random.default_rng(seed)
     for _ in range(_REDRAWS):
@@ -247,12 +245,8 @@ def _resample(
 
 
 def _distances(
-    squares: _Squares,
-    resamples: list[_Squares],
-    confidence: float,
-    V: NDArray[np.float64],
-    unit: Unit,
-) -> tuple[Interval, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    squares: _Squares, resamples: list[_Squares], confidence: float, V: Floats, unit: Unit
+) -> tuple[Interval, Floats, Floats, Floats]:
     """Root mean squares, corrected for the error of the estimated densities."""
     moments, regions = squares
     low = high = spread = np.nan
@@ -276,7 +270,7 @@ def _distances(
     return interval, by_pair, by_coordinate, by_region
 
 
-def _median(rows: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _median(rows: list[Floats]) -> Floats:
     """Median of each column without its NaNs; NaN for a region that is always empty."""
     columns = (column[~np.isnan(column)] for column in np.array(rows).T)
     return np.array([np.median(column) if len(column) else np.nan for column in columns])
@@ -289,9 +283,7 @@ def _root(squares: Any) -> Any:
 class _GaussianTest:
     """Parametric bootstrap of the likelihood ratio against the calibrated Gaussian family."""
 
-    def __init__(
-        self, data: Labelled, basis: Basis, weight: NDArray[np.float64], *, shared: bool
-    ) -> None:
+    def __init__(self, data: Labelled, basis: Basis, weight: Floats, *, shared: bool) -> None:
         self.l, self.V, self.shared = data.evidence.ilr(basis), basis.contrast, shared
         self.codes, self.rows, self.weight = data.codes, data.rows_by_class, weight
 
@@ -307,7 +299,7 @@ class _GaussianTest:
         reached = int(np.sum(np.array(draws) >= statistic))
         return statistic, (1 + reached) / (1 + len(seeds))
 
-    def _draw(self, sigma: NDArray[np.float64], seed: np.random.SeedSequence) -> float:
+    def _draw(self, sigma: Floats, seed: np.random.SeedSequence) -> float:
         """The statistic of samples that are drawn from the family."""
         noise = np.random.default_rng(seed).standard_normal(self.l.shape)
         L = np.asarray(np.linalg.cholesky(sigma), np.float64)
@@ -316,7 +308,7 @@ class _GaussianTest:
         fitted = fit_covariance_to_moments(*moments.pooled(), self.V, len(l), start=sigma)
         return self._statistic(moments, fitted)
 
-    def _statistic(self, moments: Moments, sigma: NDArray[np.float64]) -> float:
+    def _statistic(self, moments: Moments, sigma: Floats) -> float:
         """Twice the log-likelihood ratio; Gaussian likelihoods depend on moments alone."""
         mass, means, scatter = moments
         gap = means - closed_form.means(sigma, self.V)

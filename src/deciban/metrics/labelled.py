@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation import (
+    Floats,
     align_by_index,
     column_names,
-    column_order,
     encode_labels,
     factorize_labels,
     quote,
@@ -25,7 +25,6 @@ from deciban._validation import (
     read_labels,
     read_llrs,
     read_weights,
-    to_numpy,
 )
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError, UnknownClassError
@@ -41,8 +40,8 @@ class ProbabilityWarning(UserWarning):
 class Scores:
     """LLRs of the samples of one class, with or without weights."""
 
-    llr: NDArray[np.float64]
-    weight: NDArray[np.float64] | None = None
+    llr: Floats
+    weight: Floats | None = None
 
     def mean(self, values: NDArray[Any]) -> float:
         """Weighted mean of one value for each LLR."""
@@ -50,14 +49,14 @@ class Scores:
             values.mean() if self.weight is None else np.average(values, weights=self.weight)
         )
 
-    def in_order(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def in_order(self) -> tuple[Floats, Floats]:
         """Sorted LLRs, and the mass before each position from 0 to n."""
         if self.weight is None:  # sorting numbers is far cheaper than sorting positions
             return np.sort(self.llr), np.arange(len(self.llr) + 1, dtype=float)
         order = np.argsort(self.llr)
         return self.llr[order], np.concatenate([[0.0], np.cumsum(self.weight[order])])
 
-    def below(self, at: NDArray[np.float64], *, inclusive: bool = False) -> NDArray[np.float64]:
+    def below(self, at: Floats, *, inclusive: bool = False) -> Floats:
         """Fraction of the mass below each point, or up to it."""
         llr, mass = self.in_order()
         return mass[np.searchsorted(llr, at, side="right" if inclusive else "left")] / mass[-1]
@@ -72,12 +71,12 @@ class Trials:
     pos_label: Hashable = 1
     other_label: Hashable = 0
 
-    def distinct(self) -> NDArray[np.float64]:
+    def distinct(self) -> Floats:
         """All LLRs that occur, rising."""
         return np.unique(self.llr)
 
     @property
-    def llr(self) -> NDArray[np.float64]:
+    def llr(self) -> Floats:
         """All LLRs, those of the targets first."""
         return np.concatenate([self.target.llr, self.other.llr])
 
@@ -87,7 +86,7 @@ class Trials:
         return np.repeat([1, 0], [len(self.target.llr), len(self.other.llr)])
 
     @property
-    def weight(self) -> NDArray[np.float64] | None:
+    def weight(self) -> Floats | None:
         """Weights in the order of ``llr``, where there are any."""
         if self.target.weight is None or self.other.weight is None:
             return None
@@ -100,7 +99,7 @@ class Labelled:
 
     evidence: Evidence
     codes: NDArray[np.intp]
-    weight: NDArray[np.float64] | None = None
+    weight: Floats | None = None
 
     @property
     def counts(self) -> NDArray[np.intp]:
@@ -108,12 +107,12 @@ class Labelled:
         return np.bincount(self.codes, minlength=self.evidence.n_classes)
 
     @property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> Floats:
         """Weights of the samples; ones where none are given."""
         return np.ones(len(self.codes)) if self.weight is None else self.weight
 
     @property
-    def mass(self) -> NDArray[np.float64]:
+    def mass(self) -> Floats:
         """Sum of the weights of each class."""
         D = self.evidence.n_classes
         return np.asarray(np.bincount(self.codes, self.weights, D), dtype=np.float64)
@@ -146,7 +145,7 @@ class Labelled:
         )
         return Trials(target, other, self.evidence.classes[a], self.evidence.classes[b])
 
-    def llr_of_class(self, k: int, against: Sequence[int]) -> NDArray[np.float64]:
+    def llr_of_class(self, k: int, against: Sequence[int]) -> Floats:
         """LLRs of the samples of a class in its favor, against each of some classes."""
         rows, values = self.rows_by_class[k], self.evidence.log_likelihoods
         with np.errstate(invalid="ignore", over="ignore"):
@@ -154,11 +153,11 @@ class Labelled:
         # A sample that rules out its true class, and the other one too, misleads without limit.
         return np.where(np.isnan(llr), -np.inf, llr)
 
-    def shares_in_class(self, k: int) -> NDArray[np.float64] | None:
+    def shares_in_class(self, k: int) -> Floats | None:
         """Weights of the samples of a class that sum to one, where there are any."""
         return None if self.weight is None else share_out(self.weight[self.rows_by_class[k]])
 
-    def mean_by_class(self, values: NDArray[Any]) -> NDArray[np.float64]:
+    def mean_by_class(self, values: NDArray[Any]) -> Floats:
         """Weighted mean of the values over the samples of each class."""
         with np.errstate(invalid="ignore"):
             terms = self.weights * values
@@ -195,9 +194,7 @@ def read_labelled(
     labels = read_labels(y_true, len(evidence))
     evidence = _as_evidence(evidence, classes, labels)
     data = Labelled(
-        evidence,
-        encode_labels(labels, evidence.classes),
-        read_weights(sample_weight, len(labels)),
+        evidence, encode_labels(labels, evidence.classes), read_weights(sample_weight, len(labels))
     )
     return data.require_every_class() if every_class else data
 
@@ -211,23 +208,14 @@ def _as_evidence(table: Any, classes: Sequence[Hashable] | None, labels: NDArray
         numbered = names is None or names == tuple(range(len(names)))
         if not numbered and set(map(str, names or ())) != set(map(str, found)):
             return Evidence(table)  # columns without samples, or samples without a column
-        classes = found
-        if numbered and not _have_order(found):
+        try:
+            classes = sorted(found) if numbered else found  # type: ignore[type-var]
+        except TypeError:
             raise InputError(
                 f"classes must be given where labels have no order; got {quote_each(found)}. "
                 f"Pass classes in the order of the columns."
-            )
-    values = to_numpy(table, "log_likelihoods")
-    _, order = column_order(table, classes, values.shape[-1], "log_likelihoods")
-    return Evidence(values if order is None else values[:, order], classes)
-
-
-def _have_order(labels: list[Any]) -> bool:
-    try:
-        sorted(labels)
-    except TypeError:
-        return False
-    return True
+            ) from None
+    return Evidence(table, classes)
 
 
 def read_trials(
@@ -258,23 +246,22 @@ def read_trials(
     y_true, llr, sample_weight = align_by_index(y_true=y_true, llr=llr, sample_weight=sample_weight)
     if isinstance(llr, Evidence):
         other_label = _other_class(llr, pos_label, other_label)
-        labels = read_labels(y_true, len(llr))
-        encode_labels(labels, llr.classes)  # a misspelled label must not be left out quietly
         scores = llr.llr(pos_label, other_label)
     else:
         scores = read_llrs(llr)
-        labels = read_labels(y_true, len(scores))
         if in_nats:
             _warn_of_probabilities(scores)
+    labels = read_labels(y_true, len(scores))
     weight = read_weights(sample_weight, len(scores))
-    rows, other_label = _rows_of_both(labels, pos_label, other_label)
+    classes = llr.classes if isinstance(llr, Evidence) else None
+    rows, other_label = _rows_of_both(labels, pos_label, other_label, classes)
     target, other = (
         Scores(scores[one], None if weight is None else share_out(weight[one])) for one in rows
     )
     return Trials(target, other, pos_label, other_label)
 
 
-def share_out(weight: NDArray[np.float64]) -> NDArray[np.float64]:
+def share_out(weight: Floats) -> Floats:
     """Weights that sum to one, however large or small they are."""
     weight = weight / weight.max()
     return weight / weight.sum()
@@ -300,7 +287,10 @@ def _other_class(evidence: Evidence, pos_label: Hashable, other_label: Hashable 
 
 
 def _rows_of_both(
-    labels: NDArray[Any], pos_label: Hashable, other_label: Hashable | None
+    labels: NDArray[Any],
+    pos_label: Hashable,
+    other_label: Hashable | None,
+    classes: tuple[Hashable, ...] | None,
 ) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], Hashable]:
     """Positions of the targets and of the others, which NumPy picks by faster than by masks."""
     is_target = _equal(labels, pos_label)
@@ -315,6 +305,8 @@ def _rows_of_both(
         other_label = first
     else:
         is_other = _equal(labels, other_label)
+    if classes is not None and not (is_target | is_other).all():
+        encode_labels(labels, classes)  # a misspelled label must not be left out quietly
     if not (is_target.any() and is_other.any()):
         raise InputError(
             f"y_true must hold both classes, one of them pos_label {quote(pos_label)}; got "
@@ -337,7 +329,7 @@ def _quote_distinct(labels: NDArray[Any]) -> str:
     return quote_each(dict.fromkeys(labels.tolist()), most=5)
 
 
-def _warn_of_probabilities(llr: NDArray[np.float64]) -> None:
+def _warn_of_probabilities(llr: Floats) -> None:
     """Warn where no LLR is negative and none above one: some LLRs of each class should be both."""
     if len(llr) >= _FEW and llr.min() >= 0 and llr.max() <= 1 and llr.min() < llr.max():
         warnings.warn(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deciban._validation import Floats
 from deciban.evidence import Unit, from_nats
 from deciban.evidence.bayes import choose_least_cost, cost_matrix, log_prior
 from deciban.metrics.costs import cost_of_blocks, softplus
@@ -18,8 +19,8 @@ from deciban.metrics.pav import pool
 class PairwiseCosts(NamedTuple):
     """Cllr and Cllr_min of each pair of classes in bits, (n_classes, n_classes); diagonal NaN."""
 
-    cllr: NDArray[np.float64]
-    cllr_min: NDArray[np.float64]
+    cllr: Floats
+    cllr_min: Floats
 
 
 def cross_entropy(
@@ -157,12 +158,12 @@ def _read(
     prior: Any,
     classes: Sequence[Hashable] | None,
     sample_weight: ArrayLike | None,
-) -> tuple[Labelled, NDArray[np.float64]]:
+) -> tuple[Labelled, Floats]:
     """Samples, and the prior in the order of their classes."""
     data = read_labelled(y_true, log_likelihoods, classes, sample_weight)
     return data, np.exp(log_prior(prior, data.evidence.classes, 1)[0])
 
 
-def _decide(data: Labelled, prior: NDArray[np.float64], costs: Any) -> NDArray[np.intp]:
+def _decide(data: Labelled, prior: Floats, costs: Any) -> NDArray[np.intp]:
     """Position of the class to decide for, for each sample."""
     return choose_least_cost(data.evidence.log_posterior(prior), data.evidence.classes, costs, None)

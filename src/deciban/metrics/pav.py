@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
-from deciban._validation import read_llrs
+from deciban._validation import Floats, read_llrs
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Scores, Trials, read_trials
@@ -32,18 +32,18 @@ class PooledBlocks:
         Fraction of each class that lies in the block; each sums to one.
     """
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    target: NDArray[np.float64]
-    other: NDArray[np.float64]
+    low: Floats
+    high: Floats
+    target: Floats
+    other: Floats
 
     @property
-    def llr(self) -> NDArray[np.float64]:
+    def llr(self) -> Floats:
         """Recalibrated LLR of each block, in nats; -inf or inf where one class is absent."""
         with np.errstate(divide="ignore"):
             return np.log(self.target) - np.log(self.other)
 
-    def transform(self, llr: ArrayLike) -> NDArray[np.float64]:
+    def transform(self, llr: ArrayLike) -> Floats:
         """Recalibrated LLRs; one that lies between two blocks goes to the nearer."""
         if isinstance(llr, Evidence):
             raise InputError("llr must be ratios; got Evidence. Pass evidence.llr(a, b).")
@@ -51,7 +51,7 @@ class PooledBlocks:
         edges = _between(below, above)
         return self.llr[np.searchsorted(edges, read_llrs(llr), side="left")]
 
-    def hull(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def hull(self) -> tuple[Floats, Floats]:
         """Miss and false-alarm rates at the corners of the ROC convex hull, by rising threshold."""
         p_miss = np.concatenate([[0.0], np.cumsum(self.target)])
         p_false_alarm = np.concatenate([np.cumsum(self.other[::-1])[::-1], [0.0]])

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from deciban._validation import Floats
 from deciban.metrics.bootstrap import Interval
 
 
-def wilson(
-    count: ArrayLike, n_samples: ArrayLike, confidence: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def wilson(count: ArrayLike, n_samples: ArrayLike, confidence: float) -> tuple[Floats, Floats]:
     """Both ends of Wilson's score interval of one rate or of many.
 
     References
@@ -44,7 +43,7 @@ class EventCounts(NamedTuple):
         Number of samples of the class.
     """
 
-    weight: NDArray[np.float64]
+    weight: Floats
     counts: NDArray[np.int64]
     n_samples: int
 
@@ -111,7 +110,7 @@ def unseen_rate(count: int, n_samples: int, confidence: float) -> float:
     return max(0.0, float(wilson(count, n_samples, confidence)[1]) - most)
 
 
-def add_unseen(interval: Interval, extra: NDArray[np.float64]) -> Interval:
+def add_unseen(interval: Interval, extra: Floats) -> Interval:
     """Widen an interval of a cost by errors that were not seen, or seldom.
 
     ``extra`` holds what each kind of error may add to the cost: the costs of samples that are all
