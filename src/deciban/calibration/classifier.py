@@ -164,10 +164,8 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
             log_p, log_prior, rows = self._cross_fit(X, labels, weight, groups)
         self._floor = log_floor(log_p, self.floor)
         evidence = Evidence(apply_floor(log_p, self._floor) - log_prior, self._names())
-        share = (np.ones(len(codes)) if weight is None else weight)[rows]
-        share = (
-            share / np.bincount(rows, minlength=len(codes))[rows]
-        )  # left out twice, counted once
+        times = np.bincount(rows, minlength=len(codes))  # left out twice, counted once
+        share = (np.ones(len(codes)) if weight is None else weight)[rows] / times[rows]
         calibrator = clone_calibrator(self.calibrator)
         self.calibrator_ = calibrator.fit(evidence, labels[rows], sample_weight=share)
         return self
@@ -210,7 +208,7 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         left_out = np.concatenate([held_out for _, held_out in folds])
         return np.concatenate(log_p), np.concatenate(log_prior), left_out
 
-    def _log_posteriors(self, source: Any, X: Any) -> np.ndarray:
+    def _log_posteriors(self, source: Any, X: Any) -> Floats:
         return log_posteriors(source, X, self._names(), self.response_method)
 
     def _estimator(self) -> Any:
@@ -238,14 +236,13 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         return self.estimator_.n_features_in_
 
     @property
-    def feature_names_in_(self) -> np.ndarray:
+    def feature_names_in_(self) -> NDArray[np.object_]:
         """Names of the features that the estimator saw in ``fit``, where they had names."""
         check_is_fitted(self)
         return self.estimator_.feature_names_in_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if isinstance(self.estimator, str):
-            return tags
-        tags.input_tags = get_tags(self._estimator()).input_tags
+        if not isinstance(self.estimator, str):
+            tags.input_tags = get_tags(self._estimator()).input_tags
         return tags

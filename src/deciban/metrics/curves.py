@@ -154,13 +154,13 @@ def normalized_bayes_error_curve(
     return PriorCurve(odds, actual, costs.min(axis=1), np.ones_like(odds))
 
 
-def _cost(cost: np.ndarray, rate: np.ndarray) -> np.ndarray:
+def _cost(cost: Floats, rate: Floats) -> Floats:
     """Cost times rate; an error that never happens costs nothing, however large its cost."""
     with np.errstate(invalid="ignore", over="ignore"):
         return np.where(rate == 0, 0.0, cost * rate)
 
 
-def _log_odds(log_odds: ArrayLike | None) -> np.ndarray:
+def _log_odds(log_odds: ArrayLike | None) -> Floats:
     if log_odds is None:
         return np.linspace(-3, 3, 101) * np.log(10)
     odds = np.atleast_1d(to_numpy(log_odds, "log_odds"))

@@ -153,7 +153,7 @@ class KernelDensities:
     def limit(self, log_likelihoods: Floats) -> Floats:
         """Put no class further below the best than its number of samples can show.
 
-        Of n samples none may be near by chance where one in n + 1 is.
+        Among n samples none may be near, by chance, where the true rate is one in n + 1.
         """
         best = log_likelihoods.max(axis=1, keepdims=True)
         return np.maximum(log_likelihoods, best - np.log([len(rows) + 1 for rows in self.rows]))

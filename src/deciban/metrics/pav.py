@@ -59,7 +59,7 @@ class PooledBlocks:
         return p_miss, p_false_alarm
 
 
-def _between(below: np.ndarray, above: np.ndarray) -> np.ndarray:
+def _between(below: Floats, above: Floats) -> Floats:
     """The last LLR that belongs to the lower of two blocks: half-way.
 
     Infinite LLRs have their block to themselves; zero is half-way between the two infinities.
@@ -142,10 +142,7 @@ def pool(trials: Trials) -> PooledBlocks:
 
 
 def pool_masses(
-    target: np.ndarray,
-    other: np.ndarray,
-    low: np.ndarray | None = None,
-    high: np.ndarray | None = None,
+    target: Floats, other: Floats, low: Floats | None = None, high: Floats | None = None
 ) -> PooledBlocks:
     """Blocks of the masses of either class in cells of rising LLR.
 

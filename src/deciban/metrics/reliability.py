@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deciban._validation import require_positive_number
+from deciban._validation import Floats, require_positive_number
 from deciban.evidence import Unit, from_nats
 from deciban.evidence.units import to_nats
 from deciban.metrics.labelled import Trials, read_trials
@@ -44,7 +44,7 @@ def dev_pav(
     llr : array of shape (n_samples,), or Evidence over two classes
         In favor of ``pos_label``, in nats.
     unit : {"nat", "bit", "ban", "deciban"}, default "ban"
-        Of the result; the literature has bans, logarithms to the base 10.
+        Unit of the result; the literature has bans, logarithms to the base 10.
     sample_weight : array of shape (n_samples,), optional
     pos_label : label, default 1
 
@@ -114,7 +114,7 @@ def misleading_rates(
     strength : float, default 0
         How far past zero an LLR must lie to count.
     unit : {"nat", "bit", "ban", "deciban"}
-        Of ``strength``.
+        Unit of ``strength``.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def misleading_rates(
     )
 
 
-def _area(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _area(left: Floats, right: Floats) -> Floats:
     """Mean absolute value of a line from one height to another, which may cross zero."""
     total = np.abs(left) + np.abs(right)
     crossing = (left * right < 0) & (total > 0)
