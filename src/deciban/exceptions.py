@@ -42,7 +42,7 @@ class TableError(InputError):
         self, sentence: str, *, file: str = "", column: str = "", rows: Sequence[int] = ()
     ) -> None:
         subject = f"{column} in {file}" if column else file
-        super().__init__(f"{subject} {sentence}", rows=rows)
+        super().__init__(f"{subject} {sentence}".strip(), rows=rows)
         self.file, self.column = file, column
 
 

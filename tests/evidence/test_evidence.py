@@ -137,6 +137,21 @@ def test_a_frame_of_costs_is_matched_by_the_names_of_its_rows_and_columns():
         assert evidence.decide(costs.loc[[1, 0], [0, 1]]).tolist() == [1]
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_rows_of_costs_without_names_are_in_the_order_of_the_columns(library):
+    frames = pytest.importorskip(library)
+    costs = frames.DataFrame({"b": [0, 20], "a": [1, 0]})  # the truth a and the decision b: 20
+    assert Evidence([[0.0, 0.0]], classes=["a", "b"]).decide(costs).tolist() == ["a"]
+
+
+def test_evidence_of_evidence_keeps_its_classes():
+    evidence = Evidence([[0.0, 1.0]], classes=["a", "b"])
+    assert Evidence(evidence).classes == ("a", "b")
+    assert Evidence(evidence, classes=["b", "a"]).llr("b", "a").tolist() == [1.0]
+    with pytest.raises(InputError, match="over the same classes, 'x', 'y'; got 'a', 'b'"):
+        Evidence(evidence, classes=["x", "y"])
+
+
 @pytest.mark.filterwarnings("ignore:.* should be logarithms")
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_columns_in_another_order_than_the_classes_are_matched_by_name(library):

@@ -21,6 +21,7 @@ from deciban._validation.labels import (
     order_by_name,
     read_labels,
     read_weights,
+    reorder_square,
 )
 from deciban._validation.scalars import (
     as_generator,

@@ -90,6 +90,22 @@ def order_by_name(
     return None if order == list(range(len(classes))) else order
 
 
+def reorder_square(
+    matrix: NDArray[np.float64], source: Any, classes: tuple[Hashable, ...], name: str
+) -> NDArray[np.float64]:
+    """A matrix over pairs of classes, in their order by the names of the frame that it came from.
+
+    Rows without names, which is all that polars has, are in the order of the columns.
+    """
+    names = column_names(source) if hasattr(source, "columns") else None
+    rows = columns = order_by_name(names, classes, f"the columns of {name}")
+    index = tuple(source.index) if names is not None and hasattr(source, "index") else None
+    if index != tuple(range(len(matrix))) or set(index) == set(classes):
+        rows = columns if index is None else order_by_name(index, classes, f"the rows of {name}")
+    matrix = matrix if columns is None else matrix[:, columns]
+    return matrix if rows is None else matrix[rows]
+
+
 def _positions(wanted: Sequence[Hashable], names: Sequence[Hashable]) -> list[int] | None:
     place = {name: k for k, name in enumerate(names)}
     if not len(wanted) == len(names) == len(place) or place.keys() != set(wanted):

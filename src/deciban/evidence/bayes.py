@@ -12,6 +12,7 @@ from deciban._validation import (
     column_names,
     order_by_name,
     quote_each,
+    reorder_square,
     require_finite,
     require_nonnegative,
     require_number,
@@ -178,12 +179,7 @@ def cost_matrix(costs: Any, classes: tuple[Hashable, ...]) -> NDArray[np.float64
             f"{C.shape}. Give one cost for each pair of classes."
         )
     require_finite(np, C, "costs")
-    names = column_names(costs)
-    index = tuple(costs.index) if names is not None and hasattr(costs, "index") else None
-    columns = order_by_name(names, classes, "the columns of costs")
-    rows = order_by_name(index, classes, "the rows of costs")
-    C = C if columns is None else C[:, columns]
-    return C if rows is None else C[rows]
+    return reorder_square(C, costs, classes, "costs")
 
 
 def _read_reject_cost(reject_cost: Any, costs: ArrayLike | None) -> float:

@@ -404,6 +404,9 @@ def _read_table(
     table: ArrayLike, classes: Sequence[Hashable] | None, name: str, if_two_classes: str
 ) -> tuple[NDArray[np.float64], tuple[Hashable, ...]]:
     """Values and class labels of a table, its columns in the order of the classes."""
+    if isinstance(table, Batch):
+        labels = table.classes if classes is None else as_labels(classes)
+        return table._columns_for(labels), labels
     values = to_numpy(table, name)
     require_table(values, name, if_two_classes)
     labels, order = column_order(table, classes, values.shape[1], name)

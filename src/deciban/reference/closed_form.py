@@ -20,7 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from deciban._validation import column_order, order_by_name, require_finite, to_numpy
+from deciban._validation import (
+    as_labels,
+    column_names,
+    reorder_square,
+    require_finite,
+    to_numpy,
+)
 from deciban.exceptions import InputError
 
 _CANCELLED = 1e-3  # of the size of its terms: a divergence under this has lost three digits
@@ -97,11 +103,8 @@ def read_pairwise(
     if M.ndim == 2 and M.shape[0] == M.shape[1] >= 2:
         if not hasattr(values, "columns"):
             return M, classes
-        labels, columns = column_order(values, classes, len(M), name)
-        index = tuple(values.index) if hasattr(values, "index") else None
-        rows = order_by_name(index, labels, f"the rows of {name}")
-        M = M if columns is None else M[:, columns]
-        return M if rows is None else M[rows], labels
+        labels = as_labels(column_names(values) if classes is None else classes, len(M))
+        return reorder_square(M, values, labels, name), labels
     D = (1 + math.isqrt(1 + 8 * M.size)) // 2
     if M.ndim != 1 or M.size < 1 or M.size != D * (D - 1) // 2:
         raise InputError(
