@@ -10,11 +10,12 @@ from deciban.assessment.verdicts import Cost
 from deciban.assessment.wording import number, short
 from deciban.evidence import Evidence, from_nats
 from deciban.exceptions import InputError
-from deciban.metrics import idempotence, pav
+from deciban.metrics import idempotence
 from deciban.metrics.labelled import Labelled, Trials
+from deciban.metrics.pav import pool
 from deciban.metrics.reliability_curve import reliability_curves
 from deciban.report.drawing import Axis, Canvas, Figure, Floats, Key, central, linear
-from deciban.report.figures.ratios import llr_axis_label
+from deciban.report.figures.ratios import group_neighbors, llr_axis_label
 
 _MOST = 4000  # samples for kernel densities, whose cost is the square of their number
 _FEWEST = 10  # samples of a class for a density
@@ -103,7 +104,7 @@ def evidence_of_evidence(pair: Trials) -> Figure:
     count = np.bincount(place, minlength=_BINS)
     used = count > 0
     here, there = (np.bincount(place, v, _BINS)[used] / count[used] for v in (llr, again))
-    blocks = pav(pair.y_true, pair.llr)
+    blocks = pool(group_neighbors(pair))
     pooled = np.asarray(from_nats(blocks.transform(here * math.log(10) / 10), "deciban"))
     shown = np.concatenate([here, there, pooled[np.isfinite(pooled)]])
     ends = (float(shown.min()), float(shown.max()))

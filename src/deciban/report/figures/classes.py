@@ -118,17 +118,8 @@ def _map(matrix: Floats, names: Sequence[Hashable], top: float) -> Canvas:
         canvas.write(k, D - 0.5, labels[k], shift=(right, 16), look=look, turned=turned)
     for i, j in np.argwhere(~np.isnan(matrix)) if D <= _WITH_NUMBERS else ():
         look = "inside dark" if matrix[i, j] / top > 0.5 else "inside"
-        canvas.write(j, i, _short_cost(float(matrix[i, j])), look=look, shift=(0, 4))
+        canvas.write(j, i, number(float(matrix[i, j]), 2), look=look, shift=(0, 4))
     return canvas
-
-
-def _short_cost(cost: float) -> str:
-    if math.isinf(cost):
-        return "∞"
-    if cost < 0.005:
-        return "0" if cost == 0 else "<.01"
-    words = f"{cost:.2f}" if cost < 10 else f"{cost:.0f}"
-    return words.removeprefix("0") if cost < 0.995 else words
 
 
 # --- three classes ------------------------------------------------------------------------

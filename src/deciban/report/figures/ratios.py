@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from deciban.assessment.wording import number, percent, short
 from deciban.evidence import from_nats
 from deciban.metrics import det_curve, eer, empirical_cross_entropy_curve, tippett_curve
-from deciban.metrics.labelled import Trials
+from deciban.metrics.labelled import Scores, Trials
 from deciban.report.drawing import (
     Canvas,
     Figure,
+    Floats,
     Key,
     central,
     class_keys,
@@ -62,7 +63,7 @@ def histogram(pair: Trials) -> Figure:
     )
 
 
-def _bin_edges(pair: Trials) -> tuple[NDArray[np.float64], list[str]]:
+def _bin_edges(pair: Trials) -> tuple[Floats, list[str]]:
     """Edges of the bins, and notes on the LLRs beyond them."""
     llr = np.asarray(from_nats(pair.llr, "deciban"))
     low, high = central(llr)
@@ -155,11 +156,8 @@ def det(pair: Trials) -> Figure:
 
 def cross_entropy(pair: Trials) -> Figure:
     """What the posteriors cost over all priors."""
-    llr, weight = _group_means(pair)
-    labels = np.repeat([1, 0], [len(one) for one in llr])
-    curve = empirical_cross_entropy_curve(
-        labels, np.concatenate(llr), sample_weight=np.concatenate(weight)
-    )
+    some = group_neighbors(pair)
+    curve = empirical_cross_entropy_curve(some.y_true, some.llr, sample_weight=some.weight)
     x = np.asarray(from_nats(curve.log_odds, "deciban"))
     finite = curve.actual[np.isfinite(curve.actual)]
     top = min(2.0, max([1.0, *finite.tolist()])) * 1.05
@@ -192,17 +190,16 @@ def cross_entropy(pair: Trials) -> Figure:
     )  # fmt: skip
 
 
-def _group_means(pair: Trials) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
-    """LLRs and weights of each class; very many LLRs as the means of groups of neighbors."""
-    llrs, weights = [], []
-    for llr in (pair.target.llr, pair.other.llr):
-        ordered = np.sort(llr)
-        size = max(1, len(llr) // _GROUPS) if len(llr) > _MANY else 1
-        starts = np.arange(0, len(llr), size)
-        # Infinite LLRs stay by themselves.
-        starts = np.union1d(starts, np.searchsorted(ordered, [-np.finfo(float).max, np.inf]))
-        starts = starts[starts < len(llr)]
-        count = np.diff(np.append(starts, len(llr))).astype(float)
-        llrs.append(np.add.reduceat(ordered, starts) / count)
-        weights.append(count)
-    return llrs, weights
+def group_neighbors(pair: Trials) -> Trials:
+    """The trials, with very many LLRs as the means of groups of neighbors, weighted by size."""
+    return replace(pair, target=_group(pair.target.llr), other=_group(pair.other.llr))
+
+
+def _group(llr: Floats) -> Scores:
+    ordered = np.sort(llr)
+    starts = np.arange(0, len(llr), max(1, len(llr) // _GROUPS) if len(llr) > _MANY else 1)
+    # Infinite LLRs stay by themselves.
+    starts = np.union1d(starts, np.searchsorted(ordered, [-np.finfo(float).max, np.inf]))
+    starts = starts[starts < len(llr)]
+    size = np.diff(np.append(starts, len(llr)))
+    return Scores(np.add.reduceat(ordered, starts) / size, size / len(llr))
