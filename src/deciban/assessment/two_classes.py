@@ -98,16 +98,15 @@ def steps(setting: Setting) -> dict[str, Step]:
     return found
 
 
-def mean_terms(setting: Setting) -> dict[str, Terms]:
-    """Quantities that are the mean over one class plus the mean over the other."""
+def cost_terms(setting: Setting) -> dict[str, Terms]:
+    """Cllr and the cross-entropy: the mean over one class plus the mean over the other."""
     log_odds = setting.log_odds
-    found: dict[str, Terms] = {
+    return {
         "cllr": lambda x, t: np.asarray(from_nats(softplus(-x if t else x) / 2, "bit")),
         "cross_entropy": lambda x, t: (
             setting.prior[t] * softplus(-x - log_odds if t else x + log_odds)
         ),
     }
-    return found | {key: step.terms for key, step in steps(setting).items()}
 
 
 class TwoClassSystem(System):
@@ -198,10 +197,9 @@ def llr_costs(trials: Trials, setting: Setting) -> SampleCosts:
     target, other = trials.target.llr, trials.other.llr
 
     def costs(sign: float) -> dict[str, Floats]:
-        terms = mean_terms(setting)
         return {
-            key: np.concatenate([terms[key](sign * target, 1), terms[key](sign * other, 0)])
-            for key in _MEANS
+            key: np.concatenate([terms(sign * target, 1), terms(sign * other, 0)])
+            for key, terms in cost_terms(setting).items()
         }
 
     right = np.concatenate([target >= 0, other <= 0])
@@ -211,9 +209,10 @@ def llr_costs(trials: Trials, setting: Setting) -> SampleCosts:
 def exact_values(trials: Trials, setting: Setting) -> dict[str, float]:
     """Every quantity, from the samples themselves."""
     llrs = (trials.other.llr, trials.target.llr)
+    every = cost_terms(setting) | {key: step.terms for key, step in steps(setting).items()}
     values = {
         key: float(sum(terms(x, t).mean() for t, x in enumerate(llrs)))
-        for key, terms in mean_terms(setting).items()
+        for key, terms in every.items()
     }
     fitted = _fitted_values(pool(trials), setting, values["cllr"])
     return values | fitted | {"dev_pav": float(from_nats(deviation_from_pav(trials), "ban"))}
@@ -232,10 +231,10 @@ def _fitted_values(blocks: PooledBlocks, setting: Setting, cllr: float) -> dict[
 
 
 class BinnedLlrs:
-    """LLRs in bins, with the mean of each term in each bin, so that counts give every quantity.
+    """LLRs in bins, with the mean cost in each, so that counts give costs and what PAV fits.
 
-    Bins are quantiles, finer towards the ends, where single LLRs matter; infinite LLRs, and those
-    on which a decision turns, have bins of their own. Few samples have one for each distinct LLR.
+    Bins are quantiles, finer towards the ends, where single LLRs matter; infinite LLRs have bins of
+    their own. Few samples have one for each distinct LLR.
 
     Attributes
     ----------
@@ -246,31 +245,30 @@ class BinnedLlrs:
 
     def __init__(self, llrs: tuple[Floats, Floats], setting: Setting, bins: int = BINS) -> None:
         both = np.concatenate(llrs)
-        edges = _bin_edges(both, (0.0, -setting.log_odds, setting.threshold), bins)
+        edges = _bin_edges(both, bins)
         place = np.searchsorted(edges, both, side="right")
         used, _ = _count_cells(place, len(edges) + 1)
         place = np.searchsorted(used, np.arange(len(edges) + 1))[place]
         self.places = (place[: len(llrs[0])], place[len(llrs[0]) :])
-        self.n_bins = len(used)
-        self._setting, self._keys = setting, tuple(mean_terms(setting))
+        self.n_bins, self._setting = len(used), setting
         self._means = [self._bin_means(llr, t) for t, llr in enumerate(llrs)]
 
     def _bin_means(self, llr: Floats, t: int) -> Floats:
-        """Mean of each term in each bin, (n_terms, n_bins)."""
+        """Mean of each cost in each bin, (n_costs, n_bins)."""
         counts = np.bincount(self.places[t], minlength=self.n_bins)
         sums = np.array(
             [
                 np.bincount(self.places[t], terms(llr, t), self.n_bins)
-                for terms in mean_terms(self._setting).values()
+                for terms in cost_terms(self._setting).values()
             ]
         )
         return np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
 
     def values(self, counts: Counts) -> dict[str, float]:
-        """Every quantity but devPAV, of the counts of the first and of the second class."""
+        """Costs, and what PAV fits, of the counts of the first and of the second class."""
         shares = [c / c.sum() for c in counts]
         sums = sum(weighted_sums(m, s) for m, s in zip(self._means, shares, strict=True))
-        values = dict(zip(self._keys, np.asarray(sums).tolist(), strict=True))
+        values = dict(zip(_MEANS, np.asarray(sums).tolist(), strict=True))
         blocks = pool_masses(counts[1], counts[0])
         return values | _fitted_values(blocks, self._setting, values["cllr"])
 
@@ -313,18 +311,15 @@ def _count_cells(cell: NDArray[np.intp], n_cells: int) -> tuple[np.ndarray, np.n
     return used, counts[used]
 
 
-def _bin_edges(llr: Floats, turning: tuple[float, ...], bins: int) -> Floats:
-    """Where bins begin, rising; LLRs at which a decision turns have one of their own."""
+def _bin_edges(llr: Floats, bins: int) -> Floats:
+    """Where bins begin, rising."""
     ordered = np.sort(llr)
     n = len(ordered)
     if n > bins:
         inner = np.linspace(0, n - 1, bins, dtype=np.int64)
         ends = np.unique(np.geomspace(1, n / bins + 1, bins // 64 + 2).astype(np.int64)) - 1
         ordered = ordered[np.concatenate([inner, ends, n - 1 - ends])]
-    special = [-np.inf, -_LARGEST, np.inf]
-    for t in turning:
-        special += [t, np.nextafter(t, np.inf)]
-    return np.unique(np.concatenate([ordered, special]))
+    return np.unique(np.concatenate([ordered, [-np.inf, -_LARGEST, np.inf]]))
 
 
 def _score_notes(trials: Trials) -> list[str]:
