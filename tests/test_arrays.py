@@ -265,7 +265,7 @@ def sparse():
         (lambda: np.array(["2020-01-01"], dtype="datetime64"), "x must be real numbers"),
         (lambda: np.ma.masked_array([1.0, 2.0], mask=[0, 1]), "not contain masked values; got 1"),
         (lambda: [np.ma.masked_array([1.0, 2.0], mask=[0, 1])], "not contain masked values; got 1"),
-        (frames_with_text, r"numeric columns only; got name \((str|object)\)"),
+        (frames_with_text, r"numeric columns only; got 'name' \((str|object)\)"),
         (lazy_frame, r"must hold data; got a polars.LazyFrame. Call x.collect\(\)"),
         (sparse, r"must be dense.*toarray\(\)"),
         (lambda: [[1, np.nan], [1, 1]], "x must not contain NaN; row 0 has 1 NaN. Drop or impute"),

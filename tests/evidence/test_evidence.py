@@ -493,6 +493,10 @@ def test_evidence_prints_as_a_table_in_decibans(evidence):
     )
 
 
+def test_labels_that_would_steer_a_terminal_are_printed_as_they_are_written():
+    assert "\x1b" not in repr(Evidence([[0.0, 1.0]], classes=["\x1b[31m", "b"]))
+
+
 def test_large_evidence_prints_its_ends():
     text = repr(
         Evidence(np.zeros((5000, 40)), classes=[f"a long class name {i}" for i in range(40)])

@@ -70,6 +70,12 @@ def test_what_is_quoted_is_short_however_large_the_value(value):
     assert len(quote_each([value] * 100)) < 2000
 
 
+def test_values_are_quoted_on_one_line_and_as_python_writes_them():
+    assert quote(np.str_("a")) == "'a'"
+    assert quote(np.float64(2)) == "2.0"
+    assert "\n" not in quote(np.zeros((3, 2)))
+
+
 def test_quoting_never_fails():
     assert "Broken" in quote(Broken())
     assert quote("x\x1b[31m") == r"'x\x1b[31m'"

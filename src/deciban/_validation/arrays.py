@@ -14,6 +14,7 @@ import array_api_compat as compat
 import numpy as np
 from numpy.typing import NDArray
 
+from deciban._validation.scalars import quote
 from deciban.exceptions import InputError
 
 Array = Any  # an array of any library: the Array API has no type to name here yet
@@ -147,7 +148,9 @@ def _from_frame(x: Any, name: str) -> np.ndarray:
     dtypes = (
         dict(zip(x.columns, x.dtypes, strict=True)) if hasattr(x, "columns") else {name: x.dtype}
     )
-    wrong = [f"{column} ({dtype})" for column, dtype in dtypes.items() if not _is_numeric(dtype)]
+    wrong = [
+        f"{quote(column)} ({dtype})" for column, dtype in dtypes.items() if not _is_numeric(dtype)
+    ]
     if wrong:
         raise InputError(
             f"{name} must have numeric columns only; got {', '.join(wrong[:5])}. "

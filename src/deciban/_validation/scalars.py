@@ -21,9 +21,13 @@ _QUOTES.maxstring = _QUOTES.maxother = _QUOTES.maxlong = 80
 
 
 def quote(value: object) -> str:
-    """A value as an error message shows it: its repr, shortened in the middle where it is long."""
+    """A value as an error message shows it: its repr on one line, shortened in the middle.
+
+    A NumPy scalar is shown as the Python value that it holds.
+    """
     try:
-        return _QUOTES.repr(value)
+        shown = value.item() if isinstance(value, np.generic) else value
+        return " ".join(_QUOTES.repr(shown).splitlines())
     except Exception:  # a broken __repr__ must not hide the error that quotes it
         return f"<{type(value).__name__}>"
 

@@ -334,5 +334,5 @@ def _first_and_last(count: int, most: int) -> list[int | None]:
 
 
 def _shorten(label: Hashable, width: int = 12) -> str:
-    name = str(label)
+    name = str(label) if str(label).isprintable() else repr(label)  # it could steer a terminal
     return name if len(name) <= width else name[: width - 1] + "…"
