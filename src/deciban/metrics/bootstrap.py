@@ -26,7 +26,9 @@ from deciban._validation import (
 from deciban._validation.arrays import refuse_masked
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
+from deciban.metrics.labelled import EvidenceLike
 
+Seed = np.random.Generator | int | None
 _JACKKNIFE = 200  # blocks to leave out one by one; single samples would be too many
 _BIASED = 1.5  # standard deviations between the metric and the median of its resamples
 _FEW_GROUPS = 10
@@ -45,13 +47,13 @@ class Interval(NamedTuple):
 def bootstrap(
     metric: Callable[..., float],
     y_true: ArrayLike,
-    evidence: Any,
+    evidence: EvidenceLike,
     *,
     confidence: float = 0.95,
     method: Literal["bca", "percentile"] = "bca",
     n_resamples: int = 1000,
     groups: ArrayLike | None = None,
-    rng: Any = 0,
+    rng: Seed = 0,
     n_jobs: int | None = None,
     **options: Any,
 ) -> Interval:
@@ -215,7 +217,7 @@ def _as_number(value: Any) -> float:
     return float(value)
 
 
-def seed_from(rng: Any) -> int:
+def seed_from(rng: Seed) -> int:
     """A seed drawn from the generator, or the seed itself."""
     if isinstance(rng, int | np.integer):
         return int(rng)

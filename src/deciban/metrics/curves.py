@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from deciban._validation import Floats, require_finite, require_one_of, to_numpy
 from deciban.evidence import from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.costs import softplus
-from deciban.metrics.labelled import read_trials
+from deciban.metrics.labelled import EvidenceLike, read_trials
 from deciban.metrics.pav import pool
 
 
@@ -36,7 +36,7 @@ class PriorCurve(NamedTuple):
 
 def tippett_curve(
     y_true: ArrayLike,
-    llr: Any,
+    llr: EvidenceLike,
     *,
     kind: Literal["exceeding", "misleading"] = "exceeding",
     sample_weight: ArrayLike | None = None,
@@ -72,7 +72,7 @@ def tippett_curve(
 
 def empirical_cross_entropy_curve(
     y_true: ArrayLike,
-    llr: Any,
+    llr: EvidenceLike,
     *,
     log_odds: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -119,7 +119,7 @@ def empirical_cross_entropy_curve(
 
 def normalized_bayes_error_curve(
     y_true: ArrayLike,
-    llr: Any,
+    llr: EvidenceLike,
     *,
     log_odds: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,

@@ -19,10 +19,11 @@ from deciban._validation import (
     require_whole,
 )
 from deciban.evidence import Unit, from_nats
-from deciban.evidence.bayes import balance_weights, log_prior
+from deciban.evidence.bayes import Prior, balance_weights, log_prior
 from deciban.exceptions import InputError
+from deciban.metrics.bootstrap import Seed
 from deciban.metrics.costs import softplus
-from deciban.metrics.labelled import Labelled, read_labelled
+from deciban.metrics.labelled import EvidenceLike, Labelled, read_labelled
 from deciban.metrics.pav import add_misleading, pool
 from deciban.simplex import Basis, logparts
 
@@ -39,16 +40,16 @@ class Decomposition(NamedTuple):
 
 def decompose(
     y_true: ArrayLike,
-    log_likelihoods: Any,
+    log_likelihoods: EvidenceLike,
     *,
     calibrator: Family = "full",
     cv: int = 5,
     groups: ArrayLike | None = None,
-    prior: Any = None,
+    prior: Prior = None,
     unit: Unit = "nat",
     classes: Sequence[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
-    rng: Any = 0,
+    rng: Seed = 0,
 ) -> Decomposition:
     """Cross-entropy as the part that recalibration would take away, and the part that stays.
 
@@ -142,7 +143,7 @@ def _recalibrate_by_pav(data: Labelled, new: Labelled, prior: Floats, family: st
 
 
 def split_folds(
-    codes: NDArray[np.intp], cv: int, groups: ArrayLike | None, rng: Any
+    codes: NDArray[np.intp], cv: int, groups: ArrayLike | None, rng: Seed
 ) -> list[NDArray[np.bool_]]:
     """Masks of the folds, each with its share of every class."""
     require_whole(cv, "cv", 2, remedy="Give a number of folds, such as 5.")

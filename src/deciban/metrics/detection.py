@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deciban._validation import Floats, require_fraction, require_positive_number
-from deciban.metrics.labelled import Trials, read_trials
+from deciban.metrics.labelled import EvidenceLike, Trials, read_trials
 from deciban.metrics.pav import pool
 
 
@@ -27,7 +27,11 @@ class ErrorRates(NamedTuple):
 
 
 def det_curve(
-    y_true: ArrayLike, llr: Any, *, sample_weight: ArrayLike | None = None, pos_label: Hashable = 1
+    y_true: ArrayLike,
+    llr: EvidenceLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Hashable = 1,
 ) -> ErrorRates:
     """Miss rate against false-alarm rate at every LLR that occurs, and above all of them.
 
@@ -55,7 +59,11 @@ def det_curve(
 
 
 def roc_curve(
-    y_true: ArrayLike, llr: Any, *, sample_weight: ArrayLike | None = None, pos_label: Hashable = 1
+    y_true: ArrayLike,
+    llr: EvidenceLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Hashable = 1,
 ) -> tuple[Floats, Floats, Floats]:
     """False-alarm rate, hit rate and threshold, thresholds falling, as in scikit-learn.
 
@@ -75,7 +83,11 @@ def roc_curve(
 
 
 def eer(
-    y_true: ArrayLike, llr: Any, *, sample_weight: ArrayLike | None = None, pos_label: Hashable = 1
+    y_true: ArrayLike,
+    llr: EvidenceLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Hashable = 1,
 ) -> float:
     """Equal-error rate, where the convex hull of the ROC curve has as many misses as false alarms.
 
@@ -103,7 +115,7 @@ def equal_errors(p_miss: Floats, p_false_alarm: Floats) -> float:
 
 def detection_cost(
     y_true: ArrayLike,
-    llr: Any,
+    llr: EvidenceLike,
     *,
     prior: float = 0.5,
     cost_miss: float = 1.0,
@@ -141,7 +153,7 @@ def detection_cost(
 
 def min_detection_cost(
     y_true: ArrayLike,
-    llr: Any,
+    llr: EvidenceLike,
     *,
     prior: float = 0.5,
     cost_miss: float = 1.0,

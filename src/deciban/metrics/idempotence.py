@@ -20,7 +20,7 @@ from deciban._validation import (
 )
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError
-from deciban.metrics.bootstrap import Interval, Resampler, seed_from
+from deciban.metrics.bootstrap import Interval, Resampler, Seed, seed_from
 from deciban.metrics.densities import (
     Density,
     GaussianDensities,
@@ -31,7 +31,7 @@ from deciban.metrics.densities import (
     multiply,
     scatter_matrix,
 )
-from deciban.metrics.labelled import Labelled, read_labelled
+from deciban.metrics.labelled import EvidenceLike, Labelled, read_labelled
 from deciban.reference import closed_form
 from deciban.reference.fitting import fit_covariance_to_moments
 from deciban.simplex import Basis
@@ -94,7 +94,7 @@ class Idempotence:
 
 def idempotence(
     y_true: ArrayLike,
-    evidence: Any,
+    evidence: EvidenceLike,
     *,
     density: Density = "kernel",
     confidence: float = 0.95,
@@ -105,7 +105,7 @@ def idempotence(
     unit: Unit = "nat",
     classes: Sequence[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
-    rng: Any = 0,
+    rng: Seed = 0,
     n_jobs: int | None = None,
 ) -> Idempotence:
     """How far evidence is from being the likelihood function of itself, and whether by chance.

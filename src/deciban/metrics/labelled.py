@@ -29,6 +29,7 @@ from deciban._validation import (
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError, UnknownClassError
 
+EvidenceLike = ArrayLike | Evidence  # LLRs, log-likelihoods, or evidence itself
 _FEW = 20  # samples below which LLRs may all lie between 0 and 1 by chance
 
 
@@ -166,7 +167,7 @@ class Labelled:
 
 def read_labelled(
     y_true: ArrayLike,
-    evidence: Any,
+    evidence: EvidenceLike,
     classes: Sequence[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
     *,
@@ -184,18 +185,17 @@ def read_labelled(
     every_class : bool, default True
         Whether each class must occur among the labels.
     """
-    y_true, evidence, sample_weight = align_by_index(
+    y_true, table, sample_weight = align_by_index(
         y_true=y_true, evidence=evidence, sample_weight=sample_weight
     )
-    if not hasattr(evidence, "__len__"):
+    if not hasattr(table, "__len__"):
         raise InputError(
-            f"log_likelihoods must be a table; got {quote(evidence)}. Put one sample on each row."
+            f"log_likelihoods must be a table; got {quote(table)}. Put one sample on each row."
         )
-    labels = read_labels(y_true, len(evidence))
-    evidence = _as_evidence(evidence, classes, labels)
-    data = Labelled(
-        evidence, encode_labels(labels, evidence.classes), read_weights(sample_weight, len(labels))
-    )
+    labels = read_labels(y_true, len(table))
+    evidence = _as_evidence(table, classes, labels)
+    weight = read_weights(sample_weight, len(labels))
+    data = Labelled(evidence, encode_labels(labels, evidence.classes), weight)
     return data.require_every_class() if every_class else data
 
 
@@ -220,7 +220,7 @@ def _as_evidence(table: Any, classes: Sequence[Hashable] | None, labels: NDArray
 
 def read_trials(
     y_true: ArrayLike,
-    llr: Any,
+    llr: EvidenceLike,
     sample_weight: ArrayLike | None = None,
     pos_label: Hashable = 1,
     other_label: Hashable | None = None,

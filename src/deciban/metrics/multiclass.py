@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation import Floats
 from deciban.evidence import Unit, from_nats
-from deciban.evidence.bayes import choose_least_cost, cost_matrix, log_prior
+from deciban.evidence.bayes import Prior, choose_least_cost, cost_matrix, log_prior
 from deciban.metrics.costs import cost_of_blocks, softplus
-from deciban.metrics.labelled import Labelled, read_labelled
+from deciban.metrics.labelled import EvidenceLike, Labelled, read_labelled
 from deciban.metrics.pav import pool
 
 
@@ -25,9 +25,9 @@ class PairwiseCosts(NamedTuple):
 
 def cross_entropy(
     y_true: ArrayLike,
-    log_likelihoods: Any,
+    log_likelihoods: EvidenceLike,
     *,
-    prior: Any = None,
+    prior: Prior = None,
     unit: Unit = "nat",
     classes: Sequence[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
@@ -59,9 +59,9 @@ def cross_entropy(
 
 def accuracy(
     y_true: ArrayLike,
-    log_likelihoods: Any,
+    log_likelihoods: EvidenceLike,
     *,
-    prior: Any = None,
+    prior: Prior = None,
     costs: Any = None,
     classes: Sequence[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
@@ -86,10 +86,10 @@ def accuracy(
 
 def expected_cost(
     y_true: ArrayLike,
-    log_likelihoods: Any,
+    log_likelihoods: EvidenceLike,
     costs: Any,
     *,
-    prior: Any = None,
+    prior: Prior = None,
     classes: Sequence[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
@@ -114,7 +114,7 @@ def expected_cost(
 
 def pairwise_cllr(
     y_true: ArrayLike,
-    log_likelihoods: Any,
+    log_likelihoods: EvidenceLike,
     *,
     classes: Sequence[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
@@ -154,8 +154,8 @@ def pairwise_costs(data: Labelled) -> PairwiseCosts:
 
 def _read(
     y_true: ArrayLike,
-    log_likelihoods: Any,
-    prior: Any,
+    log_likelihoods: EvidenceLike,
+    prior: Prior,
     classes: Sequence[Hashable] | None,
     sample_weight: ArrayLike | None,
 ) -> tuple[Labelled, Floats]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +16,7 @@ from scipy.optimize import isotonic_regression
 from deciban._validation import Floats, read_llrs
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.labelled import Scores, Trials, read_trials
+from deciban.metrics.labelled import EvidenceLike, Scores, Trials, read_trials
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,11 @@ def _between(below: Floats, above: Floats) -> Floats:
 
 
 def pav(
-    y_true: ArrayLike, llr: Any, *, sample_weight: ArrayLike | None = None, pos_label: Hashable = 1
+    y_true: ArrayLike,
+    llr: EvidenceLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Hashable = 1,
 ) -> PooledBlocks:
     """Pool adjacent violators: the monotone recalibration with the smallest cost.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from deciban._validation import Floats, require_positive_number
 from deciban.evidence import Unit, from_nats
 from deciban.evidence.units import to_nats
-from deciban.metrics.labelled import Trials, read_trials
+from deciban.metrics.labelled import EvidenceLike, Trials, read_trials
 from deciban.metrics.pav import pool
 
 _ROUNDING = 1e-12  # nats, or relative: differences that say nothing
@@ -27,7 +27,7 @@ class MisleadingRates(NamedTuple):
 
 def dev_pav(
     y_true: ArrayLike,
-    llr: Any,
+    llr: EvidenceLike,
     *,
     unit: Unit = "ban",
     sample_weight: ArrayLike | None = None,
@@ -98,7 +98,7 @@ def _tie_rounding(trials: Trials) -> Trials:
 
 def misleading_rates(
     y_true: ArrayLike,
-    llr: Any,
+    llr: EvidenceLike,
     *,
     strength: float = 0.0,
     unit: Unit = "nat",
