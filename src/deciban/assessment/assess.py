@@ -217,7 +217,7 @@ def _differences(
     names: tuple[str, str], first: System, other: System, plan: Plan
 ) -> list[Difference]:  # fmt: skip
     estimates = first.estimates(plan, other) if plan.n_resamples else Estimates()
-    words, (a, b) = first.beside(other)
+    words, (a, b) = first.values_beside(other)
     values = {key: (a[key], b[key]) for key in _keys(a) if key in b}
     return [
         difference(names, key, pair, estimates.interval(key, difference_of(pair)), words)

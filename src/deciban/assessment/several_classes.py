@@ -58,7 +58,7 @@ class SeveralClassSystem(System):
             )
         self.words, (self.values,) = self._with_worst_pair(self)
 
-    def beside(self, other: Self) -> tuple[dict[str, Hashable], list[dict[str, float]]]:
+    def values_beside(self, other: Self) -> tuple[dict[str, Hashable], list[dict[str, float]]]:
         """Words and values, of the pair of classes that costs the most with either system."""
         return self._with_worst_pair(self, other)
 

@@ -111,7 +111,7 @@ class System(ABC):
     def estimates(self, plan: Plan, other: Self | None = None) -> Estimates:
         """Intervals of the quantities, or of their differences from those of another system."""
 
-    def beside(self, other: Self) -> tuple[dict[str, Hashable], list[dict[str, float]]]:
+    def values_beside(self, other: Self) -> tuple[dict[str, Hashable], list[dict[str, float]]]:
         """Words on the quantities, and their values for this system and for another."""
         return self.words, [self.values, other.values]
 

@@ -184,7 +184,9 @@ def _resample(
             of.append(one.values((in_bins[0], in_bins[1])))
         found = [difference_of([v[key] for v in of]) for key in keys]
         if not paired:
-            misled = one.misled((in_bins[0], in_bins[1]), rng.poisson(MISLEADING, 2), of[0]["cllr"])
+            misled = one.values_with_misleading(
+                (in_bins[0], in_bins[1]), rng.poisson(MISLEADING, 2), of[0]["cllr"]
+            )
             found += [misled[key] for key in _FITTED]
         return np.array(found)
 
@@ -272,7 +274,9 @@ class BinnedLlrs:
         blocks = pool_masses(counts[1], counts[0])
         return values | _fitted_values(blocks, self._setting, values["cllr"])
 
-    def misled(self, counts: Counts, misleading: np.ndarray, cllr: float) -> dict[str, float]:
+    def values_with_misleading(
+        self, counts: Counts, misleading: np.ndarray, cllr: float
+    ) -> dict[str, float]:
         """What PAV makes of counts and of misleading samples of the first and second class.
 
         ``cllr`` is that of the counts alone: the added samples would make it infinite.

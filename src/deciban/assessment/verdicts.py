@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deciban.assessment.results import Assessment, Quantity
-from deciban.assessment.wording import number, percent, short
+from deciban.assessment.wording import number, percent, shorten
 
 _SMALL, _MODERATE = 0.02, 0.08  # calibration loss, as a share of the cost of no evidence
 _SHARES = ((0.9, "nearly all of it"), (0.6, "most of it"), (0.4, "about half of it"),
@@ -230,7 +230,7 @@ def errors(assessment: Assessment) -> Verdict:
 
 def _where_errors_are(assessment: Assessment) -> str:
     """The errors of each of two classes, or the hardest pair of several."""
-    names = [short(name, 30) for name in assessment.classes]
+    names = [shorten(name, 30) for name in assessment.classes]
     if len(names) == 2:
         rates = [_quantity(assessment, f"misleading_{k}").value for k in ("target", "other")]
         if not all(map(math.isfinite, rates)):
@@ -255,7 +255,7 @@ def samples(assessment: Assessment) -> Verdict:
         word, tone = "enough for a rough answer", "fair"
     else:
         word, tone = "enough to say this", "good"
-    name = short(assessment.classes[assessment.counts.index(rarest)], 30)
+    name = shorten(assessment.classes[assessment.counts.index(rarest)], 30)
     each = f"{rarest:,} of them of {name}, the rarest class"
     if rarest == max(assessment.counts):
         each = f"{rarest:,} of each"

@@ -8,10 +8,10 @@ import re
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def plain(value: object) -> str:
+def clean_text(value: object) -> str:
     """A value as text that any page can hold: no control characters, no half characters.
 
-    >>> plain("a" + chr(0) + "b")
+    >>> clean_text("a" + chr(0) + "b")
     'a�b'
     """
     whole = str(value).encode("utf-8", "replace").decode("utf-8")
@@ -31,8 +31,8 @@ def number(value: float, digits: int = 3) -> str:
     if value != 0 and not 1e-4 <= abs(value) < 1e7:
         return _power(value)
     size = 0 if value == 0 else math.floor(math.log10(abs(value)))
-    said = f"{value:,.{max(0, digits - 1 - size)}f}"
-    return (said.rstrip("0").rstrip(".") if "." in said else said).replace("-", "−")
+    text = f"{value:,.{max(0, digits - 1 - size)}f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
 
 
 def _power(value: float) -> str:
@@ -54,11 +54,11 @@ def percent(share: float, digits: int = 2) -> str:
     return f"{number(100 * share, digits)} %"
 
 
-def short(value: object, most: int = 18) -> str:
+def shorten(value: object, most: int = 18) -> str:
     """The beginning of a long name, not yet escaped.
 
-    >>> short("a very long name of a class", 12)
+    >>> shorten("a very long name of a class", 12)
     'a very long…'
     """
-    whole = " ".join(plain(value).split()) or "(no name)"
+    whole = " ".join(clean_text(value).split()) or "(no name)"
     return whole if len(whole) <= most else whole[: most - 1].rstrip() + "…"

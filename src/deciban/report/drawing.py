@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from deciban.assessment.wording import number, short
+from deciban.assessment.wording import number, shorten
 from deciban.plots._style import COLORS
 from deciban.report.markup import cell, download, script_data, table, text
 
@@ -152,7 +152,7 @@ class Key:
 
 def class_keys(kind: str, names: Sequence[object]) -> tuple[Key, ...]:
     """A legend of the classes in their order."""
-    return tuple(Key(kind, k, short(name, 40)) for k, name in enumerate(names))
+    return tuple(Key(kind, k, shorten(name, 40)) for k, name in enumerate(names))
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class Figure:
             for x, y, row in zip(*map(np.ravel, self.at), self.rows, strict=True):
                 lines = zip(self.columns, row, strict=True)
                 self.canvas.mark(
-                    x, y, "\n".join(f"{short(name, 40)}: {short(cell(v))}" for name, v in lines)
+                    x, y, "\n".join(f"{shorten(name, 40)}: {shorten(cell(v))}" for name, v in lines)
                 )
         return (
             f'<figure id="{self.name}" class="figure {self.shape}" '

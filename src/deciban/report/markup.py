@@ -10,7 +10,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
-from deciban.assessment.wording import number, plain
+from deciban.assessment.wording import clean_text, number
 
 _SHOWN = 60  # rows of a table that stand in the page; the file to download has all
 
@@ -22,13 +22,13 @@ def text(value: object) -> str:
     '&lt;b&gt;&quot;x&quot;&lt;/b&gt;'
     """
     # A percent sign stays with its number.
-    return html.escape(plain(value), quote=True).replace(" %", "&nbsp;%")
+    return html.escape(clean_text(value), quote=True).replace(" %", "&nbsp;%")
 
 
 def cell(value: object) -> str:
     """A number for readers, or the text itself, as a table shows it."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return plain(value)
+        return clean_text(value)
     return f"{value:,}".replace("-", "−") if isinstance(value, int) else number(value, 4)
 
 
@@ -38,10 +38,10 @@ def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -
     body = "".join(f"<tr>{_row(row)}</tr>" for row in rows[:_SHOWN])
     if len(rows) > _SHOWN:
         caption += f" The first {_SHOWN} of {len(rows):,} rows; the file has all."
-    return scroll(caption, f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>")
+    return scrolling_table(caption, f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>")
 
 
-def scroll(caption: str, content: str, look: str = "scroll") -> str:
+def scrolling_table(caption: str, content: str, look: str = "scroll") -> str:
     """A table that scrolls within itself."""
     return (
         f'<div class="{look}" role="region" tabindex="0" aria-label="{text(caption)}"><table>'
@@ -70,7 +70,7 @@ def download(name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -
 def download_json(name: str, content: Any, label: str) -> str:
     """A link that holds a JSON file."""
     whole = json.dumps(content, ensure_ascii=False, default=str)
-    return _link(f"{name}.json", "application/json", plain(whole), label)
+    return _link(f"{name}.json", "application/json", clean_text(whole), label)
 
 
 def _link(file: str, kind: str, content: str, label: str) -> str:
@@ -87,7 +87,11 @@ def _field(value: Any) -> Any:
     if isinstance(value, float):
         return f"{value:.8g}"
     if isinstance(value, str):
-        return f"'{plain(value)}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else plain(value)
+        return (
+            f"'{clean_text(value)}"
+            if value[:1] in ("=", "+", "-", "@", "\t", "\r")
+            else clean_text(value)
+        )
     return value
 
 

@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike
 import deciban
 from deciban.assessment import Assessment, Quantity, assess
 from deciban.assessment.verdicts import Verdict, cost_of, verdicts
-from deciban.assessment.wording import number, percent, short
+from deciban.assessment.wording import number, percent, shorten
 from deciban.evidence import Evidence
 from deciban.exceptions import DecibanError, InputError
 from deciban.metrics.labelled import Labelled, read_labelled
 from deciban.report.drawing import Figure
 from deciban.report.figures import calibration, classes, ratios, training
-from deciban.report.markup import download, download_json, scroll, table, text
+from deciban.report.markup import download, download_json, scrolling_table, table, text
 
 _MOST_PAIRS = 100  # classes whose pairs are all in the file to download
 _MOST_LISTED = 12  # classes, or costs, that are listed in the open
@@ -110,7 +110,7 @@ def _figure_sections(data: Labelled, assessment: Assessment) -> list[Section]:
     b, a = hardest[:2]
     pair, shown = data.pair(a, b), ""
     if D > 2:
-        both = " and ".join(short(names[k], 40) for k in (a, b))
+        both = " and ".join(shorten(names[k], 40) for k in (a, b))
         shown = f" Of the {D} classes, {both} are shown, the pair hardest to tell apart."
     sections = [
         _section(
@@ -213,7 +213,8 @@ def _quality(assessment: Assessment) -> Section:
     columns = ("key", "label", "value", "low", "high", "corrected", "unit", "better")
     file = download("quantities", columns, [[getattr(q, c) for c in columns] for q in quantities])
     content = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
-    body = f'<div class="card quantities">{scroll(caption, content, "scroll whole")}{file}</div>'
+    whole = scrolling_table(caption, content, "scroll whole")
+    body = f'<div class="card quantities">{whole}{file}</div>'
     return "quality", "Quality of the evidence", body
 
 
@@ -227,9 +228,9 @@ def _quantity(q: Quantity) -> str:
     if corrected != value:
         interval += f"; corrected {corrected}"
     return (
-        f'<tr><th scope="row">{text(short(q.label, 90))}</th>'
+        f'<tr><th scope="row">{text(shorten(q.label, 90))}</th>'
         f'<td class="value">{text(value)}</td><td class="range">{text(interval)}</td>'
-        f'<td class="meaning">{text(short(q.meaning, 300) + better)}</td></tr>'
+        f'<td class="meaning">{text(shorten(q.meaning, 300) + better)}</td></tr>'
     )
 
 
@@ -262,12 +263,12 @@ def _prior(assessment: Assessment) -> str:
     if prior is None or max(prior) - min(prior) < 1e-9:
         return "the same for each class"
     pairs = zip(assessment.classes, prior, strict=True)
-    return _list([f"{short(label, 30)} {p:.3g}" for label, p in pairs])
+    return _list([f"{shorten(label, 30)} {p:.3g}" for label, p in pairs])
 
 
 def _costs(assessment: Assessment) -> str:
     """What each error costs, and the right decision where that costs something."""
-    C, names = np.asarray(assessment.costs), [short(label, 30) for label in assessment.classes]
+    C, names = np.asarray(assessment.costs), [shorten(label, 30) for label in assessment.classes]
     costly = np.argwhere((C != 0) | ~np.eye(len(C), dtype=bool))
     return _list([f"{names[j]} for {names[i]} {number(float(C[i, j]))}" for i, j in costly])
 
@@ -296,7 +297,7 @@ def _page(title: str, assessment: Assessment, sections: Sequence[Section]) -> st
         f"{content}</section>"
         for key, heading, content in sections
     )
-    names = ", ".join(short(name, 24) for name in assessment.classes[:6])
+    names = ", ".join(shorten(name, 24) for name in assessment.classes[:6])
     more = f" and {len(assessment.classes) - 6} more" if len(assessment.classes) > 6 else ""
     samples = f"{sum(assessment.counts):,} samples of {len(assessment.classes)} classes"
     numbers = assessment.to_dict()

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from deciban.assessment.verdicts import Cost
-from deciban.assessment.wording import number, short
+from deciban.assessment.wording import number, shorten
 from deciban.evidence import Evidence, from_nats
 from deciban.exceptions import InputError
 from deciban.metrics import idempotence
@@ -70,7 +70,7 @@ def reliability(data: Labelled, confidence: float) -> Figure:
     if (data.counts == 0).any():
         raise InputError("Every class must have samples for reliability; some has none.")
     (curve,) = reliability_curves(data, confidence=confidence)
-    of = short(data.evidence.classes[-1]) if D == 2 else "the likeliest class"
+    of = shorten(data.evidence.classes[-1]) if D == 2 else "the likeliest class"
     canvas = Canvas(linear(f"posterior of {of}", 0, 1), linear("observed frequency", 0, 1),
                     height=380, snap="xy")  # fmt: skip
     edges = np.linspace(0, 1, len(curve.histogram) + 1)

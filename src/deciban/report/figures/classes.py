@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from deciban.assessment import Assessment
-from deciban.assessment.wording import number, percent, short
+from deciban.assessment.wording import number, percent, shorten
 from deciban.evidence import Evidence, from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled
@@ -70,7 +70,7 @@ def pairwise(assessment: Assessment) -> Figure:
     canvas = _map(matrix, names, top)
     for i, j in np.argwhere(~np.isnan(matrix)):
         a, b = (number(float(table[inner][i, j])) for table in (actual, minimum))
-        canvas.mark(j, i, f"{short(names[i], 30)} / {short(names[j], 30)}\nas it is: {a} bit\n"
+        canvas.mark(j, i, f"{shorten(names[i], 30)} / {shorten(names[j], 30)}\nas it is: {a} bit\n"
                           f"recalibrated: {b} bit")  # fmt: skip
     notes = []
     if len(drawn) < len(assessment.classes):
@@ -99,7 +99,7 @@ def pairwise(assessment: Assessment) -> Figure:
 
 def _map(matrix: Floats, names: Sequence[Hashable], top: float) -> Canvas:
     D = len(names)
-    labels = [short(name, 14) for name in names]
+    labels = [shorten(name, 14) for name in names]
     longest = max(map(len, labels))
     room = 14 + 6.6 * longest
     side = 340.0 if D <= 6 else 440.0
@@ -140,7 +140,7 @@ def plane(data: Labelled, all_classes: bool) -> Figure:
     for k, corner in enumerate(basis.contrast):
         at = 0.9 * reach * corner / np.abs(corner).max()
         anchor = "start" if at[0] < -0.3 * reach else "end" if at[0] > 0.3 * reach else "middle"
-        canvas.write(at[0], at[1], short(names[k], 16), look=f"named s{k}", anchor=anchor)
+        canvas.write(at[0], at[1], shorten(names[k], 16), look=f"named s{k}", anchor=anchor)
     if outside:
         notes.append(f"{outside:,} beyond the frame, or infinite, are drawn on it.")
     return Figure(
@@ -175,7 +175,7 @@ def ternary(data: Labelled, all_classes: bool) -> Figure:
     places = (("middle", (0, -10)), ("start", (-24, 38)), ("end", (24, 38)))
     for k, (anchor, shift) in enumerate(places):
         canvas.points(xy[some.codes == k, 0], xy[some.codes == k, 1], k)
-        canvas.write(corners[k, 0], corners[k, 1], short(names[k], 20),
+        canvas.write(corners[k, 0], corners[k, 1], shorten(names[k], 20),
                      look=f"named s{k}", anchor=anchor, shift=shift)  # fmt: skip
     right = float(np.mean(posterior.argmax(axis=1) == some.codes))
     return Figure(
@@ -244,7 +244,7 @@ def _ilr_labels(names: Sequence[Hashable], basis: Basis) -> list[str]:
     labels = []
     for column in basis.contrast.T:
         sides = (
-            ", ".join(short(n, 10) for n, v in zip(names, column, strict=True) if sign * v > 1e-9)
+            ", ".join(shorten(n, 10) for n, v in zip(names, column, strict=True) if sign * v > 1e-9)
             for sign in (1, -1)
         )
         labels.append(" against ".join(sides) + " (ILR, deciban)")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import expit
 
-from deciban.assessment.wording import number, percent, short
+from deciban.assessment.wording import number, percent, shorten
 from deciban.evidence import from_nats
 from deciban.metrics import det_curve, eer, empirical_cross_entropy_curve, tippett_curve
 from deciban.metrics.labelled import Scores, Trials
@@ -30,7 +30,9 @@ _GROUPS = 20_000
 
 def llr_axis_label(pair: Trials) -> str:
     """Label of an axis of LLRs."""
-    return f"LLR for {short(pair.pos_label, 14)} against {short(pair.other_label, 14)} (deciban)"
+    return (
+        f"LLR for {shorten(pair.pos_label, 14)} against {shorten(pair.other_label, 14)} (deciban)"
+    )
 
 
 def histogram(pair: Trials) -> Figure:
@@ -51,8 +53,8 @@ def histogram(pair: Trials) -> Figure:
     return Figure(
         "llr-histogram",
         "Histogram of the log-likelihood ratios",
-        f"To the right of zero the evidence supports {short(names[0], 40)}, to the left "
-        f"{short(names[1], 40)}; 10 decibans are a factor of ten. The less the two overlap, the "
+        f"To the right of zero the evidence supports {shorten(names[0], 40)}, to the left "
+        f"{shorten(names[1], 40)}; 10 decibans are a factor of ten. The less the two overlap, the "
         f"more the evidence says.",
         canvas,
         class_keys("bar", names),
@@ -108,8 +110,8 @@ def tippett(pair: Trials) -> Figure:
         "tippett",
         "Tippett plot",
         f"How much of each class has a ratio of at least this size. Misleading evidence: "
-        f"{wrong[0]} of {short(names[1], 40)} lies above zero, {wrong[1]} of "
-        f"{short(names[0], 40)} below.",
+        f"{wrong[0]} of {shorten(names[1], 40)} lies above zero, {wrong[1]} of "
+        f"{shorten(names[0], 40)} below.",
         canvas,
         class_keys("line", names),
         ("LLR (deciban)", *(f"{name} at or above (%)" for name in names)),
@@ -126,8 +128,8 @@ def det(pair: Trials) -> Figure:
     low = min(max(0.5 / fewest, 1e-6), 0.02)  # less than one error cannot be seen
     high = min(max(0.5, 2.5 * equal), 0.99)
     canvas = Canvas(
-        probits(f"{short(b)} taken for {short(a)} (%)", low, high),
-        probits(f"{short(a)} missed (%)", low, high),
+        probits(f"{shorten(b)} taken for {shorten(a)} (%)", low, high),
+        probits(f"{shorten(a)} missed (%)", low, high),
         height=380,
         snap="xy",
     )
@@ -162,7 +164,7 @@ def cross_entropy(pair: Trials) -> Figure:
     finite = curve.actual[np.isfinite(curve.actual)]
     top = min(2.0, max([1.0, *finite.tolist()])) * 1.05
     canvas = Canvas(
-        linear(f"prior log-odds of {short(pair.pos_label)} (deciban)", float(x[0]), float(x[-1])),
+        linear(f"prior log-odds of {shorten(pair.pos_label)} (deciban)", float(x[0]), float(x[-1])),
         linear("cross-entropy (bit)", 0, top),
     )
     canvas.rule(x, curve.neutral)
