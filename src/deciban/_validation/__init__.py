@@ -24,6 +24,7 @@ from deciban._validation.labels import (
     reorder_square,
 )
 from deciban._validation.scalars import (
+    Rng,
     as_generator,
     is_number,
     is_whole,

@@ -16,6 +16,8 @@ import numpy as np
 
 from deciban.exceptions import InputError
 
+Rng = np.random.Generator | int | None  # a generator, a seed, or None for fresh randomness
+
 _QUOTES = reprlib.Repr()
 _QUOTES.maxstring = _QUOTES.maxother = _QUOTES.maxlong = 80
 
@@ -108,7 +110,7 @@ def require_bool(value: Any, name: str) -> bool:
     )
 
 
-def as_generator(rng: Any, name: str = "rng") -> np.random.Generator:
+def as_generator(rng: Rng, name: str = "rng") -> np.random.Generator:
     """A random generator from one, from a seed, or from None for a fresh one."""
     try:
         return np.random.default_rng(rng)

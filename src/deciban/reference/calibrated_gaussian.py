@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 
 from deciban._validation import (
+    Rng,
     align_by_index,
     as_generator,
     as_labels,
@@ -371,21 +372,21 @@ class CalibratedGaussian:
 
     @overload
     def sample(
-        self, label_or_counts: str | int, rng: Any = None, *, size: int | None = None
+        self, label_or_counts: str | int, rng: Rng = None, *, size: int | None = None
     ) -> NDArray[np.float64]: ...
 
     @overload
     def sample(
         self,
-        label_or_counts: Sequence[int] | Mapping[Any, int] | NDArray[np.float64],
-        rng: Any = None,
+        label_or_counts: Sequence[int] | Mapping[Any, int] | NDArray[Any],
+        rng: Rng = None,
         *,
         size: int | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    ) -> tuple[NDArray[np.float64], NDArray[Any]]: ...
 
     def sample(
-        self, label_or_counts: Any, rng: Any = None, *, size: int | None = None
-    ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[np.float64]]:
+        self, label_or_counts: Any, rng: Rng = None, *, size: int | None = None
+    ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[Any]]:
         """Draw ILRLs.
 
         Parameters
@@ -411,15 +412,16 @@ class CalibratedGaussian:
         >>> y.tolist()
         ['same', 'same', 'other']
         """
-        rng = as_generator(rng)
+        generator = as_generator(rng)
         counts = _read_counts(label_or_counts, self.classes)
         if counts is None:
             k = index_of(label_or_counts, self.classes)
-            return self._draw(np.full(require_whole(1 if size is None else size, "size"), k), rng)
+            count = require_whole(1 if size is None else size, "size")
+            return self._draw(np.full(count, k), generator)
         if size is not None:
             raise InputError(f"size must go with a label; got {quote(size)} with counts. Drop it.")
         at = np.repeat(np.arange(self.n_classes), counts)
-        return self._draw(at, rng), label_array(self.classes)[at]
+        return self._draw(at, generator), label_array(self.classes)[at]
 
     # --- averages ---------------------------------------------------------------------
 
@@ -441,7 +443,7 @@ class CalibratedGaussian:
         *,
         unit: Unit = "nat",
         n_samples: int = 100_000,
-        rng: Any = 0,
+        rng: Rng = 0,
     ) -> Estimate:
         """Expected cross-entropy of the posterior; C_mc for the uniform prior.
 
