@@ -178,18 +178,11 @@ def test_what_goes_along_comes_back_and_load_does_not_look_at_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("extra", "match"),
-    [
-        ([1], "extra must be a dict of plain data; got"),
-        ({1: 2}, "the names in extra must be text; got 1"),
-        ({"a": [{"b": np.float64(1)}]}, r"extra\['a'\]\[0\]\['b'\] must be text, .* got float64"),
-        ({"a": (1, 2)}, r"extra\['a'\] must be text, .* got tuple"),
-        ({"a": float("nan")}, r"extra\['a'\] must be finite; got nan"),
-    ],
+    "extra", [[1], {1: 2}, {"a": [{"b": np.int64(1)}]}, {"a": (1, 2)}, {"a": float("nan")}], ids=str
 )
-def test_what_json_cannot_hold_does_not_go_along(extra, match, tmp_path):
+def test_what_json_cannot_hold_does_not_go_along(extra, tmp_path):
     model = IsotonicCalibrator().fit(*two())
-    with pytest.raises(InputError, match=match):
+    with pytest.raises(InputError, match="extra must be a dict of text, finite numbers"):
         model.save(tmp_path / "calibrator", extra=extra)
     assert not list(tmp_path.iterdir())
 

@@ -1,4 +1,4 @@
-"""Fitted estimators as files, and back: their parameters, and what ``fit`` has learnt.
+"""Fitted estimators as files, and back: their parameters, and what ``fit`` has learned.
 
 A class says with :func:`register` which attributes go into a file and what they must be when they
 come back: D classes, k = D - 1, d features. Files name classes; only registered ones are found.
@@ -159,7 +159,7 @@ def _encode_fitted(encoder: Encoder, estimator: Any, path: str) -> dict[str, Any
 
 
 def _encode_parameters(encoder: Encoder, estimator: Any, path: str) -> Any:
-    """An unfitted estimator; what it may have learnt is left out, as ``clone`` does."""
+    """An unfitted estimator; what it may have learned is left out, as ``clone`` does."""
     if not hasattr(estimator, "get_params") or isinstance(estimator, type):
         return None
     _parts_of(estimator)
@@ -189,7 +189,8 @@ def _decode_estimator(decoder: Decoder, node: dict[str, Any]) -> Any:
     sizes = _sizes(state)
     for name, spec in {"prior_": "D", **parts}.items():
         require_spec(name, state[name], spec, sizes)
-    _require_prior(state["prior_"])
+    if (state["prior_"] < 0).any() or abs(state["prior_"].sum() - 1) > 1e-6:
+        raise ValueError("not a valid prior")
     for name, value in state.items():
         setattr(estimator, name, value)
     if columns is not None:
@@ -200,22 +201,13 @@ def _decode_estimator(decoder: Decoder, node: dict[str, Any]) -> Any:
 
 def _sizes(state: dict[str, Any]) -> dict[str, int]:
     classes, d = state["classes_"], state.get("n_features_in_", 1)
-    if not isinstance(classes, np.ndarray) or classes.ndim != 1:
-        raise ValueError("classes that are not a list")
     D = len(set(classes.tolist()))
-    if len(classes) != D or D < 2 or type(d) is not int or d < 1:
+    if classes.shape != (D,) or D < 2 or type(d) is not int or d < 1:
         raise ValueError(f"{D} classes and {d} features")
     return {"D": D, "k": D - 1, "d": d, "2": 2}
 
 
-def _require_prior(prior: np.ndarray) -> None:
-    if (prior < 0).any() or abs(prior.sum() - 1) > 1e-6:
-        raise ValueError("not a valid prior")
-
-
 def _column_names(names: Any, d: int) -> np.ndarray:
-    if not isinstance(names, list) or len(names) != d:
+    if not isinstance(names, list) or {str} != {type(name) for name in names} or len(names) != d:
         raise ValueError(f"names that are not those of {d} features")
-    if not all(isinstance(name, str) for name in names):
-        raise ValueError("names of features that are not text")
     return np.array(names, dtype=object)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 from collections.abc import Collection
 from pathlib import Path
@@ -45,9 +44,7 @@ def write(
 
     path = require_writable(path)
     if extra is not None:
-        if not isinstance(extra, dict):
-            raise InputError(f"extra must be a dict of plain data; got {extra!r}. Name its parts.")
-        _require_plain("extra", extra)
+        _require_plain(extra)
         plain = plain | {"extra": extra}
     header = json.dumps({"kind": kind, "version": _VERSION, **plain})
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
@@ -115,23 +112,21 @@ def _parse(path: Path) -> tuple[Arrays, dict[str, str]]:
     return arrays, metadata
 
 
-def _require_plain(name: str, value: Any) -> None:
-    """Raise unless JSON gives the value back as it is."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if type(key) is not str:
-                raise InputError(f"the names in {name} must be text; got {key!r}. Rename it.")
-            _require_plain(f"{name}[{key!r}]", inner)
-    elif isinstance(value, list):
-        for k, inner in enumerate(value):
-            _require_plain(f"{name}[{k}]", inner)
-    elif type(value) not in (str, int, float, bool, type(None)):
-        raise InputError(
-            f"{name} must be text, a number, a truth value, None, a list or a dict; got "
-            f"{type(value).__name__}. Turn it into one of these."
-        )
-    elif isinstance(value, float) and not math.isfinite(value):
-        raise InputError(f"{name} must be finite; got {value!r}. Write it as text, or None.")
+def _require_plain(extra: object) -> None:
+    """Raise unless JSON gives the dict back as it is."""
+    try:
+        same = isinstance(extra, dict) and json.loads(json.dumps(extra, allow_nan=False)) == extra
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _not_plain(str(error)) from None
+    if not same:
+        raise _not_plain("names that are not text, tuples, or not a dict")
+
+
+def _not_plain(found: str) -> InputError:
+    return InputError(
+        f"extra must be a dict of text, finite numbers, truth values, None, lists and dicts; got "
+        f"something else ({found}). Convert it to these."
+    )
 
 
 def _import_safetensors() -> Any:

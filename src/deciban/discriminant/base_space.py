@@ -53,7 +53,7 @@ class DiscriminantMixin(EvidenceClassifierMixin):
     def outlier_score(self, X: ArrayLike) -> Floats:
         """Share of the samples of ``fit`` that are less likely: near zero for an outlier.
 
-        Held-out samples are counted where there are enough: those learnt from are often more likely
+        Held-out samples are counted where there are enough: training samples are often more likely
         than new ones, most of all in small tables.
         """
         density = self.score_samples(X)

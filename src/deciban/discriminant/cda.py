@@ -179,12 +179,12 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         self._require_room(d, settings.augment)
         basis = self._choose_basis()
         checkpoint = self._open_checkpoint(samples, settings)
-        learnt, held_out = hold_out(samples, settings.validation_fraction, checkpoint.seed)
-        whitening, start = initialize(learnt, basis.contrast, settings)
+        train_part, held_out = hold_out(samples, settings.validation_fraction, checkpoint.seed)
+        whitening, start = initialize(train_part, basis.contrast, settings)
         self._params, self.history_ = train(
             _model(settings, basis, d),
             start,
-            learnt._replace(X=whitening(learnt.X)),
+            train_part._replace(X=whitening(train_part.X)),
             None if held_out is None else held_out._replace(X=whitening(held_out.X)),
             settings,
             checkpoint,

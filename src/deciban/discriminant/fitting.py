@@ -16,13 +16,12 @@ from deciban._estimation.samples import Samples
 from deciban.discriminant.checkpoints import Checkpoint
 from deciban.discriminant.evaluation import computing_in
 from deciban.discriminant.initialization import Start
-from deciban.discriminant.objective import LossOptions, Model, Params
+from deciban.discriminant.objective import Batch, Model, Params
 from deciban.discriminant.settings import Settings
 from deciban.exceptions import InterruptedFitWarning
 from deciban.flows.training import State, Trainer, Training
 
 _LEAST_LOG_MIX = -30.0  # of a class that weighs next to nothing
-Batch = tuple[jax.Array, jax.Array, jax.Array]
 
 
 def hold_out(samples: Samples, fraction: float, seed: int) -> tuple[Samples, Samples | None]:
@@ -35,9 +34,9 @@ def hold_out(samples: Samples, fraction: float, seed: int) -> tuple[Samples, Sam
         np.arange(n), test_size=count, stratify=samples.codes, random_state=seed
     )
     if np.bincount(samples.codes[a], minlength=D).min() == 0:
-        return samples, None  # every class must be learnt from
-    learnt, held_out = (Samples(*(values[rows] for values in samples)) for rows in (a, b))
-    return learnt, held_out
+        return samples, None  # every class must be learned from
+    train_part, held_out = (Samples(*(values[rows] for values in samples)) for rows in (a, b))
+    return train_part, held_out
 
 
 def train(
@@ -82,7 +81,6 @@ def train(
 @lru_cache(maxsize=32)
 def _trainer(model: Model, settings: Settings, n_samples: int, scored: bool) -> Trainer:
     """One trainer for all fits of one size, as in a cross-validation: it is compiled once."""
-    options = LossOptions(settings.discriminative_weight, settings.input_noise)
     training = Training(
         settings.epochs,
         settings.batch_size,
@@ -90,7 +88,9 @@ def _trainer(model: Model, settings: Settings, n_samples: int, scored: bool) -> 
         weight_decay=settings.weight_decay,
         n_members=settings.n_estimators,
     )
-    loss = partial(model.loss, options=options)
+    loss = partial(
+        model.loss, entropy_weight=settings.discriminative_weight, noise=settings.input_noise
+    )
     return Trainer(loss, model.score if scored else None, training, n_samples, model.decays)
 
 

@@ -16,6 +16,7 @@ from deciban.flows import Flow
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 Params = dict[str, Any]
+Batch = tuple[jax.Array, jax.Array, jax.Array]  # whitened features, codes of the classes, weights
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Model:
     def init(self, key: jax.Array, start: Start | None = None, *, dtype: str) -> Params:
         """Parameters that start at an affine map and a covariance, by default the identity.
 
-        ``log_mix`` is not learnt: the logarithm of the classes' shares of the training samples.
+        ``log_mix`` is not learned: the logarithm of the classes' shares of the training samples.
         """
         matrix, offset, covariance = start or (None, None, np.eye(self.n_classes - 1))
         return {
@@ -73,17 +74,20 @@ class Model:
         log_f = -0.5 * jnp.sum(white**2, axis=0) - jnp.sum(jnp.log(jnp.diag(L)))
         return scores, log_f + rest - scores[..., 0]
 
-    def loss(self, params: Params, batch: Any, key: jax.Array, options: LossOptions) -> jax.Array:
+    def loss(
+        self, params: Params, batch: Batch, key: jax.Array, *, entropy_weight: float, noise: float
+    ) -> jax.Array:
         """Negative log-likelihood, and cross-entropy of the posteriors at the samples' own mix.
 
-        At any other prior the mix of the classes would find its way into the evidence.
+        At any other prior the mix of the classes would find its way into the evidence. ``noise`` is
+        the standard deviation of the noise on the whitened features.
         """
         x, truth, weight = batch
-        x = self._add_noise(x, key, options.noise)
+        x = self._add_noise(x, key, noise)
         log_f = self.log_densities(params, x)
         at = jnp.take_along_axis(log_f, truth[:, None], axis=1)[:, 0]
         entropy = -_log_posterior_at(truth, log_f, params)
-        return jnp.sum(weight * (options.weight * entropy - at)) / jnp.sum(weight)
+        return jnp.sum(weight * (entropy_weight * entropy - at)) / jnp.sum(weight)
 
     def _add_noise(self, x: jax.Array, key: jax.Array, noise: float) -> jax.Array:
         data, added = jax.random.split(key)
@@ -94,7 +98,7 @@ class Model:
             x = jnp.concatenate([x, more], axis=1)
         return x
 
-    def score(self, params: Params, batch: Any) -> jax.Array:
+    def score(self, params: Params, batch: Batch) -> jax.Array:
         """Cross-entropy of each held-out sample's posterior, added dimensions at their center.
 
         Weighted, so that the plain mean is the weighted one.
@@ -108,14 +112,6 @@ class Model:
 def _log_posterior_at(truth: jax.Array, log_f: jax.Array, params: Params) -> jax.Array:
     log_p = jax.nn.log_softmax(log_f + jax.lax.stop_gradient(params["log_mix"]), axis=1)
     return jnp.take_along_axis(log_p, truth[:, None], axis=1)[:, 0]
-
-
-@dataclass(frozen=True)
-class LossOptions:
-    """Weight of the cross-entropy beside the log-likelihood, and noise on whitened features."""
-
-    weight: float
-    noise: float
 
 
 def log_cholesky(covariance: NDArray[np.float64]) -> NDArray[np.float64]:

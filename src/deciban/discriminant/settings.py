@@ -19,7 +19,7 @@ from deciban.exceptions import InputError
 
 _MANY = 20_000  # samples that can teach wide conditioners
 _MOST_HELD_OUT = 2_000  # samples are enough to tell one epoch from another
-_FEW = 2_000  # samples that must be kept from teaching too much
+_FEW = 2_000  # samples that a flow overfits easily
 
 _at_least_0 = partial(require_whole, least=0)
 _at_least_1 = partial(require_whole, least=1)

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lu
 
 from deciban.exceptions import InputError
@@ -31,8 +31,9 @@ def init(
     the sign of ``pivots[i]``. Ranks and signs have no gradient and outlast any scaling, so that an
     optimizer, even with weight decay, moves all parameters alike and leaves P as it is.
     """
-    A = np.eye(n_features) if matrix is None else _read_matrix(matrix, n_features)
-    b = np.zeros(n_features) if offset is None else _read_offset(offset, n_features)
+    d = n_features
+    A = np.eye(d) if matrix is None else _read_invertible(matrix, d)
+    b = np.zeros(d) if offset is None else _read(offset, (d,), "offset")
     rows, L, U = lu(A, p_indices=True)
     signs = np.sign(np.diag(U))
     L, U = signs[:, None] * L * signs, signs[:, None] * U
@@ -92,40 +93,30 @@ def _permutation(pivots: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jnp.argsort(jnp.argsort(jnp.abs(pivots))), jnp.sign(pivots)
 
 
-def _read_matrix(matrix: ArrayLike, n_features: int) -> np.ndarray:
-    A = np.asarray(matrix, dtype=np.float64)
-    if A.shape != (n_features, n_features):
+def _read(values: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != shape:
         raise InputError(
-            f"matrix must have shape {(n_features, n_features)}; got {A.shape}. "
-            f"Give one row for each of the {n_features} features."
+            f"{name} must have shape {shape}; got {array.shape}. Give one row or number for each "
+            f"of the {shape[0]} features."
         )
-    _require_finite(A, "matrix")
+    if not np.isfinite(array).all():
+        raise InputError(
+            f"{name} must be finite; got {int((~np.isfinite(array)).sum())} values that are not. "
+            f"Check the features for constant or missing columns."
+        )
+    return array
+
+
+def _read_invertible(matrix: ArrayLike, d: int) -> NDArray[np.float64]:
+    A = _read(matrix, (d, d), "matrix")
     # Units of the features and of the base space do not make a matrix singular: take them off.
     scaled = A / np.maximum(np.abs(A).max(axis=1, keepdims=True), 1e-300)
     scaled = scaled / np.maximum(np.abs(scaled).max(axis=0), 1e-300)
     rank = int(np.linalg.matrix_rank(scaled))
-    if rank < n_features:
+    if rank < d:
         raise InputError(
-            f"matrix must be invertible; got one of rank {rank} for {n_features} features. "
+            f"matrix must be invertible; got one of rank {rank} for {d} features. "
             f"Drop features that others determine, or regularize the matrix."
         )
     return A
-
-
-def _read_offset(offset: ArrayLike, n_features: int) -> np.ndarray:
-    b = np.asarray(offset, dtype=np.float64)
-    if b.shape != (n_features,):
-        raise InputError(
-            f"offset must have shape {(n_features,)}; got {b.shape}. "
-            f"Give one number for each feature."
-        )
-    _require_finite(b, "offset")
-    return b
-
-
-def _require_finite(values: np.ndarray, name: str) -> None:
-    if not np.isfinite(values).all():
-        raise InputError(
-            f"{name} must be finite; got {int((~np.isfinite(values)).sum())} values that are not. "
-            f"Check the features for constant or missing columns."
-        )

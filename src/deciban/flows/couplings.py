@@ -95,7 +95,7 @@ def _init_layers(
 ) -> Layers:
     """Layers of a perceptron whose last one is zero, so that its output is zero at first.
 
-    With nothing to read (``n_in = 0``) there is only the last layer's bias: the output is learnt,
+    With nothing to read (``n_in = 0``) there is only the last layer's bias: the output is learned,
     and the same for every sample.
     """
     if n_in == 0:

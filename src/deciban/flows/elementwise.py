@@ -112,7 +112,7 @@ class Spline:
         knots = self._inner_knots(heights if by_height else widths)
         k = jnp.sum(values[..., None] >= knots, axis=-1, keepdims=True)
 
-        # Masked sums, not look-ups: their gradient is no scatter, which is slow.
+        # Masked sums, not look-ups: their gradient is not a scatter, which is slow.
         def at(parts: jax.Array, first: int) -> jax.Array:
             places = np.arange(first, first + parts.shape[-1])
             return jnp.sum(jnp.where(places == k, parts, 0.0), axis=-1)

@@ -23,7 +23,7 @@ Mixing = Literal["none", "random", "linear"]
 Params = dict[str, Any]
 """Nested dicts and lists of arrays: they pickle, store, and pass through any optimizer."""
 
-_MOST_BINS = 500  # each has a smallest share, and they must leave some to be learnt
+_MOST_BINS = 500  # each has a smallest share, and they must leave some to be learned
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Flow:
     """Invertible map :math:`z = c_m(... c_1(A x + b))`: an affine map, then couplings.
 
     The settings alone: immutable and hashable, so that a flow can be a static argument of
-    ``jax.jit``. What is learnt is in the parameters that ``init`` makes and that the other methods
+    ``jax.jit``. What is learned is in the parameters that ``init`` makes and that the other methods
     take first; ``jax.grad`` and ``jax.vmap`` (an ensemble: one more axis in front) apply to them.
 
     Parameters
@@ -51,7 +51,7 @@ class Flow:
         Nonlinearity of the networks.
     mixing : {"random", "linear", "none"}, default "random"
         What comes between one pair of couplings and the next: a new split into halves, drawn from
-        ``seed``; such a split and a learnt linear map; or nothing.
+        ``seed``; such a split and a learned linear map; or nothing.
     bins : int, default 8
         Number of bins of each spline.
     bound : float, default 8.0
