@@ -38,9 +38,11 @@ types: $(READY) ## mypy
 layers: $(READY) ## import-linter: imports point one way
 	$(BIN)/lint-imports --no-cache
 
+# With worksteal, neighboring tests share a process, and so their fitted models and compiled programs.
 tests: $(READY) ## doctests and all tests but the slow ones, with branch coverage
-	$(BIN)/pytest --doctest-modules --numprocesses=auto --dist=loadgroup --cov
+	$(BIN)/pytest --doctest-modules --numprocesses=auto --dist=worksteal --cov
 
+# With loadgroup, the tests of the reproduction share one quick run.
 test-all: lint types layers $(READY) ## everything: the slow tests, all estimator checks, more examples
 	DECIBAN_ALL_CHECKS=1 $(BIN)/pytest --doctest-modules --numprocesses=auto --dist=loadgroup --cov \
 	  -m '' --hypothesis-profile=thorough
