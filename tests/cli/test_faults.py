@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -127,6 +128,19 @@ def test_a_checkpoint_of_somebody_else_is_left_alone(folder):
     (folder / "q.deciban.checkpoint").write_text("mine")
     run("fit", "t.csv", "--label", "class", "--model", "lda", "-o", "q.deciban")
     assert (folder / "q.deciban.checkpoint").read_text() == "mine"
+
+
+def test_of_two_fits_to_one_new_file_one_is_told(folder, monkeypatch):
+    fit = LinearDiscriminant.fit
+
+    def overtaken(self, X, y):
+        Path("q.deciban").write_text("the other's")
+        return fit(self, X, y)
+
+    monkeypatch.setattr(LinearDiscriminant, "fit", overtaken)
+    with pytest.raises(InputError, match="must be a new file"):
+        run("fit", "t.csv", "--label", "class", "--model", "lda", "-o", "q.deciban")
+    assert (folder / "q.deciban").read_text() == "the other's"
 
 
 def test_a_private_file_stays_private_when_it_is_overwritten(folder):

@@ -110,6 +110,9 @@ SPOILED = {
 }  # fmt: skip
 
 
+SAME = ("a line of ten megabytes", "a bomb", "nothing")  # large, or the same whatever the seed
+
+
 def parquet(frame):
     with io.BytesIO() as out:
         frame.write_parquet(out)
@@ -143,7 +146,7 @@ def test_a_malformed_table_is_used_or_refused_in_one_sentence(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model.deciban").write_bytes(model)
-    for seed in range(3):
+    for seed in range(1 if name in SAME else 3):
         rng = np.random.default_rng(seed)
         (tmp_path / "spoiled.csv").write_bytes(SPOILED[name](table(rng), rng))
         try:

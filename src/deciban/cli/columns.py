@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from deciban.cli.cells import Labels, encode_labels, parse_numbers
 from deciban.cli.io.formats import Table, empty_to_null
 from deciban.cli.io.sources import open_table
 from deciban.cli.operating import find_class, parse_prior
-from deciban.cli.options import ScoreOptions, nats_per_unit, refuse_if
+from deciban.cli.options import ScoreOptions, refuse_if
 from deciban.cli.trials import read_trials
 from deciban.cli.words import join_words, quote, quote_name, split_names
 from deciban.evidence import Evidence
@@ -57,7 +58,7 @@ class ScoreColumns:
     @property
     def nats(self) -> float:
         """How many nats one unit of the logarithms is."""
-        return nats_per_unit(self.base)
+        return 1.0 if self.base == "e" else math.log(int(self.base))
 
     @property
     def is_llr(self) -> bool:

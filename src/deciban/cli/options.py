@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -15,7 +14,6 @@ import typer
 from deciban.exceptions import InputError
 
 _COLUMNS, _RESULTS, _OUTPUT = "Columns", "Priors, costs and intervals", "Output"
-_BASES = {"e": 1.0, "2": math.log(2), "10": math.log(10)}
 _LARGEST_FLOOR = 0.1  # of a posterior
 _LARGEST_SEED = 2**32 - 1
 
@@ -99,7 +97,7 @@ class ScoreOptions:
         refuse_if({
             f"{' and '.join(given)} must stand alone; got both. Choose one.": len(given) > 1,
             f"--base must be e, 2 or 10; got {self.base!r}. Choose one of them.":
-                self.base not in _BASES,
+                self.base not in ("e", "2", "10"),
             "--posteriors must come with --prior, the prior that they contain; got none. Give "
             "--prior empirical for the class frequencies of this table, or 'a=0.5,b=0.5'.":
                 posteriors and not prior,
@@ -131,11 +129,6 @@ class AssessmentOptions:
 
     def __post_init__(self) -> None:
         require_seed(self.seed)
-
-
-def nats_per_unit(base: str) -> float:
-    """How many nats one unit of a logarithm to this base is."""
-    return _BASES[base]
 
 
 def refuse_if(rules: Mapping[str, bool]) -> None:

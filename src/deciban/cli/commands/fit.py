@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deciban.cli.commands.evaluate import write_report
-from deciban.cli.options import Force, Format, Json, Report, Seed, Table, option, require_seed
+from deciban.cli.options import (
+    Force,
+    Format,
+    Json,
+    Report,
+    Seed,
+    Table,
+    option,
+    refuse_if,
+    require_seed,
+)
 from deciban.cli.show import echo, print_assessment, print_json, print_notes
 from deciban.exceptions import InputError, InterruptedFitWarning
 
@@ -68,6 +78,7 @@ def fit(
     part of the rows is set aside to assess the model. Repeat the command to continue a fit that
     was interrupted.
     """
+    from deciban._validation import label_array
     from deciban.cli.cells import encode_labels
     from deciban.cli.io.sources import open_table
     from deciban.cli.io.writing import require_outputs
@@ -88,7 +99,7 @@ def fit(
     train, held_out = _split_rows(codes, labels, validation, seed, report is not None)
     recipe = Recipe.learn(frame, label, names, impute, source.name, train)
     print_notes([*_label_notes(labels), *recipe.notes(frame)])
-    X, y = recipe.matrix(frame, source.name), _label_rows(labels, codes)
+    X, y = recipe.matrix(frame, source.name), label_array(labels)[codes]
     estimator = _make_model(model, epochs, seed, checkpoint)
     _fit(estimator, X[train], y[train])
     estimator.save(output, extra=recipe.to_dict(), replace=force)
@@ -126,34 +137,25 @@ def _split_rows(
 
     counts = np.bincount(codes, minlength=len(labels))
     rarest, n = labels[int(np.argmin(counts))], int(counts.min())
-    n_held_out = np.round(share * counts).astype(int)
-    if share == 0 or n < 2 or n_held_out.min() < 1:
-        if needed:
-            _refuse_report(share, rarest, n)
+    aside = np.round(share * counts).astype(int)  # of each class
+    too_rare = n < 2 or int(aside.min()) < 1
+    remedy = "Add rows of it" if n < 2 else f"Give --validation {min(0.5 / n + 0.005, 0.5):.2f}"
+    refuse_if({
+        "--report must have rows to assess the model by; got --validation 0. Give 0.2.":
+            needed and share == 0,
+        f"--report must have rows of every class to assess the model by; class {rarest!r} has {n} "
+        f"row{'s' * (n > 1)}, of which --validation {share:g} sets none aside. {remedy}, drop that "
+        "class, or leave out --report.": needed and too_rare,
+        f"--validation must leave rows of every class to learn from; got {share:g}, and class "
+        f"{rarest!r} has {n} rows. Give 0.2.": not too_rare and int((counts - aside).min()) < 1,
+    })  # fmt: skip
+    if too_rare:
         return np.arange(len(codes)), None
-    if (counts - n_held_out).min() < 1:
-        raise InputError(
-            f"--validation must leave rows of every class to learn from; got {share:g}, and class "
-            f"{rarest!r} has {n} rows. Give 0.2."
-        )
     order = np.random.default_rng(seed).permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]  # class by class
     rank = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
-    aside = rank < np.repeat(n_held_out, counts)
-    return np.sort(order[~aside]), np.sort(order[aside])
-
-
-def _refuse_report(share: float, rarest: object, n: int) -> None:
-    if share == 0:
-        raise InputError(
-            "--report must have rows to assess the model by; got --validation 0. Give 0.2."
-        )
-    remedy = "Add rows of it" if n < 2 else f"Give --validation {min(0.5 / n + 0.005, 0.5):.2f}"
-    raise InputError(
-        f"--report must have rows of every class to assess the model by; class {rarest!r} has "
-        f"{n} row{'s' * (n > 1)}, of which --validation {share:g} sets none aside. {remedy}, drop "
-        f"that class, or leave out --report."
-    )
+    held_out = rank < np.repeat(aside, counts)
+    return np.sort(order[~held_out]), np.sort(order[held_out])
 
 
 def _label_notes(labels: Labels) -> list[str]:
@@ -162,12 +164,6 @@ def _label_notes(labels: Labels) -> list[str]:
         for label in labels
         if str(label).strip().lower() in _DOUBTFUL
     ]
-
-
-def _label_rows(labels: Labels, codes: Rows) -> np.ndarray:
-    from deciban._validation import label_array
-
-    return label_array(labels)[codes]
 
 
 def _make_model(kind: Kind, epochs: int | None, seed: int, checkpoint: Path | None) -> Any:
