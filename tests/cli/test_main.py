@@ -1,6 +1,7 @@
 """``deciban`` as a process: its version, and how it leaves."""
 
 import sys
+import warnings
 
 import pytest
 from typer.testing import CliRunner
@@ -61,3 +62,14 @@ def test_debug_shows_the_traceback(monkeypatch):
     monkeypatch.setattr("deciban.cli.app.app", lambda *a, **k: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         cli.main()
+
+
+def test_a_warning_is_a_note_in_one_line(monkeypatch, capsys):
+    def warn(*args, **options):
+        warnings.warn("two\nlines \x1b[31m", stacklevel=1)
+
+    monkeypatch.setattr("deciban.cli.app.app", warn)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main_with(monkeypatch, "demo") == 0
+    assert capsys.readouterr().err == "Note: two lines \\u001b[31m\n"

@@ -9,7 +9,9 @@ import errno
 import os
 import signal
 import sys
+import warnings
 from types import FrameType
+from typing import Any
 
 _REFUSED = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 _EXTRA = ("typer", "rich", "polars", "safetensors")
@@ -65,6 +67,7 @@ def _run(words: list[str]) -> int:
         try:
             from deciban.cli.app import app
 
+            warnings.showwarning = _print_warning
             app([word for word in words if word != "--debug"], prog_name="deciban")
         finally:
             sys.stdout.flush()  # or Python complains at its end of what it cannot write
@@ -80,6 +83,16 @@ def _run(words: list[str]) -> int:
     return 0
 
 
+def _print_warning(message: Warning | str, *where: Any, **more: Any) -> None:
+    _print_error(f"Note: {message}")
+
+
+def _print_error(text: str) -> None:
+    from deciban.cli.words import neutralize, shorten
+
+    sys.stderr.write(f"{shorten(neutralize(' '.join(text.split())), _LONGEST)}\n")
+
+
 def _report(error: BaseException) -> int:
     """Say on standard error what went wrong, in one line; return the status to exit with."""
     if isinstance(error, OSError) and error.errno in _REFUSED and error.filename is None:
@@ -87,10 +100,8 @@ def _report(error: BaseException) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if isinstance(error, BrokenPipeError):  # `… | head` has read enough
             return 141
-    said, status = _sentence(error)
-    from deciban.cli.words import neutralize, shorten
-
-    sys.stderr.write(f"{shorten(neutralize(' '.join(said.split())), _LONGEST)}\n")
+    sentence, status = _sentence(error)
+    _print_error(sentence)
     return status
 
 

@@ -127,8 +127,7 @@ class ScoreColumns:
         if bad.any():
             row = start + int(np.argmax(bad))
             raise TableError(
-                f"must hold {what}; row {row + 1} does not. Correct it.",
-                file=source, rows=[row],
+                f"must hold {what}; row {row + 1} does not. Correct it.", file=source, rows=[row],
             )  # fmt: skip
 
     def added_names(self, classes: Labels) -> list[str]:
@@ -341,6 +340,5 @@ def require_finite(evidence: Evidence, calibrator: Any, source: str, start: int 
             remedy += ", or give --method isotonic"
         raise TableError(
             f"must have finite scores for this calibrator; row {row + 1} rules a class out, one "
-            f"of {int(ruled_out.sum()):,} such. {remedy}.",
-            file=source, rows=[row],
+            f"of {int(ruled_out.sum()):,} such. {remedy}.", file=source, rows=[row],
         )  # fmt: skip

@@ -78,9 +78,8 @@ class Recipe:
                 recipe.fill[name] = _typical(known if len(known) else column)
         if not recipe.columns:
             raise TableError(
-                f"must have a feature beside {label}; got none. Add columns.",
-                file=source,
-            )
+                f"must have a feature beside {label}; got none. Add columns.", file=source,
+            )  # fmt: skip
         return recipe
 
     def notes(self, frame: pl.DataFrame) -> list[str]:

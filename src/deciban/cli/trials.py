@@ -82,9 +82,8 @@ def _read_lines(source: str, value: str, column: str | None) -> pl.DataFrame:
         text = Path(source).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise TableError(
-            f"must be a file that can be read; got {error.strerror}. Check its name.",
-            file=source,
-        ) from None
+            f"must be a file that can be read; got {error.strerror}. Check its name.", file=source,
+        ) from None  # fmt: skip
     except UnicodeDecodeError:
         raise TableError("must be UTF-8 text; it is not. Convert it first.", file=source) from None
     fields = [line.split() for line in text.splitlines() if line.strip()]

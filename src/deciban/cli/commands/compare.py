@@ -86,9 +86,8 @@ def _match_rows(first: LabelledScores, second: LabelledScores, a: str, b: str) -
             remedy = "Name the column that matches them with --id."
         raise InputError(
             f"{a} and {b} must have the same truth in each row; {int(off.sum()):,} rows differ, "
-            f"row {row + 1} the first. {remedy}",
-            rows=[row],
-        )
+            f"row {row + 1} the first. {remedy}", rows=[row],
+        )  # fmt: skip
     return second
 
 

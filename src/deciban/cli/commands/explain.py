@@ -38,9 +38,8 @@ def explain(
     frame = source.read(recipe.columns)
     if not len(frame):
         raise TableError(
-            "must hold rows; it holds none. Give a table with samples.",
-            file=source.name,
-        )
+            "must hold rows; it holds none. Give a table with samples.", file=source.name,
+        )  # fmt: skip
     if not 1 <= row <= len(frame):
         raise InputError(
             f"--row must be from 1 to {len(frame):,}, the rows of {source.name}; got {row}. Choose "

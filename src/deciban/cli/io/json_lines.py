@@ -43,9 +43,8 @@ class JSONLines(Table):
         if other.is_nested():
             raise self.error(
                 f"must have plain values; column {quote(column)} holds lists or objects. Leave "
-                "it out, or make columns of its parts.",
-                column,
-            )
+                "it out, or make columns of its parts.", column,
+            )  # fmt: skip
         if one is None or one in (other, pl.Null):
             return other
         if other == pl.Null or pl.String in (one, other):
@@ -54,9 +53,8 @@ class JSONLines(Table):
             return pl.Float64() if pl.Float64 in (one, other) else pl.Int128()
         raise self.error(
             f"must have one type of value a column; column {quote(column)} holds both truth "
-            "values and numbers. Write one kind.",
-            column,
-        )
+            "values and numbers. Write one kind.", column,
+        )  # fmt: skip
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """These columns of all rows, some at a time."""
@@ -100,9 +98,8 @@ class JSONLines(Table):
                 twice = next(key for k, (key, _) in enumerate(found) if key in dict(found[:k]))
                 raise self.error(
                     f"must have each key once in a line; line {line} has {quote(twice)} twice. "
-                    "Remove one of them.",
-                    twice,
-                )
+                    "Remove one of them.", twice,
+                )  # fmt: skip
             return dict(found)
 
         try:
@@ -123,9 +120,8 @@ class JSONLines(Table):
             if isinstance(cell, dict | list):
                 raise self.error(
                     f"must have plain values; column {quote(column)} of line {line} holds a "
-                    f"{type(cell).__name__}. Make columns of its parts.",
-                    column,
-                )
+                    f"{type(cell).__name__}. Make columns of its parts.", column,
+                )  # fmt: skip
 
 
 def _may_be_deep(data: bytes) -> bool:

@@ -103,9 +103,8 @@ class Columnar(Table):
             what = "is not" if start else "is empty"
             raise TableError(
                 f"must be {label}, as its name or --format says; it {what}. Check the file, or "
-                "pass --format (csv, tsv, …).",
-                file=name,
-            )
+                "pass --format (csv, tsv, …).", file=name,
+            )  # fmt: skip
         scan: Callable[..., pl.LazyFrame] = pl.scan_parquet if kind == "parquet" else pl.scan_ipc
         # a file's name is a name, whatever stars and equal signs it has
         self._scan = scan(path, glob=False, hive_partitioning=False)
@@ -122,9 +121,8 @@ class Columnar(Table):
             if kind.is_nested() or kind in (pl.Binary, pl.Object):
                 raise self.error(
                     f"must have plain values; column {quote(column)} is of type {kind}. Leave it "
-                    "out, or make columns of its parts.",
-                    column,
-                )
+                    "out, or make columns of its parts.", column,
+                )  # fmt: skip
         wanted = self._scan.select(pl.col(name).cast(self.schema[name]) for name in columns)
         start = 0
         while True:

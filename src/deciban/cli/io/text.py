@@ -58,9 +58,8 @@ def _read_bytes(path: Path, name: str) -> Iterator[bytes]:
             if zipped and (total > MOST or total > max(RATIO * size, RATIO_FROM)):
                 raise TableError(
                     f"must unpack to at most {RATIO} times its size and {MOST / 1e9:.0f} GB; it "
-                    "goes beyond. Unpack it yourself if you trust it.",
-                    file=name,
-                )
+                    "goes beyond. Unpack it yourself if you trust it.", file=name,
+                )  # fmt: skip
             yield piece
 
 
@@ -69,9 +68,8 @@ def _read_piece(reader: Any, name: str) -> bytes:
         return reader.read(BLOCK)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise TableError(
-            f"must be whole gzip; it is cut short or damaged ({error}). Copy it again.",
-            file=name,
-        ) from None
+            f"must be whole gzip; it is cut short or damaged ({error}). Copy it again.", file=name,
+        ) from None  # fmt: skip
     except OSError as error:
         raise TableError(
             f"must be a file that can be read; got {error.strerror}.", file=name
@@ -95,9 +93,8 @@ def read_records(path: Path, name: str, *, quotes: bool) -> Iterator[tuple[int, 
             _refuse_open_quote(data, line, name, quotes)
             raise TableError(
                 f"must have lines of at most {LONGEST // 1_000_000} MB; the one at line {line} "
-                "or after it is longer. Check that it is a table.",
-                file=name,
-            )
+                "or after it is longer. Check that it is a table.", file=name,
+            )  # fmt: skip
         cut = int(ends[-1]) + 1 if len(ends) else 0
         whole, rest = data[:cut], data[cut:]
         if whole:
@@ -132,18 +129,16 @@ def _require_utf8(data: bytes, line: int, name: str) -> None:
     if at >= 0:
         raise TableError(
             f"must be text; line {line + data.count(10, 0, at)} has a NUL byte, as binary files "
-            "and UTF-16 have. Save it as UTF-8 text.",
-            file=name,
-        )
+            "and UTF-16 have. Save it as UTF-8 text.", file=name,
+        )  # fmt: skip
     try:
         data.decode()
     except UnicodeDecodeError as error:
         raise TableError(
             f"must be UTF-8 text; byte 0x{data[error.start]:02x} on line "
             f"{line + data.count(10, 0, error.start)} is not. Save it as UTF-8 (it may be "
-            "Latin-1).",
-            file=name,
-        ) from None
+            "Latin-1).", file=name,
+        ) from None  # fmt: skip
 
 
 def _refuse_open_quote(data: bytes, line: int, name: str, quotes: bool) -> None:
@@ -151,9 +146,8 @@ def _refuse_open_quote(data: bytes, line: int, name: str, quotes: bool) -> None:
         at = line + data.count(10, 0, data.rfind(b'"'))
         raise TableError(
             f"must close every quote; the one on line {at} (or one before it) stays open. Close "
-            "it, or double the quotes inside cells.",
-            file=name,
-        )
+            "it, or double the quotes inside cells.", file=name,
+        )  # fmt: skip
 
 
 class DelimitedText(Table):
