@@ -23,6 +23,7 @@ def commands(page):
     return [line.partition("  #")[0].strip() for line in lines if line.startswith("deciban ")]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not COMMAND.exists(), reason="deciban is not installed as a command")
 def test_the_commands_of_the_pages_run_one_after_the_other(tmp_path):
     pages = [commands(page) for page in ("README.md", "docs/command-line.md")]

@@ -653,6 +653,7 @@ def peak(path: Path) -> tuple[int, int]:
     return int(rows), int(memory)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
 def test_memory_stays_flat_however_long_the_table_is(tmp_path, ending):
     frame = pl.DataFrame(np.random.default_rng(0).normal(size=(100_000, 4)))
