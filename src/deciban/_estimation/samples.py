@@ -50,6 +50,8 @@ def read_samples(
 def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """The sorted classes, and the position of each sample's class among them."""
     labels = read_labels(y, name="y")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise InputError("y must be finite; it has infinity. Drop those samples first.")
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError:

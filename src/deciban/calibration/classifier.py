@@ -156,14 +156,7 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
             if weight_parameter(self._estimator()) is None:
                 mass = np.bincount(codes)  # the class mix that it is fitted to
         self.training_prior_ = read_prior(self.training_prior, self._names(), mass)
-        if self._is_table() or (isinstance(self.cv, str) and self.cv == "prefit"):
-            self.estimator_ = self.estimator
-            log_p = self._log_posteriors(self.estimator_, X)
-            log_prior, rows = np.log(self.training_prior_), np.arange(len(codes))
-        else:
-            log_p, log_prior, rows = self._cross_fit(X, labels, weight, groups)
-        self._floor = log_floor(log_p, self.floor)
-        evidence = Evidence(apply_floor(log_p, self._floor) - log_prior, self._names())
+        evidence, rows = self._uncalibrated_evidence(X, labels, weight, groups)
         times = np.bincount(rows, minlength=len(codes))  # left out twice, counted once
         share = (np.ones(len(codes)) if weight is None else weight)[rows] / times[rows]
         calibrator = clone_calibrator(self.calibrator)
@@ -178,6 +171,19 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         return self.calibrator_.evidence(
             Evidence(log_p - np.log(self.training_prior_), self._names())
         )
+
+    def _uncalibrated_evidence(
+        self, X: Any, y: NDArray[Any], weight: Floats | None, groups: Any
+    ) -> tuple[Evidence, NDArray[np.intp]]:
+        """Evidence of samples that the estimator was not fitted to, and which samples they are."""
+        if self._is_table() or (isinstance(self.cv, str) and self.cv == "prefit"):
+            self.estimator_ = self.estimator
+            log_p = self._log_posteriors(self.estimator_, X)
+            log_prior, rows = np.log(self.training_prior_), np.arange(len(y))
+        else:
+            log_p, log_prior, rows = self._cross_fit(X, y, weight, groups)
+        self._floor = log_floor(log_p, self.floor)
+        return Evidence(apply_floor(log_p, self._floor) - log_prior, self._names()), rows
 
     def _cross_fit(
         self, X: Any, y: NDArray[Any], weight: Floats | None, groups: Any

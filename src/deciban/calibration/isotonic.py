@@ -45,7 +45,7 @@ class IsotonicCalibrator(TwoClassCalibrator):
 
     Examples
     --------
-    >>> llr, y = np.array([[-2.0], [-1.0], [0.0], [3.0]]), [0, 1, 0, 1]
+    >>> llr, y = [[-2.0], [-1.0], [0.0], [3.0]], [0, 1, 0, 1]
     >>> IsotonicCalibrator().fit(llr, y).evidence(llr).llr(1, 0)
     array([-inf,   0.,   0.,  inf])
     """
