@@ -200,10 +200,8 @@ def _bag_means(values: Floats, rng: np.random.Generator) -> Floats:
 def bca_interval(value: float, drawn: Floats, left_out: Floats, confidence: float) -> Interval:
     """Bias-corrected and accelerated interval, as in :func:`deciban.metrics.bootstrap`."""
     drawn = drawn[~np.isnan(drawn)]
-    if np.isnan(value) or len(drawn) == 0:
-        return Interval(value)
-    if np.isinf(value):  # one infinite cost proves that the mean is infinite
-        return Interval(value, value, value)
+    if not np.isfinite(value) or len(drawn) == 0:
+        return _degenerate_interval(value)
     return Interval(value, *bca(value, drawn, left_out, confidence), float(np.std(drawn, ddof=1)))
 
 
@@ -214,16 +212,18 @@ def widened_percentiles(value: float, drawn: Floats, confidence: float) -> Inter
     five times the shift. ``benchmarks/intervals.py`` prints how often equal systems are separated.
     """
     drawn = drawn[~np.isnan(drawn)]
-    if np.isnan(value) or len(drawn) == 0:
-        return Interval(value)
-    if np.isinf(value):
-        return Interval(value, value, value)
+    if not np.isfinite(value) or len(drawn) == 0:
+        return _degenerate_interval(value)
     low, high = percentiles(drawn, confidence)
-    if not np.isfinite(drawn).all():
-        return Interval(value, low, high)
-    shift = 5 * (float(np.mean(drawn)) - value)
-    low, high = min(low, low - shift, value), max(high, high - shift, value)
+    if np.isfinite(drawn).all():
+        shift = 5 * (float(np.mean(drawn)) - value)
+        low, high = min(low, low - shift, value), max(high, high - shift, value)
     return Interval(value, low, high, float(np.std(drawn, ddof=1)))
+
+
+def _degenerate_interval(value: float) -> Interval:
+    """No interval; but one infinite cost proves that the mean is infinite."""
+    return Interval(value, value, value) if np.isinf(value) else Interval(value)
 
 
 class Corrected(NamedTuple):

@@ -16,6 +16,7 @@ from deciban.assessment.intervals import (
     widened_percentiles,
 )
 from deciban.metrics import Interval
+from deciban.metrics.labelled import split_by_class
 from deciban.metrics.proportions import add_unseen, unseen_rate
 
 
@@ -53,7 +54,7 @@ class SampleCosts:
     @cached_property
     def rows_by_class(self) -> list[NDArray[np.intp]]:
         """Positions of the samples of each class."""
-        return np.split(np.argsort(self.codes, kind="stable"), np.cumsum(self.counts)[:-1])
+        return split_by_class(self.codes, self.n_classes)
 
     def total(self, key: str) -> float:
         """A quantity of all samples."""

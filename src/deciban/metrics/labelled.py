@@ -121,7 +121,7 @@ class Labelled:
     @cached_property
     def rows_by_class(self) -> list[NDArray[np.intp]]:
         """Positions of the samples of each class."""
-        return np.split(np.argsort(self.codes, kind="stable"), np.cumsum(self.counts)[:-1])
+        return split_by_class(self.codes, self.evidence.n_classes)
 
     def require_every_class(self) -> Labelled:
         """Raise unless every class has samples."""
@@ -163,6 +163,12 @@ class Labelled:
         with np.errstate(invalid="ignore"):
             terms = self.weights * values
         return np.bincount(self.codes, terms, self.evidence.n_classes) / self.mass
+
+
+def split_by_class(codes: NDArray[np.intp], n_classes: int) -> list[NDArray[np.intp]]:
+    """Positions of the samples of each class."""
+    ends = np.cumsum(np.bincount(codes, minlength=n_classes))
+    return np.split(np.argsort(codes, kind="stable"), ends[:-1])
 
 
 def read_labelled(
