@@ -99,7 +99,7 @@ def test_a_missing_label_is_refused_with_its_rows(folder, word):
     (folder / "t.csv").write_text("\n".join(text))
     for command in (["fit", "t.csv", "--label", "class", "-o", "x", "--model", "lda"],
                     ["evaluate", "t.csv", "--truth", "class"]):  # fmt: skip
-        with pytest.raises(TableError, match=r"row 3, 5 holds '.*'\. Drop such rows") as caught:
+        with pytest.raises(TableError, match=r"rows 3, 5 hold '.*'\. Drop such rows") as caught:
             run(*command)
         assert caught.value.rows == (2, 4)
         assert (caught.value.file, caught.value.column) == ("t.csv", "class")

@@ -235,8 +235,16 @@ MALFORMED = {
     "carriage returns alone": ("t.csv", "a,b\r1,2\r", "carriage returns alone"),
     "rows that end in returns": ("t.csv", "id\n001\r002\r003\n", "line 2 has a carriage return"),
     "a return in a cell": ("t.csv", "a,b\r\n1,2\r\n3\r,4\r\n", "line 3 has a carriage return"),
-    "a key twice": ("t.jsonl", '{"a": 1}\n{"a": 1, "b": "a", "a": 2}\n', "line 2 has 'a' twice"),
-    "a key twice, once escaped": ("t.jsonl", '{"a": 1, "\\u0061": 2}\n', "line 1 has 'a' twice"),
+    "a key twice": (
+        "t.jsonl",
+        '{"a": 1}\n{"a": 1, "b": "a", "a": 2}\n',
+        "a in .*; line 2 has it twice",
+    ),
+    "a key twice, once escaped": (
+        "t.jsonl",
+        '{"a": 1, "\\u0061": 2}\n',
+        "a in .*; line 1 has it twice",
+    ),
     "tabs in CSV": ("t.csv", "a\tb\n1\t2\n", "has tabs. Pass --format tsv"),
     "commas in TSV": ("t.tsv", "a,b\n1,2\n", "has commas. Pass --format csv"),
     "semicolons": ("t.csv", "a;b\n1;2\n", "has semicolons"),
@@ -424,7 +432,7 @@ def test_rows_that_polars_counts_otherwise_are_refused(tmp_path, monkeypatch):
 def test_truths_and_numbers_far_apart_are_refused_too(tmp_path, monkeypatch):
     monkeypatch.setattr(text, "BLOCK", 12)
     path = table(tmp_path, '{"a": true}\n{"a":false}\n{"a": 1}\n', "t.jsonl")
-    with pytest.raises(InputError, match="'a' holds both truth values and numbers"):
+    with pytest.raises(InputError, match=r"a in .* holds both truth values and numbers"):
         read_table(path)
 
 

@@ -72,10 +72,12 @@ def _refuse_missing_labels(series: pl.Series, source: str) -> None:
     missing = series.str.strip_chars().str.to_lowercase().is_in(_MISSING)
     rows = missing.arg_true().to_list()
     if rows:
+        which = f"row {rows[0] + 1} holds"
+        if len(rows) > 1:
+            which = f"rows {join_words([row + 1 for row in rows], 5)} hold"
         raise TableError(
-            f"must hold the class of every row; row {join_words([row + 1 for row in rows], 5)} "
-            f"holds {quote(series[rows[0]])}. Drop such rows, or, if it is a class, rename it.",
-            file=source, column=series.name, rows=rows[:100],
+            f"must hold the class of every row; {which} {quote(series[rows[0]])}. Drop such rows, "
+            f"or, if it is a class, rename it.", file=source, column=series.name, rows=rows[:100],
         )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from deciban.cli.io.formats import Table
 from deciban.cli.io.text import read_records
-from deciban.cli.words import quote, shorten
+from deciban.cli.words import shorten
 from deciban.exceptions import TableError
 
 _DEEPEST = 100  # brackets within brackets; values are plain, so that one is too many
@@ -42,8 +42,8 @@ class JSONLines(Table):
     def _common_type(self, column: str, one: Any, other: Any) -> Any:
         if other.is_nested():
             raise self.error(
-                f"must have plain values; column {quote(column)} holds lists or objects. Leave "
-                "it out, or make columns of its parts.", column,
+                "must have plain values; it holds lists or objects. Leave it out, or make columns "
+                "of its parts.", column,
             )  # fmt: skip
         if one is None or one in (other, pl.Null):
             return other
@@ -52,9 +52,9 @@ class JSONLines(Table):
         if one.is_numeric() and other.is_numeric():
             return pl.Float64() if pl.Float64 in (one, other) else pl.Int128()
         raise self.error(
-            f"must have one type of value a column; column {quote(column)} holds both truth "
-            "values and numbers. Write one kind.", column,
-        )  # fmt: skip
+            "must have one type of value; it holds both truth values and numbers. Write one kind.",
+            column,
+        )
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """These columns of all rows, some at a time."""
@@ -96,10 +96,7 @@ class JSONLines(Table):
         def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
             if len(dict(found)) < len(found):
                 twice = next(key for k, (key, _) in enumerate(found) if key in dict(found[:k]))
-                raise self.error(
-                    f"must have each key once in a line; line {line} has {quote(twice)} twice. "
-                    "Remove one of them.", twice,
-                )  # fmt: skip
+                raise self.error(f"must be there once in a line; line {line} has it twice.", twice)
             return dict(found)
 
         try:
@@ -119,8 +116,8 @@ class JSONLines(Table):
         for column, cell in value.items():
             if isinstance(cell, dict | list):
                 raise self.error(
-                    f"must have plain values; column {quote(column)} of line {line} holds a "
-                    f"{type(cell).__name__}. Make columns of its parts.", column,
+                    f"must have plain values; line {line} holds a {type(cell).__name__}. Make "
+                    "columns of its parts.", column,
                 )  # fmt: skip
 
 

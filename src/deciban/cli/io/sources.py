@@ -24,7 +24,7 @@ import polars as pl
 from deciban.cli.io.formats import Table, format_of, refusals, silence_stderr
 from deciban.cli.io.json_lines import JSONLines
 from deciban.cli.io.text import DelimitedText
-from deciban.cli.words import quote, suggest
+from deciban.cli.words import suggest
 from deciban.exceptions import TableError
 
 _SLICE = 50_000  # rows of a Parquet or Arrow file that are read at once
@@ -120,7 +120,7 @@ class Columnar(Table):
             kind = self.schema[column]
             if kind.is_nested() or kind in (pl.Binary, pl.Object):
                 raise self.error(
-                    f"must have plain values; column {quote(column)} is of type {kind}. Leave it "
+                    f"must have plain values; it is of type {kind}. Leave it "
                     "out, or make columns of its parts.", column,
                 )  # fmt: skip
         wanted = self._scan.select(pl.col(name).cast(self.schema[name]) for name in columns)
