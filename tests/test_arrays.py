@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deciban import simplex
-from deciban._validation import to_numpy
+from deciban._validation.arrays import to_numpy
 from deciban.exceptions import InputError
 from deciban.simplex import Basis, logparts
 

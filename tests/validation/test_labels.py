@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from deciban._validation import (
+from deciban._validation.labels import (
     align_by_index,
     column_order,
     encode_labels,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from deciban._validation import (
+from deciban._validation.scalars import (
     as_generator,
     quote,
     quote_each,

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from deciban._estimation.newton import minimum
-from deciban._validation import require_one_of
+from deciban._validation.scalars import require_one_of
 
 Scale = Literal["scalar", "diagonal", "full"]
 _BLOCK = 1 << 21  # numbers held at once

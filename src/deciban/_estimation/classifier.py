@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
 from deciban._estimation.samples import read_weights
-from deciban._validation import Floats, encode_labels, read_labels
+from deciban._validation.arrays import Floats
+from deciban._validation.labels import encode_labels, read_labels
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import balance_weights
 

@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from deciban._validation import Floats, align_by_index, quote_each, read_labels, to_numpy
-from deciban._validation import read_weights as read_relative_weights
-from deciban._validation.arrays import is_frame, refuse_masked
+from deciban._validation.arrays import Floats, is_frame, refuse_masked, to_numpy
+from deciban._validation.labels import align_by_index, read_labels
+from deciban._validation.labels import read_weights as read_relative_weights
+from deciban._validation.scalars import quote_each
 from deciban.evidence.bayes import read_prior
 from deciban.exceptions import InputError
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation import quote_each
+from deciban._validation.scalars import quote_each
 from deciban.assessment.intervals import Plan, Rng, make_plan
 from deciban.assessment.results import (
     SEVERAL_CLASSES,

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban._validation import as_generator, require_fraction, require_whole
+from deciban._validation.scalars import as_generator, require_fraction, require_whole
 from deciban.exceptions import InputError
 from deciban.metrics import Interval
 from deciban.metrics.bootstrap import bca, percentiles, seed_from

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from deciban._estimation.affine import Scale, fit_affine
 from deciban._persistence.registry import register
-from deciban._validation import quote, require_positive_number
+from deciban._validation.scalars import quote, require_positive_number
 from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.calibration.scores import ScoreReader
 from deciban.evidence import Evidence

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from deciban._estimation.classifier import EvidenceClassifierMixin
 from deciban._estimation.samples import encode_classes, read_samples, require_numbers
 from deciban._persistence.registry import PersistentMixin
-from deciban._validation import Floats
+from deciban._validation.arrays import Floats
 from deciban.calibration.scores import ScoreReader, order_by_class
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import balance_weights

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
 from deciban._persistence.registry import register
-from deciban._validation import require_positive_number
+from deciban._validation.scalars import require_positive_number
 from deciban.calibration.affine import clone_calibrator
 from deciban.calibration.base import Calibrator
 from deciban.calibration.scores import ScoreReader

@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from deciban._estimation.classifier import EvidenceClassifierMixin
 from deciban._estimation.samples import encode_classes, read_weights
 from deciban._persistence.registry import PersistentMixin, register
-from deciban._validation import Floats, align_by_index, quote
-from deciban._validation.arrays import refuse_masked
+from deciban._validation.arrays import Floats, refuse_masked
+from deciban._validation.labels import align_by_index
+from deciban._validation.scalars import quote
 from deciban.calibration.affine import clone_calibrator
 from deciban.calibration.base import Calibrator
 from deciban.calibration.sources import (

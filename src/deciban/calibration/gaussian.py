@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from deciban._persistence.registry import register
-from deciban._validation import require_fraction, require_one_of
+from deciban._validation.scalars import require_fraction, require_one_of
 from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.calibration.scores import ScoreReader
 from deciban.evidence import Evidence

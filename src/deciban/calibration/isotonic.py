@@ -7,7 +7,7 @@ from typing import Any
 
 from deciban._persistence.encoding import register_value
 from deciban._persistence.registry import register
-from deciban._validation import Floats
+from deciban._validation.arrays import Floats
 from deciban.calibration.base import TwoClassCalibrator
 from deciban.calibration.scores import ScoreReader
 from deciban.metrics.labelled import Trials

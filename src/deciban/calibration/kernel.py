@@ -8,7 +8,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from deciban._persistence.registry import register
-from deciban._validation import Floats, is_number, quote
+from deciban._validation.arrays import Floats
+from deciban._validation.scalars import is_number, quote
 from deciban.calibration.base import TwoClassCalibrator
 from deciban.calibration.scores import ScoreReader
 from deciban.exceptions import InputError

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from deciban._estimation.affine import AffineMap, fit_affine
 from deciban._persistence.encoding import register_value
-from deciban._validation import Floats, column_names, quote, quote_each
+from deciban._validation.arrays import Floats, column_names
+from deciban._validation.scalars import quote, quote_each
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.simplex import Basis

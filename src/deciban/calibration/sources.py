@@ -12,14 +12,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from deciban._validation import (
-    Floats,
-    quote,
-    quote_each,
-    require_fraction,
-    require_one_of,
-    to_numpy,
-)
+from deciban._validation.arrays import Floats, to_numpy
+from deciban._validation.scalars import quote, quote_each, require_fraction, require_one_of
 from deciban.calibration.scores import order_by_class
 from deciban.evidence.bayes import require_probabilities
 from deciban.exceptions import InputError

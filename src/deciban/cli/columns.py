@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from deciban._validation import label_array
+from deciban._validation.labels import label_array
 from deciban.calibration import IsotonicCalibrator
 from deciban.cli.cells import Labels, encode_labels, parse_numbers
 from deciban.cli.io.formats import Table, empty_to_null

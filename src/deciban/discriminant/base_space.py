@@ -19,7 +19,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deciban._estimation.classifier import EvidenceClassifierMixin
 from deciban._estimation.samples import require_numbers
-from deciban._validation import index_of, quote, require_whole, to_numpy
+from deciban._validation.arrays import to_numpy
+from deciban._validation.labels import index_of
+from deciban._validation.scalars import quote, require_whole
 from deciban.discriminant.initialization import Floats
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError

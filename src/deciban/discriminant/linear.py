@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from deciban._estimation.samples import read_samples
 from deciban._persistence.registry import PersistentMixin, register
-from deciban._validation import require_fraction
+from deciban._validation.scalars import require_fraction
 from deciban.discriminant.base_space import BaseSpaceMixin, DiscriminantMixin, require_sound
 from deciban.discriminant.initialization import (
     FLOOR,

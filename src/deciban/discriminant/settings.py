@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Literal
 
 from deciban._persistence.encoding import register_value
-from deciban._validation import (
+from deciban._validation.scalars import (
     is_number,
     quote,
     require_one_of,

@@ -8,17 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation import (
-    column_names,
-    order_by_name,
-    quote_each,
-    reorder_square,
-    require_finite,
-    require_nonnegative,
-    require_number,
-    require_one_of,
-    to_numpy,
-)
+from deciban._validation.arrays import column_names, to_numpy
+from deciban._validation.labels import order_by_name, reorder_square
+from deciban._validation.scalars import quote_each, require_number, require_one_of
+from deciban._validation.values import require_finite, require_nonnegative
 from deciban.exceptions import CromwellError, InputError, UnknownClassError
 
 Prior = ArrayLike | Mapping[Hashable, float] | None

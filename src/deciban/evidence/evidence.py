@@ -9,18 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation import (
-    as_labels,
-    column_order,
-    index_of,
-    label_array,
-    quote,
+from deciban._validation.arrays import to_numpy
+from deciban._validation.labels import as_labels, column_order, index_of, label_array
+from deciban._validation.scalars import quote
+from deciban._validation.values import (
     read_llrs,
     require_finite,
     require_log_parts,
     require_nonnegative,
     require_table,
-    to_numpy,
 )
 from deciban.evidence.batch import ZERO_REMEDY, Batch
 from deciban.evidence.bayes import (

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from deciban._validation import require_one_of, require_positive_number, require_whole
+from deciban._validation.scalars import require_one_of, require_positive_number, require_whole
 from deciban.exceptions import InputError
 from deciban.flows import affine
 from deciban.flows.couplings import Activation, Coupling, join, split

@@ -12,18 +12,15 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from deciban._validation import (
-    Floats,
-    align_by_index,
-    factorize_labels,
+from deciban._validation.arrays import Floats, refuse_masked
+from deciban._validation.labels import align_by_index, factorize_labels, read_labels
+from deciban._validation.scalars import (
     is_number,
     quote,
-    read_labels,
     require_fraction,
     require_one_of,
     require_whole,
 )
-from deciban._validation.arrays import refuse_masked
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import EvidenceLike

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deciban._validation import Floats
+from deciban._validation.arrays import Floats
 from deciban.evidence import from_nats
 from deciban.metrics.labelled import EvidenceLike, Trials, read_trials
 from deciban.metrics.pav import PooledBlocks, pool

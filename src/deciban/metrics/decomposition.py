@@ -9,15 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deciban._estimation.affine import fit_affine
-from deciban._validation import (
-    Floats,
-    align_by_index,
-    as_generator,
-    factorize_labels,
-    read_labels,
-    require_one_of,
-    require_whole,
-)
+from deciban._validation.arrays import Floats
+from deciban._validation.labels import align_by_index, factorize_labels, read_labels
+from deciban._validation.scalars import as_generator, require_one_of, require_whole
 from deciban.evidence import Unit, from_nats
 from deciban.evidence.bayes import Prior, balance_weights, log_prior
 from deciban.exceptions import InputError

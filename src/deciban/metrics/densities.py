@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from deciban._validation import Floats, require_one_of
+from deciban._validation.arrays import Floats
+from deciban._validation.scalars import require_one_of
 from deciban.exceptions import InputError
 
 Density = Literal["shared", "gaussian", "kernel"]

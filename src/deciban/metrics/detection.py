@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deciban._validation import Floats, require_fraction, require_positive_number
+from deciban._validation.arrays import Floats
+from deciban._validation.scalars import require_fraction, require_positive_number
 from deciban.metrics.labelled import EvidenceLike, Trials, read_trials
 from deciban.metrics.pav import pool
 

@@ -10,14 +10,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation import (
-    Floats,
-    align_by_index,
-    label_array,
-    read_labels,
-    require_fraction,
-    require_whole,
-)
+from deciban._validation.arrays import Floats
+from deciban._validation.labels import align_by_index, label_array, read_labels
+from deciban._validation.scalars import require_fraction, require_whole
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.bootstrap import Interval, Resampler, Seed, seed_from

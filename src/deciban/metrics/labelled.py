@@ -14,18 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation import (
-    Floats,
+from deciban._validation.arrays import Floats, column_names
+from deciban._validation.labels import (
     align_by_index,
-    column_names,
     encode_labels,
     factorize_labels,
-    quote,
-    quote_each,
     read_labels,
-    read_llrs,
     read_weights,
 )
+from deciban._validation.scalars import quote, quote_each
+from deciban._validation.values import read_llrs
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError, UnknownClassError
 

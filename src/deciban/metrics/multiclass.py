@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation import Floats
+from deciban._validation.arrays import Floats
 from deciban.evidence import Unit, from_nats
 from deciban.evidence.bayes import Prior, choose_least_cost, cost_matrix, log_prior
 from deciban.metrics.costs import cost_of_blocks, softplus

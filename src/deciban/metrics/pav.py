@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
-from deciban._validation import Floats, read_llrs
+from deciban._validation.arrays import Floats
+from deciban._validation.values import read_llrs
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import EvidenceLike, Scores, Trials, read_trials

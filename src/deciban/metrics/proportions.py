@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from deciban._validation import Floats
+from deciban._validation.arrays import Floats
 from deciban.metrics.bootstrap import Interval
 
 

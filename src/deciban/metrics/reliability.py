@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deciban._validation import Floats, require_positive_number
+from deciban._validation.arrays import Floats
+from deciban._validation.scalars import require_positive_number
 from deciban.evidence import Unit, from_nats
 from deciban.evidence.units import to_nats
 from deciban.metrics.labelled import EvidenceLike, Trials, read_trials

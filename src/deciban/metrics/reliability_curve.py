@@ -9,7 +9,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban._validation import index_of, require_fraction, require_one_of, require_whole
+from deciban._validation.labels import index_of
+from deciban._validation.scalars import require_fraction, require_one_of, require_whole
 from deciban.evidence.bayes import log_prior
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.proportions import wilson

@@ -8,7 +8,8 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation import index_of, label_array, quote, require_one_of
+from deciban._validation.labels import index_of, label_array
+from deciban._validation.scalars import quote, require_one_of
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import cost_matrix
 from deciban.exceptions import InputError

@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation import as_generator, index_of, label_array, require_positive_number
+from deciban._validation.labels import index_of, label_array
+from deciban._validation.scalars import as_generator, require_positive_number
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.densities import Density

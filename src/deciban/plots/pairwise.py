@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deciban._validation import as_labels, to_numpy
+from deciban._validation.arrays import to_numpy
+from deciban._validation.labels import as_labels
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.multiclass import pairwise_costs

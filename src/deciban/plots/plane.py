@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deciban._validation import as_generator, quote
+from deciban._validation.scalars import as_generator, quote
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.bayes import log_prior
 from deciban.exceptions import InputError

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation import as_generator
+from deciban._validation.scalars import as_generator
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import log_prior
 from deciban.exceptions import InputError

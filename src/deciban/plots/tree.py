@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deciban._validation import as_labels
+from deciban._validation.labels import as_labels
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.plots import _axes, _style

@@ -11,25 +11,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 
-from deciban._validation import (
-    Rng,
+from deciban._validation.arrays import column_names, freeze, to_numpy
+from deciban._validation.labels import (
     align_by_index,
-    as_generator,
     as_labels,
-    column_names,
     encode_labels,
     factorize_labels,
-    freeze,
     index_of,
     label_array,
-    quote,
     read_labels,
+)
+from deciban._validation.scalars import (
+    Rng,
+    as_generator,
+    quote,
     require_bool,
-    require_finite,
     require_one_of,
     require_whole,
-    to_numpy,
 )
+from deciban._validation.values import require_finite
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.bayes import Prior, log_prior
 from deciban.exceptions import InputError, NotPositiveDefiniteError

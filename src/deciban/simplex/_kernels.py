@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import array_api_compat as compat
 import numpy as np
 
-from deciban._validation import Array, Namespace
+from deciban._validation.arrays import Array, Namespace
 
 _ONE_THREAD = 1 << 18  # multiplications that OpenBLAS does not spread over threads
 _SMALL = 32.0  # with logarithms under this, no offset is worth taking off

@@ -9,18 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation import (
-    as_labels,
-    column_names,
-    freeze,
-    index_of,
-    is_whole,
-    quote,
-    quote_each,
-    require_finite,
-    require_whole,
-    to_numpy,
-)
+from deciban._validation.arrays import column_names, freeze, to_numpy
+from deciban._validation.labels import as_labels, index_of
+from deciban._validation.scalars import is_whole, quote, quote_each, require_whole
+from deciban._validation.values import require_finite
 from deciban.exceptions import InputError
 from deciban.simplex import _trees
 

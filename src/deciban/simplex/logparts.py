@@ -10,7 +10,7 @@ array([-0.3133, -1.3133])
 
 from __future__ import annotations
 
-from deciban._validation import Array
+from deciban._validation.arrays import Array
 from deciban.simplex import _kernels, operations, selection, statistics, transforms
 from deciban.simplex._spaces import LogParts, on_logs
 from deciban.simplex.zeros import replace_log_zeros as replace_zeros

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import array_api_compat as compat
 
-from deciban._validation import Array, Namespace, require_whole
+from deciban._validation.arrays import Array, Namespace
+from deciban._validation.scalars import require_whole
 from deciban.exceptions import InputError
 from deciban.simplex import _kernels
 from deciban.simplex._spaces import Parts, on_parts

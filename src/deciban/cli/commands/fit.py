@@ -78,7 +78,7 @@ def fit(
     part of the rows is set aside to assess the model. Repeat the command to continue a fit that
     was interrupted.
     """
-    from deciban._validation import label_array
+    from deciban._validation.labels import label_array
     from deciban.cli.cells import encode_labels
     from deciban.cli.io.sources import open_table
     from deciban.cli.io.writing import require_outputs
