@@ -95,8 +95,9 @@ class _Plan:
         decided = [*(f"posterior_{label}" for label in classes), "decision"] if self.decides else []
         return [*self.columns.added_names(classes), *decided]
 
-    def add_columns(self, frame: pl.DataFrame, source: str, start: int, typed: bool
-                    ) -> pl.DataFrame:  # fmt: skip
+    def add_columns(
+        self, frame: pl.DataFrame, source: str, start: int, typed: bool
+    ) -> pl.DataFrame:
         """The frame with what the calibrator says of its rows."""
         import numpy as np
         import polars as pl
@@ -111,10 +112,9 @@ class _Plan:
         else:  # the same columns, empty: those of a row of zeros without it
             values = np.zeros((0, len(self.columns.columns)))
             given = Evidence(np.zeros((1, len(classes))), classes)
-        if typed:
-            pairs = zip(self.columns.columns, values.T, strict=True)
-            frame = frame.with_columns(pl.Series(name, column) for name, column in pairs)
         require_finite(given, self.calibrator, source, start)
+        if typed:
+            frame = frame.with_columns(map(pl.Series, self.columns.columns, values.T))
         added = list(self.columns.calibrate(self.calibrator, given).T)
         if self.decides:
             evidence = self.calibrator.evidence(given)

@@ -68,11 +68,11 @@ def family(
         from deciban.cli.commands.family_figure import draw
 
         draw(found, figure, unit, replace=force)
-    cost = found.expected_cross_entropy(unit="bit")
+    plain = _to_dict(found, found.expected_cross_entropy(unit="bit"), unit)
     if as_json:
-        print_json(_to_dict(found, cost, unit))
+        print_json(plain)
     else:
-        _show(found, cost, unit)
+        _show(plain)
     if figure is not None:
         echo(f"Figure: {figure}", err=as_json)
 
@@ -154,42 +154,27 @@ def _parse_classes(text: str | None, D: int, option: str) -> list[str]:
     return labels
 
 
-def _pairs(found: CalibratedGaussian, unit: Any) -> list[dict[str, Any]]:
-    from deciban.evidence.units import from_nats
-
-    names, scale = found.classes, from_nats(1.0, unit)
-    return [
-        {
-            "a": names[i],
-            "b": names[j],
-            "divergence": float(found.divergences[i, j] * scale),
-            "eer": float(found.eers[i, j]),
-            "expected_cllr_bit": found.expected_cllr(names[i], names[j]),
-        }
-        for i, j in itertools.combinations(range(found.n_classes), 2)
-    ]
-
-
 def _to_dict(found: CalibratedGaussian, cost: Estimate, unit: Any) -> dict[str, Any]:
     from deciban.evidence.units import from_nats
 
-    scale = from_nats(1.0, unit)
+    names, scale = found.classes, from_nats(1.0, unit)
+    pairs = [
+        {"a": names[i], "b": names[j], "divergence": float(found.divergences[i, j] * scale),
+         "eer": float(found.eers[i, j]),
+         "expected_cllr_bit": found.expected_cllr(names[i], names[j])}
+        for i, j in itertools.combinations(range(found.n_classes), 2)
+    ]  # fmt: skip
     return {
-        "classes": list(found.classes),
-        "unit": unit,
+        "classes": list(names), "unit": unit,
         "order": "pairs row by row of the upper triangle: 12, 13, …, 23, …",
-        "basis": "Gram-Schmidt",
-        "pairs": _pairs(found, unit),
-        "means": (found.means * scale).tolist(),
+        "basis": "Gram-Schmidt", "pairs": pairs, "means": (found.means * scale).tolist(),
         "covariance": (found.covariance * scale**2).tolist(),
-        "expected_cross_entropy_bit": cost.value,
-        "standard_error_bit": cost.standard_error,
-    }
+        "expected_cross_entropy_bit": cost.value, "standard_error_bit": cost.standard_error,
+    }  # fmt: skip
 
 
-def _show(found: CalibratedGaussian, cost: Estimate, unit: str) -> None:
-    plain = _to_dict(found, cost, unit)
-    pairs, names = plain["pairs"], [str(label) for label in plain["classes"]]
+def _show(plain: dict[str, Any]) -> None:
+    pairs, unit = plain["pairs"], plain["unit"]
     echo(f"Pairs of classes, {_ORDER}")
     rows = [
         (f"{p['a']} against {p['b']}", f"{p['divergence']:.4f}", f"{100 * p['eer']:.4f}",
@@ -198,16 +183,17 @@ def _show(found: CalibratedGaussian, cost: Estimate, unit: str) -> None:
     ]  # fmt: skip
     header = ("", f"divergence [{unit}]", "EER [%]", "expected Cllr [bit]")
     print_table(header, rows, right=(1, 2, 3))
-    coordinates = [f"ILR {k}" for k in range(1, found.n_classes)]
+    coordinates = [f"ILR {k}" for k in range(1, len(plain["classes"]))]
     if len(coordinates) <= _MOST_COORDINATES:
         echo(f"\nMean of the ILRL under each class [{unit}]")
-        _print_matrix(names, coordinates, plain["means"])
+        _print_matrix(plain["classes"], coordinates, plain["means"])
         echo(f"\nCovariance, shared by the classes [{unit}²]")
         _print_matrix(coordinates, coordinates, plain["covariance"])
     if len(coordinates) > _MOST_COORDINATES or len(pairs) > _MOST_PAIRS:
         echo("\nThat is not all: --json has the rest.")
-    error = f" ± {cost.standard_error:.4f}" if cost.standard_error else ""
-    echo(f"\nExpected cross-entropy over all classes, each as likely: {cost.value:.4f}{error} bit")
+    cost, error = plain["expected_cross_entropy_bit"], plain["standard_error_bit"]
+    margin = f" ± {error:.4f}" if error else ""
+    echo(f"\nExpected cross-entropy over all classes, each as likely: {cost:.4f}{margin} bit")
 
 
 def _print_matrix(rows: list[str], columns: list[str], values: list[list[float]]) -> None:
