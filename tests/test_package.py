@@ -35,6 +35,13 @@ def test_nothing_heavy_is_loaded(statement):
     assert not modules_after(statement) & set(HEAVY)
 
 
+def test_all_names_load_only_the_base_of_scikit_learn():
+    slow = {
+        f"sklearn.{part}" for part in ("covariance", "linear_model", "model_selection", "metrics")
+    }
+    assert not modules_after("from deciban import *") & {"jax", "matplotlib", "polars", *slow}
+
+
 def test_importing_the_package_alone_does_not_even_load_numpy():
     assert "numpy" not in modules_after("import deciban")
 

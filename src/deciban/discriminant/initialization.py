@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import null_space
-from sklearn.covariance import ledoit_wolf_shrinkage
 
 from deciban._estimation.samples import Samples
 from deciban._persistence.encoding import register_value
@@ -127,6 +126,8 @@ def whitening(found: Moments, within: Floats) -> Whitening:
 
 def initialize(samples: Samples, V: Floats, settings: Settings) -> tuple[Whitening, Start]:
     """The whitening of a CDA, with Ledoit and Wolf's shrinkage, and where its flow starts."""
+    from sklearn.covariance import ledoit_wolf_shrinkage  # slow to import, and only a CDA needs it
+
     D, d = len(V), samples.X.shape[1]
     found = moments(samples, D)
     away = (samples.X - found.center) / found.scale - found.means[samples.codes]
