@@ -70,7 +70,7 @@ class Checkpoint:
         for part in ("params", "optimizer", "best"):
             leaves = jax.tree.leaves(getattr(state, part))
             arrays |= {f"{part} {k}": np.asarray(leaf) for k, leaf in enumerate(leaves)}
-        arrays |= {"best_score": state.best_score, "best_epoch": state.best_epoch}
+        arrays["best_score"] = state.best_score
         plain = {
             "digests": self.digests,
             "seed": self.seed,
@@ -104,7 +104,6 @@ def _restore(fresh: State, arrays: tensors.Arrays, plain: tensors.Plain) -> Stat
         fresh,
         **parts,
         best_score=arrays["best_score"],
-        best_epoch=arrays["best_epoch"],
         factor=float(plain["factor"]),
         epoch=int(plain["epoch"]),
         history=tuple(plain["history"]),

@@ -63,7 +63,6 @@ class State:
     optimizer: Tree
     best: Tree
     best_score: np.ndarray  # of each member; lower is better
-    best_epoch: np.ndarray
     factor: float  # of the step size, halved after failed epochs
     epoch: int
     history: tuple[dict[str, float], ...]
@@ -101,20 +100,20 @@ class Trainer:
         self.n_batches = max(1, n_samples // self.batch_size)
         self._optimizer = optax.adamw(self._rate(), weight_decay=training.weight_decay, mask=decays)
         self._loss = loss
-        epoch, init, rate_all = self._epoch, self._optimizer.init, score
+        epoch, init = self._epoch, self._optimizer.init
         if training.n_members > 1:
             epoch = jax.vmap(epoch, in_axes=(0, 0, None, 0, None))
             init = jax.vmap(init)
-            rate_all = None if score is None else jax.vmap(score, in_axes=(0, None))
+            score = None if score is None else jax.vmap(score, in_axes=(0, None))
         self._run_epoch, self._init = jax.jit(epoch), jax.jit(init)
-        self._score = None if rate_all is None else jax.jit(rate_all)
+        self._score = None if score is None else jax.jit(score)
 
     def start(self, params: Tree, held_out: Batch = None) -> State:
         """The state before the first epoch; the first parameters may stay the best."""
         score = np.full(self.training.n_members, np.inf)
         if self._score is not None and held_out is not None:
             score = self._scores(params, held_out).mean(axis=1)
-        return State(params, self._init(params), params, score, np.full(len(score), -1), 1.0, 0, ())
+        return State(params, self._init(params), params, score, 1.0, 0, ())
 
     def run(
         self,
@@ -167,31 +166,23 @@ class Trainer:
                 f"{state.factor:.2g} times the learning rate. Lower learning_rate, or look for "
                 f"extreme values among the features."
             )
-        return self._rate_alld(state, params, optimizer, losses, held_out, began)
-
-    def _rate_alld(
-        self,
-        state: State,
-        params: Tree,
-        optimizer: Tree,
-        losses: Any,
-        held_out: Batch,
-        began: float,
-    ) -> State:
-        best, best_score, best_epoch = params, state.best_score, state.best_epoch
         record = {"epoch": state.epoch, "loss": float(np.mean(losses)), "factor": state.factor}
+        state = self._next_state(state, params, optimizer, record, held_out)
+        record["seconds"] = time.perf_counter() - began
+        return state
+
+    def _next_state(
+        self, state: State, params: Tree, optimizer: Tree, record: dict[str, float], held_out: Batch
+    ) -> State:
+        best, best_score = params, state.best_score
         if self._score is not None:
             score = self._scores(params, held_out).mean(axis=1)
             better = score < state.best_score  # never for NaN
             best = _select(better, params, state.best, self.training.n_members)
             best_score = np.where(better, score, state.best_score)
-            best_epoch = np.where(better, state.epoch, state.best_epoch)
             record |= {"score": float(np.mean(score)), "best_score": float(np.mean(best_score))}
-        record["seconds"] = time.perf_counter() - began
-        return State(
-            params, optimizer, best, best_score, best_epoch, state.factor, state.epoch + 1,
-            (*state.history, record),
-        )  # fmt: skip
+        history = (*state.history, record)
+        return State(params, optimizer, best, best_score, state.factor, state.epoch + 1, history)
 
     def _keys(self, key: jax.Array, epoch: int) -> jax.Array:
         key = jax.random.fold_in(key, epoch)
