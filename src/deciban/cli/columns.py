@@ -13,7 +13,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from deciban._validation.labels import label_array
-from deciban.calibration import IsotonicCalibrator
 from deciban.cli.cells import Labels, encode_labels, parse_numbers
 from deciban.cli.io.formats import Table, empty_to_null
 from deciban.cli.io.sources import open_table
@@ -180,7 +179,7 @@ def read_scores(source: str, options: ScoreOptions, id_column: str | None = None
     else:
         columns = _class_columns(labels, codes, named, table, options)
     parts, held, start = [], [], 0
-    for frame in table.batches(1 << 20, [*columns.columns, *ids]):
+    for frame in table.batches(1 << 18, [*columns.columns, *ids]):
         parts.append(columns.values(frame, table.name, start))
         held += [empty_to_null(frame.select(ids))[ids[0]]] if ids else []
         start += frame.height
@@ -332,6 +331,8 @@ def normalize_posteriors(values: Floats, floor: float | None, source: str, start
 
 def require_finite(evidence: Evidence, calibrator: Any, source: str, start: int = 0) -> None:
     """Raise where a class is ruled out, unless the calibrator can deal with that."""
+    from deciban.calibration import IsotonicCalibrator  # evaluate need not wait for scikit-learn
+
     ruled_out = np.isneginf(evidence.log_likelihoods).any(axis=1)
     if ruled_out.any() and not isinstance(calibrator, IsotonicCalibrator):
         row = start + int(np.argmax(ruled_out))
