@@ -1,4 +1,4 @@
-"""Axes: given or new, wide enough for what comes, with infinities on their frame."""
+"""Axes: given or new, with limits that hold what is drawn and infinities on their frame."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deciban._validation.arrays import Floats as Floats
 from deciban.exceptions import InputError, MissingExtraError
 from deciban.plots._style import COLORS, REFERENCE
 
@@ -16,10 +17,8 @@ if TYPE_CHECKING:
 else:
     Axes = Any  # matplotlib is imported when something is drawn
 
-Array = NDArray[np.float64]
 Style = dict[str, Any]  # keyword arguments of matplotlib
 Limits = tuple[float, float]
-RNG = int | np.random.Generator | None
 
 #: How many times the width of the view a line that never ends is drawn beyond it.
 FAR = 1e3
@@ -29,37 +28,28 @@ _NARROW = 3.5  # inches
 _LINE = 0.17  # inches that a line of a legend takes
 
 
-def import_pyplot() -> Any:
-    """matplotlib.pyplot, or an error that says how to get it."""
-    return _import("matplotlib.pyplot", "matplotlib")
-
-
-def register_ternary() -> None:
-    """Let matplotlib know of ternary axes."""
-    import_pyplot()  # without matplotlib, that is what is missing
-    _import("mpltern", "mpltern")
-
-
-def _import(module: str, library: str) -> Any:
+def import_library(module: str) -> Any:
+    """A module of matplotlib or mpltern, or an error that says how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
+        library = module.partition(".")[0]
         raise MissingExtraError(
             f"{library} must be installed to draw. Run: pip install 'deciban[plot]'", extra="plot"
         ) from error
 
 
 def get_axes(ax: Any, projection: str | None = None) -> Any:
-    """The axes asked for, or those of a new figure; an error for anything else."""
-    plt = import_pyplot()
+    """The given axes, or those of a new figure; an error for anything else."""
+    plt = import_library("matplotlib.pyplot")
     if projection == "ternary":
-        register_ternary()
+        import_library("mpltern")  # it registers the projection
     if ax is None:
         return plt.figure(layout="constrained").add_subplot(projection=projection)
     if not isinstance(ax, plt.Axes):
         raise InputError(
-            f"ax must be matplotlib Axes; got {type(ax).__name__}. Pass one of those that "
-            f"plt.subplots returns."
+            f"ax must be matplotlib Axes; got {type(ax).__name__}. Pass those that plt.subplots "
+            f"returns."
         )
     if projection is not None and ax.name != projection:
         raise InputError(
@@ -99,21 +89,18 @@ def draw_identity(ax: Axes, lw: float = 1.0, label: str | None = None) -> Any:
     return ax.axline((0, 0), slope=1, color=REFERENCE, lw=lw, ls=":", label=label)
 
 
-def visible_points(x: Array, y: Array) -> NDArray[np.intp]:
+def visible_points(x: Floats, y: Floats) -> NDArray[np.intp]:
     """Positions of the points of a curve that can be seen: the ends of each run in one dot.
 
     A monotone curve keeps a few thousand points however long it is.
     """
     if len(x) <= 2 * _CELLS:
         return np.arange(len(x))
-    cell = np.column_stack([_cells(x), _cells(y)])
+    along = np.column_stack([x - x.min(), y - y.min()])
+    width = along.max(axis=0)
+    cell = np.floor(along * (_CELLS / np.where(width > 0, width, 1.0)))
     new = (cell[1:] != cell[:-1]).any(axis=1)
     return np.flatnonzero(np.append(True, new) | np.append(new, True))
-
-
-def _cells(values: Array) -> Array:
-    low, high = float(values.min()), float(values.max())
-    return np.floor((values - low) * (_CELLS / (high - low) if high > low else 0.0))
 
 
 def mark_on_frame(ax: Axes, x: ArrayLike, y: ArrayLike, **look: Any) -> list[Any]:
@@ -133,28 +120,26 @@ def mark_on_frame(ax: Axes, x: ArrayLike, y: ArrayLike, **look: Any) -> list[Any
         if here.any():
             xs, ys = (np.where(np.isinf(v), v > 0, v) for v in (x[here], y[here]))
             artists += ax.plot(xs, ys, transform=transform, **style)
-    for side in (-np.inf, np.inf):
+    for side, sign in ((-np.inf, "−∞"), (np.inf, "+∞")):
+        end = float(side > 0)
         if (x == side).any():
-            _name_edge(ax, f"x {side}", side, (float(side > 0), 1), (0, 2), "center", "bottom")
+            _name_edge(ax, f"x {sign}", (end, 1), (0, 2), ha="center", va="bottom")
         if (y == side).any():
-            _name_edge(ax, f"y {side}", side, (1, float(side > 0)), (4, 0), "left", "center")
+            _name_edge(ax, f"y {sign}", (1, end), (4, 0), ha="left", va="center")
     return artists
 
 
-def _name_edge(
-    ax: Axes, gid: str, side: float, at: Limits, offset: Limits, ha: Any, va: Any
-) -> None:
+def _name_edge(ax: Axes, gid: str, at: Limits, offset: Limits, **align: Any) -> None:
     """Write −∞ or +∞ where the frame stands for it, once."""
     if not any(text.get_gid() == gid for text in ax.texts):
         units: Style = {"xycoords": "axes fraction", "textcoords": "offset points"}
-        sign = "+∞" if side > 0 else "−∞"
-        ax.annotate(sign, at, offset, ha=ha, va=va, **units).set_gid(gid)
+        ax.annotate(gid[2:], at, offset, **units, **align).set_gid(gid)
 
 
 def draw_legend(ax: Axes, *, headroom: bool = False, **place: Any) -> None:
-    """Draw a small legend in which what is drawn twice stands once; none where nothing has a name.
+    """Draw a small legend with each label once; none where nothing has a label.
 
-    With ``headroom``, axes at the width of a column grow upwards, so that it covers no curve.
+    With ``headroom``, narrow axes grow upwards, so that the legend covers no curve.
     """
     handles, labels = ax.get_legend_handles_labels()
     entries = dict(zip(labels, handles, strict=True))

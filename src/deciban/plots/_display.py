@@ -1,10 +1,9 @@
-"""What all displays share: data computed from predictions, by an estimator or given, and axes."""
+"""What all displays share: reading predictions, computing what is drawn, and drawing it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from inspect import signature
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,8 +19,9 @@ from deciban.plots._style import literal
 class Display:
     """Computed data that can be drawn, in the manner of scikit-learn's displays.
 
-    A subclass says with ``_from_data(data, ...)`` what it computes from truth and evidence, and
-    with ``plot(ax, ...)`` how it is drawn.
+    A subclass computes its data in ``_from_data(data, ...)``, names the options of ``compute`` in
+    ``_settings``, so that :meth:`from_predictions` passes all others on to ``plot``, and draws in
+    ``plot(ax, ...)``.
 
     Attributes
     ----------
@@ -33,6 +33,7 @@ class Display:
     figure_: Any
     plot: Callable[..., Any]
     _from_data: ClassVar[Callable[..., Any]]
+    _settings: ClassVar[tuple[str, ...]] = ("classes", "sample_weight")
 
     @classmethod
     def compute(
@@ -48,12 +49,10 @@ class Display:
 
         Parameters
         ----------
-        y_true, evidence
-            As for :meth:`from_predictions`.
+        y_true, evidence : as for :meth:`from_predictions`
         classes : sequence of labels, default those of the evidence, else the sorted labels
         sample_weight : array of shape (n_samples,), optional
-        **settings
-            Further parameters that the class describes.
+        **settings : further parameters that the class describes
         """
         return cls._from_data(read_labelled(y_true, evidence, classes, sample_weight), **settings)
 
@@ -66,7 +65,7 @@ class Display:
         ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Draw the evidence about samples beside their true classes.
+        """Draw the evidence about samples whose true classes are known.
 
         Parameters
         ----------
@@ -74,10 +73,9 @@ class Display:
         evidence : Evidence, or array of shape (n_samples, n_classes) or (n_samples,)
             Log-likelihoods, or LLRs in favor of ``pos_label``, in nats.
         ax : matplotlib Axes, default those of a new figure
-        **options
-            Those of the class, of :meth:`compute` and of :meth:`plot`.
+        **options : options of :meth:`compute` and of :meth:`plot`
         """
-        settings = {name: options.pop(name) for name in cls._settings() if name in options}
+        settings = {name: options.pop(name) for name in cls._settings if name in options}
         compute: Any = cls.compute  # where there is no truth, it may be None
         return compute(y_true, evidence, **settings).plot(ax, **options)
 
@@ -85,7 +83,7 @@ class Display:
     def from_estimator(
         cls, estimator: Any, X: ArrayLike, y: ArrayLike | None = None, **options: Any
     ) -> Self:
-        """Draw the evidence that a fitted estimator gives about samples.
+        """Draw the evidence of a fitted estimator about samples.
 
         Parameters
         ----------
@@ -93,25 +91,17 @@ class Display:
         X : array of shape (n_samples, n_features)
         y : array of shape (n_samples,)
             True classes.
-        **options
-            Those of :meth:`from_predictions`; ``name``, where a display has one, is by default
-            that of the estimator's class.
+        **options : options of :meth:`from_predictions`
+            Where a display has a ``name``, it is by default that of the estimator's class.
         """
-        if "name" in cls._settings():
+        if "name" in cls._settings:
             options = {"name": type(estimator).__name__} | options
         return cls.from_predictions(y, _evidence_of(estimator, X), **options)
 
     def _label(self, text: str) -> str:
-        """Label in the legend, headed by the name of the system where it has one."""
+        """Label in the legend, after the name of the system where it has one."""
         name = getattr(self, "name", None)
         return text if name is None else f"{literal(name)}: {text}"
-
-    @classmethod
-    def _settings(cls) -> set[str]:
-        """Names of the options of from_predictions that are for compute, not for plot."""
-        computing = (cls, cls.compute, cls._from_data)
-        names = {name for function in computing for name in signature(function).parameters}
-        return names - {*signature(cls.plot).parameters}
 
     def _finish(self, ax: Axes) -> Self:
         self.ax_, self.figure_ = ax, ax.figure
@@ -122,8 +112,8 @@ class Display:
 class PairDisplay(Display):
     """LLRs of one class against another; several systems can be drawn into the same axes.
 
-    A subclass says with ``_from_data(trials, ...)`` what it computes from the LLRs, and with
-    ``_draw(ax, unit, line_options)`` how it is drawn.
+    A subclass computes its data in ``_from_data(trials, ...)`` and draws in ``_draw(ax, unit,
+    line_options)``. All take ``pos_label``, ``other_label`` and ``name`` as :meth:`compute` does.
     """
 
     pos_label: Hashable = field(default=1, kw_only=True)
@@ -131,6 +121,7 @@ class PairDisplay(Display):
     name: str | None = field(default=None, kw_only=True)
 
     _draw: ClassVar[Callable[..., None]]
+    _settings: ClassVar[tuple[str, ...]] = ("sample_weight", "pos_label", "other_label", "name")
 
     @classmethod
     def compute(
@@ -148,8 +139,7 @@ class PairDisplay(Display):
 
         Parameters
         ----------
-        y_true, evidence
-            As for :meth:`from_predictions`.
+        y_true, evidence : as for :meth:`from_predictions`
         sample_weight : array of shape (n_samples,), optional
         pos_label : label, default 1
             The class that a positive LLR supports.
@@ -158,8 +148,7 @@ class PairDisplay(Display):
             further classes are left out.
         name : str, optional
             Name of the system in the legend.
-        **settings
-            Further parameters of the class: ``kind`` or ``log_odds``.
+        **settings : ``kind`` or ``log_odds``, where the class has it
         """
         shape = () if isinstance(evidence, Evidence) else np.shape(evidence)
         if len(shape) == 2 and shape[1] > 1:  # log-likelihoods, not LLRs
@@ -178,8 +167,7 @@ class PairDisplay(Display):
         ax : matplotlib Axes, default those of a new figure
         unit : {"nat", "bit", "ban", "deciban"}
             Unit of the LLRs, or of the prior log-odds.
-        **line_options
-            For matplotlib's ``plot``.
+        **line_options : options of matplotlib's ``plot``
         """
         from_nats(1.0, unit)  # refuses a unit that does not exist before anything is drawn
         ax = get_axes(ax)

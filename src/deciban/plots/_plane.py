@@ -8,21 +8,21 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation.labels import index_of, label_array
-from deciban._validation.scalars import quote, require_one_of
+from deciban._validation.labels import index_of
+from deciban._validation.scalars import Rng, quote, require_one_of
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import cost_matrix
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled, read_labelled
 from deciban.plots import _style
-from deciban.plots._axes import RNG, Array, Axes, Style
+from deciban.plots._axes import Axes, Floats, Style
 from deciban.plots._display import Display
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
 
 ContourKind = Literal["gaussian", "kernel"]
-Contour = tuple[int, int, Array]  # of class k and mass number m, in nats
+Contour = tuple[int, int, Floats]  # of class k and mass number m, in nats
 
 MOST_SAMPLES = 2000  # of a class, to draw or to estimate a density: more would blur or take long
 _FARTHEST = 1e9  # nats: from here on boundaries look like rays, whatever the prior
@@ -39,6 +39,7 @@ class PlaneDisplay(Display):
     contours_: list[Any]
     boundaries_: list[Any]
     arrows_: list[Any]
+    _settings = (*Display._settings, "basis", "coordinates", "family")
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class PlaneDisplay(Display):
             )
         self.evidence, self.coordinates = evidence, (first, second)
         self.truth = encode_truth(y_true, evidence)
-        self.basis = basis_for(basis, evidence.n_classes).aligned_to(evidence.classes)
+        self.basis = basis_for(basis, D).aligned_to(evidence.classes)
         self.family = None if family is None else family.in_basis(self.basis)
 
     @classmethod
@@ -71,7 +72,9 @@ class PlaneDisplay(Display):
             raise InputError(
                 "sample_weight must be None for samples in a plane; got weights. Drop them."
             )
-        return cls(data.evidence, label_array(data.evidence.classes)[data.codes], **settings)
+        display = cls(data.evidence, **settings)
+        display.truth = data.codes
+        return display
 
     @classmethod
     def from_family(
@@ -79,7 +82,7 @@ class PlaneDisplay(Display):
         family: CalibratedGaussian,
         *,
         n_samples: int = 200,
-        rng: RNG = 0,
+        rng: Rng = 0,
         ax: Axes | None = None,
         **options: Any,
     ) -> Self:
@@ -92,27 +95,26 @@ class PlaneDisplay(Display):
             Number of samples of each class.
         rng : int or Generator, default 0
         ax : matplotlib Axes, default those of a new figure
-        **options
-            Those of :meth:`plot`.
+        **options : options of :meth:`plot`
         """
         l, y = family.sample([n_samples] * family.n_classes, rng=rng)
-        settings: dict[str, Any] = {"basis": family.basis} if "basis" in cls._settings() else {}
+        settings: dict[str, Any] = {"basis": family.basis} if "basis" in cls._settings else {}
         display: Self = cls(family.evidence(l), y, family=family, **settings)
         return display.plot(ax, **{"contours": "gaussian"} | options)
 
-    def _place(self, l: Array) -> Array:
+    def _place(self, l: Floats) -> Floats:
         """Where points of the plane, in nats, lie in the axes."""
         raise NotImplementedError
 
-    def _points(self, rows: NDArray[Any]) -> Array:
+    def _points(self, rows: NDArray[Any]) -> Floats:
         """ILR coordinates of samples, in nats."""
         return self.evidence[rows].ilr(self.basis)[:, list(self.coordinates)]
 
-    def _place_samples(self, rows: NDArray[np.intp]) -> Array:
+    def _place_samples(self, rows: NDArray[np.intp]) -> Floats:
         return self._place(self._points(rows))
 
     def _draw_samples(
-        self, ax: Axes, among: NDArray[np.bool_], most: int, rng: Any, style: Style
+        self, ax: Axes, among: NDArray[np.bool_], most: int, rng: np.random.Generator, style: Style
     ) -> None:
         """Draw some samples of each class among the rows that can be placed."""
         style = {"s": 8, "lw": 0, "alpha": 0.4} | style
@@ -132,13 +134,11 @@ class PlaneDisplay(Display):
         finite = is_finite(self.evidence)
         if kind == "gaussian":
             labels = [self.evidence.classes[0]] * finite.sum()  # they do not change the fit
-            family = self.family or CalibratedGaussian.fit(
-                self.evidence[finite], labels, self.basis
-            )
-            places = [index_of(label, family.classes) for label in self.evidence.classes]
+            evidence = self.evidence[finite]
+            family = self.family or CalibratedGaussian.fit(evidence, labels, self.basis)
             return [
-                (k, m, ellipse(family, place, mass, self.coordinates))
-                for k, place in enumerate(places)
+                (k, m, ellipse(family, index_of(label, family.classes), mass, self.coordinates))
+                for k, label in enumerate(self.evidence.classes)
                 for m, mass in enumerate(masses)
             ]
         groups = rows_by_class(self.truth, self.evidence) if kind == "kernel" else []
@@ -181,7 +181,7 @@ def rows_by_class(truth: NDArray[np.intp] | None, evidence: Evidence) -> list[ND
 
 
 def subsample(rows: NDArray[np.intp], most: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """At most so many of the rows, at random."""
+    """At most this many of the rows, at random."""
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
 
@@ -192,7 +192,7 @@ def is_finite(evidence: Evidence) -> NDArray[np.bool_]:
 
 def ellipse(
     family: CalibratedGaussian, k: int, mass: float, coordinates: tuple[int, int] = (0, 1)
-) -> Array:
+) -> Floats:
     """Edge of the smallest region that holds this mass of two ILR coordinates under class k."""
     at = list(coordinates)
     L = np.linalg.cholesky(family.covariance[np.ix_(at, at)])
@@ -201,19 +201,18 @@ def ellipse(
     return np.asarray(family.means[k, at] + circle @ L.T)
 
 
-def kernel_contours(points: Array, mass: float, rng: np.random.Generator) -> list[Array]:
+def kernel_contours(points: Floats, mass: float, rng: np.random.Generator) -> list[Floats]:
     """Curves inside which a kernel density of the points holds this mass; none for a few points."""
     from scipy.stats import gaussian_kde  # half a second to import
 
     if len(points) > MOST_SAMPLES:
-        points = points[rng.choice(len(points), MOST_SAMPLES, replace=False)]
+        points = rng.choice(points, MOST_SAMPLES, replace=False)
     if len(points) < 5 or np.linalg.matrix_rank(np.cov(points.T)) < 2:
         return []
     density = gaussian_kde(points.T)
     level = np.quantile(density(points.T), 1 - mass)
-    low, high = points.min(axis=0), points.max(axis=0)
-    room = 0.35 * (high - low)
-    x, y = (np.linspace(low[i] - room[i], high[i] + room[i], _COARSE) for i in (0, 1))
+    low, high, room = points.min(axis=0), points.max(axis=0), 0.35 * np.ptp(points, axis=0)
+    x, y = np.linspace(low - room, high + room, _COARSE).T
     X, Y = np.meshgrid(x, y)
     return _level_curves(x, y, density(np.vstack([X.ravel(), Y.ravel()])).reshape(X.shape), level)
 
@@ -224,7 +223,7 @@ def boundaries(
     reach: float,
     costs: ArrayLike | None = None,
     prior: Any = None,
-) -> list[Array]:
+) -> list[Floats]:
     """Curves of ILRLs, up to ``reach``, where deciding for two of three classes costs the same."""
     scale = max(1.0, reach / _FARTHEST)
     side = np.linspace(-reach / scale, reach / scale, _FINE)
@@ -240,14 +239,14 @@ def boundaries(
     return [scale * curve for curve in curves]
 
 
-def _level_curves(x: Array, y: Array, z: Array, level: float) -> list[Array]:
+def _level_curves(x: Floats, y: Floats, z: Floats, level: float) -> list[Floats]:
     from contourpy import contour_generator  # comes with matplotlib
 
     return [np.asarray(line) for line in contour_generator(x, y, z).lines(level)]
 
 
-def toward_infinity(evidence: Evidence, basis: Basis) -> Array:
-    """Where on the frame of the plane evidence lies that rules a class out, from -1 to 1.
+def toward_infinity(evidence: Evidence, basis: Basis) -> Floats:
+    """Where on the frame, from -1 to 1, evidence that rules out a class lies.
 
     A zero likelihood is taken for one so small that the ILRL lies far beyond all others.
     """

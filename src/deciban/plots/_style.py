@@ -44,26 +44,22 @@ def look_of(k: int, known: bool = True) -> dict[str, Any]:
 
 
 def literal(name: object) -> str:
-    """A user's name as text that matplotlib draws as it is: dollar signs start no formula."""
+    """A user's name as text that matplotlib draws as it is; a dollar sign starts no formula."""
     text = str(name).replace("$", r"\$")
-    return f"\u200b{text}" if text.startswith("_") else text  # legends leave out a first underscore
+    return f"\u200b{text}" if text.startswith("_") else text  # else legends leave it out
 
 
 def infinite_note(minus: float, plus: float, form: str, head: str = "") -> str:
-    """Remark in a legend on how many LLRs are infinite."""
+    """Remark in a legend on how many LLRs, or what share of them, are infinite."""
     parts = [f"{form.format(n)} at {sign}" for n, sign in ((minus, "−∞"), (plus, "+∞")) if n]
     return f" ({head}{', '.join(parts)})" if parts else ""
 
 
 def llr_label(a: Hashable, b: Hashable, unit: Unit) -> str:
-    """Axis label of an LLR, on two lines where one would not fit."""
-    return _fold(f"LLR of {literal(a)}", f"against {literal(b)} ({unit})")
+    """Axis label of an LLR."""
+    return fold(f"LLR of {literal(a)}", f"against {literal(b)} ({unit})")
 
 
-def log_odds_label(label: Hashable, unit: Unit) -> str:
-    """Axis label of prior log-odds, on two lines where one would not fit."""
-    return _fold("prior log-odds", f"of {literal(label)} ({unit})")
-
-
-def _fold(first: str, second: str) -> str:
+def fold(first: str, second: str) -> str:
+    """Two parts of an axis label, on two lines where one would not fit."""
     return first + ("\n" if len(first) + 1 + len(second) > LONG else " ") + second

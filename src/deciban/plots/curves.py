@@ -21,12 +21,13 @@ from deciban.metrics.detection import equal_errors, error_rates
 from deciban.metrics.labelled import Trials
 from deciban.metrics.pav import PooledBlocks, pool
 from deciban.plots import _axes, _style
-from deciban.plots._axes import Array, Axes, Style
+from deciban.plots._axes import Axes, Floats, Style
 from deciban.plots._display import PairDisplay
 
 _WIDER = 3  # times the LLRs of finite recalibration, on either side, before others are cut off
 _TALLEST = 2.0  # how many times the neutral cost the view reaches; what is above is marked
-_PERCENT = (0.001, 0.01, 0.1, 0.5, 2, 5, 10, 20, 40, 60, 80, 90, 95, 98, 99.5, 99.9)
+#: Ticks of probit axes.
+PERCENT = (0.001, 0.01, 0.1, 0.5, 2, 5, 10, 20, 40, 60, 80, 90, 95, 98, 99.5, 99.9)
 _NOTHING = 1e-12  # what stands for a rate of 0, far outside of any view
 _ALONG = np.concatenate([[0.0], expit(np.linspace(-10, 10, 31)), [1.0]])  # an edge of the hull
 
@@ -36,16 +37,14 @@ class TippettDisplay(PairDisplay):
     """Cumulative distributions of the LLRs of two classes.
 
     Where there are infinite LLRs the curves end on the frame at a marker, and the legend says
-    how many. Curves of a million LLRs are thinned to the points that can be seen.
+    how many. Long curves are thinned to the points that can be seen.
 
     Parameters
     ----------
     llr, target, other : arrays
         As in :class:`deciban.metrics.TippettCurve`, in nats.
     kind : {"exceeding", "misleading"}
-        As for :func:`deciban.metrics.tippett_curve`; :meth:`compute` takes it too.
-    pos_label, other_label, name
-        As for :meth:`compute`.
+        As for :func:`deciban.metrics.tippett_curve`, and for :meth:`compute`.
 
     Attributes
     ----------
@@ -53,10 +52,12 @@ class TippettDisplay(PairDisplay):
     edges_ : list of markers for infinite LLRs
     """
 
-    llr: Array
-    target: Array
-    other: Array
+    llr: Floats
+    target: Floats
+    other: Floats
     kind: Literal["exceeding", "misleading"] = field(default="exceeding", kw_only=True)
+
+    _settings = (*PairDisplay._settings, "kind")
 
     @classmethod
     def _from_data(cls, trials: Trials, kind: Any = "exceeding") -> Self:
@@ -68,19 +69,19 @@ class TippettDisplay(PairDisplay):
         _axes.set_view(ax, not ax.has_data(), _axes.span(x), (-3, 103))
         self.lines_: list[Any] = []
         self.edges_: list[Any] = []
-        curves = (
-            (self.pos_label, 100 * self.target, self.kind == "misleading"),
-            (self.other_label, 100 * self.other, False),
+        first, second = (
+            {"color": color, "ls": _style.dashes_of(k), "lw": 1.5} | line_options
+            for k, color in enumerate(_axes.unused_colors(ax, 2))
         )
-        for k, color in enumerate(_axes.unused_colors(ax, 2)):
-            style = {"color": color, "ls": _style.dashes_of(k), "lw": 1.5} | line_options
-            self._draw_curve(ax, x, *curves[k], style)
+        rising = self.kind == "misleading"
+        self._draw_curve(ax, x, self.pos_label, 100 * self.target, rising, first)
+        self._draw_curve(ax, x, self.other_label, 100 * self.other, False, second)
         ax.set_xlabel(f"x: {_style.llr_label(self.pos_label, self.other_label, unit)}")
         ax.set_ylabel("share of LLRs (%)")
         _axes.draw_legend(ax, headroom=True)
 
     def _draw_curve(
-        self, ax: Axes, x: Array, label: Hashable, y: Array, rising: bool, style: Style
+        self, ax: Axes, x: Floats, label: Hashable, y: Floats, rising: bool, style: Style
     ) -> None:
         below, above = _shares_at_infinity(x, y, rising)
         left, right = (below, 100 - above) if rising else (100 - below, above)
@@ -99,14 +100,13 @@ class TippettDisplay(PairDisplay):
                 self.edges_ += _axes.mark_on_frame(ax, *end, color=self.lines_[-1].get_color())
 
 
-def _shares_at_infinity(llr: Array, percent: Array, rising: bool) -> tuple[float, float]:
+def _shares_at_infinity(llr: Floats, percent: Floats, rising: bool) -> tuple[float, float]:
     """Percentage of LLRs at -inf and at +inf, from a cumulative distribution."""
-    inside = percent[1] if len(llr) > 1 else 0.0
-    before = percent[-2] if len(llr) > 1 else 0.0
-    at_minus, at_plus = llr[0] == -np.inf, llr[-1] == np.inf
     if rising:
-        return float(percent[0]) * at_minus, float(100 - before) * at_plus
-    return float(100 - inside) * at_minus, float(percent[-1]) * at_plus
+        below, above = percent[0], 100 - np.append(0.0, percent)[-2]
+    else:
+        below, above = 100 - np.append(percent, 0.0)[1], percent[-1]
+    return float(below * (llr[0] == -np.inf)), float(above * (llr[-1] == np.inf))
 
 
 @dataclass(eq=False, repr=False)
@@ -123,8 +123,6 @@ class PAVDisplay(PairDisplay):
         What :func:`deciban.metrics.pav` returns.
     n_infinite : (int, int), default (0, 0)
         How many LLRs are -inf and +inf.
-    pos_label, other_label, name
-        As for :meth:`compute`.
 
     Attributes
     ----------
@@ -156,14 +154,12 @@ class PAVDisplay(PairDisplay):
         ax.set_ylabel(f"LLR after PAV ({unit})")
         _axes.draw_legend(ax, loc="lower right")
 
-    def _draw_blocks(self, ax: Axes, x: Array, y: Array, far: float, style: Style) -> None:
+    def _draw_blocks(self, ax: Axes, x: Floats, y: Floats, far: float, style: Style) -> None:
         ends = np.where(np.isinf(x), np.sign(x) * far, x)  # lines that leave the frame
-        seen = np.flatnonzero(np.isfinite(y))
-        if np.isfinite(x[seen]).all():
-            seen = seen[_axes.visible_points(x[seen], y[seen])]
+        finite = np.isfinite(y)
         counts = _style.infinite_note(*self.n_infinite, "{}", head="LLRs: ")
         label = _style.literal(self.name or "PAV") + counts
-        (self.line_,) = ax.plot(ends[seen], y[seen], label=label, **style)
+        (self.line_,) = ax.plot(ends[finite], y[finite], label=label, **style)
         color = self.line_.get_color()
         along = style | {"color": color, "marker": "", "lw": 3, "zorder": 5}
         self.edges_ = []
@@ -180,7 +176,7 @@ class PAVDisplay(PairDisplay):
         self.edges_ += markers
 
 
-def _view(x: Array, y: Array) -> _axes.Limits:
+def _view(x: Floats, y: Floats) -> _axes.Limits:
     """LLRs to show: all, unless those with a finite recalibration would hardly be seen."""
     (low, high), finite = _axes.span(x), x[np.isfinite(y) & np.isfinite(x)]
     if finite.size == 0:
@@ -194,9 +190,9 @@ def _view(x: Array, y: Array) -> _axes.Limits:
 class DETDisplay(PairDisplay):
     """Miss rate against false-alarm rate on probit axes; for Gaussian scores a straight line.
 
-    The marker is the equal-error rate on the convex hull of the ROC curve. Scores that rise with
-    the LLR give the same curve. Infinite LLRs count by their order, as all others do. Curves of a
-    million LLRs are thinned to the points that can be seen.
+    The marker is the equal-error rate on the convex hull of the ROC curve. Only the order of the
+    LLRs counts, so infinite ones are as good as others, and any scores that rise with the LLR give
+    the same curve. Long curves are thinned to the points that can be seen.
 
     Parameters
     ----------
@@ -206,8 +202,6 @@ class DETDisplay(PairDisplay):
         Equal-error rate.
     hull : (array, array), optional
         Miss and false-alarm rates at the corners of the convex hull.
-    pos_label, other_label, name
-        As for :meth:`compute`.
 
     Attributes
     ----------
@@ -215,10 +209,10 @@ class DETDisplay(PairDisplay):
     hull_ : line, or None
     """
 
-    p_miss: Array
-    p_false_alarm: Array
+    p_miss: Floats
+    p_false_alarm: Floats
     eer: float
-    hull: tuple[Array, Array] | None = field(default=None, kw_only=True)
+    hull: tuple[Floats, Floats] | None = field(default=None, kw_only=True)
 
     @classmethod
     def _from_data(cls, trials: Trials) -> Self:
@@ -233,8 +227,7 @@ class DETDisplay(PairDisplay):
         ax : matplotlib Axes, default those of a new figure
         hull : bool, default False
             Whether to draw the convex hull of the ROC curve too.
-        **line_options
-            For matplotlib's ``plot``.
+        **line_options : options of matplotlib's ``plot``
         """
         ax = _axes.get_axes(ax)
         fresh = not ax.has_data()
@@ -258,17 +251,14 @@ class DETDisplay(PairDisplay):
 
     def _set_scales(self, ax: Axes, fresh: bool) -> None:
         rates = np.concatenate([self.p_miss, self.p_false_alarm])
-        smallest = float(rates[rates > 0].min())
-        limits = (
-            float(probit(np.clip(smallest / 1.5, 1e-6, 0.01))),
-            float(probit(np.clip(2.5 * self.eer, 0.5, 0.99))),
-        )
-        _axes.set_view(ax, fresh, limits, limits)
+        lowest = np.clip(rates[rates > 0].min() / 1.5, 1e-6, 0.01)
+        low, high = (float(p) for p in probit([lowest, np.clip(2.5 * self.eer, 0.5, 0.99)]))
+        _axes.set_view(ax, fresh, (low, high), (low, high))
         low, high = ax.get_xlim()
-        percent = [p for p in _PERCENT if low <= probit(p / 100) <= high]
-        ticks, names = [float(probit(p / 100)) for p in percent], [f"{p:g}" for p in percent]
-        ax.set_xticks(ticks, names)
-        ax.set_yticks(ticks, names)
+        ticks = {float(probit(p / 100)): f"{p:g}" for p in PERCENT}
+        ticks = {at: name for at, name in ticks.items() if low <= at <= high}
+        ax.set_xticks(list(ticks), ticks.values())
+        ax.set_yticks(list(ticks), ticks.values())
         ax.set_aspect("equal")
 
     def _draw_hull(self, ax: Axes, color: Any) -> Any:
@@ -281,13 +271,13 @@ class DETDisplay(PairDisplay):
         return _draw_rates(ax, *rates, label=self._label("ROC hull"), **style)
 
 
-def _draw_rates(ax: Axes, p_miss: Array, p_false_alarm: Array, **style: Any) -> Any:
+def _draw_rates(ax: Axes, p_miss: Floats, p_false_alarm: Floats, **style: Any) -> Any:
     x, y = probit(p_false_alarm), probit(p_miss)
     seen = _axes.visible_points(x, y)
     return ax.plot(x[seen], y[seen], **style)[0]
 
 
-def probit(p: ArrayLike) -> Array:
+def probit(p: ArrayLike) -> Floats:
     """Quantile of the standard normal distribution; rates of 0 and 1 lie far out."""
     return np.asarray(ndtri(np.clip(p, _NOTHING, 1 - _NOTHING)))
 
@@ -296,11 +286,12 @@ def probit(p: ArrayLike) -> Array:
 class _PriorDisplay(PairDisplay):
     """A cost over prior log-odds: of the LLRs, after recalibration, and without LLRs."""
 
-    log_odds: Array
-    actual: Array
-    minimum: Array
-    neutral: Array
+    log_odds: Floats
+    actual: Floats
+    minimum: Floats
+    neutral: Floats
 
+    _settings = (*PairDisplay._settings, "log_odds")
     _metric: ClassVar[Callable[..., PriorCurve]]
     _cost: ClassVar[str]
 
@@ -321,7 +312,8 @@ class _PriorDisplay(PairDisplay):
         style = {"color": _style.REFERENCE, "ls": ":", "lw": 1.2, "label": "neutral, LLR = 0"}
         (self.neutral_,) = ax.plot(x, self.neutral, **style)
         self.edges_ = self._mark_costs_above(ax, x, color)
-        ax.set_xlabel(_style.log_odds_label(self.pos_label, unit))
+        of_class = f"of {_style.literal(self.pos_label)} ({unit})"
+        ax.set_xlabel(_style.fold("prior log-odds", of_class))
         ax.set_ylabel(self._cost)
         _axes.draw_legend(ax, headroom=True)
 
@@ -330,7 +322,7 @@ class _PriorDisplay(PairDisplay):
         tallest = _TALLEST * float(self.neutral.max())
         return 1.05 * min(float(costs[np.isfinite(costs)].max()), tallest)
 
-    def _mark_costs_above(self, ax: Axes, x: Array, color: Any) -> list[Any]:
+    def _mark_costs_above(self, ax: Axes, x: Floats, color: Any) -> list[Any]:
         """Triangles on the frame where the cost is above it, infinite ones filled."""
         infinite = np.isinf(self.actual)
         above = (self.actual > self._top()) & ~infinite
@@ -356,8 +348,6 @@ class EmpiricalCrossEntropyDisplay(_PriorDisplay):
     log_odds, actual, minimum, neutral : arrays
         As in :class:`deciban.metrics.PriorCurve`: nats, then bits. :meth:`compute` takes
         ``log_odds`` too, by default 101 points from -3 to 3 bans.
-    pos_label, other_label, name
-        As for :meth:`compute`.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ from deciban._validation.values import read_llrs
 from deciban.evidence import Unit, from_nats
 from deciban.metrics.labelled import Trials
 from deciban.plots import _axes, _style
-from deciban.plots._axes import Array, Axes, Style
+from deciban.plots._axes import Axes, Floats, Style
 from deciban.plots._display import PairDisplay
 
 _HATCHES = ("", "////")
@@ -33,8 +33,6 @@ class LLRHistogramDisplay(PairDisplay):
         Divergence d of the calibrated Gaussian to draw, in nats.
     weights : (array, array), optional
         Weights of the samples of each class.
-    pos_label, other_label, name
-        As for :meth:`compute`.
 
     Attributes
     ----------
@@ -48,21 +46,21 @@ class LLRHistogramDisplay(PairDisplay):
     1.3805
     """
 
-    target: Array
-    other: Array
+    target: Floats
+    other: Floats
     divergence: float | None = field(default=None, kw_only=True)
-    weights: tuple[Array, Array] | None = field(default=None, kw_only=True)
+    weights: tuple[Floats, Floats] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         self.target, self.other = read_llrs(self.target), read_llrs(self.other)
 
     @classmethod
     def _from_data(cls, trials: Trials) -> Self:
-        n, weight = len(trials.target.llr), trials.weight
-        weights = None if weight is None else (weight[:n], weight[n:])
-        display = cls(trials.target.llr, trials.other.llr, weights=weights)
-        display.divergence = display._fit_divergence()
-        return display
+        target, other = trials.target, trials.other
+        weights = None
+        if target.weight is not None and other.weight is not None:
+            weights = target.weight, other.weight
+        return cls(target.llr, other.llr, divergence=_fit_divergence(trials), weights=weights)
 
     def plot(
         self,
@@ -83,8 +81,7 @@ class LLRHistogramDisplay(PairDisplay):
             Number of bins for the finite LLRs.
         gaussian : bool, default True
             Whether to draw the calibrated Gaussian, where there is one.
-        **bar_options
-            For matplotlib's ``bar``.
+        **bar_options : options of matplotlib's ``bar``
         """
         edges = from_nats(self._edges(bins), unit)
         ax = _axes.get_axes(ax)
@@ -98,41 +95,22 @@ class LLRHistogramDisplay(PairDisplay):
         _axes.draw_legend(ax, headroom=True)
         return self._finish(ax)
 
-    def _edges(self, bins: int | None) -> Array:
+    def _edges(self, bins: int | None) -> Floats:
         both = np.concatenate([self.target, self.other])
-        if bins is None:
-            bins = min(60, max(10, math.ceil(3 * np.cbrt(len(both) / 2))))
-        require_whole(bins, "bins", least=1)
+        bins = bin_count(len(both)) if bins is None else require_whole(bins, "bins", least=1)
         finite = both[np.isfinite(both)]
-        low, high = (finite.min(), finite.max()) if finite.size else (-1.0, 1.0)
+        low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
         if low == high:
             low, high = low - 1, high + 1
         return np.linspace(low, high, bins + 1)
 
-    def _shares(self, k: int) -> tuple[Array, Array]:
+    def _shares(self, k: int) -> tuple[Floats, Floats]:
         """LLRs of one class, and the percentage of the class that each of them is."""
         llr = (self.target, self.other)[k]
         weight = np.ones(len(llr)) if self.weights is None else self.weights[k]
         return llr, 100 * weight / max(float(weight.sum()), 1e-300)
 
-    def _fit_divergence(self) -> float | None:
-        """Divergence of the calibrated Gaussian fitted to the finite LLRs; None if all are zero.
-
-        The LLRs of :math:`N(±d, 2d)` have the mean square :math:`d² + 2d`, whatever their class.
-        """
-        samples = [self._shares(k) for k in (0, 1)]
-        llr = np.concatenate([llr for llr, _ in samples])
-        weight = np.concatenate([len(llr) * share for llr, share in samples])
-        finite = np.isfinite(llr)
-        largest = np.abs(llr[finite]).max(initial=0.0)
-        if largest == 0:
-            return None
-        # Squares of large LLRs would overflow.
-        squares = np.average((llr[finite] / largest) ** 2, weights=weight[finite])
-        size = largest * np.sqrt(squares)
-        return float(size * (size / (1 + np.hypot(1, size))))
-
-    def _draw_bars(self, ax: Axes, k: int, edges: Array, unit: Unit, options: Style) -> Any:
+    def _draw_bars(self, ax: Axes, k: int, edges: Floats, unit: Unit, options: Style) -> Any:
         llr, share = self._shares(k)
         finite = np.isfinite(llr)
         heights, _ = np.histogram(from_nats(llr[finite], unit), edges, weights=share[finite])
@@ -147,7 +125,7 @@ class LLRHistogramDisplay(PairDisplay):
         style: Style = {"alpha": 0.5, "hatch": _HATCHES[k], "edgecolor": color, "lw": 0.4} | options
         return ax.bar(centers, heights, widths, color=color, label=label, **style)
 
-    def _draw_gaussians(self, ax: Axes, edges: Array, divergence: float, unit: Unit) -> list[Any]:
+    def _draw_gaussians(self, ax: Axes, edges: Floats, divergence: float, unit: Unit) -> list[Any]:
         d, scale = from_nats(divergence, unit), from_nats(math.sqrt(2 * divergence), unit)
         x = np.linspace(edges[0], edges[-1], 400)
         width, lines = edges[1] - edges[0], []
@@ -161,29 +139,48 @@ class LLRHistogramDisplay(PairDisplay):
             lines += ax.plot(x, y, label=label, **style)
         return lines
 
-    def _name_ends(self, ax: Axes, edges: Array) -> None:
+    def _name_ends(self, ax: Axes, edges: Floats) -> None:
         """Ticks of the bins of infinite LLRs, where there are any."""
         both = np.concatenate([self.target, self.other])
-        ends = {
-            sign * np.inf: place
-            for sign, place in zip((-1, 1), _end_bins(edges)[0], strict=True)
-            if (both == sign * np.inf).any()
-        }
-        if not ends:
-            return
         width = edges[-1] - edges[0]
-        clear = [t for t in ax.get_xticks() if edges[0] <= t <= edges[-1]]
-        for end, place in ends.items():
-            clear = [t for t in clear if abs(t - place) > 0.16 * width]  # names must not touch
-            edge = edges[0] if end < 0 else edges[-1]
-            gap = math.copysign(0.03 * width, end)
-            ax.axvline(edge + gap, color=_style.REFERENCE, lw=0.8, ls=":")
-        names = [f"{t:g}".replace("-", "−") for t in clear]
-        names += ["−∞" if end < 0 else "+∞" for end in ends]
-        ax.set_xticks([*clear, *ends.values()], names)
+        inner = (t for t in ax.get_xticks() if edges[0] <= t <= edges[-1])
+        ticks = {t: f"{t:g}".replace("-", "−") for t in inner}
+        ends = zip((-1, 1), ("−∞", "+∞"), edges[[0, -1]], _end_bins(edges)[0], strict=True)
+        infinite = [end for end in ends if (both == end[0] * np.inf).any()]
+        for sign, name, edge, place in infinite:
+            ax.axvline(edge + sign * 0.03 * width, color=_style.REFERENCE, lw=0.8, ls=":")
+            # Names must not touch.
+            ticks = {t: text for t, text in ticks.items() if abs(t - place) > 0.16 * width}
+            ticks[place] = name
+        if infinite:
+            ax.set_xticks(list(ticks), ticks.values())
 
 
-def _end_bins(edges: Array) -> tuple[Array, float]:
+def bin_count(n_samples: int) -> int:
+    """Number of bins for the finite LLRs of two classes, from 10 to 60."""
+    return min(60, max(10, math.ceil(3 * np.cbrt(n_samples / 2))))
+
+
+def _fit_divergence(trials: Trials) -> float | None:
+    """Divergence of the calibrated Gaussian fitted to the finite LLRs; None if all are zero.
+
+    The LLRs of :math:`N(±d, 2d)` have the mean square :math:`d² + 2d`, whatever their class.
+    """
+    llr, y = trials.llr, trials.y_true
+    weight = np.ones(len(llr))
+    if trials.weight is not None:  # they sum to one in each class; a class counts by its size
+        weight = trials.weight * np.bincount(y)[y]
+    finite = np.isfinite(llr)
+    largest = np.abs(llr[finite]).max(initial=0.0)
+    if largest == 0:
+        return None
+    # Squares of large LLRs would overflow.
+    squares = np.average((llr[finite] / largest) ** 2, weights=weight[finite])
+    size = largest * np.sqrt(squares)
+    return float(size * (size / (1 + np.hypot(1, size))))
+
+
+def _end_bins(edges: Floats) -> tuple[Floats, float]:
     """Centers and width of the bins of infinite LLRs, a little apart from the others."""
     span = float(edges[-1] - edges[0])
     width = max(float(edges[1] - edges[0]), 0.03 * span)

@@ -6,17 +6,17 @@ from collections.abc import Hashable
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from deciban._validation.labels import index_of, label_array
-from deciban._validation.scalars import as_generator, require_positive_number
+from deciban._validation.scalars import Rng, as_generator, require_positive_number
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.densities import Density
 from deciban.metrics.idempotence import idempotence
 from deciban.metrics.labelled import Labelled
 from deciban.plots import _axes, _plane, _style
-from deciban.plots._axes import RNG, Array, Axes, Style
+from deciban.plots._axes import Axes, Floats, Style
 from deciban.plots._display import Display
 from deciban.plots.plane import ILRDisplay
 from deciban.simplex import Basis
@@ -29,8 +29,7 @@ class IdempotenceDisplay(Display):
 
     For a pair of classes, the LLR of the LLR against the LLR, with the identity. For three classes
     and no pair, arrows in the plane of ILRLs from the evidence to the evidence of it. Infinite
-    LLRs lie on the frame. More than 2,000 samples of a class, or 150 arrows, are thinned out at
-    random, with ``rng``.
+    LLRs lie on the frame. Of each class at most 2,000 samples are drawn, and at most 150 arrows.
 
     Parameters
     ----------
@@ -52,6 +51,8 @@ class IdempotenceDisplay(Display):
     edges_ : list of markers for infinite LLRs
     """
 
+    _settings = (*Display._settings, "a", "b", "basis", "density")
+
     def __init__(
         self,
         evidence: Evidence,
@@ -64,8 +65,8 @@ class IdempotenceDisplay(Display):
     ) -> None:
         if len(evidence) != len(again) or set(evidence.classes) != set(again.classes):
             raise InputError(
-                f"again must be evidence about the same {len(evidence)} samples over the same "
-                f"classes; it is not. Give both in one order."
+                f"again must be evidence about the same {len(evidence)} samples and classes as "
+                f"evidence; it is not. Give both in one order."
             )
         self.evidence, self.again, self.basis = evidence, again, basis
         self.a, self.b = _choose_pair(evidence, a, b)
@@ -74,14 +75,8 @@ class IdempotenceDisplay(Display):
     @classmethod
     def _from_data(cls, data: Labelled, density: Density = "kernel", **settings: Any) -> Self:
         labels = label_array(data.evidence.classes)[data.codes]
-        found = idempotence(
-            labels,
-            data.evidence,
-            density=density,
-            sample_weight=data.weight,
-            n_resamples=0,
-            n_draws=0,
-        )
+        options: Style = {"density": density, "sample_weight": data.weight}
+        found = idempotence(labels, data.evidence, n_resamples=0, n_draws=0, **options)
         return cls(found.evidence, found.again, y_true=found.labels, **settings)
 
     def plot(
@@ -90,7 +85,7 @@ class IdempotenceDisplay(Display):
         *,
         unit: Unit | None = None,
         band: float | None = None,
-        rng: RNG = 0,
+        rng: Rng = 0,
         **options: Any,
     ) -> Self:
         """Draw the pair, or the arrows.
@@ -102,8 +97,7 @@ class IdempotenceDisplay(Display):
         band : float, optional
             Half the width of a band to shade around the identity, in ``unit``.
         rng : int or Generator, default 0
-        **options
-            For matplotlib's ``scatter`` (a pair) or ``quiver`` (arrows).
+        **options : options of matplotlib's ``scatter`` (a pair) or ``quiver`` (arrows)
         """
         rng = as_generator(rng)
         self.samples_: list[Any] = []
@@ -113,22 +107,23 @@ class IdempotenceDisplay(Display):
         self.arrows_: Any = None
         if self.a is None or self.b is None:
             return self._plot_arrows(ax, unit or "nat", rng, options)
-        x, y = (e.llr(self.a, self.b, unit or "ban") for e in (self.evidence, self.again))
+        unit = unit or "ban"
+        x, y = (e.llr(self.a, self.b, unit) for e in (self.evidence, self.again))
         ax = _axes.get_axes(ax)
         _axes.set_view(ax, not ax.has_data(), _axes.span(x), _axes.span(y))
         self.identity_ = _axes.draw_identity(ax, lw=1.5, label="identity")
         if band is not None:
-            self.band_ = _shade_band(ax, band, unit or "ban")
+            self.band_ = _shade_band(ax, band, unit)
         for k, group in enumerate(_plane.rows_by_class(self.truth, self.evidence)):
             rows = _plane.subsample(group, _plane.MOST_SAMPLES, rng)
             if rows.size:
                 self._draw_samples(ax, k, x[rows], y[rows], options)
-        ax.set_xlabel(_style.llr_label(self.a, self.b, unit or "ban"))
-        ax.set_ylabel(f"LLR of the LLR ({unit or 'ban'})")
+        ax.set_xlabel(_style.llr_label(self.a, self.b, unit))
+        ax.set_ylabel(f"LLR of the LLR ({unit})")
         _axes.draw_legend(ax)
         return self._finish(ax)
 
-    def _draw_samples(self, ax: Axes, k: int, x: Array, y: Array, options: Style) -> None:
+    def _draw_samples(self, ax: Axes, k: int, x: Floats, y: Floats, options: Style) -> None:
         finite = np.isfinite(x) & np.isfinite(y)
         known = self.truth is not None
         label = _style.literal(self.evidence.classes[k]) if known else "samples"
@@ -145,10 +140,14 @@ class IdempotenceDisplay(Display):
         plane = ILRDisplay(self.evidence, basis=self.basis)
         plane.truth = self.truth
         ax = plane.plot(ax, unit=unit, max_samples=0).ax_
+        reach = float(ax.get_xlim()[1])
         rows = _plane.subsample(np.flatnonzero(_plane.is_finite(self.evidence)), _MOST_ARROWS, rng)
+        again = self.again[rows]
         here = from_nats(self.evidence[rows].ilr(plane.basis), unit)
-        there = self._arrow_ends(rows, plane.basis, unit, float(ax.get_xlim()[1]))
-        reach = max(float(ax.get_xlim()[1]), 1.05 * float(np.quantile(np.abs(there), 0.98)))
+        there, finite = np.empty_like(here), _plane.is_finite(again)
+        there[finite] = from_nats(again[finite].ilr(plane.basis), unit)
+        there[~finite] = reach * _plane.toward_infinity(again[~finite], plane.basis)  # on the frame
+        reach = max(reach, 1.05 * float(np.quantile(np.abs(there), 0.98)))
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
         truth = None if self.truth is None else self.truth[rows]
         colors = _style.REFERENCE if truth is None else [_style.color_of(k) for k in truth]
@@ -156,15 +155,6 @@ class IdempotenceDisplay(Display):
         self.arrows_ = ax.quiver(*here.T, *(there - here).T, color=colors, **style)
         self.edges_ = plane.edges_
         return self._finish(ax)
-
-    def _arrow_ends(self, rows: NDArray[np.intp], basis: Basis, unit: Unit, reach: float) -> Array:
-        """Where the arrows end: on the frame, where the evidence of the evidence is infinite."""
-        again = self.again[rows]
-        finite = _plane.is_finite(again)
-        ends = np.empty((len(rows), 2))
-        ends[finite] = from_nats(again[finite].ilr(basis), unit)
-        ends[~finite] = reach * _plane.toward_infinity(again[~finite], basis)
-        return ends
 
 
 def _choose_pair(
@@ -189,5 +179,4 @@ def _shade_band(ax: Axes, band: float, unit: Unit) -> Any:
     low, high = ax.get_xlim()
     ends = np.array([low - _axes.FAR * (high - low), high + _axes.FAR * (high - low)])
     style: Style = {"color": _style.REFERENCE, "alpha": 0.15, "lw": 0, "zorder": 0}
-    label = f"± {band:g} {unit}"
-    return ax.fill_between(ends, ends - band, ends + band, label=label, **style)
+    return ax.fill_between(ends, ends - band, ends + band, label=f"± {band:g} {unit}", **style)

@@ -14,7 +14,7 @@ from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.multiclass import pairwise_costs
 from deciban.plots import _axes, _style
-from deciban.plots._axes import Array, Axes, Style
+from deciban.plots._axes import Axes, Floats, Style
 from deciban.plots._display import Display
 
 _WITH_NUMBERS = 12  # classes up to which cells are large enough for a number
@@ -57,7 +57,7 @@ class PairwiseDisplay(Display):
         return cls(*pairwise_costs(data), data.evidence.classes)
 
     @property
-    def matrix(self) -> Array:
+    def matrix(self) -> Floats:
         """Cllr above the diagonal, Cllr_min below, NaN on it."""
         matrix = np.triu(self.cllr, 1) + np.tril(self.cllr_min, -1)
         np.fill_diagonal(matrix, np.nan)
@@ -79,8 +79,7 @@ class PairwiseDisplay(Display):
         numbers : bool, default True for 12 classes or fewer
             Whether to write the costs into the cells.
         cmap : name or Colormap, default "cividis"
-        **options
-            For matplotlib's ``imshow``.
+        **options : options of matplotlib's ``imshow``
         """
         ax = _axes.get_axes(ax)
         matrix = self.matrix
@@ -107,7 +106,7 @@ class PairwiseDisplay(Display):
         ax.set_xticks(at, names, **(slanted if longest * len(at) > 24 and longest > 2 else {}))
         ax.set_yticks(at, names)
 
-    def _write_numbers(self, ax: Axes, matrix: Array) -> list[Any]:
+    def _write_numbers(self, ax: Axes, matrix: Floats) -> list[Any]:
         D = len(matrix)
         inches = min(ax.get_window_extent().size) / ax.figure.dpi
         size = float(np.clip(72 * inches / D / 2.6, 3.5, 9.0))

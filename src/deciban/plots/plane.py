@@ -8,20 +8,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deciban._validation.scalars import as_generator, quote
+from deciban._validation.scalars import Rng, as_generator, quote
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.bayes import log_prior
 from deciban.exceptions import InputError
 from deciban.plots import _axes, _plane, _style
-from deciban.plots._axes import RNG, Array, Axes, Style
+from deciban.plots._axes import Axes, Floats, Style
 from deciban.simplex import Basis
 
 
 class ILRDisplay(_plane.PlaneDisplay):
     """Evidence in the plane of two ILR coordinates: samples, densities, decisions, updates.
 
-    Evidence that rules a class out has no finite ILRL; it is drawn on the frame, in the direction
-    in which it lies. More than 2,000 samples of a class are thinned out at random, with ``rng``.
+    Evidence that rules out a class has no finite ILRL; it is drawn on the frame, in its direction.
 
     Parameters
     ----------
@@ -39,6 +38,9 @@ class ILRDisplay(_plane.PlaneDisplay):
     samples_, contours_, boundaries_, arrows_, edges_ : lists of artists
     """
 
+    unit_: Unit = "nat"
+    ax_: Any = None
+
     def plot(
         self,
         ax: Axes | None = None,
@@ -50,10 +52,10 @@ class ILRDisplay(_plane.PlaneDisplay):
         costs: ArrayLike | None = None,
         prior: Any = None,
         max_samples: int = _plane.MOST_SAMPLES,
-        rng: RNG = 0,
+        rng: Rng = 0,
         **scatter_options: Any,
     ) -> Self:
-        """Draw the samples and what is asked for around them.
+        """Draw the samples, contours of their densities, and where the decision changes.
 
         Parameters
         ----------
@@ -69,14 +71,12 @@ class ILRDisplay(_plane.PlaneDisplay):
         costs : array of shape (3, 3), optional
         prior : array of shape (3,) or mapping, optional
         max_samples : int, default 2000
-            Largest number of samples of a class to draw; more are thinned out at random.
+            Largest number of samples of a class to draw, chosen at random with ``rng``.
         rng : int or Generator, default 0
-        **scatter_options
-            For matplotlib's ``scatter``.
+        **scatter_options : options of matplotlib's ``scatter``
         """
         from_nats(1.0, unit)  # a unit that does not exist is refused before anything is drawn
-        self.unit_ = unit
-        rng = as_generator(rng)
+        self.unit_, rng = unit, as_generator(rng)
         finite = _plane.is_finite(self.evidence)
         curves = self._contours(contours, masses, rng)
         ax = _axes.get_axes(ax)
@@ -108,15 +108,14 @@ class ILRDisplay(_plane.PlaneDisplay):
         ax : matplotlib Axes, default those drawn into before, else those of a new figure
         unit : {"nat", "bit", "ban", "deciban"}, default that of :meth:`plot`, else "nat"
         """
-        before: Unit = getattr(self, "unit_", "nat")
-        self.unit_ = before if unit is None else unit
+        self.unit_ = unit or self.unit_
         at = list(self.coordinates)
         pieces = _name_pieces(evidence)
         steps = [piece.ilr(self.basis)[0, at] for piece in pieces.values()]
         start = (log_prior(prior, self.evidence.classes, 1) @ self.basis.contrast)[0, at]
         path = start + np.vstack([np.zeros(2), np.cumsum(np.reshape(steps, (-1, 2)), axis=0)])
         walk = self._place(path)
-        ax = _axes.get_axes(getattr(self, "ax_", None) if ax is None else ax)
+        ax = _axes.get_axes(self.ax_ if ax is None else ax)
         fresh = not ax.has_data()
         self._set_frame(ax, [1.5 * path])  # room for what is written beside it
         if fresh and self.evidence.n_classes == 3:
@@ -124,14 +123,14 @@ class ILRDisplay(_plane.PlaneDisplay):
         self.arrows_ = _draw_walk(ax, walk, [_style.literal(name) for name in pieces])
         return self._finish(ax)
 
-    def _place(self, l: Array) -> Array:
+    def _place(self, l: Floats) -> Floats:
         return np.asarray(from_nats(l, self.unit_))
 
     def _reach(self, ax: Axes) -> float:
         """How far to draw boundaries, in nats."""
         return 1.5 * float(ax.get_xlim()[1] / from_nats(1.0, self.unit_))
 
-    def _set_frame(self, ax: Axes, points: list[Array]) -> None:
+    def _set_frame(self, ax: Axes, points: list[Floats]) -> None:
         """Square limits around zero evidence that hold all points; names of axes and classes."""
         fresh = not ax.has_data()
         reach = 1.12 * max(1.0, *(float(np.abs(p).max(initial=0.0)) for p in points))
@@ -156,14 +155,8 @@ class ILRDisplay(_plane.PlaneDisplay):
 
     def _mark_infinite(self, ax: Axes, infinite: Any) -> None:
         """Mark evidence that rules a class out on the frame, in its direction."""
-        style: Style = {
-            "ls": "none",
-            "ms": 6,
-            "mec": "k",
-            "mew": 0.8,
-            "clip_on": False,
-            "zorder": 5,
-        }
+        style: Style = {"ls": "none", "ms": 6, "mec": "k", "mew": 0.8}
+        style |= {"clip_on": False, "zorder": 5}
         self.edges_: list[Any] = []
         for k, group in enumerate(_plane.rows_by_class(self.truth, self.evidence)):
             rows = group[infinite[group]]
@@ -192,7 +185,7 @@ def axis_label(basis: Basis, k: int, unit: Unit) -> str:
     return text if len(text) < _style.LONG + 12 else f"{short}: {plus} (+)\nagainst {minus} (−)"
 
 
-def _draw_walk(ax: Axes, path: Array, names: list[str]) -> list[Any]:
+def _draw_walk(ax: Axes, path: Floats, names: list[str]) -> list[Any]:
     ax.plot(*path[0], "o", color="k", ms=5)
     ax.plot(*path[-1], "s", color="k", ms=5)
     down = np.sign(path[-1, 1] - path[0, 1]) or 1.0
@@ -209,7 +202,7 @@ def _draw_walk(ax: Axes, path: Array, names: list[str]) -> list[Any]:
     return arrows
 
 
-def _write_beside(ax: Axes, text: str, point: Array, direction: Array, **style: Any) -> None:
+def _write_beside(ax: Axes, text: str, point: Floats, direction: Floats, **style: Any) -> None:
     """Write next to a point, on the side that the direction says."""
     dx, dy = direction / max(float(np.linalg.norm(direction)), 1e-12)
     style |= _sides(dx, dy) | {"textcoords": "offset points", "zorder": 7, "fontsize": "small"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -29,11 +28,12 @@ class ReliabilityDisplay(Display):
 
     Attributes
     ----------
-    curves : tuple of Reliability
     lines_ : list of error-bar containers, one for each curve
     identity_ : line
     histogram_ : bars along the bottom, or None
     """
+
+    _settings = (*Display._settings, "name", "pos_label", "prior", "kind", "n_bins", "confidence")
 
     def __init__(self, curves: Sequence[Reliability], *, name: str | None = None) -> None:
         self.curves, self.name = tuple(curves), name
@@ -70,11 +70,6 @@ class ReliabilityDisplay(Display):
     def _from_data(cls, data: Labelled, name: str | None = None, **settings: Any) -> Self:
         return cls(reliability_curves(data, **settings), name=name)
 
-    @classmethod
-    def _settings(cls) -> set[str]:
-        further = {"classes", "sample_weight", *signature(reliability_curves).parameters}
-        return super()._settings() | further
-
     def plot(
         self, ax: Axes | None = None, *, histogram: bool | None = None, **line_options: Any
     ) -> Self:
@@ -85,8 +80,7 @@ class ReliabilityDisplay(Display):
         ax : matplotlib Axes, default those of a new figure
         histogram : bool, default True for a single curve
             Whether to draw how the posteriors are spread, as bars along the bottom.
-        **line_options
-            For matplotlib's ``errorbar``.
+        **line_options : options of matplotlib's ``errorbar``
         """
         ax = _axes.get_axes(ax)
         fresh = not ax.has_data()
@@ -101,9 +95,8 @@ class ReliabilityDisplay(Display):
         wanted = alone if histogram is None else histogram
         self.histogram_ = self._draw_histogram(ax) if wanted and fresh else None
         of = _style.literal(self.curves[0].of) if alone else "each class"
-        ax.set_xlabel(
-            f"posterior probability of {of}", **_axes.axis_text(ax) if len(of) > 10 else {}
-        )
+        small = _axes.axis_text(ax) if len(of) > 10 else {}
+        ax.set_xlabel(f"posterior probability of {of}", **small)
         ax.set_ylabel("relative frequency")
         _axes.draw_legend(ax)
         return self._finish(ax)

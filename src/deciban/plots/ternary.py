@@ -8,12 +8,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation.scalars import as_generator
+from deciban._validation.scalars import Rng, as_generator
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import log_prior
 from deciban.exceptions import InputError
 from deciban.plots import _axes, _style
-from deciban.plots._axes import RNG, Array, Axes
+from deciban.plots._axes import Axes, Floats
+from deciban.plots._display import Display
 from deciban.plots._plane import MOST_SAMPLES, ContourKind, PlaneDisplay
 from deciban.reference import CalibratedGaussian
 
@@ -23,9 +24,8 @@ _REACH = 12.0  # nats: nearer to the edge of the triangle than a line is wide
 class TernaryDisplay(PlaneDisplay):
     """Posteriors of three classes in a triangle; under the uniform prior, likelihood functions.
 
-    Each corner is a class; the numbers in its color are its probability. Evidence that rules a
-    class out lies on the side opposite to it. More than 2,000 samples of a class are thinned out
-    at random, with ``rng``.
+    Each corner is a class; the numbers in its color are its probability. Evidence that rules out a
+    class lies on the side opposite to it.
 
     Parameters
     ----------
@@ -41,6 +41,8 @@ class TernaryDisplay(PlaneDisplay):
     posterior : array of shape (n_samples, 3)
     samples_, contours_, boundaries_ : lists of artists
     """
+
+    _settings = (*Display._settings, "prior", "family")
 
     def __init__(
         self,
@@ -68,22 +70,20 @@ class TernaryDisplay(PlaneDisplay):
         decisions: bool = True,
         costs: ArrayLike | None = None,
         max_samples: int = MOST_SAMPLES,
-        rng: RNG = 0,
+        rng: Rng = 0,
         **scatter_options: Any,
     ) -> Self:
-        """Draw the samples and what is asked for around them.
+        """Draw the samples, contours of their densities, and where the decision changes.
 
         Parameters
         ----------
         ax : ternary Axes, default those of a new figure
             ``fig.add_subplot(projection="ternary")``, after ``import mpltern``.
-        contours, masses, max_samples, rng
-            As for :meth:`ILRDisplay.plot`.
+        contours, masses, max_samples, rng : as for :meth:`ILRDisplay.plot`
         decisions : bool, default True
             Whether to draw where the decision changes, under ``costs``.
         costs : array of shape (3, 3), optional
-        **scatter_options
-            For matplotlib's ``scatter``.
+        **scatter_options : options of matplotlib's ``scatter``
         """
         rng = as_generator(rng)
         curves = self._contours(contours, masses, rng)
@@ -98,10 +98,10 @@ class TernaryDisplay(PlaneDisplay):
         _axes.draw_legend(ax, loc="upper left", bbox_to_anchor=(-0.05, 1.03))
         return self._finish(ax)
 
-    def _place(self, l: Array) -> Array:
+    def _place(self, l: Floats) -> Floats:
         return Evidence.from_ilr(l, self.basis, self.evidence.classes).posterior(self.prior)
 
-    def _place_samples(self, rows: NDArray[np.intp]) -> Array:
+    def _place_samples(self, rows: NDArray[np.intp]) -> Floats:
         return self.posterior[rows]  # a class that is ruled out has no place in the plane
 
     def _name_corners(self, ax: Any) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from contextlib import suppress
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +12,7 @@ from deciban._validation.labels import as_labels
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.plots import _axes, _style
-from deciban.plots._axes import Array, Axes, Style
+from deciban.plots._axes import Axes, Floats, Style
 from deciban.plots._display import Display
 from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
@@ -20,11 +21,7 @@ _CROWDED = 20  # classes beyond which there is room for names only
 _WEAK, _STRONG = 1.0, 2.4  # widths of lines
 
 
-class _Place(NamedTuple):
-    """Where a node or a leaf is drawn."""
-
-    x: float
-    y: float
+_Place = tuple[float, float]  # of a node or a leaf in the axes
 
 
 class BifurcationTreeDisplay(Display):
@@ -53,6 +50,8 @@ class BifurcationTreeDisplay(Display):
     >>> BifurcationTreeDisplay(basis, picture).balances.round(3)
     array([0.49, 1.18])
     """
+
+    _settings = ("basis",)
 
     def __init__(self, basis: Basis, evidence: Evidence | None = None) -> None:
         if not isinstance(basis, Basis) or basis.signs is None:
@@ -87,10 +86,6 @@ class BifurcationTreeDisplay(Display):
         evidence = evidence if isinstance(evidence, Evidence) else Evidence(evidence)
         return cls(basis_for(basis, evidence.n_classes), evidence)
 
-    @classmethod
-    def _settings(cls) -> set[str]:
-        return {"basis"}
-
     def plot(self, ax: Axes | None = None, *, unit: Unit = "deciban", **line_options: Any) -> Self:
         """Draw the tree from left to right.
 
@@ -99,8 +94,7 @@ class BifurcationTreeDisplay(Display):
         ax : matplotlib Axes, default those of a new figure
         unit : {"nat", "bit", "ban", "deciban"}
             Unit of the balances.
-        **line_options
-            For matplotlib's ``plot``.
+        **line_options : options of matplotlib's ``plot``
         """
         balances = None if self.balances is None else from_nats(self.balances, unit)
         ax = _axes.get_axes(ax)
@@ -121,7 +115,7 @@ class BifurcationTreeDisplay(Display):
         for k, mask in enumerate(np.eye(len(self.classes), dtype=bool)):
             text, color = f" {_style.literal(self.classes[k])}", _style.color_of(k)
             self._write(ax, places[mask.tobytes()], text, ha="left", color=color)
-        self._set_frame(ax, min(place.x for place in places.values()), unit)
+        self._set_frame(ax, min(x for x, _ in places.values()), unit)
         return self._finish(ax)
 
     @property
@@ -129,11 +123,12 @@ class BifurcationTreeDisplay(Display):
         return len(self.classes) > _CROWDED
 
     def _draw_branch(self, ax: Axes, node: _Place, child: _Place, sign: str, **look: Any) -> None:
+        (x, y), (x_child, y_child) = node, child
         style: Style = {"color": "0.25", "solid_joinstyle": "miter", "zorder": 1} | look
-        self.lines_ += ax.plot([node.x, node.x, child.x], [node.y, child.y, child.y], **style)
+        self.lines_ += ax.plot([x, x, x_child], [y, y_child, y_child], **style)
         if not self._is_crowded:  # else the positive branch is known as the upper one
             at: Any = {"xytext": (3, 1.5), "textcoords": "offset points"}
-            text = ax.annotate(sign, (node.x, child.y), **at, fontsize="small", va="bottom")
+            text = ax.annotate(sign, (x, y_child), **at, fontsize="small", va="bottom")
             self.texts_.append(text)
 
     def _write(self, ax: Axes, at: _Place, text: str, **style: Any) -> None:
@@ -144,17 +139,17 @@ class BifurcationTreeDisplay(Display):
         longest = max(len(str(label)) for label in self.classes)
         ax.set_xlim(left + 0.22 * left, -left * min(0.8, 0.06 + 0.025 * longest))
         ax.set_ylim(len(self.classes) - 0.3, -0.7)  # the first leaf on top
-        ax.set_xticks([])
-        ax.set_yticks([])
+        ax.set(xticks=[], yticks=[])
         ax.spines[:].set_visible(False)
-        signs = "upper over lower" if self._is_crowded else "+ over −"
-        text = f"balances, {signs}"
-        if self.balances is not None:
-            text = f"balances ({unit}), {signs}; bold: supported"
+        text = "upper over lower" if self._is_crowded else "+ over −"
+        if self.balances is None:
+            text = f"balances, {text}"
+        else:
+            text = f"balances ({unit}), {text}; bold: supported"
         ax.set_xlabel(text, **_axes.axis_text(ax))
 
 
-def _compute_balances(basis: Basis, evidence: Evidence) -> Array:
+def _compute_balances(basis: Basis, evidence: Evidence) -> Floats:
     """Balance of the evidence at each node; NaN where classes on both sides are ruled out."""
     values = np.full(basis.n_parts - 1, np.nan)
     for k, row in enumerate(np.asarray(basis.signs)):
@@ -162,10 +157,8 @@ def _compute_balances(basis: Basis, evidence: Evidence) -> Array:
             [label for label, sign in zip(evidence.classes, row, strict=True) if sign == side]
             for side in (1, -1)
         )
-        try:
+        with suppress(ZeroPartsError):
             values[k] = evidence.balance(plus, against=minus)[0]
-        except ZeroPartsError:
-            continue
     return values
 
 
@@ -176,7 +169,7 @@ def _format_balance(value: float) -> str:
     return text.replace("-", "−")
 
 
-def _lay_out(signs: Array) -> dict[bytes, _Place]:
+def _lay_out(signs: Floats) -> dict[bytes, _Place]:
     """Places of all nodes and leaves, each found by the bytes of the mask of its classes.
 
     Leaves stand below each other at the right; a node stands left of all that is below it.
@@ -186,9 +179,8 @@ def _lay_out(signs: Array) -> dict[bytes, _Place]:
     # counts most; all nodes above the one where two classes part have the same sign for both.
     order = np.lexsort([-row for row in rows])
     leaves = np.eye(len(order), dtype=bool)
-    places = {leaves[k].tobytes(): _Place(0.0, float(y)) for y, k in enumerate(order)}
+    places = {leaves[k].tobytes(): (0.0, float(y)) for y, k in enumerate(order)}
     for row in rows:
-        children = [places[(row == side).tobytes()] for side in (1, -1)]
-        x, y = min(child.x for child in children) - 1, sum(child.y for child in children) / 2
-        places[(row != 0).tobytes()] = _Place(x, y)
+        x, y = zip(*(places[(row == side).tobytes()] for side in (1, -1)), strict=True)
+        places[(row != 0).tobytes()] = min(x) - 1, sum(y) / 2
     return places

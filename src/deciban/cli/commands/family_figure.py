@@ -11,14 +11,14 @@ import numpy as np
 from deciban._persistence.atomic import write_atomically
 from deciban.evidence.units import from_nats
 from deciban.plots import ILRDisplay, PairwiseDisplay, TernaryDisplay
-from deciban.plots._axes import import_pyplot, register_ternary
+from deciban.plots._axes import import_library
 from deciban.plots._style import color_of, dashes_of, literal, llr_label
 from deciban.reference import CalibratedGaussian
 
 
 def draw(family: CalibratedGaussian, path: Path, unit: Any, *, replace: bool = False) -> None:
     """Write the figure of a family; the same bytes each time."""
-    import_pyplot()  # or a sentence, where matplotlib is missing
+    import_library("matplotlib.pyplot")  # or a sentence, where matplotlib is missing
     import matplotlib as mpl
 
     kind = path.suffix.lower().lstrip(".")
@@ -34,7 +34,7 @@ def _figure(family: CalibratedGaussian, unit: Any) -> Any:
 
     D = family.n_classes
     if D == 3:
-        register_ternary()
+        import_library("mpltern")  # it registers ternary axes
         fig = Figure(figsize=(10.5, 4.8), layout="constrained")
         left, right = fig.add_subplot(1, 2, 1), fig.add_subplot(1, 2, 2, projection="ternary")
         ILRDisplay.from_family(family, n_samples=150, ax=left, unit=unit)
