@@ -10,9 +10,9 @@ from deciban import CalibratedGaussian, Evidence, metrics
 from deciban.assessment import Assessment, assess, compare
 from deciban.assessment.intervals import (
     Plan,
-    larger_by_fitting,
+    interval_of_overestimate,
+    interval_of_underestimate,
     resample_means,
-    smaller_by_fitting,
 )
 from deciban.assessment.systems import Setting
 from deciban.assessment.two_classes import BinnedLlrs, exact_values
@@ -156,9 +156,9 @@ def test_quantities_fitted_by_pav_are_corrected_towards_the_true_value(draw):
     assert math.isnan(found["dev_pav"].low)
     assert any("Cllr_cal" in warning for warning in found.warnings)
     some = np.array([1.0, 2.0])
-    for make in (smaller_by_fitting, larger_by_fitting):
-        assert math.isnan(make(math.inf, some, some, 0.9).interval.high)
-        assert math.isnan(make(1.0, some, np.array([1.0, math.inf]), 0.9).interval.low)
+    for estimate in (interval_of_underestimate, interval_of_overestimate):
+        assert math.isnan(estimate(math.inf, some, some, 0.9).high)
+        assert math.isnan(estimate(1.0, some, np.array([1.0, math.inf]), 0.9).low)
 
 
 def test_errors_that_were_not_seen_may_still_happen():
@@ -193,7 +193,7 @@ def test_evidence_that_points_the_wrong_way_is_noted(two, three):
     y3, e3 = three
     swapped = e3.rename(["dog", "owl", "cat"])
     found = assess(np.array(e3.classes)[y3], swapped, n_resamples=20)
-    assert any("less often than guessing" in warning for warning in found.warnings)
+    assert any("less often than guesses" in warning for warning in found.warnings)
 
 
 def test_few_samples_are_noted_and_perfect_separation_has_an_eer_of_zero():

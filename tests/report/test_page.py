@@ -79,7 +79,7 @@ def by_hand(y, evidence, **values):
     """An assessment without intervals, for when computing one would take long."""
     found = pairwise_cllr(y, evidence)
     quantities = tuple(
-        Quantity(key, key, value, np.nan, np.nan, "nat", "lower", "Says something.")
+        Quantity(key, key, value, np.nan, np.nan, "nat", "lower", "Says something.", value)
         for key, value in values.items()
     )
     counts = tuple(int((np.asarray(y) == name).sum()) for name in evidence.classes)

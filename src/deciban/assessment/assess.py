@@ -1,43 +1,39 @@
-"""Every metric of a set of evidence, or of several on the same samples, with its interval."""
+"""Every metric of a set of evidence, or of several on the same samples, with its interval.
+
+:func:`assess` makes the evidence a :class:`~deciban.assessment.systems.System`, which has the
+values of its quantities and estimates their intervals. :func:`compare` does the same with two
+systems at a time, and asks for the intervals of their differences.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from deciban._validation.scalars import quote_each
-from deciban.assessment.intervals import Plan, Rng, make_plan
+from deciban.assessment.intervals import Plan, make_plan
 from deciban.assessment.results import (
-    SEVERAL_CLASSES,
-    TWO_CLASSES,
+    MEANINGS,
     Assessment,
     Comparison,
     Difference,
     Quantity,
-    difference,
-    quantity,
+    make_difference,
+    make_quantity,
 )
 from deciban.assessment.several_classes import SeveralClassSystem
-from deciban.assessment.systems import (
-    Costs,
-    Estimates,
-    Prior,
-    Setting,
-    System,
-    difference_of,
-    make_setting,
-)
+from deciban.assessment.systems import Costs, Prior, Setting, System, difference_of, make_setting
 from deciban.assessment.two_classes import TwoClassSystem
 from deciban.assessment.wording import number
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
+from deciban.metrics import Interval
+from deciban.metrics.bootstrap import Seed
 from deciban.metrics.labelled import Labelled, read_labelled
 
-_FEW = 30
+_FEW = 30  # samples of a class below which its intervals are rough
 _NOTABLE = 0.005  # correction of a quantity that is worth a note
 
 
@@ -49,22 +45,23 @@ def assess(
     costs: Costs = None,
     confidence: float = 0.95,
     n_resamples: int = 1000,
-    rng: Rng = 0,
+    rng: Seed = 0,
 ) -> Assessment:
-    """Every metric that suits the evidence, with its interval.
+    """Compute every metric that suits the evidence, with its interval.
 
     Samples are resampled within each class. Values are those of all samples; with more than a few
     thousand samples, intervals come from resampled bins of LLRs, or bags of samples. Error rates
-    have Wilson's intervals, which hold where no error was seen. Quantities that PAV is fitted to
-    and judged on, such as Cllr_min, come out too good from few samples: their intervals make up
-    for it. devPAV has no interval, since resamples do not tell by how much it is too large.
+    have Wilson's intervals, which hold where no error was seen. Quantities such as Cllr_min, for
+    which PAV is judged on the samples that it was fitted to, come out too good from few samples:
+    their intervals make up for it. devPAV has no interval, since resamples do not tell by how much
+    it is too large.
 
     Parameters
     ----------
     y_true : array of shape (n_samples,)
         True classes; every class must occur.
     evidence : Evidence
-        Of two classes, the second is the one that LLRs are in favor of.
+        With two classes, LLRs are in favor of the second.
     prior : array of shape (n_classes,) or mapping, default uniform
         Prior of the cross-entropy, the accuracy and the costs of decisions.
     costs : array of shape (n_classes, n_classes), optional
@@ -87,27 +84,24 @@ def assess(
     True
     """
     _require_evidence(evidence, "evidence")
-    codes = read_labelled(y_true, evidence, every_class=False).codes
-    return assess_encoded(
-        codes, evidence, prior=prior, costs=costs, confidence=confidence, n_resamples=n_resamples,
-        rng=rng,
-    )  # fmt: skip
-
-
-def assess_encoded(codes: NDArray[np.intp], evidence: Evidence, **options: Any) -> Assessment:
-    """:func:`assess` where the truth is given as positions among the classes."""
-    setting, plan = _read_options(evidence.classes, **options)
-    data = Labelled(evidence, codes).require_every_class()
+    data = read_labelled(y_true, evidence)
+    setting = make_setting(prior, costs, evidence.classes)
+    plan = make_plan(confidence, n_resamples, rng)
     with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
         system = _make_system(data, setting)
-        estimates = system.estimates(plan) if plan.n_resamples else Estimates()
+        intervals = system.estimates(plan) if plan.n_resamples else {}
+    words, (values,) = system.values_beside()
     quantities = tuple(
-        quantity(key, estimates.interval(key, system.values[key]),
-                 estimates.corrected.get(key, np.nan), system.words)
-        for key in _keys(system.values)
-    )  # fmt: skip
-    notes = [*_few_samples_note(data, plan), *_bias_notes(quantities),
-             *_below_chance_note(quantities, setting), *system.notes]  # fmt: skip
+        make_quantity(key, values[key], intervals.get(key, Interval(values[key])), words)
+        for key in MEANINGS
+        if key in values
+    )
+    notes = [
+        *_few_samples_note(data, plan),
+        *_bias_notes(quantities),
+        *_below_chance_note(quantities, setting),
+        *system.notes,
+    ]
     return Assessment(
         classes=evidence.classes, counts=tuple(data.counts.tolist()), quantities=quantities,
         pairwise_cllr=system.pairwise.cllr, pairwise_cllr_min=system.pairwise.cllr_min,
@@ -125,12 +119,12 @@ def compare(
     costs: Costs = None,
     confidence: float = 0.95,
     n_resamples: int = 1000,
-    rng: Rng = 0,
+    rng: Seed = 0,
 ) -> Comparison:
-    """Every metric of two or more systems on the same samples, with the paired differences.
+    """Compute every metric of two or more systems on the same samples, and their differences.
 
     Each further system is compared with the first. A resample takes the same samples for both, so
-    that what makes samples hard for either cancels: this shows differences that two separate
+    that the difficulty of single samples cancels: this shows differences that two separate
     intervals would hide.
 
     Parameters
@@ -138,14 +132,14 @@ def compare(
     y_true : array of shape (n_samples,)
         True classes; every class must occur.
     systems : dict of Evidence by name
-        Two or more, row by row of the same samples, over the same classes.
+        Two or more, over the same classes, with the same samples on the same rows.
     prior, costs, confidence, n_resamples, rng
         As for :func:`assess`.
 
     Returns
     -------
     Comparison
-        Differences are the first system's value less that of the further system.
+        Differences are the value of the first system less that of the further one.
 
     Examples
     --------
@@ -155,52 +149,30 @@ def compare(
     >>> compare(y, systems, n_resamples=200)["cllr"].verdict
     'a better'
     """
-    first = _require_systems(systems)
-    codes = read_labelled(y_true, first, every_class=False).codes
-    return compare_encoded(
-        codes, systems, prior=prior, costs=costs, confidence=confidence, n_resamples=n_resamples,
-        rng=rng,
-    )  # fmt: skip
-
-
-def compare_encoded(
-    codes: NDArray[np.intp], systems: Mapping[str, Evidence], **options: Any
-) -> Comparison:
-    """:func:`compare` where the truth is given as positions among the first system's classes."""
-    evidence = _require_systems(systems)
-    setting, plan = _read_options(evidence.classes, **options)
-    data = Labelled(evidence, codes).require_every_class()
+    _require_systems(systems)
+    first_name, *others = systems
+    data = read_labelled(y_true, systems[first_name])
+    classes = data.evidence.classes
+    setting = make_setting(prior, costs, classes)
+    plan = make_plan(confidence, n_resamples, rng)
     notes = _few_samples_note(data, plan)
     differences: list[Difference] = []
     with np.errstate(all="ignore"):
         first = _make_system(data, setting)
-        first_name, *others = systems
         notes += [f"{first_name}: {note}" for note in first.notes]
         for name in others:
-            again = systems[name].restrict(evidence.classes)
-            other = _make_system(Labelled(again, codes), setting)
+            evidence = systems[name].restrict(classes)
+            other = _make_system(Labelled(evidence, data.codes), setting)
             notes += [f"{name}: {note}" for note in other.notes]
-            found = _differences((first_name, name), first, other, plan)
-            if np.array_equal(evidence.log_likelihoods, again.log_likelihoods):
+            intervals = first.estimates(plan, other) if plan.n_resamples else {}
+            if np.array_equal(data.evidence.log_likelihoods, evidence.log_likelihoods):
                 notes.insert(0, f"{first_name} and {name} are the same evidence.")
-                found = [_as_same(one) for one in found]
-            differences += found
+                intervals = dict.fromkeys(intervals, Interval(0.0, 0.0, 0.0))
+            differences += _differences((first_name, name), first, other, intervals)
     return Comparison(
-        systems=tuple(systems), classes=evidence.classes, counts=tuple(data.counts.tolist()),
+        systems=tuple(systems), classes=classes, counts=tuple(data.counts.tolist()),
         differences=tuple(differences), confidence=plan.confidence, warnings=tuple(notes),
     )  # fmt: skip
-
-
-def _read_options(
-    classes: tuple[Hashable, ...],
-    *,
-    prior: Prior = None,
-    costs: Costs = None,
-    confidence: float = 0.95,
-    n_resamples: int = 1000,
-    rng: Rng = 0,
-) -> tuple[Setting, Plan]:
-    return make_setting(prior, costs, classes), make_plan(confidence, n_resamples, rng)
 
 
 def _make_system(data: Labelled, setting: Setting) -> System:
@@ -208,26 +180,18 @@ def _make_system(data: Labelled, setting: Setting) -> System:
     return make(data, setting)
 
 
-def _keys(values: Mapping[str, float]) -> list[str]:
-    keys = TWO_CLASSES if "cllr" in values else SEVERAL_CLASSES
-    return [key for key in keys if key in values]
-
-
 def _differences(
-    names: tuple[str, str], first: System, other: System, plan: Plan
-) -> list[Difference]:  # fmt: skip
-    estimates = first.estimates(plan, other) if plan.n_resamples else Estimates()
+    names: tuple[str, str], first: System, other: System, intervals: Mapping[str, Interval]
+) -> list[Difference]:
+    """The differences of all quantities that both systems have."""
     words, (a, b) = first.values_beside(other)
-    values = {key: (a[key], b[key]) for key in _keys(a) if key in b}
-    return [
-        difference(names, key, pair, estimates.interval(key, difference_of(pair)), words)
-        for key, pair in values.items()
-    ]
-
-
-def _as_same(one: Difference) -> Difference:
-    known = not np.isnan(one.low)
-    return replace(one, low=0.0, high=0.0, verdict="same") if known else one
+    differences = []
+    for key in MEANINGS:
+        if key in a and key in b:
+            value = difference_of([a[key], b[key]])
+            interval = intervals.get(key, Interval(value))._replace(value=value)
+            differences.append(make_difference(names, key, (a[key], b[key]), interval, words))
+    return differences
 
 
 # --- checks and notes ---------------------------------------------------------------------
@@ -241,31 +205,28 @@ def _require_evidence(evidence: Evidence, name: str) -> None:
         )
 
 
-def _require_systems(systems: Mapping[str, Evidence]) -> Evidence:
-    """Check the systems of a comparison; the evidence of the first."""
+def _require_systems(systems: Mapping[str, Evidence]) -> None:
+    """Raise unless there are two or more systems with the same samples and classes."""
     if not isinstance(systems, Mapping) or len(systems) < 2:
         got = f"{len(systems)}" if isinstance(systems, Mapping) else type(systems).__name__
         raise InputError(
             f"systems must map two or more names to Evidence; got {got}. Give {{name: evidence}}."
         )
-    first_name, *others = systems
-    first = systems[first_name]
-    _require_evidence(first, f"system {first_name!r}")
-    for name in others:
-        other = systems[name]
-        _require_evidence(other, f"system {name!r}")
+    for name, evidence in systems.items():
+        _require_evidence(evidence, f"system {name!r}")
+    (first_name, first), *others = systems.items()
+    for name, other in others:
         if len(other) != len(first):
             raise InputError(
                 f"systems must hold the same samples; {first_name!r} has {len(first)} and "
-                f"{name!r} {len(other)}. Match them first."
+                f"{name!r} has {len(other)}. Match them first."
             )
         if set(other.classes) != set(first.classes):
             raise InputError(
                 f"systems must have the same classes; {first_name!r} has "
-                f"{quote_each(first.classes)} and {name!r} "
-                f"{quote_each(other.classes)}. Restrict or rename those of one."
+                f"{quote_each(first.classes)} and {name!r} has {quote_each(other.classes)}. "
+                f"Restrict or rename the classes of one."
             )
-    return first
 
 
 def _few_samples_note(data: Labelled, plan: Plan) -> list[str]:
@@ -278,24 +239,27 @@ def _few_samples_note(data: Labelled, plan: Plan) -> list[str]:
 
 
 def _below_chance_note(quantities: tuple[Quantity, ...], setting: Setting) -> list[str]:
-    """A note where decisions are worse than guessing: columns may have been swapped."""
+    """A note where decisions are worse than guessing: columns may have been swapped.
+
+    With two classes, :class:`TwoClassSystem` notes reversed LLRs itself.
+    """
     accuracy = next(q for q in quantities if q.key == "accuracy")
     if len(setting.prior) == 2 or not accuracy.high < float(setting.prior.max()):
         return []
     return [
-        "Decisions are right less often than guessing would be: check that each column of scores "
-        "belongs to its class, and that higher means likelier."
+        "Decisions are right less often than guesses would be: check that each column of scores "
+        "belongs to its class, and that higher scores mean likelier classes."
     ]
 
 
 def _bias_notes(quantities: tuple[Quantity, ...]) -> list[str]:
-    """Notes on quantities that lie outside their interval, if the correction is notable."""
+    """Notes on quantities that lie outside their interval, where the correction is notable."""
     notes = []
     for q in quantities:
         if not (q.low <= q.value <= q.high) and abs(q.value - q.corrected) > _NOTABLE:
             size = "large" if q.value > q.high else "small"
             notes.append(
-                f"{q.label} comes out too {size} from this few samples; {number(q.corrected)} is "
+                f"{q.label} comes out too {size} with so few samples; {number(q.corrected)} is "
                 f"nearer to the truth. Quote its interval."
             )
     return notes

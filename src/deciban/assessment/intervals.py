@@ -1,17 +1,17 @@
 """Intervals of many quantities at once, from resampled counts.
 
-A resample of n samples is a multinomial draw of how often each is in it. Where samples are held as
-counts (in bins of their LLR, or in bags of a few), only the counts are drawn again, which takes as
-long for ten million samples as for ten thousand.
+A resample of n samples is a multinomial draw of how often it contains each of them. Where samples
+are held as counts (in bins of their LLR, or in bags of a few), only the counts are drawn again,
+which takes no longer for ten million samples than for ten thousand.
 
-Quantities such as Cllr_min, for which PAV is fitted to the samples that it is judged on, need a
-correction. PAV fits the noise of the samples, too, so that they come out too small. In a resample
-it fits that noise and more: simulations show that the additional decrease is a third to a half of
-the one that noise causes in the samples, whatever their number. :func:`smaller_by_fitting`
-therefore moves the percentiles of the resamples back by two to three times that decrease. This
-fails where few samples are on the wrong side, since resamples cannot contain an error that was not
-seen. So the pessimistic end of the interval comes from resamples with added misleading samples, one
-of each class on average.
+Quantities such as Cllr_min need a correction, because PAV is judged on the samples that it was
+fitted to. It fits their noise, too, and Cllr_min comes out too small. In a resample PAV fits that
+noise and more: simulations show an additional decrease of a third to a half of the one that noise
+causes in the samples, whatever their number. :func:`interval_of_underestimate` therefore moves the
+percentiles of the resamples back by two to three times the additional decrease. This fails where
+few samples are on the wrong side, since resamples cannot contain an error that was not seen. So the
+pessimistic end of the interval comes from resamples with added misleading samples, one of each
+class on average.
 
 ``benchmarks/intervals.py`` prints how often these intervals contain the true value: 93 to 100 % for
 Gaussian LLRs, 20 to 500 samples per class and EERs of 4 to 31 %; at an EER of 0.3 %, where hardly
@@ -24,41 +24,39 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deciban._validation.arrays import Floats
 from deciban._validation.scalars import as_generator, require_fraction, require_whole
 from deciban.exceptions import InputError
 from deciban.metrics import Interval
-from deciban.metrics.bootstrap import bca, percentiles, seed_from
+from deciban.metrics.bootstrap import Seed, bca, percentiles, seed_from
 
-Rng = np.random.Generator | int | None
-Floats = NDArray[np.float64]
-Counts = tuple[np.ndarray, ...]  # for each class, the number of samples in each of its cells
+Counts = tuple[np.ndarray, ...]  # for each class, the number of samples in each bin or bag
 Statistic = Callable[[Counts], Floats]
 
-MISLEADING = 1.0  # samples of each class that are added to a resample, on average
+MISLEADING = 1.0  # mean number of misleading samples of each class added to a resample
 _HIGHEST_CONFIDENCE = 0.99999
-_BLOCKS = 200  # left out one by one for the skewness of the estimate
-_LARGE = 200_000  # samples from which on that skewness is nothing beside the interval
-_DRAWS = 1 << 18  # held in memory at once
-_BAGS = 4096  # that stand for the samples of a class where only means are needed
+_BLOCKS = 200  # left out one at a time to find the skewness of the estimate
+_LARGE = 200_000  # number of samples above which that skewness is negligible
+_DRAWS = 1 << 18  # random numbers held in memory at once
+_BAGS = 4096  # bags that stand for the samples of a large class where only means are needed
 
 
 class Plan(NamedTuple):
-    """How intervals are computed."""
+    """How intervals are computed: their confidence level and the resamples behind them."""
 
     confidence: float = 0.95
     n_resamples: int = 1000
     seed: int = 0
 
 
-def make_plan(confidence: float, n_resamples: int, rng: Rng) -> Plan:
-    """Check the options of an assessment."""
+def make_plan(confidence: float, n_resamples: int, rng: Seed) -> Plan:
+    """Check the options of an assessment that concern its intervals."""
     require_fraction(confidence, "confidence")
     if confidence > _HIGHEST_CONFIDENCE:
         raise InputError(
             f"confidence must be at most {_HIGHEST_CONFIDENCE}; got {confidence!r}. Resamples "
-            f"tell nothing about rarer events."
+            f"say nothing about rarer events."
         )
     if n_resamples != 0:
         require_whole(n_resamples, "n_resamples", 2, remedy="Give 1000, or 0 for no intervals.")
@@ -67,9 +65,9 @@ def make_plan(confidence: float, n_resamples: int, rng: Rng) -> Plan:
 
 
 class Resamples(NamedTuple):
-    """Quantities of resamples, and of the samples without one block at a time.
+    """Quantities of each resample, and of the samples without one block at a time.
 
-    Both have shape (n_resamples or n_blocks, n_quantities).
+    Both have one column for each quantity.
     """
 
     drawn: Floats
@@ -79,22 +77,23 @@ class Resamples(NamedTuple):
 def resample(
     statistic: Statistic, counts: Counts, exact: Floats, plan: Plan, *, leave_out: bool = True
 ) -> Resamples:
-    """Resample counts and compute a statistic of each resample.
+    """Resample counts and compute the quantities of each resample.
 
     Parameters
     ----------
     statistic : callable
+        Returns the quantities, given the counts of each class.
     counts : tuple of arrays
     exact : array of shape (n_quantities,)
-        The statistic of the samples themselves. What cells make of it is corrected by the
-        difference.
+        The quantities of the samples themselves. Their distance from those of the counts is added
+        to the quantities of each resample.
     plan : Plan
     leave_out : bool
-        Whether to compute the statistic without one block at a time, too, as BCa needs it.
+        Whether to compute the quantities without one block at a time, too, as BCa needs them.
     """
     rng = np.random.default_rng(plan.seed)
     offset = exact - statistic(counts)
-    offset = np.where(np.isfinite(offset), offset, 0.0)  # infinite costs of both
+    offset = np.where(np.isfinite(offset), offset, 0.0)  # both may be infinite
     drawn = np.array([statistic(one) for one in _draw(counts, plan.n_resamples, rng)])
     left_out = [statistic(rest) for rest in _leave_out(counts, rng)] if leave_out else []
     return Resamples(drawn + offset, np.array(left_out).reshape(-1, len(exact)))
@@ -106,7 +105,7 @@ def _draw(counts: Counts, times: int, rng: np.random.Generator) -> Iterator[Coun
     single = [bool((c == 1).all()) for c in counts]
     for _ in range(times):
         yield tuple(
-            # Draws of single samples are far cheaper than a binomial number for each of them.
+            # Drawing samples is far cheaper than drawing a binomial number for each of them.
             np.bincount(rng.integers(n, size=n), minlength=n)
             if is_single
             else rng.multinomial(n, share)
@@ -115,7 +114,7 @@ def _draw(counts: Counts, times: int, rng: np.random.Generator) -> Iterator[Coun
 
 
 def _leave_out(counts: Counts, rng: np.random.Generator) -> Iterator[Counts]:
-    """Counts without one block of samples at a time, each with its share of every class."""
+    """Counts without one block of samples at a time; each block has its share of every class."""
     n = int(sum(c.sum() for c in counts))
     if n > _LARGE:
         return
@@ -136,14 +135,9 @@ def _leave_out(counts: Counts, rng: np.random.Generator) -> Iterator[Counts]:
 
 
 def resample_means(by_class: list[Floats], plan: Plan, *, leave_out: bool = True) -> Resamples:
-    """Resample sums, over the classes, of means over the samples of each class.
+    """Resample quantities that are sums, over the classes, of means over their samples.
 
-    Parameters
-    ----------
-    by_class : list of arrays of shape (n_quantities, n_samples of the class)
-    plan : Plan
-    leave_out : bool
-        As for :func:`resample`.
+    ``by_class`` holds an array of shape (n_quantities, n_samples) for each class.
     """
     rng = np.random.default_rng(plan.seed)
     bags = [_bag_means(values, rng) for values in by_class]
@@ -156,14 +150,14 @@ def resample_means(by_class: list[Floats], plan: Plan, *, leave_out: bool = True
     ones = tuple(np.ones(values.shape[1], dtype=np.int64) for values in bags)
     if not all(np.isfinite(values).all() for values in bags):
         return resample(statistic, ones, exact, plan, leave_out=leave_out)
-    # Class by class for all resamples at once, which a thousand small classes need.
+    # One class after the other, for all resamples at once: there may be a thousand small classes.
     drawn = sum(_resample_class(values, plan.n_resamples, rng) for values in bags)
     left_out = [statistic(rest) for rest in _leave_out(ones, rng)] if leave_out else []
     return Resamples(np.asarray(drawn), np.array(left_out).reshape(-1, len(exact)))
 
 
 def _resample_class(values: Floats, times: int, rng: np.random.Generator) -> Floats:
-    """Means of resampled columns, (times, n_quantities)."""
+    """Means of resampled columns, of shape (times, n_quantities)."""
     n = values.shape[1]
     block = max(1, _DRAWS // n)
     return np.concatenate(
@@ -182,9 +176,9 @@ def weighted_sums(values: Floats, counts: np.ndarray) -> Floats:
 
 
 def _bag_means(values: Floats, rng: np.random.Generator) -> Floats:
-    """Means of random bags of samples, where there are too many samples.
+    """Means of random bags of samples, or the samples themselves where they are few.
 
-    The mean of resampled bags spreads as that of resampled samples does.
+    The mean of resampled bags varies as much as the mean of resampled samples.
     """
     n = values.shape[1]
     if n <= 2 * _BAGS:
@@ -197,68 +191,61 @@ def _bag_means(values: Floats, rng: np.random.Generator) -> Floats:
 # --- from resamples to intervals ----------------------------------------------------------
 
 
-def bca_interval(value: float, drawn: Floats, left_out: Floats, confidence: float) -> Interval:
-    """Bias-corrected and accelerated interval, as in :func:`deciban.metrics.bootstrap`."""
-    drawn = drawn[~np.isnan(drawn)]
-    if not np.isfinite(value) or len(drawn) == 0:
-        return _degenerate_interval(value)
-    return Interval(value, *bca(value, drawn, left_out, confidence), float(np.std(drawn, ddof=1)))
+def resampled_interval(
+    value: float, drawn: Floats, left_out: Floats, confidence: float, *, paired: bool
+) -> Interval:
+    """Interval of a mean, or of the difference of two systems if ``paired``.
 
-
-def widened_percentiles(value: float, drawn: Floats, confidence: float) -> Interval:
-    """Interval of the difference of two systems, of which PAV may have flattered one more.
-
-    The shift from the samples to the resamples says which one, but only roughly by how much: two to
-    five times the shift. ``benchmarks/intervals.py`` prints how often equal systems are separated.
+    A mean has a bias-corrected and accelerated interval, as in :func:`deciban.metrics.bootstrap`.
+    The interval of a difference is widened, since PAV may have favored one system more. The shift
+    from the samples to the resamples says which one, but only roughly by how much: two to five
+    times the shift. ``benchmarks/intervals.py`` prints how often equal systems are separated.
     """
     drawn = drawn[~np.isnan(drawn)]
-    if not np.isfinite(value) or len(drawn) == 0:
-        return _degenerate_interval(value)
+    if np.isinf(value):  # one infinite cost proves that the mean is infinite
+        return Interval(value, value, value)
+    if np.isnan(value) or len(drawn) == 0:
+        return Interval(value)
+    if not paired:
+        return Interval(value, *bca(value, drawn, left_out, confidence))
     low, high = percentiles(drawn, confidence)
     if np.isfinite(drawn).all():
         shift = 5 * (float(np.mean(drawn)) - value)
         low, high = min(low, low - shift, value), max(high, high - shift, value)
-    return Interval(value, low, high, float(np.std(drawn, ddof=1)))
+    return Interval(value, low, high)
 
 
-def _degenerate_interval(value: float) -> Interval:
-    """No interval; but one infinite cost proves that the mean is infinite."""
-    return Interval(value, value, value) if np.isinf(value) else Interval(value)
-
-
-class Corrected(NamedTuple):
-    """An interval, and the value without the bias of being judged on what it was fitted to."""
-
-    interval: Interval
-    corrected: float
-
-
-def smaller_by_fitting(
+def interval_of_underestimate(
     value: float, drawn: Floats, misled: Floats, confidence: float
-) -> Corrected:  # fmt: skip
-    """Interval of a quantity that comes out too small, such as Cllr_min.
+) -> Interval:
+    """Interval of a quantity that comes out too small because PAV was fitted, such as Cllr_min.
 
     Parameters
     ----------
     value : float
         The quantity of the samples.
     drawn : array of shape (n_resamples,)
-        The quantity of resamples.
+        The quantity of each resample.
     misled : array of shape (n_resamples,)
         The quantity of the same resamples with misleading samples added.
     confidence : float
+
+    Returns
+    -------
+    Interval
+        Its value is corrected: an estimate without the bias.
     """
-    if not (np.isfinite(value) and np.isfinite(drawn).all() and np.isfinite(misled).all()):
-        return Corrected(Interval(value), value)
+    if not np.isfinite([value, *drawn, *misled]).all():
+        return Interval(value)
     excess = min(0.0, float(np.mean(drawn)) - value)
     low = float(np.quantile(drawn, (1 - confidence) / 2)) - 2 * excess
     high = float(np.quantile(misled, (1 + confidence) / 2)) - 3 * excess
-    return Corrected(
-        Interval(value, low, high, float(np.std(drawn, ddof=1))), value - 2 * excess
-    )  # fmt: skip
+    return Interval(value - 2 * excess, low, high)
 
 
-def larger_by_fitting(value: float, drawn: Floats, misled: Floats, confidence: float) -> Corrected:
-    """Interval of a quantity that comes out too large, such as Cllr_cal."""
-    (_, low, high, error), corrected = smaller_by_fitting(-value, -drawn, -misled, confidence)
-    return Corrected(Interval(value, -high, -low, error), -corrected)
+def interval_of_overestimate(
+    value: float, drawn: Floats, misled: Floats, confidence: float
+) -> Interval:
+    """Interval of a quantity that comes out too large because PAV was fitted, such as Cllr_cal."""
+    corrected, low, high, _ = interval_of_underestimate(-value, -drawn, -misled, confidence)
+    return Interval(-corrected, -high, -low)

@@ -14,87 +14,75 @@ from deciban.metrics import Interval
 
 
 class Meaning(NamedTuple):
-    """Words for a quantity; ``{target}``, ``{other}``, ``{a}`` and ``{b}`` are classes."""
+    """Words for a quantity and its range; names in braces stand for classes and numbers."""
 
     label: str
-    unit: str
-    better: str
     meaning: str
+    unit: str = ""
+    better: str = "lower"
     smallest: float = 0.0
     largest: float = math.inf
 
 
-_FRACTION = "fraction"
-MEANINGS = {
-    "cllr": Meaning(
-        "Cllr", "bit", "lower", "Cost of the LLRs; 0 is perfect, 1 is the cost of no evidence."
-    ),
+MEANINGS = {  # in the order in which they are reported
+    "cllr": Meaning("Cllr", "Cost of the LLRs; 0 is perfect, 1 is the cost of no evidence.", "bit"),
     "cllr_min": Meaning(
-        "Cllr_min", "bit", "lower", "Cost of the LLRs after perfect calibration.", largest=1.0
+        "Cllr_min", "Cost of the LLRs after perfect calibration.", "bit", largest=1.0
     ),
     "cllr_cal": Meaning(
-        "Cllr_cal", "bit", "lower", "Cost of poor calibration, which recalibration would save."
+        "Cllr_cal", "Cost of poor calibration, which recalibration would save.", "bit"
     ),
     "eer": Meaning(
-        "Equal-error rate", _FRACTION, "lower",
-        "Error rate at the threshold where misses are as frequent as false alarms.", largest=0.5,
+        "Equal-error rate",
+        "Error rate at the threshold where misses are as frequent as false alarms.",
+        "fraction", largest=0.5,
     ),
     "dev_pav": Meaning(
-        "devPAV", "ban", "lower",
-        "Mean distance of an LLR from its calibrated value; overstated with few samples.",
+        "devPAV",
+        "Mean distance of an LLR from its calibrated value; overstated with few samples.", "ban",
     ),
     "misleading_target": Meaning(
-        "Misleading, {target} true", _FRACTION, "lower",
-        "How often the evidence points away from {target} when it is true.", largest=1.0,
+        "Misleading, {target} true",
+        "How often the evidence points away from {target} when it is true.",
+        "fraction", largest=1.0,
     ),
     "misleading_other": Meaning(
-        "Misleading, {other} true", _FRACTION, "lower",
-        "How often the evidence points away from {other} when it is true.", largest=1.0,
+        "Misleading, {other} true",
+        "How often the evidence points away from {other} when it is true.",
+        "fraction", largest=1.0,
     ),
     "cross_entropy": Meaning(
-        "Cross-entropy", "nat", "lower",
-        "Average remaining uncertainty about the class, under the prior.",
+        "Cross-entropy", "Average remaining uncertainty about the class, under the prior.", "nat"
     ),
     "normalized_cross_entropy": Meaning(
-        "Cross-entropy, relative", "", "lower",
+        "Cross-entropy, relative",
         "Remaining uncertainty relative to that of the prior alone, which is 1.",
     ),
     "discrimination": Meaning(
-        "Discrimination", "nat", "lower", "Uncertainty that would remain after recalibration."
+        "Discrimination", "Uncertainty that would remain after recalibration.", "nat"
     ),
-    "calibration": Meaning(
-        "Calibration", "nat", "lower", "Uncertainty that recalibration would remove."
-    ),
+    "calibration": Meaning("Calibration", "Uncertainty that recalibration would remove.", "nat"),
     "accuracy": Meaning(
-        "Accuracy", _FRACTION, "higher",
-        "How often the likeliest class under the prior is the true one.", largest=1.0,
+        "Accuracy", "How often the likeliest class under the prior is the true one.",
+        "fraction", "higher", largest=1.0,
     ),
     "detection_cost": Meaning(
-        "Detection cost", "", "lower",
+        "Detection cost",
         "Cost of decisions by these LLRs; 1 is the cost of deciding without them.",
     ),
     "min_detection_cost": Meaning(
-        "Minimum detection cost", "", "lower", "The same with the best threshold.", largest=1.0
+        "Minimum detection cost", "Detection cost with the best threshold.", largest=1.0
     ),
     "expected_cost": Meaning(
-        "Expected cost", "", "lower",
+        "Expected cost",
         "Average cost of a decision; the best decision without evidence costs {nothing}.",
-        -math.inf,
+        smallest=-math.inf,
     ),
     "worst_pair_cllr": Meaning(
-        "Cllr, {a} and {b}", "bit", "lower",
-        "The pair of classes whose LLRs cost the most; 1 is the cost of no evidence.",
+        "Cllr, {a} and {b}",
+        "The pair of classes whose LLRs cost the most; 1 is the cost of no evidence.", "bit",
     ),
 }  # fmt: skip
-
-TWO_CLASSES = (
-    "cllr", "cllr_min", "cllr_cal", "eer", "dev_pav", "misleading_target", "misleading_other",
-    "cross_entropy", "accuracy", "detection_cost", "min_detection_cost", "expected_cost",
-)  # fmt: skip
-SEVERAL_CLASSES = (
-    "cross_entropy", "normalized_cross_entropy", "discrimination", "calibration", "accuracy",
-    "expected_cost", "worst_pair_cllr",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -116,7 +104,7 @@ class Quantity:
         One sentence for a reader in a hurry.
     corrected : float
         The value without the bias of being judged on the samples that it was fitted to; for most
-        quantities the value itself. The interval is around this one.
+        quantities the value itself. The interval is around the corrected value.
     """
 
     key: str
@@ -127,11 +115,7 @@ class Quantity:
     unit: str
     better: str
     meaning: str
-    corrected: float = math.nan
-
-    def __post_init__(self) -> None:
-        if math.isnan(self.corrected):
-            object.__setattr__(self, "corrected", self.value)
+    corrected: float
 
 
 @dataclass(frozen=True)
@@ -159,7 +143,7 @@ class Assessment:
     n_wrong : int
         Number of wrong decisions for the likelier class under the prior; -1 where not counted.
     expected_wrong : float
-        Number of wrong decisions to be expected by the posteriors themselves.
+        Number of wrong decisions that the posteriors themselves predict.
     """
 
     classes: tuple[Hashable, ...]
@@ -180,11 +164,9 @@ class Assessment:
         return _find(key, self.quantities)
 
     def difficulty(self) -> NDArray[np.float64]:
-        """How hard each pair of classes is to tell apart: its Cllr_min, or its Cllr in a tie."""
-        least, cost = (
-            np.nan_to_num(np.asarray(table, dtype=float), nan=0.0, posinf=1e3)
-            for table in (self.pairwise_cllr_min, self.pairwise_cllr)
-        )
+        """How hard each pair of classes is to tell apart: by Cllr_min, and by Cllr in a tie."""
+        tables = self.pairwise_cllr_min, self.pairwise_cllr
+        least, cost = (np.nan_to_num(table, nan=0.0, posinf=1e3) for table in tables)
         return np.asarray(least + 1e-6 * cost)
 
     def to_dict(self) -> dict[str, Any]:
@@ -228,7 +210,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Systems on the same samples, each further one beside the first.
+    """Systems on the same samples, each further one compared with the first.
 
     Attributes
     ----------
@@ -237,7 +219,7 @@ class Comparison:
     counts : tuple of int
         Number of samples of each class.
     differences : tuple of Difference
-        Of the first and the second system, then of the first and the third, and so on.
+        The first system less the second, then the first less the third, and so on.
     confidence : float
         Confidence level of the intervals.
     warnings : tuple of str
@@ -251,9 +233,9 @@ class Comparison:
     warnings: tuple[str, ...]
 
     def __getitem__(self, key: str | tuple[str, str]) -> Difference:
-        """A difference by the key of its quantity, and the name of the further system.
+        """A difference by the key of its quantity and the name of the further system.
 
-        The name may be left out where there are two systems.
+        With two systems, the key alone is enough.
         """
         if isinstance(key, str) and len(self.systems) > 2:
             raise KeyError(f"key must be a quantity and one of {self.systems[1:]}; got {key!r}")
@@ -277,7 +259,7 @@ def _find(key: str, items: Sequence[_Found]) -> _Found:
 
 
 def to_plain(value: Any) -> Any:
-    """A label, a number, or a sequence or record of these, as JSON has it."""
+    """Convert a label, a number, or a sequence or record of these to what JSON can hold."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Quantity | Difference):
@@ -289,25 +271,21 @@ def to_plain(value: Any) -> Any:
     return value if isinstance(value, str | bool | int | float) or value is None else str(value)
 
 
-def quantity(
-    key: str, interval: Interval, corrected: float, words: Mapping[str, Hashable]
-) -> Quantity:  # fmt: skip
-    """A quantity with its words, within the range that it can take."""
+def make_quantity(
+    key: str, value: float, interval: Interval, words: Mapping[str, Hashable]
+) -> Quantity:
+    """A quantity with its words; numbers are moved into the range that it can take."""
     about = MEANINGS[key]
-    low, high, corrected = (
-        end if math.isnan(end) else min(max(end, about.smallest), about.largest)
-        for end in (interval.low, interval.high, corrected)
-    )
-    value = interval.value
+    ends = np.clip([value, interval.low, interval.high, interval.value], *about[-2:])
+    value, low, high, corrected = (ends + 0.0).tolist()  # -0.0 becomes 0.0
     return Quantity(
-        key=key, label=about.label.format_map(words),
-        value=about.largest if 0 < value - about.largest < 1e-9 else float(value) + 0.0,  # no -0.0
-        low=float(low) + 0.0, high=float(high) + 0.0, unit=about.unit, better=about.better,
-        meaning=about.meaning.format_map(words), corrected=float(corrected),
+        key=key, label=about.label.format_map(words), value=value, low=low, high=high,
+        unit=about.unit, better=about.better, meaning=about.meaning.format_map(words),
+        corrected=corrected,
     )  # fmt: skip
 
 
-def difference(
+def make_difference(
     systems: tuple[str, str], key: str, values: tuple[float, float], interval: Interval,
     words: Mapping[str, Hashable],
 ) -> Difference:  # fmt: skip

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.assessment.intervals import (
-    Floats,
-    Plan,
-    bca_interval,
-    resample_means,
-    widened_percentiles,
-)
+from deciban._validation.arrays import Floats
+from deciban.assessment.intervals import Plan, resample_means, resampled_interval
 from deciban.metrics import Interval
 from deciban.metrics.labelled import split_by_class
 from deciban.metrics.proportions import add_unseen, unseen_rate
@@ -29,93 +25,97 @@ class SampleCosts:
     Attributes
     ----------
     codes : array of shape (n_samples,)
-        Positions of the true classes.
-    n_classes : int
-    of : dict of arrays of shape (n_samples,)
-        ``saving`` is what recalibration saves, and may be below zero; ``calibration`` is zero
-        where that does not pay.
+        Positions of the true classes; every class occurs.
+    actual : dict of arrays of shape (n_samples,)
+        Costs by the key of their quantity. ``saving`` is what recalibration saves, which may be
+        negative; ``calibration`` is zero where recalibration does not pay.
     mirrored : dict of arrays of shape (n_samples,)
-        The costs of a sample that is as sure of the runner-up as this one is of its class.
+        What samples would cost that were as sure of the runner-up as they are of their class.
     right : array of shape (n_samples,)
         Whether the evidence supports the true class most.
     """
 
     codes: NDArray[np.intp]
-    n_classes: int
-    of: dict[str, Floats]
+    actual: dict[str, Floats]
     mirrored: dict[str, Floats]
     right: NDArray[np.bool_]
 
     @cached_property
     def counts(self) -> NDArray[np.intp]:
         """Number of samples of each class."""
-        return np.bincount(self.codes, minlength=self.n_classes)
+        return np.bincount(self.codes)
 
     @cached_property
     def rows_by_class(self) -> list[NDArray[np.intp]]:
         """Positions of the samples of each class."""
-        return split_by_class(self.codes, self.n_classes)
+        return split_by_class(self.codes, len(self.counts))
 
     def total(self, key: str) -> float:
         """A quantity of all samples."""
-        return float(np.sum(np.bincount(self.codes, self.of[key]) / self.counts))
+        return float(np.sum(np.bincount(self.codes, self.actual[key]) / self.counts))
 
     def unseen_error_rates(self, confidence: float) -> Floats:
         """Upper bound on the error rate of each class, beyond the most that resamples contain."""
-        wrong = np.bincount(self.codes[~self.right], minlength=self.n_classes)
+        wrong = np.bincount(self.codes[~self.right], minlength=len(self.counts))
         pairs = zip(wrong.tolist(), self.counts.tolist(), strict=True)
         return np.array([unseen_rate(k, n, confidence) for k, n in pairs])
 
     def unseen(self, key: str, rates: Floats) -> Floats:
         """What errors may add in each class, if they are more frequent by these rates.
 
-        They are like those that were seen, and like one right sample turned around.
+        Their mean cost is that of the errors seen and of one right sample turned around.
         """
-        n_right = np.bincount(self.codes[self.right], minlength=self.n_classes)
+        n_right = np.bincount(self.codes[self.right], minlength=len(self.counts))
         right, turned, seen = (
-            np.asarray(np.bincount(self.codes[rows], values[rows], self.n_classes), dtype=float)
+            np.bincount(self.codes[rows], values[rows], len(self.counts)).astype(float)
             for rows, values in (
-                (self.right, self.of[key]),
+                (self.right, self.actual[key]),
                 (self.right, self.mirrored[key]),
-                (~self.right, self.of[key]),
+                (~self.right, self.actual[key]),
             )
         )
         right, turned = (total / np.maximum(n_right, 1) for total in (right, turned))
         return np.asarray(rates * ((turned + seen) / (1 + self.counts - n_right) - right))
 
-    def minus(self, other: SampleCosts) -> SampleCosts:
-        """The costs that both systems have, less those of the other one."""
-        of, mirrored = (
-            {key: mine[key] - theirs[key] for key in mine if key in theirs}
-            for mine, theirs in ((self.of, other.of), (self.mirrored, other.mirrored))
-        )
-        mirrored.pop("expected_cost", None)  # the worst that may be, which is the same for both
-        return replace(self, of=of, mirrored=mirrored, right=self.right & other.right)
+
+def subtract_costs(systems: Sequence[SampleCosts]) -> SampleCosts:
+    """The costs of one system, or those that both of two have: the first's less the second's."""
+    if len(systems) == 1:
+        return systems[0]
+    a, b = systems
+    actual, mirrored = (
+        {key: mine[key] - theirs[key] for key in mine if key in theirs}
+        for mine, theirs in ((a.actual, b.actual), (a.mirrored, b.mirrored))
+    )
+    mirrored.pop("expected_cost", None)  # the worst possible cost, the same for both
+    return replace(a, actual=actual, mirrored=mirrored, right=a.right & b.right)
 
 
-def mean_intervals(costs: SampleCosts, plan: Plan, *, paired: bool) -> dict[str, Interval]:
-    """Intervals of the quantities of one system, or of their differences if ``paired``."""
-    table = np.array([*costs.of.values()])
+def mean_intervals(systems: Sequence[SampleCosts], plan: Plan) -> dict[str, Interval]:
+    """Intervals of the quantities of one system, or of the differences of two."""
+    costs, paired = subtract_costs(systems), len(systems) == 2
+    table = np.array([*costs.actual.values()])
     by_class = [table[:, rows] for rows in costs.rows_by_class]
     drawn, left_out = resample_means(by_class, plan, leave_out=not paired)
-    found = {}
-    for k, key in enumerate(costs.of):
-        value, level = costs.total(key), plan.confidence
-        if paired:
-            found[key] = widened_percentiles(value, drawn[:, k], level)
-        else:
-            found[key] = bca_interval(value, drawn[:, k], left_out[:, k], level)
-    return found
+    intervals = {
+        key: resampled_interval(
+            costs.total(key), drawn[:, k], left_out[:, k], plan.confidence, paired=paired
+        )
+        for k, key in enumerate(costs.actual)
+    }
+    add_unseen_errors(intervals, systems, plan.confidence)
+    return intervals
 
 
 def add_unseen_errors(
-    found: dict[str, Interval], costs: SampleCosts, systems: list[SampleCosts], confidence: float
+    intervals: dict[str, Interval], systems: Sequence[SampleCosts], confidence: float
 ) -> None:
     """Widen intervals by errors that no resample contains, of all systems or of one alone."""
+    costs = subtract_costs(systems)
     shared = costs.unseen_error_rates(confidence)
     own = [np.maximum(0.0, s.unseen_error_rates(confidence) - shared) for s in systems]
     for key in costs.mirrored:
         extra = [costs.unseen(key, shared)]
         for sign, system, rates in zip((1.0, -1.0), systems, own, strict=False):
             extra.append(sign * system.unseen(key, rates))
-        found[key] = add_unseen(found[key], np.concatenate(extra))
+        intervals[key] = add_unseen(intervals[key], np.concatenate(extra))

@@ -2,119 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
 from scipy.special import logsumexp, ndtri
 
-from deciban.assessment.intervals import Floats, Plan
-from deciban.assessment.sample_costs import SampleCosts, add_unseen_errors, mean_intervals
-from deciban.assessment.systems import (
-    Estimates,
-    Setting,
-    System,
-    count_events,
-    difference_of,
-    ruled_out_note,
-)
+from deciban._validation.arrays import Floats
+from deciban.assessment.intervals import Plan
+from deciban.assessment.sample_costs import SampleCosts, mean_intervals, subtract_costs
+from deciban.assessment.systems import Setting, System, Words, count_events, difference_of
 from deciban.assessment.two_classes import llr_costs
+from deciban.assessment.wording import number
 from deciban.evidence.bayes import choose_least_cost
 from deciban.metrics import Interval
 from deciban.metrics.decomposition import Family, recalibrate, split_folds
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.multiclass import pairwise_costs
-from deciban.metrics.proportions import (
-    EventCounts,
-    hull,
-    pooled_interval,
-    sum_interval,
-)
+from deciban.metrics.proportions import EventCounts, hull, pooled_interval, sum_interval
 
 _FOLDS = 5
-_MOST_FULL = 20  # classes; the matrix of a hundred has 10,000 entries and takes minutes
-_SORTED_BY = 3  # columns of evidence that put samples into an order of their own
+_MOST_FULL = 20  # classes; the full matrix of a hundred has 10,000 entries and takes minutes
+_SORTED_BY = 3  # columns of evidence that define an order of the samples
 
 
 class SeveralClassSystem(System):
     """The evidence of one system over more than two classes, and every quantity of it."""
 
     def __init__(self, data: Labelled, setting: Setting) -> None:
-        self.data, self.setting = data, setting
+        super().__init__(data, setting)
         log_p = data.evidence.log_posterior(setting.prior)
         after = _recalibrated_posteriors(data, setting)
-        self.costs = _sample_costs(data, log_p, after, setting)
-        self.values = {key: self.costs.total(key) for key in self.costs.of if key != "saving"}
-        self.entropy = float(-setting.prior @ np.log(setting.prior))
-        self.values["normalized_cross_entropy"] = self.values["cross_entropy"] / self.entropy
-        self.pairwise = pairwise_costs(data)
-        self.n_wrong = int((~self.costs.right).sum())
-        self.expected_wrong = _expected_errors(log_p)
-        self.notes = ruled_out_note(np.isinf(self.costs.of["cross_entropy"]))
         if after is None:
             self.notes.append(
                 "Calibration and discrimination are not separated: that takes finite "
                 "log-likelihoods and two samples of each class."
             )
-        self.words, (self.values,) = self._with_worst_pair(self)
+        self.costs = _sample_costs(data, log_p, after, setting)
+        self.values = {key: self.costs.total(key) for key in self.costs.actual if key != "saving"}
+        self.entropy = float(-setting.prior @ np.log(setting.prior))
+        self.values["normalized_cross_entropy"] = self.values["cross_entropy"] / self.entropy
+        self.pairwise = pairwise_costs(data)
+        self.n_wrong = int((~self.costs.right).sum())
+        self.expected_wrong = _expected_errors(log_p)
 
-    def values_beside(self, other: Self) -> tuple[dict[str, Hashable], list[dict[str, float]]]:
-        """Words and values, of the pair of classes that costs the most with either system."""
-        return self._with_worst_pair(self, other)
+    def values_beside(self, *others: Self) -> tuple[Words, list[dict[str, float]]]:
+        """Words on the quantities, and their values for this system and for each of the others.
 
-    def _with_worst_pair(
-        self, *systems: SeveralClassSystem
-    ) -> tuple[dict[str, Hashable], list[dict[str, float]]]:
-        cost = np.max([s.pairwise.cllr for s in systems], axis=0)
-        i, j = (int(k) for k in np.unravel_index(np.nanargmax(cost), cost.shape))
-        names, nothing = self.data.evidence.classes, self.setting.cost_without_evidence
-        words = {"a": names[i], "b": names[j], "nothing": nothing}
+        The Cllr is that of the pair of classes that costs the most with any of the systems.
+        """
+        systems = (self, *others)
+        i, j = _worst_pair(np.max([s.pairwise.cllr for s in systems], axis=0))
+        names, nothing = self.data.evidence.classes, number(self.setting.cost_without_evidence)
+        words: Words = {"a": names[i], "b": names[j], "nothing": nothing}
         return words, [
             s.values | {"worst_pair_cllr": float(s.pairwise.cllr[i, j])} for s in systems
         ]
 
-    def estimates(self, plan: Plan, other: Self | None = None) -> Estimates:
+    def estimates(self, plan: Plan, other: Self | None = None) -> dict[str, Interval]:
         """Intervals of the quantities, or of their differences from those of another system."""
-        costs = self.costs if other is None else self.costs.minus(other.costs)
-        systems = (self,) if other is None else (self, other)
-        found = mean_intervals(costs, plan, paired=other is not None)
-        add_unseen_errors(found, costs, [s.costs for s in systems], plan.confidence)
-        found["accuracy"] = _accuracy_interval(systems, plan)
-        if len(systems) == 1:
-            if "saving" in found:
-                _bound_saving(found, self.values["calibration"])
-            found["worst_pair_cllr"] = self._worst_pair_interval(plan)
+        systems = [self] if other is None else [self, other]
+        intervals = mean_intervals([s.costs for s in systems], plan)
+        intervals["accuracy"] = _accuracy_interval(systems, plan)
+        if other is None:
+            if "saving" in intervals:
+                _bound_saving(intervals, self.values["calibration"])
+            intervals["worst_pair_cllr"] = self._worst_pair_interval(plan)
         else:
-            if "expected_cost" in found:
-                apart = _cost_interval(costs, self.costs.mirrored["expected_cost"], plan)
-                found["expected_cost"] = hull(found["expected_cost"], apart)
-            if "calibration" in found and not any(s.values["calibration"] for s in systems):
-                found["calibration"] = Interval(0.0)  # neither is recalibrated
-        scaled = (end / self.entropy for end in found["cross_entropy"])
-        found["normalized_cross_entropy"] = Interval(*scaled)
-        return Estimates(found)
+            if "expected_cost" in intervals:
+                apart = _cost_interval(self.costs, other.costs, plan)
+                intervals["expected_cost"] = hull(intervals["expected_cost"], apart)
+            if not any(s.values.get("calibration") for s in systems):
+                intervals.pop("calibration", None)  # neither is recalibrated
+        scaled = (end / self.entropy for end in intervals["cross_entropy"])
+        intervals["normalized_cross_entropy"] = Interval(*scaled)
+        return intervals
 
     def _worst_pair_interval(self, plan: Plan) -> Interval:
         """Interval of the Cllr of the pair that was chosen because it is the worst.
 
         It is wide enough for all pairs at once (Bonferroni).
         """
-        i, j = np.unravel_index(np.nanargmax(self.pairwise.cllr), self.pairwise.cllr.shape)
-        costs = llr_costs(self.data.pair(int(j), int(i)), Setting(np.array([0.5, 0.5])))
-        found = mean_intervals(costs, plan, paired=False)
-        add_unseen_errors(found, costs, [costs], plan.confidence)
-        value, low, high, error = found["cllr"]
+        i, j = _worst_pair(self.pairwise.cllr)
+        costs = llr_costs(self.data.pair(j, i), Setting(np.array([0.5, 0.5])))
+        _, low, high, _ = mean_intervals([costs], plan)["cllr"]
+        value = float(self.pairwise.cllr[i, j])
         if np.isinf(value):
             return Interval(value, low, high)
         tail = (1 - plan.confidence) / 2
-        n_pairs = len(self.data.counts) * (len(self.data.counts) - 1) / 2
-        factor = float(ndtri(tail / n_pairs) / ndtri(tail))
-        return Interval(value, value - factor * (value - low), value + factor * (high - value),
-                        error)  # fmt: skip
+        D = len(self.data.counts)
+        factor = float(ndtri(tail / (D * (D - 1) / 2)) / ndtri(tail))
+        return Interval(value, value - factor * (value - low), value + factor * (high - value))
 
 
-def _accuracy_interval(systems: tuple[SeveralClassSystem, ...], plan: Plan) -> Interval:
-    """Interval from how often a system decides right, or only one of two does."""
+def _worst_pair(cllr: Floats) -> tuple[int, int]:
+    """Positions of the two classes whose LLRs cost the most."""
+    i, j = np.unravel_index(np.nanargmax(cllr), cllr.shape)
+    return int(i), int(j)
+
+
+def _accuracy_interval(systems: Sequence[SeveralClassSystem], plan: Plan) -> Interval:
+    """Interval from how often a system decides right, or how often only one of two does."""
     first = systems[0]
     events = [
         count_events(float(p), [s.costs.right[rows] for s in systems])
@@ -127,32 +115,29 @@ def _accuracy_interval(systems: tuple[SeveralClassSystem, ...], plan: Plan) -> I
     return hull(interval, pooled_interval(value, events, plan.confidence))
 
 
-def _bound_saving(found: dict[str, Interval], calibration: float) -> None:
+def _bound_saving(intervals: dict[str, Interval], calibration: float) -> None:
     """Set the interval of the calibration part, where recalibration does not pay.
 
     A map that has to be learned from few samples does harm, however poor the calibration is. How
-    much it may lose then tells how small a saving these samples cannot show.
+    much it may lose tells how small a saving these samples cannot show.
     """
-    _, low, high, error = found.pop("saving")
+    _, low, high, _ = intervals.pop("saving")
     if calibration == 0 and not np.isnan(low):
-        most = min(max(high, -low), found["cross_entropy"].high)
-        found["calibration"] = Interval(0.0, 0.0, most, error)
+        most = min(max(high, -low), intervals["cross_entropy"].high)
+        intervals["calibration"] = Interval(0.0, 0.0, most)
 
 
-def _cost_interval(costs: SampleCosts, worst: Floats, plan: Plan) -> Interval:
+def _cost_interval(a: SampleCosts, b: SampleCosts, plan: Plan) -> Interval:
     """Interval from how often the decision of one system costs more than that of the other.
 
-    It then costs as much more as it did on average, or the worst that it could.
+    The extra cost is the mean of those seen, or the worst possible where none was seen.
     """
-    events = []
+    costs, events = subtract_costs([a, b]), []
     for rows in costs.rows_by_class:
-        gaps, most = costs.of["expected_cost"][rows], worst[rows[0]]
-        sides = (gaps[gaps > 0], gaps[gaps < 0])
-        weight = [
-            float(side.mean()) if len(side) else sign * most
-            for sign, side in zip((1, -1), sides, strict=True)
-        ]
-        counts = np.array([len(side) for side in sides])
+        gaps, most = costs.actual["expected_cost"][rows], a.mirrored["expected_cost"][rows[0]]
+        sides = {1: gaps[gaps > 0], -1: gaps[gaps < 0]}
+        weight = [side.mean() if len(side) else sign * most for sign, side in sides.items()]
+        counts = np.array([len(side) for side in sides.values()])
         events.append(EventCounts(np.array(weight), counts, len(gaps)))
     return sum_interval(costs.total("expected_cost"), events, plan.confidence)
 
@@ -164,28 +149,28 @@ def _sample_costs(
     truth = data.codes
     prior, rows = setting.prior[truth], np.arange(len(truth))
     right = log_p.argmax(axis=1) == truth
-    of = {"cross_entropy": -prior * log_p[rows, truth], "accuracy": prior * right}
+    actual = {"cross_entropy": -prior * log_p[rows, truth], "accuracy": prior * right}
     mirrored = {"cross_entropy": -prior * _runner_up(log_p)}
     if setting.costs is not None:
         decision = choose_least_cost(log_p, tuple(range(log_p.shape[1])), setting.costs, None)
-        of["expected_cost"] = prior * setting.costs[truth, decision]
+        actual["expected_cost"] = prior * setting.costs[truth, decision]
         mirrored["expected_cost"] = prior * setting.costs.max(axis=1)[truth]
-    costs = SampleCosts(truth, log_p.shape[1], of, mirrored, right)
+    costs = SampleCosts(truth, actual, mirrored, right)
     if after is None:
         return costs
-    of["discrimination"] = -prior * after[rows, truth]
+    actual["discrimination"] = -prior * after[rows, truth]
     mirrored["discrimination"] = -prior * _runner_up(after)
-    for part in (of, mirrored):
+    for part in (actual, mirrored):
         part["saving"] = part["calibration"] = part["cross_entropy"] - part["discrimination"]
     if costs.total("saving") < 0:  # recalibration that does not pay is not used
-        for part in (of, mirrored):
+        for part in (actual, mirrored):
             part["discrimination"] = part["cross_entropy"]
             part["calibration"] = np.zeros(len(truth))
     return costs
 
 
 def _expected_errors(log_p: Floats) -> float:
-    """Number of wrong decisions to be expected by the posteriors."""
+    """Number of wrong decisions that the posteriors predict."""
     others = log_p.copy()
     others[np.arange(len(log_p)), log_p.argmax(axis=1)] = -np.inf
     return float(np.exp(logsumexp(others, axis=1)).sum())
@@ -198,26 +183,23 @@ def _runner_up(log_p: Floats) -> Floats:
 def _recalibrated_posteriors(data: Labelled, setting: Setting) -> Floats | None:
     """Log-posteriors after the best affine map, fitted without the sample, as in ``decompose``.
 
-    Of a temperature and a full matrix, the one that suits held-out samples better: few samples do
-    not determine a matrix. None where nothing can be fitted: too few samples, or likelihoods of
-    zero. Folds are made of the samples in the order of their evidence, so that the order in which
-    they come does not matter.
+    The map is a temperature or a full matrix, whichever suits held-out samples better: few samples
+    do not determine a matrix. None where nothing can be fitted: too few samples, or likelihoods of
+    zero. Samples are sorted by their evidence before they are split into folds, so that the order
+    in which they are given does not matter.
     """
     fewest, values = int(data.counts.min()), data.evidence.log_likelihoods
     if fewest < 2 or np.isinf(values).any():
         return None
     order = np.lexsort([*values.T[:_SORTED_BY], data.codes])
     data = data.select(order)
-    at_truth = (np.arange(len(order)), data.codes)
     folds = split_folds(data.codes, min(_FOLDS, fewest), None, 0)
-    families: tuple[Family, ...] = ("scalar", "full")
-    candidates = []
-    for family in families[: 2 if values.shape[1] <= _MOST_FULL else 1]:
-        log_p = recalibrate(data, family, setting.prior, folds)
-        candidates.append((float(setting.prior @ data.mean_by_class(-log_p[at_truth])), log_p))
-    cost, best = min(candidates, key=lambda one: one[0])
-    if not np.isfinite(cost):
-        return None
-    back = np.empty_like(best)
-    back[order] = best
-    return back
+    families: list[Family] = ["scalar", "full"] if values.shape[1] <= _MOST_FULL else ["scalar"]
+    candidates = [recalibrate(data, family, setting.prior, folds) for family in families]
+
+    def cost(log_p: Floats) -> float:
+        at_truth = log_p[np.arange(len(order)), data.codes]
+        return float(setting.prior @ data.mean_by_class(-at_truth))
+
+    best = min(candidates, key=cost)
+    return best[np.argsort(order)] if np.isfinite(cost(best)) else None

@@ -1,29 +1,35 @@
-"""A system under assessment: its quantities, and intervals of them or of their differences."""
+"""What :func:`assess` and :func:`compare` ask of a system under assessment.
+
+A system is the evidence of one method beside the truth. It has the value of every quantity, and
+estimates the intervals of these values; or, given another system on the same samples, the intervals
+of the differences from it. Functions that take one system or two return, for two, what the first
+has more than the second.
+"""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deciban.assessment.intervals import Plan
-from deciban.assessment.wording import number
 from deciban.evidence.bayes import cost_matrix, log_prior
 from deciban.exceptions import InputError
 from deciban.metrics import Interval, PairwiseCosts
+from deciban.metrics.labelled import Labelled
 from deciban.metrics.proportions import EventCounts
 
 Prior = ArrayLike | Mapping[Any, float] | None
 Costs = ArrayLike | None
+Words = dict[str, Hashable]  # what is inserted into the texts on quantities: classes, numbers
 
 
 class Setting(NamedTuple):
-    """The prior under which decisions are made, and what each error costs."""
+    """The prior under which decisions are made, and the costs of errors."""
 
     prior: NDArray[np.float64]
     costs: NDArray[np.float64] | None = None
@@ -35,7 +41,7 @@ class Setting(NamedTuple):
 
     @property
     def losses(self) -> tuple[float, float]:
-        """Losses by a false alarm and a miss, relative to the best decision without evidence."""
+        """Costs of a false alarm and of a miss, relative to the best decision without evidence."""
         C = 1 - np.eye(2) if self.costs is None else self.costs
         false_alarm = float(self.prior[0] * (C[0, 1] - C[0, 0]))
         miss = float(self.prior[1] * (C[1, 0] - C[1, 1]))
@@ -49,9 +55,9 @@ class Setting(NamedTuple):
         return math.log(false_alarm) - math.log(miss)
 
     @property
-    def cost_without_evidence(self) -> str:
-        """What the best decision without evidence costs, in words for a table."""
-        return "" if self.costs is None else number(float((self.prior @ self.costs).min()))
+    def cost_without_evidence(self) -> float:
+        """The cost of the best decision without evidence, NaN where no costs are given."""
+        return math.nan if self.costs is None else float((self.prior @ self.costs).min())
 
 
 def make_setting(prior: Prior, costs: Costs, classes: tuple[Hashable, ...]) -> Setting:
@@ -65,22 +71,10 @@ def make_setting(prior: Prior, costs: Costs, classes: tuple[Hashable, ...]) -> S
         i, j = too_cheap[0]
         raise InputError(
             f"costs must be higher for each error than for the right decision; deciding for "
-            f"{classes[j]!r} when {classes[i]!r} is true costs {C[i, j]:g}, deciding right "
-            f"{C[i, i]:g}. Raise the one or lower the other."
+            f"{classes[j]!r} when {classes[i]!r} is true costs {C[i, j]:g}, and the right "
+            f"decision {C[i, i]:g}. Raise the first or lower the second."
         )
     return Setting(p, C)
-
-
-@dataclass
-class Estimates:
-    """Intervals by key, and corrected values of the quantities that are biased."""
-
-    intervals: dict[str, Interval] = field(default_factory=dict)
-    corrected: dict[str, float] = field(default_factory=dict)
-
-    def interval(self, key: str, value: float) -> Interval:
-        """The interval of a quantity, or only its value where there is none."""
-        return self.intervals.get(key, Interval(value))._replace(value=value)
 
 
 class System(ABC):
@@ -88,32 +82,41 @@ class System(ABC):
 
     Attributes
     ----------
+    data : Labelled
+    setting : Setting
     values : dict of float by key
         Every quantity, from the samples themselves.
-    words : dict by name
-        What is inserted into the words on quantities, such as names of classes.
     notes : list of str
+        What a reader should know about this evidence.
     pairwise : PairwiseCosts
+        Costs of each pair of classes.
     n_wrong : int
         Number of wrong decisions for the likeliest class under the prior.
     expected_wrong : float
-        Number of wrong decisions to be expected by the posteriors themselves.
+        Number of wrong decisions that the posteriors themselves predict.
     """
 
     values: dict[str, float]
-    words: dict[str, Hashable]
-    notes: list[str]
     pairwise: PairwiseCosts
     n_wrong: int
     expected_wrong: float
 
-    @abstractmethod
-    def estimates(self, plan: Plan, other: Self | None = None) -> Estimates:
-        """Intervals of the quantities, or of their differences from those of another system."""
+    def __init__(self, data: Labelled, setting: Setting) -> None:
+        self.data, self.setting = data, setting
+        at_truth = data.evidence.log_likelihoods[np.arange(len(data.codes)), data.codes]
+        self.notes = _ruled_out_note(np.isinf(at_truth))
 
-    def values_beside(self, other: Self) -> tuple[dict[str, Hashable], list[dict[str, float]]]:
-        """Words on the quantities, and their values for this system and for another."""
-        return self.words, [self.values, other.values]
+    @abstractmethod
+    def estimates(self, plan: Plan, other: Self | None = None) -> dict[str, Interval]:
+        """Intervals of the quantities, or of their differences from those of another system.
+
+        Quantities without an interval are left out. The value of an interval is corrected where
+        that of the samples is biased.
+        """
+
+    @abstractmethod
+    def values_beside(self, *others: Self) -> tuple[Words, list[dict[str, float]]]:
+        """Words on the quantities, and their values for this system and for each of the others."""
 
 
 def difference_of(values: Sequence[float]) -> float:
@@ -127,23 +130,21 @@ def difference_of(values: Sequence[float]) -> float:
     return 0.0 if a == b else a - b
 
 
-def count_events(weight: float, happened: Sequence[NDArray[np.bool_]]) -> EventCounts:
-    """Count an event among the samples of a class, or that it happened to one of two systems."""
-    masks = [*happened]
+def count_events(weight: float, masks: Sequence[NDArray[np.bool_]]) -> EventCounts:
+    """Count the samples of a class to which something happened, or only with one of two systems."""
     if len(masks) == 2:
         masks = [masks[0] & ~masks[1], masks[1] & ~masks[0]]
     weights = weight * np.array([1.0, -1.0][: len(masks)])
     return EventCounts(weights, np.array([mask.sum() for mask in masks]), len(masks[0]))
 
 
-def ruled_out_note(where: NDArray[np.bool_]) -> list[str]:
-    """A note on samples whose cost is infinite."""
-    if not where.any():
+def _ruled_out_note(ruled_out: NDArray[np.bool_]) -> list[str]:
+    first, count = int(np.argmax(ruled_out)) + 1, int(ruled_out.sum())
+    if count == 0:
         return []
-    first, count = int(np.argmax(where)) + 1, int(where.sum())
     if count == 1:
         return [f"Sample {first:,} rules out its true class: its cost is infinite."]
     return [
-        f"{count:,} of {len(where):,} samples rule out their true class, sample {first:,} the "
-        f"first: their cost is infinite."
+        f"{count:,} of {len(ruled_out):,} samples rule out their true class (the first is sample "
+        f"{first:,}): their cost is infinite."
     ]

@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from deciban._validation.arrays import Floats
 from deciban.assessment.intervals import (
     MISLEADING,
     Counts,
-    Floats,
     Plan,
     Resamples,
-    bca_interval,
-    larger_by_fitting,
+    interval_of_overestimate,
+    interval_of_underestimate,
     resample,
-    smaller_by_fitting,
+    resampled_interval,
     weighted_sums,
-    widened_percentiles,
 )
 from deciban.assessment.sample_costs import SampleCosts, add_unseen_errors
-from deciban.assessment.systems import (
-    Estimates,
-    Setting,
-    System,
-    count_events,
-    difference_of,
-    ruled_out_note,
-)
+from deciban.assessment.systems import Setting, System, Words, count_events, difference_of
+from deciban.assessment.wording import number
 from deciban.evidence import from_nats
-from deciban.metrics import PairwiseCosts
+from deciban.metrics import Interval, PairwiseCosts
 from deciban.metrics.costs import cost_of_blocks, softplus
 from deciban.metrics.detection import equal_errors
 from deciban.metrics.labelled import Labelled, Trials
@@ -41,14 +34,15 @@ from deciban.metrics.pav import PooledBlocks, pool, pool_masses
 from deciban.metrics.proportions import EventCounts, sum_interval, wilson
 from deciban.metrics.reliability import deviation_from_pav
 
-BINS = 4096  # of the LLRs, about: far more than there are PAV blocks in any number of samples
-_COARSE_BINS = 256  # of the LLRs of either of two systems, whose pairs of bins are counted
-_MANY = 50_000  # samples from which on the bins of two systems are coarse
+BINS = 4096  # approximate number of bins of the LLRs: far more than PAV ever has blocks
+_COARSE_BINS = 256  # the same for each of two systems, whose pairs of bins are counted
+_MANY = 50_000  # number of samples above which the bins of two systems are coarse
 _FEW_CELLS = 1 << 20
 _MEANS = ("cllr", "cross_entropy")
-_FITTED = ("cllr_min", "cllr_cal", "eer", "min_detection_cost")  # by PAV, on what it judges
+_FITTED = ("cllr_min", "cllr_cal", "eer", "min_detection_cost")  # PAV is fitted for these
+_RESAMPLED = (*_MEANS, *_FITTED)
 _LARGEST = np.finfo(np.float64).max
-Mask = NDArray[np.bool_]
+Terms = Callable[[Floats, int], Floats]  # of the LLRs of the first (0) or second (1) class
 
 
 class Step(NamedTuple):
@@ -58,16 +52,17 @@ class Step(NamedTuple):
     ----------
     threshold : float
     inclusive : bool
-        Whether an LLR on the threshold is above it.
+        Whether an LLR on the threshold counts as above it.
     worth : array of shape (2, 2)
-        What a sample adds to the mean of its class, by truth and by being above.
+        What a sample adds to the mean of its class: true classes on rows, and columns for an LLR
+        below and above the threshold.
     """
 
     threshold: float
     inclusive: bool
     worth: Floats
 
-    def above(self, llr: Floats) -> Mask:
+    def above(self, llr: Floats) -> NDArray[np.bool_]:
         """Whether LLRs are above the threshold."""
         return llr >= self.threshold if self.inclusive else llr > self.threshold
 
@@ -75,13 +70,10 @@ class Step(NamedTuple):
         """What each sample of the first (0) or second (1) class adds."""
         return np.where(self.above(llr), self.worth[t, 1], self.worth[t, 0])
 
-    def events(self, llrs: Sequence[Floats], t: int) -> EventCounts:
-        """How often the LLR of the one system, or only that of either of two, is above."""
+    def events(self, llrs: Iterable[Floats], t: int) -> EventCounts:
+        """Count the LLRs above the threshold, or those of one of two systems alone."""
         gain = float(self.worth[t, 1] - self.worth[t, 0])
         return count_events(gain, [self.above(llr) for llr in llrs])
-
-
-Terms = Callable[[Floats, int], Floats]  # of the LLRs of one class, and of its position
 
 
 def steps(setting: Setting) -> dict[str, Step]:
@@ -113,80 +105,83 @@ class TwoClassSystem(System):
     """The LLRs of one system in favor of the second class, and every quantity of them."""
 
     def __init__(self, data: Labelled, setting: Setting) -> None:
-        other, target = data.evidence.classes
+        super().__init__(data, setting)
         self.trials = trials = data.pair(1, 0)
-        self.llrs, self.setting = (trials.other.llr, trials.target.llr), setting
+        self.llrs = (trials.other.llr, trials.target.llr)
         self.values = exact_values(trials, setting)
-        self.words = {"target": target, "other": other, "nothing": setting.cost_without_evidence}
-        ruled_out = np.isinf(data.evidence.log_likelihoods[np.arange(len(data.codes)), data.codes])
-        self.notes = [*_score_notes(trials), *ruled_out_note(ruled_out)]
-        tables = [
-            np.array([[np.nan, self.values[key]], [self.values[key], np.nan]])
-            for key in ("cllr", "cllr_min")
-        ]
-        self.pairwise = PairwiseCosts(*tables)
+        self.notes = [*_score_notes(trials), *self.notes]
+        off_diagonal = np.where(np.eye(2, dtype=bool), np.nan, 1.0)
+        self.pairwise = PairwiseCosts(
+            self.values["cllr"] * off_diagonal, self.values["cllr_min"] * off_diagonal
+        )
         accept = steps(setting)["accuracy"].above
         self.n_wrong = sum(int((accept(x) != t).sum()) for t, x in enumerate(self.llrs))
         self.expected_wrong = float(expit(-np.abs(trials.llr + setting.log_odds)).sum())
 
-    def estimates(self, plan: Plan, other: Self | None = None) -> Estimates:
+    def values_beside(self, *others: Self) -> tuple[Words, list[dict[str, float]]]:
+        """Words on the quantities, and their values for this system and for each of the others."""
+        other, target = self.data.evidence.classes
+        nothing = number(self.setting.cost_without_evidence)
+        words: Words = {"target": target, "other": other, "nothing": nothing}
+        return words, [system.values for system in (self, *others)]
+
+    def estimates(self, plan: Plan, other: Self | None = None) -> dict[str, Interval]:
         """Intervals of the quantities, or of their differences from those of another system."""
-        systems = (self,) if other is None else (self, other)
+        systems = [self] if other is None else [self, other]
         values = {key: difference_of([s.values[key] for s in systems]) for key in self.values}
-        found = _intervals_from_bins(systems, values, plan)
+        intervals = _intervals_from_bins(systems, values, plan)
         costs = [llr_costs(s.trials, s.setting) for s in systems]
-        gap = costs[0] if other is None else costs[0].minus(costs[1])
-        add_unseen_errors(found.intervals, gap, costs, plan.confidence)
+        add_unseen_errors(intervals, costs, plan.confidence)
         for key, step in steps(self.setting).items():
-            events = [step.events([s.llrs[t] for s in systems], t) for t in (0, 1)]
-            found.intervals[key] = sum_interval(values[key], events, plan.confidence)
-        return found
+            events = [step.events((s.llrs[t] for s in systems), t) for t in (0, 1)]
+            intervals[key] = sum_interval(values[key], events, plan.confidence)
+        return intervals
 
 
 def _intervals_from_bins(
     systems: Sequence[TwoClassSystem], values: dict[str, float], plan: Plan
-) -> Estimates:  # fmt: skip
+) -> dict[str, Interval]:
+    """Intervals of means and of what PAV is fitted for, from resampled bins."""
     drawn, left_out = _resample(systems, values, plan)
-    found, level = Estimates(), plan.confidence
-    for k, key in enumerate((*_MEANS, *_FITTED)):
-        value, resampled = values[key], drawn[:, k]
-        if len(systems) == 2 and key in _FITTED and not any(s.values[key] for s in systems):
+    paired, level = len(systems) == 2, plan.confidence
+    intervals = {}
+    for k, key in enumerate(_RESAMPLED):
+        if paired and key in _FITTED and not any(s.values[key] for s in systems):
             continue  # neither has made an error that could be drawn
-        if len(systems) == 2:
-            found.intervals[key] = widened_percentiles(value, resampled, level)
-        elif key in _MEANS:
-            found.intervals[key] = bca_interval(value, resampled, left_out[:, k], level)
+        if paired or key in _MEANS:
+            intervals[key] = resampled_interval(
+                values[key], drawn[:, k], left_out[:, k], level, paired=paired
+            )
         else:
-            correct = larger_by_fitting if key == "cllr_cal" else smaller_by_fitting
+            estimate = interval_of_overestimate if key == "cllr_cal" else interval_of_underestimate
             misled = drawn[:, k + len(_FITTED)]
-            found.intervals[key], found.corrected[key] = correct(value, resampled, misled, level)
-    return found
+            intervals[key] = estimate(values[key], drawn[:, k], misled, level)
+    return intervals
 
 
 def _resample(
     systems: Sequence[TwoClassSystem], values: dict[str, float], plan: Plan
 ) -> Resamples:  # fmt: skip
     """Quantities of resamples; those of one system also with misleading samples added."""
-    first, paired = systems[0], len(systems) == 2
-    bins = _COARSE_BINS if paired and len(first.trials.llr) > _MANY else BINS
+    paired = len(systems) == 2
+    bins = _COARSE_BINS if paired and len(systems[0].data.codes) > _MANY else BINS
     binned = [BinnedLlrs(s.llrs, s.setting, bins) for s in systems]
     cells = [JointBins(binned, t) for t in (0, 1)]
-    keys = (*_MEANS, *_FITTED)
-    exact = [values[key] for key in keys]
-    if not paired:  # quantities with misleading samples have no exact value to be off from
+    exact = [values[key] for key in _RESAMPLED]
+    if not paired:  # with misleading samples there is no exact value
         exact += [math.nan] * len(_FITTED)
     rng = np.random.default_rng([plan.seed, 1])
 
     def statistic(counts: Counts) -> Floats:
-        of = []
-        for k, one in enumerate(binned):
-            in_bins = [cell.counts_in(k, c) for cell, c in zip(cells, counts, strict=True)]
-            of.append(one.values((in_bins[0], in_bins[1])))
-        found = [difference_of([v[key] for v in of]) for key in keys]
+        in_bins = [
+            tuple(cell.counts_in(k, c) for cell, c in zip(cells, counts, strict=True))
+            for k in range(len(systems))
+        ]
+        of = [one.values(c) for one, c in zip(binned, in_bins, strict=True)]
+        found = [difference_of([v[key] for v in of]) for key in _RESAMPLED]
         if not paired:
-            misled = one.values_with_misleading(
-                (in_bins[0], in_bins[1]), rng.poisson(MISLEADING, 2), of[0]["cllr"]
-            )
+            misleading = rng.poisson(MISLEADING, 2)
+            misled = binned[0].values_with_misleading(in_bins[0], misleading, of[0]["cllr"])
             found += [misled[key] for key in _FITTED]
         return np.array(found)
 
@@ -195,7 +190,7 @@ def _resample(
 
 
 def llr_costs(trials: Trials, setting: Setting) -> SampleCosts:
-    """What each LLR costs, and what it would cost with its sign turned."""
+    """What each LLR costs, and what it would cost with the opposite sign."""
     target, other = trials.target.llr, trials.other.llr
 
     def costs(sign: float) -> dict[str, Floats]:
@@ -205,7 +200,7 @@ def llr_costs(trials: Trials, setting: Setting) -> SampleCosts:
         }
 
     right = np.concatenate([target >= 0, other <= 0])
-    return SampleCosts(trials.y_true, 2, costs(1.0), costs(-1.0), right)
+    return SampleCosts(trials.y_true, costs(1.0), costs(-1.0), right)
 
 
 def exact_values(trials: Trials, setting: Setting) -> dict[str, float]:
@@ -221,6 +216,7 @@ def exact_values(trials: Trials, setting: Setting) -> dict[str, float]:
 
 
 def _fitted_values(blocks: PooledBlocks, setting: Setting, cllr: float) -> dict[str, float]:
+    """Quantities that PAV is fitted for, given its blocks and the Cllr of the same samples."""
     p_miss, p_false_alarm = blocks.hull()
     false_alarm, miss = setting.losses
     least = cost_of_blocks(blocks)
@@ -233,10 +229,10 @@ def _fitted_values(blocks: PooledBlocks, setting: Setting, cllr: float) -> dict[
 
 
 class BinnedLlrs:
-    """LLRs in bins, with the mean cost in each, so that counts give costs and what PAV fits.
+    """LLRs in bins, so that counts in bins are enough to compute costs and to fit PAV.
 
     Bins are quantiles, finer towards the ends, where single LLRs matter; infinite LLRs have bins of
-    their own. Few samples have one for each distinct LLR.
+    their own. Where samples are few, each distinct LLR has its own bin.
 
     Attributes
     ----------
@@ -267,7 +263,7 @@ class BinnedLlrs:
         return np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
 
     def values(self, counts: Counts) -> dict[str, float]:
-        """Costs, and what PAV fits, of the counts of the first and of the second class."""
+        """Means and quantities that PAV is fitted for, given the counts of both classes."""
         shares = [c / c.sum() for c in counts]
         sums = sum(weighted_sums(m, s) for m, s in zip(self._means, shares, strict=True))
         values = dict(zip(_MEANS, np.asarray(sums).tolist(), strict=True))
@@ -277,7 +273,7 @@ class BinnedLlrs:
     def values_with_misleading(
         self, counts: Counts, misleading: np.ndarray, cllr: float
     ) -> dict[str, float]:
-        """What PAV makes of counts and of misleading samples of the first and second class.
+        """Quantities that PAV is fitted for, with misleading samples of both classes added.
 
         ``cllr`` is that of the counts alone: the added samples would make it infinite.
         """
@@ -307,7 +303,7 @@ class JointBins:
 
 
 def _count_cells(cell: NDArray[np.intp], n_cells: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cells that occur, rising, and how often each does."""
+    """Cells that occur, in rising order, and how often each does."""
     if n_cells > _FEW_CELLS:
         return np.unique(cell, return_counts=True)
     counts = np.bincount(cell, minlength=n_cells)  # far cheaper than sorting millions
@@ -316,7 +312,7 @@ def _count_cells(cell: NDArray[np.intp], n_cells: int) -> tuple[np.ndarray, np.n
 
 
 def _bin_edges(llr: Floats, bins: int) -> Floats:
-    """Where bins begin, rising."""
+    """Lower edges of the bins, in rising order."""
     ordered = np.sort(llr)
     n = len(ordered)
     if n > bins:
@@ -327,7 +323,7 @@ def _bin_edges(llr: Floats, bins: int) -> Floats:
 
 
 def _score_notes(trials: Trials) -> list[str]:
-    """Notes on numbers that do not look like LLRs: ratios, or reversed ones."""
+    """A note on numbers that do not look like LLRs: likelihood ratios, or reversed LLRs."""
     wrong = [np.sum(trials.target.llr < 0), np.sum(trials.other.llr > 0)]
     low, _ = wilson(wrong, [len(trials.target.llr), len(trials.other.llr)], 0.95)
     if min(low) > 0.5:
@@ -337,6 +333,6 @@ def _score_notes(trials: Trials) -> list[str]:
             f"they are in favor of."
         ]
     if trials.llr.min() >= 0 and trials.llr.max() > 0:
-        return ["No LLR is below zero: if these are likelihood ratios, take their logarithms "
-                "first."]  # fmt: skip
+        note = "No LLR is below zero: if these are likelihood ratios, take their logarithms first."
+        return [note]
     return []

@@ -45,7 +45,7 @@ class Cost(NamedTuple):
 
 def _quantity(assessment: Assessment, key: str) -> Quantity:
     """A quantity, or one without a value where there is none of this key."""
-    missing = Quantity(key, key, math.nan, math.nan, math.nan, "", "", "")
+    missing = Quantity(key, key, math.nan, math.nan, math.nan, "", "", "", math.nan)
     return next((q for q in assessment.quantities if q.key == key), missing)
 
 

@@ -140,9 +140,9 @@ def _fit(blank: Any, method: str, scored: LabelledScores, source: str) -> tuple[
 
 
 def _assess(scored: LabelledScores, evidence: Evidence) -> Assessment:
-    from deciban.assessment.assess import assess_encoded
+    from deciban.assessment import assess
 
-    return assess_encoded(scored.codes, evidence, n_resamples=0)
+    return assess(scored.y_true, evidence, n_resamples=0)
 
 
 def _cross_validate(blank: Any, scored: LabelledScores, folds: int) -> Evidence:

@@ -43,7 +43,7 @@ def compare(
     systems, which shows differences that two separate intervals would hide. Differences are A - B.
     Where the LLRs have another name in B, --llr takes both names, separated by a comma.
     """
-    from deciban.assessment.assess import compare_encoded
+    from deciban import assessment
     from deciban.cli.columns import read_scores
 
     names = [None] if columns.llr is None else split_names(columns.llr)
@@ -56,7 +56,7 @@ def compare(
     second = read_scores(b, replace(columns, llr=names[-1]), id_column)
     second = _match_rows(first, second, a, b)
     systems = {"A": first.evidence, "B": second.evidence}
-    found = compare_encoded(first.codes, systems, **assessment_settings(options, first))
+    found = assessment.compare(first.y_true, systems, **assessment_settings(options, first))
     if as_json:
         show.print_json(found.to_dict())
     else:

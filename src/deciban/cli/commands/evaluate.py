@@ -49,7 +49,7 @@ def evaluate(
     class), posteriors with the prior that they contain, or a score file with its key. LLRs may
     be inf or -inf. Rows are counted from 1, after the header.
     """
-    from deciban.assessment.assess import assess_encoded
+    from deciban.assessment import assess
     from deciban.cli.columns import read_scores
     from deciban.cli.io.writing import require_outputs
 
@@ -57,9 +57,10 @@ def evaluate(
     inputs = (source, columns.key, options.at_prior, options.costs)
     require_outputs({"--report": report}, inputs, force=force)
     scored = read_scores(source, columns)
-    found = assess_encoded(scored.codes, scored.evidence, **assessment_settings(options, scored))
+    y_true = scored.y_true
+    found = assess(y_true, scored.evidence, **assessment_settings(options, scored))
     if report is not None:
-        write_report(report, source, scored.y_true, scored.evidence, found, force)
+        write_report(report, source, y_true, scored.evidence, found, force)
     if as_json:
         print_json(found.to_dict())
     else:
