@@ -141,7 +141,7 @@ def test_gaussians_with_equal_covariance_give_evidence_with_variance_twice_its_m
         (lambda: gaussians([[0.0], [np.nan]], [[[1.0]]] * 2), "must be finite"),
         (lambda: circles(factor=1.0), "factor must be at least 0 and less than 1"),
         (lambda: moons().evidence([[1.0]]), r"X must have shape \(n_samples, 2\)"),
-        (lambda: moons().evidence([[1.0, np.nan]]), "X must be finite; row 0"),
+        (lambda: moons().evidence([[1.0, np.nan]]), "X must not contain NaN; row 0"),
         (lambda: gaussians([[0.0]], [[[1.0]]]), "at least two classes"),
         (lambda: gaussians([[0.0], [1.0]], [[[1.0]], [[0.0]]]), "number 1 is 0"),
         (

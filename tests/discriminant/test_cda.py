@@ -263,7 +263,7 @@ def test_fewer_features_than_classes_ask_for_augment():
         ({"n_estimators": 0}, "n_estimators must be a whole number, 1 or more; got 0"),
         ({"n_estimators": True}, "1 or more; got True"),
         ({"depth": 0}, "depth must be a whole number, 1 or more"),
-        ({"basis": "x"}, "basis must be a deciban.Basis or None; got 'x'"),
+        ({"basis": "x"}, "basis must be a Basis; got str"),
         ({"checkpoint": 5}, "path must be text or a path; got 5"),
         ({"checkpoint": "/no/such/folder/x"}, "must be a file in a folder that exists"),
         ({"epochs": -1}, "epochs must be a whole number, 0 or more"),

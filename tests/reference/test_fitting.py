@@ -174,3 +174,11 @@ def test_data_that_cannot_be_fitted_are_refused(call, message):
 def test_an_unknown_label_is_refused():
     with pytest.raises(UnknownClassError):
         CalibratedGaussian.fit(Evidence([[0.0, 1.0], [1.0, 0.0]]), ["x", "y"])
+
+
+@pytest.mark.parametrize("D", [2, 3])
+def test_ilrls_whose_squares_overflow_are_refused_without_a_warning(D):
+    l = np.random.default_rng(0).normal(size=(9, D - 1))
+    l[4] = -1e300
+    with pytest.raises(InputError, match=r"ilrls must lie between.*row 4 reaches 1e\+300"):
+        CalibratedGaussian.fit(l, np.arange(9) % D)

@@ -6,6 +6,7 @@ True are one class and "1" is another.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Hashable, Iterable, Sequence, Set
 from typing import Any
 
@@ -66,6 +67,14 @@ def index_of(label: Any, classes: tuple[Hashable, ...]) -> int:
             label=label,
             classes=classes,
         ) from None
+
+
+def index_pair(a: Any, b: Any, classes: tuple[Hashable, ...]) -> tuple[int, int]:
+    """Positions of two different labels among the classes."""
+    i, j = index_of(a, classes), index_of(b, classes)
+    if i == j:
+        raise InputError(f"a and b must be two classes; got {quote(a)} twice. Name another class.")
+    return i, j
 
 
 def order_by_name(
@@ -225,10 +234,8 @@ def factorize_labels(labels: np.ndarray) -> tuple[list[Hashable], NDArray[np.int
         distinct, codes = np.unique(labels, return_inverse=True)
         return distinct.tolist(), codes
     found: list[Any] = list(dict.fromkeys(labels.tolist()))
-    try:
-        found.sort()
-    except TypeError:
-        found = list(dict.fromkeys(labels.tolist()))
+    with contextlib.suppress(TypeError):
+        found = sorted(found)
     place = {label: k for k, label in enumerate(found)}
     return found, np.array([place[label] for label in labels.tolist()], dtype=np.intp)
 

@@ -108,11 +108,12 @@ def require_nonnegative(
         _refuse_unusable_parts(xp, x, name, if_negative)
     if smallest > 0:
         return
-    _refuse_rows(
+    refuse_rows(
         xp.max(x, axis=-1) == 0,
         f"{name} must have a positive part in every row",
-        "all zeros",
+        "is all zeros",
         "Drop it: it has no composition.",
+        ZeroPartsError,
     )
 
 
@@ -129,11 +130,12 @@ def require_log_parts(xp: Namespace, x: Array, name: str) -> None:
     if _unchecked(x):
         return
     _refuse_not_log(xp, x, name)
-    _refuse_rows(
+    refuse_rows(
         xp.max(x, axis=-1) == -math.inf,
         f"{name} must have a finite value in every row",
-        "-inf throughout",
+        "is -inf throughout",
         "Drop it: every part is zero there.",
+        ZeroPartsError,
     )
 
 
@@ -188,7 +190,16 @@ def _refuse(
     raise error(f"{must}; {where} {count} {noun}. {remedy}", rows=rows)
 
 
-def _refuse_rows(bad: Array, must: str, state: str, remedy: str) -> None:
+def refuse_rows(
+    bad: Array,
+    must: str,
+    state: str,
+    remedy: str,
+    error: type[InputError] = InputError,
+    values: NDArray[np.float64] | None = None,
+) -> None:
+    """Raise where a row is bad: "must; row 3 state. remedy", with its value after the state."""
     rows = np.flatnonzero(np.asarray(to_host(bad), dtype=bool))
     if rows.size:
-        raise ZeroPartsError(f"{must}; row {rows[0]} is {state}. {remedy}", rows=rows)
+        value = "" if values is None else f" {values[rows[0]]:.6g}"
+        raise error(f"{must}; row {rows[0]} {state}{value}. {remedy}", rows=rows)

@@ -18,7 +18,7 @@ from deciban.evidence.bayes import balance_weights
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled
 from deciban.simplex import Basis
-from deciban.simplex.basis import align_basis
+from deciban.simplex.basis import basis_for
 
 _SEPARABLE = 2e-5  # nats a sample
 
@@ -100,7 +100,7 @@ class AffineCalibrator(Calibrator):
     def _fit(self, samples: Labelled) -> None:
         require_positive_number(self.ridge, "ridge", or_zero=True)
         evidence, codes = samples.evidence, samples.codes
-        basis = align_basis(self.basis, evidence.classes) or Basis.gram_schmidt(evidence.n_classes)
+        basis = basis_for(self.basis, evidence.n_classes).aligned_to(evidence.classes)
         self.matrix_, self.offset_ = fit_affine(
             finite_ilr(evidence, self.basis),
             codes,

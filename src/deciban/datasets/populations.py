@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from deciban._validation.arrays import to_numpy
 from deciban._validation.labels import as_labels, label_array
 from deciban._validation.scalars import is_number, quote, require_positive_number, require_whole
+from deciban._validation.values import refuse_rows, require_finite
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 
@@ -83,27 +84,18 @@ class Population:
         -------
         array of shape (n_samples, n_classes)
         """
-        x = np.asarray(to_numpy(X, "X"), dtype=np.float64)
+        x = to_numpy(X, "X")
         if x.ndim != 2 or x.shape[1] != self.n_features:
             raise InputError(
                 f"X must have shape (n_samples, {self.n_features}); got {x.shape}. Give one row "
                 f"for each sample."
             )
-        if not np.isfinite(x).all():
-            rows = np.flatnonzero(~np.isfinite(x).all(axis=1))[:10]
-            raise InputError(
-                f"X must be finite; row {rows[0]} is not. Remove such rows.", rows=rows.tolist()
-            )
+        require_finite(np, x, "X")
         with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
             values = self._log_densities(x)
-        finite = np.isfinite(values).all(axis=1)
-        if not finite.all():
-            far = np.flatnonzero(~finite)[:10]
-            raise InputError(
-                f"X must lie where the densities can be computed; row {far[0]} is too far away. "
-                f"Remove such rows.",
-                rows=far.tolist(),
-            )
+        far = ~np.isfinite(values).all(axis=1)
+        must = "X must lie where the densities can be computed"
+        refuse_rows(far, must, "is too far away", "Remove such rows.")
         return values
 
     def evidence(self, X: ArrayLike) -> Evidence:

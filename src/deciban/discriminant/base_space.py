@@ -27,7 +27,7 @@ from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
-from deciban.simplex.basis import align_basis
+from deciban.simplex.basis import basis_for
 
 _QUANTILES = 1001
 
@@ -220,13 +220,8 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return np.array(names, dtype=object)
 
     def _choose_basis(self) -> Basis:
-        if self.basis is not None and not isinstance(self.basis, Basis):
-            raise InputError(
-                f"basis must be a deciban.Basis or None; got {quote(self.basis)}. Make one with "
-                f"Basis.gram_schmidt."
-            )
         names = self._names()
-        return align_basis(self.basis, names) or Basis.gram_schmidt(len(names), names)
+        return basis_for(self.basis, len(names)).aligned_to(names)
 
     def _n_base(self) -> int:
         return self.n_features_in_

@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from deciban._validation.arrays import freeze
 from deciban._validation.labels import as_labels, index_of
 from deciban._validation.scalars import is_number, is_whole, quote, quote_each
+from deciban._validation.values import refuse_rows
 from deciban.evidence.units import from_nats
 from deciban.exceptions import InputError, MissingExtraError, ZeroPartsError
 from deciban.simplex import logparts
@@ -282,12 +283,9 @@ class Batch:
         return self._log_likelihoods - self._log_likelihoods.max(axis=1, keepdims=True)
 
     def _require_no_zeros(self, what: str) -> None:
-        rows = np.flatnonzero((self._log_likelihoods == -np.inf).any(axis=1))
-        if rows.size:
-            raise ZeroPartsError(
-                f"likelihoods must be positive for {what}; row {rows[0]} has a zero. {ZERO_REMEDY}",
-                rows=rows,
-            )
+        zero = (self._log_likelihoods == -np.inf).any(axis=1)
+        must = f"likelihoods must be positive for {what}"
+        refuse_rows(zero, must, "has a zero", ZERO_REMEDY, ZeroPartsError)
 
     @classmethod
     def _wrap_if_possible(
@@ -295,14 +293,14 @@ class Batch:
     ) -> Self:
         """Evidence from a sum or product of evidence; raise where that is not evidence any more."""
         top = log_likelihoods.max(axis=1)
-        rows = np.flatnonzero(top == -np.inf)
-        if rows.size:
-            raise ZeroPartsError(
-                f"evidence must leave at least one class possible; row {rows[0]} rules out all. "
-                f"Look for samples that contradict each other, or give zeros a small likelihood "
-                f"with evidence.replace_zeros(log_delta=...).",
-                rows=rows,
-            )
+        refuse_rows(
+            top == -np.inf,
+            "evidence must leave at least one class possible",
+            "rules out all",
+            "Look for samples that contradict each other, or give zeros a small likelihood with "
+            "evidence.replace_zeros(log_delta=...).",
+            ZeroPartsError,
+        )
         if not (top < np.inf).all():
             raise InputError(
                 "evidence must stay below 1e308 nats; it does not. Scale it down first."

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation.arrays import column_names, to_numpy
-from deciban._validation.labels import order_by_name, reorder_square
+from deciban._validation.labels import index_of, order_by_name, reorder_square
 from deciban._validation.scalars import quote_each, require_number, require_one_of
-from deciban._validation.values import require_finite, require_nonnegative
-from deciban.exceptions import CromwellError, InputError, UnknownClassError
+from deciban._validation.values import refuse_rows, require_finite, require_nonnegative
+from deciban.exceptions import CromwellError, InputError
 
 Prior = ArrayLike | Mapping[Hashable, float] | None
 
-REJECT = -1
 # Probabilities are often typed or stored with three digits: 0.333 three times is meant well.
 _SUM_TOLERANCE = 2e-3
 _UNDERFLOW = 1e-280  # of an expected regret; the largest regret is scaled to about one
@@ -82,31 +81,24 @@ def require_probabilities(p: NDArray[np.float64], name: str) -> None:
     """Raise unless each row sums to one, but for rounding."""
     require_nonnegative(np, p, name, if_negative="Give probabilities, not logarithms.")
     total = p.sum(axis=1)
-    off = np.flatnonzero(np.abs(total - 1) > _SUM_TOLERANCE)
-    if off.size:
-        raise InputError(
-            f"{name} must sum to one; row {off[0]} sums to {total[off[0]]:.6g}. "
-            f"Divide by the sum, or call deciban.simplex.closure, if that is what you mean.",
-            rows=off,
-        )
+    refuse_rows(
+        np.abs(total - 1) > _SUM_TOLERANCE,
+        f"{name} must sum to one",
+        "sums to",
+        "Divide by the sum, or call deciban.simplex.closure, if that is what you mean.",
+        values=total,
+    )
 
 
 def _prior_from_mapping(
     prior: Mapping[Hashable, float], classes: tuple[Hashable, ...]
 ) -> list[float]:
-    unknown = [label for label in prior if label not in classes]
-    if unknown:
-        raise UnknownClassError(
-            f"prior must name the classes {quote_each(classes)}; got {quote_each(unknown)}. "
-            f"Check its spelling and its type.",
-            label=unknown[0],
-            classes=classes,
-        )
+    for label in prior:
+        index_of(label, classes)
     missing = [label for label in classes if label not in prior]
     if missing:
         raise InputError(
-            f"prior must name every class; it lacks {quote_each(missing)}. Add "
-            f"{'it' if len(missing) == 1 else 'them'}."
+            f"prior must name every class; it lacks {quote_each(missing)}. Give each a probability."
         )
     return [prior[label] for label in classes]
 
@@ -117,7 +109,7 @@ def choose_least_cost(
     costs: ArrayLike | None,
     reject_cost: float | None,
 ) -> NDArray[np.intp]:
-    """Index of the class to decide for, for each row; REJECT where deciding costs more.
+    """Index of the class to decide for, for each row; the number of classes stands for rejection.
 
     Ties go to the first class, and to a class before rejection.
     """
@@ -132,8 +124,7 @@ def choose_least_cost(
     regret = C - C.min(axis=1, keepdims=True)
     expected = _expected_regret(log_posterior, regret)
     least = expected.min(axis=1, keepdims=True)
-    choice = np.argmax(expected <= least * (1 + _TIE), axis=1)  # the first of those that tie
-    return np.where(choice == D, REJECT, choice)
+    return np.argmax(expected <= least * (1 + _TIE), axis=1)  # the first of those that tie
 
 
 def _expected_regret(

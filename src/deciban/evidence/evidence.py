@@ -14,23 +14,18 @@ from deciban._validation.labels import as_labels, column_order, index_of, label_
 from deciban._validation.scalars import quote
 from deciban._validation.values import (
     read_llrs,
+    refuse_rows,
     require_finite,
     require_log_parts,
     require_nonnegative,
     require_table,
 )
 from deciban.evidence.batch import ZERO_REMEDY, Batch
-from deciban.evidence.bayes import (
-    REJECT,
-    Prior,
-    choose_least_cost,
-    log_prior,
-    require_probabilities,
-)
+from deciban.evidence.bayes import Prior, choose_least_cost, log_prior, require_probabilities
 from deciban.evidence.units import Unit, VerbalScale, find_scale, from_nats, to_nats
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.simplex import Basis, logparts
-from deciban.simplex.basis import align_basis
+from deciban.simplex.basis import basis_for
 
 _LARGEST_ILRL = 1e12  # beside which float64 still holds four digits of the other coordinates
 
@@ -169,11 +164,12 @@ class Evidence(Batch):
                 f"Write [l] for one sample."
             )
         require_finite(np, coordinates, "l")
-        _require_holdable(coordinates)
-        if classes is None and isinstance(basis, Basis):
-            classes = basis.classes
-        labels = as_labels(classes, coordinates.shape[1] + 1)
-        return cls._wrap(logparts.ilr_inv(coordinates, align_basis(basis, labels)), labels)
+        if coordinates.shape[1] > 1:
+            require_moderate_ilrls(coordinates, "l")
+        D = coordinates.shape[1] + 1
+        basis = basis_for(basis, D)
+        labels = as_labels(basis.classes if classes is None else classes, D)
+        return cls._wrap(logparts.ilr_inv(coordinates, basis.aligned_to(labels)), labels)
 
     @classmethod
     def from_llr(
@@ -217,7 +213,8 @@ class Evidence(Batch):
             A named basis is matched with the classes by name.
         """
         self._require_no_zeros("ilr")
-        return np.asarray(logparts.ilr(self._log_likelihoods, align_basis(basis, self._classes)))
+        basis = basis_for(basis, self.n_classes).aligned_to(self._classes)
+        return np.asarray(logparts.ilr(self._log_likelihoods, basis))
 
     def llr(self, a: Hashable, b: Hashable, unit: Unit = "nat") -> NDArray[np.float64]:
         """Log-likelihood-ratio of class ``a`` against class ``b``, for each sample.
@@ -363,12 +360,20 @@ class Evidence(Batch):
         >>> e.decide(reject_cost=0.1)
         array([None, 'no'], dtype=object)
         """
-        _require_reject_label(reject_label, reject_cost, self._classes)
+        if reject_cost is None and reject_label is not None:
+            raise InputError(
+                "reject_label must come with a reject_cost; got none. Say what it costs not to "
+                "decide."
+            )
         choice = choose_least_cost(self.log_posterior(prior), self._classes, costs, reject_cost)
         if reject_cost is None:
             return label_array(self._classes)[choice]
-        labels = label_array([*self._classes, reject_label]).astype(object)
-        return labels[np.where(choice == REJECT, self.n_classes, choice)]
+        if reject_label in self._classes:
+            raise InputError(
+                f"reject_label must not be a class; got {quote(reject_label)}. Choose another, "
+                f"such as None."
+            )
+        return label_array([*self._classes, reject_label]).astype(object)[choice]
 
     # --- inside -----------------------------------------------------------------------
 
@@ -386,13 +391,13 @@ class Evidence(Batch):
         single = len(plus) == len(minus) == 1  # a plain difference loses nothing
         values = self._log_likelihoods if single else self._below_best()
         first, second = values[:, plus].mean(axis=1), values[:, minus].mean(axis=1)
-        both = np.flatnonzero((first == -np.inf) & (second == -np.inf))
-        if both.size:
-            raise ZeroPartsError(
-                f"likelihoods compared must not both be zero; they are in row {both[0]}. "
-                f"{ZERO_REMEDY}",
-                rows=both,
-            )
+        refuse_rows(
+            (first == -np.inf) & (second == -np.inf),
+            "one of the likelihoods compared must be positive",
+            "has zeros only",
+            ZERO_REMEDY,
+            ZeroPartsError,
+        )
         with np.errstate(invalid="ignore"):
             return np.asarray(first - second)
 
@@ -423,28 +428,11 @@ def _warn_of_probabilities(values: NDArray[np.float64], name: str, instead: str)
         )
 
 
-def _require_holdable(coordinates: NDArray[np.float64]) -> None:
-    """Raise where one coordinate is so large that rounding would swallow the others."""
-    rows = np.flatnonzero((np.abs(coordinates) > _LARGEST_ILRL).any(axis=1))
-    if rows.size and coordinates.shape[1] > 1:
-        raise InputError(
-            f"l must lie between -1e12 and 1e12 nats; row {rows[0]} has "
-            f"{np.abs(coordinates[rows[0]]).max():.2g}, beside which the other coordinates would "
-            f"be lost. Bound it first.",
-            rows=rows,
-        )
-
-
-def _require_reject_label(label: Hashable, cost: Any, classes: tuple[Hashable, ...]) -> None:
-    """Raise where the label is a class, or would not be used."""
-    if cost is None and label is not None:
-        raise InputError(
-            "reject_label must come with a reject_cost; got none. Say what it costs not to decide."
-        )
-    if cost is not None and label in classes:
-        raise InputError(
-            f"reject_label must not be a class; got {quote(label)}. Choose another, such as None."
-        )
+def require_moderate_ilrls(l: NDArray[np.float64], name: str) -> None:
+    """Raise for coordinates so large that others would be lost to rounding, or squares overflow."""
+    largest = np.abs(l).max(axis=1, initial=0)
+    must = f"{name} must lie between -1e12 and 1e12 nats"
+    refuse_rows(largest > _LARGEST_ILRL, must, "reaches", "Bound it.", values=largest)
 
 
 def shift_prior(posteriors: ArrayLike, old: Prior, new: Prior) -> NDArray[np.float64]:

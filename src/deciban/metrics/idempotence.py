@@ -30,7 +30,7 @@ from deciban.metrics.labelled import EvidenceLike, Labelled, read_labelled
 from deciban.reference import closed_form
 from deciban.reference.fitting import fit_covariance_to_moments
 from deciban.simplex import Basis
-from deciban.simplex.basis import align_basis
+from deciban.simplex.basis import basis_for
 
 _MOST = 4000  # samples for kernel densities, which compare all pairs
 _REDRAWS = 100  # draws of a resample until its covariances have full rank
@@ -171,7 +171,7 @@ def idempotence(
         groups = None if groups is None else read_labels(groups, len(data.codes), "groups")[rows]
         data = data.select(rows)
     names = data.evidence.classes
-    basis = align_basis(basis, names) or Basis(Basis.gram_schmidt(len(names)).contrast, names)
+    basis = basis_for(basis, len(names)).aligned_to(names)
     weight = data.weights / data.weights.mean()
     comparison = _Comparison(data, basis, density)
     test = _GaussianTest(data, basis, weight, shared=density == "shared")

@@ -18,6 +18,7 @@ from deciban._validation.labels import (
     encode_labels,
     factorize_labels,
     index_of,
+    index_pair,
     label_array,
     read_labels,
 )
@@ -32,6 +33,7 @@ from deciban._validation.scalars import (
 from deciban._validation.values import require_finite
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.bayes import Prior, log_prior
+from deciban.evidence.evidence import require_moderate_ilrls
 from deciban.exceptions import InputError, NotPositiveDefiniteError
 from deciban.reference import closed_form, expectations
 from deciban.reference.closed_form import is_positive
@@ -147,21 +149,19 @@ class CalibratedGaussian:
         """
         require_bool(nearest, "nearest")
         matrix, classes = closed_form.read_pairwise(delta, classes, "delta")
-        basis = _basis_over(basis, classes, len(matrix))
         matrix = closed_form.require_divergences(matrix)
+        basis = basis_for(basis, len(matrix))
+        basis = basis if classes is None else basis.aligned_to(classes)
         sigma = closed_form.covariance_of(matrix, basis.contrast)
         values, vectors = np.linalg.eigh(sigma)
         if is_positive(values):
             return cls(sigma, basis)
         if not nearest or values[-1] <= 0:
+            remedy = "Pass nearest=True for the nearest family."
             raise NotPositiveDefiniteError(
                 f"delta must be the divergences of a calibrated Gaussian family: the smallest "
                 f"eigenvalue of -V'ΔV must be positive; it is {values[0]:.6g}. "
-                + (
-                    "Pass nearest=True for the nearest family."
-                    if values[-1] > 0
-                    else "Give divergences that are not all zero."
-                ),
+                f"{remedy if values[-1] > 0 else 'Give divergences that are not all zero.'}",
                 smallest_eigenvalue=float(values[0]),
             )
         values = np.maximum(values, _NEAREST_FLOOR * values[-1])
@@ -247,9 +247,12 @@ class CalibratedGaussian:
                 f"y_true must hold at least 2 classes; got {len(classes)}. Pass all of them as "
                 f"classes if some have no sample."
             )
-        basis = _basis_over(basis, classes, len(classes))
-        encode_labels(labels, as_labels(classes))
-        return cls(fit_covariance(_read_ilrls(ilrls, basis), basis.contrast), basis)
+        names = as_labels(classes)
+        basis = basis_for(basis, len(names)).aligned_to(names)
+        encode_labels(labels, names)
+        l = _read_ilrls(ilrls, basis)
+        require_moderate_ilrls(l, "ilrls")
+        return cls(fit_covariance(l, basis.contrast), basis)
 
     # --- what it is -------------------------------------------------------------------
 
@@ -301,7 +304,7 @@ class CalibratedGaussian:
         """
         from scipy.stats import norm  # half a second to import, and nothing else needs it
 
-        i, j = self._pair(a, b)
+        i, j = index_pair(a, b, self.classes)
         k = i if given is None else index_of(given, self.classes)
         d = self.divergences
         return norm(loc=d[j, k] - d[i, k], scale=math.sqrt(2 * d[i, j]))
@@ -433,8 +436,7 @@ class CalibratedGaussian:
         >>> round(CalibratedGaussian.from_eers([0.1]).expected_cllr(0, 1), 4)
         0.3456
         """
-        i, j = self._pair(a, b)
-        d = float(self.divergences[i, j])
+        d = float(self.divergences[index_pair(a, b, self.classes)])
         return float(from_nats(expectations.expected_softplus(d), "bit"))
 
     def expected_cross_entropy(
@@ -477,14 +479,6 @@ class CalibratedGaussian:
 
     # --- inside -----------------------------------------------------------------------
 
-    def _pair(self, a: Hashable, b: Hashable) -> tuple[int, int]:
-        i, j = index_of(a, self.classes), index_of(b, self.classes)
-        if i == j:
-            raise InputError(
-                f"a and b must be two classes; got {quote(a)} twice. Name another class."
-            )
-        return i, j
-
     def _draw(self, at: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.float64]:
         noise = rng.standard_normal((len(at), self.n_classes - 1))
         return self.means[at] + noise @ self.cholesky.T
@@ -497,12 +491,6 @@ class CalibratedGaussian:
         low, high = f"{upper.min():.3g}", f"{upper.max():.3g}"
         span = low if low == high else f"{low} to {high}"
         return f"<CalibratedGaussian of {self.n_classes} classes: divergences {span} nat>"
-
-
-def _basis_over(basis: Basis | None, classes: Sequence[Hashable] | None, D: int) -> Basis:
-    """The basis asked for, in the order of the classes asked for."""
-    basis = basis_for(basis, D)
-    return basis if classes is None else basis.aligned_to(as_labels(classes, D))
 
 
 def _read_ilrls(l: ArrayLike | Evidence, basis: Basis) -> NDArray[np.float64]:
@@ -526,8 +514,7 @@ def _read_counts(label_or_counts: Any, classes: tuple[Hashable, ...]) -> list[in
     counts = label_or_counts
     names = column_names(counts)
     if names is not None:
-        named = any(name in classes for name in names)
-        counts = dict(zip(names, counts.tolist(), strict=True)) if named else counts.to_numpy()
+        counts = dict(counts) if set(names) & set(classes) else np.asarray(counts)
     if isinstance(counts, Mapping):
         for label in counts:
             index_of(label, classes)

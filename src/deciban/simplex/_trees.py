@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban._validation.scalars import quote
-from deciban._validation.values import require_finite
+from deciban._validation.values import refuse_rows, require_finite
 from deciban.exceptions import InputError
 
 
@@ -38,23 +38,28 @@ def require_partition(signs: NDArray[Any]) -> None:
             f"signs must be -1, 0 or +1; got {signs[~np.isin(signs, (-1, 0, 1))][0]:g}. "
             f"Mark the two groups of each split."
         )
-    incomplete = np.flatnonzero(~((signs > 0).any(axis=1) & (signs < 0).any(axis=1)))
-    if incomplete.size:
-        raise InputError(
-            f"signs must have a +1 and a -1 in every row; row {incomplete[0]} does not. "
-            f"Put at least one part on each side.",
-            rows=incomplete,
-        )
-    _row_of_each_group(signs)
+    refuse_rows(
+        ~((signs > 0).any(axis=1) & (signs < 0).any(axis=1)),
+        "signs must have a +1 and a -1 in every row",
+        "does not",
+        "Put at least one part on each side.",
+    )
+    _groups(signs)
 
 
-def _row_of_each_group(signs: NDArray[Any]) -> dict[bytes, int]:
-    """Map each group of two or more parts to the row that splits it."""
-    support = signs != 0
-    row_of = {group.tobytes(): row for row, group in enumerate(support)}
-    groups = [np.ones(signs.shape[1], dtype=bool)]
-    while groups:
-        group = groups.pop()
+def _groups(signs: NDArray[Any]) -> list[tuple[NDArray[Any], int | None]]:
+    """Every group of parts and the row that splits it, None for a single part.
+
+    From the top down; after a group come those within its positive side, then the others.
+    """
+    row_of = {group.tobytes(): row for row, group in enumerate(signs != 0)}
+    groups: list[tuple[NDArray[Any], int | None]] = []
+    stack = [np.ones(signs.shape[1], dtype=bool)]
+    while stack:
+        group = stack.pop()
+        if np.count_nonzero(group) == 1:
+            groups.append((group, None))
+            continue
         row = row_of.get(group.tobytes())
         if row is None:
             raise InputError(
@@ -62,9 +67,9 @@ def _row_of_each_group(signs: NDArray[Any]) -> dict[bytes, int]:
                 f"{np.flatnonzero(group).tolist()[:10]}. Add the row, and drop the one that "
                 f"splits no group."
             )
-        sides = (signs[row] > 0, signs[row] < 0)
-        groups.extend(side for side in sides if np.count_nonzero(side) > 1)
-    return row_of
+        groups.append((group, row))
+        stack += [signs[row] < 0, signs[row] > 0]
+    return groups
 
 
 def split_tree(tree: Any) -> tuple[list[Hashable], list[tuple[list[Hashable], list[Hashable]]]]:
@@ -122,35 +127,23 @@ def signs_of_linkage(linkage: NDArray[Any]) -> NDArray[Any]:
 
 def nest_groups(signs: NDArray[Any], names: Sequence[Hashable]) -> Any:
     """The partition as nested pairs of names."""
-    row_of = _row_of_each_group(signs)
-    built: list[Any] = []
-    stack: list[tuple[NDArray[Any], bool]] = [(np.ones(len(names), dtype=bool), False)]
-    while stack:
-        group, seen = stack.pop()
-        if np.count_nonzero(group) == 1:
-            built.append(names[int(np.flatnonzero(group)[0])])
-        elif seen:
-            right, left = built.pop(), built.pop()
-            built.append((left, right))
-        else:
-            row = signs[row_of[group.tobytes()]]
-            stack += [(group, True), (row < 0, False), (row > 0, False)]
-    return built[0]
+    trees: list[Any] = []
+    for group, row in reversed(_groups(signs)):
+        leaf = row is None
+        trees.append(names[int(np.argmax(group))] if leaf else (trees.pop(), trees.pop()))
+    return trees[0]
 
 
 def draw_tree(signs: NDArray[Any], names: Sequence[Hashable]) -> str:
     """The partition as text, one node or leaf on each line."""
-    row_of = _row_of_each_group(signs)
     lines: list[str] = []
-    everything = np.ones(len(names), dtype=bool)
-    stack: list[tuple[NDArray[Any], str, str]] = [(everything, "", "")]
-    while stack:
-        group, branch, below = stack.pop()
-        if np.count_nonzero(group) == 1:
-            lines.append(f"{branch}{names[int(np.flatnonzero(group)[0])]}")
-            continue
-        row = row_of[group.tobytes()]
-        lines.append(f"{branch}l{row + 1}")
-        stack.append((signs[row] < 0, f"{below}└─(−) ", f"{below}      "))
-        stack.append((signs[row] > 0, f"{below}├─(+) ", f"{below}│     "))
+    stems = [("", "")]  # of the line itself, and of the lines below it
+    for group, row in _groups(signs):
+        branch, below = stems.pop()
+        if row is None:
+            lines.append(f"{branch}{names[int(np.argmax(group))]}")
+        else:
+            lines.append(f"{branch}l{row + 1}")
+            stems.append((f"{below}└─(−) ", f"{below}      "))
+            stems.append((f"{below}├─(+) ", f"{below}│     "))
     return "\n".join(lines)

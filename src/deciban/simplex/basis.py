@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation.arrays import column_names, freeze, to_numpy
-from deciban._validation.labels import as_labels, index_of
-from deciban._validation.scalars import is_whole, quote, quote_each, require_whole
+from deciban._validation.labels import as_labels, index_pair
+from deciban._validation.scalars import is_whole, quote_each, require_whole
 from deciban._validation.values import require_finite
 from deciban.exceptions import InputError
 from deciban.simplex import _trees
@@ -71,9 +71,13 @@ class Basis:
                 f"contrast must have orthonormal columns that sum to zero; they are off by "
                 f"{max(off, drift):.2g}. Build it with Basis.from_partition or Basis.from_tree."
             )
-        object.__setattr__(self, "contrast", freeze(V + 0.0))  # no -0.0: equal bases hash alike
         labels = None if classes is None else as_labels(classes, V.shape[0])
-        object.__setattr__(self, "classes", labels)
+        self._set(V + 0.0, labels)  # no -0.0: equal bases hash alike
+
+    def _set(self, contrast: NDArray[np.float64], classes: tuple[Hashable, ...] | None) -> Basis:
+        object.__setattr__(self, "contrast", freeze(contrast))
+        object.__setattr__(self, "classes", classes)
+        return self
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Basis is immutable; build a new one.")
@@ -95,8 +99,8 @@ class Basis:
                [-0.7071,  0.4082],
                [ 0.    , -0.8165]])
         """
-        D = require_whole(D, "D", 2)
-        return _gram_schmidt(D) if classes is None else cls(_gram_schmidt(D).contrast, classes)
+        basis = _gram_schmidt(require_whole(D, "D", 2))
+        return basis if classes is None else basis.aligned_to(as_labels(classes, D))
 
     @classmethod
     def from_partition(cls, signs: ArrayLike, classes: Sequence[Hashable] | None = None) -> Basis:
@@ -173,18 +177,13 @@ class Basis:
         >>> Basis.comparing("c", "a", classes=["a", "b", "c"]).tree
         (('c', 'a'), 'b')
         """
-        counted = is_whole(classes)
         labels = tuple(range(classes)) if is_whole(classes) else as_labels(classes)  # type: ignore[arg-type]
         D = require_whole(len(labels), "the number of classes", 2)
-        first, second = index_of(a, labels), index_of(b, labels)
-        if first == second:
-            raise InputError(
-                f"a and b must be two classes; got {quote(a)} twice. Name another class for b."
-            )
+        first, second = index_pair(a, b, labels)
         order = [first, second, *(i for i in range(D) if i not in (first, second))]
         V = np.empty((D, D - 1))
         V[order] = _gram_schmidt(D).contrast
-        return cls(V, None if counted else labels)
+        return cls(V, None if is_whole(classes) else labels)
 
     @classmethod
     def from_linkage(cls, linkage: ArrayLike, classes: Sequence[Hashable] | None = None) -> Basis:
@@ -245,14 +244,9 @@ class Basis:
         >>> (z @ here.rotation_to(there) @ there.rotation_to(here)).round(12)
         array([[1., 2.]])
         """
-        _require_basis(other, "other")
-        if self.classes is not None and other.classes is not None:
+        other = basis_for(other, self.n_parts)
+        if self.classes is not None:
             other = other.aligned_to(self.classes)
-        if other.n_parts != self.n_parts:
-            raise InputError(
-                f"other must be a basis of {self.n_parts} parts; got one of {other.n_parts}. "
-                f"Build both for the same classes."
-            )
         return self.contrast.T @ other.contrast
 
     def aligned_to(self, classes: Sequence[Hashable]) -> Basis:
@@ -261,19 +255,18 @@ class Basis:
         An unnamed basis takes the names as they come.
         """
         labels = as_labels(classes)
-        if len(labels) != self.n_parts:
-            raise InputError(
-                f"basis must be of {len(labels)} parts; got one of {self.n_parts}. "
-                f"Build it for these classes."
-            )
-        if self.classes is None or self.classes == labels:
-            return self if self.classes == labels else Basis(self.contrast, labels)
+        if self.classes == labels:
+            return self
+        basis_for(self, len(labels))
+        if self.classes is None:
+            return object.__new__(Basis)._set(self.contrast, labels)
         if set(self.classes) != set(labels):
             raise InputError(
                 f"basis must be over the classes {quote_each(labels)}; got one over "
                 f"{quote_each(self.classes)}. Build it with these class names."
             )
-        return Basis(self.contrast[[self.classes.index(label) for label in labels]], labels)
+        order = [self.classes.index(label) for label in labels]
+        return object.__new__(Basis)._set(self.contrast[order], labels)
 
     def _names(self) -> tuple[Hashable, ...]:
         return as_labels(self.classes, self.n_parts)
@@ -313,25 +306,14 @@ def basis_for(basis: Basis | None, n_parts: int) -> Basis:
     """The basis asked for, or the default one, checked against the number of parts."""
     if basis is None:
         return _gram_schmidt(n_parts)
-    _require_basis(basis, "basis")
+    if not isinstance(basis, Basis):
+        raise InputError(
+            f"basis must be a Basis; got {type(basis).__name__}. Build one from a tree with "
+            f"Basis.from_tree, or from a contrast matrix with Basis(contrast)."
+        )
     if basis.n_parts != n_parts:
         raise InputError(
             f"basis must be of {n_parts} parts; got one of {basis.n_parts}. "
             f"Build it with Basis.gram_schmidt({n_parts}) or another constructor."
         )
     return basis
-
-
-def align_basis(basis: Basis | None, classes: tuple[Hashable, ...]) -> Basis | None:
-    """A named basis in the order of the classes; anything else as it is."""
-    if not isinstance(basis, Basis) or basis.classes is None:
-        return basis
-    return basis.aligned_to(classes)
-
-
-def _require_basis(basis: object, name: str) -> None:
-    if not isinstance(basis, Basis):
-        raise InputError(
-            f"{name} must be a Basis; got {type(basis).__name__}. Build one from a tree "
-            f"with Basis.from_tree, or from a contrast matrix with Basis(contrast)."
-        )
