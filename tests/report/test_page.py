@@ -330,7 +330,7 @@ def test_summary_says_when_evidence_does_harm_and_what_calibration_would_save():
     assert "does more harm than good" in page
     assert "would save" in page
     calm = page_of(*two(6000))
-    assert "The evidence can be taken at its word" in calm
+    assert "The evidence can be taken at face value" in calm
     assert "does more harm" not in calm
 
 

@@ -65,10 +65,7 @@ def make_plan(confidence: float, n_resamples: int, rng: Seed) -> Plan:
 
 
 class Resamples(NamedTuple):
-    """Quantities of each resample, and of the samples without one block at a time.
-
-    Both have one column for each quantity.
-    """
+    """Quantities (columns) of each resample, and of the samples without one block at a time."""
 
     drawn: Floats
     left_out: Floats
@@ -79,17 +76,9 @@ def resample(
 ) -> Resamples:
     """Resample counts and compute the quantities of each resample.
 
-    Parameters
-    ----------
-    statistic : callable
-        Returns the quantities, given the counts of each class.
-    counts : tuple of arrays
-    exact : array of shape (n_quantities,)
-        The quantities of the samples themselves. Their distance from those of the counts is added
-        to the quantities of each resample.
-    plan : Plan
-    leave_out : bool
-        Whether to compute the quantities without one block at a time, too, as BCa needs them.
+    ``exact`` holds the quantities of the samples themselves; their distance from those of the
+    counts is added to those of each resample. Without ``leave_out`` no block is left out, which
+    only BCa needs.
     """
     rng = np.random.default_rng(plan.seed)
     offset = exact - statistic(counts)
@@ -220,20 +209,8 @@ def interval_of_underestimate(
 ) -> Interval:
     """Interval of a quantity that comes out too small because PAV was fitted, such as Cllr_min.
 
-    Parameters
-    ----------
-    value : float
-        The quantity of the samples.
-    drawn : array of shape (n_resamples,)
-        The quantity of each resample.
-    misled : array of shape (n_resamples,)
-        The quantity of the same resamples with misleading samples added.
-    confidence : float
-
-    Returns
-    -------
-    Interval
-        Its value is corrected: an estimate without the bias.
+    Its value is an estimate without that bias. ``drawn`` holds the quantity of each resample,
+    ``misled`` that of the same resamples with misleading samples added.
     """
     if not np.isfinite([value, *drawn, *misled]).all():
         return Interval(value)

@@ -141,7 +141,7 @@ class Assessment:
     n_infinite : int
         Number of samples whose evidence rules a class out altogether.
     n_wrong : int
-        Number of wrong decisions for the likelier class under the prior; -1 where not counted.
+        Number of wrong decisions for the likeliest class under the prior.
     expected_wrong : float
         Number of wrong decisions that the posteriors themselves predict.
     """
@@ -156,7 +156,7 @@ class Assessment:
     prior: tuple[float, ...] | None = None
     costs: NDArray[np.float64] | None = None
     n_infinite: int = 0
-    n_wrong: int = -1
+    n_wrong: int = 0
     expected_wrong: float = math.nan
 
     def __getitem__(self, key: str) -> Quantity:

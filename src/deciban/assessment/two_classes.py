@@ -48,18 +48,12 @@ Terms = Callable[[Floats, int], Floats]  # of the LLRs of the first (0) or secon
 class Step(NamedTuple):
     """A quantity that depends only on which side of a threshold each LLR lies.
 
-    Attributes
-    ----------
-    threshold : float
-    inclusive : bool
-        Whether an LLR on the threshold counts as above it.
-    worth : array of shape (2, 2)
-        What a sample adds to the mean of its class: true classes on rows, and columns for an LLR
-        below and above the threshold.
+    ``worth`` is what a sample adds to the mean of its class: true classes on rows, and a column
+    each for LLRs below and above the threshold.
     """
 
     threshold: float
-    inclusive: bool
+    inclusive: bool  # whether an LLR on the threshold counts as above it
     worth: Floats
 
     def above(self, llr: Floats) -> NDArray[np.bool_]:
@@ -232,13 +226,8 @@ class BinnedLlrs:
     """LLRs in bins, so that counts in bins are enough to compute costs and to fit PAV.
 
     Bins are quantiles, finer towards the ends, where single LLRs matter; infinite LLRs have bins of
-    their own. Where samples are few, each distinct LLR has its own bin.
-
-    Attributes
-    ----------
-    places : (array, array)
-        The bin of each sample of the first and of the second class.
-    n_bins : int
+    their own. Where samples are few, each distinct LLR has its own bin. ``places`` holds the bin of
+    each sample of the first and of the second class.
     """
 
     def __init__(self, llrs: tuple[Floats, Floats], setting: Setting, bins: int = BINS) -> None:
@@ -285,10 +274,7 @@ class BinnedLlrs:
 class JointBins:
     """The samples of a class, counted by the bins that their LLRs of each system lie in.
 
-    Attributes
-    ----------
-    counts : array of shape (n_cells,)
-        Number of samples in each combination of bins that occurs.
+    ``counts`` has an entry for each combination of bins that occurs.
     """
 
     def __init__(self, systems: Sequence[BinnedLlrs], t: int) -> None:
