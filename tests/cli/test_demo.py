@@ -63,7 +63,7 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
 def test_the_page_has_tables_figures_and_the_report(tmp_path, monkeypatch):
     pytest.importorskip("mpltern")
     from deciban import discriminant
-    from deciban.report import demo as demo_module
+    from deciban.report import page as report_page
 
     def stand_in(random_state):
         """In place of a CDA, which takes half a minute."""
@@ -71,8 +71,8 @@ def test_the_page_has_tables_figures_and_the_report(tmp_path, monkeypatch):
         model.history_ = [{"epoch": k, "loss": 1 / k, "score": 0.0, "seconds": k} for k in (1, 2)]
         return model
 
-    few = partial(demo_module.assess, n_resamples=20)
-    monkeypatch.setattr(demo_module, "assess", few)
+    few = partial(report_page.assess, n_resamples=20)
+    monkeypatch.setattr(report_page, "assess", few)
     monkeypatch.setattr(discriminant, "CompositionalDiscriminantAnalysis", stand_in, raising=False)
     done = run("-o", tmp_path)
     assert done.stdout.endswith(f"Open {tmp_path / 'index.html'}\n")

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from deciban.assessment.wording import number, shorten
 from deciban.plots._style import COLORS
+from deciban.plots.curves import PERCENT, probit
 from deciban.report.markup import cell, download, script_data, table, text
 
 Floats = NDArray[np.float64]
@@ -27,7 +27,6 @@ _SYMBOLS = (
     "m0 3l2.9-5h-5.8z",
 )
 _LEVELS = 24  # of color in a map
-_PERCENT = (0.001, 0.01, 0.1, 0.5, 2, 5, 10, 20, 40, 60, 80, 90, 95, 98, 99.5, 99.9)
 _NEAREST = 0.085  # of the axis: ticks that are closer would touch
 
 
@@ -64,18 +63,13 @@ def linear(label: str, low: float, high: float, *, room: float = 0.0) -> Axis:
 
 def probits(label: str, low: float, high: float) -> Axis:
     """An axis of rates on which Gaussian scores give straight lines; ticks in percent."""
-    axis = Axis(label, low, high, scale=_probit)
+    axis = Axis(label, low, high, scale=probit)
     ticks: list[tuple[float, str]] = []
-    for p in _PERCENT:
+    for p in PERCENT:
         clear = not ticks or axis.along(p / 100) - axis.along(ticks[-1][0]) > _NEAREST
         if low <= p / 100 <= high and clear:
             ticks.append((p / 100, f"{p:g}"))
-    return Axis(label, low, high, tuple(ticks), _probit)
-
-
-def _probit(p: Floats) -> Floats:
-    """Quantile of the standard normal distribution; rates of 0 and 1 lie far out."""
-    return np.asarray(ndtri(np.clip(p, 1e-12, 1 - 1e-12)))
+    return Axis(label, low, high, tuple(ticks), probit)
 
 
 def round_numbers(low: float, high: float, most: int = 7) -> list[float]:
@@ -157,14 +151,13 @@ def class_keys(kind: str, names: Sequence[object]) -> tuple[Key, ...]:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: what it shows, how to read it, the drawing, and the numbers behind it.
+    """A figure: how to read it, the drawing, and the numbers behind it.
 
     ``at`` says where each row is shown when it is hovered over; one of which a coordinate is NaN is
     not. Other things to hover over are marks of the canvas.
     """
 
     name: str
-    title: str
     reading: str
     canvas: Canvas
     keys: tuple[Key, ...]
@@ -172,9 +165,9 @@ class Figure:
     rows: Sequence[Sequence[Any]]
     at: tuple[ArrayLike, ArrayLike] | None = None
     notes: Sequence[str] = ()
-    shape: str = ""  # "wide", or "beside" for words to the right of the drawing
+    shape: str = ""  # or "beside", for words to the right of the drawing
 
-    def html(self) -> str:
+    def html(self, title: str) -> str:
         """The figure as an element of a page."""
         legend = "".join(f"<li>{key.swatch()}{text(key.label)}</li>" for key in self.keys)
         notes = "".join(f'<p class="note">{text(note)}</p>' for note in self.notes)
@@ -186,15 +179,15 @@ class Figure:
                 )
         return (
             f'<figure id="{self.name}" class="figure {self.shape}" '
-            f'aria-labelledby="{self.name}-title"><h3 id="{self.name}-title">{text(self.title)}'
+            f'aria-labelledby="{self.name}-title"><h3 id="{self.name}-title">{text(title)}'
             f"</h3>{f'<ul class=legend>{legend}</ul>' if legend else ''}"
-            f'<div class="plot" data-title="{text(self.title)}">'
-            f"{self.canvas.svg(self.title + '. ' + self.reading)}"
+            f'<div class="plot" data-title="{text(title)}">'
+            f"{self.canvas.svg(title + '. ' + self.reading)}"
             f'<script type="application/json" class="marks">{self.canvas.marks_json()}</script>'
             f"</div><figcaption>{text(self.reading)}{notes}</figcaption>"
-            f"<details><summary>Numbers behind <span class=of>{text(self.title)}</span></summary>"
+            f"<details><summary>Numbers behind <span class=of>{text(title)}</span></summary>"
             f"{download(self.name, self.columns, self.rows)}"
-            f"{table(self.title + '.', self.columns, self.rows)}</details></figure>"
+            f"{table(title + '.', self.columns, self.rows)}</details></figure>"
         )
 
 

@@ -153,7 +153,7 @@ def _training(history: Sequence[Mapping[str, float]] | None) -> list[Section]:
         return []
     figures: dict[str, Drawer] = {
         title: partial(training.training_curve, history, what)
-        for what, (title, *_) in training.TITLES.items()
+        for what, (title, *_) in training.FIGURES.items()
         if any(what in record for record in history)
     }
     return [_section("Training", "How the model learned, epoch by epoch.", figures)]
@@ -169,7 +169,7 @@ def _attempt(title: str, draw: Drawer) -> str:
     """A figure, or a sentence on why it cannot be drawn: the rest of the page stands without it."""
     try:
         with np.errstate(all="ignore"):
-            return draw().html()
+            return draw().html(title)
     except (DecibanError, ArithmeticError, np.linalg.LinAlgError, ValueError) as error:
         return (
             f'<div class="figure missing"><h3>{text(title)}</h3>'

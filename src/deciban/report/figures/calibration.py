@@ -8,14 +8,15 @@ import numpy as np
 
 from deciban.assessment.verdicts import Cost
 from deciban.assessment.wording import number, shorten
-from deciban.evidence import Evidence, from_nats
+from deciban.evidence import Evidence
+from deciban.evidence.units import from_nats, to_nats
 from deciban.exceptions import InputError
 from deciban.metrics import idempotence
 from deciban.metrics.labelled import Labelled, Trials
 from deciban.metrics.pav import pool
 from deciban.metrics.reliability_curve import reliability_curves
 from deciban.report.drawing import Axis, Canvas, Figure, Floats, Key, central, linear
-from deciban.report.figures.ratios import group_neighbors, llr_axis_label
+from deciban.report.figures.ratios import llr_axis_label
 
 _MOST = 4000  # samples for kernel densities, whose cost is the square of their number
 _FEWEST = 10  # samples of a class for a density
@@ -49,7 +50,6 @@ def decomposition(cost: Cost) -> Figure:
     spans.append(("total", 0.0, total))
     return Figure(
         "decomposition",
-        "What the evidence costs, and why",
         f"The cost is {number(total)} {unit}. Calibration would save {number(calibration)} {unit}; "
         f"{number(discrimination)} {unit} is what the evidence cannot tell. The pale part up to "
         f"the dotted line is what it gains over no evidence.",
@@ -83,7 +83,6 @@ def reliability(data: Labelled, confidence: float) -> Figure:
     columns = (curve.predicted, curve.observed, curve.low, curve.high, curve.count)
     return Figure(
         "reliability",
-        "Reliability",
         f"Of all samples with a posterior of 0.8, eight in ten should be right: points on the "
         f"dotted line. Bars are {100 * confidence:g} % intervals; the histogram below shows how "
         f"often each posterior occurs. Every class has the same weight.",
@@ -104,8 +103,7 @@ def evidence_of_evidence(pair: Trials) -> Figure:
     count = np.bincount(place, minlength=_BINS)
     used = count > 0
     here, there = (np.bincount(place, v, _BINS)[used] / count[used] for v in (llr, again))
-    blocks = pool(group_neighbors(pair))
-    pooled = np.asarray(from_nats(blocks.transform(here * math.log(10) / 10), "deciban"))
+    pooled = from_nats(pool(pair).transform(to_nats(here, "deciban")), "deciban")
     shown = np.concatenate([here, there, pooled[np.isfinite(pooled)]])
     ends = (float(shown.min()), float(shown.max()))
     canvas = Canvas(
@@ -120,7 +118,6 @@ def evidence_of_evidence(pair: Trials) -> Figure:
     columns = (here, there, pooled, count[used])
     return Figure(
         "idempotence",
-        "Evidence of the evidence",
         "Taken as a mere score, what does a ratio mean? For calibrated evidence, what it says: "
         "points and line on the dotted line. Ends that bend towards the middle are where the "
         "samples are too few to support more.",

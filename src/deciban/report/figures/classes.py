@@ -12,7 +12,8 @@ from deciban.assessment.wording import number, percent, shorten
 from deciban.evidence import Evidence, from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled
-from deciban.plots._plane import toward_infinity
+from deciban.plots import PairwiseDisplay
+from deciban.plots._plane import is_finite, toward_infinity
 from deciban.report.drawing import Axis, Canvas, Figure, Floats, class_keys, linear
 from deciban.simplex import Basis
 
@@ -62,8 +63,7 @@ def pairwise(assessment: Assessment) -> Figure:
     cost = np.nan_to_num(actual, nan=-1.0, posinf=1e9)
     drawn = np.sort(np.argsort(-cost.max(axis=1), kind="stable")[:_MOST_CLASSES])
     inner = np.ix_(drawn, drawn)
-    matrix = np.triu(actual[inner], 1) + np.tril(minimum[inner], -1)
-    np.fill_diagonal(matrix, np.nan)
+    matrix = PairwiseDisplay(actual[inner], minimum[inner]).matrix
     finite = matrix[np.isfinite(matrix)]
     top = min(1.0, float(finite.max(initial=0.0))) or 1.0
     names = [assessment.classes[k] for k in drawn]
@@ -81,7 +81,6 @@ def pairwise(assessment: Assessment) -> Figure:
     order = np.argsort(-cost[i, j], kind="stable")[:_MOST_ROWS]
     return Figure(
         "pairwise",
-        "Each pair of classes",
         f"Cost (Cllr, bit) of telling one class from another: above the diagonal as it is, below "
         f"it after recalibration. The strongest color is {number(top)} bit; 0 is perfect, 1 is "
         f"the cost of no evidence.",
@@ -145,7 +144,6 @@ def plane(data: Labelled, all_classes: bool) -> Figure:
         notes.append(f"{outside:,} beyond the frame, or infinite, are drawn on it.")
     return Figure(
         "ilr-plane",
-        "Evidence in the plane of its log-ratios",
         "Each point is a sample. The center says nothing; the further out, the stronger; dotted "
         "lines separate where each class is the likeliest. An ILR is a log-ratio scaled so that "
         "distances are strengths: for two classes, the LLR over the root of two."
@@ -180,7 +178,6 @@ def ternary(data: Labelled, all_classes: bool) -> Figure:
     right = float(np.mean(posterior.argmax(axis=1) == some.codes))
     return Figure(
         "ternary",
-        "Posteriors in the triangle",
         f"Each point is a sample, with even priors: the nearer to a corner, the more probable that "
         f"class. Dotted lines separate the decisions; {percent(right)} of these points are on "
         f"their own side." + ("" if all_classes else _HARDEST),
@@ -227,7 +224,7 @@ def _sample_points(data: Labelled) -> tuple[Labelled, list[str]]:
 
 def _in_view(some: Labelled, basis: Basis) -> tuple[Floats, int, float]:
     """ILRLs in decibans, those outside of the view on its frame, how many, and its half width."""
-    finite = np.isfinite(some.evidence.log_likelihoods).all(axis=1)
+    finite = is_finite(some.evidence)
     l = np.empty((len(some.evidence), 2))
     l[finite] = from_nats(some.evidence[finite].ilr(basis), "deciban")
     size = np.abs(l[finite]).max(axis=1) if finite.any() else np.ones(1)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-
 import numpy as np
 from scipy.special import expit
 
@@ -12,6 +9,7 @@ from deciban.assessment.wording import number, percent, shorten
 from deciban.evidence import from_nats
 from deciban.metrics import det_curve, eer, empirical_cross_entropy_curve, tippett_curve
 from deciban.metrics.labelled import Scores, Trials
+from deciban.plots.histogram import bin_count
 from deciban.report.drawing import (
     Canvas,
     Figure,
@@ -52,7 +50,6 @@ def histogram(pair: Trials) -> Figure:
     canvas.rule([0, 0], [0, 2 * top.max()])
     return Figure(
         "llr-histogram",
-        "Histogram of the log-likelihood ratios",
         f"To the right of zero the evidence supports {shorten(names[0], 40)}, to the left "
         f"{shorten(names[1], 40)}; 10 decibans are a factor of ten. The less the two overlap, the "
         f"more the evidence says.",
@@ -79,8 +76,7 @@ def _bin_edges(pair: Trials) -> tuple[Floats, list[str]]:
         reach = f"from {number(float(far.min()))} to {number(float(far.max()))} deciban"
         notes.append(f"{far.size:,} {_ratios(far.size)} further out, {reach}, in the outermost "
                      f"bins.")  # fmt: skip
-    n_bins = min(60, max(10, math.ceil(3 * np.cbrt(len(llr) / 2))))
-    return np.linspace(low, high, n_bins + 1), notes
+    return np.linspace(low, high, bin_count(len(llr)) + 1), notes
 
 
 def _ratios(count: int) -> str:
@@ -108,7 +104,6 @@ def tippett(pair: Trials) -> Figure:
              percent(float(np.mean(pair.target.llr < 0))))  # fmt: skip
     return Figure(
         "tippett",
-        "Tippett plot",
         f"How much of each class has a ratio of at least this size. Misleading evidence: "
         f"{wrong[0]} of {shorten(names[1], 40)} lies above zero, {wrong[1]} of "
         f"{shorten(names[0], 40)} below.",
@@ -144,7 +139,6 @@ def det(pair: Trials) -> Figure:
     in_view = (np.minimum(x, y) >= low) & (np.maximum(x, y) <= high)
     return Figure(
         "det",
-        "Detection error trade-off",
         f"Each point is a threshold: fewer misses cost more false alarms. At the equal-error rate "
         f"both are {percent(equal, 3)}. Nearer to the lower left is better.",
         canvas,
@@ -158,7 +152,8 @@ def det(pair: Trials) -> Figure:
 
 def cross_entropy(pair: Trials) -> Figure:
     """What the posteriors cost over all priors."""
-    some = group_neighbors(pair)
+    target, other = (_group_neighbors(scores.llr) for scores in (pair.target, pair.other))
+    some = Trials(target, other)
     curve = empirical_cross_entropy_curve(some.y_true, some.llr, sample_weight=some.weight)
     x = np.asarray(from_nats(curve.log_odds, "deciban"))
     finite = curve.actual[np.isfinite(curve.actual)]
@@ -178,7 +173,6 @@ def cross_entropy(pair: Trials) -> Figure:
     columns = (x, expit(curve.log_odds), curve.actual, curve.minimum, curve.neutral)
     return Figure(
         "cross-entropy",
-        "Empirical cross-entropy",
         "Uncertainty that remains after the evidence, for every prior. The gap between the two "
         "curves is what calibration would save; above the dotted line, the evidence does harm.",
         canvas,
@@ -192,12 +186,8 @@ def cross_entropy(pair: Trials) -> Figure:
     )  # fmt: skip
 
 
-def group_neighbors(pair: Trials) -> Trials:
-    """The trials, with very many LLRs as the means of groups of neighbors, weighted by size."""
-    return replace(pair, target=_group(pair.target.llr), other=_group(pair.other.llr))
-
-
-def _group(llr: Floats) -> Scores:
+def _group_neighbors(llr: Floats) -> Scores:
+    """Very many LLRs as the means of groups of neighbors, weighted by size."""
     ordered = np.sort(llr)
     starts = np.arange(0, len(llr), max(1, len(llr) // _GROUPS) if len(llr) > _MANY else 1)
     # Infinite LLRs stay by themselves.

@@ -10,7 +10,7 @@ from deciban.assessment.wording import number
 from deciban.exceptions import InputError
 from deciban.report.drawing import Canvas, Figure, central, linear, thin_curve
 
-TITLES = {
+FIGURES = {  # title, label of the axis, how to read it
     "loss": ("Training loss", "loss (nat per sample)",
              "What training minimizes, on the samples that the model learns from."),
     "score": ("Cross-entropy of held-out samples", "cross-entropy (nat)",
@@ -21,7 +21,7 @@ TITLES = {
 
 def training_curve(history: Sequence[Mapping[str, float]], what: str) -> Figure:
     """One of the numbers of each epoch: "loss" or "score"."""
-    title, label, reading = TITLES[what]
+    _, label, reading = FIGURES[what]
     pairs = [(float(h.get("epoch", n)), float(h[what])) for n, h in enumerate(history) if what in h]
     x, y = np.array(pairs, dtype=float).reshape(-1, 2).T
     if not np.isfinite(y).any():
@@ -39,7 +39,6 @@ def training_curve(history: Sequence[Mapping[str, float]], what: str) -> Figure:
     took = f" {len(history):,} epochs in {number(seconds)} s." if seconds > 0 else ""
     return Figure(
         f"training-{what}",
-        title,
         f"{reading} The best is {number(float(y[best]), 4)}, at epoch {number(float(x[best]))}."
         f"{took}",
         canvas,
