@@ -41,8 +41,9 @@ def format_of(path: str, format: str | None = None) -> str:  # noqa: A002
     if found is None or (zipped and found not in TEXT):
         raise TableError(
             "must end in .csv, .tsv, .txt, .jsonl, .ndjson (each also with .gz), .parquet, .arrow, "
-            f".feather or .ipc. Rename it, or pass --format ({', '.join(_FORMATS)}).", file=path,
-        )  # fmt: skip
+            f".feather or .ipc. Rename it, or pass --format ({', '.join(_FORMATS)}).",
+            file=path,
+        )
     return found
 
 
@@ -58,22 +59,47 @@ class Table:
         Names and types of the columns.
     """
 
-    def __init__(self, path: Path, name: str, schema: dict[str, pl.DataType]) -> None:
-        self.path, self.name, self.schema = path, name, schema
-        require_names(list(schema), name)
+    def __init__(self, path: Path, name: str) -> None:
+        self.path, self.name = path, name
+        found = self.read_schema()
+        self._require_names([column for column, _ in found])
+        self.schema = dict(found)
+
+    def read_schema(self) -> list[tuple[str, pl.DataType]]:
+        """Name and type of each column."""
+        raise NotImplementedError
+
+    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """These columns of all rows, in frames of any size."""
+        raise NotImplementedError
 
     @property
     def columns(self) -> list[str]:
         """Names of the columns, in their order."""
         return list(self.schema)
 
-    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """These columns of all rows, in frames of any size."""
-        raise NotImplementedError
-
     def error(self, sentence: str, column: str = "") -> TableError:
         """An error about this table, or about a column of it."""
         return TableError(sentence, file=self.name, column=column)
+
+    def _require_names(self, names: Sequence[str]) -> None:
+        """Raise unless every column has a name of its own."""
+        empty = [i for i, name in enumerate(names, 1) if not name.strip()]
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        if not names:
+            raise self.error("must have columns; it has none. Check the file.")
+        if len(names) > _MOST_COLUMNS:
+            raise self.error(f"must have at most {_MOST_COLUMNS} columns; it has {len(names)}.")
+        if empty:
+            raise self.error(
+                f"must name every column; column {join_words(empty)} has no name. Name it (pandas "
+                "writes such a column unless index=False)."
+            )
+        if repeated:
+            raise self.error(
+                f"must have one column of each name; {join_words(map(quote, repeated))} is there "
+                "more than once. Rename one."
+            )
 
     def require_column(self, name: str | None, who: str) -> str:
         """The name, or an error that says who wants the column and which one is nearest."""
@@ -134,28 +160,6 @@ def _reslice(
         held = held.slice(full)
     if held.height or not some:
         yield held
-
-
-def require_names(names: Sequence[str], table: str) -> None:
-    """Raise unless every column has a name of its own."""
-    empty = [i for i, name in enumerate(names, 1) if not name.strip()]
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if not names:
-        raise TableError("must have columns; it has none. Check the file.", file=table)
-    if len(names) > _MOST_COLUMNS:
-        raise TableError(
-            f"must have at most {_MOST_COLUMNS} columns; it has {len(names)}.", file=table
-        )
-    if empty:
-        raise TableError(
-            f"must name every column; column {join_words(empty)} has no name. Name it (pandas "
-            f"writes such a column unless index=False).", file=table,
-        )  # fmt: skip
-    if twice:
-        raise TableError(
-            f"must have one column of each name; {join_words(map(quote, twice))} is there more "
-            f"than once. Rename one.", file=table,
-        )  # fmt: skip
 
 
 @contextmanager

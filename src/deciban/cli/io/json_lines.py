@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from deciban.cli.io.formats import Table
-from deciban.cli.io.text import read_records
+from deciban.cli.io.text import TextTable
 from deciban.cli.words import shorten
 from deciban.exceptions import TableError
 
@@ -19,46 +16,43 @@ _DEEPEST = 100  # brackets within brackets; values are plain, so that one is too
 _STRINGS = r'"(?:[^"\\]|\\.)*"\s*:?'  # a key is a string that a colon follows
 
 
-class JSONLines(Table):
+class JSONLines(TextTable):
     """A table of one JSON object a line. A key that a line leaves out is null there."""
 
-    def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name = path, name
+    quotes = False
+
+    def read_schema(self) -> list[tuple[str, pl.DataType]]:
+        """The keys of all lines, each with a type that holds its values."""
         schema: dict[str, Any] = {}
-        some = False
-        for line, data, _ in read_records(path, name, quotes=False):
+        empty = True
+        for line, data, _ in self.read_records():
             if data.strip():
-                some = True
+                empty = False
                 self._require_distinct_keys(data, line)
                 for column, dtype in self._parse(data, line, None).schema.items():
                     schema[column] = self._common_type(column, schema.get(column), dtype)
-        if not some:
-            raise TableError("must have an object on each line; it is empty.", file=name)
-        for column, dtype in schema.items():
-            if dtype in (pl.Null, pl.Int128):  # digits beyond 64 bits are names, not amounts
-                schema[column] = pl.String()
-        super().__init__(path, name, schema)
+        if empty:
+            raise self.error("must have an object on each line; it is empty.")
+        # digits beyond 64 bits are names, not amounts
+        as_text = (pl.Null, pl.Int128)
+        return [(name, pl.String() if kind in as_text else kind) for name, kind in schema.items()]
 
     def _common_type(self, column: str, one: Any, other: Any) -> Any:
         if other.is_nested():
-            raise self.error(
-                "must have plain values; it holds lists or objects. Leave it out, or make columns "
-                "of its parts.", column,
-            )  # fmt: skip
+            what = "must have plain values; it holds lists or objects. "
+            raise self.error(f"{what}Leave it out, or make columns of its parts.", column)
         if one is None or one in (other, pl.Null):
             return other
         if other == pl.Null or pl.String in (one, other):
             return one if other == pl.Null else pl.String()
         if one.is_numeric() and other.is_numeric():
             return pl.Float64() if pl.Float64 in (one, other) else pl.Int128()
-        raise self.error(
-            "must have one type of value; it holds both truth values and numbers. Write one kind.",
-            column,
-        )
+        what = "must have one type of value; it holds both truth values and numbers."
+        raise self.error(f"{what} Write one kind.", column)
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """These columns of all rows, some at a time."""
-        for line, data, _ in read_records(self.path, self.name, quotes=False):
+        for line, data, _ in self.read_records():
             if data.strip():
                 yield self._parse(data, line, self.schema).select(columns)
 
@@ -115,23 +109,17 @@ class JSONLines(Table):
             )
         for column, cell in value.items():
             if isinstance(cell, dict | list):
-                raise self.error(
-                    f"must have plain values; line {line} holds a {type(cell).__name__}. Make "
-                    "columns of its parts.", column,
-                )  # fmt: skip
+                what = f"must have plain values; line {line} holds a {type(cell).__name__}. "
+                raise self.error(f"{what}Make columns of its parts.", column)
 
 
 def _may_be_deep(data: bytes) -> bool:
-    """Whether brackets are nested so deeply that older polars would crash.
+    """Whether brackets may be nested so deeply that older polars would crash.
 
     Brackets in text count, too: what looks deep is read again with care.
     """
     opened = data.count(b"[") + data.count(b"{")
-    if opened <= data.count(b"\n") + 1 + _DEEPEST:
-        return False
-    signs = np.zeros(256, dtype=np.int8)
-    signs[list(b"[{")], signs[list(b"]}")] = 1, -1
-    return int(np.cumsum(signs[np.frombuffer(data, np.uint8)], dtype=np.int64).max()) > _DEEPEST
+    return opened > data.count(b"\n") + 1 + _DEEPEST
 
 
 def _refuse_constant(text: str) -> None:

@@ -14,10 +14,10 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import polars as pl
 
@@ -28,8 +28,8 @@ from deciban.cli.words import suggest
 from deciban.exceptions import TableError
 
 _SLICE = 50_000  # rows of a Parquet or Arrow file that are read at once
-_PLAIN = {pl.Categorical: pl.String(), pl.Enum: pl.String(), pl.Null: pl.String(),
-          pl.Decimal: pl.Float64()}  # fmt: skip
+_PLAIN = dict.fromkeys((pl.Categorical, pl.Enum, pl.Null), pl.String()) | {pl.Decimal: pl.Float64()}
+_MAGIC = {"parquet": ("Parquet", b"PAR1"), "arrow": ("Arrow IPC", b"ARROW1")}
 
 
 def open_table(source: str | os.PathLike[str], format: str | None = None) -> Table:  # noqa: A002
@@ -43,7 +43,9 @@ def open_table(source: str | os.PathLike[str], format: str | None = None) -> Tab
     path, name = _locate(text)
     if kind in ("parquet", "arrow"):
         return Columnar(path, name, kind)
-    return JSONLines(path, name) if kind == "jsonl" else DelimitedText(path, name, kind)
+    if kind == "jsonl":
+        return JSONLines(path, name)
+    return DelimitedText(path, name, {"csv": ",", "tsv": "\t", "txt": ""}[kind])
 
 
 def read_table(source: str | os.PathLike[str], format: str | None = None) -> pl.DataFrame:  # noqa: A002
@@ -95,34 +97,35 @@ class Columnar(Table):
     """A table in a Parquet or an Arrow file."""
 
     def __init__(self, path: Path, name: str, kind: str) -> None:
-        label, mark = {"parquet": ("Parquet", b"PAR1"), "arrow": ("Arrow IPC", b"ARROW1")}[kind]
-        self._whole = f"must be whole {label}"
-        with refusals(name, "must be a file that can be read"), open(path, "rb") as file:
-            start = file.read(len(mark))
-        if start != mark:
-            what = "is not" if start else "is empty"
-            raise TableError(
-                f"must be {label}, as its name or --format says; it {what}. Check the file, or "
-                "pass --format (csv, tsv, …).", file=name,
-            )  # fmt: skip
-        scan: Callable[..., pl.LazyFrame] = pl.scan_parquet if kind == "parquet" else pl.scan_ipc
+        self._kind = kind
+        self._whole = f"must be whole {_MAGIC[kind][0]}"
+        super().__init__(path, name)
+
+    def read_schema(self) -> list[tuple[str, pl.DataType]]:
+        """The file's own columns, with types that commands know."""
+        label, magic = _MAGIC[self._kind]
+        with refusals(self.name, "must be a file that can be read"), open(self.path, "rb") as file:
+            start = file.read(len(magic))
+        if start != magic:
+            raise self.error(
+                f"must be {label}, as its name or --format says; it "
+                f"{'is not' if start else 'is empty'}. Check the file, or pass --format (csv, "
+                "tsv, …)."
+            )
+        scan: Any = pl.scan_parquet if self._kind == "parquet" else pl.scan_ipc
         # a file's name is a name, whatever stars and equal signs it has
-        self._scan = scan(path, glob=False, hive_partitioning=False)
-        with silence_stderr(), refusals(name, self._whole):
-            given = self._scan.collect_schema()
-        super().__init__(
-            path, name, {key: _PLAIN.get(kind.base_type(), kind) for key, kind in given.items()}
-        )
+        self._scan: pl.LazyFrame = scan(self.path, glob=False, hive_partitioning=False)
+        with silence_stderr(), refusals(self.name, self._whole):
+            schema = self._scan.collect_schema()
+        return [(name, _PLAIN.get(kind.base_type(), kind)) for name, kind in schema.items()]
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """These columns of all rows, in slices: polars reads only the row groups it needs."""
         for column in columns:
             kind = self.schema[column]
             if kind.is_nested() or kind in (pl.Binary, pl.Object):
-                raise self.error(
-                    f"must have plain values; it is of type {kind}. Leave it "
-                    "out, or make columns of its parts.", column,
-                )  # fmt: skip
+                what = f"must have plain values; it is of type {kind}. "
+                raise self.error(f"{what}Leave it out, or make columns of its parts.", column)
         wanted = self._scan.select(pl.col(name).cast(self.schema[name]) for name in columns)
         start = 0
         while True:

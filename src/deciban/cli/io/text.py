@@ -19,8 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from deciban.cli.io.formats import Table, refusals, require_names
-from deciban.exceptions import TableError
+from deciban.cli.io.formats import Table, refusals
 
 BLOCK = 1 << 22
 LONGEST = 8_000_000  # bytes of a record; a longer line is not a table row
@@ -38,85 +37,112 @@ _NEWLINE, _RETURN, _QUOTE = 10, 13, 34
 Places = NDArray[np.intp]
 
 
-def _read_bytes(path: Path, name: str) -> Iterator[bytes]:
-    """The bytes of a file, unpacked where they are gzip (told from its first bytes)."""
-    with refusals(name, "must be a file that can be read"):
-        file: BinaryIO = open(path, "rb")  # noqa: SIM115
-    with file:
-        size = os.fstat(file.fileno()).st_size
-        zipped = file.read(2) == b"\x1f\x8b"
-        file.seek(0)
-        if name.lower().endswith(".gz") and not zipped and size:
-            raise TableError("must be gzip, as its name says; it is not. Rename it.", file=name)
-        reader: Any = gzip.GzipFile(fileobj=file) if zipped else file
-        total = 0
-        while piece := _read_piece(reader, name):
-            if not total:
-                _require_text(piece, name)
-                piece = piece.removeprefix(b"\xef\xbb\xbf")
-            total += len(piece)
-            if zipped and (total > MOST or total > max(RATIO * size, RATIO_FROM)):
-                raise TableError(
-                    f"must unpack to at most {RATIO} times its size and {MOST / 1e9:.0f} GB; it "
-                    "goes beyond. Unpack it yourself if you trust it.", file=name,
-                )  # fmt: skip
-            yield piece
+class TextTable(Table):
+    """A table of UTF-8 text, packed with gzip or not.
 
+    Attributes
+    ----------
+    quotes : bool
+        Whether a newline between quotes is part of a cell.
+    """
 
-def _read_piece(reader: Any, name: str) -> bytes:
-    try:
-        return reader.read(BLOCK)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise TableError(
-            f"must be whole gzip; it is cut short or damaged ({error}). Copy it again.", file=name,
-        ) from None  # fmt: skip
-    except OSError as error:
-        raise TableError(
-            f"must be a file that can be read; got {error.strerror}.", file=name
-        ) from None
+    quotes: bool
 
+    def read_records(self) -> Iterator[tuple[int, bytes, Places]]:
+        """Whole records at a time: the line they start on, their bytes, and where each ends."""
+        line, rest = 1, b""
+        for piece in self._read_bytes():
+            data = rest + piece
+            ends = self._record_ends(data)
+            if np.diff(ends, prepend=-1, append=len(data)).max() > LONGEST:
+                self._refuse_open_quote(data, line)
+                raise self.error(
+                    f"must have lines of at most {LONGEST // 1_000_000} MB; the one at line {line} "
+                    "or after it is longer. Check that it is a table."
+                )
+            cut = int(ends[-1]) + 1 if len(ends) else 0
+            whole, rest = data[:cut], data[cut:]
+            if whole:
+                self._require_utf8(whole, line)
+                yield line, whole, ends
+                line += whole.count(b"\n")
+        if rest:
+            rest += b"\n"
+            self._require_utf8(rest, line)
+            ends = self._record_ends(rest)
+            if not len(ends):
+                self._refuse_open_quote(rest, line)
+            yield line, rest, ends
 
-def _require_text(start: bytes, name: str) -> None:
-    for mark, what in _MARKS.items():
-        if start.startswith(mark):
-            hint = "Save it as UTF-8" if "UTF" in what else "Save it as CSV, or rename it"
-            raise TableError(f"must be UTF-8 text; it holds {what}. {hint}.", file=name)
+    def _read_bytes(self) -> Iterator[bytes]:
+        """The bytes of the file, unpacked where they are gzip (told from its first bytes)."""
+        with refusals(self.name, "must be a file that can be read"):
+            file: BinaryIO = open(self.path, "rb")  # noqa: SIM115
+        with file:
+            size = os.fstat(file.fileno()).st_size
+            zipped = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            if self.name.lower().endswith(".gz") and not zipped and size:
+                raise self.error("must be gzip, as its name says; it is not. Rename it.")
+            reader: Any = gzip.GzipFile(fileobj=file) if zipped else file
+            total = 0
+            while piece := self._read_piece(reader):
+                if not total:
+                    self._require_text(piece)
+                    piece = piece.removeprefix(b"\xef\xbb\xbf")
+                total += len(piece)
+                if zipped and (total > MOST or total > max(RATIO * size, RATIO_FROM)):
+                    raise self.error(
+                        f"must unpack to at most {RATIO} times its size and {MOST / 1e9:.0f} GB; "
+                        "it goes beyond. Unpack it yourself if you trust it."
+                    )
+                yield piece
 
+    def _read_piece(self, reader: Any) -> bytes:
+        with refusals(self.name, "must be a file that can be read"):
+            try:
+                return reader.read(BLOCK)
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise self.error(
+                    f"must be whole gzip; it is cut short or damaged ({error}). Copy it again."
+                ) from None
 
-def read_records(path: Path, name: str, *, quotes: bool) -> Iterator[tuple[int, bytes, Places]]:
-    """Whole records at a time: the line they start on, their bytes, and where each ends."""
-    line, rest = 1, b""
-    for piece in _read_bytes(path, name):
-        data = rest + piece
-        ends = _record_ends(data, quotes)
-        if np.diff(ends, prepend=-1, append=len(data)).max() > LONGEST:
-            _refuse_open_quote(data, line, name, quotes)
-            raise TableError(
-                f"must have lines of at most {LONGEST // 1_000_000} MB; the one at line {line} "
-                "or after it is longer. Check that it is a table.", file=name,
-            )  # fmt: skip
-        cut = int(ends[-1]) + 1 if len(ends) else 0
-        whole, rest = data[:cut], data[cut:]
-        if whole:
-            _require_utf8(whole, line, name)
-            yield line, whole, ends
-            line += whole.count(b"\n")
-    if rest:
-        rest += b"\n"
-        _require_utf8(rest, line, name)
-        ends = _record_ends(rest, quotes)
-        if not len(ends):
-            _refuse_open_quote(rest, line, name, quotes)
-        yield line, rest, ends
+    def _require_text(self, start: bytes) -> None:
+        for mark, what in _MARKS.items():
+            if start.startswith(mark):
+                hint = "Save it as UTF-8" if "UTF" in what else "Save it as CSV, or rename it"
+                raise self.error(f"must be UTF-8 text; it holds {what}. {hint}.")
 
+    def _record_ends(self, data: bytes) -> Places:
+        """Positions of the newlines that end records."""
+        array = np.frombuffer(data, np.uint8)
+        newlines = array == _NEWLINE
+        if self.quotes and b'"' in data:
+            newlines &= ~_is_quoted(array)
+        return np.flatnonzero(newlines)
 
-def _record_ends(data: bytes, quotes: bool) -> Places:
-    """Positions of the newlines outside quotes."""
-    array = np.frombuffer(data, np.uint8)
-    newlines = array == _NEWLINE
-    if quotes and b'"' in data:
-        newlines &= ~_is_quoted(array)
-    return np.flatnonzero(newlines)
+    def _require_utf8(self, data: bytes, line: int) -> None:
+        at = data.find(b"\0")
+        if at >= 0:
+            raise self.error(
+                f"must be text; line {_line_of(at, data, line)} has a NUL byte, as binary files "
+                "and UTF-16 have. Save it as UTF-8 text."
+            )
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            raise self.error(
+                f"must be UTF-8 text; byte 0x{data[error.start]:02x} on line "
+                f"{_line_of(error.start, data, line)} is not. Save it as UTF-8 (it may be Latin-1)."
+            ) from None
+
+    def _refuse_open_quote(self, data: bytes, line: int) -> None:
+        if self.quotes and data.count(b'"') % 2:
+            at = _line_of(data.rfind(b'"'), data, line)
+            raise self.error(
+                f"must close every quote; the one on line {at} (or one before it) stays open. "
+                "Close it, or double the quotes inside cells."
+            )
 
 
 def _is_quoted(array: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -124,48 +150,34 @@ def _is_quoted(array: NDArray[np.uint8]) -> NDArray[np.bool_]:
     return (np.cumsum(array == _QUOTE, dtype=np.uint8) & 1).astype(bool)
 
 
-def _require_utf8(data: bytes, line: int, name: str) -> None:
-    at = data.find(b"\0")
-    if at >= 0:
-        raise TableError(
-            f"must be text; line {line + data.count(10, 0, at)} has a NUL byte, as binary files "
-            "and UTF-16 have. Save it as UTF-8 text.", file=name,
-        )  # fmt: skip
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        raise TableError(
-            f"must be UTF-8 text; byte 0x{data[error.start]:02x} on line "
-            f"{line + data.count(10, 0, error.start)} is not. Save it as UTF-8 (it may be "
-            "Latin-1).", file=name,
-        ) from None  # fmt: skip
+def _line_of(place: int, data: bytes, line: int) -> int:
+    """Number of the line of a byte in data that start on ``line``."""
+    return line + data.count(b"\n", 0, place)
 
 
-def _refuse_open_quote(data: bytes, line: int, name: str, quotes: bool) -> None:
-    if quotes and data.count(b'"') % 2:
-        at = line + data.count(10, 0, data.rfind(b'"'))
-        raise TableError(
-            f"must close every quote; the one on line {at} (or one before it) stays open. Close "
-            "it, or double the quotes inside cells.", file=name,
-        )  # fmt: skip
+class DelimitedText(TextTable):
+    """A table of cells with separators between them; every column is text.
 
+    Attributes
+    ----------
+    separator : str
+        A comma or a tab; where it is empty, the header tells which.
+    """
 
-class DelimitedText(Table):
-    """A table of cells with separators between them; every column is text."""
+    quotes = True
 
-    def __init__(self, path: Path, name: str, kind: str) -> None:
-        self.path, self.name = path, name
-        self.separator = {"csv": ",", "tsv": "\t", "txt": ""}[kind]
-        names = self._read_header()
-        require_names(names, name)
-        super().__init__(path, name, dict.fromkeys(names, pl.String()))
+    def __init__(self, path: Path, name: str, separator: str) -> None:
+        self.separator = separator
+        super().__init__(path, name)
 
-    def _read_header(self) -> list[str]:
-        for _, data, ends in read_records(self.path, self.name, quotes=True):
+    def read_schema(self) -> list[tuple[str, pl.DataType]]:
+        """The names in the first line that is not empty."""
+        for _, data, ends in self.read_records():
             start = 0
             for end in ends.tolist():
                 if data[start:end].strip(b"\r"):
-                    return self._split_header(data[start:end].decode().removesuffix("\r"))
+                    header = data[start:end].decode().removesuffix("\r")
+                    return [(name, pl.String()) for name in self._split_header(header)]
                 start = end + 1
         raise self.error("must have a header and rows; it is empty. Check the file.")
 
@@ -196,14 +208,14 @@ class DelimitedText(Table):
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """These columns of all rows, some at a time."""
         header = True
-        for line, data, ends in read_records(self.path, self.name, quotes=True):
+        for line, data, ends in self.read_records():
             array = np.frombuffer(data, np.uint8)
             starts = np.concatenate(([0], ends[:-1] + 1))
             lengths = ends - starts
             blank = (lengths == 0) | ((lengths == 1) & (array[starts] == _RETURN))
             # in a table of one column, an empty line is a cell
             skip = blank if len(self.schema) > 1 else np.zeros_like(blank)
-            self._require_shape(data, array, line, starts, ends, skip)
+            self._require_shape(data, line, starts, ends, skip)
             if header:
                 named = np.flatnonzero(~blank)
                 if not len(named):
@@ -230,9 +242,9 @@ class DelimitedText(Table):
         return frame
 
     def _require_shape(
-        self, data: bytes, array: NDArray[np.uint8], line: int, starts: Places, ends: Places,
-        skip: NDArray[np.bool_],
-    ) -> None:  # fmt: skip
+        self, data: bytes, line: int, starts: Places, ends: Places, skip: NDArray[np.bool_]
+    ) -> None:
+        array = np.frombuffer(data, np.uint8)
         separators = array == ord(self.separator)
         returns = np.flatnonzero(array == _RETURN)
         alone = returns[array[returns + 1] != _NEWLINE]
@@ -243,14 +255,13 @@ class DelimitedText(Table):
             alone = alone[~quoted[alone]]
         if len(alone):
             raise self.error(
-                "must end its lines with newlines; line "
-                f"{line + data.count(10, 0, int(alone[0]))} has a carriage return alone. Save it "
-                "with newlines, or quote the cell."
+                f"must end its lines with newlines; line {_line_of(alone[0], data, line)} has a "
+                "carriage return alone. Save it with newlines, or quote the cell."
             )
         cells = np.diff(np.searchsorted(np.flatnonzero(separators), ends), prepend=0) + 1
         bad = np.flatnonzero((cells != len(self.schema)) & ~skip)
         if len(bad):
-            at = line + data.count(10, 0, int(starts[bad[0]]))
+            at = _line_of(starts[bad[0]], data, line)
             raise self.error(
                 f"must have {len(self.schema)} cells in every row; line {at} has "
                 f"{cells[bad[0]]}. Quote cells that hold the separator."
@@ -265,7 +276,7 @@ class DelimitedText(Table):
         fine[: len(closing)] &= np.isin(array[closing + 1], (mark, _NEWLINE, _RETURN, _QUOTE))
         bad = np.flatnonzero(~fine)
         if len(bad):
-            at = line + data.count(10, 0, int(opening[bad[0]]))
+            at = _line_of(opening[bad[0]], data, line)
             raise self.error(
                 f"must have quotes around whole cells; line {at} has one inside a cell, or one "
                 "that is not closed. Double the quotes inside cells."
