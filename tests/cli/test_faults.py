@@ -15,7 +15,7 @@ import pytest
 from commands import runner
 from deciban import LinearDiscriminant, cli
 from deciban.cli.app import app
-from deciban.cli.cells import encode_labels
+from deciban.cli.cells import Column, encode_labels
 from deciban.exceptions import InputError, TableError
 
 run = runner(app, 120)
@@ -78,7 +78,7 @@ def test_what_is_only_carried_comes_out_byte_for_byte(folder, command, model, en
     ],
 )
 def test_labels_of_text_are_the_text_unless_all_are_plain_whole_numbers(cells, labels):
-    assert encode_labels(pl.Series("y", cells), "t.csv")[0] == labels
+    assert encode_labels(Column(pl.Series("y", cells), "t.csv"))[0] == labels
 
 
 @pytest.mark.parametrize("positive", ["01", "1"])

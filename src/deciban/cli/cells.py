@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -12,106 +13,137 @@ from deciban.cli.words import join_words, quote
 from deciban.exceptions import TableError
 
 Labels = tuple[Hashable, ...]
+MISSING = ("na", "n/a", "#n/a", "nan", "null")  # what people write for a missing value
+DOUBTFUL = ("none", "?", "-", ".")  # what may stand for a missing value, or for itself
 _LARGEST = 1e300  # of finite numbers: their sums must not overflow
 _MOST_CLASSES = 10_000
-_MISSING = ("na", "n/a", "#n/a", "nan", "null")  # written for a label that is not known
 
 
-def column_error(
-    sentence: str, column: pl.Series, source: str, row: int | None = None
-) -> TableError:
-    """An error about a column of a table, and about a row of it counted from 0."""
-    rows = [] if row is None else [row]
-    return TableError(sentence, file=source, column=column.name, rows=rows)
+@dataclass(frozen=True)
+class Column:
+    """Cells of a column, and where they come from.
+
+    Attributes
+    ----------
+    cells : polars.Series
+    file : str
+        Name of the file in messages.
+    start : int
+        Number of the table's rows that come before the first cell.
+    """
+
+    cells: pl.Series
+    file: str
+    start: int = 0
+
+    def row(self, index: int) -> str:
+        """How messages name the row of a cell: rows count from 1."""
+        return f"row {self.start + index + 1}"
+
+    def error(self, sentence: str, index: int | None = None) -> TableError:
+        """An error about the column, and about one of its cells."""
+        rows = [] if index is None else [self.start + index]
+        return TableError(sentence, file=self.file, column=self.cells.name, rows=rows)
+
+    def require_filled(self) -> None:
+        """Raise unless there are cells and none of them is empty."""
+        if not len(self.cells):
+            sentence = "must hold rows; it holds none. Give a table with samples."
+            raise TableError(sentence, file=self.file)
+        missing = self.cells.null_count()
+        if missing:
+            first = first_true(self.cells.is_null())
+            raise self.error(
+                f"must have no empty cells; {self.row(first)} has one, of {missing:,}. Drop or "
+                "impute them first.",
+                first,
+            )
 
 
-def encode_labels(series: pl.Series, source: str) -> tuple[Labels, NDArray[np.intp]]:
+def first_true(mask: pl.Series) -> int:
+    """Index of the first cell that is true; 0 where there is none."""
+    return int(mask.arg_max() or 0)
+
+
+def encode_labels(column: Column) -> tuple[Labels, NDArray[np.intp]]:
     """The distinct labels of a column, sorted, and the index of each row's label among them.
 
     Labels in text are text as written, unless all of them are whole numbers as Python writes them.
     """
-    _refuse_empty(series, source)
-    series = _as_labels(series, source)
-    labels = series.unique().sort()
+    column.require_filled()
+    cells = _as_labels(column)
+    labels = cells.unique().sort()
     if not 2 <= len(labels) <= _MOST_CLASSES:
-        raise column_error(
+        raise column.error(
             f"must hold two classes or more, {_MOST_CLASSES:,} at most; got {len(labels):,}. Name "
-            "the column of the true class.", series, source,
-        )  # fmt: skip
+            "the column of the true class."
+        )
     places = pl.Series(range(len(labels)), dtype=pl.Int64)
-    codes = series.replace_strict(labels, places, return_dtype=pl.Int64)
+    codes = cells.replace_strict(labels, places, return_dtype=pl.Int64)
     return tuple(labels.to_list()), codes.to_numpy()
 
 
-def _as_labels(series: pl.Series, source: str) -> pl.Series:
-    if series.dtype == pl.Boolean or series.dtype.is_integer():
-        return series
-    if not series.dtype.is_float():
+def _as_labels(column: Column) -> pl.Series:
+    cells = column.cells
+    if cells.dtype == pl.Boolean or cells.dtype.is_integer():
+        return cells
+    if not cells.dtype.is_float():
         try:
-            series = series.cast(pl.String)
+            cells = cells.cast(pl.String)
         except pl.exceptions.PolarsError:
-            raise column_error(
-                f"must hold text, whole numbers or truth values; got {series.dtype}. Name the "
-                "column of the true class.", series, source,
-            ) from None  # fmt: skip
-        _refuse_missing_labels(series, source)
-    numbers = series.cast(pl.Float64, strict=False)
+            raise column.error(
+                f"must hold text, whole numbers or truth values; got {cells.dtype}. Name the "
+                "column of the true class."
+            ) from None
+        _refuse_missing_labels(column, cells)
+    numbers = cells.cast(pl.Float64, strict=False)
     if numbers.null_count():
-        return series
+        return cells
     if not (numbers == numbers.floor()).all():
-        raise column_error(
-            "must hold classes; got numbers with fractions. Name the column of the true class.",
-            series, source,
-        )  # fmt: skip
+        raise column.error(
+            "must hold classes; got numbers with fractions. Name the column of the true class."
+        )
     whole = numbers.cast(pl.Int64, strict=False)
-    same = series.dtype.is_float() or (whole.cast(pl.String) == series).all()
-    return whole if same and not whole.null_count() else series
+    same = cells.dtype.is_float() or (whole.cast(pl.String) == cells).all()
+    return whole if same and not whole.null_count() else cells
 
 
-def _refuse_missing_labels(series: pl.Series, source: str) -> None:
-    missing = series.str.strip_chars().str.to_lowercase().is_in(_MISSING)
-    rows = missing.arg_true().to_list()
+def _refuse_missing_labels(column: Column, text: pl.Series) -> None:
+    rows = text.str.strip_chars().str.to_lowercase().is_in(MISSING).arg_true().to_list()
     if rows:
         which = f"row {rows[0] + 1} holds"
         if len(rows) > 1:
             which = f"rows {join_words([row + 1 for row in rows], 5)} hold"
         raise TableError(
-            f"must hold the class of every row; {which} {quote(series[rows[0]])}. Drop such rows, "
-            f"or, if it is a class, rename it.", file=source, column=series.name, rows=rows[:100],
-        )  # fmt: skip
+            f"must hold the class of every row; {which} {quote(text[rows[0]])}. Drop such rows, "
+            "or, if it is a class, rename it.",
+            file=column.file,
+            column=text.name,
+            rows=rows[:100],
+        )
 
 
-def parse_numbers(series: pl.Series, source: str, start: int = 0) -> NDArray[np.float64]:
+def parse_numbers(column: Column) -> NDArray[np.float64]:
     """A column as floats, none of them missing or NaN; ``inf`` and ``-inf`` are allowed."""
-    _refuse_empty(series, source, start)
-    text = series.dtype == pl.String
-    if not text and not series.dtype.is_numeric():
-        raise column_error(
-            f"must hold numbers; got {series.dtype}. Name another column.", series, source,
-        )  # fmt: skip
-    values = series.str.strip_chars().cast(pl.Float64, strict=False) if text else series
-    floats = values.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    column.require_filled()
+    cells = column.cells
+    if cells.dtype == pl.String:
+        values = cells.str.strip_chars().cast(pl.Float64, strict=False)
+    elif cells.dtype.is_numeric():
+        values = cells.cast(pl.Float64)
+    else:
+        raise column.error(f"must hold numbers; got {cells.dtype}. Name another column.")
+    floats = values.fill_null(float("nan")).to_numpy()
     large = (np.abs(floats) > _LARGEST) & np.isfinite(floats)
     bad = np.isnan(floats) | large
     if bad.any():
-        row = int(np.argmax(bad))
+        first = int(np.argmax(bad))
         what, remedy = "numbers", "Drop or impute them first."
-        if large[row]:
+        if large[first]:
             what, remedy = f"numbers up to {_LARGEST:g}, or inf", "Correct them."
-        raise column_error(
-            f"must hold {what}; row {start + row + 1} holds {quote(series[row])}, one of "
-            f"{int(bad.sum()):,} such. {remedy}", series, source, start + row,
-        )  # fmt: skip
+        raise column.error(
+            f"must hold {what}; {column.row(first)} holds {quote(cells[first])}, one of "
+            f"{int(bad.sum()):,} such. {remedy}",
+            first,
+        )
     return np.asarray(floats)
-
-
-def _refuse_empty(series: pl.Series, source: str, start: int = 0) -> None:
-    if len(series) == 0:
-        raise TableError("must hold rows; it holds none. Give a table with samples.", file=source)
-    missing = series.null_count()
-    if missing:
-        row = start + int(series.is_null().arg_max() or 0)
-        raise column_error(
-            f"must have no empty cells; row {row + 1} has one, of {missing:,}. Drop or impute "
-            "them first.", series, source, row,
-        )  # fmt: skip

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from deciban._validation.labels import label_array
-from deciban.cli.cells import Labels, encode_labels, parse_numbers
+from deciban.cli.cells import Column, Labels, encode_labels, parse_numbers
 from deciban.cli.io.formats import Table, empty_to_null
 from deciban.cli.io.sources import open_table
 from deciban.cli.operating import find_class, parse_prior
@@ -104,7 +104,9 @@ class ScoreColumns:
 
     def values(self, frame: pl.DataFrame, source: str, start: int = 0) -> Floats:
         """The scores as numbers; ``start`` rows of the table came before the frame."""
-        return np.column_stack([parse_numbers(frame[c], source, start) for c in self.columns])
+        return np.column_stack(
+            [parse_numbers(Column(frame[name], source, start)) for name in self.columns]
+        )
 
     def evidence(self, values: Floats, classes: Labels, source: str, start: int = 0) -> Evidence:
         """What the scores say. Of two classes, the one that LLRs favor is the second."""
@@ -173,7 +175,7 @@ def read_scores(source: str, options: ScoreOptions, id_column: str | None = None
     ids = [] if id_column is None else [table.require_column(id_column, "--id")]
     llr = _find_llr(options, table)
     named = None if llr is not None else _named_columns(options, table)
-    labels, codes = encode_labels(table.read([truth])[truth], table.name)
+    labels, codes = encode_labels(Column(table.read([truth])[truth], table.name))
     if llr is not None:
         columns = _llr_columns("llr", llr, labels, options)
     else:
@@ -190,11 +192,12 @@ def read_scores(source: str, options: ScoreOptions, id_column: str | None = None
 
 def _read_trial_scores(source: str, key: str, options: ScoreOptions) -> LabelledScores:
     frame = read_trials(source, key, options.llr)
-    labels, codes = encode_labels(frame["label"], key)
+    labels, codes = encode_labels(Column(frame["label"], key))
     if options.positive is None and "target" in labels:
         options = ScoreOptions(llr=options.llr, positive="target", base=options.base, key=key)
     columns = _llr_columns("trials", options.llr or "score", labels, options)
-    return _combine(parse_numbers(frame["score"], source)[:, None], labels, codes, columns, source)
+    values = parse_numbers(Column(frame["score"], source))[:, None]
+    return _combine(values, labels, codes, columns, source)
 
 
 def _combine(

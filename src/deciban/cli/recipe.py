@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from deciban._persistence.registry import load_with_extra
-from deciban.cli.cells import column_error
+from deciban.cli.cells import DOUBTFUL, MISSING, Column, first_true
 from deciban.cli.io.formats import Table, empty_to_null
 from deciban.cli.words import join_words, quote, quote_name, split_names, suggest
-from deciban.exceptions import InputError, TableError
+from deciban.exceptions import InputError
 
 _MOST_LEVELS = 50  # of a column of text; names and free text have more
-_MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", ".")  # among numbers
+_GAPS = ("", *MISSING, *DOUBTFUL)  # among numbers
 _TRUTHS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _LARGEST = 1e100  # of numbers: their squares must not overflow
 _VERSION = 1
@@ -48,45 +48,42 @@ class Recipe:
     fill: dict[str, Any]
 
     @classmethod
-    def learn(cls, frame: pl.DataFrame, label: str, names: Sequence[str], impute: bool, source: str,
-              rows: NDArray[np.intp] | None = None) -> Recipe:  # fmt: skip
+    def learn(
+        cls, columns: Sequence[Column], label: str, impute: bool, rows: NDArray[np.intp]
+    ) -> Recipe:
         """The recipe of a table: the kind of each column, its levels, and what fills its gaps.
 
         Replacements are typical of ``rows``, since rows that assess a model must not shape it.
         """
         recipe = cls(label, [], {}, {})
-        for name in names:
-            column = _parse_column(frame[name])
-            missing = column.null_count()
+        for given in columns:
+            column = replace(given, cells=_parse(given.cells))
+            cells, name = column.cells, column.cells.name
+            missing = cells.null_count()
+            ignore = f"--ignore {_as_typed(name)}"
             if missing and not impute:
-                raise column_error(
-                    f"must have no missing values; {missing:,} of {len(column):,} are missing, in "
-                    f"row {_first_null(column) + 1} first. Pass --impute, or leave it out with "
-                    f"--ignore {_typed(name)}.", column, source, _first_null(column),
-                )  # fmt: skip
-            if missing == len(column):
-                raise column_error(
-                    f"must hold values; it holds none. Leave it out with --ignore {_typed(name)}.",
-                    column, source,
-                )  # fmt: skip
-            if _is_number(column):
+                first = first_true(cells.is_null())
+                raise column.error(
+                    f"must have no missing values; {missing:,} of {len(cells):,} are missing, in "
+                    f"{column.row(first)} first. Pass --impute, or leave it out with {ignore}.",
+                    first,
+                )
+            if missing == len(cells):
+                raise column.error(f"must hold values; it holds none. Leave it out with {ignore}.")
+            if _is_number(cells):
                 recipe.numeric.append(name)
             else:
-                recipe.levels[name] = _find_levels(column, source)
+                recipe.levels[name] = _find_levels(column)
             if missing:
-                known = (column if rows is None else column[rows]).drop_nulls()
-                recipe.fill[name] = _typical(known if len(known) else column)
-        if not recipe.columns:
-            raise TableError(
-                f"must have a feature beside {label}; got none. Add columns.", file=source,
-            )  # fmt: skip
+                known = cells[rows].drop_nulls()
+                recipe.fill[name] = _typical(known if len(known) else cells)
         return recipe
 
     def notes(self, frame: pl.DataFrame) -> list[str]:
         """What may not be meant: numbers that some cells turn into text, words for missing."""
         found = []
         for name, levels in self.levels.items():
-            gaps = [level for level in levels if level.strip().lower() in _MISSING]
+            gaps = [level for level in levels if level.strip().lower() in _GAPS]
             if gaps:
                 found.append(
                     f"{name} takes {gaps[0]!r} for a value like others. If it stands for a "
@@ -116,10 +113,10 @@ class Recipe:
         frame = empty_to_null(frame.select(self.columns))
         X = np.empty((frame.height, len(self.features)))
         for k, name in enumerate(self.numeric):
-            X[:, k] = self._numbers(frame[name], source, start)
+            X[:, k] = self._numbers(Column(frame[name], source, start))
         k = len(self.numeric)
         for name, levels in self.levels.items():
-            text = self._texts(frame[name], source, start)
+            text = self._texts(Column(frame[name], source, start))
             for level in levels[1:]:
                 X[:, k] = (text == level).to_numpy()
                 k += 1
@@ -130,53 +127,55 @@ class Recipe:
         for name in self.columns:
             table.require_column(name, "the model")
 
-    def _numbers(self, column: pl.Series, source: str, start: int) -> NDArray[np.float64]:
-        column = _parse_column(column, numeric=True)
-        if not _is_number(column):
-            row = _first_text(column)
-            raise column_error(
-                f"must be numbers, as it was in training; row {start + row + 1} holds "
-                f"{quote(column[row])}. Correct it, or leave the row out.",
-                column, source, start + row,
-            )  # fmt: skip
-        values = self._fill(column, source, start).cast(pl.Float64).to_numpy()
+    def _numbers(self, column: Column) -> NDArray[np.float64]:
+        cells = _parse(column.cells, numeric=True)
+        if not _is_number(cells):
+            first = _first_text(cells)
+            raise column.error(
+                f"must be numbers, as it was in training; {column.row(first)} holds "
+                f"{quote(cells[first])}. Correct it, or leave the row out.",
+                first,
+            )
+        values = self._fill(column, cells).cast(pl.Float64).to_numpy()
         bad = ~(np.abs(values) <= _LARGEST)
         if bad.any():
-            row = int(np.argmax(bad))
-            raise column_error(
-                f"must hold numbers up to {_LARGEST:g}; row {start + row + 1} holds "
-                f"{values[row]}. Correct it, or leave the row out.", column, source, start + row,
-            )  # fmt: skip
+            first = int(np.argmax(bad))
+            raise column.error(
+                f"must hold numbers up to {_LARGEST:g}; {column.row(first)} holds {values[first]}. "
+                "Correct it, or leave the row out.",
+                first,
+            )
         return np.asarray(values)
 
-    def _texts(self, column: pl.Series, source: str, start: int) -> pl.Series:
-        levels = self.levels[column.name]
-        if _is_number(column):
-            raise column_error(
-                f"must be text, as it was in training; got {column.dtype}. Correct the column.",
-                column, source,
-            )  # fmt: skip
-        text = self._fill(column.cast(pl.String), source, start)
+    def _texts(self, column: Column) -> pl.Series:
+        cells, levels = column.cells, self.levels[column.cells.name]
+        if _is_number(cells):
+            raise column.error(
+                f"must be text, as it was in training; got {cells.dtype}. Correct the column."
+            )
+        text = self._fill(column, cells.cast(pl.String))
         unknown = ~text.is_in(levels)
         if unknown.any():
-            row = int(unknown.arg_true()[0])
-            raise column_error(
-                f"must hold values seen in training ({join_words(levels)}); row {start + row + 1} "
-                f"holds {quote(text[row])}.{suggest(text[row], levels)} Correct it, or train with "
-                "such rows.", column, source, start + row,
-            )  # fmt: skip
+            first = first_true(unknown)
+            raise column.error(
+                f"must hold values seen in training ({join_words(levels)}); {column.row(first)} "
+                f"holds {quote(text[first])}.{suggest(text[first], levels)} Correct it, or train "
+                "with such rows.",
+                first,
+            )
         return text
 
-    def _fill(self, column: pl.Series, source: str, start: int) -> pl.Series:
-        if not column.null_count():
-            return column
-        if column.name not in self.fill:
-            row = start + _first_null(column)
-            raise column_error(
-                f"must have no missing values, since it had none in training; row {row + 1} has. "
-                "Fill it, or leave the row out.", column, source, row,
-            )  # fmt: skip
-        return column.fill_null(self.fill[column.name])
+    def _fill(self, column: Column, cells: pl.Series) -> pl.Series:
+        if not cells.null_count():
+            return cells
+        if cells.name not in self.fill:
+            first = first_true(cells.is_null())
+            raise column.error(
+                f"must have no missing values, since it had none in training; {column.row(first)} "
+                "has. Fill it, or leave the row out.",
+                first,
+            )
+        return cells.fill_null(self.fill[cells.name])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a model's file."""
@@ -230,12 +229,14 @@ def select_features(
     named = [name for name in split_names(features or ignore or "") if name]
     for name in named:
         table.require_column(name, "--ignore" if features is None else "--features")
-    if features is None:
-        return [name for name in table.columns if name != label and name not in named]
-    if label in named:
+    if label in named and features is not None:
         raise InputError(
             f"--features must not name the class, {label}; it does. Leave it out there."
         )
+    if features is None:
+        named = [name for name in table.columns if name != label and name not in named]
+    if not named:
+        raise table.error(f"must have a feature beside {label}; got none. Add columns.")
     return named
 
 
@@ -243,27 +244,27 @@ def _is_number(column: pl.Series) -> bool:
     return column.dtype.is_numeric() or column.dtype == pl.Boolean
 
 
-def _find_levels(column: pl.Series, source: str) -> list[str]:
-    ignore = f"--ignore {_typed(column.name)}"
-    if column.dtype not in (pl.String, pl.Categorical) and not isinstance(column.dtype, pl.Enum):
-        raise column_error(
-            f"must be numbers, truth values or text; got {column.dtype}. Leave it out with "
-            f"{ignore}, or make numbers of it.", column, source,
-        )  # fmt: skip
-    found = column.cast(pl.String).drop_nulls().unique().sort().to_list()
+def _find_levels(column: Column) -> list[str]:
+    cells = column.cells
+    ignore = f"--ignore {_as_typed(cells.name)}"
+    if cells.dtype not in (pl.String, pl.Categorical) and not isinstance(cells.dtype, pl.Enum):
+        raise column.error(
+            f"must be numbers, truth values or text; got {cells.dtype}. Leave it out with "
+            f"{ignore}, or make numbers of it."
+        )
+    found: list[str] = cells.cast(pl.String).drop_nulls().unique().sort().to_list()
     if len(found) > _MOST_LEVELS:
-        odd = _odd_among_numbers(column)
-        such = quote(found[0]) if odd is None else f"{quote(column[odd])} in row {odd + 1}"
-        raise column_error(
+        odd = _odd_among_numbers(cells)
+        such = quote(found[0]) if odd is None else f"{quote(cells[odd])} in row {odd + 1}"
+        raise column.error(
             f"must hold at most {_MOST_LEVELS} different texts; it holds {len(found):,}, such as "
-            f"{such}. Leave it out with {ignore}, or correct it if it should be numbers.",
-            column, source,
-        )  # fmt: skip
-    return list(found)
+            f"{such}. Leave it out with {ignore}, or correct it if it should be numbers."
+        )
+    return found
 
 
-def _parse_column(column: pl.Series, numeric: bool = False) -> pl.Series:
-    """The column as numbers or truth values, if every cell is one or stands for a missing one.
+def _parse(column: pl.Series, numeric: bool = False) -> pl.Series:
+    """The cells as numbers or truth values, if every cell is one or stands for a missing one.
 
     A column without any number or truth value is text, unless it is known to be numeric.
     """
@@ -272,7 +273,7 @@ def _parse_column(column: pl.Series, numeric: bool = False) -> pl.Series:
     if column.dtype != pl.String:
         return column
     text = column.str.strip_chars()
-    missing = text.is_null() | text.str.to_lowercase().is_in(_MISSING)
+    missing = text.is_null() | text.str.to_lowercase().is_in(_GAPS)
     if missing.all() and not numeric:
         return column
     known = text.set(missing, None)
@@ -285,17 +286,13 @@ def _parse_column(column: pl.Series, numeric: bool = False) -> pl.Series:
     return column
 
 
-def _first_null(column: pl.Series) -> int:
-    return int(column.is_null().arg_max() or 0)
-
-
 def _first_text(column: pl.Series) -> int:
     """Index of the first cell that is neither missing nor a number; 0 in columns of other types."""
     if column.dtype != pl.String:
-        return int(column.is_not_null().arg_max() or 0)
+        return first_true(column.is_not_null())
     text = column.str.strip_chars()
     odd = text.cast(pl.Float64, strict=False).is_null() & text.is_not_null()
-    return int((odd & ~text.str.to_lowercase().is_in(_MISSING)).arg_max() or 0)
+    return first_true(odd & ~text.str.to_lowercase().is_in(_GAPS))
 
 
 def _odd_among_numbers(column: pl.Series) -> int | None:
@@ -306,7 +303,7 @@ def _odd_among_numbers(column: pl.Series) -> int | None:
     return _first_text(column) if 2 * values.null_count() < len(column) else None
 
 
-def _typed(name: str) -> str:
+def _as_typed(name: str) -> str:
     """A name as it can be typed behind --ignore."""
     return shlex.quote(quote_name(name))
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     Rows = NDArray[np.intp]
 
 EXAMPLE = "Example: deciban fit iris.csv --label species -o iris.deciban --report iris.html"
-_DOUBTFUL = ("none", "?", "-", ".")  # labels that may stand for a missing one
 
 
 class Kind(StrEnum):
@@ -79,7 +78,7 @@ def fit(
     was interrupted.
     """
     from deciban._validation.labels import label_array
-    from deciban.cli.cells import encode_labels
+    from deciban.cli.cells import Column, encode_labels
     from deciban.cli.io.sources import open_table
     from deciban.cli.io.writing import require_outputs
     from deciban.cli.recipe import Recipe, select_features
@@ -95,9 +94,10 @@ def fit(
     source = open_table(table, table_format)
     names = select_features(source, label, features, ignore)
     frame = source.read([label, *names])
-    labels, codes = encode_labels(frame[label], source.name)
+    labels, codes = encode_labels(Column(frame[label], source.name))
     train, held_out = _split_rows(codes, labels, validation, seed, report is not None)
-    recipe = Recipe.learn(frame, label, names, impute, source.name, train)
+    columns = [Column(frame[name], source.name) for name in names]
+    recipe = Recipe.learn(columns, label, impute, train)
     print_notes([*_label_notes(labels), *recipe.notes(frame)])
     X, y = recipe.matrix(frame, source.name), label_array(labels)[codes]
     estimator = _make_model(model, epochs, seed, checkpoint)
@@ -159,10 +159,12 @@ def _split_rows(
 
 
 def _label_notes(labels: Labels) -> list[str]:
+    from deciban.cli.cells import DOUBTFUL
+
     return [
         f"{label!r} is taken as a class. If it stands for a missing label, drop such rows."
         for label in labels
-        if str(label).strip().lower() in _DOUBTFUL
+        if str(label).strip().lower() in DOUBTFUL
     ]
 
 
