@@ -21,16 +21,12 @@ from deciban.simplex._spaces import Parts, on_parts
 
 @on_parts
 def closure(space: Parts, x: Array) -> Array:
-    """Parts scaled to sum to one, :math:`x / sum(x)`.
+    """Parts scaled to sum to one, :math:`x / sum(x)`; shape (..., D).
 
     Parameters
     ----------
     x : array of shape (..., D)
         Non-negative, with a positive part in every row; any scale.
-
-    Returns
-    -------
-    array of shape (..., D)
 
     Examples
     --------
@@ -44,7 +40,7 @@ def closure(space: Parts, x: Array) -> Array:
 
 @on_parts
 def perturb(space: Parts, x: Array, y: Array) -> Array:
-    """Perturbation, the sum of the simplex: :math:`C(x_1 y_1, ..., x_D y_D)`.
+    """Perturbation, the sum of the simplex: :math:`C(x_1 y_1, ..., x_D y_D)`; shape (..., D).
 
     Bayes' rule is the perturbation of a prior by a likelihood function.
 
@@ -52,10 +48,6 @@ def perturb(space: Parts, x: Array, y: Array) -> Array:
     ----------
     x, y : arrays of shape (..., D)
         Non-negative; they broadcast.
-
-    Returns
-    -------
-    array of shape (..., D)
 
     Examples
     --------
@@ -68,7 +60,7 @@ def perturb(space: Parts, x: Array, y: Array) -> Array:
 
 @on_parts
 def power(space: Parts, a: Array, x: Array) -> Array:
-    """Powering, the product with a number: :math:`C(x_1^a, ..., x_D^a)`.
+    """Powering, the product with a number: :math:`C(x_1^a, ..., x_D^a)`; shape (..., D).
 
     Parameters
     ----------
@@ -76,10 +68,6 @@ def power(space: Parts, a: Array, x: Array) -> Array:
         One exponent for all compositions, or one for each.
     x : array of shape (..., D)
         Strictly positive; zeros stay zeros where every exponent is positive.
-
-    Returns
-    -------
-    array of shape (..., D)
 
     Examples
     --------
@@ -112,16 +100,12 @@ def _as_exponents(xp: Namespace, a: Array, x: Array) -> Array:
 
 @on_parts
 def inner(space: Parts, x: Array, y: Array) -> Array:
-    """Aitchison inner product, :math:`1/(2D) sum_ij log(x_i/x_j) log(y_i/y_j)`.
+    """Aitchison inner product, :math:`1/(2D) sum_ij log(x_i/x_j) log(y_i/y_j)`; shape (...).
 
     Parameters
     ----------
     x, y : arrays of shape (..., D)
         Strictly positive; they broadcast.
-
-    Returns
-    -------
-    array of shape (...)
 
     Examples
     --------
@@ -134,7 +118,7 @@ def inner(space: Parts, x: Array, y: Array) -> Array:
 
 @on_parts
 def norm(space: Parts, x: Array) -> Array:
-    """Aitchison norm, :math:`sqrt(1/(2D) sum_ij log(x_i/x_j)^2)`.
+    """Aitchison norm, :math:`sqrt(1/(2D) sum_ij log(x_i/x_j)^2)`; shape (...).
 
     Of a likelihood function, the strength of the evidence, whatever its direction.
 
@@ -142,10 +126,6 @@ def norm(space: Parts, x: Array) -> Array:
     ----------
     x : array of shape (..., D)
         Strictly positive; any scale.
-
-    Returns
-    -------
-    array of shape (...)
 
     Examples
     --------
@@ -158,16 +138,12 @@ def norm(space: Parts, x: Array) -> Array:
 
 @on_parts
 def distance(space: Parts, x: Array, y: Array) -> Array:
-    """Aitchison distance, the norm of the difference of two compositions.
+    """Aitchison distance, the norm of the difference of two compositions; shape (...).
 
     Parameters
     ----------
     x, y : arrays of shape (..., D)
         Strictly positive; they broadcast.
-
-    Returns
-    -------
-    array of shape (...)
 
     Examples
     --------

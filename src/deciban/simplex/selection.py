@@ -15,7 +15,7 @@ from deciban.simplex._spaces import Parts, on_parts
 
 @on_parts
 def subcomposition(space: Parts, x: Array, parts: Sequence[Hashable]) -> Array:
-    """The composition of some of the parts.
+    """The composition of some of the parts; shape (..., len(parts)).
 
     Parameters
     ----------
@@ -23,10 +23,6 @@ def subcomposition(space: Parts, x: Array, parts: Sequence[Hashable]) -> Array:
         Non-negative; any scale.
     parts : sequence of int, or of column names where ``x`` is a frame
         The parts to keep, in the order wanted.
-
-    Returns
-    -------
-    array of shape (..., len(parts))
 
     Examples
     --------
@@ -41,7 +37,7 @@ def subcomposition(space: Parts, x: Array, parts: Sequence[Hashable]) -> Array:
 
 @on_parts
 def amalgamate(space: Parts, x: Array, groups: Sequence[Sequence[Hashable]]) -> Array:
-    """The composition of sums over groups of parts.
+    """The composition of sums over groups of parts; shape (..., len(groups)).
 
     Not linear in the geometry of the simplex; a balance is, see :class:`Basis`.
 
@@ -51,10 +47,6 @@ def amalgamate(space: Parts, x: Array, groups: Sequence[Sequence[Hashable]]) -> 
         Non-negative; any scale.
     groups : sequence of sequences of int, or of column names where ``x`` is a frame
         The parts in each group. A part may be left out, but not used twice.
-
-    Returns
-    -------
-    array of shape (..., len(groups))
 
     Examples
     --------

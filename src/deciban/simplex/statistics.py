@@ -13,16 +13,12 @@ from deciban.simplex._spaces import Parts, on_parts
 
 @on_parts
 def mean(space: Parts, x: Array) -> Array:
-    """Aitchison mean: the closed geometric mean of each part over the sample.
+    """Aitchison mean: the closed geometric mean of each part over the sample; shape (..., D).
 
     Parameters
     ----------
     x : array of shape (..., n, D)
         Strictly positive; any scale.
-
-    Returns
-    -------
-    array of shape (..., D)
 
     Examples
     --------
@@ -36,7 +32,7 @@ def mean(space: Parts, x: Array) -> Array:
 
 @on_parts
 def variance(space: Parts, x: Array, ddof: int = 1) -> Array:
-    """Total variance: the mean squared Aitchison distance from the mean.
+    """Total variance: the mean squared Aitchison distance from the mean; shape (...).
 
     Parameters
     ----------
@@ -44,10 +40,6 @@ def variance(space: Parts, x: Array, ddof: int = 1) -> Array:
         Strictly positive; any scale.
     ddof : int, default 1
         The sum of squares is divided by n - ddof.
-
-    Returns
-    -------
-    array of shape (...)
 
     Examples
     --------
@@ -62,18 +54,15 @@ def variance(space: Parts, x: Array, ddof: int = 1) -> Array:
 
 @on_parts
 def variation_matrix(space: Parts, x: Array, ddof: int = 1) -> Array:
-    """Variances of all log-ratios, :math:`T_ij = var(log(x_i / x_j))`.
+    """Variances of all log-ratios, :math:`T_ij = var(log(x_i / x_j))`; shape (..., D, D).
+
+    Symmetric with a zero diagonal; zero where two parts are proportional.
 
     Parameters
     ----------
     x : array of shape (..., n, D)
         Strictly positive; any scale.
     ddof : int, default 1
-
-    Returns
-    -------
-    array of shape (..., D, D)
-        Symmetric with a zero diagonal; zero where two parts are proportional.
 
     Examples
     --------

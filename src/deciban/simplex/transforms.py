@@ -18,17 +18,12 @@ from deciban.simplex.selection import find_part
 
 @on_parts
 def clr(space: Parts, x: Array) -> Array:
-    """Centered log-ratio, :math:`log x - mean(log x)`.
+    """Centered log-ratio, :math:`log x - mean(log x)`; shape (..., D), each row sums to zero.
 
     Parameters
     ----------
     x : array of shape (..., D)
         Strictly positive; any scale.
-
-    Returns
-    -------
-    array of shape (..., D)
-        Rows that sum to zero.
 
     Examples
     --------
@@ -41,16 +36,12 @@ def clr(space: Parts, x: Array) -> Array:
 
 @on_parts
 def clr_inv(space: Parts, z: Array) -> Array:
-    """The composition with these centered log-ratios, :math:`C(exp z)`.
+    """The composition with these centered log-ratios, :math:`C(exp z)`; shape (..., D).
 
     Parameters
     ----------
     z : array of shape (..., D)
         Finite. A common offset makes no difference.
-
-    Returns
-    -------
-    array of shape (..., D)
 
     Examples
     --------
@@ -63,7 +54,7 @@ def clr_inv(space: Parts, z: Array) -> Array:
 
 @on_parts
 def alr(space: Parts, x: Array, reference: Hashable = -1) -> Array:
-    """Additive log-ratio to one part, :math:`log(x_i / x_ref)`.
+    """Additive log-ratio to one part, :math:`log(x_i / x_ref)`; shape (..., D - 1).
 
     Not an isometry: angles and distances depend on the reference.
 
@@ -72,10 +63,6 @@ def alr(space: Parts, x: Array, reference: Hashable = -1) -> Array:
     x : array of shape (..., D)
         Strictly positive; any scale.
     reference : int, or column name where ``x`` is a frame, default the last part
-
-    Returns
-    -------
-    array of shape (..., D - 1)
 
     Examples
     --------
@@ -91,17 +78,13 @@ def alr(space: Parts, x: Array, reference: Hashable = -1) -> Array:
 
 @on_parts
 def alr_inv(space: Parts, z: Array, reference: int = -1) -> Array:
-    """The composition with these additive log-ratios.
+    """The composition with these additive log-ratios; shape (..., D).
 
     Parameters
     ----------
     z : array of shape (..., D - 1)
     reference : int, default the last part
         Where the reference stands among the D parts of the result.
-
-    Returns
-    -------
-    array of shape (..., D)
 
     Examples
     --------
@@ -116,17 +99,13 @@ def alr_inv(space: Parts, z: Array, reference: int = -1) -> Array:
 
 @on_parts
 def ilr(space: Parts, x: Array, basis: Basis | None = None) -> Array:
-    """Isometric log-ratio coordinates, :math:`V^T log x`.
+    """Isometric log-ratio coordinates, :math:`V^T log x`; shape (..., D - 1).
 
     Parameters
     ----------
     x : array of shape (..., D)
         Strictly positive; any scale.
     basis : Basis, default Gram-Schmidt
-
-    Returns
-    -------
-    array of shape (..., D - 1)
 
     References
     ----------
@@ -145,7 +124,7 @@ def ilr(space: Parts, x: Array, basis: Basis | None = None) -> Array:
 
 @on_parts
 def ilr_inv(space: Parts, z: Array, basis: Basis | None = None) -> Array:
-    """The composition with these coordinates, :math:`C(exp(V z))`.
+    """The composition with these coordinates, :math:`C(exp(V z))`; shape (..., D).
 
     A part below about e^-745 of the largest comes out as zero; the function of the same name
     in :mod:`deciban.simplex.logparts` keeps its logarithm.
@@ -154,10 +133,6 @@ def ilr_inv(space: Parts, z: Array, basis: Basis | None = None) -> Array:
     ----------
     z : array of shape (..., D - 1)
     basis : Basis, default Gram-Schmidt
-
-    Returns
-    -------
-    array of shape (..., D)
 
     Examples
     --------

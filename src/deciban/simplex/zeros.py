@@ -31,7 +31,7 @@ def replace_zeros(
     delta: Array | None = None,
     detection_limit: Array | None = None,
 ) -> Array:
-    """Compositions with a small value in the place of each zero.
+    """Closed compositions, shape (..., D), with a small value in the place of each zero.
 
     With :math:`x` closed, :math:`Z` zeros among :math:`D` parts and :math:`delta_j` the value
     for part j, a zero becomes :math:`delta_j` and another part
@@ -52,11 +52,6 @@ def replace_zeros(
         In place of ``delta``: the smallest value of each part that could have been seen, in
         the units of ``x``. A zero becomes 0.65 times this.
 
-    Returns
-    -------
-    array of shape (..., D)
-        Closed and strictly positive.
-
     Examples
     --------
     >>> replace_zeros([[0.2, 0.0, 0.8]], delta=0.01)
@@ -65,18 +60,18 @@ def replace_zeros(
     space = Parts()
     xp, (x,) = space.read(x, minimum=2)
     closed = space.close(xp, x)
-    # A limit as a fraction of the whole, by way of the largest part: the sum may overflow.
-    scale = xp.max(closed, axis=-1, keepdims=True) / xp.max(x, axis=-1, keepdims=True)
-    if delta is not None and detection_limit is not None:
-        raise InputError("delta and detection_limit must not both be given. Drop one of them.")
-    if detection_limit is not None:
-        delta = FRACTION * scale * _one_for_each(xp, closed, detection_limit, "detection_limit")
-    elif delta is not None:
-        delta = _one_for_each(xp, closed, delta, "delta")
     zero = closed == 0
-    log_x = xp.log(xp.where(zero, xp.ones_like(closed), closed))
-    log_x = xp.where(zero, xp.full_like(closed, -math.inf), log_x)
-    return xp.exp(_replace(xp, log_x, None if delta is None else xp.log(delta), method))
+    delta = xp.where(zero, _read_delta(xp, x, closed, delta, detection_limit), xp.zeros_like(x))
+    if _is_simple(method):
+        return space.close(xp, xp.where(zero, delta, closed))
+    if method == "additive":
+        shrink, n_others = _additive_terms(xp, zero, x)
+        delta = shrink * delta
+        left = closed - xp.sum(delta, axis=-1, keepdims=True) / n_others
+    else:
+        left = closed * (1 - xp.sum(delta, axis=-1, keepdims=True))
+    _require_room(xp, zero | (left > 0), method)
+    return xp.where(zero, delta, left)
 
 
 def replace_log_zeros(
@@ -90,13 +85,40 @@ def replace_log_zeros(
     space = LogParts()
     xp, (log_x,) = space.read(log_x, minimum=2)
     log_x = space.close(xp, log_x)
-    if log_delta is not None:
-        log_delta = _one_for_each(xp, log_x, log_delta, "log_delta")
-    return _replace(xp, log_x, log_delta, method)
+    zero = log_x == -math.inf
+    if log_delta is None:
+        log_delta = -2 * math.log(log_x.shape[-1])
+    log_delta = _one_for_each(xp, log_x, log_delta, "log_delta")
+    log_delta = xp.where(zero, log_delta, xp.full_like(log_x, -math.inf))
+    if _is_simple(method):
+        return space.close(xp, xp.where(zero, log_delta, log_x))
+    if method == "additive":
+        shrink, n_others = _additive_terms(xp, zero, log_x)
+        log_delta = log_delta + xp.log(shrink)
+        log_taken = _kernels.log_sum(xp, log_delta)[..., None] - xp.log(n_others) - log_x
+    else:
+        log_taken = _kernels.log_sum(xp, log_delta)[..., None] + xp.zeros_like(log_x)
+    _require_room(xp, zero | (log_taken < 0), method)
+    log_left = log_x + xp.log1p(-xp.exp(xp.where(zero, xp.zeros_like(log_x) - 1, log_taken)))
+    return xp.where(zero, log_delta, log_left)
+
+
+def _read_delta(
+    xp: Namespace, x: Array, closed: Array, delta: Array | None, detection_limit: Array | None
+) -> Array:
+    """What replaces a zero of each part, as a fraction of the whole."""
+    if detection_limit is None:
+        default = x.shape[-1] ** -2.0
+        return _one_for_each(xp, x, default if delta is None else delta, "delta")
+    if delta is not None:
+        raise InputError("delta and detection_limit must not both be given. Drop one of them.")
+    # By way of the largest part: the sum of the parts may overflow.
+    scale = xp.max(closed, axis=-1, keepdims=True) / xp.max(x, axis=-1, keepdims=True)
+    return FRACTION * scale * _one_for_each(xp, x, detection_limit, "detection_limit")
 
 
 def _one_for_each(xp: Namespace, x: Array, value: Array, name: str) -> Array:
-    """A number, or one for each part, spread over the shape of the compositions."""
+    """A number, or one for each part, in the library of the compositions."""
     _, (_, value) = as_float_arrays(x=x, **{name: value})
     if name == "log_delta":
         require_finite(xp, value, name)
@@ -107,29 +129,23 @@ def _one_for_each(xp: Namespace, x: Array, value: Array, name: str) -> Array:
             f"{name} must be a number or one for each of {x.shape[-1]} parts; got shape "
             f"{tuple(value.shape)}. Give one number to use it for all."
         )
-    return xp.astype(value, x.dtype) + xp.zeros_like(x)
+    return xp.astype(value, x.dtype)
 
 
-def _replace(xp: Namespace, log_x: Array, log_delta: Array | None, method: str) -> Array:
-    """Closed log-parts whose zeros are replaced."""
-    require_one_of(method, "method", get_args(Method))
-    D = log_x.shape[-1]
-    zero = log_x == -math.inf
-    nothing = xp.full_like(log_x, -math.inf)
-    log_delta = xp.full_like(log_x, -2 * math.log(D)) if log_delta is None else log_delta
-    log_delta = xp.where(zero, log_delta, nothing)
-    if method == "simple":
-        return _kernels.closure(xp, xp.where(zero, log_delta, log_x))
-    if method == "additive":
-        Z = xp.sum(xp.astype(zero, log_x.dtype), axis=-1, keepdims=True)
-        log_delta = log_delta + xp.log((Z + 1) * (D - Z) / D**2)
-        log_taken = _kernels.log_sum(xp, log_delta)[..., None] - xp.log(D - Z) - log_x
-    else:
-        log_taken = _kernels.log_sum(xp, log_delta)[..., None] + xp.zeros_like(log_x)
-    log_taken = xp.where(zero, nothing, log_taken)
-    if is_inspectable(log_taken) and bool(xp.any(log_taken >= 0)):
+def _is_simple(method: str) -> bool:
+    return require_one_of(method, "method", get_args(Method)) == "simple"
+
+
+def _additive_terms(xp: Namespace, zero: Array, x: Array) -> tuple[Array, Array]:
+    """(Z + 1)(D - Z) / D², and D - Z, of each composition with Z zeros."""
+    D = x.shape[-1]
+    Z = xp.sum(xp.astype(zero, x.dtype), axis=-1, keepdims=True)
+    return (Z + 1) * (D - Z) / D**2, D - Z
+
+
+def _require_room(xp: Namespace, room: Array, method: str) -> None:
+    if is_inspectable(room) and not bool(xp.all(room)):
         raise InputError(
             f"delta must leave the other parts positive with the {method} method; it takes all of "
             f"one. Give a smaller delta or detection_limit."
         )
-    return xp.where(zero, log_delta, log_x + xp.log1p(-xp.exp(log_taken)))
