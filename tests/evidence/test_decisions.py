@@ -159,7 +159,7 @@ def test_every_scale_names_its_source():
 def test_ratios_that_are_not_numbers_get_no_words():
     with pytest.raises(InputError, match="must not contain NaN"):
         SCALES["enfsi"].describe([np.nan], "a", "b")
-    with pytest.raises(InputError, match="scale must be a VerbalScale"):
+    with pytest.raises(InputError, match="scale, if not a VerbalScale, must be one of enfsi"):
         Evidence.from_llr([1.0]).verbal(1, 0, scale={"weak": 2})
 
 

@@ -143,21 +143,10 @@ _FLOAT_AS_TEXT = np.dtype("U32")  # what NumPy makes of floats that stand among 
 
 
 def read_labels(labels: Any, n_samples: int | None = None, name: str = "y_true") -> np.ndarray:
-    """The label of each sample, from anything that holds one, with none missing.
+    """The label of each sample, from a sequence, an array, a Series or a table of one column.
 
-    Parameters
-    ----------
-    labels : sequence, array, Series, or a table of one column
-        NaN, None, NA, NaT and masked entries are refused, also among text.
-    n_samples : int, optional
-        How many there must be.
-    name : str
-        The argument's name, for errors.
-
-    Returns
-    -------
-    array of shape (n_samples,)
-        Of dtype object where labels of several types stand side by side.
+    NaN, None, NA, NaT and masked entries are refused, also among text. The array is of dtype
+    object where labels of several types stand side by side.
     """
     array = _label_vector(labels, name)
     if n_samples is not None and len(array) != n_samples:

@@ -13,11 +13,4 @@ from deciban.datasets.populations import (
     two_gaussians,
 )
 
-__all__ = [
-    "Population",
-    "circles",
-    "gaussians",
-    "moons",
-    "three_gaussians",
-    "two_gaussians",
-]
+__all__ = ["Population", "circles", "gaussians", "moons", "three_gaussians", "two_gaussians"]

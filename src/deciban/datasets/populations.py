@@ -74,16 +74,7 @@ class Population:
         return self._sample(n_samples, _as_random_state(random_state))
 
     def log_likelihoods(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Logarithm of the density of each class, up to a constant that all classes share.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """Logarithm of the density of each class, (n_samples, n_classes), up to one constant."""
         x = to_numpy(X, "X")
         if x.ndim != 2 or x.shape[1] != self.n_features:
             raise InputError(

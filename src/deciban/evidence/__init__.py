@@ -3,12 +3,4 @@
 from deciban.evidence.evidence import Evidence, shift_prior
 from deciban.evidence.units import NATS_PER_UNIT, SCALES, Unit, VerbalScale, from_nats
 
-__all__ = [
-    "NATS_PER_UNIT",
-    "SCALES",
-    "Evidence",
-    "Unit",
-    "VerbalScale",
-    "from_nats",
-    "shift_prior",
-]
+__all__ = ["NATS_PER_UNIT", "SCALES", "Evidence", "Unit", "VerbalScale", "from_nats", "shift_prior"]

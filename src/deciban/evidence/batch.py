@@ -135,9 +135,7 @@ class Batch:
                 f"classes must be distinct as text to name columns; got "
                 f"{quote_each(self._classes)}. Rename them with evidence.rename."
             )
-        return _import_frames("polars").DataFrame(
-            {name: self._log_likelihoods[:, i] for i, name in enumerate(names)}
-        )
+        return _import_frames("polars").DataFrame(np.array(self._log_likelihoods), schema=names)
 
     def to_pandas(self) -> Any:
         """A pandas frame of log-likelihoods; the columns are the class labels."""

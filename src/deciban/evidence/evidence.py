@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation.arrays import to_numpy
 from deciban._validation.labels import as_labels, column_order, index_of, label_array
-from deciban._validation.scalars import quote
+from deciban._validation.scalars import quote, require_one_of
 from deciban._validation.values import (
     read_llrs,
     refuse_rows,
@@ -22,7 +22,7 @@ from deciban._validation.values import (
 )
 from deciban.evidence.batch import ZERO_REMEDY, Batch
 from deciban.evidence.bayes import Prior, choose_least_cost, log_prior, require_probabilities
-from deciban.evidence.units import Unit, VerbalScale, find_scale, from_nats, to_nats
+from deciban.evidence.units import SCALES, Unit, VerbalScale, from_nats, to_nats
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.simplex import Basis, logparts
 from deciban.simplex.basis import basis_for
@@ -121,15 +121,9 @@ class Evidence(Batch):
     def from_log_posteriors(
         cls, log_p: ArrayLike, prior: Prior, classes: Sequence[Hashable] | None = None
     ) -> Evidence:
-        """From logarithms of posteriors, or logits: a constant for each row does not matter.
+        """From logarithms of posteriors, or logits; as :meth:`from_posteriors`.
 
-        Parameters
-        ----------
-        log_p : array of shape (n_samples, n_classes)
-        prior : array, mapping or None
-            As for :meth:`from_posteriors`.
-        classes : sequence of labels, optional
-            As for the constructor.
+        A constant for each row does not matter.
         """
         remedy = "for log-odds z of two classes np.column_stack([0 * z, z])"
         values, labels = _read_table(log_p, classes, "log_p", remedy)
@@ -306,7 +300,9 @@ class Evidence(Batch):
         >>> Evidence.from_llr(np.log([30.0])).verbal(1, 0)[0]
         np.str_('moderate support for 1 over 0')
         """
-        return find_scale(scale).describe(self.llr(a, b), a, b)
+        if not isinstance(scale, VerbalScale):
+            scale = SCALES[require_one_of(scale, "scale, if not a VerbalScale,", SCALES)]
+        return scale.describe(self.llr(a, b), a, b)
 
     # --- Bayes ------------------------------------------------------------------------
 
@@ -333,7 +329,7 @@ class Evidence(Batch):
         reject_cost: float | None = None,
         reject_label: Hashable = None,
     ) -> NDArray[Any]:
-        """The class to decide for at minimum expected cost, for each sample.
+        """The label of the class to decide for at minimum expected cost, for each sample.
 
         Parameters
         ----------
@@ -343,14 +339,10 @@ class Evidence(Batch):
             by the names of its rows and columns.
         prior : array or mapping, default uniform
         reject_cost : float, optional
-            What it costs not to decide. Without it every sample is decided.
+            What it costs not to decide. Without it every sample is decided; with it the labels
+            are of dtype object.
         reject_label : object, default None
             What stands for a sample that is not decided.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            Class labels; of dtype object where ``reject_cost`` is given.
 
         Examples
         --------
@@ -436,16 +428,9 @@ def require_moderate_ilrls(l: NDArray[np.float64], name: str) -> None:
 
 
 def shift_prior(posteriors: ArrayLike, old: Prior, new: Prior) -> NDArray[np.float64]:
-    """Posteriors made under one prior, as they are under another.
+    """Posteriors made under one prior, (n_samples, n_classes), as they are under another.
 
-    Parameters
-    ----------
-    posteriors : array of shape (n_samples, n_classes)
-    old, new : array of shape (n_classes,) or (n_samples, n_classes), or None for uniform
-
-    Returns
-    -------
-    array of shape (n_samples, n_classes)
+    A prior is an array of shape (n_classes,) or (n_samples, n_classes), or None for uniform.
 
     Examples
     --------

@@ -105,51 +105,28 @@ class VerbalScale:
         return np.where(llr >= 0, for_a[grade], for_b[grade])
 
 
-SCALES = MappingProxyType(
-    {
-        scale.name: scale
-        for scale in (
-            VerbalScale(
-                "enfsi",
-                (2, 10, 100, 1_000, 10_000, 1_000_000),
-                (
-                    "weak",
-                    "moderate",
-                    "moderately strong",
-                    "strong",
-                    "very strong",
-                    "extremely strong",
-                ),
-                source="ENFSI guideline for evaluative reporting in forensic science, version "
-                "3.0 (2015), European Network of Forensic Science Institutes",
-            ),
-            VerbalScale(
-                "jeffreys",
-                (10**0.5, 10, 10**1.5, 100),
-                ("substantial", "strong", "very strong", "decisive"),
-                neutral="barely any",
-                source="Jeffreys (1961), Theory of probability, third edition, appendix B",
-            ),
-            VerbalScale(
-                "kass-raftery",
-                (3, 20, 150),
-                ("positive", "strong", "very strong"),
-                neutral="barely any",
-                source="Kass and Raftery (1995), Bayes factors, Journal of the American "
-                "Statistical Association 90(430), section 3.2",
-            ),
-        )
-    }
+_PUBLISHED = (
+    VerbalScale(
+        "enfsi",
+        (2, 10, 100, 1_000, 10_000, 1_000_000),
+        ("weak", "moderate", "moderately strong", "strong", "very strong", "extremely strong"),
+        source="ENFSI guideline for evaluative reporting in forensic science, version 3.0 (2015), "
+        "European Network of Forensic Science Institutes",
+    ),
+    VerbalScale(
+        "jeffreys",
+        (10**0.5, 10, 10**1.5, 100),
+        ("substantial", "strong", "very strong", "decisive"),
+        neutral="barely any",
+        source="Jeffreys (1961), Theory of probability, third edition, appendix B",
+    ),
+    VerbalScale(
+        "kass-raftery",
+        (3, 20, 150),
+        ("positive", "strong", "very strong"),
+        neutral="barely any",
+        source="Kass and Raftery (1995), Bayes factors, Journal of the American Statistical "
+        "Association 90(430), section 3.2",
+    ),
 )
-
-
-def find_scale(scale: str | VerbalScale) -> VerbalScale:
-    """A published scale by its name, or the scale itself."""
-    if isinstance(scale, VerbalScale):
-        return scale
-    if not isinstance(scale, str) or scale not in SCALES:
-        raise InputError(
-            f"scale must be a VerbalScale or one of {', '.join(SCALES)}; got {quote(scale)}. "
-            f"Choose one, or build VerbalScale(name, cuts, words)."
-        )
-    return SCALES[scale]
+SCALES = MappingProxyType({scale.name: scale for scale in _PUBLISHED})

@@ -10,6 +10,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
+from scipy.special import ndtr, ndtri
 
 from deciban._validation.arrays import column_names, freeze, to_numpy
 from deciban._validation.labels import (
@@ -177,6 +178,8 @@ class CalibratedGaussian:
     ) -> CalibratedGaussian:
         """The family with these equal-error rates between each pair of classes.
 
+        The divergence of a pair is 2 Φ⁻¹(EER)².
+
         Parameters
         ----------
         eers : array of shape (D, D) or (D (D - 1) / 2,)
@@ -199,7 +202,7 @@ class CalibratedGaussian:
                 f"eers must lie between 0 and 0.5, exclusive; got {wrong[0]:g}. Divide percentages "
                 f"by 100; at 0.5 two classes are the same, at 0 they never meet."
             )
-        delta = closed_form.divergence_of_eer(rates)
+        delta = 2 * ndtri(rates) ** 2
         np.fill_diagonal(delta, 0.0)
         return cls.from_divergences(delta, nearest, basis, classes)
 
@@ -273,8 +276,8 @@ class CalibratedGaussian:
 
     @cached_property
     def eers(self) -> NDArray[np.float64]:
-        """Equal-error rate between each pair of classes; (D, D), 0.5 on the diagonal."""
-        return freeze(closed_form.eer_of_divergence(self.divergences))
+        """Equal-error rate of each pair of classes, Φ(−√(d / 2)); (D, D), 0.5 on the diagonal."""
+        return freeze(ndtr(-np.sqrt(self.divergences / 2)))
 
     def in_basis(self, basis: Basis) -> CalibratedGaussian:
         """The same family with its ILRLs in another basis."""
@@ -283,7 +286,9 @@ class CalibratedGaussian:
         return CalibratedGaussian(R.T @ self.covariance @ R, basis)
 
     def llr_distribution(self, a: Hashable, b: Hashable, given: Hashable | None = None) -> Any:
-        """Distribution of the LLR of class ``a`` against class ``b``: normal, variance 2 d_ab.
+        """Distribution of the LLR of class ``a`` against ``b``, a scipy.stats normal distribution.
+
+        Its variance is 2 d_ab.
 
         Parameters
         ----------
@@ -291,10 +296,6 @@ class CalibratedGaussian:
         given : label, default ``a``
             The class that is true. The mean is d_ab under a, -d_ab under b, and d_bk - d_ak
             under a class k.
-
-        Returns
-        -------
-        scipy.stats frozen normal distribution
 
         Examples
         --------
@@ -312,15 +313,9 @@ class CalibratedGaussian:
     # --- points -----------------------------------------------------------------------
 
     def log_density(self, l: ArrayLike | Evidence) -> NDArray[np.float64]:
-        """Log-density of ILRLs under each class, with respect to the Lebesgue measure.
+        """Log-density of ILRLs, (n_samples, D - 1), under each class; (n_samples, D).
 
-        Parameters
-        ----------
-        l : array of shape (n_samples, D - 1), or Evidence
-
-        Returns
-        -------
-        array of shape (n_samples, D)
+        It is with respect to the Lebesgue measure.
         """
         l = _read_ilrls(l, self.basis)
         D = self.n_classes
@@ -337,7 +332,7 @@ class CalibratedGaussian:
     def log_density_on_simplex(
         self, x: ArrayLike | Evidence, measure: Literal["aitchison", "lebesgue"] = "aitchison"
     ) -> NDArray[np.float64]:
-        """Log-density of likelihood functions on the simplex, under each class.
+        """Log-density of likelihood functions on the simplex, under each class; (n_samples, D).
 
         Parameters
         ----------
@@ -346,10 +341,6 @@ class CalibratedGaussian:
         measure : {"aitchison", "lebesgue"}
             The Aitchison measure is the one that the ILR carries over: the same density as in
             ILR space. The Lebesgue measure is that of the first D - 1 closed parts.
-
-        Returns
-        -------
-        array of shape (n_samples, D)
         """
         require_one_of(measure, "measure", ("aitchison", "lebesgue"))
         if not isinstance(x, Evidence):
@@ -390,7 +381,7 @@ class CalibratedGaussian:
     def sample(
         self, label_or_counts: Any, rng: Rng = None, *, size: int | None = None
     ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[Any]]:
-        """Draw ILRLs.
+        """Draw ILRLs: (size, D - 1) for a label, and with their labels, class by class, for counts.
 
         Parameters
         ----------
@@ -398,13 +389,6 @@ class CalibratedGaussian:
         rng : numpy Generator, seed or None
         size : int, default 1
             Number of samples of a class given by its label. Counts do without it.
-
-        Returns
-        -------
-        array of shape (size, D - 1)
-            Where a label is given.
-        (array of shape (n, D - 1), array of n labels)
-            Where counts are given, class after class.
 
         Examples
         --------
@@ -440,14 +424,9 @@ class CalibratedGaussian:
         return float(from_nats(expectations.expected_softplus(d), "bit"))
 
     def expected_cross_entropy(
-        self,
-        prior: Prior = None,
-        *,
-        unit: Unit = "nat",
-        n_samples: int = 100_000,
-        rng: Rng = 0,
+        self, prior: Prior = None, *, unit: Unit = "nat", n_samples: int = 100_000, rng: Rng = 0
     ) -> Estimate:
-        """Expected cross-entropy of the posterior; C_mc for the uniform prior.
+        """Expected cross-entropy of the posterior, with its standard error; C_mc if uniform.
 
         Parameters
         ----------
@@ -456,11 +435,6 @@ class CalibratedGaussian:
         n_samples : int
             Size of the simulation for three classes or more. Two classes are integrated.
         rng : numpy Generator or seed, default 0
-
-        Returns
-        -------
-        Estimate
-            ``value`` and ``standard_error``; the latter is zero for two classes.
 
         Examples
         --------

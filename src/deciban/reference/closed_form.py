@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from deciban._validation.arrays import column_names, to_numpy
 from deciban._validation.labels import as_labels, reorder_square
@@ -71,16 +70,6 @@ def covariance_of(delta: NDArray[np.float64], contrast: NDArray[np.float64]) -> 
     return (sigma + sigma.T) / 2
 
 
-def eer_of_divergence(d: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Equal-error rate of a pair, Φ(−√(d / 2))."""
-    return ndtr(-np.sqrt(np.asarray(d) / 2))
-
-
-def divergence_of_eer(eer: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Divergence of a pair, 2 Φ⁻¹(EER)²."""
-    return 2 * ndtri(eer) ** 2
-
-
 def is_positive(eigenvalues: NDArray[np.floating[Any]]) -> bool:
     """Whether increasing eigenvalues are all above zero by more than rounding."""
     rounding = 16 * np.finfo(float).eps * len(eigenvalues) * abs(float(eigenvalues[-1]))
@@ -131,12 +120,11 @@ def symmetrize(M: NDArray[np.float64], name: str) -> NDArray[np.float64]:
 
 def require_divergences(delta: NDArray[np.float64]) -> NDArray[np.float64]:
     """A matrix that could hold divergences: symmetric, not negative, zero on its diagonal."""
-    require_finite(np, delta, "delta")
+    delta = symmetrize(delta, "delta")
     if np.any(np.diag(delta) != 0):
         raise InputError(
             "delta must have a zero diagonal; it does not. A class does not diverge from itself."
         )
-    delta = symmetrize(delta, "delta")
     if np.any(delta < 0):
         raise InputError(
             f"delta must not be negative; its smallest entry is {delta.min():.6g}. "

@@ -117,13 +117,7 @@ def _from_pooled(S: np.ndarray) -> np.ndarray:
 class _Loss:
     """Twice the negative mean log-likelihood at Σ = L Lᵀ, less what does not depend on Σ."""
 
-    def __init__(
-        self,
-        L: np.ndarray,
-        S: np.ndarray,
-        m: np.ndarray,
-        contrast: np.ndarray,
-    ) -> None:
+    def __init__(self, L: np.ndarray, S: np.ndarray, m: np.ndarray, contrast: np.ndarray) -> None:
         self.L, self.S, self.m, self.V = L, S, m, contrast
         V, D = contrast, len(contrast)
         P = cho_solve((L, True), np.eye(D - 1))

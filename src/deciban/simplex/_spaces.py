@@ -38,23 +38,13 @@ class Parts:
     names = ("x", "y")
     zero = 0.0
 
-    def read(self, *arrays: Array, minimum: int = 1) -> tuple[Namespace, list[Array]]:
-        """Arrays that may hold zeros, but not in all parts of a composition."""
-        return self._read(arrays, minimum, self._check)
-
-    def read_logs(self, *arrays: Array, minimum: int = 1) -> tuple[Namespace, list[Array]]:
-        """Logarithms of the parts of arrays that hold no zero."""
-        xp, values = self._read(arrays, minimum, self.require_no_zeros)
-        return xp, [self.logs(xp, x) for x in values]
-
-    def _read(
-        self,
-        arrays: tuple[Array, ...],
-        minimum: int,
-        check: Callable[[Namespace, Array, str], None],
+    def read(
+        self, *arrays: Array, minimum: int = 1, zeros: bool = True
     ) -> tuple[Namespace, list[Array]]:
+        """Arrays that may hold ``zeros``, but not in all parts of a composition."""
         named = dict(zip(self.names, arrays, strict=False))
         xp, values = as_float_arrays(**named)
+        check = self.require_some_part if zeros else self.require_no_zeros
         for x, name in zip(values, named, strict=True):
             require_parts(x, name, minimum)
             check(xp, x, name)
@@ -62,7 +52,13 @@ class Parts:
             require_same_parts(values[0], values[1], " and ".join(named))
         return xp, values
 
-    def _check(self, xp: Namespace, x: Array, name: str) -> None:
+    def read_logs(self, *arrays: Array, minimum: int = 1) -> tuple[Namespace, list[Array]]:
+        """Logarithms of the parts of arrays that hold no zero."""
+        xp, values = self.read(*arrays, minimum=minimum, zeros=False)
+        return xp, [self.logs(xp, x) for x in values]
+
+    def require_some_part(self, xp: Namespace, x: Array, name: str) -> None:
+        """Raise where all parts of a composition are zero, or a part is not usable."""
         require_nonnegative(xp, x, name)
 
     def require_no_zeros(self, xp: Namespace, x: Array, name: str) -> None:
@@ -113,7 +109,7 @@ class LogParts(Parts):
     names = ("log_x", "log_y")
     zero = -math.inf
 
-    def _check(self, xp: Namespace, x: Array, name: str) -> None:
+    def require_some_part(self, xp: Namespace, x: Array, name: str) -> None:
         require_log_parts(xp, x, name)
 
     def require_no_zeros(self, xp: Namespace, x: Array, name: str) -> None:
@@ -156,10 +152,10 @@ def on_parts(operation: Callable[Concatenate[Parts, P], Array]) -> Callable[P, A
 
 def on_logs(function: Callable[P, Array]) -> Callable[P, Array]:
     """The operation behind a function on parts, on logarithms of parts."""
-    made = _on(LogParts(), inspect.unwrap(function))
-    made.__module__ = "deciban.simplex.logparts"
-    made.__doc__ = f"As :func:`deciban.simplex.{made.__name__}`, for logarithms of parts."
-    return made
+    twin = _on(LogParts(), inspect.unwrap(function))
+    twin.__module__ = "deciban.simplex.logparts"
+    twin.__doc__ = f"As :func:`deciban.simplex.{twin.__name__}`, for logarithms of parts."
+    return twin
 
 
 def _on(space: Parts, operation: Callable[Concatenate[Parts, P], Array]) -> Callable[P, Array]:

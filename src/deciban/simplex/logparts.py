@@ -11,9 +11,8 @@ array([-0.3133, -1.3133])
 from __future__ import annotations
 
 from deciban._validation.arrays import Array
-from deciban.simplex import _kernels, operations, selection, statistics, transforms
+from deciban.simplex import _kernels, operations, selection, statistics, transforms, zeros
 from deciban.simplex._spaces import LogParts, on_logs
-from deciban.simplex.zeros import replace_log_zeros as replace_zeros
 
 closure = on_logs(operations.closure)
 perturb = on_logs(operations.perturb)
@@ -32,8 +31,7 @@ variance = on_logs(statistics.variance)
 variation_matrix = on_logs(statistics.variation_matrix)
 subcomposition = on_logs(selection.subcomposition)
 amalgamate = on_logs(selection.amalgamate)
-
-__all__ = ["replace_zeros"]
+replace_zeros = zeros.replace_log_zeros
 
 
 def to_parts(log_x: Array) -> Array:
