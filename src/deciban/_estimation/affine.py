@@ -6,6 +6,8 @@ weighted cross-entropy is convex in A and b.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -57,8 +59,15 @@ def fit_affine(
     away = l - center
     rounding = 1e-11 * np.maximum(1.0, np.abs(l).max(axis=0))
     away[:, np.abs(away).max(axis=0) < rounding] = 0.0  # constants carry no evidence
-    problem = _PROBLEMS[scale](
-        away.T, truth, weight / unit, log_prior, contrast, offset, ridge / unit
+    problem = _Problem(
+        np.ascontiguousarray(away.T),
+        truth,
+        weight / unit,
+        log_prior,
+        contrast,
+        scale,
+        offset,
+        ridge / unit,
     )
     start = _start_from_some(problem) if len(l) > 4 * _FIRST and ridge == 0 else None
     start = problem.start() if start is None else start
@@ -72,49 +81,55 @@ def _start_from_some(problem: _Problem) -> np.ndarray | None:
     weight = problem.weight[rows]
     if len(np.unique(problem.truth[rows][weight > 0])) < len(problem.V):
         return None
-    some = type(problem)(
-        problem.l[:, rows],
-        problem.truth[rows],
-        weight * (problem.weight.sum() / weight.sum()),
-        problem.log_prior,
-        problem.V,
-        problem.has_offset,
-        1e-4,  # separable samples would send the start to infinity
+    some = replace(
+        problem,
+        l=np.ascontiguousarray(problem.l[:, rows]),
+        truth=problem.truth[rows],
+        weight=weight * (problem.weight.sum() / weight.sum()),
+        ridge=1e-4,  # separable samples would send the start to infinity
     )
     return minimum(some.at, some.start(), some.size)
 
 
+@dataclass(frozen=True)
 class _Problem:
     """Cross-entropy as a function of the free parameters: those of A, then b.
 
     Samples are columns here: sums over the classes then run over long rows, which is faster.
     """
 
-    dense_classes = 100  # up to which the matrix of second derivatives is summed over samples
+    l: np.ndarray
+    truth: np.ndarray
+    weight: np.ndarray
+    log_prior: np.ndarray
+    V: np.ndarray
+    scale: Scale
+    has_offset: bool
+    ridge: float
 
-    def __init__(
-        self,
-        l: np.ndarray,
-        truth: np.ndarray,
-        weight: np.ndarray,
-        log_prior: np.ndarray,
-        contrast: np.ndarray,
-        offset: bool,
-        ridge: float,
-    ) -> None:
-        self.l = np.ascontiguousarray(l)
-        self.truth, self.weight = truth, weight
-        self.log_prior, self.V = log_prior, contrast
-        self.has_offset, self.ridge = offset, ridge
-        self.k = contrast.shape[1]
-        self.identity = np.concatenate([self.unit(), np.zeros(self.k if offset else 0)])
+    @property
+    def k(self) -> int:
+        return self.V.shape[1]
+
+    @cached_property
+    def identity(self) -> np.ndarray:
+        """Parameters of the identity map; zeros where the map is not square."""
+        square = self.k == len(self.l)
+        A = np.eye(self.k) if square else np.zeros((self.k, len(self.l)))
+        entries = {"scalar": np.ones(1), "diagonal": np.ones(self.k), "full": A.ravel()}
+        return np.concatenate([entries[self.scale], np.zeros(self.k * self.has_offset)])
+
+    @cached_property
+    def size(self) -> np.ndarray:
+        """Upper bounds on the roots of the second derivatives by each parameter."""
         # The size of most scores: a few extreme ones must not make the others look like rounding.
-        some = np.abs(self.l[:, :: max(1, len(truth) // _FIRST)])
+        some = np.abs(self.l[:, :: max(1, len(self.truth) // _FIRST)])
         typical = np.median(some, axis=1)
         typical = np.where(typical > 0, typical, np.abs(self.l).mean(axis=1))
-        squares = typical**2 * weight.sum() + _ROUNDING
-        ones = np.ones(self.k if offset else 0)
-        self.size = np.sqrt(ridge + np.concatenate([self.spread(squares), ones]))
+        squares = typical**2 * self.weight.sum() + _ROUNDING
+        bounds = {"scalar": [squares.sum()], "diagonal": squares, "full": np.tile(squares, self.k)}
+        ones = np.ones(self.k * self.has_offset)
+        return np.sqrt(self.ridge + np.concatenate([bounds[self.scale], ones]))
 
     def at(self, theta: np.ndarray) -> _At:
         return _At(self, theta)
@@ -128,34 +143,23 @@ class _Problem:
         size = max(256, _BLOCK // (len(self.V) + len(self.identity)))
         return [slice(start, start + size) for start in range(0, len(self.truth), size)]
 
-    def offset_of(self, theta: np.ndarray) -> np.ndarray:
-        return theta[-self.k :] if self.has_offset else np.zeros(self.k)
-
-    def by_offset(self, wp: np.ndarray, q: np.ndarray, wq: np.ndarray) -> np.ndarray:
-        """Second derivatives by the offset: the covariance of V under the posteriors."""
-        return (self.V.T * wp.sum(axis=1)) @ self.V - wq @ q.T
-
-    # What a scale family adds: its parameters, their map, and how derivatives go through it.
-    # g is the slope of each sample by its ILRL; p are posteriors, q = Vᵀ p, w the weights.
-
-    def unit(self) -> np.ndarray:
-        raise NotImplementedError
-
-    def spread(self, squares: np.ndarray) -> np.ndarray:
-        """Upper bounds on the size of the second derivatives by A."""
-        raise NotImplementedError
-
     def map(self, theta: np.ndarray) -> AffineMap:
-        raise NotImplementedError
+        offset = theta[-self.k :] if self.has_offset else np.zeros(self.k)
+        if self.scale == "full":
+            A = theta[: self.k * len(self.l)].reshape(self.k, len(self.l))
+        else:
+            A = np.eye(self.k) * theta[: 1 if self.scale == "scalar" else self.k]
+        return AffineMap(A, offset)
 
-    def slope_of(self, l: np.ndarray, g: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
-
-    def curvature_of(
-        self, l: np.ndarray, p: np.ndarray, wp: np.ndarray, q: np.ndarray, wq: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Second derivatives by A, and by A and the offset."""
-        raise NotImplementedError
+    def slope(self, l: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """Slope by the parameters, from the slope g of each sample by its calibrated ILRL."""
+        if self.scale == "scalar":
+            by_matrix = np.array([np.sum(g * l)])
+        elif self.scale == "diagonal":
+            by_matrix = np.sum(g * l, axis=1)
+        else:
+            by_matrix = (g @ l.T).ravel()
+        return np.concatenate([by_matrix, g.sum(axis=1)]) if self.has_offset else by_matrix
 
 
 class _At:
@@ -181,24 +185,25 @@ class _At:
             p /= total
             self.p[:, rows] = p
             p[y, np.arange(len(y))] -= 1
-            self.slope += problem.slope_of(problem.l[:, rows], V.T @ (p * w))
+            self.slope += problem.slope(problem.l[:, rows], V.T @ (p * w))
 
     def curvature(self) -> np.ndarray | LinearOperator:
         problem, P = self.problem, len(self.slope)
-        if P > _DENSE or len(problem.V) > problem.dense_classes:
+        if P > _DENSE:
             return LinearOperator((P, P), matvec=self._times)
         total = 2 * problem.ridge * np.eye(P)
         n = P - problem.k if problem.has_offset else P
         for rows in problem.blocks():
-            p, w = self.p[:, rows], problem.weight[rows]
-            wp, q = w * p, problem.V.T @ p
-            wq = w * q
-            own, cross = problem.curvature_of(problem.l[:, rows], p, wp, q, wq)
+            p, V = self.p[:, rows], problem.V
+            wp, q = problem.weight[rows] * p, V.T @ p
+            wq = problem.weight[rows] * q
+            own, cross = _CURVATURES[problem.scale](problem.l[:, rows], V, p, wp, q, wq)
             total[:n, :n] += own
             if problem.has_offset:
                 total[:n, n:] += cross
                 total[n:, :n] += cross.T
-                total[n:, n:] += problem.by_offset(wp, q, wq)
+                # By the offset alone: the covariance of V under the posteriors.
+                total[n:, n:] += (V.T * wp.sum(axis=1)) @ V - wq @ q.T
         return total
 
     def _times(self, direction: np.ndarray) -> np.ndarray:
@@ -211,86 +216,45 @@ class _At:
             change = V @ (A @ problem.l[:, rows] + b[:, None])
             change -= np.sum(p * change, axis=0)
             g = V.T @ (p * change * problem.weight[rows])
-            product = product + problem.slope_of(problem.l[:, rows], g)
+            product = product + problem.slope(problem.l[:, rows], g)
         return product
 
 
-class _Scalar(_Problem):
-    """One factor for all coordinates: a temperature."""
-
-    dense_classes = _DENSE
-
-    def unit(self) -> np.ndarray:
-        return np.ones(1)
-
-    def spread(self, squares: np.ndarray) -> np.ndarray:
-        return squares.sum(keepdims=True)
-
-    def map(self, theta: np.ndarray) -> AffineMap:
-        return AffineMap(theta[0] * np.eye(self.k), self.offset_of(theta))
-
-    def slope_of(self, l: np.ndarray, g: np.ndarray) -> np.ndarray:
-        return np.concatenate([[np.sum(g * l)], *[g.sum(axis=1)] * self.has_offset])
-
-    def curvature_of(
-        self, l: np.ndarray, p: np.ndarray, wp: np.ndarray, q: np.ndarray, wq: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        s = self.V @ l
-        wr = wp * (s - np.sum(p * s, axis=0))
-        return np.array([[np.sum(wr * s)]]), (wr.sum(axis=1) @ self.V)[None, :]
+# Second derivatives by the parameters of A, and by these and the offset. p are the posteriors,
+# q = Vᵀ p; wp and wq are both times the weights of the samples.
 
 
-class _Diagonal(_Problem):
-    """One factor for each coordinate."""
-
-    def unit(self) -> np.ndarray:
-        return np.ones(self.k)
-
-    def spread(self, squares: np.ndarray) -> np.ndarray:
-        return squares
-
-    def map(self, theta: np.ndarray) -> AffineMap:
-        return AffineMap(np.diag(theta[: self.k]), self.offset_of(theta))
-
-    def slope_of(self, l: np.ndarray, g: np.ndarray) -> np.ndarray:
-        return np.concatenate([np.sum(g * l, axis=1), *[g.sum(axis=1)] * self.has_offset])
-
-    def curvature_of(
-        self, l: np.ndarray, p: np.ndarray, wp: np.ndarray, q: np.ndarray, wq: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        own = -(wq * l) @ (q * l).T
-        for v, share in zip(self.V, wp, strict=True):
-            own += np.outer(v, v) * ((share * l) @ l.T)
-        return own, (self.V * (wp @ l.T)).T @ self.V - (wq * l) @ q.T
+def _curvature_of_scalar(
+    l: np.ndarray, V: np.ndarray, p: np.ndarray, wp: np.ndarray, q: np.ndarray, wq: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    s = V @ l
+    wr = wp * (s - np.sum(p * s, axis=0))
+    return np.array([[np.sum(wr * s)]]), (wr.sum(axis=1) @ V)[None, :]
 
 
-class _Full(_Problem):
-    """A whole matrix, row by row; it has as many columns as there are scores."""
-
-    def unit(self) -> np.ndarray:
-        square = self.k == len(self.l)
-        return (np.eye(self.k) if square else np.zeros((self.k, len(self.l)))).ravel()
-
-    def spread(self, squares: np.ndarray) -> np.ndarray:
-        return np.tile(squares, self.k)
-
-    def map(self, theta: np.ndarray) -> AffineMap:
-        A = theta[: self.k * len(self.l)].reshape(self.k, len(self.l))
-        return AffineMap(A, self.offset_of(theta))
-
-    def slope_of(self, l: np.ndarray, g: np.ndarray) -> np.ndarray:
-        return np.concatenate([(g @ l.T).ravel(), *[g.sum(axis=1)] * self.has_offset])
-
-    def curvature_of(
-        self, l: np.ndarray, p: np.ndarray, wp: np.ndarray, q: np.ndarray, wq: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        V, P = self.V, self.k * len(l)
-        ql = (q[:, None, :] * l[None, :, :]).reshape(P, -1)
-        wql = (wq[:, None, :] * l[None, :, :]).reshape(P, -1)
-        T = np.stack([(share * l) @ l.T for share in wp])
-        own = np.einsum("di,dj,dab->iajb", V, V, T, optimize=True).reshape(P, P) - wql @ ql.T
-        cross = np.einsum("di,dj,da->iaj", V, V, wp @ l.T, optimize=True).reshape(P, self.k)
-        return own, cross - wql @ q.T
+def _curvature_of_diagonal(
+    l: np.ndarray, V: np.ndarray, p: np.ndarray, wp: np.ndarray, q: np.ndarray, wq: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    own = -(wq * l) @ (q * l).T
+    for v, share in zip(V, wp, strict=True):
+        own += np.outer(v, v) * ((share * l) @ l.T)
+    return own, (V * (wp @ l.T)).T @ V - (wq * l) @ q.T
 
 
-_PROBLEMS: dict[str, type[_Problem]] = {"scalar": _Scalar, "diagonal": _Diagonal, "full": _Full}
+def _curvature_of_full(
+    l: np.ndarray, V: np.ndarray, p: np.ndarray, wp: np.ndarray, q: np.ndarray, wq: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    k, P = len(q), len(q) * len(l)
+    ql = (q[:, None, :] * l[None, :, :]).reshape(P, -1)
+    wql = (wq[:, None, :] * l[None, :, :]).reshape(P, -1)
+    T = np.stack([(share * l) @ l.T for share in wp])
+    own = np.einsum("di,dj,dab->iajb", V, V, T, optimize=True).reshape(P, P) - wql @ ql.T
+    cross = np.einsum("di,dj,da->iaj", V, V, wp @ l.T, optimize=True).reshape(P, k)
+    return own, cross - wql @ q.T
+
+
+_CURVATURES = {
+    "scalar": _curvature_of_scalar,
+    "diagonal": _curvature_of_diagonal,
+    "full": _curvature_of_full,
+}

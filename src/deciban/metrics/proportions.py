@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
+from scipy.special import bdtr, bdtrik, ndtri
 
 from deciban._validation.arrays import Floats
 from deciban.metrics.bootstrap import Interval
@@ -104,10 +105,12 @@ def unseen_rate(count: int, n_samples: int, confidence: float) -> float:
     at most, and never where k is zero; the upper end of its rate is above that, the less so the
     larger k is.
     """
-    from scipy.stats import binom  # heavy to import, and only assessments need it
-
-    most = float(binom.ppf((1 + confidence) / 2, n_samples, count / n_samples)) / n_samples
-    return max(0.0, float(wilson(count, n_samples, confidence)[1]) - most)
+    quantile, rate = (1 + confidence) / 2, count / n_samples
+    most = count  # of zero or of all samples, every resample contains as many
+    if 0 < count < n_samples:  # a binomial quantile; scipy.stats takes a second to import
+        most = math.ceil(bdtrik(quantile, n_samples, rate))
+        most -= bool(most > 0 and bdtr(most - 1, n_samples, rate) >= quantile)
+    return max(0.0, float(wilson(count, n_samples, confidence)[1]) - most / n_samples)
 
 
 def add_unseen(interval: Interval, extra: Floats) -> Interval:
