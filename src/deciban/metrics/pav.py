@@ -120,16 +120,9 @@ def _add_one(scores: Scores, llr: float) -> Scores:
 
 def pool(trials: Trials) -> PooledBlocks:
     """Blocks of trials that were read."""
-    target, other = trials.target, trials.other
-    weight = None
-    if target.weight is not None and other.weight is not None:
-        both = np.concatenate([target.llr, other.llr])
-        weight = np.concatenate([target.weight, other.weight])
-    else:  # two sorts of numbers, and a merge of the two runs, are far cheaper than one argsort
-        both = np.concatenate([np.sort(target.llr), np.sort(other.llr)])
     # Tied targets come before the others they tie with: that is a violation, so they are pooled.
-    order = np.argsort(both, kind="stable")
-    is_target = order < len(target.llr)
+    both, weight, order = trials.in_order()
+    is_target = order < len(trials.target.llr)
     changes = np.flatnonzero(is_target[1:] != is_target[:-1]) + 1
     edges = np.concatenate([[0], changes, [len(both)]])  # of runs of one class
     if weight is None:

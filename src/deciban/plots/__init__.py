@@ -7,7 +7,7 @@ too. Colors are color-blind safe, and lines and markers differ where colors do.
 Drawing needs ``pip install 'deciban[plot]'``.
 """
 
-from deciban.metrics.reliability_curve import Reliability
+from deciban.metrics.reliability import Reliability
 from deciban.plots.curves import (
     DETDisplay,
     EmpiricalCrossEntropyDisplay,

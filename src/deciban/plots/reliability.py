@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from deciban.evidence import Evidence
 from deciban.metrics.labelled import Labelled, read_trials
-from deciban.metrics.reliability_curve import Reliability, reliability_curves
+from deciban.metrics.reliability import Reliability, reliability_curves
 from deciban.plots import _axes, _style
 from deciban.plots._axes import Axes, Style
 from deciban.plots._display import Display
@@ -22,7 +22,7 @@ class ReliabilityDisplay(Display):
     Parameters
     ----------
     curves : sequence of Reliability
-        From :func:`deciban.metrics.reliability_curve.reliability_curves`.
+        From :func:`deciban.metrics.reliability.reliability_curves`.
     name : str, optional
         Name of the system in the legend.
 
@@ -56,7 +56,7 @@ class ReliabilityDisplay(Display):
         pos_label : label, default the last class
         **settings
             ``classes``, ``sample_weight`` and ``name``; ``prior``, ``kind``, ``n_bins`` and
-            ``confidence`` as for :func:`deciban.metrics.reliability_curve.reliability_curves`.
+            ``confidence`` as for :func:`deciban.metrics.reliability.reliability_curves`.
         """
         if not isinstance(evidence, Evidence) and np.ndim(evidence) == 1:
             positive = 1 if pos_label is None else pos_label

@@ -14,7 +14,7 @@ from deciban.exceptions import InputError
 from deciban.metrics import idempotence
 from deciban.metrics.labelled import Labelled, Trials
 from deciban.metrics.pav import pool
-from deciban.metrics.reliability_curve import reliability_curves
+from deciban.metrics.reliability import reliability_curves
 from deciban.report.drawing import Axis, Canvas, Figure, Floats, Key, central, linear
 from deciban.report.figures.ratios import llr_axis_label
 

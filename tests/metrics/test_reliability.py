@@ -8,7 +8,7 @@ from deciban import CalibratedGaussian, Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import read_labelled
 from deciban.metrics.proportions import wilson
-from deciban.metrics.reliability_curve import reliability_curves
+from deciban.metrics.reliability import reliability_curves
 
 
 def only_curve(y_true, evidence, sample_weight=None, **options):
