@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from deciban import Basis, CalibratedGaussian, Evidence, metrics
-from deciban._estimation.affine import _PROBLEMS, fit_affine
+from deciban._estimation.affine import _Problem, fit_affine
 from deciban.exceptions import ConvergenceError, InputError, ZeroPartsError
 from strategies import seeds
 
@@ -125,7 +125,7 @@ def test_slope_and_curvature_are_those_of_the_value(seed, scale, D, offset):
     weight = rng.dirichlet(np.ones(n))
     V = Basis.gram_schmidt(D).contrast
     prior = np.log(np.full(D, 1 / D))
-    problem = _PROBLEMS[scale](l.T, truth, weight, prior, V, offset, 0.1)
+    problem = _Problem(l.T, truth, weight, prior, V, scale, offset, 0.1)
     theta = problem.identity + 0.3 * rng.normal(size=len(problem.identity))
     here = problem.at(theta)
     curvature = here.curvature()

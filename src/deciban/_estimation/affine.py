@@ -151,15 +151,29 @@ class _Problem:
             A = np.eye(self.k) * theta[: 1 if self.scale == "scalar" else self.k]
         return AffineMap(A, offset)
 
-    def slope(self, l: np.ndarray, g: np.ndarray) -> np.ndarray:
-        """Slope by the parameters, from the slope g of each sample by its calibrated ILRL."""
+    @cached_property
+    def log_likelihoods(self) -> np.ndarray:
+        return self.V @ self.l
+
+    def calibrate(self, theta: np.ndarray, rows: slice) -> np.ndarray:
+        """Log-likelihoods after the map, classes by samples."""
+        A, b = self.map(theta)
         if self.scale == "scalar":
-            by_matrix = np.array([np.sum(g * l)])
-        elif self.scale == "diagonal":
-            by_matrix = np.sum(g * l, axis=1)
+            z = theta[0] * self.log_likelihoods[:, rows]
         else:
-            by_matrix = (g @ l.T).ravel()
-        return np.concatenate([by_matrix, g.sum(axis=1)]) if self.has_offset else by_matrix
+            z = (self.V @ A) @ self.l[:, rows]
+        z += (self.V @ b)[:, None]
+        return z
+
+    def slope(self, rows: slice, r: np.ndarray) -> np.ndarray:
+        """Slope by the parameters, from the slope r by the log-likelihoods after the map."""
+        if self.scale == "scalar":
+            by_matrix = np.array([np.einsum("ij,ij->", self.log_likelihoods[:, rows], r)])
+        else:
+            R = r @ self.l[:, rows].T
+            by_matrix = (self.V.T @ R).ravel() if self.scale == "full" else (self.V * R).sum(axis=0)
+        offset = self.V.T @ r.sum(axis=1)
+        return np.concatenate([by_matrix, offset]) if self.has_offset else by_matrix
 
 
 class _At:
@@ -167,16 +181,14 @@ class _At:
 
     def __init__(self, problem: _Problem, theta: np.ndarray) -> None:
         self.problem = problem
-        V, away = problem.V, theta - problem.identity
-        self.p = np.empty((len(V), len(problem.truth)))
+        away = theta - problem.identity
+        self.p = np.empty((len(problem.V), len(problem.truth)))
         self.value = problem.ridge * float(away @ away)
         self.slope = 2 * problem.ridge * away
-        A, b = problem.map(theta)
-        VA, Vb = V @ A, V @ b + problem.log_prior
         for rows in problem.blocks():
             y, w = problem.truth[rows], problem.weight[rows]
-            z = VA @ problem.l[:, rows]
-            z += Vb[:, None]
+            z = problem.calibrate(theta, rows)
+            z += problem.log_prior[:, None]
             z -= z.max(axis=0)
             true_class = z[y, np.arange(len(y))]
             p = np.exp(z, out=z)
@@ -185,68 +197,69 @@ class _At:
             p /= total
             self.p[:, rows] = p
             p[y, np.arange(len(y))] -= 1
-            self.slope += problem.slope(problem.l[:, rows], V.T @ (p * w))
+            self.slope += problem.slope(rows, p * w)
 
     def curvature(self) -> np.ndarray | LinearOperator:
-        problem, P = self.problem, len(self.slope)
+        problem, V, P = self.problem, self.problem.V, len(self.slope)
         if P > _DENSE:
             return LinearOperator((P, P), matvec=self._times)
         total = 2 * problem.ridge * np.eye(P)
         n = P - problem.k if problem.has_offset else P
+        by_offset = np.zeros((len(V), len(V)))
         for rows in problem.blocks():
-            p, V = self.p[:, rows], problem.V
-            wp, q = problem.weight[rows] * p, V.T @ p
-            wq = problem.weight[rows] * q
-            own, cross = _CURVATURES[problem.scale](problem.l[:, rows], V, p, wp, q, wq)
+            p = self.p[:, rows]
+            wp = problem.weight[rows] * p
+            own, cross = _CURVATURES[problem.scale](problem, rows, p, wp)
             total[:n, :n] += own
             if problem.has_offset:
                 total[:n, n:] += cross
-                total[n:, :n] += cross.T
-                # By the offset alone: the covariance of V under the posteriors.
-                total[n:, n:] += (V.T * wp.sum(axis=1)) @ V - wq @ q.T
+                by_offset += np.diag(wp.sum(axis=1)) - wp @ p.T
+        if problem.has_offset:
+            total[n:, :n] = total[:n, n:].T
+            total[n:, n:] += V.T @ by_offset @ V
         return total
 
     def _times(self, direction: np.ndarray) -> np.ndarray:
         """Second derivatives times a direction, without their matrix."""
         problem = self.problem
-        A, b = problem.map(direction)
         product = 2 * problem.ridge * direction
         for rows in problem.blocks():
-            p, V = self.p[:, rows], problem.V
-            change = V @ (A @ problem.l[:, rows] + b[:, None])
+            p, change = self.p[:, rows], problem.calibrate(direction, rows)
             change -= np.sum(p * change, axis=0)
-            g = V.T @ (p * change * problem.weight[rows])
-            product = product + problem.slope(problem.l[:, rows], g)
+            product = product + problem.slope(rows, p * change * problem.weight[rows])
         return product
 
 
-# Second derivatives by the parameters of A, and by these and the offset. p are the posteriors,
-# q = Vᵀ p; wp and wq are both times the weights of the samples.
+# Second derivatives by the parameters of A, and by these and the offset, from the posteriors p
+# and their products wp with the weights.
 
 
 def _curvature_of_scalar(
-    l: np.ndarray, V: np.ndarray, p: np.ndarray, wp: np.ndarray, q: np.ndarray, wq: np.ndarray
+    problem: _Problem, rows: slice, p: np.ndarray, wp: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    s = V @ l
+    s = problem.log_likelihoods[:, rows]
     wr = wp * (s - np.sum(p * s, axis=0))
-    return np.array([[np.sum(wr * s)]]), (wr.sum(axis=1) @ V)[None, :]
+    return np.array([[np.sum(wr * s)]]), (wr.sum(axis=1) @ problem.V)[None, :]
 
 
 def _curvature_of_diagonal(
-    l: np.ndarray, V: np.ndarray, p: np.ndarray, wp: np.ndarray, q: np.ndarray, wq: np.ndarray
+    problem: _Problem, rows: slice, p: np.ndarray, wp: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    own = -(wq * l) @ (q * l).T
+    l, V = problem.l[:, rows], problem.V
+    q, wql = V.T @ p, (V.T @ wp) * l
+    own = -wql @ (q * l).T
     for v, share in zip(V, wp, strict=True):
         own += np.outer(v, v) * ((share * l) @ l.T)
-    return own, (V * (wp @ l.T)).T @ V - (wq * l) @ q.T
+    return own, (V * (wp @ l.T)).T @ V - wql @ q.T
 
 
 def _curvature_of_full(
-    l: np.ndarray, V: np.ndarray, p: np.ndarray, wp: np.ndarray, q: np.ndarray, wq: np.ndarray
+    problem: _Problem, rows: slice, p: np.ndarray, wp: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
+    l, V = problem.l[:, rows], problem.V
+    q, wq = V.T @ p, V.T @ wp
     k, P = len(q), len(q) * len(l)
-    ql = (q[:, None, :] * l[None, :, :]).reshape(P, -1)
-    wql = (wq[:, None, :] * l[None, :, :]).reshape(P, -1)
+    ql, wql = ((x[:, None, :] * l[None, :, :]).reshape(P, -1) for x in (q, wq))
     T = np.stack([(share * l) @ l.T for share in wp])
     own = np.einsum("di,dj,dab->iajb", V, V, T, optimize=True).reshape(P, P) - wql @ ql.T
     cross = np.einsum("di,dj,da->iaj", V, V, wp @ l.T, optimize=True).reshape(P, k)

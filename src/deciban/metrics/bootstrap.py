@@ -23,7 +23,7 @@ from deciban._validation.scalars import (
 )
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.labelled import EvidenceLike
+from deciban.metrics.labelled import EvidenceLike, split_by_class
 
 Seed = np.random.Generator | int | None
 _JACKKNIFE = 200  # blocks to leave out one by one; single samples would be too many
@@ -134,17 +134,21 @@ def bootstrap(
         _warn_if_biased(_bias(value, resamples))
         low, high = bca(value, resamples, left_out, confidence)
         if not low <= value <= high:  # resamples are off from the samples as these are from truth
-            tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-            low, high = np.quantile(resamples, tails) - 2 * (np.mean(resamples) - value)
+            low, high = np.quantile(resamples, _tails(confidence)) - 2 * (
+                np.mean(resamples) - value
+            )
     spread = float(resamples.std(ddof=1)) if np.isfinite(resamples).all() else np.inf
     return Interval(value, float(low), float(high), spread)
 
 
 def percentiles(resamples: Floats, confidence: float) -> tuple[float, float]:
     """Ends of the interval that holds the central part of the resamples."""
-    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-    low, high = np.quantile(resamples, tails, method="inverted_cdf")
+    low, high = np.quantile(resamples, _tails(confidence), method="inverted_cdf")
     return float(low), float(high)
+
+
+def _tails(confidence: float) -> list[float]:
+    return [(1 - confidence) / 2, (1 + confidence) / 2]
 
 
 def bca(
@@ -156,7 +160,7 @@ def bca(
     where one of them is infinite, the interval is bias-corrected only.
     """
     bias = _bias(value, resamples)
-    z = bias + ndtri([(1 - confidence) / 2, (1 + confidence) / 2])
+    z = bias + ndtri(_tails(confidence))
     tails = ndtr(bias + z / (1 - _acceleration(left_out) * z))
     low, high = np.quantile(resamples, tails, method="inverted_cdf")
     return float(low), float(high)
@@ -228,12 +232,17 @@ class Resampler:
         self.codes = codes
         self.group = None if groups is None else _encode_groups(groups, len(codes))
         by = codes if self.group is None else self.group
-        self._members = np.split(np.argsort(by, kind="stable"), np.cumsum(np.bincount(by))[:-1])
+        self._members = split_by_class(by, int(by.max()) + 1)
 
     def rows(self, rng: np.random.Generator) -> NDArray[np.intp]:
         """Positions of one draw; every class is among them."""
+        members = self._members
         for _ in range(_REDRAWS):
-            rows = np.concatenate(self._draw(rng))
+            if self.group is None:
+                draw = [rows[rng.integers(len(rows), size=len(rows))] for rows in members]
+            else:
+                draw = [members[k] for k in rng.integers(len(members), size=len(members))]
+            rows = np.concatenate(draw)
             if np.bincount(self.codes[rows], minlength=self.codes.max() + 1).all():
                 return rows
         raise InputError(
@@ -258,12 +267,6 @@ class Resampler:
         rest = (np.flatnonzero(block != k) for k in range(count))
         D = int(codes.max()) + 1
         return [rows for rows in rest if np.bincount(codes[rows], minlength=D).all()]
-
-    def _draw(self, rng: np.random.Generator) -> list[NDArray[np.intp]]:
-        members = self._members
-        if self.group is not None:
-            return [members[k] for k in rng.integers(len(members), size=len(members))]
-        return [rows[rng.integers(len(rows), size=len(rows))] for rows in members]
 
 
 def _encode_groups(groups: ArrayLike, n_samples: int) -> NDArray[np.intp]:

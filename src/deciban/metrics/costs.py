@@ -9,16 +9,12 @@ from numpy.typing import ArrayLike
 
 from deciban._validation.arrays import Floats
 from deciban.evidence import from_nats
-from deciban.metrics.labelled import EvidenceLike, Trials, read_trials
+from deciban.metrics.labelled import EvidenceLike, Trials, Weights, read_trials
 from deciban.metrics.pav import PooledBlocks, pool
 
 
 def cllr(
-    y_true: ArrayLike,
-    llr: EvidenceLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Hashable = 1,
+    y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> float:
     """Cost of LLRs, in bits: 0 is perfect, 1 is the cost of saying nothing.
 
@@ -53,11 +49,7 @@ def cllr(
 
 
 def cllr_min(
-    y_true: ArrayLike,
-    llr: EvidenceLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Hashable = 1,
+    y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> float:
     """Cost of the LLRs after the best monotone recalibration, in bits: their discrimination.
 
@@ -77,11 +69,7 @@ def cllr_min(
 
 
 def cllr_cal(
-    y_true: ArrayLike,
-    llr: EvidenceLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Hashable = 1,
+    y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> float:
     """Cost of the LLRs that recalibration takes away, in bits: ``cllr - cllr_min``.
 

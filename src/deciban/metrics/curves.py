@@ -15,7 +15,8 @@ from deciban._validation.values import require_finite
 from deciban.evidence import from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.costs import softplus
-from deciban.metrics.labelled import EvidenceLike, read_trials
+from deciban.metrics.detection import OperatingPoint
+from deciban.metrics.labelled import EvidenceLike, Weights, read_trials
 from deciban.metrics.pav import pool
 
 
@@ -41,7 +42,7 @@ def tippett_curve(
     llr: EvidenceLike,
     *,
     kind: Literal["exceeding", "misleading"] = "exceeding",
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     pos_label: Hashable = 1,
 ) -> TippettCurve:
     """Cumulative distributions of the LLRs of each class, at each LLR that occurs.
@@ -77,7 +78,7 @@ def empirical_cross_entropy_curve(
     llr: EvidenceLike,
     *,
     log_odds: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     pos_label: Hashable = 1,
 ) -> PriorCurve:
     """Cross-entropy of the posterior over prior log-odds, in bits.
@@ -124,7 +125,7 @@ def normalized_bayes_error_curve(
     llr: EvidenceLike,
     *,
     log_odds: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     pos_label: Hashable = 1,
 ) -> PriorCurve:
     """Error rate of Bayes decisions over prior log-odds, over that of deciding without LLRs.
@@ -145,21 +146,11 @@ def normalized_bayes_error_curve(
     """
     trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
     odds = _log_odds(log_odds)
-    # Over the cost of the likelier class: e^odds a miss or 1, and 1 or e^-odds a false alarm.
-    with np.errstate(over="ignore"):
-        miss, false_alarm = np.exp(np.maximum(odds, 0)), np.exp(np.maximum(-odds, 0))
-    actual = _cost(miss, trials.target.below(-odds)) + _cost(
-        false_alarm, 1 - trials.other.below(-odds)
+    actual = OperatingPoint(odds, 0.0).cost(
+        trials.target.below(-odds), 1 - trials.other.below(-odds), normalize=True
     )
-    p_miss, p_false_alarm = pool(trials).hull()
-    costs = _cost(miss[:, None], p_miss) + _cost(false_alarm[:, None], p_false_alarm)
+    costs = OperatingPoint(odds[:, None], 0.0).cost(*pool(trials).hull(), normalize=True)
     return PriorCurve(odds, actual, costs.min(axis=1), np.ones_like(odds))
-
-
-def _cost(cost: Floats, rate: Floats) -> Floats:
-    """Cost times rate; an error that never happens costs nothing, however large its cost."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        return np.where(rate == 0, 0.0, cost * rate)
 
 
 def _log_odds(log_odds: ArrayLike | None) -> Floats:

@@ -17,7 +17,7 @@ from deciban.evidence.bayes import Prior, balance_weights, log_prior
 from deciban.exceptions import InputError
 from deciban.metrics.bootstrap import Seed
 from deciban.metrics.costs import softplus
-from deciban.metrics.labelled import EvidenceLike, Labelled, read_labelled
+from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_labelled
 from deciban.metrics.pav import add_misleading, pool
 from deciban.simplex import Basis, logparts
 
@@ -42,7 +42,7 @@ def decompose(
     prior: Prior = None,
     unit: Unit = "nat",
     classes: Sequence[Hashable] | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     rng: Seed = 0,
 ) -> Decomposition:
     """Cross-entropy as the part that recalibration would take away, and the part that stays.

@@ -6,7 +6,7 @@ small products among threads, which would cost more than it gains, hundreds of t
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,6 @@ from deciban.exceptions import InputError
 
 Density = Literal["shared", "gaussian", "kernel"]
 _BLOCK = 1 << 17  # multiplications in one product, below where BLAS starts threads
-
-
-class Densities(Protocol):
-    """Estimates at the samples themselves, as a function of the weights of the samples."""
-
-    def __call__(self, weight: Floats) -> Floats:
-        """Log-density of each sample under each class, (n_samples, n_classes)."""
 
 
 class Moments(NamedTuple):
@@ -98,7 +91,7 @@ class GaussianDensities:
         self.l, self.rows, self.shared = l, rows, shared
 
     def __call__(self, weight: Floats) -> Floats:
-        """Log-density of each sample under each class."""
+        """Log-density of each weighted sample under each class, (n_samples, n_classes)."""
         moments = moments_by_class(self.l, self.rows, weight)
         factors = np.linalg.cholesky(moments.covariances(self.shared))
         return gaussian_log_densities(self.l, moments.means, np.asarray(factors, np.float64))
@@ -141,7 +134,7 @@ class KernelDensities:
             self.kernels.append(np.exp(log_kernel - log_kernel.max(axis=1, keepdims=True)))
 
     def __call__(self, weight: Floats) -> Floats:
-        """Log-density of each sample under each class, itself left out."""
+        """Log-density of each weighted sample, itself left out, (n_samples, n_classes)."""
         log_f = np.empty_like(self.top)
         for k, (members, kernel) in enumerate(zip(self.rows, self.kernels, strict=True)):
             mass = np.full(len(weight), weight[members].sum())
@@ -168,7 +161,9 @@ def _compress_tails(l: Floats) -> Floats:
     return np.divide(np.arcsinh(ratio), ratio, out=np.ones_like(ratio), where=ratio > 0) * l
 
 
-def estimate_densities(l: Floats, rows: list[NDArray[np.intp]], kind: Density) -> Densities:
+def estimate_densities(
+    l: Floats, rows: list[NDArray[np.intp]], kind: Density
+) -> GaussianDensities | KernelDensities:
     """Density estimates of a kind; each class must have enough samples for it."""
     require_one_of(kind, "density", get_args(Density))
     if min(len(members) for members in rows) < 2:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from deciban._validation.arrays import Floats
 from deciban._validation.scalars import require_fraction, require_positive_number
-from deciban.metrics.labelled import EvidenceLike, Trials, read_trials
+from deciban.metrics.labelled import EvidenceLike, Trials, Weights, read_trials
 from deciban.metrics.pav import pool
 
 
@@ -28,11 +28,7 @@ class ErrorRates(NamedTuple):
 
 
 def det_curve(
-    y_true: ArrayLike,
-    llr: EvidenceLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Hashable = 1,
+    y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> ErrorRates:
     """Miss rate against false-alarm rate at every LLR that occurs, and above all of them.
 
@@ -60,11 +56,7 @@ def det_curve(
 
 
 def roc_curve(
-    y_true: ArrayLike,
-    llr: EvidenceLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Hashable = 1,
+    y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> tuple[Floats, Floats, Floats]:
     """False-alarm rate, hit rate and threshold, thresholds falling, as in scikit-learn.
 
@@ -84,11 +76,7 @@ def roc_curve(
 
 
 def eer(
-    y_true: ArrayLike,
-    llr: EvidenceLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Hashable = 1,
+    y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> float:
     """Equal-error rate, where the convex hull of the ROC curve has as many misses as false alarms.
 
@@ -122,7 +110,7 @@ def detection_cost(
     cost_miss: float = 1.0,
     cost_false_alarm: float = 1.0,
     normalize: bool = True,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     pos_label: Hashable = 1,
 ) -> float:
     """Expected cost of the decisions that the LLRs themselves ask for at an operating point.
@@ -145,10 +133,11 @@ def detection_cost(
     >>> detection_cost([0, 1, 0, 1], [-2.0, -1.0, 0.5, 3.0], prior=0.5)
     1.0
     """
-    point = operating_point(prior, cost_miss, cost_false_alarm)
+    point = _operating_point(prior, cost_miss, cost_false_alarm)
     trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
-    p_miss = trials.target.mean(trials.target.llr < point.threshold)
-    p_false_alarm = trials.other.mean(trials.other.llr >= point.threshold)
+    threshold = point.log_false_alarm - point.log_miss
+    p_miss = trials.target.mean(trials.target.llr < threshold)
+    p_false_alarm = trials.other.mean(trials.other.llr >= threshold)
     return float(point.cost(p_miss, p_false_alarm, normalize))
 
 
@@ -160,7 +149,7 @@ def min_detection_cost(
     cost_miss: float = 1.0,
     cost_false_alarm: float = 1.0,
     normalize: bool = True,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     pos_label: Hashable = 1,
 ) -> float:
     """Expected cost at an operating point with the best threshold, chosen on the same samples.
@@ -170,25 +159,23 @@ def min_detection_cost(
     y_true, llr, prior, cost_miss, cost_false_alarm, normalize, sample_weight, pos_label
         As for :func:`detection_cost`.
     """
-    point = operating_point(prior, cost_miss, cost_false_alarm)
+    point = _operating_point(prior, cost_miss, cost_false_alarm)
     hull = pool(read_trials(y_true, llr, sample_weight, pos_label)).hull()
     return float(np.min(point.cost(*hull, normalize)))
 
 
 class OperatingPoint(NamedTuple):
-    """Logarithms of the costs of a miss and of a false alarm, each times its prior probability."""
+    """Logarithms of the costs of a miss and of a false alarm, each times its prior probability.
 
-    log_miss: float
-    log_false_alarm: float
+    Both are numbers, or arrays for several operating points.
+    """
 
-    @property
-    def threshold(self) -> float:
-        """The smallest LLR at which accepting is the better decision, in nats."""
-        return self.log_false_alarm - self.log_miss
+    log_miss: Any
+    log_false_alarm: Any
 
     def cost(self, p_miss: Any, p_false_alarm: Any, normalize: bool) -> Any:
-        """Expected cost of these error rates."""
-        unit = min(self) if normalize else 0.0
+        """Expected cost of these error rates; one that is zero costs nothing."""
+        unit = np.minimum(*self) if normalize else 0.0
         with np.errstate(over="ignore", invalid="ignore"):
             costs = (
                 np.where(np.equal(rate, 0), 0.0, np.exp(log_cost - unit) * rate)
@@ -197,8 +184,7 @@ class OperatingPoint(NamedTuple):
             return sum(costs)
 
 
-def operating_point(prior: float, cost_miss: float, cost_false_alarm: float) -> OperatingPoint:
-    """Operating point of a prior and costs."""
+def _operating_point(prior: float, cost_miss: float, cost_false_alarm: float) -> OperatingPoint:
     require_fraction(prior, "prior", remedy="Give the probability of pos_label.")
     remedy = "An error that costs nothing needs no evidence."
     require_positive_number(cost_miss, "cost_miss", remedy=remedy)

@@ -26,7 +26,7 @@ from deciban.metrics.densities import (
     multiply,
     scatter_matrix,
 )
-from deciban.metrics.labelled import EvidenceLike, Labelled, read_labelled
+from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_labelled
 from deciban.reference import closed_form
 from deciban.reference.fitting import fit_covariance_to_moments
 from deciban.simplex import Basis
@@ -99,7 +99,7 @@ def idempotence(
     basis: Basis | None = None,
     unit: Unit = "nat",
     classes: Sequence[Hashable] | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     rng: Seed = 0,
     n_jobs: int | None = None,
 ) -> Idempotence:

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,7 @@ from deciban.evidence import Evidence
 from deciban.exceptions import InputError, UnknownClassError
 
 EvidenceLike = ArrayLike | Evidence  # LLRs, log-likelihoods, or evidence itself
+Weights = ArrayLike | None  # one for each sample, or all alike
 _FEW = 20  # samples below which LLRs may all lie between 0 and 1 by chance
 
 
@@ -48,17 +49,14 @@ class Scores:
             values.mean() if self.weight is None else np.average(values, weights=self.weight)
         )
 
-    def in_order(self) -> tuple[Floats, Floats]:
-        """Sorted LLRs, and the mass before each position from 0 to n."""
-        if self.weight is None:  # sorting numbers is far cheaper than sorting positions
-            return np.sort(self.llr), np.arange(len(self.llr) + 1, dtype=float)
-        order = np.argsort(self.llr)
-        return self.llr[order], np.concatenate([[0.0], np.cumsum(self.weight[order])])
-
     def below(self, at: Floats, *, inclusive: bool = False) -> Floats:
         """Fraction of the mass below each point, or up to it."""
-        llr, mass = self.in_order()
-        return mass[np.searchsorted(llr, at, side="right" if inclusive else "left")] / mass[-1]
+        side: Literal["left", "right"] = "right" if inclusive else "left"
+        if self.weight is None:  # sorting numbers is far cheaper than sorting positions
+            return np.searchsorted(np.sort(self.llr), at, side) / len(self.llr)
+        order = np.argsort(self.llr)
+        mass = np.concatenate([[0.0], np.cumsum(self.weight[order])])
+        return mass[np.searchsorted(self.llr[order], at, side)] / mass[-1]
 
 
 @dataclass(frozen=True)
@@ -186,21 +184,14 @@ def read_labelled(
     y_true: ArrayLike,
     evidence: EvidenceLike,
     classes: Sequence[Hashable] | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     *,
     every_class: bool = True,
 ) -> Labelled:
-    """Read truth and evidence over any number of classes.
+    """Read truth and evidence, or log-likelihoods of shape (n_samples, n_classes).
 
-    Parameters
-    ----------
-    y_true : array of shape (n_samples,)
-    evidence : Evidence, or log-likelihoods of shape (n_samples, n_classes)
-        A frame whose columns are named after the classes is matched by name.
-    classes : sequence of labels, default those of the evidence, else the sorted labels
-    sample_weight : array of shape (n_samples,), optional
-    every_class : bool, default True
-        Whether each class must occur among the labels.
+    A frame whose columns are named after the classes is matched by name. ``classes`` are by default
+    those of the evidence, else the sorted labels; each must occur where ``every_class`` is True.
     """
     y_true, table, sample_weight = align_by_index(
         y_true=y_true, evidence=evidence, sample_weight=sample_weight
@@ -238,27 +229,17 @@ def _as_evidence(table: Any, classes: Sequence[Hashable] | None, labels: NDArray
 def read_trials(
     y_true: ArrayLike,
     llr: EvidenceLike,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     pos_label: Hashable = 1,
     other_label: Hashable | None = None,
     *,
     in_nats: bool = False,
 ) -> Trials:
-    """Read truth and LLRs of two classes, both of which must occur.
+    """Read truth and LLRs in favor of ``pos_label`` of two classes, both of which must occur.
 
-    Parameters
-    ----------
-    y_true : array of shape (n_samples,)
-    llr : array of shape (n_samples,), or Evidence
-        In favor of ``pos_label``.
-    sample_weight : array of shape (n_samples,), optional
-    pos_label : label, default 1
-    other_label : label, optional
-        The class against which the LLRs are; samples of any further class are left out. By default
-        the only other class.
-    in_nats : bool, default False
-        Whether the values of the LLRs count, not only their order: numbers that look like
-        probabilities then cause a :class:`ProbabilityWarning`.
+    The LLRs are against ``other_label``, by default the only other class; samples of any further
+    class are left out. Where their values count, not only their order (``in_nats``), numbers that
+    look like probabilities cause a :class:`ProbabilityWarning`.
     """
     y_true, llr, sample_weight = align_by_index(y_true=y_true, llr=llr, sample_weight=sample_weight)
     if isinstance(llr, Evidence):

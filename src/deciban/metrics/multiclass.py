@@ -12,7 +12,7 @@ from deciban._validation.arrays import Floats
 from deciban.evidence import Unit, from_nats
 from deciban.evidence.bayes import Prior, choose_least_cost, cost_matrix, log_prior
 from deciban.metrics.costs import cost_of_blocks, softplus
-from deciban.metrics.labelled import EvidenceLike, Labelled, read_labelled
+from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_labelled
 from deciban.metrics.pav import pool
 
 
@@ -30,7 +30,7 @@ def cross_entropy(
     prior: Prior = None,
     unit: Unit = "nat",
     classes: Sequence[Hashable] | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
 ) -> float:
     """Cross-entropy of the posteriors under a prior: the paper's C_mc for the uniform one.
 
@@ -64,7 +64,7 @@ def accuracy(
     prior: Prior = None,
     costs: Any = None,
     classes: Sequence[Hashable] | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
 ) -> float:
     """Fraction of right decisions, each class counted by its prior.
 
@@ -91,7 +91,7 @@ def expected_cost(
     *,
     prior: Prior = None,
     classes: Sequence[Hashable] | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
 ) -> float:
     """Average cost of the Bayes decisions under a prior and costs.
 
@@ -117,7 +117,7 @@ def pairwise_cllr(
     log_likelihoods: EvidenceLike,
     *,
     classes: Sequence[Hashable] | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
 ) -> PairwiseCosts:
     """Cllr and Cllr_min of the LLRs of each pair of classes, on the samples of these two.
 
@@ -157,7 +157,7 @@ def _read(
     log_likelihoods: EvidenceLike,
     prior: Prior,
     classes: Sequence[Hashable] | None,
-    sample_weight: ArrayLike | None,
+    sample_weight: Weights,
 ) -> tuple[Labelled, Floats]:
     """Samples, and the prior in the order of their classes."""
     data = read_labelled(y_true, log_likelihoods, classes, sample_weight)

@@ -17,7 +17,7 @@ from deciban._validation.arrays import Floats
 from deciban._validation.values import read_llrs
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.labelled import EvidenceLike, Scores, Trials, read_trials
+from deciban.metrics.labelled import EvidenceLike, Scores, Trials, Weights, read_trials
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,7 @@ def _between(below: Floats, above: Floats) -> Floats:
 
 
 def pav(
-    y_true: ArrayLike,
-    llr: EvidenceLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Hashable = 1,
+    y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> PooledBlocks:
     """Pool adjacent violators: the monotone recalibration with the smallest cost.
 

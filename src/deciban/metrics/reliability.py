@@ -20,7 +20,7 @@ from deciban._validation.scalars import (
 from deciban.evidence import Unit, from_nats
 from deciban.evidence.bayes import log_prior
 from deciban.evidence.units import to_nats
-from deciban.metrics.labelled import EvidenceLike, Labelled, Scores, Trials, read_trials
+from deciban.metrics.labelled import EvidenceLike, Labelled, Scores, Trials, Weights, read_trials
 from deciban.metrics.pav import pool
 from deciban.metrics.proportions import wilson
 
@@ -40,7 +40,7 @@ def dev_pav(
     llr: EvidenceLike,
     *,
     unit: Unit = "ban",
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     pos_label: Hashable = 1,
 ) -> float:
     """Mean distance between the LLRs and their recalibrated values, over the range of the LLRs.
@@ -117,7 +117,7 @@ def misleading_rates(
     *,
     strength: float = 0.0,
     unit: Unit = "nat",
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     pos_label: Hashable = 1,
 ) -> MisleadingRates:
     """Fractions of each class whose LLR supports the other class, by more than ``strength``.
