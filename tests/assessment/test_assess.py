@@ -264,7 +264,9 @@ def test_the_hardest_pair_is_that_of_cllr_min_and_of_cllr_where_it_ties():
     nan = np.nan
     least = np.array([[nan, 0.1, 0.3], [0.1, nan, 0.3], [0.3, 0.3, nan]])
     cost = np.array([[nan, np.inf, 0.4], [np.inf, nan, 0.5], [0.4, 0.5, nan]])
-    found = Assessment(("a", "b", "c"), (1, 1, 1), (), cost, least, 0.95, ()).difficulty()
+    found = Assessment(
+        ("a", "b", "c"), (1, 1, 1), (), cost, least, 0.95, (), (1 / 3,) * 3
+    ).difficulty()
     assert np.unravel_index(found.argmax(), found.shape) == (1, 2)
     assert np.isfinite(found).all()
 

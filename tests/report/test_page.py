@@ -75,6 +75,10 @@ def several(D, n=60, names=None, seed=0):
     return np.array(names, dtype=object)[np.asarray(y, dtype=int)], family.evidence(l).rename(names)
 
 
+def even(evidence):
+    return (1 / evidence.n_classes,) * evidence.n_classes
+
+
 def by_hand(y, evidence, **values):
     """An assessment without intervals, for when computing one would take long."""
     found = pairwise_cllr(y, evidence)
@@ -83,7 +87,7 @@ def by_hand(y, evidence, **values):
         for key, value in values.items()
     )
     counts = tuple(int((np.asarray(y) == name).sum()) for name in evidence.classes)
-    return Assessment(evidence.classes, counts, quantities, *found, 0.95, ())
+    return Assessment(evidence.classes, counts, quantities, *found, 0.95, (), even(evidence))
 
 
 def page_of(y, evidence, **options):
@@ -266,7 +270,9 @@ def test_a_class_without_samples_leaves_the_rest_of_the_page():
     kept = np.asarray(y) != "class 1"
     y, evidence = y[kept], evidence[kept]
     nothing = np.full((3, 3), np.nan)
-    assessment = Assessment(evidence.classes, (60, 0, 60), (), nothing, nothing, 0.95, ())
+    assessment = Assessment(
+        evidence.classes, (60, 0, 60), (), nothing, nothing, 0.95, (), even(evidence)
+    )
     page = report(y, evidence, title="t", assessment=assessment)
     assert {"tippett", "det", "pairwise"} <= figures_in(page)
     assert "Every class must have samples for reliability" in page
@@ -277,7 +283,9 @@ def test_samples_of_one_class_alone_are_refused():
     y, evidence = several(3)
     only = np.asarray(y) == "class 1"
     nothing = np.full((3, 3), np.nan)
-    assessment = Assessment(evidence.classes, (0, 60, 0), (), nothing, nothing, 0.95, ())
+    assessment = Assessment(
+        evidence.classes, (0, 60, 0), (), nothing, nothing, 0.95, (), even(evidence)
+    )
     with pytest.raises(InputError, match="y_true must hold two classes"):
         report(y[only], evidence[only], title="t", assessment=assessment)
 
@@ -287,7 +295,7 @@ def test_of_very_many_classes_the_hardest_are_drawn():
     cost = np.full((120, 120), 0.01)
     cost[7, 119] = cost[119, 7] = np.inf
     np.fill_diagonal(cost, np.nan)
-    assessment = Assessment(evidence.classes, (2,) * 120, (), cost, cost, 0.95, ())
+    assessment = Assessment(evidence.classes, (2,) * 120, (), cost, cost, 0.95, (), even(evidence))
     page = report(y, evidence, title="t", assessment=assessment)
     assert "Of 120 classes the 100 hardest are drawn" in page
     assert "the evidence does harm" in page

@@ -134,8 +134,8 @@ class Assessment:
         Confidence level of the intervals.
     warnings : tuple of str
         What a reader should know before quoting a number.
-    prior : tuple of float, optional
-        Prior of the cross-entropy, the accuracy and the expected cost; None for the uniform one.
+    prior : tuple of float
+        Prior of the cross-entropy, the accuracy and the expected cost.
     costs : array of shape (n_classes, n_classes), optional
         Costs of the expected cost, the truth on rows.
     n_infinite : int
@@ -153,7 +153,7 @@ class Assessment:
     pairwise_cllr_min: NDArray[np.float64]
     confidence: float
     warnings: tuple[str, ...]
-    prior: tuple[float, ...] | None = None
+    prior: tuple[float, ...]
     costs: NDArray[np.float64] | None = None
     n_infinite: int = 0
     n_wrong: int = 0

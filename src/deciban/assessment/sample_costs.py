@@ -65,17 +65,16 @@ class SampleCosts:
 
         Their mean cost is that of the errors seen and of one right sample turned around.
         """
-        n_right = np.bincount(self.codes[self.right], minlength=len(self.counts))
-        right, turned, seen = (
-            np.bincount(self.codes[rows], values[rows], len(self.counts)).astype(float)
-            for rows, values in (
-                (self.right, self.actual[key]),
-                (self.right, self.mirrored[key]),
-                (~self.right, self.actual[key]),
-            )
-        )
-        right, turned = (total / np.maximum(n_right, 1) for total in (right, turned))
-        return np.asarray(rates * ((turned + seen) / (1 + self.counts - n_right) - right))
+
+        def sums(values: Floats, rows: NDArray[np.bool_]) -> Floats:
+            return np.bincount(self.codes[rows], values[rows], len(self.counts)).astype(float)
+
+        n_wrong = np.bincount(self.codes[~self.right], minlength=len(self.counts))
+        n_right = np.maximum(self.counts - n_wrong, 1)
+        right = sums(self.actual[key], self.right) / n_right
+        turned = sums(self.mirrored[key], self.right) / n_right
+        wrong = (turned + sums(self.actual[key], ~self.right)) / (1 + n_wrong)
+        return np.asarray(rates * (wrong - right))
 
 
 def subtract_costs(systems: Sequence[SampleCosts]) -> SampleCosts:

@@ -13,7 +13,6 @@ from deciban.assessment.intervals import Plan
 from deciban.assessment.sample_costs import SampleCosts, mean_intervals, subtract_costs
 from deciban.assessment.systems import Setting, System, Words, count_events, difference_of
 from deciban.assessment.two_classes import llr_costs
-from deciban.assessment.wording import number
 from deciban.evidence.bayes import choose_least_cost
 from deciban.metrics import Interval
 from deciban.metrics.decomposition import Family, recalibrate, split_folds
@@ -51,13 +50,13 @@ class SeveralClassSystem(System):
 
         The Cllr is that of the pair of classes that costs the most with any of the systems.
         """
-        systems = (self, *others)
-        i, j = _worst_pair(np.max([s.pairwise.cllr for s in systems], axis=0))
-        names, nothing = self.data.evidence.classes, number(self.setting.cost_without_evidence)
-        words: Words = {"a": names[i], "b": names[j], "nothing": nothing}
-        return words, [
-            s.values | {"worst_pair_cllr": float(s.pairwise.cllr[i, j])} for s in systems
-        ]
+        words, values = super().values_beside(*others)
+        cllrs = [system.pairwise.cllr for system in (self, *others)]
+        i, j = _worst_pair(np.max(cllrs, axis=0))
+        names = self.data.evidence.classes
+        for one, cllr in zip(values, cllrs, strict=True):
+            one["worst_pair_cllr"] = float(cllr[i, j])
+        return words | {"a": names[i], "b": names[j]}, values
 
     def estimates(self, plan: Plan, other: Self | None = None) -> dict[str, Interval]:
         """Intervals of the quantities, or of their differences from those of another system."""

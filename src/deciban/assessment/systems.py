@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deciban.assessment.intervals import Plan
+from deciban.assessment.wording import number
 from deciban.evidence.bayes import cost_matrix, log_prior
 from deciban.exceptions import InputError
 from deciban.metrics import Interval, PairwiseCosts
@@ -114,9 +115,12 @@ class System(ABC):
         that of the samples is biased.
         """
 
-    @abstractmethod
     def values_beside(self, *others: Self) -> tuple[Words, list[dict[str, float]]]:
         """Words on the quantities, and their values for this system and for each of the others."""
+        other, target, *_ = self.data.evidence.classes
+        nothing = number(self.setting.cost_without_evidence)
+        words: Words = {"target": target, "other": other, "nothing": nothing}
+        return words, [dict(system.values) for system in (self, *others)]
 
 
 def difference_of(values: Sequence[float]) -> float:

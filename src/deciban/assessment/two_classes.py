@@ -23,8 +23,7 @@ from deciban.assessment.intervals import (
     weighted_sums,
 )
 from deciban.assessment.sample_costs import SampleCosts, add_unseen_errors
-from deciban.assessment.systems import Setting, System, Words, count_events, difference_of
-from deciban.assessment.wording import number
+from deciban.assessment.systems import Setting, System, count_events, difference_of
 from deciban.evidence import from_nats
 from deciban.metrics import Interval, PairwiseCosts
 from deciban.metrics.costs import cost_of_blocks, softplus
@@ -104,20 +103,12 @@ class TwoClassSystem(System):
         self.llrs = (trials.other.llr, trials.target.llr)
         self.values = exact_values(trials, setting)
         self.notes = [*_score_notes(trials), *self.notes]
-        off_diagonal = np.where(np.eye(2, dtype=bool), np.nan, 1.0)
-        self.pairwise = PairwiseCosts(
-            self.values["cllr"] * off_diagonal, self.values["cllr_min"] * off_diagonal
-        )
+        off_diagonal = np.where(np.eye(2), np.nan, 1.0)
+        tables = (self.values[key] * off_diagonal for key in ("cllr", "cllr_min"))
+        self.pairwise = PairwiseCosts(*tables)
         accept = steps(setting)["accuracy"].above
         self.n_wrong = sum(int((accept(x) != t).sum()) for t, x in enumerate(self.llrs))
         self.expected_wrong = float(expit(-np.abs(trials.llr + setting.log_odds)).sum())
-
-    def values_beside(self, *others: Self) -> tuple[Words, list[dict[str, float]]]:
-        """Words on the quantities, and their values for this system and for each of the others."""
-        other, target = self.data.evidence.classes
-        nothing = number(self.setting.cost_without_evidence)
-        words: Words = {"target": target, "other": other, "nothing": nothing}
-        return words, [system.values for system in (self, *others)]
 
     def estimates(self, plan: Plan, other: Self | None = None) -> dict[str, Interval]:
         """Intervals of the quantities, or of their differences from those of another system."""
@@ -243,12 +234,8 @@ class BinnedLlrs:
     def _bin_means(self, llr: Floats, t: int) -> Floats:
         """Mean of each cost in each bin, (n_costs, n_bins)."""
         counts = np.bincount(self.places[t], minlength=self.n_bins)
-        sums = np.array(
-            [
-                np.bincount(self.places[t], terms(llr, t), self.n_bins)
-                for terms in cost_terms(self._setting).values()
-            ]
-        )
+        costs = [terms(llr, t) for terms in cost_terms(self._setting).values()]
+        sums = np.array([np.bincount(self.places[t], cost, self.n_bins) for cost in costs])
         return np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
 
     def values(self, counts: Counts) -> dict[str, float]:
@@ -319,6 +306,5 @@ def _score_notes(trials: Trials) -> list[str]:
             f"they are in favor of."
         ]
     if trials.llr.min() >= 0 and trials.llr.max() > 0:
-        note = "No LLR is below zero: if these are likelihood ratios, take their logarithms first."
-        return [note]
+        return ["No LLR is negative: if these are likelihood ratios, take their logarithms first."]
     return []

@@ -36,32 +36,23 @@ class Cost(NamedTuple):
     calibration: Quantity
     discrimination: Quantity
     nothing: float
-
-    @property
-    def unit(self) -> str:
-        """The unit of all parts."""
-        return self.total.unit
+    unit: str
 
 
 def cost_of(assessment: Assessment) -> Cost:
     """Cllr and its parts in bits for two classes, else the cross-entropy and its parts."""
     keys, nothing = ("cllr", "cllr_cal", "cllr_min"), 1.0
     if len(assessment.classes) > 2:
-        prior = np.array(_prior(assessment))
+        prior = np.array(assessment.prior)
         keys, nothing = ("cross_entropy", "calibration", "discrimination"), -prior @ np.log(prior)
     total, calibration, discrimination = (_quantity(assessment, key) for key in keys)
-    return Cost(total, calibration, discrimination, float(nothing))
+    return Cost(total, calibration, discrimination, float(nothing), total.unit)
 
 
 def _quantity(assessment: Assessment, key: str) -> Quantity:
     """A quantity, or one without a value where there is none of this key."""
     missing = Quantity(key, key, math.nan, math.nan, math.nan, "", "", "", math.nan)
     return next((q for q in assessment.quantities if q.key == key), missing)
-
-
-def _prior(assessment: Assessment) -> tuple[float, ...]:
-    D = len(assessment.classes)
-    return assessment.prior or (1 / D,) * D
 
 
 def verdicts(assessment: Assessment) -> list[Verdict]:
@@ -217,16 +208,15 @@ def judge_errors(assessment: Assessment) -> Verdict:
     if assessment.n_wrong == 0 and _snap(rate) == 0:
         bound = "" if math.isnan(high) else f", but the true rate may be up to {percent(high)}"
         return Verdict(what, "0 %", "none seen", "good", f"No decision was wrong{bound}.", interval)
-    prior = _prior(assessment)
-    chance = 1 - max(prior)
+    chance = 1 - max(assessment.prior)
     tone = "good" if rate <= 0.2 * chance else "fair" if rate <= 0.7 * chance else "poor"
     one_in = 1 / max(rate, 1e-300)
     often = "all of them" if rate == 1 else "most of them"
     if one_in >= 1.95:
         often = f"1 in {number(one_in, 2) if one_in < 5 else format(round(one_in), ',')}"
-    even = max(prior) - min(prior) < 1e-9
+    even = max(assessment.prior) - min(assessment.prior) < 1e-9
     mix = "equally frequent" if even else "as frequent as the prior says"
-    best = "likelier" if len(prior) == 2 else "likeliest"
+    best = "likelier" if len(assessment.classes) == 2 else "likeliest"
     sentence = (
         f"Decisions for the {best} class are wrong in {percent(rate)} of cases ({often}) if "
         f"classes are {mix}; guessing would be wrong in {percent(chance)}."

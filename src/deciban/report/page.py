@@ -260,7 +260,7 @@ def _cards(
 
 def _prior(assessment: Assessment) -> str:
     prior = assessment.prior
-    if prior is None or max(prior) - min(prior) < 1e-9:
+    if max(prior) - min(prior) < 1e-9:
         return "the same for each class"
     pairs = zip(assessment.classes, prior, strict=True)
     return _list([f"{shorten(label, 30)} {p:.3g}" for label, p in pairs])
