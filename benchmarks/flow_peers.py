@@ -36,7 +36,7 @@ import zuko
 
 from _timing import print_setting, race
 from deciban.flows import Flow
-from deciban.flows.training import Trainer, Training
+from deciban.flows.training import Trainer
 
 COUPLINGS, WIDTH, BATCH, BATCHES, BINS, BOUND, RATE = 8, 128, 512, 8, 8, 8.0, 1e-4
 
@@ -46,8 +46,8 @@ class Deciban:
 
     def __init__(self, kind, d, data):
         self.flow = Flow(d, COUPLINGS, kind, WIDTH, 2, "relu", "none", BINS, BOUND, affine=False)
-        training = Training(1, BATCH, RATE)
-        self.trainer = Trainer(self._loss, None, training, len(data), self.flow.decays)
+        options = {"epochs": 1, "batch_size": BATCH, "learning_rate": RATE}
+        self.trainer = Trainer(self._loss, None, self.flow.decays, len(data), **options)
         self.data, self.z = jnp.asarray(data), jnp.asarray(data[:BATCH])
         self.state = self.trainer.start(self.flow.init(jax.random.key(0)))
 
@@ -56,7 +56,7 @@ class Deciban:
         return jnp.mean(0.5 * jnp.sum(z * z, axis=1) - log_det)
 
     def epoch(self):
-        state = self.trainer.run(self.state, self.data, None, jax.random.key(1))
+        (state,) = self.trainer.run(self.state, self.data, None, jax.random.key(1))
         jax.block_until_ready(state.params)
 
     def invert(self):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from functools import lru_cache, partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ from deciban.discriminant.initialization import Start
 from deciban.discriminant.objective import Batch, Model, Params
 from deciban.discriminant.settings import Settings
 from deciban.exceptions import InterruptedFitWarning
-from deciban.flows.training import State, Trainer, Training
+from deciban.flows.training import Trainer
 
 _LEAST_LOG_MIX = -30.0  # of a class that weighs next to nothing
 
@@ -56,42 +56,40 @@ def train(
         data = _batch(samples, settings.dtype)
         aside = None if held_out is None else _batch(held_out, settings.dtype)
         state = checkpoint.restore(trainer.start(params, aside))
-        last = [state]  # so that an interruption leaves the last epoch
-        with _progress_bar(settings.epochs, state.epoch, verbose) as show:
-
-            def after_epoch(state: State) -> None:
-                last[0] = state
-                checkpoint.save(state)
-                show(state)
-
+        states = trainer.run(state, data, aside, jax.random.fold_in(key, 1))
+        with _open_bar(settings.epochs, state.epoch) if verbose else nullcontext() as bar:
             try:
-                last[0] = trainer.run(state, data, aside, jax.random.fold_in(key, 1), after_epoch)
+                for state in states:
+                    checkpoint.save(state)
+                    if bar is not None:
+                        _advance(bar, state.history[-1])
             except KeyboardInterrupt:
                 warnings.warn(
-                    f"fit was interrupted after {last[0].epoch} of {settings.epochs} epochs; the "
+                    f"fit was interrupted after {state.epoch} of {settings.epochs} epochs; the "
                     f"best model so far is kept.",
                     InterruptedFitWarning,
                     stacklevel=3,
                 )
-        result = jax.tree.map(np.asarray, trainer.choose(last[0], aside))
-        checkpoint.save(last[0], force=True)
-    return result, list(last[0].history)
+        checkpoint.save(state, force=True)
+        return jax.tree.map(np.asarray, trainer.choose(state, aside)), list(state.history)
 
 
 @lru_cache(maxsize=32)
 def _trainer(model: Model, settings: Settings, n_samples: int, scored: bool) -> Trainer:
     """One trainer for all fits of one size, as in a cross-validation: it is compiled once."""
-    training = Training(
-        settings.epochs,
-        settings.batch_size,
-        settings.learning_rate,
+    return Trainer(
+        partial(
+            model.loss, entropy_weight=settings.discriminative_weight, noise=settings.input_noise
+        ),
+        model.score if scored else None,
+        model.decays,
+        n_samples,
+        epochs=settings.epochs,
+        batch_size=settings.batch_size,
+        learning_rate=settings.learning_rate,
         weight_decay=settings.weight_decay,
         n_members=settings.n_estimators,
     )
-    loss = partial(
-        model.loss, entropy_weight=settings.discriminative_weight, noise=settings.input_noise
-    )
-    return Trainer(loss, model.score if scored else None, training, n_samples, model.decays)
 
 
 def _first_params(
@@ -114,22 +112,15 @@ def _batch(samples: Samples, dtype: str) -> Batch:
     )
 
 
-@contextmanager
-def _progress_bar(epochs: int, done: int, verbose: bool) -> Iterator[Callable[[State], None]]:
-    """A bar with the loss, the cross-entropy of held-out samples, and the time left."""
-    if not verbose:
-        yield lambda state: None
-        return
+def _open_bar(epochs: int, done: int) -> Any:
     from tqdm.auto import tqdm
 
-    with tqdm(total=epochs, initial=done, unit="epoch") as bar:
+    return tqdm(total=epochs, initial=done, unit="epoch")
 
-        def show(state: State) -> None:
-            last = state.history[-1]
-            shown = {"loss": f"{last['loss']:.4g}"}
-            if "score" in last:
-                shown |= {"C_mc": f"{last['score']:.4g}", "best": f"{last['best_score']:.4g}"}
-            bar.set_postfix(shown, refresh=False)
-            bar.update()
 
-        yield show
+def _advance(bar: Any, record: dict[str, float]) -> None:
+    """Show the loss of an epoch, and the cross-entropy of held-out samples."""
+    shown = {"loss": "loss", "score": "C_mc", "best_score": "best"}
+    values = {label: f"{record[name]:.4g}" for name, label in shown.items() if name in record}
+    bar.set_postfix(values, refresh=False)
+    bar.update()

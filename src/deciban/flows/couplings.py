@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 
-from deciban.flows.elementwise import Scaling, Spline, bound_softly
+from deciban.flows.elementwise import bound_softly
 
 Activation = Literal["relu", "gelu", "silu", "tanh"]
 Layers = list[dict[str, jax.Array]]
@@ -32,44 +31,18 @@ Halves = tuple[jax.Array, jax.Array]
 Elementwise = Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]
 
 
-@dataclass(frozen=True)
-class Coupling:
-    """Elementwise map of the second or, where ``flipped``, of the first half of the features.
+def couple(
+    layers: Layers, halves: Halves, elementwise: Elementwise, activation: Activation, flip: bool
+) -> tuple[Halves, jax.Array]:
+    """Map the second half of the features or, with ``flip``, the first; also log |det| (...).
 
     A single feature has nothing to be conditioned on; it is mapped with parameters of its own.
     """
-
-    n_features: int
-    flipped: bool
-    elementwise: Scaling | Spline
-    width: int
-    depth: int
-    activation: Activation
-
-    def init(self, key: jax.Array, dtype: jnp.dtype) -> Layers:
-        """Layers of the conditioner, for a coupling that is the identity."""
-        sizes = half_sizes(self.n_features)
-        n_in, n_mapped = sizes[::-1] if self.flipped else sizes
-        n_out = n_mapped * self.elementwise.n_parameters
-        return _init_layers(key, n_in, n_out, self.width, self.depth, dtype)
-
-    def forward(self, layers: Layers, x: Halves) -> tuple[Halves, jax.Array]:
-        """Both halves of y, and log |det dy/dx| of shape (...)."""
-        return self._apply(layers, x, self.elementwise.forward)
-
-    def inverse(self, layers: Layers, y: Halves) -> tuple[Halves, jax.Array]:
-        """Both halves of x, and log |det dx/dy| of shape (...)."""
-        return self._apply(layers, y, self.elementwise.inverse)
-
-    def _apply(
-        self, layers: Layers, halves: Halves, elementwise: Elementwise
-    ) -> tuple[Halves, jax.Array]:
-        seen, mapped = halves[::-1] if self.flipped else halves
-        raw = _output(layers, seen, self.activation)
-        mapped, log_slopes = elementwise(mapped, raw)
-        # The slopes of a single scaled feature are the same for all samples, and have no axis.
-        log_det = jnp.sum(jnp.broadcast_to(log_slopes, mapped.shape), axis=-1)
-        return ((mapped, seen) if self.flipped else (seen, mapped)), log_det
+    seen, mapped = halves[::-1] if flip else halves
+    mapped, log_slopes = elementwise(mapped, _output(layers, seen, activation))
+    # The slopes of a single scaled feature are the same for all samples, and have no axis.
+    log_det = jnp.sum(jnp.broadcast_to(log_slopes, mapped.shape), axis=-1)
+    return ((mapped, seen) if flip else (seen, mapped)), log_det
 
 
 def half_sizes(n_features: int) -> tuple[int, int]:
@@ -90,10 +63,10 @@ def join(halves: Halves) -> jax.Array:
 
 # Compiled once for all couplings of a flow, with one draw: drawing layer by layer takes seconds.
 @partial(jax.jit, static_argnums=(1, 2, 3, 4, 5))
-def _init_layers(
+def init_layers(
     key: jax.Array, n_in: int, n_out: int, width: int, depth: int, dtype: Any
 ) -> Layers:
-    """Layers of a perceptron whose last one is zero, so that its output is zero at first.
+    """Layers of a perceptron whose last one is zero, so that the coupling is the identity at first.
 
     With nothing to read (``n_in = 0``) there is only the last layer's bias: the output is learned,
     and the same for every sample.

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from deciban._validation.scalars import require_one_of, require_positive_number, require_whole
 from deciban.exceptions import InputError
 from deciban.flows import affine
-from deciban.flows.couplings import Activation, Coupling, join, split
+from deciban.flows.couplings import Activation, couple, half_sizes, init_layers, join, split
 from deciban.flows.elementwise import Scaling, Spline
 from deciban.flows.runtime import require_dtype
 
@@ -94,9 +94,11 @@ class Flow:
     affine: bool = True
 
     def __post_init__(self) -> None:
-        for name, least in (("n_features", 1), ("n_couplings", 0), ("width", 1), ("depth", 1),
-                            ("seed", 0)):  # fmt: skip
-            require_whole(getattr(self, name), name, least)
+        require_whole(self.n_features, "n_features", 1)
+        require_whole(self.n_couplings, "n_couplings", 0)
+        require_whole(self.width, "width", 1)
+        require_whole(self.depth, "depth", 1)
+        require_whole(self.seed, "seed", 0)
         require_whole(self.bins, "bins", 2, _MOST_BINS)
         require_positive_number(self.bound, "bound")
         require_positive_number(self.log_scale_bound, "log_scale_bound")
@@ -138,11 +140,13 @@ class Flow:
                 "them. Make the Flow with affine=True."
             )
         keys = jax.random.split(key, max(self.n_couplings, 1))
-        params: Params = {
-            "couplings": [
-                coupling.init(keys[k], dtype) for k, coupling in enumerate(self._couplings())
-            ],
-        }
+        params: Params = {"couplings": []}
+        for k in range(self.n_couplings):
+            sizes = half_sizes(d)
+            n_seen, n_mapped = reversed(sizes) if self._flips(k) else sizes
+            n_out = n_mapped * self._elementwise().n_parameters
+            layers = init_layers(keys[k], n_seen, n_out, self.width, self.depth, dtype)
+            params["couplings"].append(layers)
         if self.affine:
             params["affine"] = affine.init(d, matrix, offset, dtype)
         if self.mixing == "linear":
@@ -167,24 +171,14 @@ class Flow:
             lambda path, _: getattr(path[-1], "key", None) == "weight", params
         )
 
-    def _couplings(self) -> list[Coupling]:
-        elementwise = (
-            Scaling(self.log_scale_bound)
-            if self.kind == "affine"
-            else Spline(self.bins, self.bound, self.log_scale_bound)
-        )
-        return [
-            Coupling(
-                self.n_features,
-                # A single feature is the second half; the first one is empty.
-                k % 2 == 1 and self.n_features > 1,
-                elementwise,
-                self.width,
-                self.depth,
-                self.activation,
-            )
-            for k in range(self.n_couplings)
-        ]
+    def _elementwise(self) -> Scaling | Spline:
+        if self.kind == "affine":
+            return Scaling(self.log_scale_bound)
+        return Spline(self.bins, self.bound, self.log_scale_bound)
+
+    def _flips(self, k: int) -> bool:
+        """Whether coupling k maps the first half; that of a single feature is empty."""
+        return k % 2 == 1 and self.n_features > 1
 
     def _read(self, params: Params, values: Any, name: str) -> jax.Array:
         array = jnp.asarray(values, require_dtype(jax.tree.leaves(params)[0].dtype))
@@ -206,16 +200,15 @@ def _forward(flow: Flow, params: Params, x: jax.Array) -> tuple[jax.Array, jax.A
     if flow.affine:
         y, total = affine.forward(params["affine"], x)
     halves = split(y)
-    for k, (coupling, layers) in enumerate(
-        zip(flow._couplings(), params["couplings"], strict=True)
-    ):
+    elementwise = flow._elementwise().forward
+    for k, layers in zip(range(flow.n_couplings), params["couplings"], strict=True):
         if k in changes:
             y = join(halves)[..., changes[k]]
             if flow.mixing == "linear":
                 y, log_det = affine.multiply(params["mixing"][list(changes).index(k)], y)
                 total += log_det
             halves = split(y)
-        halves, log_det = coupling.forward(layers, halves)
+        halves, log_det = couple(layers, halves, elementwise, flow.activation, flow._flips(k))
         total += log_det
     z = join(halves)
     if changes:
@@ -228,8 +221,10 @@ def _inverse(flow: Flow, params: Params, z: jax.Array) -> tuple[jax.Array, jax.A
     changes = _changes(flow)
     halves = split(z[..., _order(flow)] if changes else z)
     total = jnp.zeros((), z.dtype)
-    for k, coupling in reversed(list(enumerate(flow._couplings()))):
-        halves, log_det = coupling.inverse(params["couplings"][k], halves)
+    elementwise = flow._elementwise().inverse
+    for k in reversed(range(flow.n_couplings)):
+        layers = params["couplings"][k]
+        halves, log_det = couple(layers, halves, elementwise, flow.activation, flow._flips(k))
         total += log_det
         if k in changes:
             y = join(halves)

@@ -8,7 +8,7 @@ interrupted ends where it would have ended.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,37 +22,8 @@ from deciban.exceptions import ConvergenceError
 Batch = Any
 Tree = Any
 _RETRIES = 8  # halvings of the step size after failed epochs
-# Standard errors by which the best epoch must beat the last one: on few held-out samples, to which
-# the weights are often overfitted, and on more.
-_DOUBT = (1.0, 2.0)
-_FEW_HELD_OUT = 500
+_FEW_HELD_OUT = 500  # samples to which the weights are often overfitted
 _MOST_SKIPPED = 0.5  # share of an epoch's steps that may lack a finite gradient
-
-
-@dataclass(frozen=True)
-class Training:
-    """How to train: Adam with decoupled weight decay and a one-cycle step size.
-
-    Parameters
-    ----------
-    epochs, batch_size : int
-        Number of passes over the samples, and number of samples in each step.
-    learning_rate : float
-        Highest step size; it rises over the first tenth of the steps and then falls to zero.
-    weight_decay : float
-        Decoupled decay of the parameters that it is meant for.
-    clip : float
-        Largest norm of a gradient; longer ones are shortened to it.
-    n_members : int
-        Number of members trained at once, each with its own parameters and random numbers.
-    """
-
-    epochs: int = 100
-    batch_size: int = 256
-    learning_rate: float = 2e-3
-    weight_decay: float = 0.0
-    clip: float = 1.0
-    n_members: int = 1
 
 
 @dataclass(frozen=True)
@@ -69,7 +40,7 @@ class State:
 
 
 class Trainer:
-    """A loss, a score and how to train.
+    """Adam with decoupled weight decay and a one-cycle step size, for a loss and a score.
 
     Parameters
     ----------
@@ -79,29 +50,47 @@ class Trainer:
     score : callable or None
         ``score(params, held_out)``: one value for each sample, whose mean should be low. Without it
         the last parameters are kept.
-    training : Training
-    n_samples : int
-        Number of samples to train on.
     decays : callable
         ``decays(params)``: a pytree of bools, true for the parameters that weight decay is meant
         for.
+    n_samples : int
+        Number of samples to train on.
+    epochs, batch_size : int
+        Number of passes over the samples, and number of samples in each step.
+    learning_rate : float
+        Highest step size; it rises over the first tenth of the steps and then falls to zero.
+    weight_decay : float, default 0
+    clip : float, default 1
+        Largest norm of a gradient; longer ones are shortened to it.
+    n_members : int, default 1
+        Number of members trained at once, each with its own parameters and random numbers.
     """
 
     def __init__(
         self,
         loss: Callable[[Tree, Batch, jax.Array], jax.Array],
         score: Callable[[Tree, Batch], jax.Array] | None,
-        training: Training,
-        n_samples: int,
         decays: Callable[[Tree], Tree],
+        n_samples: int,
+        *,
+        epochs: int,
+        batch_size: int,
+        learning_rate: float,
+        weight_decay: float = 0.0,
+        clip: float = 1.0,
+        n_members: int = 1,
     ) -> None:
-        self.training = training
-        self.batch_size = min(training.batch_size, n_samples)
+        self.epochs, self.n_members = epochs, n_members
+        self.batch_size = min(batch_size, n_samples)
         self.n_batches = max(1, n_samples // self.batch_size)
-        self._optimizer = optax.adamw(self._rate(), weight_decay=training.weight_decay, mask=decays)
-        self._loss = loss
+        self._loss, self._clip = loss, clip
+        steps = max(2, epochs * self.n_batches)
+        rate = optax.warmup_cosine_decay_schedule(
+            learning_rate / 25, learning_rate, max(1, steps // 10), steps
+        )
+        self._optimizer = optax.adamw(rate, weight_decay=weight_decay, mask=decays)
         epoch, init = self._epoch, self._optimizer.init
-        if training.n_members > 1:
+        if n_members > 1:
             epoch = jax.vmap(epoch, in_axes=(0, 0, None, 0, None))
             init = jax.vmap(init)
             score = None if score is None else jax.vmap(score, in_axes=(0, None))
@@ -110,25 +99,16 @@ class Trainer:
 
     def start(self, params: Tree, held_out: Batch = None) -> State:
         """The state before the first epoch; the first parameters may stay the best."""
-        score = np.full(self.training.n_members, np.inf)
-        if self._score is not None and held_out is not None:
+        score = np.full(self.n_members, np.inf)
+        if self._score is not None:
             score = self._scores(params, held_out).mean(axis=1)
         return State(params, self._init(params), params, score, 1.0, 0, ())
 
-    def run(
-        self,
-        state: State,
-        data: Batch,
-        held_out: Batch,
-        key: jax.Array,
-        after_epoch: Callable[[State], None] | None = None,
-    ) -> State:
-        """Continue from a state until all epochs are done."""
-        while state.epoch < self.training.epochs:
+    def run(self, state: State, data: Batch, held_out: Batch, key: jax.Array) -> Iterator[State]:
+        """The states after each epoch that is left."""
+        while state.epoch < self.epochs:
             state = self._run_next_epoch(state, data, held_out, key)
-            if after_epoch is not None:
-                after_epoch(state)
-        return state
+            yield state
 
     def choose(self, state: State, held_out: Batch) -> Tree:
         """The parameters to keep.
@@ -137,12 +117,14 @@ class Trainer:
         are clearly better on the held-out samples: the best of many noisy scores is often that of
         an epoch in which the steps were still large. After an interruption they are the best ones.
         """
-        if self._score is None or held_out is None:
+        if self._score is None:
             return state.params
-        if state.epoch < self.training.epochs:
+        if state.epoch < self.epochs:
             return state.best
         loss = self._scores(state.params, held_out) - self._scores(state.best, held_out)
-        doubt = _DOUBT[loss.shape[1] >= _FEW_HELD_OUT] * loss.std(axis=1) / loss.shape[1] ** 0.5
+        n = loss.shape[1]
+        standard_errors = 1 if n < _FEW_HELD_OUT else 2
+        doubt = standard_errors * loss.std(axis=1) / n**0.5
         return _select(loss.mean(axis=1) <= doubt, state.params, state.best, len(loss))
 
     def _scores(self, params: Tree, held_out: Batch) -> np.ndarray:
@@ -152,8 +134,10 @@ class Trainer:
 
     def _run_next_epoch(self, state: State, data: Batch, held_out: Batch, key: jax.Array) -> State:
         began = time.perf_counter()
+        keys = jax.random.fold_in(key, state.epoch)
+        if self.n_members > 1:
+            keys = jax.random.split(keys, self.n_members)
         for _ in range(_RETRIES):
-            keys = self._keys(key, state.epoch)
             params, optimizer, losses, skipped = self._run_epoch(
                 state.params, state.optimizer, jnp.float32(state.factor), keys, data
             )
@@ -178,21 +162,11 @@ class Trainer:
         if self._score is not None:
             score = self._scores(params, held_out).mean(axis=1)
             better = score < state.best_score  # never for NaN
-            best = _select(better, params, state.best, self.training.n_members)
+            best = _select(better, params, state.best, self.n_members)
             best_score = np.where(better, score, state.best_score)
             record |= {"score": float(np.mean(score)), "best_score": float(np.mean(best_score))}
         history = (*state.history, record)
         return State(params, optimizer, best, best_score, state.factor, state.epoch + 1, history)
-
-    def _keys(self, key: jax.Array, epoch: int) -> jax.Array:
-        key = jax.random.fold_in(key, epoch)
-        members = self.training.n_members
-        return key if members == 1 else jax.random.split(key, members)
-
-    def _rate(self) -> optax.Schedule:
-        steps = max(2, self.training.epochs * self.n_batches)
-        peak = self.training.learning_rate
-        return optax.warmup_cosine_decay_schedule(peak / 25, peak, max(1, steps // 10), steps)
 
     def _epoch(
         self, params: Tree, optimizer: Tree, factor: jax.Array, key: jax.Array, data: Batch
@@ -211,7 +185,7 @@ class Trainer:
             # A sum is finite where all of its terms are, unless it overflows: then clip could not.
             squares = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(slope))
             usable = jnp.isfinite(loss) & jnp.isfinite(squares)
-            shorter = jnp.minimum(1.0, self.training.clip / jnp.sqrt(squares))
+            shorter = jnp.minimum(1.0, self._clip / jnp.sqrt(squares))
             slope = jax.tree.map(lambda leaf: (shorter * leaf).astype(leaf.dtype), slope)
             updates, moved = self._optimizer.update(slope, optimizer, params)
             params = jax.tree.map(
