@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import StratifiedKFold
 
 from deciban import Basis, CalibratedGaussian, LinearDiscriminant
 from deciban._persistence import encoding as coding
@@ -206,7 +207,7 @@ def test_what_cannot_be_saved_is_refused_in_a_sentence(tmp_path):
         Subclass().fit(X, y).save(path)
     with pytest.raises(InputError, match=r"to be saved; got Subclass"):
         BoundedCalibrator(Subclass()).fit(X, y).save(path)
-    with pytest.raises(InputError, match=r"prior must be text, numbers, .*; got Series. Pass it"):
+    with pytest.raises(InputError, match=r"prior must be text, numbers, .*; got Series. Convert"):
         AffineCalibrator(prior=pd.Series([0.5, 0.5])).fit(X, y).save(path)
     model = AffineCalibrator(prior=np.array([0.5, 0.5], dtype=np.longdouble)).fit(X, y)
     with pytest.raises(InputError, match=r"prior must be text, .*; got an array of"):
@@ -415,3 +416,24 @@ def test_a_classifier_of_another_library_is_not_saved(tmp_path):
     with pytest.raises(InputError, match=r"to be saved; got LogisticRegression\. Use one"):
         model.save(tmp_path / "model")
     assert not list(tmp_path.iterdir())
+
+
+def test_an_estimator_fitted_elsewhere_comes_back_fitted(tmp_path):
+    X, y = three(50)
+    elsewhere = LinearDiscriminant().fit(*three(50, rng=1))
+    model = CalibratedEvidenceClassifier(elsewhere, cv="prefit").fit(X, y)
+    model.save(tmp_path / "model")
+    back, _ = load_with_extra(tmp_path / "model")
+    assert back.estimator is back.estimator_
+    ours, theirs = back.fit(X, y).evidence(X), model.evidence(X)
+    assert ours.log_likelihoods.tobytes() == theirs.log_likelihoods.tobytes()
+
+
+def test_a_splitter_is_not_saved_and_another_value_of_cv_is(tmp_path):
+    X, y = three(20)
+    model = CalibratedEvidenceClassifier(LinearDiscriminant(), cv=StratifiedKFold(3)).fit(X, y)
+    with pytest.raises(InputError, match=r"cv must be .*; got StratifiedKFold\. .* set_params"):
+        model.save(tmp_path / "model")
+    model.set_params(cv=3).save(tmp_path / "model")
+    back, _ = load_with_extra(tmp_path / "model")
+    np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))

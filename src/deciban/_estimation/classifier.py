@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]
 
     classes_: NDArray[Any]
     prior_: Floats
+
+    def _names(self) -> tuple[Hashable, ...]:
+        return tuple(self.classes_.tolist())
 
     def evidence(self, X: Any) -> Evidence:
         """Evidence that each sample gives about the classes."""

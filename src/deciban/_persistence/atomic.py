@@ -91,11 +91,5 @@ def _publish_new(temporary: Path, path: Path) -> None:
 
 def _not_writable(path: Path, error: OSError | ValueError, remedy: str) -> InputError:
     why = getattr(error, "strerror", None) or error
-    return InputError(
-        f"{_shorten(path)} must be a file that can be written; it cannot be ({why}). {remedy}"
-    )
-
-
-def _shorten(path: Path) -> str:
-    text = str(path)
-    return text if len(text) <= 200 else f"{text[:100]!r}…"
+    name = str(path) if len(str(path)) <= 200 else f"{str(path)[:100]!r}…"
+    return InputError(f"{name} must be a file that can be written; it cannot be ({why}). {remedy}")

@@ -195,5 +195,5 @@ def _require_shape(name: str, value: Any, names: list[str], sizes: dict[str, int
 def _not_storable(path: str, what: str) -> InputError:
     return InputError(
         f"{path} must be text, numbers, arrays of numbers or something of deciban to be saved; got "
-        f"{what}. Pass it as a list, an array or a dict, and fit again."
+        f"{what}. Convert it, or set another value with set_params, before you save."
     )

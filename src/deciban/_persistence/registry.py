@@ -32,7 +32,7 @@ _MODULES = {
     "KernelDensityCalibrator": "deciban.calibration",
 }
 _REGISTERED: dict[type, dict[str, Spec]] = {}
-_COMMON = ("classes_", "prior_", "n_features_in_")
+_COMMON: dict[str, Spec] = {"classes_": np.ndarray, "prior_": "D", "n_features_in_": int}
 _NAMES = "feature_names_in_"
 Estimator = TypeVar("Estimator", bound="type[PersistentMixin]")
 
@@ -70,15 +70,20 @@ class PersistentMixin:
         """Load an estimator from a file that :meth:`save` wrote; no code from the file is run."""
         return _restore(*tensors.read(path, [cls.__name__]), path)
 
-    def _require_consistent(self) -> None:
-        """Raise ValueError where restored attributes contradict one another, beyond shapes."""
+    def _finish_loading(self) -> None:
+        """Called last: raise ValueError where attributes contradict one another, beyond shapes."""
 
 
 def register(**parts: Spec) -> Callable[[Estimator], Estimator]:
     """Let files hold estimators of a class, by attributes that ``fit`` sets and their specs."""
 
     def add(cls: Estimator) -> Estimator:
-        _REGISTERED[cls] = parts
+        # What a class derives from its other parts is not stored.
+        _REGISTERED[cls] = {
+            name: spec
+            for name, spec in (_COMMON | parts).items()
+            if not isinstance(getattr(cls, name, None), property)
+        }
         return cls
 
     return add
@@ -114,7 +119,6 @@ def _find_class(kind: str) -> type[PersistentMixin]:
 
 
 def _restore(arrays: tensors.Arrays, plain: tensors.Plain, path: str | os.PathLike[str]) -> Any:
-    _find_class(plain["kind"])
     try:
         if plain["estimator"] != plain["kind"] or plain["state"] is None:
             raise ValueError("not a fitted estimator of its kind")
@@ -138,15 +142,8 @@ def _parts_of(estimator: Any) -> dict[str, Spec]:
     return _REGISTERED[type(estimator)]
 
 
-def _stored_names(cls: type, parts: dict[str, Spec]) -> list[str]:
-    """Attributes that ``fit`` sets; what a class derives from its parts is not stored."""
-    return [
-        name for name in (*_COMMON, *parts) if not isinstance(getattr(cls, name, None), property)
-    ]
-
-
 def _encode_fitted(encoder: Encoder, estimator: Any, path: str) -> dict[str, Any]:
-    names = _stored_names(type(estimator), _parts_of(estimator))
+    names = list(_parts_of(estimator))
     check_is_fitted(estimator, names)
     at = f"{path}." if path else ""
     columns = vars(estimator).get(_NAMES)
@@ -184,10 +181,10 @@ def _decode_estimator(decoder: Decoder, node: dict[str, Any]) -> Any:
     state = {name: decoder(value) for name, value in node["state"].items()}
     columns = state.pop(_NAMES)
     parts = _parts_of(estimator)
-    if set(state) != set(_stored_names(cls, parts)):
+    if state.keys() != parts.keys():
         raise ValueError(f"the attributes of a {cls.__name__} are not all there")
     sizes = _sizes(state)
-    for name, spec in {"prior_": "D", **parts}.items():
+    for name, spec in parts.items():
         require_spec(name, state[name], spec, sizes)
     if (state["prior_"] < 0).any() or abs(state["prior_"].sum() - 1) > 1e-6:
         raise ValueError("not a valid prior")
@@ -195,7 +192,7 @@ def _decode_estimator(decoder: Decoder, node: dict[str, Any]) -> Any:
         setattr(estimator, name, value)
     if columns is not None:
         estimator.feature_names_in_ = _column_names(columns, sizes["d"])
-    estimator._require_consistent()
+    estimator._finish_loading()
     return estimator
 
 

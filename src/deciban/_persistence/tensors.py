@@ -21,9 +21,7 @@ from deciban.exceptions import InputError, MissingExtraError
 
 _VERSION = 1
 _KEY, _CHECKSUM = "deciban", "sha256"
-_MOST_HEADER = (
-    2**23
-)  # bytes of names, shapes and plain data; JSON takes twenty times as much memory
+_MOST_HEADER = 2**23  # bytes of names, shapes and plain data; read, they take twenty times as many
 
 Arrays = dict[str, np.ndarray]
 Plain = dict[str, Any]
@@ -114,16 +112,13 @@ def _parse(path: Path) -> tuple[Arrays, dict[str, str]]:
 
 def _require_plain(extra: object) -> None:
     """Raise unless JSON gives the dict back as it is."""
+    found = "names that are not text, tuples, or not a dict"
     try:
-        same = isinstance(extra, dict) and json.loads(json.dumps(extra, allow_nan=False)) == extra
+        if isinstance(extra, dict) and json.loads(json.dumps(extra, allow_nan=False)) == extra:
+            return
     except (TypeError, ValueError, RecursionError) as error:
-        raise _not_plain(str(error)) from None
-    if not same:
-        raise _not_plain("names that are not text, tuples, or not a dict")
-
-
-def _not_plain(found: str) -> InputError:
-    return InputError(
+        found = str(error)
+    raise InputError(
         f"extra must be a dict of text, finite numbers, truth values, None, lists and dicts; got "
         f"something else ({found}). Convert it to these."
     )

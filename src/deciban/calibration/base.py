@@ -79,7 +79,7 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         self._fit(samples)
         return samples
 
-    def _require_consistent(self) -> None:
+    def _finish_loading(self) -> None:
         k, D, reader = self.n_features_in_, len(self.classes_), self._reader
         if reader.classes != tuple(self.classes_.tolist()):
             raise ValueError("scores of other classes")
@@ -114,8 +114,8 @@ class TwoClassCalibrator(Calibrator):
         first, second = evidence.classes
         return Evidence.from_llr(self._calibrate_llr(evidence.llr(second, first)), second, first)
 
-    def _require_consistent(self) -> None:
-        super()._require_consistent()
+    def _finish_loading(self) -> None:
+        super()._finish_loading()
         if len(self.classes_) != 2:
             raise ValueError(f"{len(self.classes_)} classes")
 

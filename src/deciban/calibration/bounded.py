@@ -101,8 +101,8 @@ class BoundedCalibrator(Calibrator):
         best = values.argmax(axis=1)
         return Evidence(np.maximum(values, -self.bounds_[best]), evidence.classes)
 
-    def _require_consistent(self) -> None:
-        super()._require_consistent()
+    def _finish_loading(self) -> None:
+        super()._finish_loading()
         inner = self.calibrator_
         fitted = "classes_" in vars(inner)
         if not fitted or inner.classes_.tolist() != self.classes_.tolist():

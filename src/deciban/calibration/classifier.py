@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any, Self
 
 import numpy as np
@@ -233,8 +232,9 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
             )
         return isinstance(self.estimator, str)
 
-    def _names(self) -> tuple[Hashable, ...]:
-        return tuple(self.classes_.tolist())
+    def _finish_loading(self) -> None:
+        if isinstance(self.cv, str) and self.cv == "prefit":
+            self.estimator = self.estimator_  # one object before, and one copy in the file
 
     @property
     def n_features_in_(self) -> int:

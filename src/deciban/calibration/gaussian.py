@@ -111,8 +111,8 @@ class GaussianCalibrator(Calibrator):
         z = solve_triangular(self._factors[0], self.means_.T @ V, lower=True)
         return CalibratedGaussian(z.T @ z, Basis(V, self.classes_.tolist()))
 
-    def _require_consistent(self) -> None:
-        super()._require_consistent()
+    def _finish_loading(self) -> None:
+        super()._finish_loading()
         if not all(np.isfinite(array).all() for array in (self.means_, self._factors)):
             raise ValueError("numbers that are not finite")
         if not (np.diagonal(self._factors, axis1=1, axis2=2) != 0).all():

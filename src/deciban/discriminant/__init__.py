@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from deciban.discriminant.linear import LinearDiscriminant, QuadraticDiscriminant
-from deciban.exceptions import MissingExtraError
 
 if TYPE_CHECKING:
     from deciban.discriminant.cda import CompositionalDiscriminantAnalysis
@@ -15,12 +14,8 @@ __all__ = ["CompositionalDiscriminantAnalysis", "LinearDiscriminant", "Quadratic
 
 def __getattr__(name: str) -> Any:
     if name == "CompositionalDiscriminantAnalysis":  # it needs JAX, which the others do not
-        try:
-            from deciban.discriminant import cda
-        except ModuleNotFoundError as missing:
-            raise MissingExtraError(
-                f"{missing.name} must be installed for a CDA. Run: pip install 'deciban[flow]'",
-                extra="flow",
-            ) from missing
+        import deciban.flows  # noqa: F401  (names the extra where JAX is missing)
+        from deciban.discriminant import cda
+
         return cda.CompositionalDiscriminantAnalysis
     raise AttributeError(f"module 'deciban.discriminant' has no attribute {name!r}")

@@ -19,10 +19,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deciban._estimation.classifier import EvidenceClassifierMixin
 from deciban._estimation.samples import require_numbers
-from deciban._validation.arrays import to_numpy
+from deciban._validation.arrays import Floats, to_numpy
 from deciban._validation.labels import index_of
 from deciban._validation.scalars import quote, require_whole
-from deciban.discriminant.initialization import Floats
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.reference import CalibratedGaussian
@@ -67,9 +66,6 @@ class DiscriminantMixin(EvidenceClassifierMixin):
     def _remember_densities(self, X: Floats) -> None:
         quantiles = np.linspace(0, 1, _QUANTILES)
         self._density_quantiles = np.quantile(self._log_mixture(X), quantiles)
-
-    def _names(self) -> tuple[Hashable, ...]:
-        return tuple(self.classes_.tolist())
 
     def _read(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Hashable, Mapping
 from dataclasses import asdict
@@ -16,11 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from deciban._estimation.samples import Samples, read_samples
 from deciban._persistence.registry import PersistentMixin, register
+from deciban._validation.arrays import Floats
 from deciban.discriminant.base_space import BaseSpaceMixin, require_sound
-from deciban.discriminant.checkpoints import Checkpoint, compute_digest
+from deciban.discriminant.checkpoints import Checkpoint
 from deciban.discriminant.evaluation import FittedFlows
 from deciban.discriminant.fitting import hold_out, train
-from deciban.discriminant.initialization import Floats, Whitening, initialize
+from deciban.discriminant.initialization import Whitening, initialize
 from deciban.discriminant.objective import Model
 from deciban.discriminant.settings import Settings, resolve_settings
 from deciban.evidence import Evidence
@@ -206,15 +206,10 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
     def _open_checkpoint(self, samples: Samples, settings: Settings) -> Checkpoint:
         """The checkpoint of this fit; without a seed, that of the file is taken."""
         seed = int(check_random_state(self.random_state).randint(2**31))
-        if self.checkpoint is None:
-            return Checkpoint(None, {}, seed)
         contrast = None if self.basis is None else self.basis.contrast.tolist()
         options = [asdict(settings), contrast, [str(name) for name in self._names()]]
-        digests = {
-            "data": compute_digest(*samples),
-            "settings": compute_digest(json.dumps(options)),
-        }
-        return Checkpoint(self.checkpoint, digests, seed, any_seed=self.random_state is None)
+        any_seed = self.random_state is None
+        return Checkpoint(self.checkpoint, samples, options, seed, any_seed)
 
     @property
     def _flows(self) -> FittedFlows:
@@ -256,7 +251,7 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
     def _n_base(self) -> int:
         return self.n_features_in_ + self._settings.augment
 
-    def _require_consistent(self) -> None:
+    def _finish_loading(self) -> None:
         white = self._whitening
         require_sound(white.scale, self._density_quantiles, *white)
         if not np.allclose(white.matrix @ white.inverse, np.eye(len(white.mean)), atol=1e-4):

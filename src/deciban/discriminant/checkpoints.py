@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import time
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from deciban._persistence import require_writable, tensors
+from deciban._persistence import tensors
+from deciban._persistence.atomic import require_writable
 from deciban.exceptions import InputError
 from deciban.flows.training import State
 
@@ -26,8 +28,9 @@ class Checkpoint:
     ----------
     path : path or None
         None stores nothing.
-    digests : dict of str
-        Digests of the data and the settings, by name: those of the file must be the same.
+    data : iterable of arrays
+    settings : plain data
+        Both must be those that the file was written for, by their digests.
     seed : int
     any_seed : bool, default False
         Whether the seed of the file takes the place of ``seed``.
@@ -36,15 +39,22 @@ class Checkpoint:
     def __init__(
         self,
         path: str | os.PathLike[str] | None,
-        digests: dict[str, str],
+        data: Iterable[np.ndarray],
+        settings: Any,
         seed: int,
         any_seed: bool = False,
     ) -> None:
-        self.path = None if path is None else require_writable(path)
-        self.digests, self.seed = digests, seed
+        self.path, self.seed = None, seed
         self._written = 0.0
         self._stored: tuple[tensors.Arrays, tensors.Plain] | None = None
-        if self.path is not None and self.path.exists():
+        if path is None:
+            return
+        self.path = require_writable(path)
+        self.digests = {
+            "data": _digest(*(np.ascontiguousarray(values).tobytes() for values in data)),
+            "settings": _digest(json.dumps(settings).encode()),
+        }
+        if self.path.exists():
             self._stored = tensors.read(self.path, ["checkpoint"])
             plain = self._stored[1]
             if any_seed and isinstance(plain.get("seed"), int):
@@ -66,11 +76,7 @@ class Checkpoint:
         """Write the state, unless it was written a moment ago."""
         if self.path is None or (time.monotonic() - self._written < _SECONDS and not force):
             return
-        arrays: tensors.Arrays = {}
-        for part in ("params", "optimizer", "best"):
-            leaves = jax.tree.leaves(getattr(state, part))
-            arrays |= {f"{part} {k}": np.asarray(leaf) for k, leaf in enumerate(leaves)}
-        arrays["best_score"] = state.best_score
+        arrays = {str(k): np.asarray(a) for k, a in enumerate(jax.tree.leaves(_arrays(state)))}
         plain = {
             "digests": self.digests,
             "seed": self.seed,
@@ -94,32 +100,31 @@ class Checkpoint:
             ) from None
 
 
+def _arrays(state: State) -> tuple[Any, ...]:
+    return state.params, state.optimizer, state.best, state.best_score
+
+
 def _restore(fresh: State, arrays: tensors.Arrays, plain: tensors.Plain) -> State:
-    parts = {}
-    for part in ("params", "optimizer", "best"):
-        leaves, tree = jax.tree.flatten(getattr(fresh, part))
-        stored = [_require_like(arrays[f"{part} {k}"], leaf) for k, leaf in enumerate(leaves)]
-        parts[part] = jax.tree.unflatten(tree, stored)
-    return replace(
-        fresh,
-        **parts,
-        best_score=arrays["best_score"],
+    leaves, tree = jax.tree.flatten(_arrays(fresh))
+    for k, leaf in enumerate(leaves):
+        stored = arrays[str(k)]
+        if stored.shape != leaf.shape or stored.dtype != leaf.dtype:
+            raise ValueError(f"an array of shape {stored.shape}, not of {leaf.shape}")
+        leaves[k] = jnp.asarray(stored) if isinstance(leaf, jax.Array) else stored
+    params, optimizer, best, best_score = jax.tree.unflatten(tree, leaves)
+    return State(
+        params,
+        optimizer,
+        best,
+        best_score,
         factor=float(plain["factor"]),
         epoch=int(plain["epoch"]),
         history=tuple(plain["history"]),
     )
 
 
-def _require_like(array: np.ndarray, like: jax.Array) -> jax.Array:
-    if array.shape != like.shape or array.dtype != like.dtype:
-        raise ValueError(f"an array of shape {array.shape}, not of {like.shape}")
-    return jnp.asarray(array)
-
-
-def compute_digest(*values: Any) -> str:
-    """SHA-256 of arrays and text."""
+def _digest(*parts: bytes) -> str:
     result = hashlib.sha256()
-    for value in values:
-        data = value.encode() if isinstance(value, str) else np.ascontiguousarray(value).tobytes()
-        result.update(str(len(data)).encode() + data)
+    for part in parts:
+        result.update(str(len(part)).encode() + part)
     return result.hexdigest()

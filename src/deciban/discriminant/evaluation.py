@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from deciban.discriminant.initialization import Floats
-from deciban.discriminant.objective import Model, Params
+from deciban._validation.arrays import Floats
+from deciban.discriminant.objective import HALF_LOG_2PI, Model, Params
 from deciban.discriminant.settings import Settings
 from deciban.exceptions import InputError
 from deciban.flows.runtime import double_precision, require_unforked
@@ -21,7 +21,6 @@ from deciban.flows.runtime import double_precision, require_unforked
 DENSITY_DRAWS = 16  # draws of added dimensions over which densities are averaged
 _ROWS = (256, 4096)  # rows in a batch: each new shape compiles anew
 _REFINEMENTS = 25
-_HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 
 Program = Callable[[Model, Params, jax.Array], jax.Array]
 
@@ -96,7 +95,7 @@ class FittedFlows:
         common = np.full(len(W), -np.inf)
         for a in draws:
             now, rest = self._parts(params, np.hstack([W, np.tile(a, (len(W), 1))]))
-            rest = rest + np.sum(0.5 * a**2 + _HALF_LOG_2PI)
+            rest = rest + np.sum(0.5 * a**2 + HALF_LOG_2PI)
             if len(draws) == 1:
                 return now + rest[:, None]
             # A running sum of exp(scores + common), with the larger common part taken out.
@@ -127,7 +126,7 @@ class FittedFlows:
         results = []
         with computing_in(self.settings.dtype):
             params = jax.tree.map(jnp.asarray, params)
-            for start in range(0, max(1, len(values)), rows):  # no rows have columns too
+            for start in range(0, max(1, len(values)), rows):  # without rows there are columns
                 part = values[start : start + rows]
                 padded = np.pad(part, ((0, rows - len(part)), (0, 0)))
                 with jax.default_matmul_precision("highest"):  # accelerators round otherwise

@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import null_space
 
 from deciban._estimation.samples import Samples
 from deciban._persistence.encoding import register_value
+from deciban._validation.arrays import Floats
 from deciban.discriminant.settings import Settings
 from deciban.exceptions import InputError
 from deciban.reference import closed_form
@@ -24,8 +24,6 @@ FLOOR = 1e-6  # smallest eigenvalue relative to the largest: constant and collin
 _ROUNDING = 1e-12  # spread below this share of a feature's size is rounding
 _LEAST_SINGULAR = 1.5  # smallest singular value of a CDA's discriminant block at the start
 _BEYOND_CHANCE = 1.5  # multiple of what chance makes of the difference of means
-
-Floats = NDArray[np.float64]
 
 
 class Whitening(NamedTuple):

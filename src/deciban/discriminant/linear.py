@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from deciban._estimation.samples import read_samples
 from deciban._persistence.registry import PersistentMixin, register
+from deciban._validation.arrays import Floats
 from deciban._validation.scalars import require_fraction
 from deciban.discriminant.base_space import BaseSpaceMixin, DiscriminantMixin, require_sound
 from deciban.discriminant.initialization import (
     FLOOR,
-    Floats,
     Start,
     Whitening,
     linear_start,
@@ -76,7 +76,7 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to features and classes."""
-        _require_shrinkage(self.shrinkage)
+        require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
         samples = read_samples(self, X, y, sample_weight)
         found = moments(samples, len(self.classes_))
         self._whitening = whitening(found, shrink(found.within, self.shrinkage))
@@ -114,7 +114,7 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
         W = np.linalg.solve(start.matrix, (Z - start.offset).T).T
         return self._whitening.undo(np.asarray(W, dtype=np.float64))
 
-    def _require_consistent(self) -> None:
+    def _finish_loading(self) -> None:
         whitening = self._whitening
         require_sound(whitening.scale, self._density_quantiles, self._means, whitening.matrix)
 
@@ -124,8 +124,6 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
     _scale="d",
     _means="D d",
     _factors="D d d",
-    means_="D d",
-    covariances_="D d d",
     _density_quantiles="n",
 )
 class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  # type: ignore[misc]
@@ -160,7 +158,7 @@ class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator): 
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to features and classes."""
-        _require_shrinkage(self.shrinkage)
+        require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
         samples = read_samples(self, X, y, sample_weight)
         D, d = len(self.classes_), samples.X.shape[1]
         whole = moments(samples, D)
@@ -175,12 +173,18 @@ class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator): 
             S = (away.T * share) @ away
             self._warn_of_rank(k, S, largest)
             self._factors[k] = np.linalg.cholesky(shrink(S, self.shrinkage, largest))
-        self.means_ = whole.means * whole.scale + whole.center
-        self.covariances_ = np.stack(
-            [whole.scale[:, None] * (L @ L.T) * whole.scale for L in self._factors]
-        )
         self._remember_densities(samples.X)
         return self
+
+    @property
+    def means_(self) -> Floats:
+        """Means of the classes, of shape (n_classes, n_features)."""
+        return self._means * self._scale + self._center
+
+    @property
+    def covariances_(self) -> Floats:
+        """Covariances of the classes, of shape (n_classes, n_features, n_features)."""
+        return np.stack([self._scale[:, None] * (L @ L.T) * self._scale for L in self._factors])
 
     def _warn_of_rank(self, k: int, S: Floats, largest: float) -> None:
         if self.shrinkage == 0 and np.linalg.eigvalsh(S)[0] < FLOOR * largest:
@@ -200,12 +204,8 @@ class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator): 
         constant = np.log(self._scale).sum() + 0.5 * Z.shape[1] * np.log(2 * np.pi)
         return log_f - constant
 
-    def _require_consistent(self) -> None:
-        require_sound(self._scale, self._density_quantiles, self._means, self._factors,
-                       self._center)  # fmt: skip
+    def _finish_loading(self) -> None:
+        others = self._means, self._factors, self._center
+        require_sound(self._scale, self._density_quantiles, *others)
         if not (np.diagonal(self._factors, axis1=1, axis2=2) != 0).all():
             raise ValueError("factors that are singular")
-
-
-def _require_shrinkage(shrinkage: float) -> None:
-    require_fraction(shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")

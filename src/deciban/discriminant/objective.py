@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deciban.discriminant.initialization import Start
 from deciban.flows import Flow
 
-_HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
+HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 Params = dict[str, Any]
 Batch = tuple[jax.Array, jax.Array, jax.Array]  # whitened features, codes of the classes, weights
 
@@ -64,7 +64,7 @@ class Model:
         """
         z, log_det = self.flow.forward(params["flow"], x)
         l, residual = z[..., : self.n_classes - 1], z[..., self.n_classes - 1 :]
-        rest = -0.5 * jnp.sum(residual**2, axis=-1) - _HALF_LOG_2PI * z.shape[-1] + log_det
+        rest = -0.5 * jnp.sum(residual**2, axis=-1) - HALF_LOG_2PI * z.shape[-1] + log_det
         V = jnp.asarray(self.contrast, z.dtype)
         L = cholesky(params["covariance"])
         scores = l @ V.T

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, Literal
 
@@ -21,10 +21,6 @@ _MANY = 20_000  # samples that can teach wide conditioners
 _MOST_HELD_OUT = 2_000  # samples are enough to tell one epoch from another
 _FEW = 2_000  # samples that a flow overfits easily
 
-_at_least_0 = partial(require_whole, least=0)
-_at_least_1 = partial(require_whole, least=1)
-_not_negative = partial(require_positive_number, or_zero=True)
-
 
 def _require_share(value: Any, name: str) -> float:
     """Raise unless the value is a number from 0 to below 1."""
@@ -33,49 +29,38 @@ def _require_share(value: Any, name: str) -> float:
     raise InputError(f"{name} must be a number from 0 to below 1; got {quote(value)}. Give 0.1.")
 
 
+def _checked(check: Callable[..., Any], **options: Any) -> Any:
+    """A field of :class:`Settings` with the check of its value."""
+    return field(metadata={"check": partial(check, **options)})
+
+
 @dataclass(frozen=True)
 class Settings:
-    """Everything that a flow and its training need, as plain values; checked when it is made."""
+    """Everything that a flow and its training need, as plain values that have been checked."""
 
-    kind: Literal["affine", "spline"]
-    n_couplings: int
-    width: int
-    depth: int
-    augment: int
-    discriminative_weight: float
-    epochs: int
-    batch_size: int
-    learning_rate: float
-    weight_decay: float
-    input_noise: float
-    validation_fraction: float
-    n_estimators: int
-    dtype: Literal["float32", "float64"]
-    init: Literal["lda", "paper"]
+    kind: Literal["affine", "spline"] = _checked(require_one_of, options=("affine", "spline"))
+    n_couplings: int = _checked(require_whole, least=0)
+    width: int = _checked(require_whole, least=1)
+    depth: int = _checked(require_whole, least=1)
+    augment: int = _checked(require_whole, least=0)
+    discriminative_weight: float = _checked(require_positive_number, or_zero=True)
+    epochs: int = _checked(require_whole, least=0)
+    batch_size: int = _checked(require_whole, least=1)
+    learning_rate: float = _checked(require_positive_number, or_zero=True)
+    weight_decay: float = _checked(require_positive_number, or_zero=True)
+    input_noise: float = _checked(require_positive_number, or_zero=True)
+    validation_fraction: float = _checked(_require_share)
+    n_estimators: int = _checked(require_whole, least=1)
+    dtype: Literal["float32", "float64"] = _checked(require_one_of, options=("float32", "float64"))
+    init: Literal["lda", "paper"] = _checked(require_one_of, options=("lda", "paper"))
 
     def __post_init__(self) -> None:
-        for name, check in _CHECKS.items():
-            object.__setattr__(self, name, check(getattr(self, name), name))
+        for setting in fields(self):
+            value = setting.metadata["check"](getattr(self, setting.name), setting.name)
+            object.__setattr__(self, setting.name, value)
 
 
-_CHECKS: dict[str, Callable[[Any, str], Any]] = {
-    "kind": partial(require_one_of, options=("affine", "spline")),
-    "n_couplings": _at_least_0,
-    "width": _at_least_1,
-    "depth": _at_least_1,
-    "augment": _at_least_0,
-    "discriminative_weight": _not_negative,
-    "epochs": _at_least_0,
-    "batch_size": _at_least_1,
-    "learning_rate": _not_negative,
-    "weight_decay": _not_negative,
-    "input_noise": _not_negative,
-    "validation_fraction": _require_share,
-    "n_estimators": _at_least_1,
-    "dtype": partial(require_one_of, options=("float32", "float64")),
-    "init": partial(require_one_of, options=("lda", "paper")),
-}
-register_value(Settings, **{field.name: object for field in fields(Settings)})
+register_value(Settings, **{setting.name: object for setting in fields(Settings)})
 
 
 def resolve_settings(estimator: Any, n: int, d: int) -> Settings:
@@ -87,10 +72,10 @@ def resolve_settings(estimator: Any, n: int, d: int) -> Settings:
     values = _automatic(n, d)
     if estimator.preset == "paper":
         values |= _PAPER
-    for field in fields(Settings):
-        given = getattr(estimator, field.name, "auto")
+    for setting in fields(Settings):
+        given = getattr(estimator, setting.name, "auto")
         if not (isinstance(given, str) and given == "auto"):
-            values[field.name] = given
+            values[setting.name] = given
     return Settings(**values)
 
 
@@ -115,6 +100,12 @@ def _automatic(n: int, d: int) -> dict[str, Any]:
 
 # The paper's: maximum likelihood alone, from its appendix's start.
 _PAPER = {
-    "n_couplings": 8, "width": 64, "augment": 0, "discriminative_weight": 0.0,
-    "learning_rate": 1e-3, "weight_decay": 0.0, "input_noise": 0.0, "init": "paper",
-}  # fmt: skip
+    "n_couplings": 8,
+    "width": 64,
+    "augment": 0,
+    "discriminative_weight": 0.0,
+    "learning_rate": 1e-3,
+    "weight_decay": 0.0,
+    "input_noise": 0.0,
+    "init": "paper",
+}

@@ -12,11 +12,13 @@ Array([[1., 2.]], dtype=float32)
 from deciban.exceptions import MissingExtraError
 
 try:
-    import jax  # noqa: F401  (tried here, once, so that the error below is the one that is seen)
-except ImportError as error:
+    import jax  # noqa: F401  (tried here, so that a missing one is named with its extra)
+    import optax  # noqa: F401
+except ModuleNotFoundError as missing:
     raise MissingExtraError(
-        "jax must be installed for deciban.flows. Run: pip install 'deciban[flow]'", extra="flow"
-    ) from error
+        f"{missing.name} must be installed for flows and a CDA. Run: pip install 'deciban[flow]'",
+        extra="flow",
+    ) from missing
 
 from deciban.flows.flow import Flow, Params
 from deciban.flows.runtime import double_precision
