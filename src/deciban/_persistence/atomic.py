@@ -84,8 +84,8 @@ def _publish_new(temporary: Path, path: Path) -> None:
             os.replace(temporary, path)
     except FileExistsError:
         raise InputError(
-            f"{path} must be a new file; another program has written it meanwhile. Choose another "
-            f"name."
+            f"{path} must be a new file; another program has written it in the meantime. Choose "
+            f"another name."
         ) from None
 
 

@@ -17,19 +17,10 @@ from deciban._persistence.tensors import Arrays
 from deciban.exceptions import InputError
 
 Spec = Any  # what a value must be: a shape as text, a type, or a list or tuple of these
-_NUMBERS = frozenset(
-    {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-     "float16", "float32", "float64"}
-)  # fmt: skip
 _LONGEST_LABEL = 10_000  # characters; predictions are arrays with room for the longest everywhere
 _MOST_TEXT = 10**7  # characters of an array of labels
 _NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _PARTS: dict[type, dict[str, Spec]] = {}
-
-DECODING_ERRORS = (
-    KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError, OverflowError,
-    MemoryError,
-)  # fmt: skip
 
 
 def register_value(cls: type, **parts: Spec) -> None:
@@ -67,9 +58,11 @@ class Encoder:
             items = [self(inner, f"{path}.{k}") for k, inner in enumerate(value)]
             return items if type(value) is list else {"tuple": items}
         if isinstance(value, Mapping):
-            pairs = enumerate(value.items())
-            return {"mapping": [[self(key, f"{path}.{k}.key"), self(inner, f"{path}.{k}")]
-                                for k, (key, inner) in pairs]}  # fmt: skip
+            pairs = [
+                [self(key, f"{path}.{k}.key"), self(inner, f"{path}.{k}")]
+                for k, (key, inner) in enumerate(value.items())
+            ]
+            return {"mapping": pairs}
         node = self._encode_other(self, value, path)
         if node is None:
             raise _not_storable(path, type(value).__name__)
@@ -78,11 +71,9 @@ class Encoder:
     def _array(self, array: np.ndarray, path: str) -> dict[str, Any]:
         if array.dtype.kind in "UO":
             _require_labels(array, path)
-            return {
-                "labels": array.tolist(),
-                "type": "str" if array.dtype.kind == "U" else "object",
-            }
-        if array.dtype.name not in _NUMBERS:
+            kind = "str" if array.dtype.kind == "U" else "object"
+            return {"labels": array.tolist(), "type": kind}
+        if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
             raise _not_storable(path, f"an array of {array.dtype}")
         # Products of the same numbers in another order of memory may differ in the last bit.
         transposed = array.flags.f_contiguous and not array.flags.c_contiguous
@@ -95,7 +86,7 @@ class Decoder:
     """Turns plain data and arrays back into values.
 
     ``decode_other`` is asked for dicts of unknown kinds. What does not fit ends in one of
-    :data:`DECODING_ERRORS`. Each array belongs to one value: a file that names one a thousand times
+    ``DECODING_ERRORS``. Each array belongs to one value: a file that names one a thousand times
     would fill the memory.
     """
 

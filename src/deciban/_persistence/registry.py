@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from deciban._persistence import tensors
-from deciban._persistence.encoding import DECODING_ERRORS, Decoder, Encoder, Spec, require_spec
+from deciban._persistence.encoding import Decoder, Encoder, Spec, require_spec
 from deciban.exceptions import InputError
 
 # Where the classes are, so that a file can be loaded before they are imported.
@@ -126,7 +126,7 @@ def _restore(arrays: tensors.Arrays, plain: tensors.Plain, path: str | os.PathLi
         estimator = _decode_estimator(decoder, plain)
         decoder.require_all_used()
         return estimator
-    except DECODING_ERRORS as error:
+    except tensors.DECODING_ERRORS as error:
         raise InputError(
             f"{Path(path).name} must be a whole model; a part is missing or does not fit "
             f"({str(error)[:200]}). Save it again."

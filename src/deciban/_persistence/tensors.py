@@ -23,6 +23,10 @@ _VERSION = 1
 _KEY, _CHECKSUM = "deciban", "sha256"
 _MOST_HEADER = 2**23  # bytes of names, shapes and plain data; read, they take twenty times as many
 
+# What a file of another form may end in.
+DECODING_ERRORS = (LookupError, TypeError, ValueError, AttributeError, RecursionError,
+                   OverflowError, MemoryError)  # fmt: skip
+
 Arrays = dict[str, np.ndarray]
 Plain = dict[str, Any]
 
@@ -72,8 +76,7 @@ def read(
     try:
         arrays, metadata = _parse(path)
         plain = json.loads(metadata.get(_KEY, "null"))
-    except (safetensors.SafetensorError, OSError, ValueError, TypeError, KeyError, OverflowError,
-            AttributeError, RecursionError, MemoryError) as error:  # fmt: skip
+    except (safetensors.SafetensorError, OSError, *DECODING_ERRORS) as error:
         raise InputError(
             f"{path.name} must be a whole deciban file; it cannot be read ({error}). "
             f"Copy or save it again."

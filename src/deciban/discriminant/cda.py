@@ -191,8 +191,9 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
             bool(self.verbose),
         )
         self._settings, self._whitening, self.basis_ = settings, whitening, basis
-        few = held_out is None or len(held_out.codes) < _ENOUGH_HELD_OUT
-        self._remember_densities((samples if held_out is None or few else held_out).X)
+        if held_out is not None and len(held_out.codes) >= _ENOUGH_HELD_OUT:
+            samples = held_out
+        self._remember_densities(samples.X)
         return self
 
     def _require_room(self, d: int, added: int) -> None:

@@ -26,7 +26,7 @@ Program = Callable[[Model, Params, jax.Array], jax.Array]
 
 
 @contextmanager
-def computing_in(dtype: str) -> Iterator[None]:
+def use_precision(dtype: str) -> Iterator[None]:
     """Context in which JAX computes in this precision, in this thread alone."""
     require_unforked()
     if dtype == "float64":
@@ -124,7 +124,7 @@ class FittedFlows:
         """Run a program on rows, in batches of few sizes."""
         rows = _ROWS[0] if len(values) <= _ROWS[0] else _ROWS[1]
         results = []
-        with computing_in(self.settings.dtype):
+        with use_precision(self.settings.dtype):
             params = jax.tree.map(jnp.asarray, params)
             for start in range(0, max(1, len(values)), rows):  # without rows there are columns
                 part = values[start : start + rows]
@@ -150,7 +150,7 @@ class FittedFlows:
             or len(layers) != self.settings.n_couplings
         ):
             raise ValueError(f"couplings of {layers[:5]} layers")
-        with computing_in(self.settings.dtype):
+        with use_precision(self.settings.dtype):
             init = partial(self.model.init, dtype=self.settings.dtype)
             one = jax.eval_shape(init, jax.random.key(0))
         E = self.settings.n_estimators

@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 
 from deciban._estimation.samples import Samples
 from deciban.discriminant.checkpoints import Checkpoint
-from deciban.discriminant.evaluation import computing_in
+from deciban.discriminant.evaluation import use_precision
 from deciban.discriminant.initialization import Start
 from deciban.discriminant.objective import Batch, Model, Params
 from deciban.discriminant.settings import Settings
@@ -49,7 +49,7 @@ def train(
     verbose: bool,
 ) -> tuple[Params, list[dict[str, float]]]:
     """Parameters and history of flows trained on samples of whitened features."""
-    with computing_in(settings.dtype):
+    with use_precision(settings.dtype):
         key = jax.random.key(checkpoint.seed)
         params = _first_params(model, start, samples, settings, key)
         trainer = _trainer(model, settings, len(samples.codes), held_out is not None)

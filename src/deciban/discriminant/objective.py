@@ -68,8 +68,9 @@ class Model:
         V = jnp.asarray(self.contrast, z.dtype)
         L = cholesky(params["covariance"])
         scores = l @ V.T
-        # One class gives the others: log f_i(l) = v_i'l + log h(l).
-        mu = means(L, V)[0]
+        # The first class gives the others: log f_i(l) = v_i'l + log h(l).
+        VL = V @ L
+        mu = (VL @ L.T)[0] - 0.5 * (V.T @ jnp.sum(VL**2, axis=1))
         white = solve_triangular(L, (l - mu).T, lower=True)
         log_f = -0.5 * jnp.sum(white**2, axis=0) - jnp.sum(jnp.log(jnp.diag(L)))
         return scores, log_f + rest - scores[..., 0]
@@ -123,9 +124,3 @@ def log_cholesky(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
 def cholesky(free: jax.Array) -> jax.Array:
     """The Cholesky factor behind a matrix that :func:`log_cholesky` made."""
     return jnp.tril(free, -1) + jnp.diag(jnp.exp(jnp.diag(free)))
-
-
-def means(L: jax.Array, V: jax.Array) -> jax.Array:
-    """Means of the calibrated family, (D, D - 1)."""
-    VL = V @ L
-    return VL @ L.T - 0.5 * (V.T @ jnp.sum(VL**2, axis=1))

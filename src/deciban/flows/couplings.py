@@ -34,7 +34,7 @@ Elementwise = Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]
 def couple(
     layers: Layers, halves: Halves, elementwise: Elementwise, activation: Activation, flip: bool
 ) -> tuple[Halves, jax.Array]:
-    """Map the second half of the features or, with ``flip``, the first; also log |det| (...).
+    """Both halves, the second one mapped (with ``flip``, the first), and log |det| of shape (...).
 
     A single feature has nothing to be conditioned on; it is mapped with parameters of its own.
     """

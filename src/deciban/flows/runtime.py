@@ -40,7 +40,7 @@ def double_precision() -> AbstractContextManager[Any]:
 
 
 def require_unforked() -> None:
-    """Raise in a process that was forked after JAX was used: its threads are gone, and it waits."""
+    """Raise in a process that was forked after JAX was used, where JAX would wait forever."""
     if not _used_by:
         _used_by.append(os.getpid())
     if _used_by[0] != os.getpid():

@@ -105,7 +105,7 @@ class Trainer:
         return State(params, self._init(params), params, score, 1.0, 0, ())
 
     def run(self, state: State, data: Batch, held_out: Batch, key: jax.Array) -> Iterator[State]:
-        """The states after each epoch that is left."""
+        """Yield the state after each of the remaining epochs."""
         while state.epoch < self.epochs:
             state = self._run_next_epoch(state, data, held_out, key)
             yield state
