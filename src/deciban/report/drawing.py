@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,7 @@ def probits(label: str, low: float, high: float) -> Axis:
         clear = not ticks or axis.along(p / 100) - axis.along(ticks[-1][0]) > _NEAREST
         if low <= p / 100 <= high and clear:
             ticks.append((p / 100, f"{p:g}"))
-    return Axis(label, low, high, tuple(ticks), probit)
+    return replace(axis, ticks=tuple(ticks))
 
 
 def round_numbers(low: float, high: float, most: int = 7) -> list[float]:
@@ -88,7 +88,7 @@ def round_numbers(low: float, high: float, most: int = 7) -> list[float]:
 
 
 def central(values: Floats, tail: float = 0.002) -> tuple[float, float]:
-    """A range that holds all finite values, or all but the tails where those lie far out."""
+    """A range that holds all finite values, or all but the tails where these lie far out."""
     finite = values[np.isfinite(values)]
     if finite.size == 0:
         return -1.0, 1.0
@@ -132,15 +132,14 @@ class Key:
     def swatch(self) -> str:
         """The sample of the mark beside the label."""
         color = f"s{self.k % _N}"
+        box = f'<rect class="{self.kind} {color}" x="3" y="1" width="18" height="10"/>'
         inner = {
             "line": f'<path class="line {color}" stroke-dasharray='
             f'"{_DASHES[self.k % len(_DASHES)]}" d="M1 6H23"/>',
-            "bar": f'<rect class="bar {color}" x="3" y="1" width="18" height="10"/>',
-            "solid": f'<rect class="solid {color}" x="3" y="1" width="18" height="10"/>',
             "point": f'<path class="dot {color}" transform="translate(12 6) scale(1.5)" '
             f'd="M0 0{_SYMBOLS[self.k % len(_SYMBOLS)]}"/>',
             "rule": '<path class="rule" d="M1 6H23"/>',
-        }[self.kind]
+        }.get(self.kind, box)
         return f'<svg class="swatch" viewBox="0 0 24 12" aria-hidden="true">{inner}</svg>'
 
 

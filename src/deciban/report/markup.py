@@ -87,11 +87,8 @@ def _field(value: Any) -> Any:
     if isinstance(value, float):
         return f"{value:.8g}"
     if isinstance(value, str):
-        return (
-            f"'{clean_text(value)}"
-            if value[:1] in ("=", "+", "-", "@", "\t", "\r")
-            else clean_text(value)
-        )
+        quote = "'" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else ""
+        return quote + clean_text(value)
     return value
 
 

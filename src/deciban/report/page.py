@@ -108,15 +108,15 @@ def _figure_sections(data: Labelled, assessment: Assessment) -> list[Section]:
     names, D = data.evidence.classes, data.evidence.n_classes
     hardest = classes.hardest_classes(data, assessment.difficulty())
     b, a = hardest[:2]
-    pair, shown = data.pair(a, b), ""
+    pair, shown, last = data.pair(a, b), "", ""
     if D > 2:
         both = " and ".join(shorten(names[k], 40) for k in (a, b))
         shown = f" Of the {D} classes, {both} are shown, the pair hardest to tell apart."
+        last = f" Of the {D} classes, {both} are shown last, the pair hardest to tell apart."
     sections = [
         _section(
             "Calibration",
-            "Does the evidence mean what it says? Three views: cost, posteriors and ratios."
-            + shown.replace("are shown", "are shown last"),
+            f"Does the evidence mean what it says? Three views: cost, posteriors and ratios.{last}",
             {
                 "What the evidence costs, and why": partial(
                     calibration.decomposition, cost_of(assessment)
@@ -202,10 +202,8 @@ def _tile(verdict: Verdict) -> str:
 
 def _quality(assessment: Assessment) -> Section:
     quantities, level = assessment.quantities, f"{100 * assessment.confidence:g} %"
-    head = "".join(
-        f'<th scope="col">{h}</th>'
-        for h in ("quantity", "value", f"{level} interval", "what it says")
-    )
+    titles = ("quantity", "value", f"{level} interval", "what it says")
+    head = "".join(f'<th scope="col">{title}</th>' for title in titles)
     rows = "".join(_quantity(q) for q in quantities)
     caption = f"Each quantity with its {level} interval."
     if any(q.corrected != q.value for q in quantities):

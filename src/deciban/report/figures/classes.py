@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -25,18 +26,15 @@ _WITH_NAMES = 25
 _HARDEST = " Of all classes, these three are hardest to tell apart."
 
 
-def hardest_classes(data: Labelled, difficulty: Floats, most: int = 3) -> list[int]:
-    """Positions of the classes hardest to tell apart: the worst pair first, in its order."""
-    there = np.flatnonzero(data.counts > 0).tolist()
-    if len(there) < 2:
+def hardest_classes(data: Labelled, difficulty: Floats) -> list[int]:
+    """Positions of the classes hardest to tell apart: the worst pair, and the worst third to it."""
+    present = np.flatnonzero(data.counts > 0).tolist()
+    if len(present) < 2:
         raise InputError("y_true must hold two classes; it holds fewer. Add samples of another.")
-    pairs = [(float(difficulty[i, j]), -i, -j) for i in there for j in there if i < j]
-    _, i, j = max(pairs)
-    chosen = [-i, -j]
-    while len(chosen) < min(most, len(there)):
-        rest = [k for k in there if k not in chosen]
-        chosen.append(max(rest, key=lambda k: (float(difficulty[k, chosen].sum()), -k)))
-    return chosen
+    pair = max(combinations(present, 2), key=lambda pair: difficulty[pair])
+    others = [k for k in present if k not in pair]
+    third = sorted(others, key=lambda k: -difficulty[k, list(pair)].sum())[:1]
+    return [*pair, *third]
 
 
 def restrict_samples(data: Labelled, positions: list[int]) -> Labelled:
@@ -44,13 +42,12 @@ def restrict_samples(data: Labelled, positions: list[int]) -> Labelled:
 
     Evidence that rules all of them out says nothing about them; such samples are left out.
     """
-    rows = np.flatnonzero(np.isin(data.codes, positions))
-    values = data.evidence.log_likelihoods[rows][:, positions]
-    usable = np.isfinite(values).any(axis=1)
+    values = data.evidence.log_likelihoods[:, positions]
+    rows = np.isin(data.codes, positions) & np.isfinite(values).any(axis=1)
     place = np.full(data.evidence.n_classes, -1)
     place[positions] = np.arange(len(positions))
     names = [data.evidence.classes[k] for k in positions]
-    return Labelled(Evidence(values[usable], names), place[data.codes[rows[usable]]])
+    return Labelled(Evidence(values[rows], names), place[data.codes[rows]])
 
 
 # --- each pair of classes -----------------------------------------------------------------
@@ -130,7 +127,9 @@ def plane(data: Labelled, all_classes: bool) -> Figure:
     names = some.evidence.classes
     basis = Basis(Basis.gram_schmidt(3).contrast, names)
     l, outside, reach = _in_view(some, basis)
-    x_axis, y_axis = (linear(label, -reach, reach) for label in _ilr_labels(names, basis))
+    a, b, c = (shorten(name, 10) for name in names)
+    x_axis = linear(f"{a} against {b} (ILR, deciban)", -reach, reach)
+    y_axis = linear(f"{a}, {b} against {c} (ILR, deciban)", -reach, reach)
     canvas = Canvas(x_axis, y_axis, height=432, snap="xy", bottom=52)
     for k, corner in enumerate(basis.contrast):
         away = -3 * reach * corner / np.linalg.norm(corner)  # where class k comes last
@@ -205,9 +204,8 @@ def _draw_triangle(canvas: Canvas, corners: Floats) -> None:
 
 
 def _rows(values: Floats, some: Labelled) -> list[tuple[object, ...]]:
-    names = some.evidence.classes
-    pairs = zip(values.tolist(), some.codes.tolist(), strict=True)
-    return [(*row, str(names[k])) for row, k in pairs]
+    names = [str(some.evidence.classes[k]) for k in some.codes]
+    return [(*row, name) for row, name in zip(values.tolist(), names, strict=True)]
 
 
 def _sample_points(data: Labelled) -> tuple[Labelled, list[str]]:
@@ -234,15 +232,3 @@ def _in_view(some: Labelled, basis: Basis) -> tuple[Floats, int, float]:
     out = size > reach
     l[out] *= (reach / size[out])[:, None]
     return l, int(out.sum()), 1.02 * reach
-
-
-def _ilr_labels(names: Sequence[Hashable], basis: Basis) -> list[str]:
-    """Labels that say which classes each coordinate contrasts."""
-    labels = []
-    for column in basis.contrast.T:
-        sides = (
-            ", ".join(shorten(n, 10) for n, v in zip(names, column, strict=True) if sign * v > 1e-9)
-            for sign in (1, -1)
-        )
-        labels.append(" against ".join(sides) + " (ILR, deciban)")
-    return labels
