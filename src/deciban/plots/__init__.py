@@ -18,9 +18,8 @@ from deciban.plots.curves import (
 from deciban.plots.histogram import LLRHistogramDisplay
 from deciban.plots.idempotence import IdempotenceDisplay
 from deciban.plots.pairwise import PairwiseDisplay
-from deciban.plots.plane import ILRDisplay
+from deciban.plots.plane import ILRDisplay, TernaryDisplay
 from deciban.plots.reliability import ReliabilityDisplay
-from deciban.plots.ternary import TernaryDisplay
 from deciban.plots.tree import BifurcationTreeDisplay
 
 __all__ = [

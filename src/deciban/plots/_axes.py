@@ -20,9 +20,9 @@ else:
 Style = dict[str, Any]  # keyword arguments of matplotlib
 Limits = tuple[float, float]
 
-#: How many times the width of the view a line that never ends is drawn beyond it.
+#: How far beyond the view endless lines are drawn, in widths of the view.
 FAR = 1e3
-_CELLS = 1500  # along each axis: finer than a page at 300 dots per inch and column width
+_CELLS = 1500  # dots along each axis: finer than 300 dots per inch at the width of a page
 _MARGIN = 0.05
 _NARROW = 3.5  # inches
 _LINE = 0.17  # inches that a line of a legend takes
@@ -90,9 +90,9 @@ def draw_identity(ax: Axes, lw: float = 1.0, label: str | None = None) -> Any:
 
 
 def visible_points(x: Floats, y: Floats) -> NDArray[np.intp]:
-    """Positions of the points of a curve that can be seen: the ends of each run in one dot.
+    """Positions of the points of a curve that can be seen: the ends of each run within one dot.
 
-    A monotone curve keeps a few thousand points however long it is.
+    Of a monotone curve of any length, a few thousand points are left.
     """
     if len(x) <= 2 * _CELLS:
         return np.arange(len(x))
@@ -104,9 +104,9 @@ def visible_points(x: Floats, y: Floats) -> NDArray[np.intp]:
 
 
 def mark_on_frame(ax: Axes, x: ArrayLike, y: ArrayLike, **look: Any) -> list[Any]:
-    """Markers at points with an infinite coordinate, where they belong on the frame.
+    """Draw markers on the frame for points with an infinite coordinate, and no others.
 
-    They keep their place on the frame when the limits change. Finite points are left out.
+    They keep their place on the frame when the limits change.
     """
     x, y = (np.atleast_1d(np.asarray(v, dtype=float)) for v in (x, y))
     style: Style = {"ls": "none", "marker": "o", "ms": 4, "clip_on": False, "zorder": 5} | look

@@ -32,7 +32,7 @@ _FINE, _COARSE = 301, 90  # points along a side of the grid for boundaries and f
 class PlaneDisplay(Display):
     """Samples, contours and boundaries in a plane of two ILR coordinates, or in a map of it.
 
-    A subclass says with ``_place`` where in its axes a point of the plane lies.
+    A subclass says in ``_place`` where a point of the plane lies in its axes.
     """
 
     samples_: list[Any]
@@ -70,7 +70,7 @@ class PlaneDisplay(Display):
     def _from_data(cls, data: Labelled, **settings: Any) -> Self:
         if data.weight is not None:
             raise InputError(
-                "sample_weight must be None for samples in a plane; got weights. Drop them."
+                "sample_weight must be None for samples in a plane; got weights. Leave them out."
             )
         display = cls(data.evidence, **settings)
         display.truth = data.codes
@@ -193,7 +193,7 @@ def is_finite(evidence: Evidence) -> NDArray[np.bool_]:
 def ellipse(
     family: CalibratedGaussian, k: int, mass: float, coordinates: tuple[int, int] = (0, 1)
 ) -> Floats:
-    """Edge of the smallest region that holds this mass of two ILR coordinates under class k."""
+    """Edge of the smallest region that holds this mass of two ILR coordinates of class k."""
     at = list(coordinates)
     L = np.linalg.cholesky(family.covariance[np.ix_(at, at)])
     angle = np.linspace(0, 2 * np.pi, 361)
@@ -202,7 +202,7 @@ def ellipse(
 
 
 def kernel_contours(points: Floats, mass: float, rng: np.random.Generator) -> list[Floats]:
-    """Curves inside which a kernel density of the points holds this mass; none for a few points."""
+    """Curves that enclose this mass of a kernel density of the points; none for a few points."""
     from scipy.stats import gaussian_kde  # half a second to import
 
     if len(points) > MOST_SAMPLES:
@@ -224,7 +224,7 @@ def boundaries(
     costs: ArrayLike | None = None,
     prior: Any = None,
 ) -> list[Floats]:
-    """Curves of ILRLs, up to ``reach``, where deciding for two of three classes costs the same."""
+    """Curves of ILRLs, up to ``reach``, on which two of three decisions cost the same."""
     scale = max(1.0, reach / _FARTHEST)
     side = np.linspace(-reach / scale, reach / scale, _FINE)
     X, Y = np.meshgrid(side, side)
@@ -248,7 +248,7 @@ def _level_curves(x: Floats, y: Floats, z: Floats, level: float) -> list[Floats]
 def toward_infinity(evidence: Evidence, basis: Basis) -> Floats:
     """Where on the frame, from -1 to 1, evidence that rules out a class lies.
 
-    A zero likelihood is taken for one so small that the ILRL lies far beyond all others.
+    Zero likelihoods are replaced by ones so small that the ILRL lies far beyond all others.
     """
     log_w = evidence.log_likelihoods - evidence.log_likelihoods.max(axis=1, keepdims=True)
     sizes = np.abs(log_w[np.isfinite(log_w)])

@@ -24,12 +24,12 @@ from deciban.plots import _axes, _style
 from deciban.plots._axes import Axes, Floats, Style
 from deciban.plots._display import PairDisplay
 
-_WIDER = 3  # times the LLRs of finite recalibration, on either side, before others are cut off
-_TALLEST = 2.0  # how many times the neutral cost the view reaches; what is above is marked
+_WIDER = 3  # widths of the finite part of a PAV plot that the view may reach beyond it
+_TALLEST = 2.0  # top of the view in multiples of the neutral cost; what is above is marked
 #: Ticks of probit axes.
 PERCENT = (0.001, 0.01, 0.1, 0.5, 2, 5, 10, 20, 40, 60, 80, 90, 95, 98, 99.5, 99.9)
 _NOTHING = 1e-12  # what stands for a rate of 0, far outside of any view
-_ALONG = np.concatenate([[0.0], expit(np.linspace(-10, 10, 31)), [1.0]])  # an edge of the hull
+_ALONG = np.concatenate([[0.0], expit(np.linspace(-10, 10, 31)), [1.0]])  # each edge of the hull
 
 
 @dataclass(eq=False, repr=False)
@@ -164,7 +164,7 @@ class PAVDisplay(PairDisplay):
         along = style | {"color": color, "marker": "", "lw": 3, "zorder": 5}
         self.edges_ = []
         for k in np.flatnonzero(np.isinf(y[::2])) * 2:
-            # Its line runs along the frame; its ends are drawn apart, as they may be corners.
+            # A line along the frame. Its ends are drawn below, since they may be in a corner.
             self.edges_ += ax.plot(
                 ends[k : k + 2], [float(y[k] > 0)] * 2, transform=ax.get_xaxis_transform(), **along
             )
@@ -177,7 +177,7 @@ class PAVDisplay(PairDisplay):
 
 
 def _view(x: Floats, y: Floats) -> _axes.Limits:
-    """LLRs to show: all, unless those with a finite recalibration would hardly be seen."""
+    """Range of LLRs to show: all, unless those with a finite recalibration would be squeezed."""
     (low, high), finite = _axes.span(x), x[np.isfinite(y) & np.isfinite(x)]
     if finite.size == 0:
         return low, high

@@ -37,7 +37,7 @@ class IdempotenceDisplay(Display):
         The evidence, and its likelihood functions, sample by sample. :meth:`compute` finds these
         by :func:`deciban.metrics.idempotence` and takes its ``density``, by default "kernel".
     a, b : labels, default the two classes where there are two
-        The pair to draw the LLRs of, ``a`` against ``b``.
+        Pair of classes whose LLR, ``a`` against ``b``, is drawn.
     y_true : array of shape (n_samples,), optional
         True classes, which color the samples.
     basis : Basis, default Gram-Schmidt

@@ -1,4 +1,4 @@
-"""The plane of ILRLs: three classes in full, or two chosen coordinates of more."""
+"""Evidence in the plane of two ILR coordinates, and posteriors of three classes in a triangle."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation.scalars import Rng, as_generator, quote
 from deciban.evidence import Evidence, Unit, from_nats
@@ -14,7 +14,11 @@ from deciban.evidence.bayes import log_prior
 from deciban.exceptions import InputError
 from deciban.plots import _axes, _plane, _style
 from deciban.plots._axes import Axes, Floats, Style
+from deciban.plots._display import Display
+from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
+
+_REACH = 12.0  # nats: nearer to the edge of the triangle than a line is wide
 
 
 class ILRDisplay(_plane.PlaneDisplay):
@@ -62,9 +66,9 @@ class ILRDisplay(_plane.PlaneDisplay):
         ax : matplotlib Axes, default those of a new figure
         unit : {"nat", "bit", "ban", "deciban"}
         contours : {"gaussian", "kernel"}, optional
-            ``gaussian``: of the calibrated Gaussian family. ``kernel``: of the samples.
-        masses : sequence of float, default 50 % and 90 %
-            How much of each class a contour holds.
+            Densities to draw: of the calibrated Gaussian family, or of the samples.
+        masses : sequence of float, default (0.5, 0.9)
+            Shares of a class that the contours enclose.
         decisions : bool, default True
             Whether to draw, for three classes, where the decision changes: by maximum likelihood,
             or under ``costs`` and ``prior`` as in :meth:`Evidence.decide`.
@@ -98,29 +102,28 @@ class ILRDisplay(_plane.PlaneDisplay):
         *,
         unit: Unit | None = None,
     ) -> Self:
-        """Draw Bayes' rule: the walk from a prior to the posterior, an arrow for each evidence.
+        """Draw Bayes' rule: the way from prior to posterior, an arrow for each piece of evidence.
 
         Parameters
         ----------
         prior : array of shape (n_classes,) or mapping
-        evidence : Evidence of one sample, or a mapping from names to such, or a list of such
-            Independent pieces, in the order in which they come.
+        evidence : Evidence about one sample, a list of such, or a mapping from names to such
+            Independent pieces of evidence, in the order of the arrows.
         ax : matplotlib Axes, default those drawn into before, else those of a new figure
         unit : {"nat", "bit", "ban", "deciban"}, default that of :meth:`plot`, else "nat"
         """
         self.unit_ = unit or self.unit_
         at = list(self.coordinates)
         pieces = _name_pieces(evidence)
-        steps = [piece.ilr(self.basis)[0, at] for piece in pieces.values()]
-        start = (log_prior(prior, self.evidence.classes, 1) @ self.basis.contrast)[0, at]
-        path = start + np.vstack([np.zeros(2), np.cumsum(np.reshape(steps, (-1, 2)), axis=0)])
-        walk = self._place(path)
+        start = log_prior(prior, self.evidence.classes, 1) @ self.basis.contrast
+        steps = [piece.ilr(self.basis) for piece in pieces.values()]
+        path = np.cumsum(np.vstack([start, *steps]), axis=0)[:, at]
         ax = _axes.get_axes(self.ax_ if ax is None else ax)
         fresh = not ax.has_data()
         self._set_frame(ax, [1.5 * path])  # room for what is written beside it
         if fresh and self.evidence.n_classes == 3:
             self._draw_boundaries(ax, self._reach(ax), None, None)
-        self.arrows_ = _draw_walk(ax, walk, [_style.literal(name) for name in pieces])
+        self.arrows_ = _draw_walk(ax, self._place(path), [_style.literal(name) for name in pieces])
         return self._finish(ax)
 
     def _place(self, l: Floats) -> Floats:
@@ -154,7 +157,7 @@ class ILRDisplay(_plane.PlaneDisplay):
             ax.annotate(_style.literal(label), at, xycoords="axes fraction", **style)
 
     def _mark_infinite(self, ax: Axes, infinite: Any) -> None:
-        """Mark evidence that rules a class out on the frame, in its direction."""
+        """Mark evidence that rules out a class on the frame, in its direction."""
         style: Style = {"ls": "none", "ms": 6, "mec": "k", "mew": 0.8}
         style |= {"clip_on": False, "zorder": 5}
         self.edges_: list[Any] = []
@@ -169,8 +172,100 @@ class ILRDisplay(_plane.PlaneDisplay):
             self.edges_[0].set_label(f"{infinite.sum()} infinite, on the frame")
 
 
+class TernaryDisplay(_plane.PlaneDisplay):
+    """Posteriors of three classes in a triangle; under the uniform prior, likelihood functions.
+
+    Each corner is a class; the numbers in its color are its probability. Evidence that rules out a
+    class lies on the side opposite to it.
+
+    Parameters
+    ----------
+    evidence : Evidence over three classes
+    y_true : array of shape (n_samples,), optional
+        True classes, which color the samples.
+    prior : array of shape (3,) or mapping, default uniform
+    family : CalibratedGaussian, default the one fitted to the evidence
+        Family whose contours are drawn.
+
+    Attributes
+    ----------
+    posterior : array of shape (n_samples, 3)
+    samples_, contours_, boundaries_ : lists of artists
+    """
+
+    _settings = (*Display._settings, "prior", "family")
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        y_true: ArrayLike | None = None,
+        *,
+        prior: Any = None,
+        family: CalibratedGaussian | None = None,
+    ) -> None:
+        if evidence.n_classes != 3:
+            raise InputError(
+                f"evidence must be over three classes for a triangle; got {evidence.n_classes}. "
+                f"Choose three of them with evidence.restrict."
+            )
+        super().__init__(evidence, y_true, family=family)
+        self.prior = np.exp(log_prior(prior, evidence.classes, 1)[0])
+        self.posterior = evidence.posterior(self.prior)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        contours: _plane.ContourKind | None = None,
+        masses: Sequence[float] = (0.5, 0.9),
+        decisions: bool = True,
+        costs: ArrayLike | None = None,
+        max_samples: int = _plane.MOST_SAMPLES,
+        rng: Rng = 0,
+        **scatter_options: Any,
+    ) -> Self:
+        """Draw the samples, contours of their densities, and where the decision changes.
+
+        Parameters
+        ----------
+        ax : ternary Axes, default those of a new figure
+            ``fig.add_subplot(projection="ternary")``, after ``import mpltern``.
+        contours, masses, max_samples, rng : as for :meth:`ILRDisplay.plot`
+        decisions : bool, default True
+            Whether to draw where the decision changes, under ``costs``.
+        costs : array of shape (3, 3), optional
+        **scatter_options : options of matplotlib's ``scatter``
+        """
+        rng = as_generator(rng)
+        curves = self._contours(contours, masses, rng)
+        ax = _axes.get_axes(ax, projection="ternary")
+        style = {"clip_on": False, "zorder": 3} | scatter_options
+        self._draw_samples(ax, np.full(len(self.evidence), True), max_samples, rng, style)
+        self._draw_contours(ax, curves, masses)
+        self.boundaries_ = []
+        if decisions:
+            self._draw_boundaries(ax, _REACH, costs, self.prior)
+        self._name_corners(ax)
+        _axes.draw_legend(ax, loc="upper left", bbox_to_anchor=(-0.05, 1.03))
+        return self._finish(ax)
+
+    def _place(self, l: Floats) -> Floats:
+        return Evidence.from_ilr(l, self.basis, self.evidence.classes).posterior(self.prior)
+
+    def _place_samples(self, rows: NDArray[np.intp]) -> Floats:
+        return self.posterior[rows]  # where a class is ruled out, there is no ILRL
+
+    def _name_corners(self, ax: Any) -> None:
+        for k, (axis, label) in enumerate(zip("tlr", self.evidence.classes, strict=True)):
+            text = f"P({_style.literal(label)})" if len(str(label)) < 4 else _style.literal(label)
+            getattr(ax, f"set_{axis}label")(text, color=_style.color_of(k), weight="bold")
+            side = getattr(ax, f"{axis}axis")
+            side.set_ticks([0.2, 0.4, 0.6, 0.8])
+            side.set_tick_params(labelcolor=_style.color_of(k), labelsize="small")
+
+
 def axis_label(basis: Basis, k: int, unit: Unit) -> str:
-    """What coordinate k compares, as far as it fits."""
+    """Label that says which classes coordinate k compares, where there is room."""
     short = f"$l_{{{k + 1}}}$ ({unit})"
     if basis.signs is None:
         return short
@@ -203,7 +298,7 @@ def _draw_walk(ax: Axes, path: Floats, names: list[str]) -> list[Any]:
 
 
 def _write_beside(ax: Axes, text: str, point: Floats, direction: Floats, **style: Any) -> None:
-    """Write next to a point, on the side that the direction says."""
+    """Write next to a point, on the side to which the direction points."""
     dx, dy = direction / max(float(np.linalg.norm(direction)), 1e-12)
     style |= _sides(dx, dy) | {"textcoords": "offset points", "zorder": 7, "fontsize": "small"}
     ax.annotate(text, (point[0], point[1]), (6 * dx, 6 * dy), **style)

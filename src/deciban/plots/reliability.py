@@ -17,7 +17,7 @@ from deciban.plots._display import Display
 
 
 class ReliabilityDisplay(Display):
-    """Reliability of posteriors under a prior: how often what has probability p is true.
+    """Reliability of posteriors under a prior: how often events of probability p come true.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class ReliabilityDisplay(Display):
         ----------
         ax : matplotlib Axes, default those of a new figure
         histogram : bool, default True for a single curve
-            Whether to draw how the posteriors are spread, as bars along the bottom.
+            Whether to draw a histogram of the posteriors along the bottom.
         **line_options : options of matplotlib's ``errorbar``
         """
         ax = _axes.get_axes(ax)
