@@ -563,7 +563,7 @@ def family_of_errors():
         (lambda: e.ilr(Basis.from_tree(("a", "b"))), "must be of 3 parts; got one of 2"),
         (lambda: e.restrict(["a", "a"]), "more than once"),
         (lambda: e * np.inf, "factor must be finite"),
-        (lambda: e[0, 1], "samples only"),
+        (lambda: e[0, 1], "a list of samples; got"),
         (lambda: e[None], "a position, a slice, a mask or a list"),
         (lambda: e[True], "a position, a slice, a mask or a list"),
         (lambda: e[np.array(0)], "a position, a slice, a mask or a list"),

@@ -95,15 +95,15 @@ def test_only_ratios_of_weights_matter(factor):
 
 def test_a_positive_weight_stays_positive_beside_the_largest():
     assert (read_weights([1e-300, 1e300], 2) > 0).all()
-    assert read_weights([0.0, 1e300], 2, allow_zero=True).tolist() == [0.0, 1.0]
+    assert read_weights([0.0, 1e300], 2, for_fit=True).tolist() == [0.0, 1e12]
 
 
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
         ([1.0], r"one weight for each of 2 samples; got shape \(1,\)"),
-        ([1.0, 0.0], "must be finite and positive; got 0 in row 1"),
-        ([np.nan, 1.0], "must be finite and positive; got nan in row 0"),
+        ([1.0, 0.0], "must be finite and positive; row 1 has 0"),
+        ([np.nan, 1.0], "must be finite and positive; row 0 has nan"),
         (pd.to_datetime(["2020", "2021"]).to_series(), "numeric columns only"),
         (np.ma.masked_array([1.0, 2.0], mask=[0, 1]), "masked values; got 1"),
     ],
@@ -115,7 +115,7 @@ def test_weights_that_are_not_weights_are_refused(weights, message):
 
 def test_zeros_only_are_not_weights():
     with pytest.raises(InputError, match="positive for some sample"):
-        read_weights([0.0, 0.0], 2, allow_zero=True)
+        read_weights([0.0, 0.0], 2, for_fit=True)
 
 
 def test_rows_with_the_same_index_in_another_order_are_matched_by_name():

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
-from deciban._estimation.samples import read_weights
 from deciban._validation.arrays import Floats
-from deciban._validation.labels import encode_labels, read_labels
+from deciban._validation.labels import encode_labels, read_labels, read_weights
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import balance_weights
 
@@ -53,7 +52,8 @@ class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         """
         log_p = self.predict_log_proba(X)
         codes = encode_labels(read_labels(y, len(log_p), "y"), self.classes_.tolist(), "y")
-        share = balance_weights(codes, read_weights(sample_weight, len(log_p)), self.prior_)
+        weight = read_weights(sample_weight, len(log_p), for_fit=True)
+        share = balance_weights(codes, weight, self.prior_)
         with np.errstate(invalid="ignore"):
             terms = share * log_p[np.arange(len(codes)), codes]
         return float(np.sum(terms[share > 0]))

@@ -10,13 +10,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from deciban._validation.arrays import Floats, is_frame, refuse_masked, to_numpy
-from deciban._validation.labels import align_by_index, read_labels
-from deciban._validation.labels import read_weights as read_relative_weights
+from deciban._validation.labels import align_by_index, read_labels, read_weights
 from deciban._validation.scalars import quote_each
 from deciban.evidence.bayes import read_prior
 from deciban.exceptions import InputError
-
-_LIMITS = 1e-12, 1e12  # of the largest weight: nobody counts more samples than that
 
 
 class Samples(NamedTuple):
@@ -77,17 +74,6 @@ def require_numbers(X: Any) -> None:
         to_numpy(X, "X")
 
 
-def read_weights(sample_weight: ArrayLike | None, n_samples: int) -> Floats:
-    """Weights of the samples, some of which may be zero; ones by default.
-
-    They keep their scale, since some estimators count samples by it.
-    """
-    weight = read_relative_weights(sample_weight, n_samples, allow_zero=True)
-    if weight is None:
-        return np.ones(n_samples)
-    return weight * np.clip(np.max(to_numpy(sample_weight, "sample_weight")), *_LIMITS)
-
-
 def _validate(
     estimator: Any, X: Any, y: Any, sample_weight: Any, **options: Any
 ) -> tuple[Floats, NDArray[Any], Floats]:
@@ -98,7 +84,8 @@ def _validate(
     X, y = validate_data(estimator, X, y, dtype=np.float64, **options)
     # scikit-learn turns numbers and NaN among text into text.
     labels = labels if labels is not None and y.dtype.kind not in "biuf" else y
-    return X, labels, read_weights(sample_weight, len(X))
+    weight = read_weights(sample_weight, len(X), for_fit=True)
+    return X, labels, np.ones(len(X)) if weight is None else weight
 
 
 def _drop_weightless(X: Floats, codes: NDArray[np.intp], weight: Floats) -> Samples:

@@ -57,7 +57,7 @@ def to_numpy(x: Any, name: str) -> np.ndarray:
 
 
 def freeze(array: np.ndarray) -> np.ndarray:
-    """A read-only view of an array that is made read-only, too: nobody can make it writable."""
+    """A read-only view of an array, itself made read-only so that nobody can undo it."""
     array.flags.writeable = False
     return array.view()
 
@@ -179,26 +179,24 @@ def _as_floating(xp: Namespace, x: Array, name: str) -> Array:
 def _as_floating_numpy(x: np.ndarray, name: str) -> np.ndarray:
     if x.dtype.kind == "f":
         return x
-    if x.dtype.kind in "iub" or (x.dtype.kind == "O" and not _strangers(x)):
+    if x.dtype.kind in "iub" or (x.dtype.kind == "O" and not _find_non_numbers(x)):
         try:
             return x.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
             pass
     kind = {"M": "dates", "m": "durations", "U": "text", "S": "bytes"}.get(x.dtype.kind)
-    got = kind or (_strangers(x) if x.dtype.kind == "O" else "") or f"dtype {x.dtype}"
+    got = kind or (_find_non_numbers(x) if x.dtype.kind == "O" else "") or f"dtype {x.dtype}"
     raise InputError(f"{name} must be real numbers; got {got}. Convert it to floats first.")
 
 
-def _strangers(x: np.ndarray) -> str:
-    """What an object array holds that float() takes or might take, though it is not a number."""
+def _find_non_numbers(x: np.ndarray) -> str:
+    """What an object array holds that float() might take although it is not a number."""
     types = {type(entry) for entry in x.ravel().tolist()}
-    for stranger, noun in _STRANGERS.items():
-        if any(issubclass(kind, stranger) for kind in types):
-            return noun
-    return ""
+    found = (noun for kind, noun in _NON_NUMBERS.items() if any(issubclass(t, kind) for t in types))
+    return next(found, "")
 
 
-_STRANGERS: dict[type, str] = {
+_NON_NUMBERS: dict[type, str] = {
     str: "text",
     bytes: "bytes",
     np.datetime64: "dates",

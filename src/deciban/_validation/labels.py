@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from deciban._validation.arrays import column_names, is_frame, refuse_masked, to_host, to_numpy
 from deciban._validation.scalars import quote, quote_each
+from deciban._validation.values import refuse_rows
 from deciban.exceptions import InputError, UnknownClassError
 
 # --- names of the classes ---------------------------------------------------------------
@@ -249,13 +250,17 @@ def encode_labels(
 # --- weights and indexes of the samples -------------------------------------------------
 
 
+_WEIGHT_LIMITS = 1e-12, 1e12  # of the largest weight: nobody counts more samples than that
+
+
 def read_weights(
-    sample_weight: Any, n_samples: int, *, allow_zero: bool = False
+    sample_weight: Any, n_samples: int, *, for_fit: bool = False
 ) -> NDArray[np.float64] | None:
     """Weights of the samples, the largest of them 1; None where none are given.
 
-    Only ratios of weights matter. Scaled like this, weights of 1e300 or 1e-300 neither overflow nor
-    vanish in sums, and a positive weight stays positive.
+    Scaled like this, weights of 1e300 or 1e-300 neither overflow nor vanish in sums, and a positive
+    weight stays positive. Weights ``for_fit`` may be zero, and keep their scale within 1e-12 and
+    1e12: some estimators count samples by it.
     """
     if sample_weight is None:
         return None
@@ -267,21 +272,17 @@ def read_weights(
             f"sample_weight must have one weight for each of {n_samples} samples; got shape "
             f"{weights.shape}. Give one number for each sample."
         )
-    usable = np.isfinite(weights) & (weights >= 0 if allow_zero else weights > 0)
-    if not usable.all():
-        row = int(np.flatnonzero(~usable)[0])
-        raise InputError(
-            f"sample_weight must be finite and {'not negative' if allow_zero else 'positive'}; got "
-            f"{weights[row]:g} in row {row}. Drop this sample, or give it a weight.",
-            rows=[row],
-        )
+    usable = np.isfinite(weights) & (weights >= 0 if for_fit else weights > 0)
+    must = f"sample_weight must be finite and {'not negative' if for_fit else 'positive'}"
+    refuse_rows(~usable, must, "has", "Drop this sample, or give it a weight.", values=weights)
     largest = weights.max(initial=0.0)
     if n_samples and largest == 0:
         raise InputError(
             "sample_weight must be positive for some sample; got zeros only. Give some weight."
         )
     smallest = np.where(weights > 0, np.finfo(np.float64).tiny, 0.0)
-    return np.maximum(weights / (largest or 1.0), smallest)
+    relative = np.maximum(weights / (largest or 1.0), smallest)
+    return relative * np.clip(largest, *_WEIGHT_LIMITS) if for_fit else relative
 
 
 def align_by_index(**named: Any) -> list[Any]:

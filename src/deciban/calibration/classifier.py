@@ -12,10 +12,10 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from deciban._estimation.classifier import EvidenceClassifierMixin
-from deciban._estimation.samples import encode_classes, read_weights
+from deciban._estimation.samples import encode_classes
 from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats, refuse_masked
-from deciban._validation.labels import align_by_index
+from deciban._validation.labels import align_by_index, read_weights
 from deciban._validation.scalars import quote
 from deciban.calibration.affine import clone_calibrator
 from deciban.calibration.base import Calibrator
@@ -148,7 +148,7 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         self.classes_, codes = encode_classes(y)
         X, codes = indexable(X, codes)
         labels = self.classes_[codes]
-        weight = None if sample_weight is None else read_weights(sample_weight, len(codes))
+        weight = read_weights(sample_weight, len(codes), for_fit=True)
         mass = np.bincount(codes, weights=weight)
         self.prior_ = read_prior(self.prior, self._names(), mass)
         if not self._is_table():

@@ -87,17 +87,12 @@ class Batch:
 
     def __getitem__(self, rows: Any) -> Self:
         """Some of the samples: by position, slice, mask or list of positions."""
-        if isinstance(rows, tuple):
-            raise InputError(
-                "evidence is indexed by samples only; got more than one index. "
-                "Use evidence.restrict(classes) to choose classes."
-            )
         if is_whole(rows):
             rows = [rows]
-        elif not isinstance(rows, slice) and np.ndim(rows) != 1:
+        elif isinstance(rows, tuple) or (not isinstance(rows, slice) and np.ndim(rows) != 1):
             raise InputError(
-                f"evidence is indexed by a position, a slice, a mask or a list; got {quote(rows)}. "
-                f"Give one of these."
+                f"evidence is indexed by a position, a slice, a mask or a list of samples; got "
+                f"{quote(rows)}. Use evidence.restrict(classes) to choose classes."
             )
         return self._wrap(np.array(self._log_likelihoods[rows]), self._classes)
 
@@ -247,7 +242,7 @@ class Batch:
         values = logparts.replace_zeros(self._log_likelihoods, method, log_delta=log_delta)
         return self._wrap(np.asarray(values), self._classes)
 
-    # --- inside -----------------------------------------------------------------------
+    # --- helpers ----------------------------------------------------------------------
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return type(self)._wrap, (np.array(self._log_likelihoods), self._classes)

@@ -16,7 +16,7 @@ from deciban.exceptions import CromwellError, InputError
 
 Prior = ArrayLike | Mapping[Hashable, float] | None
 
-# Probabilities are often typed or stored with three digits: 0.333 three times is meant well.
+# Probabilities are often typed or stored with three digits: 0.333 three times means thirds.
 _SUM_TOLERANCE = 2e-3
 _UNDERFLOW = 1e-280  # of an expected regret; the largest regret is scaled to about one
 _TIE = 1e-12  # relative difference of expected costs that is rounding

@@ -66,7 +66,7 @@ class Evidence(Batch):
         _warn_of_probabilities(values, name, "from_likelihoods")
         self._set(np.array(values), labels)
 
-    # --- ways in ----------------------------------------------------------------------
+    # --- constructors -----------------------------------------------------------------
 
     @classmethod
     def _from_scores(cls, scores: ArrayLike, classes: Sequence[Hashable]) -> Evidence:
@@ -196,7 +196,7 @@ class Evidence(Batch):
         values = np.column_stack([against, np.where(certain, 0.0, ratios)])
         return cls._wrap(values, as_labels([b, a], 2))
 
-    # --- what it is -------------------------------------------------------------------
+    # --- coordinates, ratios, units ---------------------------------------------------
 
     def ilr(self, basis: Basis | None = None) -> NDArray[np.float64]:
         """The ILRLs: coordinates in which Bayes' rule is a sum, (n_samples, n_classes - 1).
@@ -367,7 +367,7 @@ class Evidence(Batch):
             )
         return label_array([*self._classes, reject_label]).astype(object)[choice]
 
-    # --- inside -----------------------------------------------------------------------
+    # --- helpers ----------------------------------------------------------------------
 
     def _plus_prior(self, prior: Prior) -> NDArray[np.float64]:
         return self._log_likelihoods + log_prior(prior, self._classes, len(self))

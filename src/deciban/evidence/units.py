@@ -54,8 +54,8 @@ class VerbalScale:
     name : str
     cuts : tuple of float
         Likelihood ratios at which the next word begins, increasing, the first at least 1.
-        Below the first cut the words are ``neutral``; a ratio under 1 is turned over and
-        supports the other class.
+        Below the first cut the word is ``neutral``. A ratio r below 1 supports the other class
+        as 1 / r supports this one.
     words : tuple of str
         One for each cut.
     neutral : str
@@ -90,8 +90,8 @@ class VerbalScale:
         increasing = all(low < high for low, high in itertools.pairwise(cuts))
         if not (increasing and cuts[0] >= 1 and math.isfinite(cuts[-1])):
             raise InputError(
-                f"cuts must increase from 1 or more; got {quote(cuts)}. Sort them; ratios below 1 "
-                f"are covered by turning the ratio over."
+                f"cuts must increase from 1 or more; got {quote(cuts)}. Sort them; a ratio r below "
+                f"1 is graded as 1 / r for the other class."
             )
 
     def describe(self, llr: ArrayLike, a: Hashable, b: Hashable) -> NDArray[np.str_]:

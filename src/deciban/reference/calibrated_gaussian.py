@@ -64,13 +64,8 @@ class CalibratedGaussian:
         The basis of the ILRLs.
     classes : sequence of labels, default those of the basis, else 0 to D - 1
 
-    Attributes
-    ----------
-    covariance : array of shape (D - 1, D - 1), read-only
-    cholesky : array of shape (D - 1, D - 1), read-only
-        Its lower triangular factor.
-    basis : Basis, over the classes
-    classes : tuple of labels
+    The parameters are read-only attributes, and so is ``cholesky``, the lower triangular factor of
+    the covariance.
 
     Examples
     --------
@@ -114,7 +109,7 @@ class CalibratedGaussian:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a CalibratedGaussian is immutable; build a new one.")
 
-    # --- ways in ----------------------------------------------------------------------
+    # --- constructors -----------------------------------------------------------------
 
     @classmethod
     def from_divergences(
@@ -217,10 +212,9 @@ class CalibratedGaussian:
         """The family under which labeled ILRLs are most likely.
 
         The means are functions of the covariance, so this is not the estimate of linear
-        discriminant analysis. It takes the ILRLs at their word: under the constraint an ILRL
-        says itself how far it speaks for each class, and the labels do not change the estimate,
-        only its :meth:`log_likelihood`. Compare that with a model without the constraint to see
-        whether the ILRLs deserve it.
+        discriminant analysis. In a calibrated family an ILRL is its own likelihood function, so
+        the labels do not change the estimate, only its :meth:`log_likelihood`. Compare that with a
+        model without the constraint to see whether the ILRLs are calibrated.
 
         Parameters
         ----------
@@ -257,7 +251,7 @@ class CalibratedGaussian:
         require_moderate_ilrls(l, "ilrls")
         return cls(fit_covariance(l, basis.contrast), basis)
 
-    # --- what it is -------------------------------------------------------------------
+    # --- parameters -------------------------------------------------------------------
 
     @property
     def n_classes(self) -> int:
@@ -388,7 +382,7 @@ class CalibratedGaussian:
         label_or_counts : label, sequence of D counts, or mapping from labels to counts
         rng : numpy Generator, seed or None
         size : int, default 1
-            Number of samples of a class given by its label. Counts do without it.
+            Number of samples of a class given by its label. Leave it out with counts.
 
         Examples
         --------
@@ -410,7 +404,7 @@ class CalibratedGaussian:
         at = np.repeat(np.arange(self.n_classes), counts)
         return self._draw(at, generator), label_array(self.classes)[at]
 
-    # --- averages ---------------------------------------------------------------------
+    # --- expectations -----------------------------------------------------------------
 
     def expected_cllr(self, a: Hashable, b: Hashable) -> float:
         """Expected Cllr of the LLRs of two classes, in bits, by quadrature (about 1e-14).
@@ -450,8 +444,6 @@ class CalibratedGaussian:
             count = require_whole(n_samples, "n_samples", 4 * self.n_classes)
             estimate = expectations.simulate_cross_entropy(self, p, count, as_generator(rng))
         return Estimate(*(float(from_nats(number, unit)) for number in estimate))
-
-    # --- inside -----------------------------------------------------------------------
 
     def _draw(self, at: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.float64]:
         noise = rng.standard_normal((len(at), self.n_classes - 1))

@@ -93,9 +93,9 @@ def log_sum(xp: Namespace, log_x: Array) -> Array:
 
 
 def relative(xp: Namespace, log_x: Array) -> Array:
-    """Log-parts less what all of a row have in common, so that sums lose none of the rest.
+    """Log-parts less an offset that the parts of a row share, so that sums round less.
 
-    What is taken off is the value nearest to zero that is no further than any part: -1e6 of
+    Where all log-parts of a row have one sign, the offset is the one nearest to zero: -1e6 of
     (-1e6, -1e6 - 1), nothing of (-1e12, 0.1). Values that are small already stay as they are.
     """
     if compat.is_numpy_namespace(xp) and (log_x.size == 0 or np.abs(log_x).max() < _SMALL):

@@ -1,7 +1,7 @@
-"""Compositions as they are written: by their parts, or by logarithms of these.
+"""The two ways to write a composition: by its parts, or by the logarithms of its parts.
 
-Each operation is defined once, for a space; :func:`on_parts` makes of it the function that
-:mod:`deciban.simplex` offers, and :func:`on_logs` the one of :mod:`deciban.simplex.logparts`.
+Each operation is defined once, for either space; :func:`on_parts` turns it into the function of
+:mod:`deciban.simplex`, and :func:`on_logs` into that of :mod:`deciban.simplex.logparts`.
 """
 
 from __future__ import annotations

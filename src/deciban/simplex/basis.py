@@ -32,11 +32,7 @@ class Basis:
         Orthonormal columns, each of which sums to zero.
     classes : sequence of labels, optional
         Names of the D parts. A named basis is matched with named evidence by name.
-
-    Attributes
-    ----------
-    contrast : array of shape (D, D - 1), read-only
-    classes : tuple of labels, or None
+        Both parameters are read-only attributes.
 
     References
     ----------
