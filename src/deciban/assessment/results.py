@@ -75,7 +75,7 @@ MEANINGS = {  # in the order in which they are reported
     ),
     "expected_cost": Meaning(
         "Expected cost",
-        "Average cost of a decision; the best decision without evidence costs {nothing}.",
+        "Average cost of a decision; the best decision without evidence costs {no_evidence}.",
         smallest=-math.inf,
     ),
     "worst_pair_cllr": Meaning(
@@ -99,12 +99,12 @@ class Quantity:
         The ends are NaN where there is no interval.
     unit : str
         "bit", "nat", "ban", "fraction" or "".
-    better : {"lower", "higher", ""}
+    better : {"lower", "higher"}
     meaning : str
         One sentence for a reader in a hurry.
     corrected : float
-        The value without the bias of being judged on the samples that it was fitted to; for most
-        quantities the value itself. The interval is around the corrected value.
+        The value without the bias that PAV causes, which is judged on the samples that it was
+        fitted to; for most quantities the value itself. The interval is around this value.
     """
 
     key: str
@@ -189,7 +189,7 @@ class Difference:
         The quantity of either system.
     difference, low, high : float
     unit : str
-    better : {"lower", "higher", ""}
+    better : {"lower", "higher"}
     verdict : {"a better", "b better", "same", "cannot tell", ""}
         Whether the interval excludes zero, and on which side; "same" where the two do not differ
         in any resample, "" without an interval.

@@ -21,24 +21,16 @@ class SampleCosts:
     """What each sample adds to the quantities of one system, or to the differences of two.
 
     The prior is included: a quantity is the sum over the classes of means over their samples.
-
-    Attributes
-    ----------
-    codes : array of shape (n_samples,)
-        Positions of the true classes; every class occurs.
-    actual : dict of arrays of shape (n_samples,)
-        Costs by the key of their quantity. ``saving`` is what recalibration saves, which may be
-        negative; ``calibration`` is zero where recalibration does not pay.
-    mirrored : dict of arrays of shape (n_samples,)
-        What samples would cost that were as sure of the runner-up as they are of their class.
-    right : array of shape (n_samples,)
-        Whether the evidence supports the true class most.
+    Costs have the key of their quantity, and one entry for each sample. ``saving`` is what
+    recalibration saves, which may be negative; ``calibration`` is zero where it does not pay.
+    ``mirrored`` is what samples would cost if they were as sure of the runner-up as they are of
+    their class.
     """
 
-    codes: NDArray[np.intp]
+    codes: NDArray[np.intp]  # positions of the true classes; every class occurs
     actual: dict[str, Floats]
     mirrored: dict[str, Floats]
-    right: NDArray[np.bool_]
+    right: NDArray[np.bool_]  # whether the evidence supports the true class most
 
     @cached_property
     def counts(self) -> NDArray[np.intp]:

@@ -1,9 +1,9 @@
-"""What :func:`assess` and :func:`compare` ask of a system under assessment.
+"""What :func:`assess` and :func:`compare` need of a system under assessment.
 
-A system is the evidence of one method beside the truth. It has the value of every quantity, and
-estimates the intervals of these values; or, given another system on the same samples, the intervals
-of the differences from it. Functions that take one system or two return, for two, what the first
-has more than the second.
+A system is the evidence of one method on samples whose true class is known. It holds the values of
+all quantities. It estimates the intervals of these values or, given another system on the same
+samples, of the differences between the two: the first system's values less the second's. Functions
+that take one system or two work the same way.
 """
 
 from __future__ import annotations
@@ -49,17 +49,6 @@ class Setting(NamedTuple):
         unit = max(min(false_alarm, miss), max(false_alarm, miss) * 1e-300)
         return false_alarm / unit, miss / unit
 
-    @property
-    def threshold(self) -> float:
-        """The LLR above which accepting the second class is the better decision."""
-        false_alarm, miss = self.losses
-        return math.log(false_alarm) - math.log(miss)
-
-    @property
-    def cost_without_evidence(self) -> float:
-        """The cost of the best decision without evidence, NaN where no costs are given."""
-        return math.nan if self.costs is None else float((self.prior @ self.costs).min())
-
 
 def make_setting(prior: Prior, costs: Costs, classes: tuple[Hashable, ...]) -> Setting:
     """Check the prior and the costs."""
@@ -79,28 +68,13 @@ def make_setting(prior: Prior, costs: Costs, classes: tuple[Hashable, ...]) -> S
 
 
 class System(ABC):
-    """The evidence of one system beside the truth, and every quantity of it.
+    """The evidence of one system on labelled samples, and every quantity of it."""
 
-    Attributes
-    ----------
-    data : Labelled
-    setting : Setting
-    values : dict of float by key
-        Every quantity, from the samples themselves.
-    notes : list of str
-        What a reader should know about this evidence.
-    pairwise : PairwiseCosts
-        Costs of each pair of classes.
-    n_wrong : int
-        Number of wrong decisions for the likeliest class under the prior.
-    expected_wrong : float
-        Number of wrong decisions that the posteriors themselves predict.
-    """
-
-    values: dict[str, float]
-    pairwise: PairwiseCosts
-    n_wrong: int
-    expected_wrong: float
+    values: dict[str, float]  # every quantity by its key, from the samples themselves
+    pairwise: PairwiseCosts  # costs of each pair of classes
+    n_wrong: int  # wrong decisions for the likeliest class under the prior
+    expected_wrong: float  # wrong decisions that the posteriors themselves predict
+    notes: list[str]  # what a reader should know about this evidence
 
     def __init__(self, data: Labelled, setting: Setting) -> None:
         self.data, self.setting = data, setting
@@ -111,15 +85,16 @@ class System(ABC):
     def estimates(self, plan: Plan, other: Self | None = None) -> dict[str, Interval]:
         """Intervals of the quantities, or of their differences from those of another system.
 
-        Quantities without an interval are left out. The value of an interval is corrected where
-        that of the samples is biased.
+        Quantities without an interval are left out. The value of an interval is an estimate
+        without bias, which for most quantities is the value of the samples.
         """
 
     def values_beside(self, *others: Self) -> tuple[Words, list[dict[str, float]]]:
         """Words on the quantities, and their values for this system and for each of the others."""
         other, target, *_ = self.data.evidence.classes
-        nothing = number(self.setting.cost_without_evidence)
-        words: Words = {"target": target, "other": other, "nothing": nothing}
+        words: Words = {"target": target, "other": other}
+        if self.setting.costs is not None:
+            words["no_evidence"] = number((self.setting.prior @ self.setting.costs).min())
         return words, [dict(system.values) for system in (self, *others)]
 
 

@@ -71,7 +71,8 @@ class Step(NamedTuple):
 
 def steps(setting: Setting) -> dict[str, Step]:
     """Error rates and costs of decisions; an LLR on a threshold is accepted."""
-    p, (false_alarm, miss), threshold = setting.prior, setting.losses, setting.threshold
+    p, (false_alarm, miss) = setting.prior, setting.losses
+    threshold = math.log(false_alarm) - math.log(miss)
     found = {
         "misleading_target": Step(0.0, True, np.array([[0.0, 0.0], [1.0, 0.0]])),
         "misleading_other": Step(0.0, False, np.array([[0.0, 1.0], [0.0, 0.0]])),

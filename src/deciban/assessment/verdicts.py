@@ -35,7 +35,7 @@ class Cost(NamedTuple):
     total: Quantity
     calibration: Quantity
     discrimination: Quantity
-    nothing: float
+    no_evidence: float
     unit: str
 
 
@@ -64,7 +64,7 @@ def verdicts(assessment: Assessment) -> list[Verdict]:
 def judge_information(assessment: Assessment) -> Verdict:
     """Judge how much of the uncertainty about the class the evidence removes."""
     cost, what = cost_of(assessment), "information in the evidence"
-    total, nothing = cost.total, cost.nothing
+    total, nothing = cost.total, cost.no_evidence
     if math.isnan(total.value):
         return Verdict(what, "–", "not known", "", "How much the evidence says is not known.")
     if math.isinf(total.value):
@@ -91,7 +91,7 @@ def _judge_doubtful(cost: Cost, share: float, high: float) -> tuple[str, str, st
     """The number, word, tone and sentence on evidence that may be worse than none."""
     costs = (
         f"it costs {number(cost.total.value)} {cost.unit} per sample, and no evidence would cost "
-        f"{number(cost.nothing)}"
+        f"{number(cost.no_evidence)}"
     )
     remedy = _after_recalibration(cost)
     if high < 0 or (math.isnan(high) and share < 0):
@@ -130,11 +130,11 @@ def _unseen_risk(assessment: Assessment, share: float, low: float) -> str:
 def _after_recalibration(cost: Cost) -> str:
     """What recalibration would bring, where that is something."""
     rest = cost.discrimination
-    if not rest.corrected < (1 - _SMALL) * cost.nothing or rest.high >= cost.nothing:
+    if not rest.corrected < (1 - _SMALL) * cost.no_evidence or rest.high >= cost.no_evidence:
         return ""
     return (
         f" Recalibrated, it would cost about {number(rest.corrected)} {cost.unit}, and remove "
-        f"{percent(1 - rest.corrected / cost.nothing)} of the uncertainty."
+        f"{percent(1 - rest.corrected / cost.no_evidence)} of the uncertainty."
     )
 
 
@@ -173,7 +173,7 @@ def judge_calibration(assessment: Assessment) -> Verdict:
 
 def _judge_loss(cost: Cost) -> tuple[str, str, str]:
     """A word, its tone and a sentence on a calibration loss that is known."""
-    part, unit, total, nothing = cost.calibration, cost.unit, cost.total.value, cost.nothing
+    part, unit, total, nothing = cost.calibration, cost.unit, cost.total.value, cost.no_evidence
     loss, share = part.corrected / nothing, percent(part.corrected / max(total, 1e-300))
     saved = f"{number(part.corrected)} of {number(total)} {unit} ({share} of its cost)"
     if math.isnan(part.low):

@@ -9,7 +9,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 
 
 def clean_text(value: object) -> str:
-    """A value as text that any page can hold: no control characters, no half characters.
+    """A value as text that any page can hold: no control characters, no lone surrogates.
 
     >>> clean_text("a" + chr(0) + "b")
     'a�b'
@@ -19,7 +19,7 @@ def clean_text(value: object) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number for readers: figures that matter, a real minus, ∞, and – where there is none.
+    """A number for readers: significant digits, a real minus, ∞, and – where there is none.
 
     >>> number(0.12345), number(-1234567.0), number(float("inf")), number(float("nan"))
     ('0.123', '−1,234,567', '∞', '–')
@@ -42,20 +42,18 @@ def _power(value: float) -> str:
 
 
 def percent(share: float, digits: int = 2) -> str:
-    """A share in percent; one so close to 0 or 1 that rounding hides it says so.
+    """A share in percent; one below 100 % is not rounded up to it.
 
     >>> percent(0.1234), percent(0.99999), percent(0.0)
     ('12 %', 'over 99.9 %', '0 %')
     """
-    if math.isfinite(share) and 0.9995 < share < 1:
+    if 0.9995 < share < 1:
         return "over 99.9 %"
-    if math.isfinite(share) and 0.99 < share < 1:
-        digits = 3
-    return f"{number(100 * share, digits)} %"
+    return f"{number(100 * share, 3 if 0.99 < share < 1 else digits)} %"
 
 
 def shorten(value: object, most: int = 18) -> str:
-    """The beginning of a long name, not yet escaped.
+    """A name in one line, cut where it is long.
 
     >>> shorten("a very long name of a class", 12)
     'a very long…'

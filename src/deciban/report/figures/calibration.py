@@ -31,7 +31,7 @@ def decomposition(cost: Cost) -> Figure:
             f"The parts of a cost of {number(total)} {unit} are known where no sample rules out a "
             f"class, and each class has two samples or more."
         )
-    discrimination, nothing = total - calibration, cost.nothing
+    discrimination, nothing = total - calibration, cost.no_evidence
     canvas = Canvas(
         linear(f"cost ({unit})", 0, max(1.1 * nothing, 1.05 * total)),
         Axis("", 0, 1),
