@@ -20,7 +20,7 @@ _FLAT = 1e-11  # gain, in nats, below which the optimum is reached
 _NEARLY_FLAT = 1e-3  # gain that is accepted after many steps, with a warning
 _PERFECT = 1e-5  # value, in nats, at which to stop: separable classes have no finite optimum
 _ROUNDING = 1e-15  # relative error of a value
-_LEAST = 1e-14  # damping, which holds back parameters that separable classes pull to infinity
+_LEAST = 1e-14  # smallest damping: it holds back parameters that separable classes pull away
 _STEPS = 500
 
 

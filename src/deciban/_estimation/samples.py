@@ -32,8 +32,14 @@ def read_samples(
     Rows of pandas objects are matched by their index. ``options`` go to scikit-learn's
     ``validate_data``.
     """
-    X, y, weight = _validate(estimator, X, y, sample_weight, ensure_min_samples=2, **options)
-    classes, codes = encode_classes(y)
+    X, y, sample_weight = align_by_index(X=X, y=y, sample_weight=sample_weight)
+    require_numbers(X)
+    labels = None if y is None else read_labels(y, name="y")
+    X, y = validate_data(estimator, X, y, dtype=np.float64, ensure_min_samples=2, **options)
+    # scikit-learn turns numbers and NaN among text into text.
+    classes, codes = encode_classes(y if labels is None or y.dtype.kind in "biuf" else labels)
+    weight = read_weights(sample_weight, len(X), for_fit=True)
+    weight = np.ones(len(X)) if weight is None else weight
     mass = np.bincount(codes, weights=weight)
     if not mass.all():
         raise InputError(
@@ -42,7 +48,10 @@ def read_samples(
         )
     prior = read_prior(estimator.prior, tuple(classes.tolist()), mass)
     estimator.classes_, estimator.prior_ = classes, prior
-    return _drop_weightless(X, codes, weight)
+    if not weight.all():
+        counts = weight > 0
+        X, codes, weight = X[counts], codes[counts], weight[counts]
+    return Samples(X, codes, weight)
 
 
 def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.intp]]:
@@ -72,24 +81,3 @@ def require_numbers(X: Any) -> None:
     dtypes = getattr(X, "dtypes", ()) if is_frame(X) else [np.asarray(X).dtype]
     if any(str(dtype).lower().startswith(("date", "time", "duration")) for dtype in dtypes):
         to_numpy(X, "X")
-
-
-def _validate(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, **options: Any
-) -> tuple[Floats, NDArray[Any], Floats]:
-    """Features, labels and weights, none of them missing."""
-    X, y, sample_weight = align_by_index(X=X, y=y, sample_weight=sample_weight)
-    require_numbers(X)
-    labels = None if y is None else read_labels(y, name="y")
-    X, y = validate_data(estimator, X, y, dtype=np.float64, **options)
-    # scikit-learn turns numbers and NaN among text into text.
-    labels = labels if labels is not None and y.dtype.kind not in "biuf" else y
-    weight = read_weights(sample_weight, len(X), for_fit=True)
-    return X, labels, np.ones(len(X)) if weight is None else weight
-
-
-def _drop_weightless(X: Floats, codes: NDArray[np.intp], weight: Floats) -> Samples:
-    counts = weight > 0
-    if counts.all():
-        return Samples(X, codes, weight)
-    return Samples(X[counts], codes[counts], weight[counts])

@@ -1,4 +1,4 @@
-"""Calibrators: scores or evidence in, evidence that can be taken at its word out.
+"""Calibrators turn scores or evidence into evidence that can be taken at face value.
 
 Each is a scikit-learn estimator over log-likelihoods, one column for each class, or LLRs of two
 classes in one column. ``transform`` gives log-likelihoods, ``evidence`` the same as

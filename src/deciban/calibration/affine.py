@@ -60,8 +60,7 @@ class AffineCalibrator(Calibrator):
     ----------
     matrix_ : array of shape (n_classes - 1, n_classes - 1)
     offset_ : array of shape (n_classes - 1,)
-    classes_ : array of shape (n_classes,)
-    prior_ : array of shape (n_classes,)
+    classes_, prior_ : arrays of shape (n_classes,)
     n_features_in_ : int
 
     References

@@ -24,11 +24,11 @@ class BoundedCalibrator(Calibrator):
     """Calibrated evidence that is cut off where the data no longer support it.
 
     An LLR is supported as long as Bayes decisions that act on it would cost less than decisions
-    without evidence, had each class one misleading sample more than it has (the empirical lower
-    and upper bounds of Vergeer et al.). With more than two classes each pair has its bound, found
-    on the samples of this pair, and no class is put further below the best one than the bound of
-    the two allows. With many classes of few samples each that leaves little: the posterior of the
-    best of D classes with n samples each stays below 1 / (1 + (D - 1) / (n + 1)).
+    without evidence, even if each class had one more misleading sample than it has (the empirical
+    lower and upper bounds of Vergeer et al.). With more than two classes each pair has its bound,
+    found on the samples of this pair, and no class is put further below the best one than the
+    bound of the two allows. With many classes of few samples each that leaves little: the posterior
+    of the best of D classes with n samples each stays below 1 / (1 + (D - 1) / (n + 1)).
 
     Parameters
     ----------
@@ -39,8 +39,7 @@ class BoundedCalibrator(Calibrator):
     prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
         Prior of ``predict_proba``; it is not part of the evidence.
     fuse : bool, optional
-        Whether to fuse the columns, scores of several systems, by logistic regression. By default
-        they are fused, with a warning, unless they are one for each class or one LLR.
+        Whether to fuse the columns by logistic regression, as for :class:`AffineCalibrator`.
 
     Attributes
     ----------
@@ -49,8 +48,7 @@ class BoundedCalibrator(Calibrator):
     bounds_ : array of shape (n_classes, n_classes)
         ``bounds_[i, j]`` is the largest LLR of class i against class j, in nats; zero on the
         diagonal. An LLR of two classes lies between ``-bounds_[0, 1]`` and ``bounds_[1, 0]``.
-    classes_ : array of shape (n_classes,)
-    prior_ : array of shape (n_classes,)
+    classes_, prior_ : arrays of shape (n_classes,)
     n_features_in_ : int
 
     References

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -26,7 +27,6 @@ from deciban.calibration.sources import (
     log_floor,
     log_posteriors,
     require_classifier,
-    warn_of_unused_weights,
     weight_parameter,
 )
 from deciban.evidence import Evidence
@@ -77,8 +77,7 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
     estimator_ : classifier
         The estimator, fitted to all samples.
     calibrator_ : calibrator
-    classes_ : array of shape (n_classes,)
-    prior_ : array of shape (n_classes,)
+    classes_, prior_ : arrays of shape (n_classes,)
     training_prior_ : array of shape (n_classes,)
         Prior that is taken out of the posteriors of ``estimator_``.
 
@@ -196,7 +195,11 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
 
         estimator = self._estimator()
         if weight is not None and weight_parameter(estimator) is None:
-            warn_of_unused_weights(estimator)
+            warnings.warn(
+                f"sample_weight should reach the estimator; {type(estimator).__name__}.fit does "
+                f"not take it, so that only the calibrator uses it. Choose another estimator.",
+                stacklevel=4,
+            )
             weight = None
         folds = list(check_cv(self.cv, y, classifier=True).split(X, y, groups))
         models = Parallel(n_jobs=self.n_jobs)(

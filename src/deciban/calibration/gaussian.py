@@ -39,8 +39,7 @@ class GaussianCalibrator(Calibrator):
     prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
         Prior of ``predict_proba``; it is not part of the evidence.
     fuse : bool, optional
-        Whether to fuse the columns, scores of several systems, by logistic regression. By default
-        they are fused, with a warning, unless they are one for each class or one LLR.
+        Whether to fuse the columns by logistic regression, as for :class:`AffineCalibrator`.
 
     Attributes
     ----------
@@ -49,8 +48,7 @@ class GaussianCalibrator(Calibrator):
     covariances_ : array of shape (n_classes, n_classes - 1, n_classes - 1)
     reference_ : CalibratedGaussian
         The family of the calibrated evidence, for a shared covariance.
-    classes_ : array of shape (n_classes,)
-    prior_ : array of shape (n_classes,)
+    classes_, prior_ : arrays of shape (n_classes,)
     n_features_in_ : int
 
     Examples

@@ -33,14 +33,12 @@ class IsotonicCalibrator(TwoClassCalibrator):
     prior : "uniform", "empirical", array of shape (2,) or mapping, default "uniform"
         Prior of ``predict_proba``; it is not part of the evidence.
     fuse : bool, optional
-        Whether to fuse the columns, scores of several systems, by logistic regression. By default
-        they are fused, with a warning, unless they are one for each class or one LLR.
+        Whether to fuse the columns by logistic regression, as for :class:`AffineCalibrator`.
 
     Attributes
     ----------
     blocks_ : PooledBlocks
-    classes_ : array of shape (2,)
-    prior_ : array of shape (2,)
+    classes_, prior_ : arrays of shape (2,)
     n_features_in_ : int
 
     Examples

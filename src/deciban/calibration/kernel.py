@@ -15,7 +15,7 @@ from deciban.calibration.scores import ScoreReader
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Scores, Trials
 
-_GRID = 50  # grid points in a bandwidth: changes the density by 3e-5 of it at most
+_GRID = 50  # grid points per bandwidth: the density changes by at most 3e-5 of its value
 _MANY = 4000  # LLRs of a class above which they are binned
 _BLOCK = 1 << 22  # numbers held at once
 
@@ -39,14 +39,12 @@ class KernelDensityCalibrator(TwoClassCalibrator):
     prior : "uniform", "empirical", array of shape (2,) or mapping, default "uniform"
         Prior of ``predict_proba``; it is not part of the evidence.
     fuse : bool, optional
-        Whether to fuse the columns, scores of several systems, by logistic regression. By default
-        they are fused, with a warning, unless they are one for each class or one LLR.
+        Whether to fuse the columns by logistic regression, as for :class:`AffineCalibrator`.
 
     Attributes
     ----------
     bandwidths_ : array of shape (2,)
-    classes_ : array of shape (2,)
-    prior_ : array of shape (2,)
+    classes_, prior_ : arrays of shape (2,)
     n_features_in_ : int
 
     Examples

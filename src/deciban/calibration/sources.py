@@ -1,8 +1,7 @@
-"""Where posteriors come from: a classifier, or a table of what some other model has given."""
+"""Where posteriors come from: a classifier, or a table of another model's output."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable
 from typing import Any
 
@@ -74,7 +73,7 @@ def _from_table(kind: str, X: Any, classes: tuple[Hashable, ...]) -> Floats:
             f"{table.shape}. For two classes give {both}."
         )
     if np.isnan(table).any() or (table == np.inf).any():
-        raise InputError("X must hold no NaN and no +inf; it does. Drop those samples first.")
+        raise InputError("X must not hold NaN or +inf; it does. Drop those samples first.")
     if kind != "probabilities":
         return table
     require_probabilities(table, "X")
@@ -125,12 +124,3 @@ def require_classifier(estimator: Any, fitted: bool) -> None:
         )
     if fitted:
         check_is_fitted(estimator)
-
-
-def warn_of_unused_weights(estimator: Any) -> None:
-    """Warn that the estimator takes no weights."""
-    warnings.warn(
-        f"sample_weight should reach the estimator; {type(estimator).__name__}.fit does not take "
-        f"it. Only the calibrator uses it; choose an estimator that takes weights.",
-        stacklevel=4,
-    )

@@ -29,7 +29,7 @@ Seed = np.random.Generator | int | None
 _JACKKNIFE = 200  # blocks to leave out one by one; single samples would be too many
 _BIASED = 1.5  # standard deviations between the metric and the median of its resamples
 _FEW_GROUPS = 10
-_REDRAWS = 100  # draws of a resample until every class is in it
+_REDRAWS = 100  # attempts to draw a resample that holds every class
 
 
 class Interval(NamedTuple):
@@ -81,10 +81,6 @@ def bootstrap(
         Number of processes, as in joblib; by default one.
     **options
         Passed on to the metric; none with one entry for each sample, such as weights.
-
-    Returns
-    -------
-    Interval
 
     References
     ----------
@@ -272,11 +268,13 @@ class Resampler:
 def _encode_groups(groups: ArrayLike, n_samples: int) -> NDArray[np.intp]:
     distinct, codes = factorize_labels(read_labels(groups, n_samples, "groups"))
     if len(distinct) == 1:
-        raise InputError("groups must hold at least two groups; got one. Name what was sampled.")
+        raise InputError(
+            "groups must hold at least two groups; got one. Give the unit that was sampled."
+        )
     if len(distinct) < _FEW_GROUPS:
         warnings.warn(
-            f"groups should be many, since whole ones are drawn; got {len(distinct)}. The interval "
-            f"is too narrow.",
+            f"groups should be many, since whole groups are drawn; got {len(distinct)}. The "
+            f"interval is too narrow.",
             stacklevel=4,
         )
     return codes

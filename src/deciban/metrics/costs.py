@@ -53,12 +53,8 @@ def cllr_min(
 ) -> float:
     """Cost of the LLRs after the best monotone recalibration, in bits: their discrimination.
 
-    Found on the same samples by :func:`pav`, so it is optimistic where there are few.
-
-    Parameters
-    ----------
-    y_true, llr, sample_weight, pos_label
-        As for :func:`cllr`. Only the order of the LLRs counts.
+    Found on the same samples by :func:`pav`, so it is optimistic where there are few. Parameters
+    are those of :func:`cllr`; only the order of the LLRs counts.
 
     Examples
     --------
@@ -73,10 +69,7 @@ def cllr_cal(
 ) -> float:
     """Cost of the LLRs that recalibration takes away, in bits: ``cllr - cllr_min``.
 
-    Parameters
-    ----------
-    y_true, llr, sample_weight, pos_label
-        As for :func:`cllr`.
+    Parameters are those of :func:`cllr`.
     """
     trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
     return cost_of(trials) - cost_of_blocks(pool(trials))

@@ -113,7 +113,7 @@ def empirical_cross_entropy_curve(
     for k, lo in enumerate(odds):
         misses = trials.target.mean(softplus(-(trials.target.llr + lo)))
         false_alarms = trials.other.mean(softplus(trials.other.llr + lo))
-        certain = np.isinf(misses) or np.isinf(false_alarms)  # no prior is zero, only rounded to it
+        certain = np.isinf(misses) or np.isinf(false_alarms)  # a prior is only rounded to zero
         actual[k] = np.inf if certain else p[k] * misses + q[k] * false_alarms
         minimum[k] = p[k] * target @ softplus(-(best + lo)) + q[k] * other @ softplus(best + lo)
     neutral = p * softplus(-odds) + q * softplus(odds)
@@ -130,15 +130,8 @@ def normalized_bayes_error_curve(
 ) -> PriorCurve:
     """Error rate of Bayes decisions over prior log-odds, over that of deciding without LLRs.
 
-    Parameters
-    ----------
-    y_true, llr, log_odds, sample_weight, pos_label
-        As for :func:`empirical_cross_entropy_curve`.
-
-    Returns
-    -------
-    PriorCurve
-        ``minimum`` is with the best threshold at each prior, ``neutral`` is 1.
+    Parameters are those of :func:`empirical_cross_entropy_curve`. In the curve, ``minimum`` is that
+    of the best threshold at each prior, and ``neutral`` is 1.
 
     References
     ----------

@@ -50,7 +50,7 @@ def decompose(
     Discrimination is the cross-entropy of the evidence after the best map of a family, each sample
     recalibrated by a map that was fitted without it. A map of this family, learned from this much
     data, would save the calibration part; another kind of recalibration might save more. Where the
-    map does not pay it is not used: discrimination is never above the total.
+    map does not help it is not used: discrimination is never above the total.
 
     Parameters
     ----------
@@ -127,8 +127,8 @@ def _recalibrate_by_pav(data: Labelled, new: Labelled, prior: Floats, family: st
     """Log-posteriors of new samples after the monotone map that suits the data best."""
     if data.evidence.n_classes != 2:
         raise InputError(
-            f"calibrator {family!r} must have two classes; got {data.evidence.n_classes}. "
-            f"Choose an affine family, or two classes with evidence.restrict."
+            f"evidence must be over two classes for calibrator {family!r}; got "
+            f"{data.evidence.n_classes}. Choose an affine family, or use evidence.restrict."
         )
     first, second = data.evidence.classes
     blocks = pool(add_misleading(data.pair(1, 0)))

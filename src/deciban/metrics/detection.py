@@ -40,10 +40,6 @@ def det_curve(
     sample_weight : array of shape (n_samples,), optional
     pos_label : label, default 1
 
-    Returns
-    -------
-    ErrorRates
-
     Examples
     --------
     >>> p_miss, p_false_alarm, threshold = det_curve([0, 1, 0, 1], [-2.0, -1.0, 0.0, 3.0])
@@ -60,10 +56,7 @@ def roc_curve(
 ) -> tuple[Floats, Floats, Floats]:
     """False-alarm rate, hit rate and threshold, thresholds falling, as in scikit-learn.
 
-    Parameters
-    ----------
-    y_true, llr, sample_weight, pos_label
-        As for :func:`det_curve`.
+    Parameters are those of :func:`det_curve`.
 
     Examples
     --------
@@ -80,10 +73,7 @@ def eer(
 ) -> float:
     """Equal-error rate, where the convex hull of the ROC curve has as many misses as false alarms.
 
-    Parameters
-    ----------
-    y_true, llr, sample_weight, pos_label
-        As for :func:`det_curve`.
+    Parameters are those of :func:`det_curve`.
 
     Examples
     --------
@@ -154,10 +144,7 @@ def min_detection_cost(
 ) -> float:
     """Expected cost at an operating point with the best threshold, chosen on the same samples.
 
-    Parameters
-    ----------
-    y_true, llr, prior, cost_miss, cost_false_alarm, normalize, sample_weight, pos_label
-        As for :func:`detection_cost`.
+    Parameters are those of :func:`detection_cost`.
     """
     point = _operating_point(prior, cost_miss, cost_false_alarm)
     hull = pool(read_trials(y_true, llr, sample_weight, pos_label)).hull()

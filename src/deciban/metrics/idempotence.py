@@ -143,10 +143,6 @@ def idempotence(
     n_jobs : int, optional
         Number of processes, as in joblib; by default one. The result does not depend on it.
 
-    Returns
-    -------
-    Idempotence
-
     Examples
     --------
     >>> from deciban import CalibratedGaussian

@@ -121,10 +121,7 @@ def pairwise_cllr(
 ) -> PairwiseCosts:
     """Cllr and Cllr_min of the LLRs of each pair of classes, on the samples of these two.
 
-    Parameters
-    ----------
-    y_true, log_likelihoods, classes, sample_weight
-        As for :func:`cross_entropy`.
+    Parameters are those of :func:`cross_entropy`.
 
     Examples
     --------

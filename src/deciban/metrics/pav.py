@@ -84,10 +84,6 @@ def pav(
     sample_weight : array of shape (n_samples,), optional
     pos_label : label, default 1
 
-    Returns
-    -------
-    PooledBlocks
-
     Examples
     --------
     >>> blocks = pav([0, 1, 0, 1], [-2.0, -1.0, 0.0, 3.0])

@@ -24,7 +24,7 @@ from deciban.metrics.labelled import EvidenceLike, Labelled, Scores, Trials, Wei
 from deciban.metrics.pav import pool
 from deciban.metrics.proportions import wilson
 
-_ROUNDING = 1e-12  # nats, or relative: differences that say nothing
+_ROUNDING = 1e-12  # nats, or relative: smaller differences are taken for rounding
 Kind = Literal["class", "decided", "each"]
 
 
