@@ -55,7 +55,7 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
     def evidence(self, X: Any) -> Evidence:
         """Calibrated evidence over the classes."""
         check_is_fitted(self)
-        X = order_by_class(X, tuple(self.classes_.tolist()))
+        X = order_by_class(X, self._names())
         require_numbers(X)
         # Infinite scores are evidence, too; NaN is refused when they are read as evidence.
         options = {"reset": False, "dtype": np.float64, "ensure_all_finite": False}
@@ -73,7 +73,7 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         _require_columns(X)
         scores, codes, weight = read_samples(self, X, y, sample_weight, ensure_all_finite=False)
         share = balance_weights(codes, weight, self.prior_)
-        reader = ScoreReader(tuple(self.classes_.tolist()), self.fuse)
+        reader = ScoreReader(self._names(), self.fuse)
         self._reader = reader.learn(scores, codes, share, self.prior_)
         samples = Labelled(self._reader(scores), codes, weight)
         self._fit(samples)
@@ -81,7 +81,7 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
 
     def _finish_loading(self) -> None:
         k, D, reader = self.n_features_in_, len(self.classes_), self._reader
-        if reader.classes != tuple(self.classes_.tolist()):
+        if reader.classes != self._names():
             raise ValueError("scores of other classes")
         if reader.fusion is None and not (k == D or (k == 1 and D == 2)):
             raise ValueError(f"{k} scores of {D} classes")

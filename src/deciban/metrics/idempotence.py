@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -34,6 +34,7 @@ from deciban.simplex.basis import basis_for
 
 _MOST = 4000  # samples for kernel densities, which compare all pairs
 _REDRAWS = 100  # draws of a resample until its covariances have full rank
+Squares = tuple[Floats, Floats]  # second moments of a difference, its mean square by region
 
 
 @dataclass(frozen=True)
@@ -189,13 +190,6 @@ def idempotence(
     )
 
 
-class _Squares(NamedTuple):
-    """Mean squares of the difference: its second moments, and those of each region."""
-
-    moments: Floats
-    regions: Floats
-
-
 class _Comparison:
     """The difference between the ILRLs of the ILRLs and the ILRLs, for any weights."""
 
@@ -210,19 +204,19 @@ class _Comparison:
         """The ILRLs of the ILRLs under the densities of the weighted samples."""
         return multiply(self.V.T, self.densities(weight).T).T
 
-    def __call__(self, weight: Floats) -> _Squares:
+    def __call__(self, weight: Floats) -> Squares:
         gap, D = self.again(weight) - self.l, len(self.V)
         mass = np.bincount(self.codes, weights=weight)
         share = weight / (D * mass[self.codes])  # each class has the same weight
         squares = np.bincount(self.region, share * np.sum(gap * gap, axis=1), D)
         with np.errstate(invalid="ignore"):
             regions = squares / np.bincount(self.region, share, D)
-        return _Squares(scatter_matrix(gap.T, share), regions)
+        return scatter_matrix(gap.T, share), regions
 
 
 def _resample(
     comparison: _Comparison, resampler: Resampler, weight: Floats, seed: np.random.SeedSequence
-) -> _Squares:
+) -> Squares:
     rng = np.random.default_rng(seed)
     for _ in range(_REDRAWS):
         try:
@@ -236,13 +230,13 @@ def _resample(
 
 
 def _distances(
-    squares: _Squares, resamples: list[_Squares], confidence: float, V: Floats, unit: Unit
+    squares: Squares, resamples: list[Squares], confidence: float, V: Floats, unit: Unit
 ) -> tuple[Interval, Floats, Floats, Floats]:
     """Root mean squares, corrected for the error of the estimated densities."""
     moments, regions = squares
     low = high = spread = np.nan
     if resamples:
-        totals = np.array([np.trace(one.moments) for one in resamples])
+        totals = np.array([np.trace(moments) for moments, _ in resamples])
         # The samples exceed the truth by as much as the resamples exceed the samples.
         total = np.trace(moments)
         tails = [(1 - confidence) / 2, (1 + confidence) / 2]
@@ -250,7 +244,7 @@ def _distances(
         spread = np.std(np.sqrt(totals), ddof=1)
         # With few samples and heavy tails means would leave nothing; medians are steadier.
         moments = moments * max(0.0, 2 - float(np.median(totals)) / total) if total > 0 else moments
-        regions = 2 * regions - _median([one.regions for one in resamples])
+        regions = 2 * regions - _median([regions for _, regions in resamples])
     distance = (_root(np.trace(moments)), low, high, spread)
     along = V @ moments @ V.T
     pairs = np.diag(along)[:, None] + np.diag(along) - 2 * along

@@ -18,7 +18,7 @@ from deciban._validation.scalars import (
     require_whole,
 )
 from deciban.evidence import Unit, from_nats
-from deciban.evidence.bayes import log_prior
+from deciban.evidence.bayes import balance_weights, log_prior
 from deciban.evidence.units import to_nats
 from deciban.metrics.labelled import EvidenceLike, Labelled, Scores, Trials, Weights, read_trials
 from deciban.metrics.pav import pool
@@ -209,8 +209,7 @@ def reliability_curves(
     require_whole(n_bins, "n_bins", least=1)
     require_fraction(confidence, "confidence")
     p = np.exp(log_prior(prior, data.evidence.classes, 1)[0])
-    weight = np.ones(len(data.codes)) if data.weight is None else data.weight
-    weight = weight * (p / np.bincount(data.codes, weight))[data.codes]
+    weight = balance_weights(data.codes, data.weight, p)
     return [
         _bin_posteriors(*event, weight, n_bins, confidence)
         for event in _predicted_events(data, p, kind, pos_label)
