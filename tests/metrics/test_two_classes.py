@@ -352,6 +352,10 @@ def test_extreme_priors_have_their_limits():
     assert tiny <= 1
 
 
+def test_infinite_llrs_of_opposite_signs_are_not_ties_of_rounding():
+    assert np.isnan(metrics.dev_pav([0, 0, 1, 1], [-INF, -INF, INF, INF]))
+
+
 def test_dev_pav_does_not_overflow():
     y, llr = [1, 0, 1, 0, 1], np.array([-1.0, 1, 3, 2, -2])
     large = metrics.dev_pav(y, 1e200 * llr)

@@ -98,7 +98,7 @@ def _tie_rounding(trials: Trials) -> Trials:
     x = llr[order]
     with np.errstate(invalid="ignore"):
         gap, size = np.diff(x), np.minimum(np.abs(x[:-1]), np.abs(x[1:]))
-        close = gap <= _ROUNDING * np.maximum(size, 1)
+        close = np.isfinite(gap) & (gap <= _ROUNDING * np.maximum(size, 1))
     if not (close & (gap > 0)).any():
         return trials
     first = np.concatenate([[True], ~(close | (x[1:] == x[:-1]))])
