@@ -301,7 +301,7 @@ def test_rows_are_counted_over_batches(two, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--prior empirical", "classes of new samples are not known"),
+        ("--prior empirical", "--prior must be like .* got 'empirical'"),
         ("--prior same=1,diff=1", "sum to 2"),
         ("--costs same>diff=2", "--costs must come with --prior"),
     ],

@@ -193,7 +193,7 @@ def test_trials_that_do_not_match_are_counted(tmp_path):
         ("y,llr\na,2\nb,3\n", "--positive c", "--positive must name one of the classes a, b"),
         ("y,x\n1,2\n0,3\n", "", "must have a column llr, or one for each class"),
         ("y,x\n1,2\n0,3\n", "--llr z", "must have the column 'z', for --llr"),
-        ("y,llr\n1,2\n0,3\n", "--base 7", "--base must be e, 2 or 10"),
+        ("y,llr\n1,2\n0,3\n", "--base 7", "--base must be one of e, 2, 10"),
         ("y,llr\n1,2\n0,3\n", "--llr llr --posteriors auto", "must stand alone"),
         ("y,0,1\n1,.5,.5\n0,.4,.6\n", "--posteriors auto", "must come with --prior"),
         ("y,llr\n1,2\n0,3\n", "--prior uniform", "must come with --posteriors"),

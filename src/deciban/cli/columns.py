@@ -17,7 +17,7 @@ from deciban.cli.cells import Column, Labels, encode_labels, parse_numbers
 from deciban.cli.io.formats import Table, empty_to_null
 from deciban.cli.io.sources import open_table
 from deciban.cli.operating import find_class, parse_prior
-from deciban.cli.options import ScoreOptions, refuse_if
+from deciban.cli.options import ScoreOptions
 from deciban.cli.trials import read_trials
 from deciban.cli.words import join_words, quote, quote_name, split_names
 from deciban.evidence import Evidence
@@ -284,12 +284,12 @@ def _class_columns(
                 f"Columns are named after the classes, after the --prefix."
             )
     columns = tuple(found[label] for label in labels)
-    refuse_if({
-        f"--positive must come with two classes; got {len(labels)}. Leave it out.":
-            options.positive is not None and len(labels) > 2,
-    })  # fmt: skip
     positive = 1
     if options.positive is not None:
+        if len(labels) > 2:
+            raise InputError(
+                f"--positive must come with two classes; got {len(labels)}. Leave it out."
+            )
         positive = labels.index(find_class(options.positive, "--positive", labels))
     if options.posteriors is None:
         return ScoreColumns("log-likelihoods", columns, positive, options.base)

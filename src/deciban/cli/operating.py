@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from deciban.cli.io.sources import read_table
 from deciban.cli.words import join_words, quote, quote_name, split, suggest, unquote
+from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 
 Classes = Sequence[Hashable]
@@ -160,6 +161,15 @@ def _read_costs(text: str, option: str, classes: Classes) -> NDArray[np.float64]
         for j, value in zip(names, values[1:], strict=True):
             C[list(classes).index(i), list(classes).index(j)] = _parse_number(value, option, text)
     return C
+
+
+def decision_columns(
+    evidence: Evidence, prior: dict[Hashable, float] | None, costs: NDArray[np.float64] | None
+) -> dict[str, np.ndarray]:
+    """The posterior of each class and the decision, by the name of the column to add."""
+    posterior = evidence.posterior(prior)
+    found = {f"posterior_{label}": posterior[:, k] for k, label in enumerate(evidence.classes)}
+    return {**found, "decision": evidence.decide(costs, prior)}
 
 
 def find_class(text: str, option: str, classes: Classes) -> Hashable:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from deciban.cli.words import require_choice
 from deciban.exceptions import InputError
 
 _COLUMNS, _RESULTS, _OUTPUT = "Columns", "Priors, costs and intervals", "Output"
@@ -86,30 +87,43 @@ class ScoreOptions:
     # fmt: on
 
     def __post_init__(self) -> None:
-        kinds = {"--llr": self.llr, "--log-likelihoods": self.log_likelihoods,
-                 "--posteriors": self.posteriors}  # fmt: skip
+        kinds = {
+            "--llr": self.llr,
+            "--log-likelihoods": self.log_likelihoods,
+            "--posteriors": self.posteriors,
+        }
         given = [name for name, value in kinds.items() if value is not None]
-        tabular = {"--truth": self.truth, **kinds, "--prefix": self.prefix or None}
-        unused = [name for name, value in tabular.items() if value is not None and name != "--llr"]
-        floor, prior, posteriors = (
-            x is not None for x in (self.floor, self.prior, self.posteriors)
-        )
-        refuse_if({
-            f"{' and '.join(given)} must stand alone; got both. Choose one.": len(given) > 1,
-            f"--base must be e, 2 or 10; got {self.base!r}. Choose one of them.":
-                self.base not in ("e", "2", "10"),
-            "--posteriors must come with --prior, the prior that they contain; got none. Give "
-            "--prior empirical for the class frequencies of this table, or 'a=0.5,b=0.5'.":
-                posteriors and not prior,
-            "--prior must come with --posteriors, whose prior it divides out; got none. For "
-            "results at another prior give --at-prior.": prior and not posteriors,
-            "--floor must come with --posteriors; got none. Leave it out.":
-                floor and not posteriors,
-            f"--floor must lie between 0 and {_LARGEST_FLOOR}; got {self.floor}. Give half of the "
-            "last decimal, such as 0.005.": floor and not 0 < (self.floor or 0) < _LARGEST_FLOOR,
-            f"{', '.join(unused)} must be left out with --key, whose file has the truth. Only "
-            "--llr, the column of the scores, may be named.": self.key is not None and unused != [],
-        })  # fmt: skip
+        if len(given) > 1:
+            raise InputError(f"{' and '.join(given)} must stand alone; got both. Choose one.")
+        require_choice(self.base, "--base", ("e", "2", "10"))
+        tabular = {"--truth": self.truth, **kinds, "--prefix": self.prefix or None, "--llr": None}
+        unused = [name for name, value in tabular.items() if value is not None]
+        if self.key is not None and unused:
+            raise InputError(
+                f"{', '.join(unused)} must be left out with --key, whose file has the truth. Only "
+                "--llr, the column of the scores, may be named."
+            )
+        if self.posteriors is None:
+            self._refuse_what_posteriors_need()
+        elif self.prior is None:
+            raise InputError(
+                "--posteriors must come with --prior, the prior that they contain; got none. Give "
+                "--prior empirical for the class frequencies of this table, or 'a=0.5,b=0.5'."
+            )
+        if self.floor is not None and not 0 < self.floor < _LARGEST_FLOOR:
+            raise InputError(
+                f"--floor must lie between 0 and {_LARGEST_FLOOR}; got {self.floor}. Give half of "
+                "the last decimal, such as 0.005."
+            )
+
+    def _refuse_what_posteriors_need(self) -> None:
+        if self.prior is not None:
+            raise InputError(
+                "--prior must come with --posteriors, whose prior it divides out; got none. For "
+                "results at another prior give --at-prior."
+            )
+        if self.floor is not None:
+            raise InputError("--floor must come with --posteriors; got none. Leave it out.")
 
 
 @dataclass(frozen=True)
@@ -131,17 +145,10 @@ class AssessmentOptions:
         require_seed(self.seed)
 
 
-def refuse_if(rules: Mapping[str, bool]) -> None:
-    """Raise the first of the sentences whose condition holds."""
-    for sentence, wrong in rules.items():
-        if wrong:
-            raise InputError(sentence)
-
-
 def require_seed(seed: int) -> None:
     """Raise unless the seed is one that every random number generator takes."""
-    wrong = not 0 <= seed <= _LARGEST_SEED
-    refuse_if({f"--seed must be from 0 to {_LARGEST_SEED}; got {seed}. Give 0.": wrong})
+    if not 0 <= seed <= _LARGEST_SEED:
+        raise InputError(f"--seed must be from 0 to {_LARGEST_SEED}; got {seed}. Give 0.")
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:

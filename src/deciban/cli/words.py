@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+
+from deciban.exceptions import InputError
 
 _STEERING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -54,6 +56,13 @@ def suggest(word: str, words: Iterable[str]) -> str:
     by_folded = {other.casefold(): other for other in words}
     close = difflib.get_close_matches(word[:200].casefold(), by_folded, n=1)
     return f" Did you mean {quote(by_folded[close[0]])}?" if close else ""
+
+
+def require_choice(word: str, option: str, choices: Collection[str]) -> None:
+    """Raise unless the word after an option is one of the choices."""
+    if word not in choices:
+        hint = suggest(word, choices) or " Choose one of them."
+        raise InputError(f"{option} must be one of {', '.join(choices)}; got {quote(word)}.{hint}")
 
 
 def join_words(words: Iterable[object], most: int = 12) -> str:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from deciban.cli import show
-from deciban.cli.options import Force, Json, ScoreOptions, Table, option, refuse_if, with_options
-from deciban.cli.words import suggest
-from deciban.exceptions import DecibanError
+from deciban.cli.options import Force, Json, ScoreOptions, Table, option, with_options
+from deciban.cli.words import require_choice
+from deciban.exceptions import DecibanError, InputError
 
 if TYPE_CHECKING:
     from deciban.assessment import Assessment
@@ -84,14 +84,14 @@ def calibrate(
 def _make_calibrator(method: str, ridge: float | None) -> Any:
     from deciban import calibration
 
-    refuse_if({
-        f"--method must be one of {', '.join(_METHODS)}; got {method!r}."
-        f"{suggest(method, _METHODS) or ' Choose one of them.'}": method not in _METHODS,
-        f"--ridge must come with --method {', '.join(_AFFINE)}; got {method}. Leave it out.":
-            ridge is not None and method not in _AFFINE,
-        f"--ridge must be 0 or more; got {ridge}. Give 0.01, say.":
-            ridge is not None and not 0 <= ridge < float("inf"),
-    })  # fmt: skip
+    require_choice(method, "--method", _METHODS)
+    if ridge is not None:
+        if method not in _AFFINE:
+            raise InputError(
+                f"--ridge must come with --method {', '.join(_AFFINE)}; got {method}. Leave it out."
+            )
+        if not 0 <= ridge < float("inf"):
+            raise InputError(f"--ridge must be 0 or more; got {ridge}. Give 0.01, say.")
     if method in _AFFINE:
         affine = calibration.AffineCalibrator(_AFFINE[method], ridge=ridge or 0.0)  # type: ignore[arg-type]
         return calibration.BoundedCalibrator(affine) if method == "bounded" else affine
@@ -109,11 +109,12 @@ def _fit(blank: Any, method: str, scored: LabelledScores, source: str) -> tuple[
     from deciban.calibration import ReversedScoresWarning, SeparableWarning
     from deciban.cli.columns import require_finite
 
-    D, others = scored.evidence.n_classes, [m for m in _METHODS if m not in _TWO_CLASSES]
-    refuse_if({
-        f"--method must be one of {', '.join(others)} for {D} classes; got {method}, which is for "
-        "two.": D > 2 and method in _TWO_CLASSES,
-    })  # fmt: skip
+    if scored.evidence.n_classes > 2 and method in _TWO_CLASSES:
+        others = [one for one in _METHODS if one not in _TWO_CLASSES]
+        raise InputError(
+            f"--method must be one of {', '.join(others)} for {scored.evidence.n_classes} classes; "
+            f"got {method}, which is for two."
+        )
     require_finite(scored.evidence, blank, source)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -153,16 +154,15 @@ def _cross_validate(blank: Any, scored: LabelledScores, folds: int) -> Evidence:
 
     from deciban.evidence import Evidence
 
-    given, codes = scored.evidence, scored.codes
-    evidence = given.rename(range(given.n_classes))
-    values = np.empty((len(codes), given.n_classes))
+    given, codes = scored.evidence.log_likelihoods, scored.codes
+    values = np.empty_like(given)
     splits = StratifiedKFold(folds, shuffle=True, random_state=0).split(codes, codes)
     with warnings.catch_warnings():  # they have been reported for all samples
         warnings.simplefilter("ignore")
         for rest, held_out in splits:
-            fitted = clone(blank).fit(evidence[rest], codes[rest])
-            values[held_out] = fitted.evidence(evidence[held_out]).log_likelihoods
-        return Evidence(values, given.classes)
+            fitted = clone(blank).fit(given[rest], codes[rest])
+            values[held_out] = fitted.evidence(given[held_out]).log_likelihoods
+        return Evidence(values, scored.evidence.classes)
 
 
 def _worse_note(before: Assessment, after: Assessment) -> list[str]:

@@ -14,10 +14,10 @@ from deciban.cli.options import (
     Report,
     ScoreOptions,
     option,
-    refuse_if,
     with_options,
 )
 from deciban.cli.show import echo, print_assessment, print_json
+from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,14 +70,13 @@ def evaluate(
 
 
 def _require_one(table: str | None, scores: str | None, key: str | None) -> str:
-    got = "neither" if table is None else "both"
-    refuse_if({
-        f"TABLE or --scores must be given; got {got}. Name one file of scores.":
-            (table is None) == (scores is None),
-        "--scores must come with --key, the labels of its trials; got none.":
-            scores is not None and key is None,
-    })  # fmt: skip
-    return str(table if scores is None else scores)
+    source = scores if table is None else table
+    if source is None or None not in (table, scores):
+        got = "neither" if source is None else "both"
+        raise InputError(f"TABLE or --scores must be given; got {got}. Name one file of scores.")
+    if scores is not None and key is None:
+        raise InputError("--scores must come with --key, the labels of its trials; got none.")
+    return source
 
 
 def assessment_settings(options: AssessmentOptions, scored: LabelledScores) -> dict[str, Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from deciban.cli.options import Force, Json, option, refuse_if
+from deciban.cli.options import Force, Json, option
 from deciban.cli.show import echo, print_json, print_table
-from deciban.cli.words import quote, split_names, suggest
+from deciban.cli.words import quote, require_choice, split_names
 from deciban.exceptions import InputError, NotPositiveDefiniteError
 
 if TYPE_CHECKING:
@@ -53,16 +54,12 @@ def family(
     evidence costs. Give one number for each pair of classes, row by row of the upper triangle: of
     three classes d12, d13, d23; of four d12, d13, d14, d23, d24, d34.
     """
-    hint = suggest(unit, _UNITS) or " Choose one of them."
-    refuse_if({
-        f"--unit must be one of {', '.join(_UNITS)}; got {unit!r}.{hint}": unit not in _UNITS,
-        f"--figure must end in {', '.join(_FIGURES)}; got {figure}. Rename it.":
-            figure is not None and figure.suffix.lower() not in _FIGURES,
-    })  # fmt: skip
-    if figure is not None:
-        from deciban.cli.io.writing import require_outputs
+    from deciban.cli.io.writing import require_outputs
 
-        require_outputs({"--figure": figure}, force=force)
+    require_choice(unit, "--unit", _UNITS)
+    if figure is not None and figure.suffix.lower() not in _FIGURES:
+        raise InputError(f"--figure must end in {', '.join(_FIGURES)}; got {figure}. Rename it.")
+    require_outputs({"--figure": figure}, force=force)
     found = _make_family(divergences, eers, classes, nearest, unit)
     if figure is not None:
         from deciban.cli.commands.family_figure import draw
@@ -85,25 +82,30 @@ def _make_family(
     from deciban.evidence.units import to_nats
     from deciban.reference import CalibratedGaussian
 
-    got = "neither" if eers is None else "both"
-    refuse_if({
-        f"--divergences or --eers must be given; got {got}. Give --divergences 5,7,4, say.":
-            (divergences is None) == (eers is None),
-    })  # fmt: skip
+    text = eers if divergences is None else divergences
+    if text is None or None not in (divergences, eers):
+        got = "neither" if text is None else "both"
+        raise InputError(
+            f"--divergences or --eers must be given; got {got}. Give --divergences 5,7,4, say."
+        )
     option = "--eers" if divergences is None else "--divergences"
-    values = np.array(_parse_numbers(str(eers if divergences is None else divergences), option))
+    values = np.array(_parse_numbers(text, option))
     labels = _parse_classes(classes, _count_classes(len(values), option), option)
-    refuse_if({
-        f"--divergences must be above zero; got {values.min():g}. Classes that do not differ are "
-        "one class.": eers is None and not (values > 0).all(),
-        f"--eers must lie between 0 and 50 %; got {values.max():g} as the largest. Write "
-        "percentages with a %.": eers is not None and not ((values > 0) & (values < 0.5)).all(),
-    })  # fmt: skip
-    make: Any = CalibratedGaussian.from_eers
-    if eers is None:
-        values, make = to_nats(values, unit), CalibratedGaussian.from_divergences
+    if eers is None and values.min() <= 0:
+        raise InputError(
+            f"--divergences must be above zero; got {values.min():g}. Classes that do not differ "
+            "are one class."
+        )
+    if eers is not None and not 0 < values.min() <= values.max() < 0.5:
+        raise InputError(
+            f"--eers must lie between 0 and 50 %; got {values.max():g} as the largest. Write "
+            "percentages with a %."
+        )
     try:
-        return make(values, nearest, classes=labels)
+        if eers is not None:
+            return CalibratedGaussian.from_eers(values, nearest, classes=labels)
+        values = to_nats(values, unit)
+        return CalibratedGaussian.from_divergences(values, nearest, classes=labels)
     except NotPositiveDefiniteError as error:
         raise InputError(
             f"{option} must be those of a calibrated Gaussian family: square roots of divergences "
@@ -132,25 +134,26 @@ def _parse_numbers(text: str, option: str) -> list[float]:
 
 def _count_classes(count: int, option: str) -> int:
     """How many classes have this many pairs."""
-    D = 2
-    while count > (above := D * (D - 1) // 2):
-        D += 1
-    below = (D - 1) * (D - 2) // 2
-    refuse_if({
-        f"{option} must have one number for each pair of classes: 1, 3, 6, 10, …; got {count}. "
-        f"Give {below} for {D - 1} classes, or {above} for {D}.": count < above,
-        f"{option} must be of {_MOST_CLASSES} classes at most; got {D}.": D > _MOST_CLASSES,
-    })  # fmt: skip
+    D = (1 + math.isqrt(1 + 8 * count)) // 2
+    pairs = D * (D - 1) // 2
+    if pairs < count:
+        raise InputError(
+            f"{option} must have one number for each pair of classes: 1, 3, 6, 10, …; got {count}. "
+            f"Give {pairs} for {D} classes, or {pairs + D} for {D + 1}."
+        )
+    if D > _MOST_CLASSES:
+        raise InputError(f"{option} must be of {_MOST_CLASSES} classes at most; got {D}.")
     return D
 
 
 def _parse_classes(text: str | None, D: int, option: str) -> list[str]:
     labels = [str(k) for k in range(1, D + 1)] if text is None else split_names(text)
-    what = f"{len(labels)} names" if len(labels) != D else "an empty name or one twice"
-    refuse_if({
-        f"--classes must name the {D} classes of {option}, each once; got {what}. Give {D} names "
-        "separated by commas.": len(labels) != D or len(set(labels)) != D or not all(labels),
-    })  # fmt: skip
+    if len(labels) != D or len(set(labels)) != D or not all(labels):
+        what = f"{len(labels)} names" if len(labels) != D else "an empty name or one twice"
+        raise InputError(
+            f"--classes must name the {D} classes of {option}, each once; got {what}. Give {D} "
+            "names separated by commas."
+        )
     return labels
 
 

@@ -19,7 +19,6 @@ from deciban.cli.options import (
     Seed,
     Table,
     option,
-    refuse_if,
     require_seed,
 )
 from deciban.cli.show import echo, print_assessment, print_json, print_notes
@@ -139,18 +138,24 @@ def _split_rows(
     rarest, n = labels[int(np.argmin(counts))], int(counts.min())
     aside = np.round(share * counts).astype(int)  # of each class
     too_rare = n < 2 or int(aside.min()) < 1
-    remedy = "Add rows of it" if n < 2 else f"Give --validation {min(0.5 / n + 0.005, 0.5):.2f}"
-    refuse_if({
-        "--report must have rows to assess the model by; got --validation 0. Give 0.2.":
-            needed and share == 0,
-        f"--report must have rows of every class to assess the model by; class {rarest!r} has {n} "
-        f"row{'s' * (n > 1)}, of which --validation {share:g} sets none aside. {remedy}, drop that "
-        "class, or leave out --report.": needed and too_rare,
-        f"--validation must leave rows of every class to learn from; got {share:g}, and class "
-        f"{rarest!r} has {n} rows. Give 0.2.": not too_rare and int((counts - aside).min()) < 1,
-    })  # fmt: skip
+    if needed and share == 0:
+        raise InputError(
+            "--report must have rows to assess the model by; got --validation 0. Give 0.2."
+        )
+    if needed and too_rare:
+        remedy = "Add rows of it" if n < 2 else f"Give --validation {min(0.5 / n + 0.005, 0.5):.2f}"
+        raise InputError(
+            f"--report must have rows of every class to assess the model by; class {rarest!r} has "
+            f"{n} row{'s' * (n > 1)}, of which --validation {share:g} sets none aside. {remedy}, "
+            "drop that class, or leave out --report."
+        )
     if too_rare:
         return np.arange(len(codes)), None
+    if int((counts - aside).min()) < 1:
+        raise InputError(
+            f"--validation must leave rows of every class to learn from; got {share:g}, and class "
+            f"{rarest!r} has {n} rows. Give 0.2."
+        )
     order = np.random.default_rng(seed).permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]  # class by class
     rank = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -91,16 +91,15 @@ def _columns(
     outlier: float,
 ) -> dict[str, Any]:  # fmt: skip
     """The columns to add, by name."""
+    from deciban.cli.operating import decision_columns
+
     evidence = model.evidence(X)
     values = evidence.log_likelihoods
     centered = values - values.mean(axis=1, keepdims=True)
-    posterior, ilr = evidence.posterior(prior), evidence.ilr()
-    names = [str(label) for label in model.classes_.tolist()]
-    new: dict[str, Any] = {f"log_likelihood_{n}": centered[:, k] for k, n in enumerate(names)}
-    new |= {f"ilr_{k + 1}": ilr[:, k] for k in range(ilr.shape[1])}
+    new = {f"log_likelihood_{label}": centered[:, k] for k, label in enumerate(evidence.classes)}
+    new |= {f"ilr_{k}": coordinate for k, coordinate in enumerate(evidence.ilr().T, 1)}
     new["strength_deciban"] = evidence.strength("deciban")
-    new |= {f"posterior_{n}": posterior[:, k] for k, n in enumerate(names)}
-    new["decision"] = evidence.decide(costs, prior)
+    new |= decision_columns(evidence, prior, costs)
     if outlier:
         new["is_outlier"] = model.outlier_score(X) < outlier
     return new

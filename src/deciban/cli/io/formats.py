@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from deciban.cli.words import join_words, quote, shorten, suggest
+from deciban.cli.words import join_words, quote, require_choice, shorten, suggest
 from deciban.exceptions import InputError, TableError
 
 _EXTENSIONS = {
@@ -27,11 +27,7 @@ def format_of(path: str, format: str | None = None) -> str:  # noqa: A002
     """Format of a file: as asked for, else told from its extension; CSV for ``-``."""
     if format is not None:
         asked = _EXTENSIONS.get("." + format.lower().lstrip("."), format.lower())
-        if asked not in _EXTENSIONS.values():
-            raise InputError(
-                f"--format must be one of {', '.join(_FORMATS)}; got {quote(format)}."
-                f"{suggest(format, _FORMATS)}"
-            )
+        require_choice(asked, "--format", _FORMATS)
         return asked
     if path == "-":
         return "csv"

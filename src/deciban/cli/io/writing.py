@@ -16,7 +16,6 @@ import polars as pl
 
 from deciban._persistence.atomic import open_atomically
 from deciban.cli.io.formats import TEXT, format_of, refusals
-from deciban.cli.options import refuse_if
 from deciban.exceptions import InputError
 
 Write = Callable[[pl.DataFrame], None]
@@ -64,20 +63,29 @@ def _require_writable(path: Path, force: bool, option: str) -> None:
     with refusals(str(path), "must be a name that a file can have"):
         exists, folder, file = path.exists(), path.is_dir(), path.is_file()
         parent = path.parent.is_dir()
-    refuse_if({
-        f"{option} must be the name of a file; got {str(path)!r}. Leave out the NUL.":
-            "\0" in str(path),
-        f"{option} must be a file in a folder that exists; got {path}. Make the folder, or name a "
-        "file in it.": folder or not parent,
-        # before hours of work that could not be stored
-        f"{option} must be a file in a folder that can be written; {path.parent} cannot. Choose "
-        "another place.": not os.access(path.parent, os.W_OK),
-        # a rename would put a file in the place of /dev/null
-        f"{option} must be a file; got {path}, which is a device or a pipe. Use - for standard "
-        "output.": exists and not file,
-        f"{option} must be a new file; {path} exists. Pass --force to overwrite it.":
-            exists and not force,
-    })  # fmt: skip
+    if "\0" in str(path):
+        raise InputError(
+            f"{option} must be the name of a file; got {str(path)!r}. Leave out the NUL."
+        )
+    if folder or not parent:
+        raise InputError(
+            f"{option} must be a file in a folder that exists; got {path}. Make the folder, or "
+            "name a file in it."
+        )
+    if not os.access(path.parent, os.W_OK):  # before hours of work that could not be stored
+        raise InputError(
+            f"{option} must be a file in a folder that can be written; {path.parent} cannot. "
+            "Choose another place."
+        )
+    if exists and not file:  # a rename would put a file in the place of /dev/null
+        raise InputError(
+            f"{option} must be a file; got {path}, which is a device or a pipe. Use - for standard "
+            "output."
+        )
+    if exists and not force:
+        raise InputError(
+            f"{option} must be a new file; {path} exists. Pass --force to overwrite it."
+        )
 
 
 def make_folder(folder: Path) -> None:
