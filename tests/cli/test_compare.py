@@ -69,7 +69,7 @@ def test_trial_lists_share_a_key(files):
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
-        ("id,y,llr\n1,0,2\n2,1,3\n3,1,3\n", "", "as many rows; got 2 and 3"),
+        ("id,y,llr\n1,0,2\n2,1,3\n3,1,3\n", "", "same number of rows; got 2 and 3"),
         ("id,y,llr\n1,1,2\n2,0,3\n", "", "same truth in each row; 2 rows differ"),
         ("id,y,llr\n1,0,2\n3,1,3\n", "--id id", "1 of .* are not in .*, and 1 of"),
         ("id,y,llr\n1,0,2\n1,1,3\n", "--id id", "1 rows of 'id' are repeated"),

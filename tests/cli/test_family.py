@@ -107,7 +107,7 @@ def test_many_classes_say_where_the_rest_is():
         ("--eers 60%", "between 0 and 50 %"),
         ("--eers 5", "Write percentages with a %"),
         ("--divergences 5,7,4 --classes a,b", "got 2 names"),
-        ("--divergences 5,7,4 --classes a,b,a", "one twice"),
+        ("--divergences 5,7,4 --classes a,b,a", "repeated name"),
         ("--divergences 5 --unit bits", "Did you mean 'bit'"),
         ("--divergences 5 --figure f.doc", "--figure must end in"),
     ],

@@ -367,7 +367,7 @@ def test_a_full_disk_and_a_closed_output_end_in_a_sentence(folder):
     with open("/dev/full", "w") as full:
         found = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert found.returncode == 2
-    assert found.stderr.startswith("standard output must take what is written; it does not (No ")
+    assert found.stderr.startswith("standard output must be writable; it is not (No ")
     assert found.stderr.count("\n") == 1
     shell = f"{sys.executable} -m deciban.cli --version >&-"
     assert subprocess.run(shell, shell=True, capture_output=True, check=False).returncode == 0
@@ -412,7 +412,7 @@ def test_a_recipe_that_fills_numbers_with_something_else_is_refused(folder, fill
 @pytest.mark.parametrize(
     ("option", "text", "said"),
     [
-        ("--costs", 'setosa>virginica=1,"virginica>setosa=2', "quotes that are closed"),
+        ("--costs", 'setosa>virginica=1,"virginica>setosa=2', "must close its quotes"),
         ("--costs", "x" * 300, "or a table that exists"),
         ("--prior", "x" * 300, "--prior must be like"),
     ],
@@ -440,7 +440,7 @@ def test_a_model_that_does_not_fit_on_the_disk_is_named(folder):
 def test_a_word_for_nothing_in_a_column_of_text_is_named(folder):
     site = pl.Series("site", ["north", "NA", "east"] * 50)
     iris().with_columns(site).write_csv("iris.csv")
-    assert "site takes 'NA' for a value like others" in fitted("--impute").output
+    assert "site treats 'NA' as an ordinary value" in fitted("--impute").output
 
 
 @pytest.mark.parametrize("word", ["NA", "?", " NA ", "nan"])

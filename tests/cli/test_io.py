@@ -201,8 +201,8 @@ MALFORMED = {
     "a short row after a cell of two lines": ("t.csv", 'a,b\n"1\n2",2\n3\n', "line 4 has 1"),
     "a short last row": ("t.csv", "a,b\n1,2\n3", "line 3 has 1"),
     "a short row far down": ("t.csv", _LINES + "3\n", "line 5002 has 1"),
-    "a duplicate column": ("t.csv", "a,b,a\n1,2,3\n", "'a' is there more than once"),
-    "duplicates but for blanks": ("t.csv", "a, a\n1,2\n", "'a' is there more than once"),
+    "a duplicate column": ("t.csv", "a,b,a\n1,2,3\n", "'a' appears more than once"),
+    "duplicates but for blanks": ("t.csv", "a, a\n1,2\n", "'a' appears more than once"),
     "a column without name": ("t.csv", ",a\n0,1\n", "column 1 has no name"),
     "a blank name": ("t.csv", "a,  \n0,1\n", "column 2 has no name"),
     "nothing but commas": ("t.csv", ",,,\n", "column 1, 2, 3, 4 has no name"),
@@ -344,7 +344,7 @@ def test_a_missing_file_is_named_with_the_one_that_was_meant(tmp_path):
     table(tmp_path, "a,b\n", "data.csv")
     with pytest.raises(InputError, match=r"dta\.csv must be a file.* mean 'data\.csv'\?"):
         read_table(tmp_path / "dta.csv")
-    with pytest.raises(InputError, match=r"there is none\. Check"):
+    with pytest.raises(InputError, match=r"it does not\. Check"):
         read_table(tmp_path / "none" / "x.csv")
     with pytest.raises(InputError, match="null byte"):
         read_table("a\0.csv")
@@ -418,7 +418,9 @@ def test_an_error_of_the_disk_in_the_middle_is_a_sentence(tmp_path, monkeypatch)
         def read(self, *_):
             raise OSError(5, "Input/output error")
 
-    with pytest.raises(InputError, match=r"t\.csv must be a file that can be read; got .*Input"):
+    with pytest.raises(
+        InputError, match=r"t\.csv must be a file that can be read; the system .*Input"
+    ):
         open_table(table(tmp_path, "a\n1\n"))._read_piece(Broken())
 
 
@@ -554,16 +556,6 @@ def test_a_writer_without_frames_writes_a_file(tmp_path, ending):
     with table_writer(str(path)):
         assert not path.exists()
     assert path.exists()
-
-
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_frames_of_one_table_have_the_same_columns(tmp_path, ending):
-    with (  # noqa: PT012
-        pytest.raises(InputError, match="same columns"),
-        table_writer(str(tmp_path / f"t.{ending}")) as write,
-    ):
-        write(pl.DataFrame({"a": [1]}))
-        write(pl.DataFrame({"b": [1]}))
 
 
 def test_json_lines_refuse_infinite_numbers_that_would_become_null(tmp_path):

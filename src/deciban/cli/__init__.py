@@ -34,8 +34,8 @@ class Terminated(BaseException):
 def main() -> None:
     """Run the command line and exit with its status.
 
-    What deciban refuses is one line on standard error and status 2; an internal error is one line
-    and status 70. With --debug, both are tracebacks.
+    What deciban refuses ends in one line on standard error and status 2; an internal error, in
+    one line and status 70. With --debug, both are tracebacks.
     """
     try:
         _catch_signals()
@@ -122,11 +122,11 @@ def _sentence(error: BaseException) -> tuple[str, int]:
         ), 2
     if isinstance(error, OSError) and error.errno in _REFUSED:
         return (
-            f"standard output must take what is written; it does not ({error.strerror}). Free "
+            f"standard output must be writable; it is not ({error.strerror}). Free "
             f"space, or write somewhere else."
         ), 2
     return (
-        f"deciban has met an internal error ({type(error).__name__}: {error}). Run it again with "
+        f"deciban hit an internal error ({type(error).__name__}: {error}). Run it again with "
         f"--debug, and report what it prints."
     ), 70
 

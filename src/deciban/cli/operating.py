@@ -128,15 +128,13 @@ def _find_error(pair: str, option: str, classes: Classes) -> tuple[int, int]:
     if not sides and unquote(pair) != pair:  # all of it in quotes
         return _find_error(unquote(pair), option, classes)
     if not sides:
-        raise InputError(
-            f"{option} must have quotes that are closed; got {quote(pair)}. {_HOW_COSTS}."
-        )
+        raise InputError(f"{option} must close its quotes; got {quote(pair)}. {_HOW_COSTS}.")
     names = {str(label) for label in classes}
     known = [both for both in sides if all(side.strip() in names for side in both)]
     if len(known) > 1:
         raise InputError(
-            f"{option} must be clear; {quote(pair)} can be read in {len(known)} ways. Give a table "
-            f"of costs."
+            f"{option} must be unambiguous; {quote(pair)} can be read in {len(known)} ways. Give a "
+            f"table of costs."
         )
     truth, decision = (find_class(one, option, classes) for one in (known or sides)[0])
     return list(classes).index(truth), list(classes).index(decision)

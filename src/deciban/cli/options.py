@@ -32,7 +32,7 @@ Model = Annotated[Path, typer.Argument(help="Model file written by `deciban fit`
 Table = Annotated[str, typer.Argument(help="Table to read, or - for standard input.")]
 OutputTable = Annotated[str, option("Table to write, or - for stdout.", "FILE", "--output", "-o")]
 Format = Annotated[_Text, option(
-    "Format of the input: csv, tsv, jsonl, parquet or arrow; by default told from the file name.",
+    "Format of the input: csv, tsv, jsonl, parquet or arrow; by default the file name tells.",
     "FORMAT", "--format",
 )]  # fmt: skip
 Prior = Annotated[_Text, option(

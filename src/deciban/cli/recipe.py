@@ -86,7 +86,7 @@ class Recipe:
             gaps = [level for level in levels if level.strip().lower() in _GAPS]
             if gaps:
                 found.append(
-                    f"{name} takes {gaps[0]!r} for a value like others. If it stands for a "
+                    f"{name} treats {gaps[0]!r} as an ordinary value. If it stands for a "
                     f"missing value, empty such cells."
                 )
             odd = _odd_among_numbers(frame[name])

@@ -129,13 +129,13 @@ def _fit(blank: Any, method: str, scored: LabelledScores, source: str) -> tuple[
     if ReversedScoresWarning in kinds:
         other, target = scored.evidence.classes
         notes.append(
-            f"The scores do not rise with class {target}, so nothing is left of them. If they "
-            f"rise with {other}, give --positive {other}."
+            f"Higher scores do not favor class {target}, so no evidence is left. If they favor "
+            f"{other}, give --positive {other}."
         )
     if method == "isotonic":
         notes.append(
-            "Beyond the last samples, isotonic LLRs are inf and -inf: one on the wrong side costs "
-            "infinitely much. --method bounded has no such LLRs."
+            "Beyond the last samples, isotonic LLRs are inf and -inf: one on the wrong "
+            "side has infinite cost. --method bounded avoids them."
         )
     return calibrator, notes
 
@@ -170,8 +170,8 @@ def _worse_note(before: Assessment, after: Assessment) -> list[str]:
     if after[key].value <= before[key].value:
         return []
     return [
-        "Calibration makes these scores cost more, on samples that the calibrator was not fitted "
-        "to: there are too few for it, or the scores were calibrated already."
+        "Calibration makes these scores worse on held-out samples: there are too few samples, or "
+        "the scores were calibrated already."
     ]
 
 
@@ -216,8 +216,8 @@ def _show(summary: dict[str, Any], source: str) -> None:
     show.print_table(("", "before", "after", "what it means"), rows, right=(1, 2), explanation=True)
     if summary["folds"]:
         show.echo(
-            f"After: cross-validated in {summary['folds']} folds, each sample by a calibrator that "
-            f"was fitted without it. The one in the file is fitted to all."
+            f"After: cross-validated in {summary['folds']} folds; each sample is calibrated by a "
+            f"fit without it. The calibrator in the file is fitted to all samples."
         )
     if summary["formula"]:
         show.echo(summary["formula"])

@@ -75,7 +75,7 @@ def _match_rows(first: LabelledScores, second: LabelledScores, a: str, b: str) -
         second = replace(second, codes=second.codes[rows], evidence=second.evidence[rows])
     if len(first.codes) != len(second.codes):
         raise InputError(
-            f"{a} and {b} must have as many rows; got {len(first.codes):,} and "
+            f"{a} and {b} must have the same number of rows; got {len(first.codes):,} and "
             f"{len(second.codes):,}. Name the column that matches them with --id."
         )
     off = first.codes != second.codes

@@ -149,7 +149,7 @@ def _count_classes(count: int, option: str) -> int:
 def _parse_classes(text: str | None, D: int, option: str) -> list[str]:
     labels = [str(k) for k in range(1, D + 1)] if text is None else split_names(text)
     if len(labels) != D or len(set(labels)) != D or not all(labels):
-        what = f"{len(labels)} names" if len(labels) != D else "an empty name or one twice"
+        what = f"{len(labels)} names" if len(labels) != D else "an empty or repeated name"
         raise InputError(
             f"--classes must name the {D} classes of {option}, each once; got {what}. Give {D} "
             "names separated by commas."
@@ -193,10 +193,10 @@ def _show(plain: dict[str, Any]) -> None:
         echo(f"\nCovariance, shared by the classes [{unit}²]")
         _print_matrix(coordinates, coordinates, plain["covariance"])
     if len(coordinates) > _MOST_COORDINATES or len(pairs) > _MOST_PAIRS:
-        echo("\nThat is not all: --json has the rest.")
+        echo("\nThis is not everything: --json has the rest.")
     cost, error = plain["expected_cross_entropy_bit"], plain["standard_error_bit"]
     margin = f" ± {error:.4f}" if error else ""
-    echo(f"\nExpected cross-entropy over all classes, each as likely: {cost:.4f}{margin} bit")
+    echo(f"\nExpected cross-entropy of equally likely classes: {cost:.4f}{margin} bit")
 
 
 def _print_matrix(rows: list[str], columns: list[str], values: list[list[float]]) -> None:

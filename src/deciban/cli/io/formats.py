@@ -24,7 +24,7 @@ _MOST_COLUMNS = 100_000
 
 
 def format_of(path: str, format: str | None = None) -> str:  # noqa: A002
-    """Format of a file: as asked for, else told from its extension; CSV for ``-``."""
+    """Format of a file: as asked for, else by its extension; CSV for ``-``."""
     if format is not None:
         asked = _EXTENSIONS.get("." + format.lower().lstrip("."), format.lower())
         require_choice(asked, "--format", _FORMATS)
@@ -93,7 +93,7 @@ class Table:
             )
         if repeated:
             raise self.error(
-                f"must have one column of each name; {join_words(map(quote, repeated))} is there "
+                f"must have one column of each name; {join_words(map(quote, repeated))} appears "
                 "more than once. Rename one."
             )
 
@@ -169,7 +169,7 @@ def refusals(name: str, must: str) -> Iterator[None]:
         raise TableError(f"{must}; it is not ({_first(error)}).", file=name) from None
     except OSError as error:
         reason = error.strerror or _first(error)
-        raise TableError(f"{must}; got an error of the system ({reason}).", file=name) from None
+        raise TableError(f"{must}; the system reports an error ({reason}).", file=name) from None
 
 
 @contextmanager

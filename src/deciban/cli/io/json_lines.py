@@ -1,4 +1,4 @@
-"""Tables of one JSON object a line."""
+"""Tables of one JSON object on each line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STRINGS = r'"(?:[^"\\]|\\.)*"\s*:?'  # a key is a string that a colon follows
 
 
 class JSONLines(TextTable):
-    """A table of one JSON object a line. A key that a line leaves out is null there."""
+    """A table of one JSON object on each line. A key that a line leaves out is null there."""
 
     quotes = False
 
@@ -32,7 +32,7 @@ class JSONLines(TextTable):
                 for column, dtype in self._parse(data, line, None).schema.items():
                     schema[column] = self._common_type(column, schema.get(column), dtype)
         if empty:
-            raise self.error("must have an object on each line; it is empty.")
+            raise self.error("must have a JSON object on each line; it is empty.")
         # digits beyond 64 bits are names, not amounts
         as_text = (pl.Null, pl.Int128)
         return [(name, pl.String() if kind in as_text else kind) for name, kind in schema.items()]
@@ -64,7 +64,7 @@ class JSONLines(TextTable):
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             self._require_objects(data, line)
             raise self.error(
-                f"must have one type of plain values a column; from line {line} on it has "
+                f"must have one type of plain value in each column; from line {line} on it has "
                 f"several ({shorten(str(error).splitlines()[0], 160)}).",
             ) from None
 
@@ -90,7 +90,7 @@ class JSONLines(TextTable):
         def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
             if len(dict(found)) < len(found):
                 twice = next(key for k, (key, _) in enumerate(found) if key in dict(found[:k]))
-                raise self.error(f"must be there once in a line; line {line} has it twice.", twice)
+                raise self.error(f"must appear once in each line; line {line} has it twice.", twice)
             return dict(found)
 
         try:
@@ -100,12 +100,12 @@ class JSONLines(TextTable):
             raise
         except (ValueError, RecursionError) as error:
             raise self.error(
-                f"must have one JSON object a line; line {line} is not one ({error}).",
+                f"must have one JSON object on each line; line {line} is not one ({error}).",
             ) from None
         if not isinstance(value, dict):
             raise self.error(
-                f"must have one JSON object a line; line {line} holds a {type(value).__name__}. "
-                'Write it as {"column": value, …}.',
+                f"must have one JSON object on each line; line {line} holds a "
+                f'{type(value).__name__}. Write it as {{"column": value, …}}.'
             )
         for column, cell in value.items():
             if isinstance(cell, dict | list):

@@ -65,7 +65,7 @@ def _locate(text: str) -> tuple[Path, str]:
     except (FileNotFoundError, NotADirectoryError):
         hint = suggest(path.name, os.listdir(path.parent) if path.parent.is_dir() else [])
         raise TableError(
-            f"must be a file; there is none.{hint or ' Check its name.'}", file=text
+            f"must be a file that exists; it does not.{hint or ' Check its name.'}", file=text
         ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error

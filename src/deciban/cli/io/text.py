@@ -94,7 +94,7 @@ class TextTable(Table):
                 if zipped and (total > MOST or total > max(RATIO * size, RATIO_FROM)):
                     raise self.error(
                         f"must unpack to at most {RATIO} times its size and {MOST / 1e9:.0f} GB; "
-                        "it goes beyond. Unpack it yourself if you trust it."
+                        "it is larger. Unpack it yourself if you trust it."
                     )
                 yield piece
 
@@ -196,7 +196,7 @@ class DelimitedText(TextTable):
         if "\r" in text:
             remedy = "ends its lines with carriage returns alone. Save it with newlines"
         elif text.lstrip().startswith(("{", "[")):
-            remedy = "holds JSON. Pass --format jsonl if it has one object a line"
+            remedy = "holds JSON. Pass --format jsonl if it has one object on each line"
         elif self.separator not in text:
             others = {",": "commas. Pass --format csv", "\t": "tabs. Pass --format tsv",
                       ";": "semicolons. Save it with commas"}  # fmt: skip

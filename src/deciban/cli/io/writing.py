@@ -60,7 +60,7 @@ def _is_same_file(one: Path, other: Path) -> bool:
 
 
 def _require_writable(path: Path, force: bool, option: str) -> None:
-    with refusals(str(path), "must be a name that a file can have"):
+    with refusals(str(path), "must be a valid file name"):
         exists, folder, file = path.exists(), path.is_dir(), path.is_file()
         parent = path.parent.is_dir()
     if "\0" in str(path):
@@ -128,20 +128,19 @@ def table_writer(target: str, *, force: bool = False) -> Iterator[Write]:
 
 
 def _text_writer(file: BinaryIO | gzip.GzipFile, kind: str, name: str) -> Write:
-    header: list[str] = []
+    first = True
 
     def write(frame: pl.DataFrame) -> None:
+        nonlocal first
         content = io.BytesIO()  # so that a full disk or a closed pipe is Python's own error
-        if header:
-            _require_same(frame.columns, header)
         with refusals(name, _MUST):
             if kind == "jsonl":
                 _require_finite(frame)
                 frame.write_ndjson(content)
             else:
                 separator = "," if kind == "csv" else "\t"
-                frame.write_csv(content, include_header=not header, separator=separator)
-        header[:] = frame.columns
+                frame.write_csv(content, include_header=first, separator=separator)
+        first = False
         file.write(content.getbuffer())
 
     return write
@@ -161,8 +160,6 @@ def _parts_writer(file: BinaryIO, path: Path, kind: str) -> Iterator[Write]:
             held.clear()
 
         def write(frame: pl.DataFrame) -> None:
-            if held:
-                _require_same(frame.schema, held[0].schema)
             held.append(frame)
             if sum(one.height for one in held) >= _PART:
                 flush()
@@ -173,13 +170,6 @@ def _parts_writer(file: BinaryIO, path: Path, kind: str) -> Iterator[Write]:
         rows = pl.scan_ipc(parts) if parts else pl.LazyFrame()
         with refusals(str(path), _MUST):
             (rows.sink_parquet if kind == "parquet" else rows.sink_ipc)(file)
-
-
-def _require_same(columns: object, first: object) -> None:
-    if columns != first:
-        raise InputError(
-            f"frames of one table must have the same columns; got {columns} after {first}."
-        )
 
 
 def _require_finite(frame: pl.DataFrame) -> None:
