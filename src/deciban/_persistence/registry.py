@@ -33,7 +33,7 @@ _MODULES = {
 }
 _REGISTERED: dict[type, dict[str, Spec]] = {}
 _COMMON: dict[str, Spec] = {"classes_": np.ndarray, "prior_": "D", "n_features_in_": int}
-_NAMES = "feature_names_in_"
+_COLUMNS = "feature_names_in_"  # stored where the features had names
 Estimator = TypeVar("Estimator", bound="type[PersistentMixin]")
 
 
@@ -145,9 +145,10 @@ def _parts_of(estimator: Any) -> dict[str, Spec]:
 def _encode_fitted(encoder: Encoder, estimator: Any, path: str) -> dict[str, Any]:
     names = list(_parts_of(estimator))
     check_is_fitted(estimator, names)
+    if _COLUMNS in vars(estimator):
+        names.append(_COLUMNS)
     at = f"{path}." if path else ""
-    columns = vars(estimator).get(_NAMES)
-    state: dict[str, Any] = {_NAMES: None if columns is None else [str(name) for name in columns]}
+    state = {}
     for name in names:
         value = getattr(estimator, name)
         encode = _encode_fitted if hasattr(value, "get_params") else Encoder.__call__
@@ -179,9 +180,8 @@ def _decode_estimator(decoder: Decoder, node: dict[str, Any]) -> Any:
     if node["state"] is None:
         return estimator
     state = {name: decoder(value) for name, value in node["state"].items()}
-    columns = state.pop(_NAMES)
     parts = _parts_of(estimator)
-    if state.keys() != parts.keys():
+    if state.keys() - {_COLUMNS} != parts.keys():
         raise ValueError(f"the attributes of a {cls.__name__} are not all there")
     sizes = _sizes(state)
     for name, spec in parts.items():
@@ -190,8 +190,6 @@ def _decode_estimator(decoder: Decoder, node: dict[str, Any]) -> Any:
         raise ValueError("not a valid prior")
     for name, value in state.items():
         setattr(estimator, name, value)
-    if columns is not None:
-        estimator.feature_names_in_ = _column_names(columns, sizes["d"])
     estimator._finish_loading()
     return estimator
 
@@ -201,10 +199,9 @@ def _sizes(state: dict[str, Any]) -> dict[str, int]:
     D = len(set(classes.tolist()))
     if classes.shape != (D,) or D < 2 or type(d) is not int or d < 1:
         raise ValueError(f"{D} classes and {d} features")
-    return {"D": D, "k": D - 1, "d": d, "2": 2}
-
-
-def _column_names(names: Any, d: int) -> np.ndarray:
-    if not isinstance(names, list) or {str} != {type(name) for name in names} or len(names) != d:
+    columns = state.get(_COLUMNS)
+    if columns is not None and (
+        columns.shape != (d,) or {type(name) for name in columns.tolist()} != {str}
+    ):
         raise ValueError(f"names that are not those of {d} features")
-    return np.array(names, dtype=object)
+    return {"D": D, "k": D - 1, "d": d, "2": 2}

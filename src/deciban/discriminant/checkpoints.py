@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -100,8 +101,8 @@ class Checkpoint:
             ) from None
 
 
-def _arrays(state: State) -> tuple[Any, ...]:
-    return state.params, state.optimizer, state.best, state.best_score
+def _arrays(state: State) -> dict[str, Any]:
+    return {name: getattr(state, name) for name in ("params", "optimizer", "best", "best_score")}
 
 
 def _restore(fresh: State, arrays: tensors.Arrays, plain: tensors.Plain) -> State:
@@ -111,12 +112,9 @@ def _restore(fresh: State, arrays: tensors.Arrays, plain: tensors.Plain) -> Stat
         if stored.shape != leaf.shape or stored.dtype != leaf.dtype:
             raise ValueError(f"an array of shape {stored.shape}, not of {leaf.shape}")
         leaves[k] = jnp.asarray(stored) if isinstance(leaf, jax.Array) else stored
-    params, optimizer, best, best_score = jax.tree.unflatten(tree, leaves)
-    return State(
-        params,
-        optimizer,
-        best,
-        best_score,
+    return replace(
+        fresh,
+        **jax.tree.unflatten(tree, leaves),
         factor=float(plain["factor"]),
         epoch=int(plain["epoch"]),
         history=tuple(plain["history"]),

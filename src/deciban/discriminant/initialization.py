@@ -68,7 +68,7 @@ class Moments(NamedTuple):
     within: Floats
 
 
-def moments(samples: Samples, n_classes: int) -> Moments:
+def class_moments(samples: Samples, n_classes: int) -> Moments:
     """Moments of features that are scaled by their spread within the classes.
 
     Not by their total spread: beside one distant class the others would look like points. Features
@@ -113,13 +113,12 @@ def shrink(within: Floats, shrinkage: float, largest: float | None = None) -> Fl
     return (vectors * np.maximum(values, least)) @ vectors.T
 
 
-def whitening(found: Moments, within: Floats) -> Whitening:
-    """The symmetric whitening, which changes the features least."""
-    values, vectors = np.linalg.eigh(within)
+def symmetric_whitening(moments: Moments, shrinkage: float) -> Whitening:
+    """The whitening that changes the features least, by the shrunk covariance within classes."""
+    values, vectors = np.linalg.eigh(shrink(moments.within, shrinkage))
     root = np.sqrt(values)
-    return Whitening(
-        found.center, found.scale, (vectors / root) @ vectors.T, (vectors * root) @ vectors.T
-    )
+    matrix, inverse = (vectors / root) @ vectors.T, (vectors * root) @ vectors.T
+    return Whitening(moments.center, moments.scale, matrix, inverse)
 
 
 def initialize(samples: Samples, V: Floats, settings: Settings) -> tuple[Whitening, Start]:
@@ -127,11 +126,11 @@ def initialize(samples: Samples, V: Floats, settings: Settings) -> tuple[Whiteni
     from sklearn.covariance import ledoit_wolf_shrinkage  # slow to import, and only a CDA needs it
 
     D, d = len(V), samples.X.shape[1]
-    found = moments(samples, D)
-    away = (samples.X - found.center) / found.scale - found.means[samples.codes]
+    moments = class_moments(samples, D)
+    away = (samples.X - moments.center) / moments.scale - moments.means[samples.codes]
     shrinkage = float(ledoit_wolf_shrinkage(away, assume_centered=True)) if d > 1 else 0.0
-    white = whitening(found, shrink(found.within, shrinkage))
-    means = np.pad(found.means @ white.matrix.T, ((0, 0), (0, settings.augment)))
+    white = symmetric_whitening(moments, shrinkage)
+    means = np.pad(moments.means @ white.matrix.T, ((0, 0), (0, settings.augment)))
     if settings.init == "paper":
         return white, paper_start(means, V)
     # The largest singular value of means that differ by chance alone is about this.

@@ -21,10 +21,10 @@ from deciban.discriminant.initialization import (
     FLOOR,
     Start,
     Whitening,
+    class_moments,
     linear_start,
-    moments,
     shrink,
-    whitening,
+    symmetric_whitening,
 )
 from deciban.exceptions import InputError
 from deciban.reference import CalibratedGaussian
@@ -78,9 +78,9 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
         """Fit to features and classes."""
         require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
         samples = read_samples(self, X, y, sample_weight)
-        found = moments(samples, len(self.classes_))
-        self._whitening = whitening(found, shrink(found.within, self.shrinkage))
-        self._means = found.means @ self._whitening.matrix.T
+        moments = class_moments(samples, len(self.classes_))
+        self._whitening = symmetric_whitening(moments, self.shrinkage)
+        self._means = moments.means @ self._whitening.matrix.T
         self.basis_ = self._choose_basis()
         self._remember_densities(samples.X)
         return self
@@ -161,14 +161,14 @@ class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator): 
         require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
         samples = read_samples(self, X, y, sample_weight)
         D, d = len(self.classes_), samples.X.shape[1]
-        whole = moments(samples, D)
-        largest = float(np.linalg.eigvalsh(whole.within)[-1])
-        self._center, self._scale = whole.center, whole.scale
-        Z = (samples.X - whole.center) / whole.scale
-        self._means, self._factors = whole.means, np.empty((D, d, d))
+        moments = class_moments(samples, D)
+        largest = float(np.linalg.eigvalsh(moments.within)[-1])
+        self._center, self._scale = moments.center, moments.scale
+        Z = (samples.X - moments.center) / moments.scale
+        self._means, self._factors = moments.means, np.empty((D, d, d))
         for k in range(D):
             rows = samples.codes == k
-            away = Z[rows] - whole.means[k]
+            away = Z[rows] - moments.means[k]
             share = samples.weight[rows] / samples.weight[rows].sum()
             S = (away.T * share) @ away
             self._warn_of_rank(k, S, largest)
