@@ -238,7 +238,7 @@ def test_hard_tables_are_taken():
     assert np.isfinite(tiny.evidence(X).log_likelihoods).all()
 
 
-def test_classes_whose_means_coincide_are_learnt():
+def test_classes_whose_means_coincide_are_learned():
     rng = np.random.default_rng(0)
     y = np.arange(2000) % 2
     X = rng.normal(size=(2000, 2)) * np.where(y, 3.0, 0.5)[:, None]

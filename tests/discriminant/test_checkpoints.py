@@ -78,13 +78,13 @@ def test_checkpoints_of_other_fits_are_refused(tmp_path):
     options = SMALL | {"epochs": 2, "checkpoint": tmp_path / "run"}
     CDA(**options).fit(X, Y)
     for other, named in (
-        ({"weight_decay": 0.9}, "settings differ"),
-        ({"basis": Basis.gram_schmidt(3, [2, 0, 1])}, "settings differ"),
-        ({"random_state": 1}, "random_state differ"),
+        ({"weight_decay": 0.9}, "different settings"),
+        ({"basis": Basis.gram_schmidt(3, [2, 0, 1])}, "different settings"),
+        ({"random_state": 1}, "different random_state"),
     ):
         with pytest.raises(InputError, match=named):
             CDA(**options | other).fit(X, Y)
-    with pytest.raises(InputError, match="data differ"):
+    with pytest.raises(InputError, match="different data"):
         CDA(**options).fit(X[::-1], Y)
     arrays, plain = tensors.read(tmp_path / "run", ["checkpoint"])
     del plain["kind"], plain["version"]

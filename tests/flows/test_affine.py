@@ -1,4 +1,4 @@
-"""The first map: given exactly, inverted exactly, and left as it is by an optimiser's habits."""
+"""The first map: given exactly, inverted exactly, and left as it is by an optimizer's habits."""
 
 import jax
 import jax.numpy as jnp

@@ -179,7 +179,7 @@ def test_an_ensemble_is_a_flow_with_one_more_axis(rng):
         np.testing.assert_allclose(x_back[k], x, atol=2e-3)
 
 
-def test_an_ensemble_can_be_initialised_at_once():
+def test_an_ensemble_can_be_initialized_at_once():
     keys = jax.random.split(jax.random.key(0), 3)
     params = jax.vmap(AFFINE.init)(keys)
     assert {leaf.shape[0] for leaf in jax.tree.leaves(params)} == {3}

@@ -48,7 +48,7 @@ def test_the_last_weights_are_kept_where_the_best_may_be_so_by_chance():
 
 def test_the_best_weights_are_kept_where_they_are_better_beyond_doubt():
     job = trainer(epochs=40, batch_size=16, learning_rate=0.3)
-    aside = data(1.0, n=500, seed=1)  # on the way to what is learnt, which is 3
+    aside = data(1.0, n=500, seed=1)  # on the way to what is learned, which is 3
     state = run(job, data(3.0), aside)
     kept = job.choose(state, aside)
     np.testing.assert_array_equal(kept["weight"], state.best["weight"])

@@ -70,7 +70,7 @@ class Checkpoint:
         if differ:
             raise InputError(
                 f"checkpoint must be that of the same data and settings; {self.path} is of another "
-                f"fit ({' and '.join(differ)} differ). Delete it, or choose another path."
+                f"fit (with different {' and '.join(differ)}). Delete it, or choose another path."
             )
 
     def save(self, state: State, force: bool = False) -> None:
