@@ -1,8 +1,8 @@
 """Every metric of a set of evidence, or of several on the same samples, with its interval.
 
-:func:`assess` makes the evidence a :class:`~deciban.assessment.systems.System`, which has the
-values of its quantities and estimates their intervals. :func:`compare` does the same with two
-systems at a time, and asks for the intervals of their differences.
+:func:`assess` makes a :class:`~deciban.assessment.systems.System` of the evidence, reads the values
+of its quantities and lets it estimate their intervals. :func:`compare` does the same with the first
+system and each further one, and asks for the intervals of their differences.
 """
 
 from __future__ import annotations

@@ -76,30 +76,24 @@ def resample(
 ) -> Resamples:
     """Resample counts and compute the quantities of each resample.
 
-    ``exact`` holds the quantities of the samples themselves; their distance from those of the
-    counts is added to those of each resample. Without ``leave_out`` no block is left out, which
-    only BCa needs.
+    ``exact`` holds the quantities of the samples themselves. Counts in bins give slightly different
+    ones; the difference is added to those of each resample. Only BCa needs ``leave_out``.
     """
     rng = np.random.default_rng(plan.seed)
     offset = exact - statistic(counts)
     offset = np.where(np.isfinite(offset), offset, 0.0)  # both may be infinite
-    drawn = np.array([statistic(one) for one in _draw(counts, plan.n_resamples, rng)])
+    draws = (tuple(_draw(c, rng) for c in counts) for _ in range(plan.n_resamples))
+    drawn = np.array([statistic(draw) for draw in draws])
     left_out = [statistic(rest) for rest in _leave_out(counts, rng)] if leave_out else []
     return Resamples(drawn + offset, np.array(left_out).reshape(-1, len(exact)))
 
 
-def _draw(counts: Counts, times: int, rng: np.random.Generator) -> Iterator[Counts]:
-    totals = [int(c.sum()) for c in counts]
-    shares = [c / total for c, total in zip(counts, totals, strict=True)]
-    single = [bool((c == 1).all()) for c in counts]
-    for _ in range(times):
-        yield tuple(
-            # Drawing samples is far cheaper than drawing a binomial number for each of them.
-            np.bincount(rng.integers(n, size=n), minlength=n)
-            if is_single
-            else rng.multinomial(n, share)
-            for n, share, is_single in zip(totals, shares, single, strict=True)
-        )
+def _draw(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Counts of as many samples of a class as there are, drawn with replacement."""
+    n = int(counts.sum())
+    if (counts == 1).all():  # drawing samples is far cheaper than a binomial number for each
+        return np.bincount(rng.integers(n, size=n), minlength=n)
+    return rng.multinomial(n, counts / n)
 
 
 def _leave_out(counts: Counts, rng: np.random.Generator) -> Iterator[Counts]:

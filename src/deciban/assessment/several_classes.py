@@ -31,13 +31,13 @@ class SeveralClassSystem(System):
     def __init__(self, data: Labelled, setting: Setting) -> None:
         super().__init__(data, setting)
         log_p = data.evidence.log_posterior(setting.prior)
-        after = _recalibrated_posteriors(data, setting)
-        if after is None:
+        recalibrated = _recalibrated_posteriors(data, setting)
+        if recalibrated is None:
             self.notes.append(
                 "Calibration and discrimination are not separated: that takes finite "
                 "log-likelihoods and two samples of each class."
             )
-        self.costs = _sample_costs(data, log_p, after, setting)
+        self.costs = _sample_costs(data, log_p, recalibrated, setting)
         self.values = {key: self.costs.total(key) for key in self.costs.actual if key != "saving"}
         self.entropy = float(-setting.prior @ np.log(setting.prior))
         self.values["normalized_cross_entropy"] = self.values["cross_entropy"] / self.entropy
@@ -118,7 +118,7 @@ def _bound_saving(intervals: dict[str, Interval], calibration: float) -> None:
     """Set the interval of the calibration part, where recalibration does not pay.
 
     A map that has to be learned from few samples does harm, however poor the calibration is. How
-    much it may lose tells how small a saving these samples cannot show.
+    much it may lose bounds the saving that these samples are too few to show.
     """
     _, low, high, _ = intervals.pop("saving")
     if calibration == 0 and not np.isnan(low):
@@ -142,8 +142,8 @@ def _cost_interval(a: SampleCosts, b: SampleCosts, plan: Plan) -> Interval:
 
 
 def _sample_costs(
-    data: Labelled, log_p: Floats, after: Floats | None, setting: Setting
-) -> SampleCosts:  # fmt: skip
+    data: Labelled, log_p: Floats, recalibrated: Floats | None, setting: Setting
+) -> SampleCosts:
     """What each sample costs, with the posteriors as they are and after recalibration."""
     truth = data.codes
     prior, rows = setting.prior[truth], np.arange(len(truth))
@@ -155,10 +155,10 @@ def _sample_costs(
         actual["expected_cost"] = prior * setting.costs[truth, decision]
         mirrored["expected_cost"] = prior * setting.costs.max(axis=1)[truth]
     costs = SampleCosts(truth, actual, mirrored, right)
-    if after is None:
+    if recalibrated is None:
         return costs
-    actual["discrimination"] = -prior * after[rows, truth]
-    mirrored["discrimination"] = -prior * _runner_up(after)
+    actual["discrimination"] = -prior * recalibrated[rows, truth]
+    mirrored["discrimination"] = -prior * _runner_up(recalibrated)
     for part in (actual, mirrored):
         part["saving"] = part["calibration"] = part["cross_entropy"] - part["discrimination"]
     if costs.total("saving") < 0:  # recalibration that does not pay is not used
