@@ -18,14 +18,14 @@ from deciban.evidence import Evidence
 from deciban.exceptions import DecibanError, InputError
 from deciban.metrics.labelled import Labelled, read_labelled
 from deciban.report.drawing import Figure
-from deciban.report.figures import calibration, classes, ratios, training
+from deciban.report.figures import classes, overall, ratios
 from deciban.report.markup import download, download_json, scrolling_table, table, text
 
 _MOST_PAIRS = 100  # classes whose pairs are all in the file to download
 _MOST_LISTED = 12  # classes, or costs, that are listed in the open
 _CORRECTED = (
-    " Quantities that PAV was fitted to and judged on are shown as they are, and corrected for "
-    "that as in the summary."
+    " PAV is judged on the samples that it was fitted to; quantities that this makes too good are "
+    "shown as they are, and corrected as in the summary."
 )
 _WORDS = {
     "Likelihood ratio (LR)": "How many times as probable the evidence is under one class as under "
@@ -38,8 +38,8 @@ _WORDS = {
     "decisions. Two classes: 0 bit is perfect, 1 bit is the cost of no evidence.",
     "Calibration": "Whether evidence means what it says. A map that is learned from a few samples "
     "saves what poor calibration costs.",
-    "Discrimination": "Whether evidence differs between classes. What poor discrimination costs "
-    "takes better evidence to save.",
+    "Discrimination": "Whether evidence differs between classes. What poor discrimination costs, "
+    "only better evidence saves.",
     "PAV": "Pool adjacent violators: the best map of scores to LLRs that keeps their order.",
 }
 
@@ -59,23 +59,23 @@ def report(
 ) -> str:
     """One page on a set of evidence, as HTML that opens anywhere and loads nothing.
 
-    A summary in words comes first, then every figure with the numbers behind it. What cannot be
-    drawn says why in its place. Figures hold bins and a few hundred points, however many samples
-    there are.
+    A summary in words comes first, then every figure with the numbers behind it, or the reason why
+    it cannot be drawn. However many samples there are, figures hold bins and at most a few hundred
+    points.
 
     Parameters
     ----------
     y_true : array of shape (n_samples,)
         True classes.
     evidence : Evidence
-        Of two classes, the second is the one that LLRs are in favor of.
+        With two classes, LLRs are in favor of the second.
     title : str
     assessment : Assessment, default assess(y_true, evidence)
         Assessment of the same samples.
     training : list of dict, optional
         The ``history_`` of a CDA: epoch, loss, score and seconds.
     model_card, data_card : dict of str, optional
-        What a reader should know about the model and about the data.
+        What a reader should know about the model and the data, by name.
 
     Returns
     -------
@@ -108,26 +108,25 @@ def _figure_sections(data: Labelled, assessment: Assessment) -> list[Section]:
     names, D = data.evidence.classes, data.evidence.n_classes
     hardest = classes.hardest_classes(data, assessment.difficulty())
     b, a = hardest[:2]
-    pair, shown, last = data.pair(a, b), "", ""
+    pair, note = data.pair(a, b), ""
     if D > 2:
         both = " and ".join(shorten(names[k], 40) for k in (a, b))
-        shown = f" Of the {D} classes, {both} are shown, the pair hardest to tell apart."
-        last = f" Of the {D} classes, {both} are shown last, the pair hardest to tell apart."
+        note = f" Of the {D} classes, ratios are those of {both}, the pair hardest to tell apart."
     sections = [
         _section(
             "Calibration",
-            f"Does the evidence mean what it says? Three views: cost, posteriors and ratios.{last}",
+            f"Does the evidence mean what it says? Three views: cost, posteriors and ratios.{note}",
             {
                 "What the evidence costs, and why": partial(
-                    calibration.decomposition, cost_of(assessment)
+                    overall.decomposition, cost_of(assessment)
                 ),
-                "Reliability": partial(calibration.reliability, data, assessment.confidence),
-                "Evidence of the evidence": partial(calibration.evidence_of_evidence, pair),
+                "Reliability": partial(overall.reliability, data, assessment.confidence),
+                "Evidence of the evidence": partial(ratios.evidence_of_evidence, pair),
             },
         ),
         _section(
             "Likelihood ratios",
-            f"How the ratios are spread, which errors they lead to, and what they cost.{shown}",
+            f"How the ratios are spread, which errors they lead to, and what they cost.{note}",
             {
                 "Histogram of the log-likelihood ratios": partial(ratios.histogram, pair),
                 "Tippett plot": partial(ratios.tippett, pair),
@@ -143,7 +142,7 @@ def _figure_sections(data: Labelled, assessment: Assessment) -> list[Section]:
             "Evidence in the plane of its log-ratios": partial(classes.plane, three, D == 3),
             "Posteriors in the triangle": partial(classes.ternary, three, D == 3),
         }
-        question = "Which classes are told apart, and which are taken for one another?"
+        question = "Which classes are told apart, and which are confused with one another?"
         sections.insert(1, _section("Class by class", question, figures))
     return sections
 
@@ -152,8 +151,8 @@ def _training(history: Sequence[Mapping[str, float]] | None) -> list[Section]:
     if not history:
         return []
     figures: dict[str, Drawer] = {
-        title: partial(training.training_curve, history, what)
-        for what, (title, *_) in training.FIGURES.items()
+        title: partial(overall.training_curve, history, what)
+        for what, (title, *_) in overall.TRAINING.items()
         if any(what in record for record in history)
     }
     return [_section("Training", "How the model learned, epoch by epoch.", figures)]
@@ -166,7 +165,7 @@ def _section(heading: str, question: str, figures: Mapping[str, Drawer]) -> Sect
 
 
 def _attempt(title: str, draw: Drawer) -> str:
-    """A figure, or a sentence on why it cannot be drawn: the rest of the page stands without it."""
+    """A figure, or a sentence that says why it cannot be drawn, so that the page stands."""
     try:
         with np.errstate(all="ignore"):
             return draw().html(title)
@@ -246,7 +245,7 @@ def _cards(
     counts = _counts(assessment)
     if len(assessment.classes) > _MOST_LISTED:
         counts = f"<details><summary>Samples of each class</summary>{counts}</details>"
-    data = {**(data_card or {}), "prior of costs and decisions": _prior(assessment)}
+    data = {**(data_card or {}), "prior for costs and decisions": _prior(assessment)}
     if assessment.costs is not None:
         data["costs of errors"] = _costs(assessment)
     body = f'<div class="figure"><h3>Data</h3>{_sheet(data)}{counts}</div>'

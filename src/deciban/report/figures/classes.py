@@ -143,8 +143,8 @@ def plane(data: Labelled, all_classes: bool) -> Figure:
         notes.append(f"{outside:,} beyond the frame, or infinite, are drawn on it.")
     return Figure(
         "ilr-plane",
-        "Each point is a sample. The center says nothing; the further out, the stronger; dotted "
-        "lines separate where each class is the likeliest. An ILR is a log-ratio scaled so that "
+        "Each point is a sample. Evidence at the center says nothing; further out, it is stronger. "
+        "On dotted lines the likeliest class changes. An ILR is a log-ratio scaled so that "
         "distances are strengths: for two classes, the LLR over the root of two."
         + ("" if all_classes else _HARDEST),
         canvas,

@@ -1,4 +1,4 @@
-"""Figures of the LLRs of two classes: histogram, Tippett, DET and empirical cross-entropy."""
+"""Figures of the LLRs of two classes: spread, errors, cost, and evidence of the evidence."""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ import numpy as np
 from scipy.special import expit
 
 from deciban.assessment.wording import number, percent, shorten
-from deciban.evidence import from_nats
-from deciban.metrics import det_curve, eer, empirical_cross_entropy_curve, tippett_curve
+from deciban.evidence import Evidence
+from deciban.evidence.units import from_nats, to_nats
+from deciban.exceptions import InputError
+from deciban.metrics import (
+    det_curve,
+    eer,
+    empirical_cross_entropy_curve,
+    idempotence,
+    tippett_curve,
+)
 from deciban.metrics.labelled import Scores, Trials
+from deciban.metrics.pav import pool
 from deciban.plots.histogram import bin_count
 from deciban.report.drawing import (
     Canvas,
@@ -24,6 +33,9 @@ from deciban.report.drawing import (
 
 _MANY = 100_000  # LLRs of a class above which the cost over priors is that of group means
 _GROUPS = 20_000
+_MOST = 4000  # samples for kernel densities, whose cost is the square of their number
+_FEWEST = 10  # samples of a class for a density
+_BINS = 50
 
 
 def llr_axis_label(pair: Trials) -> str:
@@ -167,9 +179,11 @@ def cross_entropy(pair: Trials) -> Figure:
         canvas.line(x, np.where(np.isinf(cost), np.nan, cost), k)
     notes = []
     if np.isinf(curve.actual).any():
-        notes.append("As it is, the cost is infinite: a class was ruled out that was the true one.")
+        notes.append("As it is, the cost is infinite: the evidence has ruled out a true class.")
     elif (curve.actual > top).any():
-        notes.append("Where the cost leaves the frame, it is above twice that of no evidence.")
+        notes.append(
+            "Where the curve leaves the frame, the cost is over twice that of no evidence."
+        )
     columns = (x, expit(curve.log_odds), curve.actual, curve.minimum, curve.neutral)
     return Figure(
         "cross-entropy",
@@ -184,6 +198,67 @@ def cross_entropy(pair: Trials) -> Figure:
         (x, curve.actual),
         notes,
     )  # fmt: skip
+
+
+def evidence_of_evidence(pair: Trials) -> Figure:
+    """The LLR of the LLR against the LLR, by kernel densities and by PAV."""
+    llr, again, notes = _llr_of_llr(pair)
+    edges = np.linspace(*central(llr), _BINS + 1)
+    place = np.clip(np.searchsorted(edges, llr, side="right") - 1, 0, _BINS - 1)
+    count = np.bincount(place, minlength=_BINS)
+    used = count > 0
+    here, there = (np.bincount(place, v, _BINS)[used] / count[used] for v in (llr, again))
+    pooled = from_nats(pool(pair).transform(to_nats(here, "deciban")), "deciban")
+    shown = np.concatenate([here, there, pooled[np.isfinite(pooled)]])
+    ends = (float(shown.min()), float(shown.max()))
+    canvas = Canvas(
+        linear(llr_axis_label(pair), *ends, room=0.04),
+        linear("LLR of the LLR (deciban)", *ends, room=0.04),
+        height=380,
+        snap="xy",
+    )
+    canvas.rule(ends, ends)
+    canvas.line(here, np.where(np.isfinite(pooled), pooled, np.nan), 1)
+    canvas.points(here, there, 0, "dot")
+    columns = (here, there, pooled, count[used])
+    return Figure(
+        "idempotence",
+        "What a ratio means when it is taken as a mere score. For calibrated evidence that is what "
+        "it says: points and line follow the dotted line. Where their ends bend towards zero, the "
+        "samples are too few to support stronger ratios.",
+        canvas,
+        (Key("point", 0, "by kernel densities"), Key("line", 1, "by PAV"),
+         Key("rule", 0, "calibrated")),
+        ("LLR (deciban)", "by kernel densities (deciban)", "by PAV (deciban)", "samples"),
+        [*zip(*(column.tolist() for column in columns), strict=True)],
+        (here, there),
+        notes,
+    )  # fmt: skip
+
+
+def _llr_of_llr(pair: Trials) -> tuple[Floats, Floats, list[str]]:
+    """Finite LLRs and LLRs of them in decibans, of at most 4,000 samples, and notes."""
+    finite = [one.llr[np.isfinite(one.llr)] for one in (pair.target, pair.other)]
+    fewest = min(len(llr) for llr in finite)
+    if fewest < _FEWEST:
+        raise InputError(
+            f"Both classes must have {_FEWEST} samples with finite ratios for this figure; one has "
+            f"{fewest}."
+        )
+    n_finite, each = sum(len(llr) for llr in finite), _MOST // 2
+    if n_finite > _MOST:
+        rng = np.random.default_rng(0)
+        finite = [x if len(x) <= each else rng.choice(x, each, replace=False) for x in finite]
+    labels = np.repeat([1, 0], [len(llr) for llr in finite])
+    evidence = Evidence.from_llr(np.concatenate(finite))
+    again = idempotence(labels, evidence, n_resamples=0, n_draws=0).again
+    notes = []
+    if n_finite < len(pair.llr):
+        notes.append(f"{len(pair.llr) - n_finite:,} infinite ratios are left out.")
+    if len(labels) < n_finite:
+        notes.append(f"A random {len(labels):,} of {n_finite:,} samples are used.")
+    # The evidence as given, not limited to what the samples can support.
+    return evidence.llr(1, 0, "deciban"), again.llr(1, 0, "deciban"), notes
 
 
 def _group_neighbors(llr: Floats) -> Scores:
