@@ -200,7 +200,7 @@ def test_regions_without_samples_are_nan():
         ({"density": "round"}, "shared, gaussian, kernel; got 'round'"),
         ({"confidence": 95}, "exclusive; got 95"),
         ({"n_draws": -1}, "0 or more; got -1"),
-        ({"n_resamples": 1}, "0, or 2 and more; got 1"),
+        ({"n_resamples": 1}, "0 or at least 2; got 1"),
     ],
 )
 def test_bad_options_are_refused(options, message):

@@ -48,8 +48,8 @@ def fit_affine(
     """The affine map with the smallest weighted cross-entropy of the posteriors.
 
     ``weight`` sums to one. ``ridge`` is the weight of the squared distance of the parameters from
-    the identity map without offset; scores with another number of columns than ILR coordinates
-    take the full map, and the distance is that from zero.
+    the identity map without offset. Scores may have another number of columns than there are ILR
+    coordinates if the map is full; the distance is then that from zero.
     """
     require_one_of(scale, "scale", get_args(Scale))
     # Under a nearly certain prior all costs are small: in units of the entropy of the prior the
@@ -69,26 +69,26 @@ def fit_affine(
         offset,
         ridge / unit,
     )
-    start = _start_from_some(problem) if len(l) > 4 * _FIRST and ridge == 0 else None
+    start = _start_from_subset(problem) if len(l) > 4 * _FIRST and ridge == 0 else None
     start = problem.start() if start is None else start
     matrix, b = problem.map(minimum(problem.at, start, problem.size))
     return AffineMap(matrix, b - matrix @ center)
 
 
-def _start_from_some(problem: _Problem) -> np.ndarray | None:
-    """A start near the optimum, found with some of the samples."""
+def _start_from_subset(problem: _Problem) -> np.ndarray | None:
+    """A start near the optimum, found with a subset of the samples, if it holds every class."""
     rows = slice(None, None, len(problem.truth) // _FIRST)
     weight = problem.weight[rows]
     if len(np.unique(problem.truth[rows][weight > 0])) < len(problem.V):
         return None
-    some = replace(
+    subset = replace(
         problem,
         l=np.ascontiguousarray(problem.l[:, rows]),
         truth=problem.truth[rows],
         weight=weight * (problem.weight.sum() / weight.sum()),
         ridge=1e-4,  # separable samples would send the start to infinity
     )
-    return minimum(some.at, some.start(), some.size)
+    return minimum(subset.at, subset.start(), subset.size)
 
 
 @dataclass(frozen=True)

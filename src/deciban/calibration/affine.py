@@ -111,7 +111,7 @@ class AffineCalibrator(Calibrator):
             ridge=self.ridge,
         )
 
-    def _warn_of_fit(self, samples: Labelled) -> None:
+    def _warn_about_fit(self, samples: Labelled) -> None:
         some = np.arange(0, len(samples.codes), max(1, len(samples.codes) // 1000))
         # A thousand samples are enough to see that the classes are not separable.
         if self._separates(samples.select(some)) and self._separates(samples):

@@ -41,7 +41,7 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
         """
-        self._warn_of_fit(self._learn(X, y, sample_weight))
+        self._warn_about_fit(self._learn(X, y, sample_weight))
         return self
 
     def transform(self, X: Any) -> Floats:
@@ -67,7 +67,7 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         return np.array([str(label) for label in self.classes_.tolist()], dtype=object)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
-        """Fit without warning of what was learned, and return the samples."""
+        """Fit without warnings about the fitted map, and return the samples."""
         if isinstance(X, Evidence) or hasattr(X, "columns"):
             X = order_by_class(X, tuple(encode_classes(y)[0].tolist()), fitting=True)
         _require_columns(X)
@@ -94,8 +94,8 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
     def _calibrate(self, evidence: Evidence) -> Evidence:
         raise NotImplementedError
 
-    def _warn_of_fit(self, samples: Labelled) -> None:
-        """Warn where the map that was learned should not be used as it is."""
+    def _warn_about_fit(self, samples: Labelled) -> None:
+        """Warn where the fitted map should not be used as it is."""
 
 
 class TwoClassCalibrator(Calibrator):

@@ -103,10 +103,10 @@ class GaussianDensities:
             values = np.linalg.eigvalsh(S)
             if not values[0] > 1e-12 * values[-1] or not values[-1] > 0:
                 where = "within the classes" if self.shared else f"within class number {k}"
+                other = "" if self.shared else ", density='shared', or n_draws=0 for no test"
                 raise InputError(
                     f"evidence must vary {where} in all {len(S)} directions of ILR space; it does "
-                    f"not. Give more samples"
-                    + ("." if self.shared else ", density='shared', or n_draws=0 for no test.")
+                    f"not. Give more samples{other}."
                 )
 
 
@@ -115,7 +115,7 @@ class KernelDensities:
 
     The bandwidth is Silverman's, in units of the covariance within the classes, after long tails
     are drawn in: ratios of densities do not depend on the coordinates. In the tails kernels are
-    arbitrary: what they give is to be cut off by :meth:`limit`.
+    arbitrary: what they give there is cut off by :meth:`limit`.
     """
 
     def __init__(self, l: Floats, rows: list[NDArray[np.intp]]) -> None:

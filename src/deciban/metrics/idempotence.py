@@ -157,7 +157,7 @@ def idempotence(
     require_fraction(confidence, "confidence")
     require_whole(n_draws, "n_draws", 0)
     if require_whole(n_resamples, "n_resamples", 0) == 1:
-        raise InputError("n_resamples must be 0, or 2 and more; got 1. Give 200.")
+        raise InputError("n_resamples must be 0 or at least 2; got 1. Give 200.")
     y_true, evidence, sample_weight, groups = align_by_index(
         y_true=y_true, evidence=evidence, sample_weight=sample_weight, groups=groups
     )

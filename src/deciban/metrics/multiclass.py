@@ -141,7 +141,7 @@ def pairwise_costs(data: Labelled) -> PairwiseCosts:
         nats[k] = np.average(softplus(-llr), axis=0, weights=data.shares_in_class(k))
         smallest[k] = llr.min(axis=0)
     actual = np.asarray(from_nats((nats + nats.T) / 2, "bit"))
-    minimum = np.zeros((D, D))  # what it is where the LLRs of the two classes do not overlap
+    minimum = np.zeros((D, D))  # zero where the LLRs of the two classes do not overlap
     for i, j in np.argwhere(np.triu(~(smallest > -smallest.T), 1)).tolist():
         minimum[i, j] = minimum[j, i] = cost_of_blocks(pool(data.pair(i, j)))
     for table in (actual, minimum):

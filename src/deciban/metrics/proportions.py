@@ -106,7 +106,7 @@ def unseen_rate(count: int, n_samples: int, confidence: float) -> float:
     larger k is.
     """
     quantile, rate = (1 + confidence) / 2, count / n_samples
-    most = count  # of zero or of all samples, every resample contains as many
+    most = count  # an event of no sample, or of all of them, is as frequent in every resample
     if 0 < count < n_samples:  # a binomial quantile; scipy.stats takes a second to import
         most = math.ceil(bdtrik(quantile, n_samples, rate))
         most -= bool(most > 0 and bdtr(most - 1, n_samples, rate) >= quantile)
