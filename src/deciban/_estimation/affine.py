@@ -213,7 +213,8 @@ class _At:
             total[:n, :n] += own
             if problem.has_offset:
                 total[:n, n:] += cross
-                by_offset += np.diag(wp.sum(axis=1)) - wp @ p.T
+                root = np.sqrt(problem.weight[rows]) * p
+                by_offset += np.diag(wp.sum(axis=1)) - root @ root.T  # by symmetry, at half cost
         if problem.has_offset:
             total[n:, :n] = total[:n, n:].T
             total[n:, n:] += V.T @ by_offset @ V

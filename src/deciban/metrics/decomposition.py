@@ -127,7 +127,7 @@ def _recalibrate_by_pav(data: Labelled, new: Labelled, prior: Floats, family: st
     """Log-posteriors of new samples after the monotone map that suits the data best."""
     if data.evidence.n_classes != 2:
         raise InputError(
-            f"evidence must be over two classes for calibrator {family!r}; got "
+            f"evidence for calibrator {family!r} must be over two classes; got "
             f"{data.evidence.n_classes}. Choose an affine family, or use evidence.restrict."
         )
     first, second = data.evidence.classes

@@ -72,6 +72,7 @@ class Trials:
         """All LLRs that occur, rising."""
         return np.unique(self.llr)
 
+    @cached_property
     def in_order(self) -> tuple[Floats, Floats | None, NDArray[np.intp]]:
         """LLRs and weights, targets first, and the positions that sort them, tied targets first.
 

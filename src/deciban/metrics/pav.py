@@ -113,7 +113,7 @@ def _add_one(scores: Scores, llr: float) -> Scores:
 def pool(trials: Trials) -> PooledBlocks:
     """Blocks of trials that were read."""
     # Tied targets come before the others they tie with: that is a violation, so they are pooled.
-    both, weight, order = trials.in_order()
+    both, weight, order = trials.in_order
     is_target = order < len(trials.target.llr)
     changes = np.flatnonzero(is_target[1:] != is_target[:-1]) + 1
     edges = np.concatenate([[0], changes, [len(both)]])  # of runs of one class

@@ -75,7 +75,9 @@ def dev_pav(
 def deviation_from_pav(trials: Trials) -> float:
     """DevPAV of trials that were read, in nats."""
     trials = _tie_rounding(trials)
-    x = trials.distinct()
+    llr, _, order = trials.in_order
+    x = llr[order]
+    x = x[np.append(True, x[1:] > x[:-1])]
     y = pool(trials).transform(x)
     x, y = x[np.isfinite(y)], y[np.isfinite(y)]
     if len(x) == 0:
@@ -94,7 +96,7 @@ def _tie_rounding(trials: Trials) -> Trials:
 
     The order that rounding gives to tied samples would split them into blocks of one class.
     """
-    llr, weight, order = trials.in_order()
+    llr, weight, order = trials.in_order
     x = llr[order]
     with np.errstate(invalid="ignore"):
         gap, size = np.diff(x), np.minimum(np.abs(x[:-1]), np.abs(x[1:]))
@@ -102,6 +104,7 @@ def _tie_rounding(trials: Trials) -> Trials:
     if not (close & (gap > 0)).any():
         return trials
     first = np.concatenate([[True], ~(close | (x[1:] == x[:-1]))])
+    llr = np.empty_like(x)
     llr[order] = x[first][np.cumsum(first) - 1]
     n = len(trials.target.llr)
     target, other = (
