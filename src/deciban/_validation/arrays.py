@@ -32,7 +32,9 @@ def as_float_arrays(**named: Any) -> tuple[Namespace, list[Array]]:
     """Bring arguments to one array library and device; lists and frames follow arrays."""
     if len(named) > 1:
         _require_same_columns(named)
-    native = {name: _plain(x, name) for name, x in named.items() if _is_native(x)}
+    for name, x in named.items():
+        refuse_masked(x, name)
+    native = {name: x for name, x in named.items() if _is_native(x)}
     followers = {name: _as_numpy(x, name) for name, x in named.items() if name not in native}
     try:
         xp = compat.array_namespace(*(native or followers).values())
@@ -119,16 +121,9 @@ def _kind(x: Any) -> str:
     return f"{type(x).__module__.partition('.')[0]}.{type(x).__name__}"
 
 
-def _plain(x: Array, name: str) -> Array:
-    # Subclasses change what operators mean: a mask would be lost, a matrix would multiply.
-    refuse_masked(x, name)
-    return np.asarray(x) if isinstance(x, np.ndarray) else x
-
-
 def _as_numpy(x: Any, name: str) -> np.ndarray:
     if x is None:
         raise InputError(f"{name} must be an array; got None. Give numbers.")
-    refuse_masked(x, name)
     if is_frame(x):
         return _from_frame(x, name)
     if type(x).__module__.startswith("scipy.sparse"):
@@ -168,7 +163,7 @@ def _is_numeric(dtype: Any) -> bool:
 
 def _as_floating(xp: Namespace, x: Array, name: str) -> Array:
     if isinstance(x, np.ndarray):
-        return _as_floating_numpy(x, name)
+        return _as_floating_numpy(np.asarray(x), name)  # operators of subclasses mean other things
     if xp.isdtype(x.dtype, "real floating"):
         return x
     if xp.isdtype(x.dtype, "complex floating"):

@@ -107,11 +107,14 @@ def reorder_square(
 
     Rows without names, which is all that polars has, are in the order of the columns.
     """
-    names = column_names(source) if hasattr(source, "columns") else None
-    rows = columns = order_by_name(names, classes, f"the columns of {name}")
-    index = tuple(source.index) if names is not None and hasattr(source, "index") else None
-    if index != tuple(range(len(matrix))) or set(index) == set(classes):
-        rows = columns if index is None else order_by_name(index, classes, f"the rows of {name}")
+    if not hasattr(source, "columns"):
+        return matrix
+    columns = order_by_name(column_names(source), classes, f"the columns of {name}")
+    index = tuple(source.index) if hasattr(source, "index") else tuple(range(len(matrix)))
+    named = hasattr(source, "index") and set(index) == set(classes)
+    rows = columns
+    if named or index != tuple(range(len(matrix))):
+        rows = order_by_name(index, classes, f"the rows of {name}")
     matrix = matrix if columns is None else matrix[:, columns]
     return matrix if rows is None else matrix[rows]
 

@@ -159,8 +159,6 @@ class Batch:
         rows = ("  ".join(map(str.rjust, line, widths)).rstrip() for line in lines)
         return "\n".join([title, *rows])
 
-    # --- the vector space -------------------------------------------------------------
-
     def __add__(self, other: object) -> Self:
         """Independent evidence adds up; classes are matched by name."""
         if not isinstance(other, Batch):
@@ -207,8 +205,6 @@ class Batch:
         total = self._below_best().sum(axis=0, keepdims=True)
         return self._wrap_if_possible(total, self._classes)
 
-    # --- other classes ----------------------------------------------------------------
-
     def restrict(self, classes: Sequence[Hashable]) -> Self:
         """The evidence about some of the classes, in the order given: a subcomposition."""
         labels = as_labels(classes)
@@ -241,8 +237,6 @@ class Batch:
             return self
         values = logparts.replace_zeros(self._log_likelihoods, method, log_delta=log_delta)
         return self._wrap(np.asarray(values), self._classes)
-
-    # --- helpers ----------------------------------------------------------------------
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return type(self)._wrap, (np.array(self._log_likelihoods), self._classes)

@@ -66,8 +66,6 @@ class Evidence(Batch):
         _warn_of_probabilities(values, name, "from_likelihoods")
         self._set(np.array(values), labels)
 
-    # --- constructors -----------------------------------------------------------------
-
     @classmethod
     def _from_scores(cls, scores: ArrayLike, classes: Sequence[Hashable]) -> Evidence:
         """As the constructor, without its warning: scores may look like probabilities by chance."""
@@ -196,8 +194,6 @@ class Evidence(Batch):
         values = np.column_stack([against, np.where(certain, 0.0, ratios)])
         return cls._wrap(values, as_labels([b, a], 2))
 
-    # --- coordinates, ratios, units ---------------------------------------------------
-
     def ilr(self, basis: Basis | None = None) -> NDArray[np.float64]:
         """The ILRLs: coordinates in which Bayes' rule is a sum, (n_samples, n_classes - 1).
 
@@ -304,8 +300,6 @@ class Evidence(Batch):
             scale = SCALES[require_one_of(scale, "scale, if not a VerbalScale,", SCALES)]
         return scale.describe(self.llr(a, b), a, b)
 
-    # --- Bayes ------------------------------------------------------------------------
-
     def posterior(self, prior: Prior = None) -> NDArray[np.float64]:
         """Posterior probabilities under a prior: Bayes' rule, (n_samples, n_classes).
 
@@ -366,8 +360,6 @@ class Evidence(Batch):
                 f"such as None."
             )
         return label_array([*self._classes, reject_label]).astype(object)[choice]
-
-    # --- helpers ----------------------------------------------------------------------
 
     def _plus_prior(self, prior: Prior) -> NDArray[np.float64]:
         return self._log_likelihoods + log_prior(prior, self._classes, len(self))

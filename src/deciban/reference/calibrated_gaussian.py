@@ -109,8 +109,6 @@ class CalibratedGaussian:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a CalibratedGaussian is immutable; build a new one.")
 
-    # --- constructors -----------------------------------------------------------------
-
     @classmethod
     def from_divergences(
         cls,
@@ -251,8 +249,6 @@ class CalibratedGaussian:
         require_moderate_ilrls(l, "ilrls")
         return cls(fit_covariance(l, basis.contrast), basis)
 
-    # --- parameters -------------------------------------------------------------------
-
     @property
     def n_classes(self) -> int:
         """Number of classes, D."""
@@ -303,8 +299,6 @@ class CalibratedGaussian:
         k = i if given is None else index_of(given, self.classes)
         d = self.divergences
         return norm(loc=d[j, k] - d[i, k], scale=math.sqrt(2 * d[i, j]))
-
-    # --- points -----------------------------------------------------------------------
 
     def log_density(self, l: ArrayLike | Evidence) -> NDArray[np.float64]:
         """Log-density of ILRLs, (n_samples, D - 1), under each class; (n_samples, D).
@@ -403,8 +397,6 @@ class CalibratedGaussian:
             raise InputError(f"size must go with a label; got {quote(size)} with counts. Drop it.")
         at = np.repeat(np.arange(self.n_classes), counts)
         return self._draw(at, generator), label_array(self.classes)[at]
-
-    # --- expectations -----------------------------------------------------------------
 
     def expected_cllr(self, a: Hashable, b: Hashable) -> float:
         """Expected Cllr of the LLRs of two classes, in bits, by quadrature (about 1e-14).

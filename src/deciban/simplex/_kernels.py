@@ -111,11 +111,6 @@ def center(xp: Namespace, log_x: Array) -> Array:
     return log_x - row_sum(xp, log_x) / log_x.shape[-1]
 
 
-def inner(xp: Namespace, log_x: Array, log_y: Array) -> Array:
-    """Aitchison inner product."""
-    return row_sum(xp, center(xp, log_x) * center(xp, log_y))[..., 0]
-
-
 def norm(xp: Namespace, log_x: Array) -> Array:
     """Aitchison norm."""
     z = center(xp, log_x)

@@ -113,7 +113,8 @@ def inner(space: Parts, x: Array, y: Array) -> Array:
     np.True_
     """
     xp, (log_x, log_y) = space.read_logs(x, y)
-    return _kernels.inner(xp, log_x, log_y)
+    products = _kernels.center(xp, log_x) * _kernels.center(xp, log_y)
+    return _kernels.row_sum(xp, products)[..., 0]
 
 
 @on_parts
