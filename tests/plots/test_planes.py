@@ -91,7 +91,7 @@ def test_the_contours_of_a_family_are_its_own_in_the_basis_asked_for(three, fami
     drawn = plots.ILRDisplay.from_predictions(
         *three, basis=basis, family=family, contours="gaussian", masses=(0.9,)
     )
-    expected = ellipse(family.in_basis(basis.aligned_to(family.classes)), 0, 0.9)
+    expected = ellipse(family.in_basis(basis.align_to(family.classes)), 0, 0.9)
     np.testing.assert_allclose(np.column_stack(drawn.contours_[0].get_data()), expected)
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from deciban import Basis, CalibratedGaussian, Evidence
 from deciban.exceptions import ConvergenceError, InputError, UnknownClassError
-from deciban.reference.fitting import _climb, _Loss, fit_covariance
+from deciban.reference.fitting import _Loss, _minimize, fit_covariance
 from strategies import bases, covariances, seeds
 
 
@@ -76,7 +76,7 @@ def test_the_highest_of_several_peaks_is_found(D, seed):
     found = _Loss(np.linalg.cholesky(fit_covariance(l, V)), S, m, V).value
     for _ in range(15):
         A = np.exp(1.5 * rng.normal()) * rng.normal(size=(D - 1, D + 1))
-        peak = _climb(_Loss(np.linalg.cholesky(A @ A.T), S, m, V))
+        peak = _minimize(_Loss(np.linalg.cholesky(A @ A.T), S, m, V))
         assert peak.steepness > 1e-5 or peak.value > found - 1e-6
 
 

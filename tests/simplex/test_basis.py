@@ -120,11 +120,11 @@ def test_a_partition_in_a_frame_names_the_parts():
 
 def test_alignment_moves_rows_with_their_names():
     basis = Basis.from_tree((("a", "b"), "c"))
-    moved = basis.aligned_to(["c", "a", "b"])
+    moved = basis.align_to(["c", "a", "b"])
     np.testing.assert_array_equal(moved.contrast, basis.contrast[[2, 0, 1]])
     np.testing.assert_allclose(basis.rotation_to(moved), np.eye(2), atol=1e-15)
     with pytest.raises(InputError, match="must be over the classes"):
-        basis.aligned_to(["a", "b", "x"])
+        basis.align_to(["a", "b", "x"])
 
 
 def test_a_frame_in_another_order_than_the_basis_is_refused():

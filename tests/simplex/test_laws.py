@@ -164,7 +164,7 @@ def test_the_order_of_the_parts_does_not_matter(data, pair):
     assert_close(logparts.distance(x_, y_), logparts.distance(x, y))
     basis = data.draw(bases(x.shape[1]))
     named = Basis(basis.contrast, classes=range(x.shape[1]))
-    assert_close(logparts.ilr(x_, named.aligned_to(order)), logparts.ilr(x, named))
+    assert_close(logparts.ilr(x_, named.align_to(order)), logparts.ilr(x, named))
 
 
 # --- parts and log-parts --------------------------------------------------------------

@@ -41,12 +41,12 @@ def quote_each(values: Iterable[object], most: int = 10) -> str:
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Whether a value is an integer of Python's or NumPy's; a boolean is not."""
+    """Whether a value is a Python or NumPy integer; a boolean is not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value is a real number of Python's or NumPy's; a boolean is not."""
+    """Whether a value is a Python or NumPy real number; a boolean is not."""
     return is_whole(value) or isinstance(value, float | np.floating)
 
 
@@ -73,7 +73,7 @@ def require_number(value: Any, name: str, *, remedy: str = "Give a finite number
 def require_positive_number(
     value: Any, name: str, *, or_zero: bool = False, remedy: str = ""
 ) -> float:
-    """Raise unless the value is a finite number above zero, or zero itself where that may be."""
+    """Raise unless the value is a finite number above zero, or zero if ``or_zero``."""
     if is_number(value) and math.isfinite(value) and (value > 0 or (or_zero and value == 0)):
         return float(value)
     must = "a finite number, 0 or more" if or_zero else "a finite number above 0"
@@ -85,7 +85,7 @@ def require_positive_number(
 def require_fraction(
     value: Any, name: str, *, inclusive: bool = False, remedy: str = "Give 0.95, for instance."
 ) -> float:
-    """Raise unless the value lies between 0 and 1; at 0 or 1 only where that is ``inclusive``."""
+    """Raise unless the value lies between 0 and 1, ends only if ``inclusive``."""
     if is_number(value) and (0 <= value <= 1 if inclusive else 0 < value < 1):
         return float(value)
     limits = "" if inclusive else ", exclusive"
@@ -93,7 +93,7 @@ def require_fraction(
 
 
 def require_one_of(value: Any, name: str, options: Collection[str]) -> str:
-    """Raise unless the value is one of some words."""
+    """Raise unless the value is one of the options."""
     if isinstance(value, str) and value in options:
         return value
     raise InputError(

@@ -99,7 +99,7 @@ class AffineCalibrator(Calibrator):
     def _fit(self, samples: Labelled) -> None:
         require_positive_number(self.ridge, "ridge", or_zero=True)
         evidence, codes = samples.evidence, samples.codes
-        basis = basis_for(self.basis, evidence.n_classes).aligned_to(evidence.classes)
+        basis = basis_for(self.basis, evidence.n_classes).align_to(evidence.classes)
         self.matrix_, self.offset_ = fit_affine(
             finite_ilr(evidence, self.basis),
             codes,

@@ -18,7 +18,7 @@ from deciban.exceptions import InputError
 
 Sampler = Callable[[int, np.random.RandomState], tuple[np.ndarray, np.ndarray]]
 
-_NODES = 16  # of Gauss-Legendre quadrature, on each piece of an arc as long as the noise is wide
+_NODES = 16  # of Gauss-Legendre quadrature, on each piece of arc as long as the noise
 _CELLS = 4_000_000  # samples times nodes in memory at once
 _LEAST_NOISE = 1e-4  # of moons: with less, there would be too many nodes
 
@@ -74,7 +74,7 @@ class Population:
         return self._sample(n_samples, _as_random_state(random_state))
 
     def log_likelihoods(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Logarithm of the density of each class, (n_samples, n_classes), up to one constant."""
+        """Log-density under each class, (n_samples, n_classes), up to a shared constant."""
         x = to_numpy(X, "X")
         if x.ndim != 2 or x.shape[1] != self.n_features:
             raise InputError(

@@ -217,7 +217,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
 
     def _choose_basis(self) -> Basis:
         names = self._names()
-        return basis_for(self.basis, len(names)).aligned_to(names)
+        return basis_for(self.basis, len(names)).align_to(names)
 
     def _n_base(self) -> int:
         return self.n_features_in_

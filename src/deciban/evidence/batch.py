@@ -43,7 +43,7 @@ class Batch:
 
     @classmethod
     def _wrap(cls, log_likelihoods: NDArray[np.float64], classes: tuple[Hashable, ...]) -> Self:
-        """A batch of values and labels that are known to be right, and that nobody else writes."""
+        """A batch of values and labels that were checked and that nobody else writes to."""
         batch = object.__new__(cls)
         batch._set(log_likelihoods, classes)
         return batch

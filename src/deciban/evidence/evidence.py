@@ -161,7 +161,7 @@ class Evidence(Batch):
         D = coordinates.shape[1] + 1
         basis = basis_for(basis, D)
         labels = as_labels(basis.classes if classes is None else classes, D)
-        return cls._wrap(logparts.ilr_inv(coordinates, basis.aligned_to(labels)), labels)
+        return cls._wrap(logparts.ilr_inv(coordinates, basis.align_to(labels)), labels)
 
     @classmethod
     def from_llr(
@@ -203,7 +203,7 @@ class Evidence(Batch):
             A named basis is matched with the classes by name.
         """
         self._require_no_zeros("ilr")
-        basis = basis_for(basis, self.n_classes).aligned_to(self._classes)
+        basis = basis_for(basis, self.n_classes).align_to(self._classes)
         return np.asarray(logparts.ilr(self._log_likelihoods, basis))
 
     def llr(self, a: Hashable, b: Hashable, unit: Unit = "nat") -> NDArray[np.float64]:

@@ -168,7 +168,7 @@ def idempotence(
         groups = None if groups is None else read_labels(groups, len(data.codes), "groups")[rows]
         data = data.select(rows)
     names = data.evidence.classes
-    basis = basis_for(basis, len(names)).aligned_to(names)
+    basis = basis_for(basis, len(names)).align_to(names)
     weight = data.weights / data.weights.mean()
     comparison = _Comparison(data, basis, density)
     test = _GaussianTest(data, basis, weight, shared=density == "shared")

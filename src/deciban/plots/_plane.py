@@ -63,7 +63,7 @@ class PlaneDisplay(Display):
             )
         self.evidence, self.coordinates = evidence, (first, second)
         self.truth = encode_truth(y_true, evidence)
-        self.basis = basis_for(basis, D).aligned_to(evidence.classes)
+        self.basis = basis_for(basis, D).align_to(evidence.classes)
         self.family = None if family is None else family.in_basis(self.basis)
 
     @classmethod

@@ -65,7 +65,7 @@ class BifurcationTreeDisplay(Display):
                 f"with evidence[k], or add samples up with evidence.sum()."
             )
         if evidence is not None:
-            basis = basis.aligned_to(evidence.classes)
+            basis = basis.align_to(evidence.classes)
         self.basis, self.evidence = basis, evidence
         self.classes = as_labels(basis.classes, basis.n_parts)
         self.balances = None if evidence is None else _compute_balances(basis, evidence)

@@ -92,7 +92,7 @@ class CalibratedGaussian:
         D = len(sigma) + 1
         basis = basis_for(basis, D)
         labels = as_labels(basis.classes if classes is None else classes, D)
-        basis = basis.aligned_to(labels)
+        basis = basis.align_to(labels)
         values = np.linalg.eigvalsh(sigma)
         if not is_positive(values):
             raise NotPositiveDefiniteError(
@@ -145,7 +145,7 @@ class CalibratedGaussian:
         matrix, classes = closed_form.read_pairwise(delta, classes, "delta")
         matrix = closed_form.require_divergences(matrix)
         basis = basis_for(basis, len(matrix))
-        basis = basis if classes is None else basis.aligned_to(classes)
+        basis = basis if classes is None else basis.align_to(classes)
         sigma = closed_form.covariance_of(matrix, basis.contrast)
         values, vectors = np.linalg.eigh(sigma)
         if is_positive(values):
@@ -243,7 +243,7 @@ class CalibratedGaussian:
                 f"classes if some have no sample."
             )
         names = as_labels(classes)
-        basis = basis_for(basis, len(names)).aligned_to(names)
+        basis = basis_for(basis, len(names)).align_to(names)
         encode_labels(labels, names)
         l = _read_ilrls(ilrls, basis)
         require_moderate_ilrls(l, "ilrls")
@@ -271,7 +271,7 @@ class CalibratedGaussian:
 
     def in_basis(self, basis: Basis) -> CalibratedGaussian:
         """The same family with its ILRLs in another basis."""
-        basis = basis_for(basis, self.n_classes).aligned_to(self.classes)
+        basis = basis_for(basis, self.n_classes).align_to(self.classes)
         R = self.basis.rotation_to(basis)
         return CalibratedGaussian(R.T @ self.covariance @ R, basis)
 
@@ -369,7 +369,7 @@ class CalibratedGaussian:
     def sample(
         self, label_or_counts: Any, rng: Rng = None, *, size: int | None = None
     ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[Any]]:
-        """Draw ILRLs: (size, D - 1) for a label, and with their labels, class by class, for counts.
+        """Draw ILRLs of one class, (size, D - 1), or by counts of each class, with their labels.
 
         Parameters
         ----------
@@ -412,7 +412,7 @@ class CalibratedGaussian:
     def expected_cross_entropy(
         self, prior: Prior = None, *, unit: Unit = "nat", n_samples: int = 100_000, rng: Rng = 0
     ) -> Estimate:
-        """Expected cross-entropy of the posterior, with its standard error; C_mc if uniform.
+        """Expected cross-entropy of the posterior, with its standard error; C_mc by default.
 
         Parameters
         ----------

@@ -94,14 +94,14 @@ class _Rivals:
         self.others = np.delete(np.arange(len(prior)), k)
         self.d = family.divergences[k, self.others]
         self.log_odds = np.log(prior[k]) - np.log(prior[self.others])
-        # Where class k and one other are as likely: half-way, but for the prior.
+        # Where class k and one other are equally likely: half-way, but for the prior.
         self.halfway = np.clip((1 + self.log_odds / self.d) / 2, 0, 1)
         self.corners = self._corners()
         gamma = self.d[:, None] + self.d - family.divergences[np.ix_(self.others, self.others)]
         self.corner_energy = np.sum((self.corners @ gamma) * self.corners, axis=1) / 2
 
     def _corners(self) -> np.ndarray:
-        """Shifts to where k and two others are as likely, for the nearest others."""
+        """Shifts to where k and two of the nearest others are equally likely."""
         near = np.argsort(self.halfway**2 * self.d)[:_NEAREST]
         shifts = []
         for i, m in itertools.combinations(near, 2):

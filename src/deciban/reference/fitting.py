@@ -20,7 +20,7 @@ from deciban.exceptions import ConvergenceError, InputError
 from deciban.reference.closed_form import gram, offset
 
 _FLAT = 1e-10  # slope at which to stop; the loss is of the order of the number of classes
-_ACCEPTED = 1e-5  # slope that will do where rounding allows no further step
+_ACCEPTED = 1e-5  # slope that is accepted where rounding allows no further step
 _NEAR = 0.01  # squared distance of the mean from the one asked for, in standard deviations
 _STEPS = 500
 
@@ -46,15 +46,15 @@ def fit_covariance_to_moments(
         return _two_classes(float(S[0, 0] + m[0] ** 2))
     _require_full_rank(S, n_samples)
     starts = _starts(S, m, contrast) if start is None else [np.linalg.cholesky(start)]
-    peaks = [_climb(_Loss(L, S, m, contrast)) for L in starts]
-    flat = [peak for peak in peaks if peak.steepness < _ACCEPTED]
-    if not flat:
-        least = min(peak.steepness for peak in peaks)
+    ends = [_minimize(_Loss(L, S, m, contrast)) for L in starts]
+    minima = [end for end in ends if end.steepness < _ACCEPTED]
+    if not minima:
+        least = min(end.steepness for end in ends)
         raise ConvergenceError(
             f"the fit must reach a flat likelihood; its slope is still {least:.2g}. "
             f"Check the ILRLs for outliers, and for a mean that is far from their spread."
         )
-    best = min(flat, key=lambda peak: peak.value)
+    best = min(minima, key=lambda end: end.value)
     return best.L @ best.L.T
 
 
@@ -67,8 +67,8 @@ def _two_classes(q: float) -> np.ndarray:
     return np.array([[2 * q / (1 + np.sqrt(1 + 2 * q))]])
 
 
-def _climb(here: _Loss) -> _Loss:
-    """The peak of the likelihood above a start."""
+def _minimize(here: _Loss) -> _Loss:
+    """The minimum of the loss downhill from a start."""
     for _ in range(_STEPS):
         there = here.downhill() if here.steepness > _FLAT else None
         if there is None:
@@ -154,7 +154,7 @@ class _Loss:
     def _newton_direction(self) -> np.ndarray:
         size = len(self.L)
         operator = LinearOperator((size**2, size**2), matvec=self._curvature, dtype=np.float64)
-        accuracy = min(0.1, self.steepness)  # as good as the step deserves
+        accuracy = min(0.1, self.steepness)  # no more accurate than the step needs
         step, _ = cg(operator, -self.slope.ravel(), rtol=accuracy, maxiter=20 * size)
         return _symmetrize(step.reshape(size, size))
 

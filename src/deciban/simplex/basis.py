@@ -96,7 +96,7 @@ class Basis:
                [ 0.    , -0.8165]])
         """
         basis = _gram_schmidt(require_whole(D, "D", 2))
-        return basis if classes is None else basis.aligned_to(as_labels(classes, D))
+        return basis if classes is None else basis.align_to(as_labels(classes, D))
 
     @classmethod
     def from_partition(cls, signs: ArrayLike, classes: Sequence[Hashable] | None = None) -> Basis:
@@ -242,10 +242,10 @@ class Basis:
         """
         other = basis_for(other, self.n_parts)
         if self.classes is not None:
-            other = other.aligned_to(self.classes)
+            other = other.align_to(self.classes)
         return self.contrast.T @ other.contrast
 
-    def aligned_to(self, classes: Sequence[Hashable]) -> Basis:
+    def align_to(self, classes: Sequence[Hashable]) -> Basis:
         """The same coordinates for parts in the order of ``classes``.
 
         An unnamed basis takes the names as they come.

@@ -154,7 +154,7 @@ def _read_coordinates(z: Array) -> tuple[Namespace, Array]:
 def _contrast_like(xp: Namespace, x: Array, basis: Basis | None, n_parts: int) -> Array:
     """The contrast matrix of a basis, in the library, type and device of an array."""
     V = basis_for(basis, n_parts).contrast
-    V = V if compat.is_numpy_namespace(xp) else V.copy()  # others want to own what they read
+    V = V if compat.is_numpy_namespace(xp) else V.copy()  # others refuse read-only arrays
     return xp.asarray(V, dtype=x.dtype, device=compat.device(x))
 
 
@@ -167,5 +167,5 @@ def _require_same_order(x: Array, basis: Basis | None) -> None:
         raise InputError(
             f"x must have the columns of the basis, {quote_each(basis.classes)}; got "
             f"{quote_each(columns or ())}. Select the columns in this order, or call "
-            f"basis.aligned_to."
+            f"basis.align_to."
         )
