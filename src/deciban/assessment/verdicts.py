@@ -75,14 +75,14 @@ def judge_information(assessment: Assessment) -> Verdict:
         return Verdict(what, "none", "worse than no evidence", "poor", sentence, "cost is infinite")
     share, low, high = (_snap(1 - x / nothing) for x in (total.value, total.high, total.low))
     interval = _interval(low, high, assessment, _percent_or_below)
-    unknown = _unseen_risk(assessment, share, low)
-    if not (share > 0 and (not low < 0 or unknown)):
+    risk = _unseen_risk(assessment, share, low)
+    if not (share > 0 and (not low < 0 or risk)):
         return Verdict(what, *_judge_doubtful(cost, share, high), interval)
     word = next(word for least, word in _SHARES.items() if share >= least)
-    tone = "good" if share >= 0.6 and not unknown else "fair" if share >= 0.1 else "poor"
+    tone = "good" if share >= 0.6 and not risk else "fair" if share >= 0.1 else "poor"
     sentence = (
         f"The evidence removes {percent(share)} of the uncertainty about the class: from "
-        f"{number(nothing)} to {number(total.value)} {cost.unit} per sample.{unknown}"
+        f"{number(nothing)} to {number(total.value)} {cost.unit} per sample.{risk}"
     )
     return Verdict(what, percent(share), word, tone, sentence, interval)
 
@@ -100,7 +100,7 @@ def _judge_doubtful(cost: Cost, share: float, high: float) -> tuple[str, str, st
     if share >= _SMALL:
         sentence = (
             f"The evidence seems to remove {percent(share)} of the uncertainty about the class, "
-            f"but with these samples it may also do harm: {costs}.{remedy}"
+            f"but these samples do not rule out that it does harm: {costs}.{remedy}"
         )
         return percent(share), "not certain", "fair", sentence
     if remedy:
@@ -108,7 +108,7 @@ def _judge_doubtful(cost: Cost, share: float, high: float) -> tuple[str, str, st
             f"As it stands, the evidence may do more harm than good: {costs}. These samples are "
             f"too few to tell.{remedy}"
         )
-        return "unsure", "not fit for use as it stands", "poor", sentence
+        return "unclear", "not fit for use as it stands", "poor", sentence
     sentence = f"As far as these samples show, the evidence says nothing: {costs}."
     return "none", "as good as none", "poor", sentence
 
@@ -128,7 +128,7 @@ def _unseen_risk(assessment: Assessment, share: float, low: float) -> str:
 
 
 def _after_recalibration(cost: Cost) -> str:
-    """What recalibration would bring, where that is something."""
+    """What recalibration would bring, if anything."""
     rest = cost.discrimination
     if not rest.corrected < (1 - _SMALL) * cost.no_evidence or rest.high >= cost.no_evidence:
         return ""
@@ -221,12 +221,12 @@ def judge_errors(assessment: Assessment) -> Verdict:
         f"Decisions for the {best} class are wrong in {percent(rate)} of cases ({often}) if "
         f"classes are {mix}; guessing would be wrong in {percent(chance)}."
     )
-    sentence += _where_errors_are(assessment)
+    sentence += _locate_errors(assessment)
     return Verdict(what, percent(rate), often, tone, sentence, interval)
 
 
-def _where_errors_are(assessment: Assessment) -> str:
-    """The errors of each of two classes, or the hardest pair of several."""
+def _locate_errors(assessment: Assessment) -> str:
+    """Say how often each of two classes is misjudged, or which pair of several is hardest."""
     names = [shorten(name, 30) for name in assessment.classes]
     if len(names) == 2:
         rates = [_quantity(assessment, f"misleading_{k}").value for k in ("target", "other")]
@@ -263,7 +263,7 @@ def judge_samples(assessment: Assessment) -> Verdict:
 
 
 def _snap(share: float) -> float:
-    """A share without what rounding leaves of zero."""
+    """The share, or zero where it differs from zero only by rounding."""
     return 0.0 if abs(share) < 1e-9 else share
 
 
