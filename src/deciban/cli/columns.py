@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from deciban._validation.labels import label_array
 from deciban.cli.cells import Column, Labels, encode_labels, parse_numbers
-from deciban.cli.io.formats import Table, empty_to_null
+from deciban.cli.io.formats import Table
 from deciban.cli.io.sources import open_table
 from deciban.cli.operating import find_class, parse_prior
 from deciban.cli.options import ScoreOptions
@@ -127,9 +127,8 @@ class ScoreColumns:
             what = "log-likelihoods below +inf, and one above -inf in each row"
         if bad.any():
             row = start + int(np.argmax(bad))
-            raise TableError(
-                f"must hold {what}; row {row + 1} does not. Correct it.", file=source, rows=[row],
-            )  # fmt: skip
+            sentence = f"must hold {what}; row {row + 1} does not. Correct it."
+            raise TableError(sentence, file=source, rows=[row])
 
     def added_names(self, classes: Labels) -> list[str]:
         """Names of the calibrated columns."""
@@ -174,20 +173,19 @@ def read_scores(source: str, options: ScoreOptions, id_column: str | None = None
     truth = table.require_column(options.truth, "--truth")
     ids = [] if id_column is None else [table.require_column(id_column, "--id")]
     llr = _find_llr(options, table)
-    named = None if llr is not None else _named_columns(options, table)
-    labels, codes = encode_labels(Column(table.read([truth])[truth], table.name))
+    known = table.read([truth, *ids])
+    labels, codes = encode_labels(Column(known[truth], table.name))
     if llr is not None:
         columns = _llr_columns("llr", llr, labels, options)
     else:
-        columns = _class_columns(labels, codes, named, table, options)
-    parts, held, start = [], [], 0
-    for frame in table.batches(1 << 18, [*columns.columns, *ids]):
+        columns = _class_columns(labels, codes, table, options)
+    parts: list[Floats] = []
+    start = 0
+    for frame in table.batches(1 << 18, columns.columns):
         parts.append(columns.values(frame, table.name, start))
-        held += [empty_to_null(frame.select(ids))[ids[0]]] if ids else []
         start += frame.height
-    return _combine(
-        np.concatenate(parts), labels, codes, columns, table.name, pl.concat(held) if held else None
-    )
+    scores = _combine(np.concatenate(parts), labels, codes, columns, table.name)
+    return replace(scores, ids=known[ids[0]]) if ids else scores
 
 
 def _read_trial_scores(source: str, key: str, options: ScoreOptions) -> LabelledScores:
@@ -201,9 +199,8 @@ def _read_trial_scores(source: str, key: str, options: ScoreOptions) -> Labelled
 
 
 def _combine(
-    values: Floats, labels: Labels, codes: NDArray[np.intp], columns: ScoreColumns, source: str,
-    ids: pl.Series | None = None,
-) -> LabelledScores:  # fmt: skip
+    values: Floats, labels: Labels, codes: NDArray[np.intp], columns: ScoreColumns, source: str
+) -> LabelledScores:
     if columns.kind == "log-likelihoods":
         _refuse_probabilities(values)
     evidence = columns.evidence(values, labels, source)
@@ -212,7 +209,7 @@ def _combine(
         if not columns.is_llr:  # the calibrator's file has the classes in their own order
             evidence = evidence.restrict(labels[::-1])
             columns = replace(columns, positive=1)
-    return LabelledScores(codes, evidence, columns, ids)
+    return LabelledScores(codes, evidence, columns)
 
 
 def _find_llr(options: ScoreOptions, table: Table) -> str | None:
@@ -257,32 +254,14 @@ def _class_option(options: ScoreOptions) -> str:
 
 
 def _class_columns(
-    labels: Labels, codes: NDArray[np.intp], named: list[str] | None, table: Table,
-    options: ScoreOptions,
-) -> ScoreColumns:  # fmt: skip
+    labels: Labels, codes: NDArray[np.intp], table: Table, options: ScoreOptions
+) -> ScoreColumns:
     """One column for each class, which has the class's name after the prefix."""
-    prefix, option = options.prefix, _class_option(options)
+    named = _named_columns(options, table)
     if named is None:
-        found = {label: prefix + str(label) for label in labels}
-        for label, name in found.items():
-            if isinstance(label, bool) and name not in table.schema:
-                found[label] = prefix + str(label).lower()
-        missing = [name for name in found.values() if name not in table.schema]
-        if missing:
-            raise table.error(
-                f"must have a column llr, or one for each class of {quote(options.truth)}; it "
-                f"lacks {join_words(missing, 5)}, columns are {join_words(table.columns)}. Name "
-                "them with --llr, --log-likelihoods, --posteriors or --prefix."
-            )
+        found = _find_class_columns(labels, table, options)
     else:
-        found = {find_class(name.removeprefix(prefix), option, labels): name for name in named}
-        missing = [str(label) for label in labels if label not in found]
-        if missing or len(found) < len(named):
-            wrong = f"it lacks {join_words(missing, 5)}" if missing else "one is named twice"
-            raise InputError(
-                f"{option} must name one column for each class of {options.truth}; {wrong}. "
-                f"Columns are named after the classes, after the --prefix."
-            )
+        found = _match_classes(labels, named, options)
     columns = tuple(found[label] for label in labels)
     positive = 1
     if options.positive is not None:
@@ -297,6 +276,37 @@ def _class_columns(
     prior = parse_prior(options.prior, "--prior", labels, counts)
     inside = None if prior is None else tuple(prior[label] for label in labels)
     return ScoreColumns("posteriors", columns, positive, options.base, inside, options.floor)
+
+
+def _find_class_columns(labels: Labels, table: Table, options: ScoreOptions) -> dict[Hashable, str]:
+    """The column named after each class."""
+    found = {label: options.prefix + str(label) for label in labels}
+    for label, name in found.items():
+        if isinstance(label, bool) and name not in table.schema:
+            found[label] = options.prefix + str(label).lower()
+    missing = [name for name in found.values() if name not in table.schema]
+    if missing:
+        raise table.error(
+            f"must have a column llr, or one for each class of {quote(options.truth)}; it lacks "
+            f"{join_words(missing, 5)}, columns are {join_words(table.columns)}. Name them with "
+            "--llr, --log-likelihoods, --posteriors or --prefix."
+        )
+    return found
+
+
+def _match_classes(labels: Labels, named: list[str], options: ScoreOptions) -> dict[Hashable, str]:
+    """The class of each column that was named."""
+    option = _class_option(options)
+    prefix = options.prefix
+    found = {find_class(name.removeprefix(prefix), option, labels): name for name in named}
+    missing = [str(label) for label in labels if label not in found]
+    if missing or len(found) < len(named):
+        wrong = f"it lacks {join_words(missing, 5)}" if missing else "one is named twice"
+        raise InputError(
+            f"{option} must name one column for each class of {options.truth}; {wrong}. Columns "
+            "are named after the classes, after the --prefix."
+        )
+    return found
 
 
 def _refuse_probabilities(values: Floats) -> None:
@@ -328,8 +338,9 @@ def normalize_posteriors(values: Floats, floor: float | None, source: str, start
     raise TableError(
         "must hold posteriors, which sum to one in each row (or to 100, as percentages); row "
         f"{start + row + 1} sums to {total[row, 0]:.4g}. Name the column of each class.",
-        file=source, rows=[start + row],
-    )  # fmt: skip
+        file=source,
+        rows=[start + row],
+    )
 
 
 def require_finite(evidence: Evidence, calibrator: Any, source: str, start: int = 0) -> None:
@@ -344,5 +355,7 @@ def require_finite(evidence: Evidence, calibrator: Any, source: str, start: int 
             remedy += ", or give --method isotonic"
         raise TableError(
             f"must have finite scores for this calibrator; row {row + 1} rules a class out, one "
-            f"of {int(ruled_out.sum()):,} such. {remedy}.", file=source, rows=[row],
-        )  # fmt: skip
+            f"of {int(ruled_out.sum()):,} such. {remedy}.",
+            file=source,
+            rows=[row],
+        )

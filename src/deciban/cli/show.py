@@ -27,6 +27,14 @@ def print_json(value: Any, *, err: bool = False) -> None:
     echo(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2), err=err)
 
 
+def print_written(sentence: str, found: dict[str, Any], output: str, as_json: bool) -> None:
+    """Say what was written, apart from the table where that went to standard output."""
+    if as_json:
+        print_json({**found, "output": output}, err=output == "-")
+    else:
+        echo(sentence if output == "-" else f"{sentence} -> {output}", err=True)
+
+
 def print_notes(notes: Iterable[str]) -> None:
     """Print what a reader should know, on standard error."""
     for note in notes:
@@ -73,13 +81,10 @@ def describe_samples(source: str, classes: Sequence[Hashable], counts: Sequence[
 def print_assessment(assessment: Assessment, source: str) -> None:
     """Print all quantities with their intervals, and the notes on them."""
     echo(describe_samples(source, assessment.classes, assessment.counts))
-    rows = [
-        (
-            label_with_unit(q.label, q.unit), in_unit(q.value, q.unit),
-            interval(q.low, q.high, q.unit), q.meaning,
-        )
-        for q in assessment.quantities
-    ]  # fmt: skip
+    rows = []
+    for q in assessment.quantities:
+        cells = in_unit(q.value, q.unit), interval(q.low, q.high, q.unit)
+        rows.append((label_with_unit(q.label, q.unit), *cells, q.meaning))
     header = ("", "value", f"{100 * assessment.confidence:g} % interval", "what it means")
     print_table(header, rows, right=(1,), explanation=True)
     print_notes(assessment.warnings)

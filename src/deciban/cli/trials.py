@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
+from deciban.cli.io.formats import refusals
 from deciban.cli.io.sources import open_table
 from deciban.cli.words import join_words
 from deciban.exceptions import TableError
@@ -57,8 +58,8 @@ def _lacks_columns(source: str, there: list[str], value: str) -> TableError:
     return TableError(
         f"must have the columns model, segment and {value}; its columns are {join_words(there)}. "
         "Rename them, or name the column of the scores with --llr.",
-        file=source, column=value,
-    )  # fmt: skip
+        file=source,
+    )
 
 
 def _find_columns(names: list[str], value: str, column: str | None) -> list[int] | None:
@@ -79,11 +80,8 @@ def _find_columns(names: list[str], value: str, column: str | None) -> list[int]
 
 def _read_lines(source: str, value: str, column: str | None) -> pl.DataFrame:
     try:
-        text = Path(source).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise TableError(
-            f"must be a file that can be read; got {error.strerror}. Check its name.", file=source,
-        ) from None  # fmt: skip
+        with refusals(source, "must be a file that can be read"):
+            text = Path(source).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise TableError("must be UTF-8 text; it is not. Convert it first.", file=source) from None
     fields = [line.split() for line in text.splitlines() if line.strip()]
@@ -98,8 +96,9 @@ def _read_lines(source: str, value: str, column: str | None) -> pl.DataFrame:
                 f"must have {width} fields on each line (model, segment, {value}); line {number} "
                 f"has {len(row)}. Put one trial on each line; where there is a header and more "
                 "columns, name that of the scores with --llr.",
-                file=source, rows=[number - 1],
-            )  # fmt: skip
+                file=source,
+                rows=[number - 1],
+            )
     names = ("model", "segment", value)
     columns = {
         name: [row[k] for row in body] for name, k in zip(names, places or range(3), strict=True)
@@ -113,8 +112,9 @@ def _refuse_repeated(frame: pl.DataFrame, source: str) -> None:
         first = frame.filter(frame.select("model", "segment").is_duplicated()).row(0)
         raise TableError(
             f"must hold each trial once; {repeated:,} of {frame.height:,} are repeated, such as "
-            f"({first[0]}, {first[1]}). Drop them first.", file=source,
-        )  # fmt: skip
+            f"({first[0]}, {first[1]}). Drop them first.",
+            file=source,
+        )
 
 
 def _refuse_unmatched(rest: pl.DataFrame, total: int, here: str, there: str, value: str) -> None:
@@ -123,4 +123,4 @@ def _refuse_unmatched(rest: pl.DataFrame, total: int, here: str, there: str, val
             f"must have a {value} for each trial of {here}; it lacks {rest.height:,} of {total:,}, "
             f"such as ({rest[0, 0]}, {rest[0, 1]}). Add them, or drop them from {here}.",
             file=there,
-        )  # fmt: skip
+        )

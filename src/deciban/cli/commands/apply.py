@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deciban.cli.options import Costs, Force, Format, Json, OutputTable, Prior, Table
-from deciban.cli.show import echo, print_json
+from deciban.cli.show import print_written
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -82,11 +82,8 @@ def apply(
                 frame = frame.with_columns(map(pl.Series, columns.columns, values.T))
             write(frame.hstack(list(map(pl.Series, new, new.values()))))
     added = list(nothing)
-    if as_json:
-        print_json({"rows": rows, "added": added, "output": output}, err=output == "-")
-    else:
-        where = "" if output == "-" else f" -> {output}"
-        echo(f"{rows:,} rows calibrated: {', '.join(added[:10])}{where}", err=True)
+    sentence = f"{rows:,} rows calibrated: {', '.join(added[:10])}"
+    print_written(sentence, {"rows": rows, "added": added}, output, as_json)
 
 
 def _load(path: Path) -> tuple[Any, ScoreColumns]:

@@ -22,8 +22,8 @@ _AFFINE = {"affine": "scalar", "diagonal": "diagonal", "full": "full", "bounded"
 _TWO_CLASSES = ("isotonic", "kernel")
 _METHODS = (*_AFFINE, "gaussian", *_TWO_CLASSES)
 _FOLDS = 5
-_SHOWN = {True: ("cllr", "cllr_cal", "cllr_min"),  # whether there are two classes
-          False: ("cross_entropy", "calibration", "discrimination")}  # fmt: skip
+_TWO_CLASS_COSTS = ("cllr", "cllr_cal", "cllr_min")
+_COSTS = ("cross_entropy", "calibration", "discrimination")
 
 
 @with_options
@@ -67,8 +67,9 @@ def calibrate(
             after = _assess(scored, _cross_validate(blank, scored, folds))
             notes += _worse_note(before, after)
         except DecibanError as error:
-            notes.append(f"The costs after calibration are unknown: a fold cannot be fitted: "
-                         f"{error}")  # fmt: skip
+            notes.append(
+                f"The costs after calibration are unknown; a fold cannot be fitted: {error}"
+            )
     calibrator.save(output, extra=scored.columns.to_dict(), replace=force)
     summary = _summarize(before, after)
     summary |= {
@@ -165,8 +166,13 @@ def _cross_validate(blank: Any, scored: LabelledScores, folds: int) -> Evidence:
         return Evidence(values, scored.evidence.classes)
 
 
+def _costs(assessment: Assessment) -> tuple[str, ...]:
+    """Keys of the costs to show: the total, and its parts."""
+    return _TWO_CLASS_COSTS if len(assessment.classes) == 2 else _COSTS
+
+
 def _worse_note(before: Assessment, after: Assessment) -> list[str]:
-    key = _SHOWN[len(before.classes) == 2][0]
+    key = _costs(before)[0]
     if after[key].value <= before[key].value:
         return []
     return [
@@ -199,7 +205,7 @@ def _summarize(before: Assessment, after: Assessment | None) -> dict[str, Any]:
         {"key": q.key, "label": q.label, "unit": q.unit, "before": to_plain(q.value),
          "after": to_plain(later.get(q.key)), "meaning": q.meaning}
         for q in before.quantities
-        if q.key in _SHOWN[len(before.classes) == 2]
+        if q.key in _costs(before)
     ]  # fmt: skip
     return {"classes": [to_plain(label) for label in before.classes],
             "counts": list(before.counts), "quantities": quantities}  # fmt: skip

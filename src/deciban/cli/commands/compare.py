@@ -86,8 +86,9 @@ def _match_rows(first: LabelledScores, second: LabelledScores, a: str, b: str) -
             remedy = "Name the column that matches them with --id."
         raise InputError(
             f"{a} and {b} must have the same truth in each row; {int(off.sum()):,} rows differ, "
-            f"row {row + 1} the first. {remedy}", rows=[row],
-        )  # fmt: skip
+            f"row {row + 1} the first. {remedy}",
+            rows=[row],
+        )
     return second
 
 
@@ -117,14 +118,12 @@ def _find_rows(here: pl.Series, there: pl.Series, a: str, b: str) -> NDArray[np.
 
 def _show(found: Comparison, a: str, b: str) -> None:
     show.echo(f"A: {a}\nB: {b}")
-    rows = [
-        (
-            show.label_with_unit(one.label, one.unit),
-            *(show.in_unit(value, one.unit) for value in (one.a, one.b, one.difference)),
-            show.interval(one.low, one.high, one.unit), _VERDICTS.get(one.verdict, one.verdict),
-        )
-        for one in found.differences
-    ]  # fmt: skip
+    rows = []
+    for one in found.differences:
+        cells = [show.in_unit(value, one.unit) for value in (one.a, one.b, one.difference)]
+        cells.append(show.interval(one.low, one.high, one.unit))
+        verdict = _VERDICTS.get(one.verdict, one.verdict)
+        rows.append((show.label_with_unit(one.label, one.unit), *cells, verdict))
     header = ("", "A", "B", "A − B", f"{100 * found.confidence:g} % interval", "verdict")
     show.print_table(header, rows, right=(1, 2, 3))
     show.print_notes(found.warnings)

@@ -87,8 +87,10 @@ def assessment_settings(options: AssessmentOptions, scored: LabelledScores) -> d
     return {
         "prior": parse_prior(options.at_prior, "--at-prior", classes, scored.counts),
         "costs": parse_costs(options.costs, "--costs", classes),
-        "confidence": options.confidence, "n_resamples": options.resamples, "rng": options.seed,
-    }  # fmt: skip
+        "confidence": options.confidence,
+        "n_resamples": options.resamples,
+        "rng": options.seed,
+    }
 
 
 def write_report(

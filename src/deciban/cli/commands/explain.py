@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from deciban.cli.options import Costs, Format, Json, Model, Prior, Table, option
 from deciban.cli.show import echo, print_json, print_table
-from deciban.exceptions import InputError, TableError
+from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
     from deciban.evidence import Evidence
@@ -37,9 +37,7 @@ def explain(
     recipe.require_in(source)
     frame = source.read(recipe.columns)
     if not len(frame):
-        raise TableError(
-            "must hold rows; it holds none. Give a table with samples.", file=source.name,
-        )  # fmt: skip
+        raise source.error("must hold rows; it holds none. Give a table with samples.")
     if not 1 <= row <= len(frame):
         raise InputError(
             f"--row must be from 1 to {len(frame):,}, the rows of {source.name}; got {row}. Choose "
@@ -94,13 +92,12 @@ def _nodes(evidence: Evidence, estimator: Any) -> list[dict[str, Any]]:
 
 
 def _show(found: dict[str, Any]) -> None:
-    rows = [
-        (", ".join(node["for"]), ", ".join(node["against"]), f"{node['deciban']:+.1f}",
-         node["words"])
-        for node in found["nodes"]
-    ]  # fmt: skip
+    rows = []
+    for node in found["nodes"]:
+        groups = ", ".join(node["for"]), ", ".join(node["against"])
+        rows.append((*groups, f"{node['deciban']:+.1f}", node["words"]))
     print_table(("for", "against", "deciban", "in words"), rows, right=(2,))
     posterior = ", ".join(f"{label} {p:.3g}" for label, p in found["posterior"].items())
     echo(f"Posterior: {posterior}. Decision: {found['decision']}.")
-    echo(f"Strength {found['strength_deciban']:.1f} deciban; {found['less_likely_than_this']:.0%} "
-         f"of the training rows are less likely.")  # fmt: skip
+    share = f"{found['less_likely_than_this']:.0%} of the training rows are less likely"
+    echo(f"Strength {found['strength_deciban']:.1f} deciban; {share}.")

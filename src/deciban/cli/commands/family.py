@@ -179,11 +179,10 @@ def _to_dict(found: CalibratedGaussian, cost: Estimate, unit: Any) -> dict[str, 
 def _show(plain: dict[str, Any]) -> None:
     pairs, unit = plain["pairs"], plain["unit"]
     echo(f"Pairs of classes, {_ORDER}")
-    rows = [
-        (f"{p['a']} against {p['b']}", f"{p['divergence']:.4f}", f"{100 * p['eer']:.4f}",
-         f"{p['expected_cllr_bit']:.4f}")
-        for p in pairs[:_MOST_PAIRS]
-    ]  # fmt: skip
+    rows = []
+    for pair in pairs[:_MOST_PAIRS]:
+        numbers = pair["divergence"], 100 * pair["eer"], pair["expected_cllr_bit"]
+        rows.append((f"{pair['a']} against {pair['b']}", *(f"{x:.4f}" for x in numbers)))
     header = ("", f"divergence [{unit}]", "EER [%]", "expected Cllr [bit]")
     print_table(header, rows, right=(1, 2, 3))
     coordinates = [f"ILR {k}" for k in range(1, len(plain["classes"]))]

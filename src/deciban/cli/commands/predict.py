@@ -7,12 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from deciban.cli.options import Costs, Force, Format, Json, Model, OutputTable, Prior, Table, option
-from deciban.cli.show import echo, print_json
+from deciban.cli.show import print_written
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 EXAMPLE = "Example: deciban predict iris.deciban iris-new.csv -o out.csv --prior uniform"
 _ROWS = 16_384  # of a batch: one size, so that a CDA is compiled once
@@ -54,10 +56,8 @@ def predict(
     source = open_table(table, table_format)
     recipe.require_in(source)
     classes = tuple(estimator.classes_.tolist())
-    add = partial(
-        _columns, estimator, prior=parse_prior(prior, "--prior", classes),
-        costs=parse_costs(costs, "--costs", classes), outlier=outlier,
-    )  # fmt: skip
+    priors = parse_prior(prior, "--prior", classes), parse_costs(costs, "--costs", classes)
+    add = partial(_columns, estimator, outlier, *priors)
     # the columns of a table without rows: those of a row of zeros, without it
     nothing = {name: v[:0] for name, v in add(np.zeros((1, len(recipe.features)))).items()}
     carried = [name for name in source.columns if name not in recipe.columns]
@@ -75,21 +75,20 @@ def predict(
             outliers += int(added["is_outlier"].sum()) if outlier else 0
             start += frame.height
     found: dict[str, Any] = {
-        "rows": start, "decisions": {str(k): n for k, n in decisions.items()}, "output": output,
-    }  # fmt: skip
-    if as_json:
-        print_json(found | ({"outliers": outliers} if outlier else {}), err=output == "-")
-        return
-    flagged = f"; {outliers:,} outliers" if outlier else ""
-    where = "" if output == "-" else f" -> {output}"
+        "rows": start,
+        "decisions": {str(label): n for label, n in decisions.items()},
+    }
     counts = ", ".join(f"{n:,} {label}" for label, n in found["decisions"].items())
-    echo(f"{start:,} rows: {counts}{flagged}{where}", err=True)
+    sentence = f"{start:,} rows: {counts}"
+    if outlier:
+        found["outliers"] = outliers
+        sentence += f"; {outliers:,} outliers"
+    print_written(sentence, found, output, as_json)
 
 
 def _columns(
-    model: Any, X: NDArray[np.float64], *, prior: Any, costs: NDArray[np.float64] | None,
-    outlier: float,
-) -> dict[str, Any]:  # fmt: skip
+    model: Any, outlier: float, prior: Any, costs: Floats | None, X: Floats
+) -> dict[str, Any]:
     """The columns to add, by name."""
     from deciban.cli.operating import decision_columns
 
