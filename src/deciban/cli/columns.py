@@ -171,10 +171,10 @@ def read_scores(source: str, options: ScoreOptions, id_column: str | None = None
         return _read_trial_scores(source, options.key, options)
     table = open_table(source, options.table_format)
     truth = table.require_column(options.truth, "--truth")
-    ids = [] if id_column is None else [table.require_column(id_column, "--id")]
     llr = _find_llr(options, table)
-    known = table.read([truth, *ids])
-    labels, codes = encode_labels(Column(known[truth], table.name))
+    if id_column is not None:
+        table.require_column(id_column, "--id")
+    labels, codes, ids = _read_truth(table, truth, id_column)
     if llr is not None:
         columns = _llr_columns("llr", llr, labels, options)
     else:
@@ -185,7 +185,16 @@ def read_scores(source: str, options: ScoreOptions, id_column: str | None = None
         parts.append(columns.values(frame, table.name, start))
         start += frame.height
     scores = _combine(np.concatenate(parts), labels, codes, columns, table.name)
-    return replace(scores, ids=known[ids[0]]) if ids else scores
+    return replace(scores, ids=ids)
+
+
+def _read_truth(
+    table: Table, truth: str, id_column: str | None
+) -> tuple[Labels, NDArray[np.intp], pl.Series | None]:
+    """The classes, the class of each row as an index, and the names of the samples."""
+    frame = table.read([truth] if id_column is None else [truth, id_column])
+    ids = None if id_column is None else frame[id_column]
+    return *encode_labels(Column(frame[truth], table.name)), ids
 
 
 def _read_trial_scores(source: str, key: str, options: ScoreOptions) -> LabelledScores:
