@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from sklearn.linear_model import LogisticRegression
 
 from deciban import Evidence, plots
 from deciban.exceptions import InputError, MissingExtraError
+from deciban.metrics.reliability import reliability_curves
 from deciban.plots._axes import mark_on_frame, span, unused_colors, visible_points
+from deciban.plots._display import Display
 from deciban.plots._style import COLORS, color_of, dashes_of, marker_of
 
 
@@ -45,6 +48,17 @@ def test_an_estimator_with_evidence_is_drawn_as_its_evidence_is(display, llrs):
     for name, value in vars(same).items():
         if isinstance(value, np.ndarray):
             np.testing.assert_array_equal(value, getattr(made, name))
+
+
+@pytest.mark.parametrize("name", [name for name in plots.__all__ if name.endswith("Display")])
+def test_options_that_are_not_for_plot_are_those_that_a_display_computes_from(name):
+    display = getattr(plots, name)
+    sources = [display, display.compute, getattr(display, "_from_data", display)]
+    if display is plots.ReliabilityDisplay:
+        sources += [reliability_curves, Display.compute]
+    accepted = {option for source in sources for option in signature(source).parameters}
+    assert set(display._settings) <= accepted
+    assert not set(display._settings) & set(signature(display.plot).parameters)
 
 
 def test_an_estimator_without_evidence_is_to_be_wrapped():

@@ -132,7 +132,7 @@ def test_two_coordinates_of_more_classes_can_be_drawn(rng):
     assert {"0", "1", "2", "3", "4"} <= set(legend_of(drawn))
 
 
-def test_samples_without_truth_are_grey_and_a_rotated_basis_has_short_labels(three):
+def test_samples_without_truth_are_gray_and_a_rotated_basis_has_short_labels(three):
     _, evidence = three
     turn = np.array([[0.6, -0.8], [0.8, 0.6]])
     basis = Basis(Basis.gram_schmidt(3).contrast @ turn, evidence.classes)
@@ -202,7 +202,7 @@ def test_an_update_is_drawn_over_samples_in_their_unit_and_widens_the_view(three
     assert len(drawn.arrows_) == 1
 
 
-def test_an_update_wants_one_sample_a_piece_and_a_prior_of_nothing_zero(three):
+def test_an_update_takes_one_sample_for_each_piece_and_a_prior_without_zeros(three):
     _, evidence = three
     display = plots.ILRDisplay(evidence)
     with pytest.raises(InputError, match="about one sample in each piece; 'evidence' is not"):

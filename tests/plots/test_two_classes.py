@@ -61,7 +61,7 @@ def test_the_axis_of_log_ratios_names_its_unit(display, unit, llrs):
 
 
 @pytest.mark.parametrize("display", LLR_DISPLAYS)
-def test_a_unit_that_there_is_not_is_refused_before_anything_is_drawn(display, llrs, figures):
+def test_an_unknown_unit_is_refused_before_anything_is_drawn(display, llrs, figures):
     with pytest.raises(InputError, match="unit must be one of nat, bit, ban, deciban; got 'dB'"):
         display.from_predictions(*llrs, unit="dB")
     assert not figures.get_fignums()
@@ -176,7 +176,7 @@ def test_ratios_without_spread_are_drawn(llr):
 
 
 @pytest.mark.parametrize("bins", [0, 2.5, True])
-def test_bins_are_counted(bins, llrs):
+def test_the_number_of_bins_must_be_whole(bins, llrs):
     with pytest.raises(InputError, match="bins must be a whole number, 1 or more; got"):
         plots.LLRHistogramDisplay.from_predictions(*llrs, bins=bins)
 
