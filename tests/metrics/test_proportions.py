@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from deciban.metrics.proportions import EventCounts, hull, pooled_interval, sum_interval, wilson
+from deciban.metrics.proportions import (
+    EventCounts,
+    hull,
+    pooled_interval,
+    sum_interval,
+    unseen_rate,
+    wilson,
+)
 
 
 def test_rates_have_the_intervals_of_wilson():
@@ -18,6 +25,15 @@ def test_rates_have_the_intervals_of_wilson():
         assert turned[1:3] == pytest.approx((-found.high, -found.low), abs=1e-12)
     low, high = wilson(np.array([0, 5]), np.array([5, 5]), 0.95)
     assert (low[0], high[1]) == (0.0, 1.0)
+
+
+def test_the_unseen_rate_starts_at_the_binomial_quantile_of_the_resamples():
+    from scipy.stats import binom
+
+    for happened, times in ((0, 7), (7, 7), (1, 2), (1, 1000), (3, 10), (400, 1000)):
+        seen = binom.ppf(0.975, times, happened / times) / times
+        expected = max(0.0, wilson(happened, times, 0.95)[1] - seen)
+        assert unseen_rate(happened, times, 0.95) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.slow

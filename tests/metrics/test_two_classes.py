@@ -305,6 +305,9 @@ def test_dev_pav_takes_llrs_that_differ_by_rounding_as_ties(rng):
     noisy = llr * (1 + rng.integers(-2, 3, 2000) * np.finfo(float).eps)
     assert len(np.unique(noisy)) > len(np.unique(llr))
     np.testing.assert_allclose(metrics.dev_pav(y, noisy), metrics.dev_pav(y, llr), rtol=1e-9)
+    weight = {"sample_weight": rng.random(2000) + 0.1}
+    expected = metrics.dev_pav(y, llr, **weight)
+    np.testing.assert_allclose(metrics.dev_pav(y, noisy, **weight), expected, rtol=1e-9)
 
 
 def test_evidence_and_labels_of_any_kind_are_taken(rng):
