@@ -207,8 +207,11 @@ def _summarize(before: Assessment, after: Assessment | None) -> dict[str, Any]:
         for q in before.quantities
         if q.key in _costs(before)
     ]  # fmt: skip
-    return {"classes": [to_plain(label) for label in before.classes],
-            "counts": list(before.counts), "quantities": quantities}  # fmt: skip
+    return {
+        "classes": [to_plain(label) for label in before.classes],
+        "counts": list(before.counts),
+        "quantities": quantities,
+    }
 
 
 def _show(summary: dict[str, Any], source: str) -> None:

@@ -105,9 +105,13 @@ def fit(
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     summary: dict[str, Any] = {
-        "model": type(estimator).__name__, "file": str(output), "rows": len(train),
-        "features": recipe.features, "classes": estimator.classes_.tolist(), "filled": recipe.fill,
-    }  # fmt: skip
+        "model": type(estimator).__name__,
+        "file": str(output),
+        "rows": len(train),
+        "features": recipe.features,
+        "classes": estimator.classes_.tolist(),
+        "filled": recipe.fill,
+    }
     assessment = None
     if held_out is not None:
         from deciban.assessment import assess
@@ -116,16 +120,22 @@ def fit(
         assessment = assess(y[held_out], evidence, n_resamples=500, rng=seed)
         summary["held_out"] = assessment.to_dict()
         if report is not None:
-            cards = {
-                "model_card": {"model": summary["model"], "trained on": f"{len(train):,} rows",
-                               "features": ", ".join(recipe.features[:30])},
-                "data_card": {"table": source.name, "assessed by": f"{len(held_out):,} rows that "
-                              f"were set aside"},
-            }  # fmt: skip
-            history = getattr(estimator, "history_", None)
-            write_report(report, table, y[held_out], evidence, assessment, force, training=history,
-                         **cards)  # fmt: skip
+            cards = _cards(summary, source.name, len(held_out))
+            cards["training"] = getattr(estimator, "history_", None)
+            write_report(report, table, y[held_out], evidence, assessment, force, **cards)
     _show(summary, assessment, source.name, report, as_json)
+
+
+def _cards(summary: dict[str, Any], table: str, n_held_out: int) -> dict[str, Any]:
+    """What the report says about the model and the data."""
+    return {
+        "model_card": {
+            "model": summary["model"],
+            "trained on": f"{summary['rows']:,} rows",
+            "features": ", ".join(summary["features"][:30]),
+        },
+        "data_card": {"table": table, "assessed by": f"{n_held_out:,} rows that were set aside"},
+    }
 
 
 def _split_rows(
@@ -202,14 +212,17 @@ def _fit(model: Any, X: np.ndarray, y: np.ndarray) -> None:
 
 
 def _show(
-    summary: dict[str, Any], assessment: Assessment | None, source: str, report: Path | None,
+    summary: dict[str, Any],
+    assessment: Assessment | None,
+    source: str,
+    report: Path | None,
     as_json: bool,
-) -> None:  # fmt: skip
+) -> None:
     if as_json:
         print_json(summary)
     else:
-        echo(f"{summary['model']} from {summary['rows']:,} rows of {source}: "
-             f"{len(summary['features'])} features, {len(summary['classes'])} classes")  # fmt: skip
+        sizes = f"{len(summary['features'])} features, {len(summary['classes'])} classes"
+        echo(f"{summary['model']} from {summary['rows']:,} rows of {source}: {sizes}")
         if assessment is None:
             echo("No rows were set aside to assess it: --validation is 0, or a class is too rare.")
         else:
