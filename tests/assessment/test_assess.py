@@ -373,3 +373,9 @@ def test_intervals_depend_on_the_generator_alone(two):
         for rng in (np.random.default_rng(1), np.random.default_rng(1), np.random.default_rng(2))
     )
     assert first == again != other
+
+
+def test_a_note_on_few_samples_names_each_class_where_all_are_rare():
+    y = np.arange(20) % 2
+    found = assess(y, Evidence.from_llr(np.linspace(-2.0, 2.0, 20)), n_resamples=50)
+    assert "Each class has only 10 samples: intervals are rough." in found.warnings

@@ -19,16 +19,16 @@ def test_paired_resamples_show_differences_that_separate_intervals_hide(two):
     noisy = llr + np.random.default_rng(7).normal(scale=0.7, size=len(llr))
     a, b = Evidence.from_llr(llr), Evidence.from_llr(noisy)
     found = compare_two(y, a, b, n_resamples=300)["cllr_min"]
-    assert found.verdict == "a better"
+    assert found.verdict == "A better"
     assert found.difference == found.a - found.b
     assert found.low <= found.difference <= found.high < 0
     alone = [assess(y, e, n_resamples=300)["cllr_min"] for e in (a, b)]
     assert alone[0].high > alone[1].low
     assert compare_two(y, b, a, n_resamples=300)["accuracy"].verdict in (
-        "b better",
+        "B better",
         "cannot tell",
     )
-    assert compare_two(y, b, a, n_resamples=300)["cllr"].verdict == "b better"
+    assert compare_two(y, b, a, n_resamples=300)["cllr"].verdict == "B better"
 
 
 def test_a_system_does_not_differ_from_itself(two, three):
@@ -51,9 +51,9 @@ def test_differences_of_several_classes_are_paired(three):
     y, e = three
     e = e.rename(range(3))
     found = compare_two(y, e, 3.0 * e, n_resamples=200)
-    assert found["cross_entropy"].verdict == "a better"
+    assert found["cross_entropy"].verdict == "A better"
     assert found["discrimination"].verdict == "cannot tell"
-    assert json.loads(json.dumps(found.to_dict()))["differences"][0]["verdict"] == "a better"
+    assert json.loads(json.dumps(found.to_dict()))["differences"][0]["verdict"] == "A better"
     with pytest.raises(InputError, match="same classes"):
         compare_two(y, e, e.rename(["x", "y", "z"]))
     with pytest.raises(InputError, match="same samples"):
@@ -73,7 +73,7 @@ def test_many_pairs_of_llrs_are_counted_in_cells(draw):
     spread = np.sqrt(sum(gap[y == k].var() / (y == k).sum() for k in (0, 1))) / 2 / np.log(2)
     one = found["cllr"]
     assert one.high - one.low == pytest.approx(2 * 1.96 * spread, rel=0.25)
-    assert found["cllr_min"].verdict == "a better"
+    assert found["cllr_min"].verdict == "A better"
 
 
 @pytest.mark.slow
@@ -116,7 +116,7 @@ def test_a_comparison_names_what_is_the_same_infinite_or_unseen(two):
     assert found["cllr_min"].verdict == found["eer"].verdict == "same"
     worst = np.where(np.arange(len(y)) == np.argmax(y == 0), np.inf, llr)
     found = compare_two(y, Evidence.from_llr(llr), Evidence.from_llr(worst), n_resamples=50)
-    assert found["cllr"].verdict == "a better"
+    assert found["cllr"].verdict == "A better"
     assert any(
         w.startswith("B: Sample ") and "rules out its true class" in w for w in found.warnings
     )
@@ -136,7 +136,7 @@ def test_an_overconfident_system_is_not_better_because_nothing_misled():
         found = compare(
             y, {"A": Evidence.from_llr(llr), "B": Evidence.from_llr(3 * llr)}, n_resamples=100
         )
-        better += found["cllr"].verdict == "b better"
+        better += found["cllr"].verdict == "B better"
     assert better <= 2
     y = np.repeat([0, 1, 2], 20)
     right = Evidence(9.0 * np.eye(3)[y])
@@ -171,7 +171,7 @@ def test_a_comparison_is_the_same_in_both_orders():
         compare_two(y, a, b, n_resamples=100),
         compare_two(y, b, a, n_resamples=100),
     )
-    turned = {"a better": "b better", "b better": "a better"}
+    turned = {"A better": "B better", "B better": "A better"}
     for one, other in zip(there.differences, back.differences, strict=True):
         if one.key != "dev_pav":
             assert one.verdict == turned.get(other.verdict, other.verdict)

@@ -147,7 +147,7 @@ def compare(
     >>> llr = np.random.default_rng(0).normal(2 * y - 1, 1) * 2
     >>> systems = {"plain": Evidence.from_llr(llr), "overconfident": Evidence.from_llr(4 * llr)}
     >>> compare(y, systems, n_resamples=200)["cllr"].verdict
-    'a better'
+    'plain better'
     """
     _require_systems(systems)
     first_name, *others = systems
@@ -235,7 +235,9 @@ def _few_samples_note(data: Labelled, plan: Plan) -> list[str]:
     if count >= _FEW or plan.n_resamples == 0:
         return []
     few = "1 sample" if count == 1 else f"{count} samples"
-    return [f"Class {data.evidence.classes[rarest]!r} has only {few}: intervals are rough."]
+    every = max(data.counts) == count
+    name = "Each class" if every else f"Class {data.evidence.classes[rarest]!r}"
+    return [f"{name} has only {few}: intervals are rough."]
 
 
 def _below_chance_note(quantities: tuple[Quantity, ...], setting: Setting) -> list[str]:

@@ -190,9 +190,9 @@ class Difference:
     difference, low, high : float
     unit : str
     better : {"lower", "higher"}
-    verdict : {"a better", "b better", "same", "cannot tell", ""}
-        Whether the interval excludes zero, and on which side; "same" where the two do not differ
-        in any resample, "" without an interval.
+    verdict : str
+        "<name> better" with the name of the better system where the interval excludes zero, "same"
+        where the two do not differ in any resample, else "cannot tell"; "" without an interval.
     """
 
     systems: tuple[str, str]
@@ -238,7 +238,10 @@ class Comparison:
         With two systems, the key alone is enough.
         """
         if isinstance(key, str) and len(self.systems) > 2:
-            raise KeyError(f"key must be a quantity and one of {self.systems[1:]}; got {key!r}")
+            raise KeyError(
+                f"key must be a pair with more than two systems, such as "
+                f"({key!r}, {self.systems[1]!r}); got {key!r}"
+            )
         key, name = (key, self.systems[1]) if isinstance(key, str) else key
         return _find(key, [one for one in self.differences if one.systems[1] == name])
 
@@ -294,15 +297,16 @@ def make_difference(
     return Difference(
         systems=systems, key=key, label=about.label.format_map(words), a=values[0], b=values[1],
         difference=interval.value, low=interval.low, high=interval.high, unit=about.unit,
-        better=about.better, verdict=_verdict(interval, about.better),
+        better=about.better, verdict=_verdict(systems, interval, about.better),
     )  # fmt: skip
 
 
-def _verdict(interval: Interval, better: str) -> str:
+def _verdict(systems: tuple[str, str], interval: Interval, better: str) -> str:
     if math.isnan(interval.low):
         return ""
     if interval.low == interval.high == 0:
         return "same"
     if interval.low <= 0 <= interval.high:
         return "cannot tell"
-    return "a better" if (interval.high < 0) == (better == "lower") else "b better"
+    first_is_better = (interval.high < 0) == (better == "lower")
+    return f"{systems[0] if first_is_better else systems[1]} better"

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from deciban.cli.columns import LabelledScores
 
 EXAMPLE = "Example: deciban compare a.csv b.csv --truth class --id sample"
-_VERDICTS = {"a better": "A better", "b better": "B better", "": "–"}
 
 
 @with_options
@@ -122,7 +121,7 @@ def _show(found: Comparison, a: str, b: str) -> None:
     for one in found.differences:
         cells = [show.in_unit(value, one.unit) for value in (one.a, one.b, one.difference)]
         cells.append(show.interval(one.low, one.high, one.unit))
-        verdict = _VERDICTS.get(one.verdict, one.verdict)
+        verdict = one.verdict or "–"
         rows.append((show.label_with_unit(one.label, one.unit), *cells, verdict))
     header = ("", "A", "B", "A − B", f"{100 * found.confidence:g} % interval", "verdict")
     show.print_table(header, rows, right=(1, 2, 3))

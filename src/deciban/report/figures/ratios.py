@@ -223,9 +223,9 @@ def evidence_of_evidence(pair: Trials) -> Figure:
     columns = (here, there, pooled, count[used])
     return Figure(
         "idempotence",
-        "What a ratio means when it is taken as a mere score. For calibrated evidence that is what "
-        "it says: points and line follow the dotted line. Where their ends bend towards zero, the "
-        "samples are too few to support stronger ratios.",
+        "If an LLR is treated as a score, which LLR does that score deserve? For calibrated evidence "
+        "the same one: points and line follow the dotted line. Where their ends bend towards "
+        "zero, the samples are too few to support stronger ratios.",
         canvas,
         (Key("point", 0, "by kernel densities"), Key("line", 1, "by PAV"),
          Key("rule", 0, "calibrated")),
