@@ -36,8 +36,8 @@ _WORDS = {
     "smallest change that a person notices.",
     "Cllr, cross-entropy": "What the evidence costs those who trust it, on average over "
     "decisions. Two classes: 0 bit is perfect, 1 bit is the cost of no evidence.",
-    "Calibration": "Whether evidence means what it says. Recalibration, learned from a few samples, "
-    "removes the cost of poor calibration.",
+    "Calibration": "Whether evidence means what it says. Recalibration, learned from a few "
+    "samples, removes the cost of poor calibration.",
     "Discrimination": "Whether evidence differs between classes. Only better evidence lowers the "
     "cost of poor discrimination; recalibration cannot.",
     "PAV": "Pool adjacent violators: the best map of scores to LLRs that keeps their order.",

@@ -223,9 +223,9 @@ def evidence_of_evidence(pair: Trials) -> Figure:
     columns = (here, there, pooled, count[used])
     return Figure(
         "idempotence",
-        "If an LLR is treated as a score, which LLR does that score deserve? For calibrated evidence "
-        "the same one: points and line follow the dotted line. Where their ends bend towards "
-        "zero, the samples are too few to support stronger ratios.",
+        "If an LLR is treated as a score, which LLR does that score deserve? For calibrated "
+        "evidence the same one: points and line follow the dotted line. Where their ends bend "
+        "towards zero, the samples are too few to support stronger ratios.",
         canvas,
         (Key("point", 0, "by kernel densities"), Key("line", 1, "by PAV"),
          Key("rule", 0, "calibrated")),
