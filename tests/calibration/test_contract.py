@@ -524,6 +524,16 @@ def test_rows_of_pandas_objects_are_matched_by_their_index(rng):
         AffineCalibrator().fit(frame, labels.set_axis(labels.index + 7))
 
 
+def test_the_score_matches_rows_of_pandas_objects_by_their_index(rng):
+    evidence, y = of_two(50)
+    frame, labels, weight = evidence.to_pandas(), pd.Series(y), pd.Series(rng.uniform(1, 2, len(y)))
+    calibrator = AffineCalibrator().fit(evidence, y)
+    expected = calibrator.score(evidence, y, sample_weight=weight.to_numpy())
+    order = rng.permutation(len(y))
+    shuffled = calibrator.score(frame.iloc[order], labels, sample_weight=weight.iloc[::-1])
+    np.testing.assert_allclose(shuffled, expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("scale", [1e-300, 1e300, 1e308])
 @pytest.mark.parametrize("calibrator", [*CALIBRATORS, KernelDensityCalibrator("scott")], ids=str)
 def test_weights_of_any_scale_are_taken(calibrator, scale):

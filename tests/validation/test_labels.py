@@ -127,11 +127,21 @@ def test_rows_with_the_same_index_in_another_order_are_matched_by_name():
     assert third == [7, 8, 9]  # without an index: by position
 
 
-@pytest.mark.parametrize("index", [["a", "d"], ["a", "a"]])
-def test_rows_whose_indexes_differ_are_refused(index):
+def test_rows_whose_indexes_differ_are_refused():
     y = pd.Series([0, 1], index=["a", "b"])
     with pytest.raises(InputError, match="y_true and evidence must have the same index; got 'a'"):
-        align_by_index(y_true=y, evidence=pd.Series([0.0, 1.0], index=index))
+        align_by_index(y_true=y, evidence=pd.Series([0.0, 1.0], index=["a", "d"]))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "which"),
+    [("ab", "aa", "evidence"), ("aa", "ab", "y_true"), ("aab", "aba", "y_true")],
+)
+def test_no_row_is_used_twice_where_an_index_repeats_labels(first, second, which):
+    y = pd.Series(range(len(first)), index=list(first))
+    evidence = pd.Series(np.arange(float(len(second))), index=list(second))
+    with pytest.raises(InputError, match=f"same index.* got 'a' more than once in {which}"):
+        align_by_index(y_true=y, evidence=evidence)
 
 
 def test_equal_indexes_pass_with_their_repeated_labels():

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
 from deciban._validation.arrays import Floats
-from deciban._validation.labels import encode_labels, read_labels, read_weights
+from deciban._validation.labels import align_by_index, encode_labels, read_labels, read_weights
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import balance_weights
 
@@ -50,6 +50,7 @@ class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         those that do not occur in ``y`` do not count. For accuracy see
         :func:`deciban.metrics.accuracy`.
         """
+        X, y, sample_weight = align_by_index(X=X, y=y, sample_weight=sample_weight)
         log_p = self.predict_log_proba(X)
         codes = encode_labels(read_labels(y, len(log_p), "y"), self.classes_.tolist(), "y")
         weight = read_weights(sample_weight, len(log_p), for_fit=True)

@@ -292,7 +292,7 @@ def align_by_index(**named: Any) -> list[Any]:
     """Arguments that describe the same samples, with their rows in one order.
 
     Rows of pandas objects are matched by their index: all follow the first that has one. Indexes
-    that hold different labels, or repeated labels in another order, are refused. What has no index
+    that hold different labels, or repeated labels and are not equal, are refused. What has no index
     (arrays, lists, Evidence, polars) is paired by position, and so is what differs in length, for
     the caller's check of lengths to report.
 
@@ -307,7 +307,14 @@ def align_by_index(**named: Any) -> list[Any]:
         wanted = indexes[first]
         if len(index) != len(wanted) or index.equals(wanted):
             continue
-        order = index.get_indexer(wanted) if index.is_unique else np.array([-1])
+        for which, one in ((first, wanted), (name, index)):
+            if not one.is_unique:
+                raise InputError(
+                    f"{first} and {name} must have the same index, in one order where labels "
+                    f"repeat; got {quote_each(one[one.duplicated()].unique(), 3)} more than once "
+                    f"in {which}. Give each row its own label, or pass arrays to pair by position."
+                )
+        order = index.get_indexer(wanted)
         if (order < 0).any():
             raise InputError(
                 f"{first} and {name} must have the same index; got {quote_each(wanted, 3)} and "
