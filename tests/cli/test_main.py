@@ -4,6 +4,7 @@ import sys
 import warnings
 
 import pytest
+import typer.main
 from typer.testing import CliRunner
 
 import deciban
@@ -14,6 +15,24 @@ from deciban.exceptions import InputError
 
 def test_the_version_is_printed():
     assert CliRunner().invoke(app, ["--version"]).output == f"deciban {deciban.__version__}\n"
+
+
+COMMANDS = typer.main.get_command(app).commands
+RENAMED = {"table_format": "--format", "as_json": "--json", "id_column": "--id", "every": "--all"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_option_is_called_after_its_parameter_in_small_letters(name):
+    options = [one for one in COMMANDS[name].params if one.param_type_name == "option"]
+    assert options
+    for one in options:
+        assert one.opts[0] == RENAMED.get(one.name, "--" + one.name.replace("_", "-"))
+        assert all(text == text.lower() for text in (*one.opts, *one.secondary_opts))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_has_no_line_breaks_within_a_paragraph(name):
+    assert "\n" not in COMMANDS[name].help.replace("\n\n", "")
 
 
 @pytest.mark.parametrize("name", ["typer", "rich", "polars"])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+from collections.abc import Callable
+from typing import Annotated, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 import deciban
 from deciban.cli.commands import (
@@ -48,6 +51,21 @@ def _options(
     """Calibrated likelihood functions for any number of hypotheses."""
 
 
+def _name_options(command: Callable[..., None]) -> None:
+    """Name each option after its parameter, unless it has names: typer 0.27 takes the metavar."""
+    for name, hint in get_type_hints(command, include_extras=True).items():
+        for info in getattr(hint, "__metadata__", ()):
+            # typer finds the first name of an option in its default
+            if isinstance(info, OptionInfo) and info.default is ... and not info.param_decls:
+                info.param_decls = (f"--{name.replace('_', '-')}",)
+
+
+def _help_text(command: Callable[..., None]) -> str:
+    """The docstring with each paragraph on one line, which the terminal's width then breaks."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
 _PANELS = {
     "From features": (fit, predict, explain),
     "From scores": (evaluate, compare, calibrate, apply),
@@ -57,4 +75,11 @@ for _panel, _modules in _PANELS.items():
     for _module in _modules:
         _name = _module.__name__.rpartition(".")[2]
         _command = getattr(_module, _name)
-        app.command(name=_name, epilog=_module.EXAMPLE, rich_help_panel=_panel)(_command)
+        _name_options(_command)
+        _register = app.command(
+            name=_name,
+            help=_help_text(_command),
+            epilog=_module.EXAMPLE,
+            rich_help_panel=_panel,
+        )
+        _register(_command)

@@ -20,7 +20,10 @@ _LARGEST_SEED = 2**32 - 1
 
 
 def option(text: str, metavar: str | None = None, *names: str, panel: str | None = None) -> Any:
-    """An option with its help, the name of its value, and its own names if they are special."""
+    """An option with its help, the name of its value, and its own names.
+
+    Without names it is called after its parameter.
+    """
     return typer.Option(*names, help=text, metavar=metavar, rich_help_panel=panel)
 
 
