@@ -101,4 +101,4 @@ def test_the_changelog_has_the_version():
 def test_the_core_needs_only_what_it_says():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     core = {requirement.partition(">")[0] for requirement in project["dependencies"]}
-    assert core == {"numpy", "scipy", "scikit-learn", "array-api-compat"}
+    assert core == {"numpy", "scipy", "scikit-learn", "array-api-compat", "safetensors"}

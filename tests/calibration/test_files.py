@@ -3,7 +3,6 @@
 import contextlib
 import json
 import struct
-import sys
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ from deciban.calibration import (
     IsotonicCalibrator,
     KernelDensityCalibrator,
 )
-from deciban.exceptions import InputError, MissingExtraError
+from deciban.exceptions import InputError
 
 PAIR = CalibratedGaussian.from_divergences([4.0])
 FAMILY = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0])
@@ -220,16 +219,6 @@ def test_what_cannot_be_saved_is_refused_in_a_sentence(tmp_path):
     with pytest.raises(InputError, match="classes_ must be of at most 10,000 characters each"):
         model.save(path)
     assert not path.exists()
-
-
-def test_files_need_safetensors_and_say_so(monkeypatch, tmp_path):
-    model = AffineCalibrator().fit(*two())
-    model.save(tmp_path / "calibrator")
-    monkeypatch.setitem(sys.modules, "safetensors", None)
-    for call in (model.save, AffineCalibrator.load, load_with_extra):
-        with pytest.raises(MissingExtraError, match=r"deciban\[cli\]") as caught:
-            call(tmp_path / "calibrator")
-        assert caught.value.extra == "cli"
 
 
 # --- files that are not whole ---------------------------------------------------------------------

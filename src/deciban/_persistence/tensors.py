@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
 from deciban._persistence.atomic import open_atomically, require_writable
-from deciban.exceptions import InputError, MissingExtraError
+from deciban.exceptions import InputError
 
 _VERSION = 1
 _KEY, _CHECKSUM = "deciban", "sha256"
@@ -41,9 +43,6 @@ def write(
     replace: bool = True,
 ) -> None:
     """Write a whole file or nothing; ``extra`` is plain data that is stored beside."""
-    _import_safetensors()
-    from safetensors.numpy import save
-
     path = require_writable(path)
     if extra is not None:
         _require_plain(extra)
@@ -67,7 +66,6 @@ def read(
 
     The plain data include ``kind`` and, where the file has it, ``extra``.
     """
-    safetensors = _import_safetensors()
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"path must be text or a path; got {path!r}. Give a file name.")
     path = Path(path)
@@ -76,7 +74,7 @@ def read(
     try:
         arrays, metadata = _parse(path)
         plain = json.loads(metadata.get(_KEY, "null"))
-    except (safetensors.SafetensorError, OSError, *DECODING_ERRORS) as error:
+    except (SafetensorError, OSError, *DECODING_ERRORS) as error:
         raise InputError(
             f"{path.name} must be a whole deciban file; it cannot be read ({error}). "
             f"Copy or save it again."
@@ -97,8 +95,6 @@ def _parse(path: Path) -> tuple[Arrays, dict[str, str]]:
 
     It is read, not mapped: a mapped file that is overwritten meanwhile would end the process.
     """
-    from safetensors.numpy import load
-
     with path.open("rb") as file:
         start = file.read(8)
         size = int.from_bytes(start, "little")
@@ -125,18 +121,6 @@ def _require_plain(extra: object) -> None:
         f"extra must be a dict of text, finite numbers, truth values, None, lists and dicts; got "
         f"something else ({found}). Convert it to these."
     )
-
-
-def _import_safetensors() -> Any:
-    try:
-        import safetensors
-    except ModuleNotFoundError as missing:
-        raise MissingExtraError(
-            "safetensors must be installed to save and load models. Run: pip install "
-            "'deciban[cli]'",
-            extra="cli",
-        ) from missing
-    return safetensors
 
 
 def _checksum(header: str, arrays: Arrays) -> str:

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 _REFUSED = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
-_EXTRA = ("typer", "rich", "polars", "safetensors")
+_EXTRA = ("typer", "rich", "polars")
 _LONGEST = 1_000  # characters of an error message
 
 
