@@ -83,6 +83,7 @@ def test_parts_and_log_parts_have_the_same_functions():
     functions = {name for name in simplex.__all__ if name not in {"Basis", "logparts"}}
     missing = {name for name in functions if not callable(getattr(simplex.logparts, name, None))}
     assert not missing
+    assert set(simplex.logparts.__all__) == {*functions, "to_parts"}
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/closed-form.md", "docs/metrics.md"])

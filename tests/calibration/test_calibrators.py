@@ -30,7 +30,7 @@ from deciban.calibration import (
     KernelDensityCalibrator,
 )
 from deciban.calibration.bounded import upper_bound
-from deciban.calibration.kernel import _bin_centers, _log_density
+from deciban.calibration.kernel import _bin_centers, _log_density, _silverman_spread
 from deciban.metrics.labelled import Scores, Trials
 from strategies import seeds
 
@@ -357,3 +357,19 @@ def test_zero_and_tiny_posteriors_are_in_order():
     X, y = np.column_stack([1 - p, p]), [0, 0, 1, 0, 0, 0, 1, 1, 1]
     llr = CalibratedEvidenceClassifier("probabilities").fit(X, y).evidence(X).llr(1, 0)
     assert (np.diff(llr[np.argsort(p)]) >= 0).all()
+
+
+def test_unweighted_quartiles_are_order_statistics_for_any_number_of_samples(rng):
+    for n in range(3, 203):
+        llr = np.sort(rng.normal(size=n))
+        exact = (llr[-(-3 * n // 4) - 1] - llr[-(-n // 4) - 1]) / 1.349
+        for weight in (None, np.full(n, 1 / n), np.full(n, 1e-3)):
+            spread = _silverman_spread(Scores(rng.permutation(llr), weight))
+            np.testing.assert_allclose(spread, min(exact, llr.std()), rtol=1e-12)
+
+
+def test_scores_of_three_classes_may_be_as_large_as_those_of_two():
+    evidence, y = distorted(3 * np.eye(2), n=50)
+    calibrated = AffineCalibrator().fit(evidence, y).transform([[1e13, 0.0, 1.0]])
+    assert calibrated[0, 0] > 1e11
+    assert np.isfinite(calibrated).all()

@@ -527,8 +527,8 @@ def test_rows_of_pandas_objects_are_matched_by_their_index(rng):
 def test_the_score_matches_rows_of_pandas_objects_by_their_index(rng):
     evidence, y = of_two(50)
     frame, labels, weight = evidence.to_pandas(), pd.Series(y), pd.Series(rng.uniform(1, 2, len(y)))
-    calibrator = AffineCalibrator().fit(evidence, y)
-    expected = calibrator.score(evidence, y, sample_weight=weight.to_numpy())
+    calibrator = AffineCalibrator().fit(frame, y)
+    expected = calibrator.score(frame, y, sample_weight=weight.to_numpy())
     order = rng.permutation(len(y))
     shuffled = calibrator.score(frame.iloc[order], labels, sample_weight=weight.iloc[::-1])
     np.testing.assert_allclose(shuffled, expected, rtol=1e-12)

@@ -128,7 +128,7 @@ class AffineCalibrator(Calibrator):
 
     def _calibrate(self, evidence: Evidence) -> Evidence:
         l = finite_ilr(evidence, self.basis) @ self.matrix_.T + self.offset_
-        return Evidence.from_ilr(l, self.basis, evidence.classes)
+        return Evidence._from_ilr(l, self.basis, evidence.classes)
 
 
 def clone_calibrator(calibrator: Any) -> Any:

@@ -117,9 +117,10 @@ def _sd(scores: Scores) -> float:
 
 def _silverman_spread(scores: Scores) -> float:
     """The smaller of the standard deviation and the scaled interquartile range."""
-    order = np.argsort(scores.llr)
-    mass = np.cumsum(_weight(scores)[order])
-    low, high = scores.llr[order][np.searchsorted(mass / mass[-1], [0.25, 0.75])]
+    order, weight = np.argsort(scores.llr), _weight(scores)
+    mass = np.cumsum(weight[order] / weight.max())  # equal weights sum without rounding
+    quarters = np.array([0.25, 0.75]) * mass[-1] * (1 - 1e-12)
+    low, high = scores.llr[order][np.searchsorted(mass, quarters)]
     sd = _sd(scores)
     return float(min(sd, (high - low) / 1.349) or sd)
 

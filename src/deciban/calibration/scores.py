@@ -117,7 +117,7 @@ class ScoreReader:
         """Evidence of each row of scores, which may be infinite unless they are fused."""
         if self.fusion is not None:
             _require_finite(scores)
-            return Evidence.from_ilr(self.fusion(scores), classes=self.classes)
+            return Evidence._from_ilr(self.fusion(scores), None, self.classes)
         if scores.shape[1] == 1:
             return Evidence.from_llr(scores, self.classes[1], self.classes[0])
         return Evidence._from_scores(scores, self.classes)

@@ -161,7 +161,15 @@ class Evidence(Batch):
         D = coordinates.shape[1] + 1
         basis = basis_for(basis, D)
         labels = as_labels(basis.classes if classes is None else classes, D)
-        return cls._wrap(logparts.ilr_inv(coordinates, basis.align_to(labels)), labels)
+        return cls._from_ilr(coordinates, basis, labels)
+
+    @classmethod
+    def _from_ilr(
+        cls, l: NDArray[np.float64], basis: Basis | None, classes: tuple[Hashable, ...]
+    ) -> Evidence:
+        """As :meth:`from_ilr`, for results that may be large where the input was."""
+        basis = basis_for(basis, len(classes)).align_to(classes)
+        return cls._wrap(logparts.ilr_inv(l, basis), classes)
 
     @classmethod
     def from_llr(

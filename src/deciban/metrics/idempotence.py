@@ -182,8 +182,8 @@ def idempotence(
     return Idempotence(
         *_distances(comparison(weight), resamples, confidence, V, unit),
         *result,
-        evidence=Evidence.from_ilr(comparison.l, basis, names),
-        again=Evidence.from_ilr(comparison.again(weight), basis, names),
+        evidence=Evidence._from_ilr(comparison.l, basis, names),
+        again=Evidence._from_ilr(comparison.again(weight), basis, names),
         labels=label_array(names)[data.codes],
         density=density,
         unit=unit,

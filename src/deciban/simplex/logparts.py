@@ -14,6 +14,28 @@ from deciban._validation.arrays import Array
 from deciban.simplex import _kernels, operations, selection, statistics, transforms, zeros
 from deciban.simplex._spaces import LogParts, on_logs
 
+__all__ = [
+    "alr",
+    "alr_inv",
+    "amalgamate",
+    "closure",
+    "clr",
+    "clr_inv",
+    "distance",
+    "ilr",
+    "ilr_inv",
+    "inner",
+    "mean",
+    "norm",
+    "perturb",
+    "power",
+    "replace_zeros",
+    "subcomposition",
+    "to_parts",
+    "variance",
+    "variation_matrix",
+]
+
 closure = on_logs(operations.closure)
 perturb = on_logs(operations.perturb)
 power = on_logs(operations.power)
