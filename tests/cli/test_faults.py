@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import typer
 
 from commands import runner
 from deciban import LinearDiscriminant, cli
@@ -220,7 +221,20 @@ def test_nothing_that_steers_a_terminal_is_printed(folder, monkeypatch, capsys):
     assert not {"\x1b", "\x9b", "\u202e"} & set(printed)
 
 
-def test_an_interrupt_while_modules_load_is_quiet(monkeypatch, capsys):
+@pytest.fixture
+def survive(monkeypatch):
+    """Let os._exit raise SystemExit with a text, which sys.exit(status) does not."""
+
+    def leave(status):
+        raise SystemExit(f"left with {status}")
+
+    monkeypatch.setattr(os, "_exit", leave)
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_while_modules_load_is_one_word(monkeypatch, capsys, survive):
     def interrupted(name, *args, **options):
         raise KeyboardInterrupt
 
@@ -230,8 +244,22 @@ def test_an_interrupt_while_modules_load_is_quiet(monkeypatch, capsys):
         patch.setattr("builtins.__import__", interrupted)
         with pytest.raises(SystemExit) as left:
             cli.main()
-    assert left.value.code == 130
-    assert capsys.readouterr().err == ""
+    assert left.value.code == "left with 130"
+    assert capsys.readouterr().err == "Interrupted.\n"
+
+
+@pytest.mark.parametrize(("raised", "status", "printed"),
+                         [(KeyboardInterrupt(), 130, "Interrupted.\n"), (typer.Exit(130), 130, ""),
+                          (cli.Terminated(signal.SIGTERM), 143, "")])  # fmt: skip
+def test_a_signal_ends_the_process_at_once_since_jax_may_be_compiling(
+    folder, monkeypatch, capsys, survive, raised, status, printed
+):
+    def interrupted(*args, **options):
+        raise raised
+
+    monkeypatch.setattr("deciban.cli.io.sources.open_table", interrupted)
+    assert main_with(monkeypatch, "explain", "m.deciban", "t.csv") == f"left with {status}"
+    assert capsys.readouterr().err == printed
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are those of POSIX")

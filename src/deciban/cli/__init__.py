@@ -5,17 +5,23 @@ Needs ``pip install 'deciban[cli]'``.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
 import signal
 import sys
 import warnings
+from contextlib import ExitStack, suppress
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 _REFUSED = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 _EXTRA = ("typer", "rich", "polars")
 _LONGEST = 1_000  # characters of an error message
+_INTERRUPTED = 128 + signal.SIGINT
+
+cleanup = ExitStack()  # what must not outlive the process, however it ends
+atexit.register(cleanup.close)
 
 
 class Terminated(BaseException):
@@ -44,10 +50,25 @@ def main() -> None:
                 setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
         status = _run(sys.argv[1:])
     except KeyboardInterrupt:
-        status = 128 + signal.SIGINT
+        _leave(_INTERRUPTED, "Interrupted.\n")
     except Terminated as left:
-        status = 128 + left.signum
+        _leave(128 + left.signum)
+    if status == _INTERRUPTED:
+        _leave(status)
     sys.exit(status)
+
+
+def _leave(status: int, last_words: str = "") -> NoReturn:
+    """End the process without tearing the interpreter down, which crashes while JAX compiles."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not cut cleanup short
+    with suppress(OSError):
+        cleanup.close()
+    with suppress(OSError):
+        sys.stderr.write(last_words)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(status)
 
 
 def _catch_signals() -> None:
@@ -75,6 +96,8 @@ def _run(words: list[str]) -> int:
         # typer leaves with 1 where a reader has closed the pipe; the status of SIGPIPE says so
         if isinstance(left.__context__, BrokenPipeError):
             return _report(left.__context__)
+        if left.__context__ and isinstance(left.__context__.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None  # typer leaves with its status, without a word
         return left.code if isinstance(left.code, int) else 0
     except Exception as error:
         if "--debug" in words:
@@ -131,4 +154,4 @@ def _sentence(error: BaseException) -> tuple[str, int]:
     ), 70
 
 
-__all__ = ["Terminated", "main"]
+__all__ = ["Terminated", "cleanup", "main"]

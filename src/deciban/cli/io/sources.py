@@ -8,7 +8,6 @@ are empty cells.
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import stat
@@ -21,6 +20,7 @@ from typing import Any, BinaryIO
 
 import polars as pl
 
+from deciban.cli import cleanup
 from deciban.cli.io.formats import Table, format_of, refusals, silence_stderr
 from deciban.cli.io.json_lines import JSONLines
 from deciban.cli.io.text import DelimitedText
@@ -83,7 +83,7 @@ def _spool(source: BinaryIO | str, name: str) -> Path:
     """A copy on disk, made once and removed when the program ends."""
     with refusals(name, "must fit into the folder for temporary files"):
         handle, copy = tempfile.mkstemp(prefix="deciban-")
-        atexit.register(Path(copy).unlink, missing_ok=True)
+        cleanup.callback(Path(copy).unlink, missing_ok=True)
         with os.fdopen(handle, "wb") as file:
             if isinstance(source, str):
                 with open(source, "rb") as pipe:
