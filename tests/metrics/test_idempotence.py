@@ -295,3 +295,22 @@ def test_the_statistic_is_the_likelihood_ratio_of_the_densities():
     fitted = CalibratedGaussian.fit(FAMILY.evidence(l), y)
     family = fitted.log_density(l)[np.arange(len(y)), np.searchsorted(["a", "b", "c"], y)].sum()
     np.testing.assert_allclose(found.statistic, 2 * (free - family), rtol=1e-6)
+
+
+@pytest.mark.parametrize("density", ["kernel", "shared", "gaussian"])
+@pytest.mark.parametrize("divergences", [[4.0], [3.0, 4.0, 5.0]])
+def test_one_sample_that_outweighs_its_class_is_refused(divergences, density):
+    family = CalibratedGaussian.from_divergences(divergences)
+    l, y = family.sample([60 // len(family.classes)] * len(family.classes), rng=0)
+    weight = np.r_[1e300, np.full(59, 1e-300)]
+    with pytest.raises(InputError, match="sample_weight must leave every class several samples"):
+        metrics.idempotence(y, family.evidence(l), density=density, sample_weight=weight, n_draws=5)
+
+
+def test_too_few_samples_that_count_for_a_covariance_are_refused():
+    family = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0])
+    l, y = family.sample([20, 20, 20], rng=0)
+    weight = np.r_[1e300, 1e300, np.full(18, 1e-300), np.full(40, 1e300)]
+    options = {"density": "gaussian", "n_resamples": 0, "n_draws": 0}
+    with pytest.raises(InputError, match="sample_weight must leave every class enough samples"):
+        metrics.idempotence(y, family.evidence(l), sample_weight=weight, **options)

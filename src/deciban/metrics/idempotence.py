@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation.arrays import Floats
 from deciban._validation.labels import align_by_index, label_array, read_labels
-from deciban._validation.scalars import require_fraction, require_whole
+from deciban._validation.scalars import quote, require_fraction, require_whole
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.bootstrap import Interval, Resampler, Seed, seed_from
@@ -26,13 +26,14 @@ from deciban.metrics.densities import (
     multiply,
     scatter_matrix,
 )
-from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_labelled
+from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_labelled, share_out
 from deciban.reference import closed_form
 from deciban.reference.fitting import fit_covariance_to_moments
 from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
 
 _MOST = 4000  # samples for kernel densities, which compare all pairs
+_OUTWEIGHED = "all others of its class. Limit the weights, or drop the samples that hardly count."
 _REDRAWS = 100  # draws of a resample until its covariances have full rank
 Squares = tuple[Floats, Floats]  # second moments of a difference, its mean square by region
 
@@ -171,8 +172,16 @@ def idempotence(
     basis = basis_for(basis, len(names)).align_to(names)
     weight = data.weights / data.weights.mean()
     comparison = _Comparison(data, basis, density)
+    _require_spread_of_weights(data)
     test = _GaussianTest(data, basis, weight, shared=density == "shared")
-    result = test.run(np.random.SeedSequence([seed, 2]).spawn(n_draws), n_jobs)
+    try:
+        squares = comparison(weight)
+        result = test.run(np.random.SeedSequence([seed, 2]).spawn(n_draws), n_jobs)
+    except np.linalg.LinAlgError:
+        raise InputError(
+            f"sample_weight must leave every class enough samples for its covariance; a few "
+            f"samples outweigh {_OUTWEIGHED}"
+        ) from None
     resampler = Resampler(data.codes, groups)
     resamples = Parallel(n_jobs=n_jobs)(
         delayed(_resample)(comparison, resampler, weight, one)
@@ -180,7 +189,7 @@ def idempotence(
     )
     V = basis.contrast
     return Idempotence(
-        *_distances(comparison(weight), resamples, confidence, V, unit),
+        *_distances(squares, resamples, confidence, V, unit),
         *result,
         evidence=Evidence._from_ilr(comparison.l, basis, names),
         again=Evidence._from_ilr(comparison.again(weight), basis, names),
@@ -188,6 +197,17 @@ def idempotence(
         density=density,
         unit=unit,
     )
+
+
+def _require_spread_of_weights(data: Labelled) -> None:
+    """Raise where one sample of a class has nearly all of its weight."""
+    for label, rows in zip(data.evidence.classes, data.rows_by_class, strict=True):
+        share = share_out(data.weights[rows])
+        if share @ share > 0.999:
+            raise InputError(
+                f"sample_weight must leave every class several samples that count; one "
+                f"of class {quote(label)} outweighs {_OUTWEIGHED}"
+            )
 
 
 class _Comparison:
@@ -220,8 +240,9 @@ def _resample(
     rng = np.random.default_rng(seed)
     for _ in range(_REDRAWS):
         try:
-            return comparison(weight * resampler.counts(rng))
-        except np.linalg.LinAlgError:  # too few distinct samples of a class for its covariance
+            with np.errstate(over="raise"):
+                return comparison(weight * resampler.counts(rng))
+        except (np.linalg.LinAlgError, FloatingPointError):  # too few for a covariance
             continue
     raise InputError(
         f"y_true must hold every class often enough for its covariance; {_REDRAWS} resamples in a "
