@@ -258,6 +258,36 @@ def test_text_that_looks_like_numbers_is_the_same_text_whatever_the_other_rows_h
     assert "must be text" in refused("predict", "c.deciban", "whole.parquet", "-o", "x.csv")
 
 
+def test_a_column_that_may_identify_rows_is_noted_and_the_features_are_named(folder):
+    iris().with_row_index("row id").write_csv("ids.csv")
+    words = ("fit", "ids.csv", "--label", "species", "--model", "lda", "-o")
+    told = done(*words, "a.deciban")
+    assert told.stderr.count("has a different value") == 1
+    assert "row id has a different value in every row" in told.stderr
+    assert "leave it out with --ignore 'row id'" in told.stderr
+    assert "Features: row id, sepal_length, sepal_width" in told.stdout
+    assert "different value" not in done(*words, "b.deciban", "--ignore", "row id").stderr
+
+
+def test_measurements_that_all_differ_and_short_tables_are_not_noted(folder):
+    rows = pl.DataFrame({"x": [k + 0.5 for k in range(40)], "y": ["a", "b"] * 20})
+    rows.write_csv("x.csv")
+    rows[:20].with_columns(x=pl.int_range(20)).write_csv("short.csv")
+    for name in ("x", "short"):
+        words = ("--label", "y", "--model", "lda", "-o", f"{name}.deciban")
+        assert "different value" not in done("fit", f"{name}.csv", *words).stderr
+
+
+def test_a_label_that_differs_in_every_row_is_refused_by_its_name(folder):
+    iris().with_row_index("id").write_csv("ids.csv")
+    for model in ("lda", "cda"):
+        said = refused("fit", "ids.csv", "--label", "id", "-o", "m.deciban", "--model", model)
+        assert said == (
+            "id has 150 classes in 150 rows; a class needs at least two rows. Is it the right "
+            "--label?"
+        )
+
+
 def test_an_interrupted_fit_leaves_no_model_and_keeps_its_checkpoint(folder, monkeypatch):
     def stopped(self, X, y):
         (folder / "m.deciban.checkpoint").write_text("half")

@@ -19,6 +19,7 @@ from deciban.cli.words import join_words, quote, quote_name, split_names, sugges
 from deciban.exceptions import InputError
 
 _MOST_LEVELS = 50  # of a column of text; names and free text have more
+_FEWEST_IDS = 30  # rows in which values that all differ are suspicious
 _GAPS = ("", *MISSING, *DOUBTFUL)  # among numbers
 _TRUTHS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _LARGEST = 1e100  # of numbers: their squares must not overflow
@@ -80,8 +81,13 @@ class Recipe:
         return recipe
 
     def notes(self, frame: pl.DataFrame) -> list[str]:
-        """What may not be meant: numbers that some cells turn into text, words for missing."""
-        found = []
+        """What may not be meant: identifiers, numbers read as text, words for missing values."""
+        found = [
+            f"{name} has a different value in every row: if it is an identifier, leave it out "
+            f"with --ignore {_as_typed(name)}"
+            for name in self.columns
+            if _may_identify(_parse(frame[name]))
+        ]
         for name, levels in self.levels.items():
             gaps = [level for level in levels if level.strip().lower() in _GAPS]
             if gaps:
@@ -242,6 +248,13 @@ def select_features(
 
 def _is_number(column: pl.Series) -> bool:
     return column.dtype.is_numeric() or column.dtype == pl.Boolean
+
+
+def _may_identify(cells: pl.Series) -> bool:
+    """Whether whole numbers or texts differ in each of many rows."""
+    if len(cells) < _FEWEST_IDS or cells.n_unique() < len(cells):
+        return False
+    return not cells.dtype.is_float() or bool((cells == cells.floor()).all())
 
 
 def _find_levels(column: Column) -> list[str]:

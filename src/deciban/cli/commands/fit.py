@@ -22,6 +22,7 @@ from deciban.cli.options import (
     require_seed,
 )
 from deciban.cli.show import echo, print_assessment, print_json, print_notes
+from deciban.cli.words import join_words
 from deciban.exceptions import InputError, InterruptedFitWarning
 
 if TYPE_CHECKING:
@@ -94,6 +95,11 @@ def fit(
     names = select_features(source, label, features, ignore)
     frame = source.read([label, *names])
     labels, codes = encode_labels(Column(frame[label], source.name))
+    if len(labels) == len(codes):
+        raise InputError(
+            f"{label} has {len(labels):,} classes in {len(codes):,} rows; a class needs at least "
+            "two rows. Is it the right --label?"
+        )
     train, held_out = _split_rows(codes, labels, validation, seed, report is not None)
     columns = [Column(frame[name], source.name) for name in names]
     recipe = Recipe.learn(columns, label, impute, train)
@@ -223,6 +229,7 @@ def _show(
     else:
         sizes = f"{len(summary['features'])} features, {len(summary['classes'])} classes"
         echo(f"{summary['model']} from {summary['rows']:,} rows of {source}: {sizes}")
+        echo(f"Features: {join_words(summary['features'])}")
         if assessment is None:
             echo("No rows were set aside to assess it: --validation is 0, or a class is too rare.")
         else:
