@@ -69,7 +69,7 @@ def apply(
         source.refuse_columns(nothing, source.columns)
         name, frames = source.name, source.batches()
     # a format with types stores the scores as the numbers that they are
-    typed = format_of(output) not in ("csv", "tsv", "txt")
+    typed = format_of(output, output=True) not in ("csv", "tsv", "txt")
     rows = 0
     with table_writer(output, force=force) as write:
         for frame in frames:

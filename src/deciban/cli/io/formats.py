@@ -23,8 +23,11 @@ _FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow")
 _MOST_COLUMNS = 100_000
 
 
-def format_of(path: str, format: str | None = None) -> str:  # noqa: A002
-    """Format of a file: as asked for, else by its extension; CSV for ``-``."""
+def format_of(path: str, format: str | None = None, *, output: bool = False) -> str:  # noqa: A002
+    """Format of a file: as asked for, else by its extension; CSV for ``-``.
+
+    Only the format of an input can be asked for; ``output`` makes the message say so.
+    """
     if format is not None:
         asked = _EXTENSIONS.get("." + format.lower().lstrip("."), format.lower())
         require_choice(asked, "--format", _FORMATS)
@@ -35,9 +38,12 @@ def format_of(path: str, format: str | None = None) -> str:  # noqa: A002
     zipped = suffixes[-1:] == [".gz"]
     found = _EXTENSIONS.get("".join(suffixes[-2:-1] if zipped else suffixes[-1:]))
     if found is None or (zipped and found not in TEXT):
+        remedy = "Choose such a name."
+        if not output:
+            remedy = f"Rename it, or pass --format ({', '.join(_FORMATS)})."
         raise TableError(
             "must end in .csv, .tsv, .txt, .jsonl, .ndjson (each also with .gz), .parquet, .arrow, "
-            f".feather or .ipc. Rename it, or pass --format ({', '.join(_FORMATS)}).",
+            f".feather or .ipc. {remedy}",
             file=path,
         )
     return found

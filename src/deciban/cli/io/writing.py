@@ -108,7 +108,7 @@ def table_writer(target: str, *, force: bool = False) -> Iterator[Write]:
     frames must have the columns of the first. Cells are written as they are: text that a
     spreadsheet would take for a formula stays what it was.
     """
-    kind = format_of(target)
+    kind = format_of(target, output=True)
     if target == "-":
         yield _text_writer(sys.stdout.buffer, "csv", "standard output")
         sys.stdout.buffer.flush()
