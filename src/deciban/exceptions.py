@@ -98,6 +98,10 @@ class NotPositiveDefiniteError(InputError):
         self.smallest_eigenvalue = float(smallest_eigenvalue)
 
 
+class CheckpointError(InputError):
+    """A checkpoint that was written by a fit with other data or settings."""
+
+
 class ConvergenceError(DecibanError, RuntimeError):
     """An optimizer that stopped before it reached the optimum."""
 

@@ -303,6 +303,23 @@ def test_an_interrupted_fit_leaves_no_model_and_keeps_its_checkpoint(folder, mon
     assert (folder / "m.deciban.checkpoint").exists()
 
 
+def test_a_checkpoint_of_another_fit_is_refused_and_replaced_only_with_force(folder):
+    words = ("fit", "iris.csv", "--label", "species", "-o", "m.deciban", "--epochs", "1")
+    left = folder / "m.deciban.checkpoint"
+    model = CompositionalDiscriminantAnalysis(epochs=1, checkpoint=left, random_state=0)
+    model.fit(*load_iris(return_X_y=True))
+    assert refused(*words) == (
+        "m.deciban.checkpoint is left from an interrupted fit with other data or settings. Repeat "
+        "that command to finish it, delete the file, or pass --force to start over."
+    )
+    assert left.exists()
+    done(*words, "--force")
+    assert not left.exists()
+    left.write_text("not of deciban")
+    assert "must be a whole deciban file" in refused(*words, "--force")
+    assert left.read_text() == "not of deciban"
+
+
 @pytest.mark.parametrize(
     ("option", "text", "said"),
     [

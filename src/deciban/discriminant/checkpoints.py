@@ -16,7 +16,7 @@ import numpy as np
 
 from deciban._persistence import tensors
 from deciban._persistence.atomic import require_writable
-from deciban.exceptions import InputError
+from deciban.exceptions import CheckpointError, InputError
 from deciban.flows.training import State
 
 _SECONDS = 2.0  # between two writes: an epoch may take less than a write
@@ -68,7 +68,7 @@ class Checkpoint:
         if plain.get("seed") != self.seed:
             differ.append("random_state")
         if differ:
-            raise InputError(
+            raise CheckpointError(
                 f"checkpoint must be that of the same data and settings; {self.path} is of another "
                 f"fit (with different {' and '.join(differ)}). Delete it, or choose another path."
             )

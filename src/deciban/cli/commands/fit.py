@@ -23,7 +23,7 @@ from deciban.cli.options import (
 )
 from deciban.cli.show import echo, print_assessment, print_json, print_notes
 from deciban.cli.words import join_words
-from deciban.exceptions import InputError, InterruptedFitWarning
+from deciban.exceptions import CheckpointError, InputError, InterruptedFitWarning
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,7 +106,11 @@ def fit(
     print_notes([*_label_notes(labels), *recipe.notes(frame)])
     X, y = recipe.matrix(frame, source.name), label_array(labels)[codes]
     estimator = _make_model(model, epochs, seed, checkpoint)
-    _fit(estimator, X[train], y[train])
+    try:
+        _fit(estimator, X[train], y[train])
+    except CheckpointError:
+        _discard(checkpoint, force)
+        _fit(estimator, X[train], y[train])
     estimator.save(output, extra=recipe.to_dict(), replace=force)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
@@ -204,6 +208,16 @@ def _make_model(kind: Kind, epochs: int | None, seed: int, checkpoint: Path | No
         checkpoint=checkpoint,
         verbose=int(sys.stderr.isatty()),
     )
+
+
+def _discard(checkpoint: Path | None, force: bool) -> None:
+    """Delete the checkpoint of another fit, or raise unless that was asked for."""
+    if checkpoint is None or not force:
+        raise InputError(
+            f"{checkpoint} is left from an interrupted fit with other data or settings. Repeat "
+            "that command to finish it, delete the file, or pass --force to start over."
+        )
+    checkpoint.unlink(missing_ok=True)
 
 
 def _fit(model: Any, X: np.ndarray, y: np.ndarray) -> None:
