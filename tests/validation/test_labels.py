@@ -177,3 +177,10 @@ def test_columns_are_ordered_by_name_or_renamed_where_no_name_is_a_class():
     assert column_order(frame, ["x", "y"], 2, "X") == (("x", "y"), None)
     with pytest.raises(InputError, match="the columns of X must be named after"):
         column_order(frame, ["a", "c"], 2, "X")
+
+
+def test_labels_of_lists_stay_as_they_are():
+    assert read_labels(["a", "a\0"]).tolist() == ["a", "a\0"]
+    assert read_labels([2**53 + 1, float(2**53)]).tolist() == [2**53 + 1, 2**53]
+    assert read_labels(["a", b"a"]).tolist() == ["a", b"a"]
+    assert read_labels([[1], [2.0]]).dtype == np.float64

@@ -178,10 +178,10 @@ def _label_vector(labels: Any, name: str) -> np.ndarray:
         raise InputError(
             f"{name} must be one row of labels; got rows of different lengths. Flatten it."
         ) from None
-    if array.dtype.kind in "US" and isinstance(labels, list | tuple) and array.ndim <= 2:
-        flat = labels if array.ndim == 1 else [label for row in labels for label in row]
-        if not all(isinstance(label, str | bytes) for label in flat):
-            array = label_array(flat).reshape(array.shape)  # NaN became 'nan', and 1 became '1'
+    if array.dtype.kind in "USf" and isinstance(labels, list | tuple) and array.ndim <= 2:
+        flat = list(labels) if array.ndim == 1 else [label for row in labels for label in row]
+        if array.ravel().tolist() != flat:  # NaN became 'nan', 1 became '1', or 2**53 + 1 even
+            array = label_array(flat).reshape(array.shape)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
