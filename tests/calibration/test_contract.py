@@ -556,3 +556,57 @@ def test_threads_leave_the_filters_of_warnings_alone():
         list(pool.map(lambda _: calibrator.predict_proba(X), range(200)))
         list(pool.map(lambda _: BoundedCalibrator().fit(X, y), range(20)))
     assert warnings.filters == before
+
+
+@pytest.mark.parametrize("estimator", [None, "logits", KNeighborsClassifier()], ids=str)
+def test_a_class_without_weight_is_named_for_any_estimator(estimator):
+    evidence, y = of_two(20)
+    model = CalibratedEvidenceClassifier(estimator)
+    with pytest.raises(InputError, match=r"sample_weight must be positive for some .* of 'no'"):
+        model.fit(evidence.log_likelihoods, y, sample_weight=np.where(y == "no", 0.0, 1.0))
+
+
+def test_a_class_without_weight_in_a_fold_is_named():
+    evidence, y = of_two(20)
+    weight = np.where(np.arange(40) < 1, 1.0, np.where(y == "no", 0.0, 1.0))
+    with pytest.raises(InputError, match=r"every class in every fold; in one .* of 'no'"):
+        CalibratedEvidenceClassifier().fit(evidence.log_likelihoods, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("labels", [[b"a", b"b"], [2**70, 2**70 + 1], [2**53 + 1, 2.0**53]])
+@pytest.mark.parametrize("estimator", [AffineCalibrator(), CalibratedEvidenceClassifier()], ids=str)
+def test_labels_that_scikit_learn_does_not_take_are_refused(estimator, labels):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    with pytest.raises(InputError, match="y must hold text, or numbers of a NumPy type; got"):
+        estimator.fit(X, labels * 20)
+
+
+@pytest.mark.parametrize("estimator", [AffineCalibrator(), CalibratedEvidenceClassifier()], ids=str)
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda X: X.astype(str),
+        lambda X: X.astype("S"),
+        lambda X: X.astype(str).astype(object),
+        lambda X: X.astype(str).tolist(),
+        lambda X: pd.DataFrame(X.astype(str), columns=["no", "yes"]),
+        lambda X: pl.DataFrame(X.astype(str), schema=["no", "yes"]),
+        lambda X: (X * 1e9).astype("datetime64[s]"),
+        lambda X: np.array([[pd.Timestamp(one) for one in row] for row in X], dtype=object),
+    ],
+)
+def test_text_and_dates_are_not_features(estimator, convert):
+    evidence, y = of_two(20)
+    with pytest.raises(
+        InputError, match=r"X must (be real numbers; got|have numeric columns only)"
+    ):
+        estimator.fit(convert(evidence.log_likelihoods), y)
+
+
+def test_no_samples_are_reported_as_such():
+    with pytest.raises(InputError, match="got no samples"):
+        CalibratedEvidenceClassifier().fit(np.zeros((0, 2)), [])
+    with pytest.raises(InputError, match=r"got none\. Add samples"):
+        metrics.cllr([], [])
+    with pytest.raises(InputError, match="y_true must hold samples of every class; got none"):
+        metrics.cross_entropy([], np.zeros((0, 2)))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from deciban._validation.arrays import Floats, is_frame, refuse_masked, to_numpy
+from deciban._validation.arrays import Floats, find_non_numbers, is_frame, refuse_masked, to_numpy
 from deciban._validation.labels import align_by_index, read_labels, read_weights
 from deciban._validation.scalars import quote_each
 from deciban.evidence.bayes import read_prior
@@ -37,21 +37,26 @@ def read_samples(
     labels = None if y is None else read_labels(y, name="y")
     X, y = validate_data(estimator, X, y, dtype=np.float64, ensure_min_samples=2, **options)
     # scikit-learn turns numbers and NaN among text into text.
-    classes, codes = encode_classes(y if labels is None or y.dtype.kind in "biuf" else labels)
+    classes, codes = encode_classes(y if labels is None or labels.dtype.kind in "biuf" else labels)
     weight = read_weights(sample_weight, len(X), for_fit=True)
     weight = np.ones(len(X)) if weight is None else weight
     mass = np.bincount(codes, weights=weight)
-    if not mass.all():
-        raise InputError(
-            f"sample_weight must be positive for some sample of every class; it is zero for all "
-            f"samples of {quote_each(classes[mass == 0].tolist())}. Leave those samples out."
-        )
+    require_weight_of_every_class(classes, mass)
     prior = read_prior(estimator.prior, tuple(classes.tolist()), mass)
     estimator.classes_, estimator.prior_ = classes, prior
     if not weight.all():
         counts = weight > 0
         X, codes, weight = X[counts], codes[counts], weight[counts]
     return Samples(X, codes, weight)
+
+
+def require_weight_of_every_class(classes: NDArray[Any], mass: NDArray[Any]) -> None:
+    """Raise where the weights of the samples of a class sum to zero."""
+    if not mass.all():
+        raise InputError(
+            f"sample_weight must be positive for some sample of every class; it is zero for all "
+            f"samples of {quote_each(classes[mass == 0].tolist())}. Leave those samples out."
+        )
 
 
 def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.intp]]:
@@ -66,18 +71,32 @@ def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.intp]]:
             f"y must hold labels of one type; got {quote_each(dict.fromkeys(labels.tolist()), 5)}. "
             f"Convert them all to text or to numbers."
         ) from None
-    check_classification_targets(labels)
-    if len(classes) < 2:
+    try:
+        check_classification_targets(labels)
+    except (TypeError, ValueError):
+        if labels.dtype.kind not in "SO":
+            raise
         raise InputError(
-            f"y must hold at least two classes; got one class, {quote_each(classes.tolist())}. "
-            f"Add samples of another."
+            f"Unknown label type: y must hold text, or numbers of a NumPy type; got "
+            f"{quote_each(classes.tolist(), 3)} of dtype {labels.dtype}. Convert them to text."
+        ) from None
+    if len(classes) < 2:
+        got = f"one class, {quote_each(classes.tolist())}" if len(classes) else "no samples"
+        raise InputError(
+            f"y must hold at least two classes; got {got}. Add samples of another class."
         )
     return classes, codes
 
 
 def require_numbers(X: Any) -> None:
-    """Raise for masked values and for dates, which scikit-learn would read as numbers."""
+    """Raise for masked values, dates and text, which scikit-learn would read as numbers."""
     refuse_masked(X, "X")
-    dtypes = getattr(X, "dtypes", ()) if is_frame(X) else [np.asarray(X).dtype]
-    if any(str(dtype).lower().startswith(("date", "time", "duration")) for dtype in dtypes):
+    if is_frame(X):
+        dtypes = list(getattr(X, "dtypes", ()))
+        kinds = ("date", "time", "duration", "str")
+        refused = any(str(dtype).lower().startswith(kinds) for dtype in dtypes)
+    else:
+        dtypes = [np.asarray(X).dtype]
+        refused = dtypes[0].kind in "mMUS"
+    if refused or (object in dtypes and find_non_numbers(np.asarray(X, dtype=object))):
         to_numpy(X, "X")

@@ -174,17 +174,17 @@ def _as_floating(xp: Namespace, x: Array, name: str) -> Array:
 def _as_floating_numpy(x: np.ndarray, name: str) -> np.ndarray:
     if x.dtype.kind == "f":
         return x
-    if x.dtype.kind in "iub" or (x.dtype.kind == "O" and not _find_non_numbers(x)):
+    if x.dtype.kind in "iub" or (x.dtype.kind == "O" and not find_non_numbers(x)):
         try:
             return x.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
             pass
     kind = {"M": "dates", "m": "durations", "U": "text", "S": "bytes"}.get(x.dtype.kind)
-    got = kind or (_find_non_numbers(x) if x.dtype.kind == "O" else "") or f"dtype {x.dtype}"
+    got = kind or (find_non_numbers(x) if x.dtype.kind == "O" else "") or f"dtype {x.dtype}"
     raise InputError(f"{name} must be real numbers; got {got}. Convert it to floats first.")
 
 
-def _find_non_numbers(x: np.ndarray) -> str:
+def find_non_numbers(x: np.ndarray) -> str:
     """What an object array holds that float() might take although it is not a number."""
     types = {type(entry) for entry in x.ravel().tolist()}
     found = (noun for kind, noun in _NON_NUMBERS.items() if any(issubclass(t, kind) for t in types))

@@ -35,8 +35,10 @@ def quote(value: object) -> str:
 
 
 def quote_each(values: Iterable[object], most: int = 10) -> str:
-    """Several values as an error message lists them; the first ones where there are many."""
+    """Several values as an error message lists them, or "none"; the first where there are many."""
     values = list(values)
+    if not values:
+        return "none"
     return ", ".join(map(quote, values[:most])) + ", ..." * (len(values) > most)
 
 

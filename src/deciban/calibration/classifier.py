@@ -13,11 +13,15 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from deciban._estimation.classifier import EvidenceClassifierMixin
-from deciban._estimation.samples import encode_classes
+from deciban._estimation.samples import (
+    encode_classes,
+    require_numbers,
+    require_weight_of_every_class,
+)
 from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats, refuse_masked
 from deciban._validation.labels import align_by_index, read_weights
-from deciban._validation.scalars import quote
+from deciban._validation.scalars import quote, quote_each
 from deciban.calibration.affine import clone_calibrator
 from deciban.calibration.base import Calibrator
 from deciban.calibration.sources import (
@@ -142,13 +146,14 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         X, y, sample_weight, groups = align_by_index(
             X=X, y=y, sample_weight=sample_weight, groups=groups
         )
-        refuse_masked(X, "X")
+        self._require_features(X)
         column_or_1d(y, warn=True)  # scikit-learn warns of a table of one column
         self.classes_, codes = encode_classes(y)
         X, codes = indexable(X, codes)
         labels = self.classes_[codes]
         weight = read_weights(sample_weight, len(codes), for_fit=True)
         mass = np.bincount(codes, weights=weight)
+        require_weight_of_every_class(self.classes_, mass)
         self.prior_ = read_prior(self.prior, self._names(), mass)
         if not self._is_table():
             require_classifier(self._estimator(), fitted=self.cv == "prefit")
@@ -165,7 +170,7 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
     def evidence(self, X: Any) -> Evidence:
         """Calibrated evidence over the classes."""
         check_is_fitted(self)
-        refuse_masked(X, "X")
+        self._require_features(X)
         log_p = apply_floor(self._log_posteriors(self.estimator_, X), self._floor)
         return self.calibrator_.evidence(
             Evidence(log_p - np.log(self.training_prior_), self._names())
@@ -202,6 +207,7 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
             )
             weight = None
         folds = list(check_cv(self.cv, y, classifier=True).split(X, y, groups))
+        self._require_weight_in_folds(folds, y, weight)
         models = Parallel(n_jobs=self.n_jobs)(
             delayed(fit_clone)(estimator, X, y, weight, rows)
             for rows in [*(rows for rows, _ in folds), np.arange(len(y))]
@@ -217,8 +223,26 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         left_out = np.concatenate([held_out for _, held_out in folds])
         return np.concatenate(log_p), np.concatenate(log_prior), left_out
 
+    def _require_weight_in_folds(self, folds: list[Any], y: NDArray[Any], weight: Any) -> None:
+        for rows, _ in folds if weight is not None else ():
+            codes = np.searchsorted(self.classes_, y[rows])
+            unweighted = np.setdiff1d(codes, codes[weight[rows] > 0])
+            if unweighted.size:
+                raise InputError(
+                    f"sample_weight must be positive for some sample of every class in every fold; "
+                    f"in one it is zero for all samples of "
+                    f"{quote_each(self.classes_[unweighted].tolist())}. Leave samples without "
+                    f"weight out, or pass fewer folds."
+                )
+
     def _log_posteriors(self, source: Any, X: Any) -> Floats:
         return log_posteriors(source, X, self._names(), self.response_method)
+
+    def _require_features(self, X: Any) -> None:
+        if self.estimator is None:
+            require_numbers(X)
+        else:
+            refuse_masked(X, "X")  # other estimators may take text and dates
 
     def _estimator(self) -> Any:
         if self.estimator is not None:

@@ -213,6 +213,8 @@ def _as_evidence(table: Any, classes: Sequence[Hashable] | None, labels: NDArray
         return table if classes is None else table.restrict(classes)
     if classes is None:
         found, _ = factorize_labels(labels)
+        if not found:
+            raise InputError("y_true must hold samples of every class; got none. Add samples.")
         names = column_names(table)
         numbered = names is None or names == tuple(range(len(names)))
         if not numbered and set(map(str, names or ())) != set(map(str, found)):
