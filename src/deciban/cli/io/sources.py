@@ -9,6 +9,7 @@ are empty cells.
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import stat
 import sys
@@ -82,15 +83,15 @@ def _locate(text: str) -> tuple[Path, str]:
 def _spool(source: BinaryIO | str, name: str) -> Path:
     """A copy on disk, made once and removed when the program ends."""
     with refusals(name, "must fit into the folder for temporary files"):
-        handle, copy = tempfile.mkstemp(prefix="deciban-")
-        cleanup.callback(Path(copy).unlink, missing_ok=True)
-        with os.fdopen(handle, "wb") as file:
+        copy = Path(tempfile.gettempdir()) / f"deciban-{secrets.token_hex(8)}"
+        cleanup.callback(copy.unlink, missing_ok=True)  # first: a signal may come at any time
+        with open(copy, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             if isinstance(source, str):
                 with open(source, "rb") as pipe:
                     shutil.copyfileobj(pipe, file, 1 << 20)
             else:
                 shutil.copyfileobj(source, file, 1 << 20)
-    return Path(copy)
+    return copy
 
 
 class Columnar(Table):
