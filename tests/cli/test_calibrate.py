@@ -5,21 +5,15 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from commands import runner
 from deciban import CalibratedGaussian, Evidence, LinearDiscriminant, metrics
 from deciban._persistence.registry import load_with_extra
 from deciban.calibration import AffineCalibrator, GaussianCalibrator
-from deciban.cli.commands.apply import EXAMPLE as APPLY_EXAMPLE
-from deciban.cli.commands.apply import apply
-from deciban.cli.commands.calibrate import EXAMPLE, calibrate
+from deciban.cli.app import app
 from deciban.exceptions import InputError
 
-app = typer.Typer()
-app.command("calibrate", epilog=EXAMPLE)(calibrate)
-app.command("apply", epilog=APPLY_EXAMPLE)(apply)
 CLASSES = ["cat", "dog", "owl"]
 
 
@@ -386,3 +380,15 @@ def test_rounded_percentages_are_calibrated_and_applied_above_a_floor(tmp_path, 
     lone = ["evaluate", "p.csv", "--truth", "y", "--floor", "0.01"]
     with pytest.raises(InputError, match="--floor must come with --posteriors"):
         CliRunner().invoke(app, lone, catch_exceptions=False)
+
+
+def test_calibrate_and_evaluate_call_a_quantity_by_one_name(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    scores = rng.normal(size=(60, 3)) + 2 * np.eye(3)[y]
+    names = ["a", "b", "c"]
+    table = pl.DataFrame(scores, schema=names).with_columns(truth=np.array(names)[y])
+    table.write_csv(tmp_path / "t.csv")
+    base = (tmp_path / "t.csv", "--truth", "truth")
+    for words in (("evaluate", *base), ("calibrate", *base, "-o", tmp_path / "c.deciban")):
+        assert "Cross-entropy [nat]" in run(*words).stdout

@@ -70,10 +70,10 @@ def test_trial_lists_share_a_key(files):
     ("text", "options", "words"),
     [
         ("id,y,llr\n1,0,2\n2,1,3\n3,1,3\n", "", "same number of rows; got 2 and 3"),
-        ("id,y,llr\n1,1,2\n2,0,3\n", "", "same truth in each row; 2 rows differ"),
+        ("id,y,llr\n1,1,2\n2,0,3\n", "", "same truth in each row; it differs in 2 rows"),
         ("id,y,llr\n1,0,2\n3,1,3\n", "--id id", "1 of .* are not in .*, and 1 of"),
-        ("id,y,llr\n1,0,2\n1,1,3\n", "--id id", "1 rows of 'id' are repeated"),
-        ("id,y,llr\n1,0,2\n,1,3\n", "--id id", "1 rows of 'id' are empty"),
+        ("id,y,llr\n1,0,2\n1,1,3\n", "--id id", "1 row of 'id' is repeated"),
+        ("id,y,llr\n1,0,2\n,1,3\n", "--id id", "1 row of 'id' is empty"),
         ("id,y,llr\n1,a,2\n2,b,3\n", "--positive 1", "--positive must name"),
         ("key,y,llr\n1,0,2\n2,1,3\n", "--id id", "must have the column 'id', for --id"),
     ],

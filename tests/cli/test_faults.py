@@ -333,3 +333,23 @@ def test_an_output_of_an_unknown_format_is_not_told_of_an_option_for_inputs(
     with pytest.raises(InputError, match=r"must (end in \.csv|be a file in a folder)") as caught:
         run(command, f"{model}.deciban", "t.csv", "-o", name)
     assert "--format" not in str(caught.value)
+
+
+def test_one_row_is_a_row_and_the_only_bad_cell_is_not_one_of_many(folder):
+    (folder / "one.csv").write_text("llr\n1.5\n")
+    assert run("predict", "m.deciban", "one.csv", "-o", "p.csv").stderr.startswith("1 row: ")
+    assert run("apply", "c.deciban", "one.csv", "-o", "a.csv").stderr.startswith("1 row calibrated")
+    (folder / "bad.csv").write_text("llr\n1.5\nx\n")
+    with pytest.raises(TableError, match=r"row 2 holds 'x'\. Drop"):
+        run("apply", "c.deciban", "bad.csv", "-o", "b.csv")
+    (folder / "bad.csv").write_text("llr\n1.5\nx\nx\n")
+    with pytest.raises(TableError, match=r"row 2 holds 'x', one of 2 such\. Drop"):
+        run("apply", "c.deciban", "bad.csv", "-o", "b.csv")
+
+
+@pytest.mark.parametrize("command", [["evaluate"], ["calibrate", "-o", "new.deciban"]])
+def test_a_table_from_a_pipe_is_called_standard_input(folder, command):
+    text = (folder / "t.csv").read_bytes()
+    done = subprocess.run(words(*command, "-", "--truth", "class"), input=text,
+                          capture_output=True, check=True)  # fmt: skip
+    assert done.stdout.startswith(b"standard input: 60 of 0, 60 of 1")

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from deciban.cli.words import join_words, quote
+from deciban.cli.words import join_words, one_of_such, quote
 from deciban.exceptions import TableError
 
 Labels = tuple[Hashable, ...]
@@ -53,8 +53,9 @@ class Column:
         missing = self.cells.null_count()
         if missing:
             first = first_true(self.cells.is_null())
+            total = f" ({missing:,} in all)" if missing > 1 else ""
             raise self.error(
-                f"must have no empty cells; {self.row(first)} has one, of {missing:,}. Drop or "
+                f"must have no empty cells; {self.row(first)} has one{total}. Drop or "
                 "impute them first.",
                 first,
             )
@@ -142,8 +143,8 @@ def parse_numbers(column: Column) -> NDArray[np.float64]:
         if large[first]:
             what, remedy = f"numbers up to {_LARGEST:g}, or inf", "Correct them."
         raise column.error(
-            f"must hold {what}; {column.row(first)} holds {quote(cells[first])}, one of "
-            f"{int(bad.sum()):,} such. {remedy}",
+            f"must hold {what}; {column.row(first)} holds {quote(cells[first])}"
+            f"{one_of_such(int(bad.sum()))}. {remedy}",
             first,
         )
     return np.asarray(floats)

@@ -19,7 +19,7 @@ from deciban.cli.io.sources import open_table
 from deciban.cli.operating import find_class, parse_prior
 from deciban.cli.options import ScoreOptions
 from deciban.cli.trials import read_trials
-from deciban.cli.words import join_words, quote, quote_name, split_names
+from deciban.cli.words import join_words, name_source, one_of_such, quote, quote_name, split_names
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError, TableError
 
@@ -203,8 +203,9 @@ def _read_trial_scores(source: str, key: str, options: ScoreOptions) -> Labelled
     if options.positive is None and "target" in labels:
         options = ScoreOptions(llr=options.llr, positive="target", base=options.base, key=key)
     columns = _llr_columns("trials", options.llr or "score", labels, options)
-    values = parse_numbers(Column(frame["score"], source))[:, None]
-    return _combine(values, labels, codes, columns, source)
+    name = name_source(source)
+    values = parse_numbers(Column(frame["score"], name))[:, None]
+    return _combine(values, labels, codes, columns, name)
 
 
 def _combine(
@@ -363,8 +364,8 @@ def require_finite(evidence: Evidence, calibrator: Any, source: str, start: int 
         if evidence.n_classes == 2:
             remedy += ", or give --method isotonic"
         raise TableError(
-            f"must have finite scores for this calibrator; row {row + 1} rules a class out, one "
-            f"of {int(ruled_out.sum()):,} such. {remedy}.",
+            f"must have finite scores for this calibrator; row {row + 1} rules a class out"
+            f"{one_of_such(int(ruled_out.sum()))}. {remedy}.",
             file=source,
             rows=[row],
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from deciban.cli.words import neutralize, shorten
+from deciban.cli.words import name_source, neutralize, shorten
 
 if TYPE_CHECKING:
     from deciban.assessment import Assessment
@@ -75,7 +75,8 @@ def describe_samples(source: str, classes: Sequence[Hashable], counts: Sequence[
     """The number of samples of each class, in a line."""
     pairs = list(zip(classes, counts, strict=True))
     samples = ", ".join(f"{count:,} of {shorten(str(label), 60)}" for label, count in pairs[:10])
-    return f"{source}: {samples}" + (f", … ({len(pairs)} classes)" if len(pairs) > 10 else "")
+    more = f", … ({len(pairs)} classes)" if len(pairs) > 10 else ""
+    return f"{name_source(source)}: {samples}{more}"
 
 
 def print_assessment(assessment: Assessment, source: str) -> None:

@@ -43,6 +43,27 @@ def quote(value: object) -> str:
     return shorten(repr(value))
 
 
+def name_source(source: str) -> str:
+    """Name of a file in messages; ``-`` is standard input."""
+    return "standard input" if source == "-" else source
+
+
+def count(n: int, noun: str) -> str:
+    """A number and its noun, in the plural unless there is one.
+
+    Examples
+    --------
+    >>> count(1, "row"), count(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
+def one_of_such(n: int) -> str:
+    """What follows the first of ``n`` cases in a sentence; nothing where it is the only one."""
+    return f", one of {n:,} such" if n > 1 else ""
+
+
 def suggest(word: str, words: Iterable[str]) -> str:
     """A question that names the word that was probably meant, or nothing.
 

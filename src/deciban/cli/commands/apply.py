@@ -11,6 +11,7 @@ import typer
 
 from deciban.cli.options import Costs, Force, Format, Json, OutputTable, Prior, Table
 from deciban.cli.show import print_written
+from deciban.cli.words import count, name_source
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def apply(
     row = _columns(fitted, columns, decide, np.full((1, width), 1 / width))
     nothing = {name: values[:0] for name, values in row.items()}
     if columns.kind == "trials":
-        name, frames = table, _read_trials(table, columns.columns[0])
+        name, frames = name_source(table), _read_trials(table, columns.columns[0])
     else:
         source = open_table(table, table_format)
         for column in columns.columns:
@@ -82,7 +83,7 @@ def apply(
                 frame = frame.with_columns(map(pl.Series, columns.columns, values.T))
             write(frame.hstack(list(map(pl.Series, new, new.values()))))
     added = list(nothing)
-    sentence = f"{rows:,} rows calibrated: {', '.join(added[:10])}"
+    sentence = f"{count(rows, 'row')} calibrated: {', '.join(added[:10])}"
     print_written(sentence, {"rows": rows, "added": added}, output, as_json)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from deciban.cli import show
 from deciban.cli.options import Force, Json, ScoreOptions, Table, option, with_options
-from deciban.cli.words import require_choice
+from deciban.cli.words import name_source, require_choice
 from deciban.exceptions import DecibanError, InputError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def calibrate(
     blank = _make_calibrator(method, ridge)
     require_outputs({"--output": output}, (table, columns.key), force=force)
     scored = read_scores(table, columns)
-    calibrator, notes = _fit(blank, method, scored, table)
+    calibrator, notes = _fit(blank, method, scored, name_source(table))
     before = _assess(scored, scored.evidence)
     folds = min(_FOLDS, *scored.counts)
     after = None
@@ -218,10 +218,9 @@ def _show(summary: dict[str, Any], source: str) -> None:
     show.echo(show.describe_samples(source, summary["classes"], summary["counts"]))
     rows = []
     for q in summary["quantities"]:
-        label = "Cross-entropy (C_mc)" if q["key"] == "cross_entropy" else q["label"]
         values = (float("nan" if q[when] is None else q[when]) for when in ("before", "after"))
         cells = (show.in_unit(value, q["unit"]) for value in values)
-        rows.append((show.label_with_unit(label, q["unit"]), *cells, q["meaning"]))
+        rows.append((show.label_with_unit(q["label"], q["unit"]), *cells, q["meaning"]))
     show.print_table(("", "before", "after", "what it means"), rows, right=(1, 2), explanation=True)
     if summary["folds"]:
         show.echo(

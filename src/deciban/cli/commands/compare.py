@@ -10,7 +10,7 @@ import typer
 from deciban.cli import show
 from deciban.cli.commands.evaluate import assessment_settings
 from deciban.cli.options import AssessmentOptions, Json, ScoreOptions, option, with_options
-from deciban.cli.words import join_words, split_names
+from deciban.cli.words import count, join_words, name_source, split_names
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def compare(
         )
     first = read_scores(a, replace(columns, llr=names[0]), id_column)
     second = read_scores(b, replace(columns, llr=names[-1]), id_column)
+    a, b = name_source(a), name_source(b)
     second = _match_rows(first, second, a, b)
     systems = {"A": first.evidence, "B": second.evidence}
     found = assessment.compare(first.y_true, systems, **assessment_settings(options, first))
@@ -79,13 +80,13 @@ def _match_rows(first: LabelledScores, second: LabelledScores, a: str, b: str) -
         )
     off = first.codes != second.codes
     if off.any():
-        row = int(off.argmax())
+        row, wrong = int(off.argmax()), int(off.sum())
         remedy = "Correct the truth of one."
         if first.ids is None:
             remedy = "Name the column that matches them with --id."
         raise InputError(
-            f"{a} and {b} must have the same truth in each row; {int(off.sum()):,} rows differ, "
-            f"row {row + 1} the first. {remedy}",
+            f"{a} and {b} must have the same truth in each row; it differs in "
+            f"{count(wrong, 'row')}, in row {row + 1} first. {remedy}",
             rows=[row],
         )
     return second
@@ -101,8 +102,9 @@ def _find_rows(here: pl.Series, there: pl.Series, a: str, b: str) -> NDArray[np.
             wrong = ids.null_count() or len(ids) - ids.n_unique()
             what = "empty" if ids.null_count() else "repeated"
             raise InputError(
-                f"--id must name each sample of {source} once; {wrong:,} rows of {ids.name!r} are "
-                f"{what}. Name another column, or drop them."
+                f"--id must name each sample of {source} once; {count(wrong, 'row')} of "
+                f"{ids.name!r} {'is' if wrong == 1 else 'are'} {what}. Name another column, or "
+                "drop them."
             )
         frames.append(pl.DataFrame({"id": ids.cast(pl.String)}).with_row_index("row"))
     joined = frames[0].join(frames[1], on="id", how="left", maintain_order="left")

@@ -22,7 +22,7 @@ from deciban.cli.options import (
     require_seed,
 )
 from deciban.cli.show import echo, print_assessment, print_json, print_notes
-from deciban.cli.words import join_words
+from deciban.cli.words import count, join_words
 from deciban.exceptions import CheckpointError, InputError, InterruptedFitWarning
 
 if TYPE_CHECKING:
@@ -141,10 +141,10 @@ def _cards(summary: dict[str, Any], table: str, n_held_out: int) -> dict[str, An
     return {
         "model_card": {
             "model": summary["model"],
-            "trained on": f"{summary['rows']:,} rows",
+            "trained on": count(summary["rows"], "row"),
             "features": ", ".join(summary["features"][:30]),
         },
-        "data_card": {"table": table, "assessed by": f"{n_held_out:,} rows that were set aside"},
+        "data_card": {"table": table, "assessed by": f"{count(n_held_out, 'row')} set aside"},
     }
 
 
@@ -166,7 +166,7 @@ def _split_rows(
         remedy = "Add rows of it" if n < 2 else f"Give --validation {min(0.5 / n + 0.005, 0.5):.2f}"
         raise InputError(
             f"--report must have rows of every class to assess the model by; class {rarest!r} has "
-            f"{n} row{'s' * (n > 1)}, of which --validation {share:g} sets none aside. {remedy}, "
+            f"{count(n, 'row')}, of which --validation {share:g} sets none aside. {remedy}, "
             "drop that class, or leave out --report."
         )
     if too_rare:
@@ -174,7 +174,7 @@ def _split_rows(
     if int((counts - aside).min()) < 1:
         raise InputError(
             f"--validation must leave rows of every class to learn from; got {share:g}, and class "
-            f"{rarest!r} has {n} rows. Give 0.2."
+            f"{rarest!r} has {count(n, 'row')}. Give 0.2."
         )
     order = np.random.default_rng(seed).permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]  # class by class
@@ -241,8 +241,8 @@ def _show(
     if as_json:
         print_json(summary)
     else:
-        sizes = f"{len(summary['features'])} features, {len(summary['classes'])} classes"
-        echo(f"{summary['model']} from {summary['rows']:,} rows of {source}: {sizes}")
+        sizes = f"{count(len(summary['features']), 'feature')}, {len(summary['classes'])} classes"
+        echo(f"{summary['model']} from {count(summary['rows'], 'row')} of {source}: {sizes}")
         echo(f"Features: {join_words(summary['features'])}")
         if assessment is None:
             echo("No rows were set aside to assess it: --validation is 0, or a class is too rare.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from deciban.cli.options import Costs, Force, Format, Json, Model, OutputTable, Prior, Table, option
 from deciban.cli.show import print_written
+from deciban.cli.words import count
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -79,10 +80,10 @@ def predict(
         "decisions": {str(label): n for label, n in decisions.items()},
     }
     counts = ", ".join(f"{n:,} {label}" for label, n in found["decisions"].items())
-    sentence = f"{start:,} rows: {counts}"
+    sentence = f"{count(start, 'row')}: {counts}"
     if outlier:
         found["outliers"] = outliers
-        sentence += f"; {outliers:,} outliers"
+        sentence += f"; {count(outliers, 'outlier')}"
     print_written(sentence, found, output, as_json)
 
 
