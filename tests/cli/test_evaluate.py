@@ -1,23 +1,21 @@
 """``deciban evaluate``, as one types it."""
 
 import json
+from functools import partial
 
 import numpy as np
 import polars as pl
 import pytest
-import typer
 
 from commands import runner
 from deciban import CalibratedGaussian, metrics
-from deciban.cli.commands.evaluate import EXAMPLE, evaluate
+from deciban.cli.app import app
 from deciban.exceptions import InputError
 
-app = typer.Typer()
-app.command(epilog=EXAMPLE)(evaluate)
 CLASSES = ["cat", "dog", "owl"]
 
 
-run = runner(app, 160)
+run = partial(runner(app, 160), "evaluate")
 
 
 def values(*args):

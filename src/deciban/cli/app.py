@@ -52,7 +52,10 @@ def _options(
 
 
 def _name_options(command: Callable[..., None]) -> None:
-    """Name each option after its parameter, unless it has names: typer 0.27 takes the metavar."""
+    """Name each option after its parameter, unless it has names of its own.
+
+    typer 0.27 would call it by its metavar where that is the same word in capitals.
+    """
     for name, hint in get_type_hints(command, include_extras=True).items():
         for info in getattr(hint, "__metadata__", ()):
             # typer finds the first name of an option in its default
