@@ -29,7 +29,7 @@ def _require_share(value: Any, name: str) -> float:
     raise InputError(f"{name} must be a number from 0 to below 1; got {quote(value)}. Give 0.1.")
 
 
-def _checked(check: Callable[..., Any], **options: Any) -> Any:
+def _setting(check: Callable[..., Any], **options: Any) -> Any:
     """A field of :class:`Settings` with the check of its value."""
     return field(metadata={"check": partial(check, **options)})
 
@@ -38,21 +38,21 @@ def _checked(check: Callable[..., Any], **options: Any) -> Any:
 class Settings:
     """Everything that a flow and its training need, as plain values that have been checked."""
 
-    kind: Literal["affine", "spline"] = _checked(require_one_of, options=("affine", "spline"))
-    n_couplings: int = _checked(require_whole, least=0)
-    width: int = _checked(require_whole, least=1)
-    depth: int = _checked(require_whole, least=1)
-    augment: int = _checked(require_whole, least=0)
-    discriminative_weight: float = _checked(require_positive_number, or_zero=True)
-    epochs: int = _checked(require_whole, least=0)
-    batch_size: int = _checked(require_whole, least=1)
-    learning_rate: float = _checked(require_positive_number, or_zero=True)
-    weight_decay: float = _checked(require_positive_number, or_zero=True)
-    input_noise: float = _checked(require_positive_number, or_zero=True)
-    validation_fraction: float = _checked(_require_share)
-    n_estimators: int = _checked(require_whole, least=1)
-    dtype: Literal["float32", "float64"] = _checked(require_one_of, options=("float32", "float64"))
-    init: Literal["lda", "paper"] = _checked(require_one_of, options=("lda", "paper"))
+    kind: Literal["affine", "spline"] = _setting(require_one_of, options=("affine", "spline"))
+    n_couplings: int = _setting(require_whole, least=0)
+    width: int = _setting(require_whole, least=1)
+    depth: int = _setting(require_whole, least=1)
+    augment: int = _setting(require_whole, least=0)
+    discriminative_weight: float = _setting(require_positive_number, or_zero=True)
+    epochs: int = _setting(require_whole, least=0)
+    batch_size: int = _setting(require_whole, least=1)
+    learning_rate: float = _setting(require_positive_number, or_zero=True)
+    weight_decay: float = _setting(require_positive_number, or_zero=True)
+    input_noise: float = _setting(require_positive_number, or_zero=True)
+    validation_fraction: float = _setting(_require_share)
+    n_estimators: int = _setting(require_whole, least=1)
+    dtype: Literal["float32", "float64"] = _setting(require_one_of, options=("float32", "float64"))
+    init: Literal["lda", "paper"] = _setting(require_one_of, options=("lda", "paper"))
 
     def __post_init__(self) -> None:
         for setting in fields(self):
