@@ -312,16 +312,9 @@ def test_dollar_signs_in_classes_are_drawn_as_they_are(folder):
     ):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            run(
-                "family",
-                "--divergences",
-                values,
-                "--classes",
-                names,
-                "--figure",
-                "f.svg",
-                "--force",
-            )
+            words = ("--divergences", values, "--classes", names)
+            run("family", *words, "--figure", "f.svg", "--force")
+        assert "$x_{$" in (folder / "f.svg").read_text()  # the text beside each drawn label
 
 
 @pytest.mark.parametrize("name", ["llr.xlsx", "llr", "folder/"])
