@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -152,7 +152,7 @@ class LabelledScores:
     codes: NDArray[np.intp]
     evidence: Evidence
     columns: ScoreColumns
-    ids: pl.Series | None = None
+    beside: pl.DataFrame = field(default_factory=pl.DataFrame)  # further columns, as asked for
 
     @property
     def y_true(self) -> np.ndarray:
@@ -165,16 +165,22 @@ class LabelledScores:
         return np.bincount(self.codes, minlength=self.evidence.n_classes).tolist()
 
 
-def read_scores(source: str, options: ScoreOptions, id_column: str | None = None) -> LabelledScores:
-    """The truth and the evidence of a table, or of a score file and its key."""
+def read_scores(
+    source: str, options: ScoreOptions, beside: Sequence[tuple[str, str | None]] = ()
+) -> LabelledScores:
+    """The truth and the evidence of a table, or of a score file and its key.
+
+    ``beside`` holds options and the further column that each names; None names none.
+    """
+    more = [(option, name) for option, name in beside if name is not None]
     if options.key is not None:
-        return _read_trial_scores(source, options.key, options)
+        return _read_trial_scores(source, options.key, options, more)
     table = open_table(source, options.table_format)
     truth = table.require_column(options.truth, "--truth")
     llr = _find_llr(options, table)
-    if id_column is not None:
-        table.require_column(id_column, "--id")
-    labels, codes, ids = _read_truth(table, truth, id_column)
+    names = [table.require_column(name, option) for option, name in more]
+    read = table.read([*dict.fromkeys([truth, *names])])
+    labels, codes = encode_labels(Column(read[truth], table.name))
     if llr is not None:
         columns = _llr_columns("llr", llr, labels, options)
     else:
@@ -185,27 +191,24 @@ def read_scores(source: str, options: ScoreOptions, id_column: str | None = None
         parts.append(columns.values(frame, table.name, start))
         start += frame.height
     scores = _combine(np.concatenate(parts), labels, codes, columns, table.name)
-    return replace(scores, ids=ids)
+    return replace(scores, beside=read.select(list(dict.fromkeys(names))))
 
 
-def _read_truth(
-    table: Table, truth: str, id_column: str | None
-) -> tuple[Labels, NDArray[np.intp], pl.Series | None]:
-    """The classes, the class of each row as an index, and the names of the samples."""
-    frame = table.read([truth] if id_column is None else [truth, id_column])
-    ids = None if id_column is None else frame[id_column]
-    return *encode_labels(Column(frame[truth], table.name)), ids
-
-
-def _read_trial_scores(source: str, key: str, options: ScoreOptions) -> LabelledScores:
-    frame = read_trials(source, key, options.llr)
+def _read_trial_scores(
+    source: str, key: str, options: ScoreOptions, more: Sequence[tuple[str, str]]
+) -> LabelledScores:
+    frame = read_trials(source, key, options.llr, more)
     labels, codes = encode_labels(Column(frame["label"], key))
     if options.positive is None and "target" in labels:
         options = ScoreOptions(llr=options.llr, positive="target", base=options.base, key=key)
     columns = _llr_columns("trials", options.llr or "score", labels, options)
     name = name_source(source)
     values = parse_numbers(Column(frame["score"], name))[:, None]
-    return _combine(values, labels, codes, columns, name)
+    scores = _combine(values, labels, codes, columns, name)
+    beside = frame.select(
+        pl.col(f"beside:{one}").alias(one) for one in dict.fromkeys(name for _, name in more)
+    )
+    return replace(scores, beside=beside)
 
 
 def _combine(

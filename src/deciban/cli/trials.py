@@ -6,13 +6,14 @@ CSV, Parquet or other table with a header. The column names of NIST are known, t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
 from deciban.cli.io.formats import refusals
 from deciban.cli.io.sources import open_table
-from deciban.cli.words import join_words
+from deciban.cli.words import join_words, quote
 from deciban.exceptions import TableError
 
 _NAMES = {
@@ -24,31 +25,58 @@ _NAMES = {
 _PLAIN = {"", ".txt", ".tsv", ".scores", ".score", ".key", ".trn", ".lst", ".trials", ".ndx"}
 
 
-def read_trials(scores: str, key: str, column: str | None = None) -> pl.DataFrame:
+def read_trials(
+    scores: str, key: str, column: str | None = None, beside: Sequence[tuple[str, str]] = ()
+) -> pl.DataFrame:
     """Model, segment, label and score of each trial in the key, in its order.
 
     ``column`` is that of the scores, where their file has a header and it is not called score.
+    ``beside`` holds options and the further columns that they name, in either file; in the result,
+    their names begin with "beside:".
     """
-    scored, keyed = read_trial_list(scores, "score", column), read_trial_list(key, "label")
+    more = [name for _, name in beside]
+    scored = read_trial_list(scores, "score", column, more)
+    keyed = read_trial_list(key, "label", beside=more)
     for frame, source in ((scored, scores), (keyed, key)):
         _refuse_repeated(frame, source)
     trial = ["model", "segment"]
     _refuse_unmatched(keyed.join(scored, on=trial, how="anti"), keyed.height, key, scores, "score")
     _refuse_unmatched(scored.join(keyed, on=trial, how="anti"), scored.height, scores, key, "label")
-    return keyed.join(scored, on=trial, how="left", maintain_order="left")
+    scored = scored.drop((set(scored.columns) & set(keyed.columns)) - set(trial))  # take the key's
+    joined = keyed.join(scored, on=trial, how="left", maintain_order="left")
+    for option, name in beside:
+        if f"beside:{name}" not in joined.columns and name in trial:
+            joined = joined.with_columns(pl.col(name).alias(f"beside:{name}"))
+        elif f"beside:{name}" not in joined.columns:
+            raise TableError(
+                f"must have the column that {option} names, or {scores} must; neither has "
+                f"{quote(name)}. Add it, with a header, or name model or segment.",
+                file=key,
+            )
+    return joined
 
 
-def read_trial_list(source: str, value: str, column: str | None = None) -> pl.DataFrame:
-    """Model, segment and a value of each trial in a file, whose column may have another name."""
+def read_trial_list(
+    source: str, value: str, column: str | None = None, beside: Sequence[str] = ()
+) -> pl.DataFrame:
+    """Model, segment and a value of each trial in a file, whose column may have another name.
+
+    Columns of ``beside`` that the file has come last, their names after "beside:".
+    """
     if Path(source).suffix.lower() in _PLAIN and source != "-":
-        frame = _read_lines(source, value, column)
+        frame = _read_lines(source, value, column, beside)
     else:
         table = open_table(source)
         places = _find_columns(table.columns, value, column)
         if places is None:
             raise _lacks_columns(source, table.columns, column or value)
-        frame = table.read([table.columns[k] for k in places])
-        frame.columns = ["model", "segment", value]
+        more = [name for name in dict.fromkeys(beside) if name in table.columns]
+        names = [table.columns[k] for k in places]
+        whole = table.read([*dict.fromkeys([*names, *more])])
+        new = ["model", "segment", value, *(f"beside:{name}" for name in more)]
+        frame = whole.select(
+            pl.col(old).alias(name) for old, name in zip([*names, *more], new, strict=True)
+        )
     if frame.height == 0:
         raise TableError("must hold trials; it holds none. Give a file with some.", file=source)
     return frame.with_columns(pl.col("model", "segment").cast(pl.String))
@@ -78,7 +106,7 @@ def _find_columns(names: list[str], value: str, column: str | None) -> list[int]
     return places
 
 
-def _read_lines(source: str, value: str, column: str | None) -> pl.DataFrame:
+def _read_lines(source: str, value: str, column: str | None, beside: Sequence[str]) -> pl.DataFrame:
     try:
         with refusals(source, "must be a file that can be read"):
             text = Path(source).read_text(encoding="utf-8-sig")
@@ -99,11 +127,11 @@ def _read_lines(source: str, value: str, column: str | None) -> pl.DataFrame:
                 file=source,
                 rows=[number - 1],
             )
-    names = ("model", "segment", value)
-    columns = {
-        name: [row[k] for row in body] for name, k in zip(names, places or range(3), strict=True)
-    }
-    return pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String))
+    named = dict(zip(("model", "segment", value), places or range(3), strict=True))
+    header = [] if places is None else fields[0]
+    named |= {f"beside:{name}": header.index(name) for name in beside if name in header}
+    columns = {name: [row[k] for row in body] for name, k in named.items()}
+    return pl.DataFrame(columns, schema=dict.fromkeys(named, pl.String))
 
 
 def _refuse_repeated(frame: pl.DataFrame, source: str) -> None:

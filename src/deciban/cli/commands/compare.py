@@ -51,10 +51,10 @@ def compare(
             f"--llr must name a column, or one of A and one of B; got {len(names)} names. Give two "
             f"at most."
         )
-    first = read_scores(a, replace(columns, llr=names[0]), id_column)
-    second = read_scores(b, replace(columns, llr=names[-1]), id_column)
+    first = read_scores(a, replace(columns, llr=names[0]), [("--id", id_column)])
+    second = read_scores(b, replace(columns, llr=names[-1]), [("--id", id_column)])
     a, b = name_source(a), name_source(b)
-    second = _match_rows(first, second, a, b)
+    second = _match_rows(first, second, a, b, id_column)
     systems = {"A": first.evidence, "B": second.evidence}
     found = assessment.compare(first.y_true, systems, **assessment_settings(options, first))
     if as_json:
@@ -63,15 +63,17 @@ def compare(
         _show(found, a, b)
 
 
-def _match_rows(first: LabelledScores, second: LabelledScores, a: str, b: str) -> LabelledScores:
+def _match_rows(
+    first: LabelledScores, second: LabelledScores, a: str, b: str, id_column: str | None
+) -> LabelledScores:
     """The second system's samples in the order of the first's; the truth must be the same."""
     if first.evidence.classes != second.evidence.classes:
         raise InputError(
             f"{a} and {b} must have the same classes; got {join_words(first.evidence.classes, 5)} "
             f"and {join_words(second.evidence.classes, 5)}. Give results on the same samples."
         )
-    if first.ids is not None and second.ids is not None:
-        rows = _find_rows(first.ids, second.ids, a, b)
+    if id_column is not None:
+        rows = _find_rows(first.beside[id_column], second.beside[id_column], a, b)
         second = replace(second, codes=second.codes[rows], evidence=second.evidence[rows])
     if len(first.codes) != len(second.codes):
         raise InputError(
@@ -82,7 +84,7 @@ def _match_rows(first: LabelledScores, second: LabelledScores, a: str, b: str) -
     if off.any():
         row, wrong = int(off.argmax()), int(off.sum())
         remedy = "Correct the truth of one."
-        if first.ids is None:
+        if id_column is None:
             remedy = "Name the column that matches them with --id."
         raise InputError(
             f"{a} and {b} must have the same truth in each row; it differs in "
