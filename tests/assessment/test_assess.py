@@ -54,6 +54,31 @@ def test_numbers_of_two_classes_are_those_of_the_metrics(two):
     assert found.pairwise_cllr[0, 1] == found["cllr"].value
 
 
+def test_each_operating_point_has_its_costs_and_c_primary_is_their_mean(two):
+    y, llr = two
+    points = [metrics.OperatingPoint(10, 1, 0.01), metrics.OperatingPoint(1, 1, 0.05)]
+    found = assess(y, Evidence.from_llr(llr), operating_points=points, n_resamples=100)
+    for point in points:
+        at = {"prior": point.prior, "cost_miss": point.cost_miss}
+        for name in ("detection_cost", "min_detection_cost"):
+            q = found[f"{name}@{point}"]
+            assert q.value == pytest.approx(getattr(metrics, name)(y, llr, **at), rel=1e-10)
+            assert q.low <= q.corrected <= q.high
+            assert q.label.endswith(f" at {point}")
+    for name, minimum in (("c_primary", False), ("min_c_primary", True)):
+        expected = metrics.c_primary(y, llr, points, minimum=minimum)
+        assert found[name].value == pytest.approx(expected, rel=1e-10)
+    # The interval of a mean is no wider than the mean of the intervals, and agrees with resamples.
+    ends = np.array([(found[f"detection_cost@{p}"].low, found[f"detection_cost@{p}"].high)
+                     for p in points])  # fmt: skip
+    primary = found["c_primary"]
+    drawn = metrics.bootstrap(metrics.c_primary, y, llr, n_resamples=400, operating_points=points)
+    assert primary.high - primary.low <= np.diff(ends.mean(axis=0)) + 1e-12
+    np.testing.assert_allclose([primary.low, primary.high], drawn[1:3], atol=0.03)
+    plain = assess(y, Evidence.from_llr(llr), n_resamples=100)
+    assert found["min_detection_cost"] == plain["min_detection_cost"]
+
+
 def test_numbers_of_several_classes_are_those_of_the_metrics(three):
     y, e = three
     labels = np.array(e.classes)[y]
@@ -237,6 +262,7 @@ def test_zero_likelihoods_of_several_classes_leave_the_parts_out():
         ({"rng": -1}, "rng must be"),
         ({"costs": [[0, 0], [1, 0]]}, "costs must be higher for each error"),
         ({"prior": [1.0, 0.0]}, "Cromwell"),
+        ({"operating_points": [(1, 1, 2)]}, "prior must lie between 0 and 1"),
     ],
 )
 def test_invalid_options_are_refused(two, change, words):

@@ -182,6 +182,29 @@ def test_detection_costs_are_what_the_decisions_cost(data, prior, cost_miss):
     np.testing.assert_allclose(least, brute, atol=1e-12)
 
 
+POINTS = [(10.0, 1.0, 0.01), (1.0, 1.0, 0.5), (1.0, 2.0, 0.005)]
+
+
+@given(trials())
+def test_c_primary_is_the_mean_of_costs_counted_by_hand(data):
+    y, llr = data
+    actual, minimum = [], []
+    for c_miss, c_fa, p in POINTS:
+        unit = min(c_miss * p, c_fa * (1 - p))
+        costs = {
+            t: (c_miss * p * np.mean(llr[y == 1] < t) + c_fa * (1 - p) * np.mean(llr[y == 0] >= t))
+            / unit
+            for t in [np.log(c_fa * (1 - p) / (c_miss * p)), *llr, np.nextafter(INF, 0)]
+        }
+        costs["none"] = c_miss * p / unit  # not even an infinite LLR is accepted
+        actual.append(next(iter(costs.values())))
+        minimum.append(min(costs.values()))
+    points = [metrics.OperatingPoint(*POINTS[0]), *POINTS[1:]]
+    assert metrics.c_primary(y, llr, points) == pytest.approx(np.mean(actual), abs=1e-9)
+    found = metrics.c_primary(y, llr, points, minimum=True)
+    assert found == pytest.approx(np.mean(minimum), abs=1e-9)
+
+
 @given(trials())
 def test_empirical_cross_entropy_is_cllr_at_even_odds(data):
     y, llr = data
@@ -428,6 +451,9 @@ def test_misleading_evidence_is_counted_past_a_strength():
         (lambda: metrics.cross_entropy([1], 3.0), "must be a table"),
         (lambda: metrics.detection_cost([0, 1], [1.0, 2.0], prior=1.0), "between 0 and 1"),
         (lambda: metrics.detection_cost([0, 1], [1.0, 2.0], cost_miss=0), "cost_miss must be"),
+        (lambda: metrics.c_primary([0, 1], [1.0, 2.0], []), "must hold a point"),
+        (lambda: metrics.c_primary([0, 1], [1.0, 2.0], [(1, 2)]), "three numbers"),
+        (lambda: metrics.c_primary([0, 1], [1.0, 2.0], [(1, 2, 0.5)] * 2), "1:2:0.5 is .* twice"),
         (lambda: metrics.tippett_curve([0, 1], [1.0, 2.0], kind="x"), "exceeding, misleading"),
         (lambda: metrics.misleading_rates([0, 1], [1.0, 2.0], strength=-1), "0 or more"),
         (lambda: metrics.empirical_cross_entropy_curve([0, 1], [1.0, 2.0], log_odds=[[0.0]]),

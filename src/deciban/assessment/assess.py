@@ -7,7 +7,7 @@ system and each further one, and asks for the intervals of their differences.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike
 from deciban._validation.scalars import quote_each
 from deciban.assessment.intervals import Plan, make_plan
 from deciban.assessment.results import (
-    MEANINGS,
     Assessment,
     Comparison,
     Difference,
     Quantity,
     make_difference,
     make_quantity,
+    reported_keys,
 )
 from deciban.assessment.several_classes import SeveralClassSystem
 from deciban.assessment.systems import Costs, Prior, Setting, System, difference_of, make_setting
@@ -31,8 +31,10 @@ from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics import Interval
 from deciban.metrics.bootstrap import Seed
+from deciban.metrics.detection import OperatingPoint
 from deciban.metrics.labelled import Labelled, read_labelled
 
+OperatingPoints = Iterable[OperatingPoint | tuple[float, float, float]]
 _FEW = 30  # samples of a class below which its intervals are rough
 _NOTABLE = 0.005  # correction of a quantity that is worth a note
 
@@ -43,6 +45,7 @@ def assess(
     *,
     prior: Prior = None,
     costs: Costs = None,
+    operating_points: OperatingPoints = (),
     confidence: float = 0.95,
     n_resamples: int = 1000,
     rng: Seed = 0,
@@ -66,6 +69,10 @@ def assess(
         Prior of the cross-entropy, the accuracy and the costs of decisions.
     costs : array of shape (n_classes, n_classes), optional
         ``costs[i, j]`` is the cost of deciding for class j when class i is true.
+    operating_points : iterable of OperatingPoint, or of (cost_miss, cost_false_alarm, prior)
+        Points at which to compute the actual and the minimum detection cost, under the keys
+        ``detection_cost@10:1:0.01`` and ``min_detection_cost@10:1:0.01``, and their means
+        ``c_primary`` and ``min_c_primary``, if there are several.
     confidence : float, default 0.95
         Confidence level of the intervals.
     n_resamples : int, default 1000
@@ -85,7 +92,7 @@ def assess(
     """
     _require_evidence(evidence, "evidence")
     data = read_labelled(y_true, evidence)
-    setting = make_setting(prior, costs, evidence.classes)
+    setting = make_setting(prior, costs, evidence.classes, operating_points)
     plan = make_plan(confidence, n_resamples, rng)
     with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
         system = _make_system(data, setting)
@@ -93,8 +100,7 @@ def assess(
     words, (values,) = system.values_beside()
     quantities = tuple(
         make_quantity(key, values[key], intervals.get(key, Interval(values[key])), words)
-        for key in MEANINGS
-        if key in values
+        for key in reported_keys(values)
     )
     notes = [
         *_few_samples_note(data, plan),
@@ -117,6 +123,7 @@ def compare(
     *,
     prior: Prior = None,
     costs: Costs = None,
+    operating_points: OperatingPoints = (),
     confidence: float = 0.95,
     n_resamples: int = 1000,
     rng: Seed = 0,
@@ -133,7 +140,7 @@ def compare(
         True classes; every class must occur.
     systems : dict of Evidence by name
         Two or more, over the same classes, with the same samples on the same rows.
-    prior, costs, confidence, n_resamples, rng
+    prior, costs, operating_points, confidence, n_resamples, rng
         As for :func:`assess`.
 
     Returns
@@ -153,7 +160,7 @@ def compare(
     first_name, *others = systems
     data = read_labelled(y_true, systems[first_name])
     classes = data.evidence.classes
-    setting = make_setting(prior, costs, classes)
+    setting = make_setting(prior, costs, classes, operating_points)
     plan = make_plan(confidence, n_resamples, rng)
     notes = _few_samples_note(data, plan)
     differences: list[Difference] = []
@@ -186,8 +193,8 @@ def _differences(
     """The differences of all quantities that both systems have."""
     words, (a, b) = first.values_beside(other)
     differences = []
-    for key in MEANINGS:
-        if key in a and key in b:
+    for key in reported_keys(a):
+        if key in b:
             value = difference_of([a[key], b[key]])
             interval = intervals.get(key, Interval(value))._replace(value=value)
             differences.append(make_difference(names, key, (a[key], b[key]), interval, words))

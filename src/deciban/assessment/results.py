@@ -73,6 +73,12 @@ MEANINGS = {  # in the order in which they are reported
     "min_detection_cost": Meaning(
         "Minimum detection cost", "Detection cost with the best threshold.", largest=1.0
     ),
+    "c_primary": Meaning(
+        "C_primary", "Mean of the detection costs at the operating points asked for.",
+    ),
+    "min_c_primary": Meaning(
+        "Minimum C_primary", "C_primary with the best threshold at each point.", largest=1.0
+    ),
     "expected_cost": Meaning(
         "Expected cost",
         "Average cost of a decision; the best decision without evidence costs {no_evidence}.",
@@ -274,17 +280,32 @@ def to_plain(value: Any) -> Any:
     return value if isinstance(value, str | bool | int | float) or value is None else str(value)
 
 
+def reported_keys(values: Mapping[str, float]) -> list[str]:
+    """Keys of the quantities among these values, in the order in which they are reported.
+
+    The key of a quantity at an operating point is that of the quantity, "@" and the point.
+    """
+    return [key for base in MEANINGS for key in values if key.partition("@")[0] == base]
+
+
+def _describe(key: str, words: Mapping[str, Hashable]) -> Meaning:
+    """The meaning of a quantity, with the words that it needs."""
+    base, at, point = key.partition("@")
+    about = MEANINGS[base]
+    label = about.label.format_map(words) + (at and f" at {point}")
+    return about._replace(label=label, meaning=about.meaning.format_map(words))
+
+
 def make_quantity(
     key: str, value: float, interval: Interval, words: Mapping[str, Hashable]
 ) -> Quantity:
     """A quantity with its words; numbers are moved into the range that it can take."""
-    about = MEANINGS[key]
+    about = _describe(key, words)
     ends = np.clip([value, interval.low, interval.high, interval.value], *about[-2:])
     value, low, high, corrected = (ends + 0.0).tolist()  # -0.0 becomes 0.0
     return Quantity(
-        key=key, label=about.label.format_map(words), value=value, low=low, high=high,
-        unit=about.unit, better=about.better, meaning=about.meaning.format_map(words),
-        corrected=corrected,
+        key=key, label=about.label, value=value, low=low, high=high, unit=about.unit,
+        better=about.better, meaning=about.meaning, corrected=corrected,
     )  # fmt: skip
 
 
@@ -293,9 +314,9 @@ def make_difference(
     words: Mapping[str, Hashable],
 ) -> Difference:  # fmt: skip
     """A difference with its words and its verdict."""
-    about = MEANINGS[key]
+    about = _describe(key, words)
     return Difference(
-        systems=systems, key=key, label=about.label.format_map(words), a=values[0], b=values[1],
+        systems=systems, key=key, label=about.label, a=values[0], b=values[1],
         difference=interval.value, low=interval.low, high=interval.high, unit=about.unit,
         better=about.better, verdict=_verdict(systems, interval, about.better),
     )  # fmt: skip

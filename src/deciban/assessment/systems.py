@@ -10,30 +10,46 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deciban._validation.arrays import Floats
 from deciban.assessment.intervals import Plan
 from deciban.assessment.wording import number
 from deciban.evidence.bayes import cost_matrix, log_prior
 from deciban.exceptions import InputError
 from deciban.metrics import Interval, PairwiseCosts
+from deciban.metrics.detection import OperatingPoint, read_operating_points
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.proportions import EventCounts
 
 Prior = ArrayLike | Mapping[Any, float] | None
 Costs = ArrayLike | None
+_LARGEST_LOG_RATIO = 690.0  # of costs; larger ratios would overflow
 Words = dict[str, Hashable]  # what is inserted into the texts on quantities: classes, numbers
 
 
+class Losses(NamedTuple):
+    """Costs of a false alarm and of a miss, relative to the best decision without evidence."""
+
+    false_alarm: float
+    miss: float
+    threshold: float  # the LLR from which on acceptance costs less
+
+    def least(self, p_miss: Floats, p_false_alarm: Floats) -> float:
+        """The smallest cost along a line of error rates."""
+        return float(np.min(self.miss * p_miss + self.false_alarm * p_false_alarm))
+
+
 class Setting(NamedTuple):
-    """The prior under which decisions are made, and the costs of errors."""
+    """The prior under which decisions are made, the costs of errors, and operating points."""
 
     prior: NDArray[np.float64]
     costs: NDArray[np.float64] | None = None
+    points: tuple[OperatingPoint, ...] = ()
 
     @property
     def log_odds(self) -> float:
@@ -41,20 +57,39 @@ class Setting(NamedTuple):
         return math.log(self.prior[1]) - math.log(self.prior[0])
 
     @property
-    def losses(self) -> tuple[float, float]:
-        """Costs of a false alarm and of a miss, relative to the best decision without evidence."""
+    def point_keys(self) -> list[str]:
+        """Keys of the detection costs at the operating points."""
+        return [f"detection_cost@{point}" for point in self.points]
+
+    @property
+    def losses(self) -> dict[str, Losses]:
+        """Losses of two classes under the prior and costs, and at each operating point."""
         C = 1 - np.eye(2) if self.costs is None else self.costs
-        false_alarm = float(self.prior[0] * (C[0, 1] - C[0, 0]))
-        miss = float(self.prior[1] * (C[1, 0] - C[1, 1]))
-        unit = max(min(false_alarm, miss), max(false_alarm, miss) * 1e-300)
-        return false_alarm / unit, miss / unit
+        log_p = np.log(self.prior)
+        weights = {
+            "detection_cost": (
+                log_p[0] + math.log(C[0, 1] - C[0, 0]),
+                log_p[1] + math.log(C[1, 0] - C[1, 1]),
+            )
+        }
+        for key, point in zip(self.point_keys, self.points, strict=True):
+            weights[key] = point.weights[::-1]
+        return {key: _losses(*pair) for key, pair in weights.items()}
 
 
-def make_setting(prior: Prior, costs: Costs, classes: tuple[Hashable, ...]) -> Setting:
-    """Check the prior and the costs."""
-    p = np.exp(log_prior(prior, classes, 1)[0])
+def _losses(log_false_alarm: float, log_miss: float) -> Losses:
+    unit = max(min(log_false_alarm, log_miss), max(log_false_alarm, log_miss) - _LARGEST_LOG_RATIO)
+    false_alarm, miss = math.exp(log_false_alarm - unit), math.exp(log_miss - unit)
+    return Losses(false_alarm, miss, log_false_alarm - log_miss)
+
+
+def make_setting(
+    prior: Prior, costs: Costs, classes: tuple[Hashable, ...], points: Iterable[Any] = ()
+) -> Setting:
+    """Check the prior, the costs and the operating points."""
+    setting = Setting(np.exp(log_prior(prior, classes, 1)[0]), None, read_operating_points(points))
     if costs is None:
-        return Setting(p)
+        return setting
     C = cost_matrix(costs, classes)
     too_cheap = np.argwhere((np.diag(C)[:, None] >= C) & ~np.eye(len(classes), dtype=bool))
     if len(too_cheap):
@@ -64,7 +99,7 @@ def make_setting(prior: Prior, costs: Costs, classes: tuple[Hashable, ...]) -> S
             f"{classes[j]!r} when {classes[i]!r} is true costs {C[i, j]:g}, and the right "
             f"decision {C[i, i]:g}. Raise the first or lower the second."
         )
-    return Setting(p, C)
+    return setting._replace(costs=C)
 
 
 class System(ABC):

@@ -38,8 +38,6 @@ _COARSE_BINS = 256  # the same for each of two systems, whose pairs of bins are 
 _MANY = 50_000  # number of samples above which the bins of two systems are coarse
 _FEW_CELLS = 1 << 20
 _MEANS = ("cllr", "cross_entropy")
-_FITTED = ("cllr_min", "cllr_cal", "eer", "min_detection_cost")  # PAV is fitted for these
-_RESAMPLED = (*_MEANS, *_FITTED)
 _LARGEST = np.finfo(np.float64).max
 Terms = Callable[[Floats, int], Floats]  # of the LLRs of the first (0) or second (1) class
 
@@ -71,15 +69,16 @@ class Step(NamedTuple):
 
 def steps(setting: Setting) -> dict[str, Step]:
     """Error rates and costs of decisions; an LLR on a threshold is accepted."""
-    p, (false_alarm, miss) = setting.prior, setting.losses
-    threshold = math.log(false_alarm) - math.log(miss)
+    p, losses = setting.prior, setting.losses
     found = {
         "misleading_target": Step(0.0, True, np.array([[0.0, 0.0], [1.0, 0.0]])),
         "misleading_other": Step(0.0, False, np.array([[0.0, 1.0], [0.0, 0.0]])),
         "accuracy": Step(-setting.log_odds, True, np.diag(p)),
-        "detection_cost": Step(threshold, True, np.array([[0.0, false_alarm], [miss, 0.0]])),
     }
+    for key, (false_alarm, miss, threshold) in losses.items():
+        found[key] = Step(threshold, True, np.array([[0.0, false_alarm], [miss, 0.0]]))
     if setting.costs is not None:
+        threshold = losses["detection_cost"].threshold
         found["expected_cost"] = Step(threshold, True, p[:, None] * setting.costs)
     return found
 
@@ -121,7 +120,33 @@ class TwoClassSystem(System):
         for key, step in steps(self.setting).items():
             events = [step.events((s.llrs[t] for s in systems), t) for t in (0, 1)]
             intervals[key] = sum_interval(values[key], events, plan.confidence)
+        if "c_primary" in values:
+            intervals["c_primary"] = _primary_interval(systems, values["c_primary"], intervals)
         return intervals
+
+
+def _primary_interval(
+    systems: Sequence[TwoClassSystem], value: float, intervals: dict[str, Interval]
+) -> Interval:
+    """Interval of the mean cost over operating points.
+
+    The distances to the ends at each point are added in quadrature, with the correlation of costs
+    that rest on the same samples (Zou and Donner, 2008).
+    """
+    setting = systems[0].setting
+    keys, at = setting.point_keys, steps(setting)
+    covariance = np.zeros((len(keys), len(keys)))
+    for t in (0, 1):
+        of = [np.array([at[key].terms(s.llrs[t], t) for key in keys]) for s in systems]
+        covariance += np.cov(of[0] if len(of) == 1 else of[0] - of[1], bias=True) / of[0].shape[1]
+    scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
+    correlation = np.divide(covariance, scale, out=np.ones_like(scale), where=scale > 0)
+    low, high = (np.array([intervals[key][end] for key in keys]) for end in (1, 2))
+    middle = np.array([intervals[key].value for key in keys])
+    down, up = (
+        math.sqrt(max(0.0, d @ correlation @ d)) / len(keys) for d in (middle - low, high - middle)
+    )
+    return Interval(value, value - down, value + up)
 
 
 def _intervals_from_bins(
@@ -130,9 +155,10 @@ def _intervals_from_bins(
     """Intervals of means and of what PAV is fitted for, from resampled bins."""
     drawn, left_out = _resample(systems, values, plan)
     paired, level = len(systems) == 2, plan.confidence
+    fitted = _fitted_keys(systems[0].setting)
     intervals = {}
-    for k, key in enumerate(_RESAMPLED):
-        if paired and key in _FITTED and not any(s.values[key] for s in systems):
+    for k, key in enumerate((*_MEANS, *fitted)):
+        if paired and key in fitted and not any(s.values[key] for s in systems):
             continue  # neither has made an error that could be drawn
         if paired or key in _MEANS:
             intervals[key] = resampled_interval(
@@ -140,7 +166,7 @@ def _intervals_from_bins(
             )
         else:
             estimate = interval_of_overestimate if key == "cllr_cal" else interval_of_underestimate
-            misled = drawn[:, k + len(_FITTED)]
+            misled = drawn[:, k + len(fitted)]
             intervals[key] = estimate(values[key], drawn[:, k], misled, level)
     return intervals
 
@@ -153,9 +179,10 @@ def _resample(
     bins = _COARSE_BINS if paired and len(systems[0].data.codes) > _MANY else BINS
     binned = [BinnedLlrs(s.llrs, s.setting, bins) for s in systems]
     cells = [JointBins(binned, t) for t in (0, 1)]
-    exact = [values[key] for key in _RESAMPLED]
+    fitted = _fitted_keys(systems[0].setting)
+    exact = [values[key] for key in (*_MEANS, *fitted)]
     if not paired:  # with misleading samples there is no exact value
-        exact += [math.nan] * len(_FITTED)
+        exact += [math.nan] * len(fitted)
     rng = np.random.default_rng([plan.seed, 1])
 
     def statistic(counts: Counts) -> Floats:
@@ -164,11 +191,11 @@ def _resample(
             for k in range(len(systems))
         ]
         of = [one.values(c) for one, c in zip(binned, in_bins, strict=True)]
-        found = [difference_of([v[key] for v in of]) for key in _RESAMPLED]
+        found = [difference_of([v[key] for v in of]) for key in (*_MEANS, *fitted)]
         if not paired:
             misleading = rng.poisson(MISLEADING, 2)
             misled = binned[0].values_with_misleading(in_bins[0], misleading, of[0]["cllr"])
-            found += [misled[key] for key in _FITTED]
+            found += [misled[key] for key in fitted]
         return np.array(found)
 
     counts = tuple(cell.counts for cell in cells)
@@ -197,21 +224,26 @@ def exact_values(trials: Trials, setting: Setting) -> dict[str, float]:
         key: float(sum(terms(x, t).mean() for t, x in enumerate(llrs)))
         for key, terms in every.items()
     }
+    if len(setting.points) > 1:
+        values["c_primary"] = float(np.mean([values[key] for key in setting.point_keys]))
     fitted = _fitted_values(pool(trials), setting, values["cllr"])
     return values | fitted | {"dev_pav": float(from_nats(deviation_from_pav(trials), "ban"))}
 
 
+def _fitted_keys(setting: Setting) -> list[str]:
+    """Quantities that PAV is fitted for."""
+    primary = ["min_c_primary"] if len(setting.points) > 1 else []
+    return ["cllr_min", "cllr_cal", "eer", *(f"min_{key}" for key in setting.losses), *primary]
+
+
 def _fitted_values(blocks: PooledBlocks, setting: Setting, cllr: float) -> dict[str, float]:
     """Quantities that PAV is fitted for, given its blocks and the Cllr of the same samples."""
-    p_miss, p_false_alarm = blocks.hull()
-    false_alarm, miss = setting.losses
-    least = cost_of_blocks(blocks)
-    return {
-        "cllr_min": least,
-        "cllr_cal": cllr - least,
-        "eer": equal_errors(p_miss, p_false_alarm),
-        "min_detection_cost": float(np.min(miss * p_miss + false_alarm * p_false_alarm)),
-    }
+    hull, least = blocks.hull(), cost_of_blocks(blocks)
+    costs = [losses.least(*hull) for losses in setting.losses.values()]
+    values = [least, cllr - least, equal_errors(*hull), *costs]
+    if len(setting.points) > 1:
+        values.append(float(np.mean(costs[1:])))
+    return dict(zip(_fitted_keys(setting), values, strict=True))
 
 
 class BinnedLlrs:

@@ -17,6 +17,8 @@ from deciban.metrics.curves import (
 from deciban.metrics.decomposition import Decomposition, decompose
 from deciban.metrics.detection import (
     ErrorRates,
+    OperatingPoint,
+    c_primary,
     det_curve,
     detection_cost,
     eer,
@@ -41,6 +43,7 @@ __all__ = [
     "Idempotence",
     "Interval",
     "MisleadingRates",
+    "OperatingPoint",
     "PairwiseCosts",
     "PooledBlocks",
     "PriorCurve",
@@ -48,6 +51,7 @@ __all__ = [
     "TippettCurve",
     "accuracy",
     "bootstrap",
+    "c_primary",
     "cllr",
     "cllr_cal",
     "cllr_min",

@@ -15,7 +15,7 @@ from deciban._validation.values import require_finite
 from deciban.evidence import from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.costs import softplus
-from deciban.metrics.detection import OperatingPoint
+from deciban.metrics.detection import ErrorWeights
 from deciban.metrics.labelled import EvidenceLike, Weights, read_trials
 from deciban.metrics.pav import pool
 
@@ -139,10 +139,10 @@ def normalized_bayes_error_curve(
     """
     trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
     odds = _log_odds(log_odds)
-    actual = OperatingPoint(odds, 0.0).cost(
+    actual = ErrorWeights(odds, 0.0).cost(
         trials.target.below(-odds), 1 - trials.other.below(-odds), normalize=True
     )
-    costs = OperatingPoint(odds[:, None], 0.0).cost(*pool(trials).hull(), normalize=True)
+    costs = ErrorWeights(odds[:, None], 0.0).cost(*pool(trials).hull(), normalize=True)
     return PriorCurve(odds, actual, costs.min(axis=1), np.ones_like(odds))
 
 

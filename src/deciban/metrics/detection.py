@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
+from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from deciban._validation.arrays import Floats
-from deciban._validation.scalars import require_fraction, require_positive_number
+from deciban._validation.scalars import quote, require_fraction, require_positive_number
+from deciban.exceptions import InputError
 from deciban.metrics.labelled import EvidenceLike, Trials, Weights, read_trials
 from deciban.metrics.pav import pool
 
@@ -123,12 +125,15 @@ def detection_cost(
     >>> detection_cost([0, 1, 0, 1], [-2.0, -1.0, 0.5, 3.0], prior=0.5)
     1.0
     """
-    point = _operating_point(prior, cost_miss, cost_false_alarm)
+    point = OperatingPoint(cost_miss, cost_false_alarm, prior)
     trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
-    threshold = point.log_false_alarm - point.log_miss
-    p_miss = trials.target.mean(trials.target.llr < threshold)
-    p_false_alarm = trials.other.mean(trials.other.llr >= threshold)
-    return float(point.cost(p_miss, p_false_alarm, normalize))
+    return _cost_at(point, trials, normalize)
+
+
+def _cost_at(point: OperatingPoint, trials: Trials, normalize: bool) -> float:
+    p_miss = trials.target.mean(trials.target.llr < point.threshold)
+    p_false_alarm = trials.other.mean(trials.other.llr >= point.threshold)
+    return float(point.weights.cost(p_miss, p_false_alarm, normalize))
 
 
 def min_detection_cost(
@@ -146,12 +151,110 @@ def min_detection_cost(
 
     Parameters are those of :func:`detection_cost`.
     """
-    point = _operating_point(prior, cost_miss, cost_false_alarm)
+    point = OperatingPoint(cost_miss, cost_false_alarm, prior)
     hull = pool(read_trials(y_true, llr, sample_weight, pos_label)).hull()
-    return float(np.min(point.cost(*hull, normalize)))
+    return float(np.min(point.weights.cost(*hull, normalize)))
 
 
-class OperatingPoint(NamedTuple):
+def c_primary(
+    y_true: ArrayLike,
+    llr: EvidenceLike,
+    operating_points: Iterable[OperatingPoint | tuple[float, float, float]],
+    *,
+    minimum: bool = False,
+    sample_weight: Weights = None,
+    pos_label: Hashable = 1,
+) -> float:
+    """Mean of the normalized detection costs at some operating points, NIST's C_primary.
+
+    Parameters
+    ----------
+    y_true, llr, sample_weight, pos_label
+        As for :func:`detection_cost`.
+    operating_points : iterable of OperatingPoint, or of (cost_miss, cost_false_alarm, prior)
+        Those of SRE 2016 are ``[(1, 1, 0.01), (1, 1, 0.005)]``.
+    minimum : bool, default False
+        Whether to take the best threshold at each point, as :func:`min_detection_cost` does.
+
+    References
+    ----------
+    NIST 2016 Speaker Recognition Evaluation Plan, section 3.
+
+    Examples
+    --------
+    >>> c_primary([0, 0, 1, 1], [-2.0, 0.5, -1.0, 3.0], [(1, 1, 0.5), (10, 1, 0.01)])
+    0.75
+    """
+    points = read_operating_points(operating_points)
+    if not points:
+        raise InputError("operating_points must hold a point; got none. Write [(10, 1, 0.01)].")
+    trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=not minimum)
+    if minimum:
+        hull = pool(trials).hull()
+        costs = [float(np.min(point.weights.cost(*hull, True))) for point in points]
+    else:
+        costs = [_cost_at(point, trials, True) for point in points]
+    return math.fsum(costs) / len(costs)
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """Costs of the two errors of a detector, and the prior probability of its targets.
+
+    The order is NIST's, as in ``10:1:0.01``, which is how a point is printed.
+
+    Examples
+    --------
+    >>> point = OperatingPoint(cost_miss=10, cost_false_alarm=1, prior=0.01)
+    >>> print(point, round(point.threshold, 3))
+    10:1:0.01 2.293
+    """
+
+    cost_miss: float = 1.0
+    cost_false_alarm: float = 1.0
+    prior: float = 0.5
+
+    def __post_init__(self) -> None:
+        remedy = "An error that costs nothing needs no evidence."
+        require_positive_number(self.cost_miss, "cost_miss", remedy=remedy)
+        require_positive_number(self.cost_false_alarm, "cost_false_alarm", remedy=remedy)
+        require_fraction(self.prior, "prior", remedy="Give the probability of pos_label.")
+
+    def __str__(self) -> str:
+        return ":".join(f"{number:.15g}" for number in astuple(self))
+
+    @property
+    def weights(self) -> ErrorWeights:
+        """Costs of the errors, each times its prior probability, as logarithms."""
+        log_prior, log_rest = math.log(self.prior), math.log1p(-self.prior)
+        return ErrorWeights(
+            log_prior + math.log(self.cost_miss), log_rest + math.log(self.cost_false_alarm)
+        )
+
+    @property
+    def threshold(self) -> float:
+        """The LLR from which on acceptance costs less than rejection, in nats."""
+        return float(self.weights.log_false_alarm - self.weights.log_miss)
+
+
+def read_operating_points(points: Iterable[Any]) -> tuple[OperatingPoint, ...]:
+    """Operating points, from objects of that class or tuples; no two may be the same."""
+    found: list[OperatingPoint] = []
+    for point in points:
+        if not isinstance(point, OperatingPoint):
+            if not isinstance(point, tuple | list) or len(point) != 3:
+                raise InputError(
+                    f"operating_points must be OperatingPoint or three numbers (cost_miss, "
+                    f"cost_false_alarm, prior) each; got {quote(point)}. Write (10, 1, 0.01)."
+                )
+            point = OperatingPoint(*point)
+        if point in found:
+            raise InputError(f"operating_points must differ; {point} is given twice. Give it once.")
+        found.append(point)
+    return tuple(found)
+
+
+class ErrorWeights(NamedTuple):
     """Logarithms of the costs of a miss and of a false alarm, each times its prior probability.
 
     Both are numbers, or arrays for several operating points.
@@ -169,16 +272,6 @@ class OperatingPoint(NamedTuple):
                 for log_cost, rate in zip(self, (p_miss, p_false_alarm), strict=True)
             )
             return sum(costs)
-
-
-def _operating_point(prior: float, cost_miss: float, cost_false_alarm: float) -> OperatingPoint:
-    require_fraction(prior, "prior", remedy="Give the probability of pos_label.")
-    remedy = "An error that costs nothing needs no evidence."
-    require_positive_number(cost_miss, "cost_miss", remedy=remedy)
-    require_positive_number(cost_false_alarm, "cost_false_alarm", remedy=remedy)
-    return OperatingPoint(
-        math.log(prior) + math.log(cost_miss), math.log1p(-prior) + math.log(cost_false_alarm)
-    )
 
 
 def error_rates(trials: Trials) -> ErrorRates:
