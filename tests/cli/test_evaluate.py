@@ -130,6 +130,59 @@ def test_another_prior_and_costs_are_taken(three, tmp_path):
     assert values(*base, "--costs", table)["expected_cost"] == pytest.approx(expected)
 
 
+def test_several_operating_points_are_taken_in_nists_order(two):
+    y, llr, path = two
+    options = (path, "--truth", "class", "--positive", "same", "--dcf", "10:1:0.01")
+    found = values(*options, "--dcf", "1:1:0.05", "--dcf", "1:2:0.5")
+    points = [(10, 1, 0.01), (1, 1, 0.05), (1, 2, 0.5)]
+    at = {"cost_miss": 10, "prior": 0.01}
+    assert found["detection_cost@10:1:0.01"] == pytest.approx(metrics.detection_cost(y, llr, **at))
+    least = metrics.min_detection_cost(y, llr, **at)
+    assert found["min_detection_cost@10:1:0.01"] == pytest.approx(least)
+    assert found["c_primary"] == pytest.approx(metrics.c_primary(y, llr, points))
+    least = metrics.c_primary(y, llr, points, minimum=True)
+    assert found["min_c_primary"] == pytest.approx(least)
+    assert "c_primary" not in values(*options)  # the mean of one point is that point
+    assert "Detection cost at 10:1:0.01" in run(*options, "--resamples", "0").stdout
+
+
+def test_the_prior_of_one_class_leaves_the_rest_to_the_other(two, three):
+    y, llr, path = two
+    options = (path, "--truth", "class", "--positive", "same")
+    found = values(*options, "--at-prior", "same=0.01")
+    assert found == values(*options, "--at-prior", "diff=0.99,same=0.01")
+    assert found["detection_cost"] == pytest.approx(metrics.detection_cost(y, llr, prior=0.01))
+    labels, evidence, path = three
+    found = values(path, "--truth", "class", "--prefix", "ll_", "--at-prior", "cat=0.2,owl=0.5")
+    expected = metrics.cross_entropy(labels, evidence, prior=[0.2, 0.3, 0.5])
+    assert found["cross_entropy"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--dcf", "10:1"], "--dcf must be C_miss:C_fa:P_target"),
+        (["--dcf", "10:1:0.01:3"], "--dcf must be C_miss:C_fa:P_target"),
+        (["--dcf", "a:1:0.01"], "got 'a:1:0.01'"),
+        (["--dcf", "10:0:0.01"], "two costs above zero"),
+        (["--dcf", "10:1:1"], "a probability between 0 and 1"),
+        (["--dcf", "nan:1:0.1"], "--dcf must be C_miss"),
+        (["--dcf", "1:1:0.1", "--dcf", "1.0:1:.1"], "each operating point once; 1.0:1:.1 is"),
+        (
+            ["--at-prior", "same=0.1", "--at-prior", "uniform"],
+            "must be given once; got same=0.1 and",
+        ),
+        (["--at-prior", "same=1"], "--at-prior must name every class; it lacks diff"),
+        (["--at-prior", "same=-0.5"], "above zero"),
+    ],
+)
+def test_operating_points_that_cannot_be_taken_end_in_a_sentence(two, options, words):
+    *_, path = two
+    with pytest.raises(InputError, match=words) as refused:
+        run(path, "--truth", "class", "--positive", "same", *options)
+    assert "\n" not in str(refused.value)
+
+
 @pytest.mark.parametrize("header", [True, False])
 def test_trial_lists_are_joined_with_their_key(two, tmp_path, header):
     y, llr, _ = two
@@ -207,7 +260,7 @@ def test_trials_that_do_not_match_are_counted(tmp_path):
         ("y,llr\n1,2\n0,3\n", "--at-prior 0.5", "--at-prior must be like '0=0.5,1=0.5'"),
         ("y,llr\n1,2\n0,3\n", "--at-prior 0=1,1=0", "one of them is 0"),
         ("y,llr\n1,2\n0,3\n", "--at-prior 0=0.6,1=0.6", "sum to 1.2"),
-        ("y,llr\n1,2\n0,3\n", "--at-prior 0=0.6", "lacks 1"),
+        ("y,llr\n1,2\n0,3\n", "--at-prior 0=1", "lacks 1"),
         ("y,llr\n1,2\n0,3\n", "--at-prior 0=x,1=0.6", "finite numbers"),
         ("y,llr\n1,2\n0,3\n", "--costs 0>1", "--costs must be like"),
         ("y,llr\n1,2\n0,3\n", "--costs none.csv", "a table that exists"),

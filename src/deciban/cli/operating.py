@@ -1,4 +1,4 @@
-"""Priors and costs as they are typed: ``a=0.9,b=0.1`` and ``a>b=5``."""
+"""Priors, costs and operating points as typed: ``a=0.9,b=0.1``, ``a>b=5``, ``10:1:0.01``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from deciban.cli.io.sources import read_table
 from deciban.cli.words import join_words, quote, quote_name, split, suggest, unquote
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
+from deciban.metrics import OperatingPoint
 
 Classes = Sequence[Hashable]
+_ROUNDING = 2e-3  # how far a sum of rounded probabilities may be off from one
 _HOW_COSTS = "Write true class > decided class = cost"
 
 
@@ -22,8 +24,9 @@ def parse_prior(
 ) -> dict[Hashable, float] | None:
     """Probabilities from ``a=0.5,b=0.5``, ``uniform`` (None), or ``empirical`` (from the counts).
 
-    A name with a comma is written in double quotes. The text may also name a table with the class
-    in its first column and its probability in the second.
+    A name with a comma is written in double quotes. One class may be left out and gets the rest.
+    The text may also name a table with the class in its first column and its probability in the
+    second.
     """
     if text is None or text == "uniform":
         return None
@@ -39,8 +42,11 @@ def parse_prior(
         if label in found:
             raise InputError(f"{option} must name each class once; it names {label} twice.")
         found[label] = _parse_number(number, option, text)
-    missing = [quote_name(label) for label in classes if label not in found]
-    if missing:
+    rest = [label for label in classes if label not in found]
+    if len(rest) == 1 and sum(found.values()) < 1 - _ROUNDING:
+        found[rest.pop()] = 1 - sum(found.values())
+    if rest:
+        missing = [quote_name(label) for label in rest]
         raise InputError(
             f"{option} must name every class; it lacks {join_words(missing, 5)}. Write "
             f"'{_example_prior(classes)}'."
@@ -85,7 +91,7 @@ def _read_pairs(text: str, option: str) -> list[tuple[str, object]]:
 
 def _require_distribution(found: dict[Hashable, float], option: str) -> None:
     smallest, total = min(found.values()), sum(found.values())
-    if smallest <= 0 or abs(total - 1) > 2e-3:
+    if smallest <= 0 or abs(total - 1) > _ROUNDING:
         what = f"one of them is {smallest:g}" if smallest <= 0 else f"they sum to {total:g}"
         raise InputError(
             f"{option} must be probabilities above zero that sum to one; {what}. Change them."
@@ -159,6 +165,23 @@ def _read_costs(text: str, option: str, classes: Classes) -> NDArray[np.float64]
         for j, value in zip(names, values[1:], strict=True):
             C[list(classes).index(i), list(classes).index(j)] = _parse_number(value, option, text)
     return C
+
+
+def parse_operating_points(texts: Sequence[str] | None) -> list[OperatingPoint]:
+    """Operating points from ``10:1:0.01``: costs of a miss and a false alarm, prior of a target."""
+    points = []
+    for text in texts or ():
+        try:
+            cost_miss, cost_false_alarm, prior = map(float, text.split(":"))
+            points.append(OperatingPoint(cost_miss, cost_false_alarm, prior))
+        except ValueError:  # not three numbers, or not such as a point can have
+            raise InputError(
+                f"--dcf must be C_miss:C_fa:P_target, two costs above zero and a probability "
+                f"between 0 and 1; got {quote(text)}. Write --dcf 10:1:0.01."
+            ) from None
+        if points[-1] in points[:-1]:
+            raise InputError(f"--dcf must name each operating point once; {text} is one again.")
+    return points
 
 
 def decision_columns(

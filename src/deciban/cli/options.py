@@ -134,11 +134,17 @@ class AssessmentOptions:
     """Under which prior and costs to assess evidence, and how to find intervals."""
 
     # fmt: off
-    at_prior: Annotated[_Text, _result(
-        "Prior for cross-entropy, accuracy and costs: 'a=0.9,b=0.1', 'uniform' (default), "
-        "'empirical', or a table of classes and probabilities.", "PRIOR",
+    at_prior: Annotated[list[str] | None, _result(
+        "Prior for cross-entropy, accuracy and costs: 'a=0.9,b=0.1', 'a=0.9' (the other of two "
+        "gets the rest), 'uniform' (default), 'empirical', or a table of classes and "
+        "probabilities.", "PRIOR",
     )] = None
     costs: Costs = None
+    dcf: Annotated[list[str] | None, _result(
+        "Operating point of a detector, such as 10:1:0.01: cost of a miss, cost of a false alarm, "
+        "prior of a target. Repeat it for several points and their mean, C_primary.",
+        "C_MISS:C_FA:P",
+    )] = None
     confidence: Annotated[float, _result("Confidence level of the intervals.", "0-1")] = 0.95
     resamples: Annotated[int, _result("Number of resamples; 0 for no intervals.", "N")] = 1000
     seed: Seed = 0
@@ -146,6 +152,16 @@ class AssessmentOptions:
 
     def __post_init__(self) -> None:
         require_seed(self.seed)
+        if len(self.at_prior or ()) > 1:
+            raise InputError(
+                f"--at-prior must be given once; got {' and '.join(self.at_prior or ())}. Run the "
+                "command for each, or give detection costs at several priors with --dcf."
+            )
+
+    @property
+    def prior(self) -> str | None:
+        """The prior, as it was typed."""
+        return self.at_prior[0] if self.at_prior else None
 
 
 def require_seed(seed: int) -> None:

@@ -54,7 +54,7 @@ def evaluate(
     from deciban.cli.io.writing import require_outputs
 
     source = _require_one(table, scores, columns.key)
-    inputs = (source, columns.key, options.at_prior, options.costs)
+    inputs = (source, columns.key, options.prior, options.costs)
     require_outputs({"--report": report}, inputs, force=force)
     scored = read_scores(source, columns)
     y_true = scored.y_true
@@ -81,12 +81,13 @@ def _require_one(table: str | None, scores: str | None, key: str | None) -> str:
 
 def assessment_settings(options: AssessmentOptions, scored: LabelledScores) -> dict[str, Any]:
     """What the options ask of an assessment of these scores."""
-    from deciban.cli.operating import parse_costs, parse_prior
+    from deciban.cli.operating import parse_costs, parse_operating_points, parse_prior
 
     classes = scored.evidence.classes
     return {
-        "prior": parse_prior(options.at_prior, "--at-prior", classes, scored.counts),
+        "prior": parse_prior(options.prior, "--at-prior", classes, scored.counts),
         "costs": parse_costs(options.costs, "--costs", classes),
+        "operating_points": parse_operating_points(options.dcf),
         "confidence": options.confidence,
         "n_resamples": options.resamples,
         "rng": options.seed,
