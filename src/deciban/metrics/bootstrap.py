@@ -1,4 +1,4 @@
-"""Bootstrap intervals for any metric, by class or by group."""
+"""Bootstrap intervals for any metric, by class, by group or by the items of comparisons."""
 
 from __future__ import annotations
 
@@ -23,13 +23,11 @@ from deciban._validation.scalars import (
 )
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.labelled import EvidenceLike, split_by_class
+from deciban.metrics.designs import Items, read_design, split_items
+from deciban.metrics.labelled import EvidenceLike
 
 Seed = np.random.Generator | int | None
-_JACKKNIFE = 200  # blocks to leave out one by one; single samples would be too many
 _BIASED = 1.5  # standard deviations between the metric and the median of its resamples
-_FEW_GROUPS = 10
-_REDRAWS = 100  # attempts to draw a resample that holds every class
 
 
 class Interval(NamedTuple):
@@ -50,6 +48,7 @@ def bootstrap(
     method: Literal["bca", "percentile"] = "bca",
     n_resamples: int = 1000,
     groups: ArrayLike | None = None,
+    items: Items = None,
     rng: Seed = 0,
     n_jobs: int | None = None,
     **options: Any,
@@ -74,7 +73,11 @@ def bootstrap(
     n_resamples : int, default 1000
     groups : array of shape (n_samples,), optional
         Unit that was sampled, such as the speaker or the source: whole groups are drawn. Without
-        groups, samples are drawn within each class, as many as it has.
+        groups or items, samples are drawn within each class, as many as it has.
+    items : array of shape (n_samples, 2), or a pair of arrays, optional
+        Both items of each comparison, best by the source that each comes from. Items are drawn, and
+        a comparison is taken as often as the product of how often its items were. An item on the
+        left is the same as the item of this name on the right.
     rng : numpy Generator or seed, default 0
         The result does not depend on ``n_jobs``.
     n_jobs : int, optional
@@ -104,16 +107,18 @@ def bootstrap(
             "sample_weight must not be passed on; a resample would not match it. "
             "Repeat samples instead, or draw by groups."
         )
-    y_true, evidence, groups = align_by_index(y_true=y_true, evidence=evidence, groups=groups)
+    y_true, evidence, groups, *pair = align_by_index(
+        y_true=y_true, evidence=evidence, groups=groups, **split_items(items)
+    )
     values = _indexable(evidence)
     labels = read_labels(y_true, len(values))
-    resampler = Resampler(factorize_labels(labels)[1], groups)
+    design = read_design(factorize_labels(labels)[1], groups, pair)
 
     def evaluate(rows: NDArray[np.intp]) -> float:
         return _as_number(metric(labels[rows], values[rows], **options))
 
     def resample(seed: np.random.SeedSequence) -> float:
-        return evaluate(resampler.rows(np.random.default_rng(seed)))
+        return evaluate(design.rows(np.random.default_rng(seed)))
 
     value = evaluate(np.arange(len(labels)))
     seeds = np.random.SeedSequence(seed_from(rng)).spawn(n_resamples)
@@ -126,7 +131,7 @@ def bootstrap(
         )
     low, high = percentiles(resamples, confidence)
     if method == "bca":
-        left_out = np.array([evaluate(rows) for rows in resampler.blocks_left_out()])
+        left_out = np.array([evaluate(np.flatnonzero(rest)) for rest in design.left_out()])
         _warn_if_biased(_bias(value, resamples))
         low, high = bca(value, resamples, left_out, confidence)
         if not low <= value <= high:  # resamples are off from the samples as these are from truth
@@ -219,62 +224,3 @@ def seed_from(rng: Seed) -> int:
     if isinstance(rng, int | np.integer):
         return int(rng)
     return int(np.random.default_rng(rng).integers(2**63))
-
-
-class Resampler:
-    """Draws of as many samples as there are: rows within each class, or whole groups."""
-
-    def __init__(self, codes: NDArray[np.intp], groups: ArrayLike | None = None) -> None:
-        self.codes = codes
-        self.group = None if groups is None else _encode_groups(groups, len(codes))
-        by = codes if self.group is None else self.group
-        self._members = split_by_class(by, int(by.max()) + 1)
-
-    def rows(self, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Positions of one draw; every class is among them."""
-        members = self._members
-        for _ in range(_REDRAWS):
-            if self.group is None:
-                draw = [rows[rng.integers(len(rows), size=len(rows))] for rows in members]
-            else:
-                draw = [members[k] for k in rng.integers(len(members), size=len(members))]
-            rows = np.concatenate(draw)
-            if np.bincount(self.codes[rows], minlength=self.codes.max() + 1).all():
-                return rows
-        raise InputError(
-            f"groups must be such that most resamples hold every class; {_REDRAWS} in a row did "
-            f"not. Give more groups of the rarest class."
-        )
-
-    def counts(self, rng: np.random.Generator) -> Floats:
-        """How often each sample is in one draw."""
-        return np.bincount(self.rows(rng), minlength=len(self.codes)).astype(float)
-
-    def blocks_left_out(self) -> list[NDArray[np.intp]]:
-        """Rows without one block at a time; each block has its share of every class."""
-        codes = self.codes
-        if self.group is None:
-            count = min(_JACKKNIFE, len(codes))
-            block = np.empty(len(codes), dtype=int)
-            block[np.argsort(codes, kind="stable")] = np.arange(len(codes)) % count
-        else:
-            count = min(_JACKKNIFE, len(self._members))
-            block = self.group % count
-        rest = (np.flatnonzero(block != k) for k in range(count))
-        D = int(codes.max()) + 1
-        return [rows for rows in rest if np.bincount(codes[rows], minlength=D).all()]
-
-
-def _encode_groups(groups: ArrayLike, n_samples: int) -> NDArray[np.intp]:
-    distinct, codes = factorize_labels(read_labels(groups, n_samples, "groups"))
-    if len(distinct) == 1:
-        raise InputError(
-            "groups must hold at least two groups; got one. Give the unit that was sampled."
-        )
-    if len(distinct) < _FEW_GROUPS:
-        warnings.warn(
-            f"groups should be many, since whole groups are drawn; got {len(distinct)}. The "
-            f"interval is too narrow.",
-            stacklevel=4,
-        )
-    return codes

@@ -15,7 +15,7 @@ from deciban._validation.labels import align_by_index, label_array, read_labels
 from deciban._validation.scalars import quote, require_fraction, require_whole
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError
-from deciban.metrics.bootstrap import Interval, Resampler, Seed, seed_from
+from deciban.metrics.bootstrap import Interval, Seed, seed_from
 from deciban.metrics.densities import (
     Density,
     GaussianDensities,
@@ -26,6 +26,7 @@ from deciban.metrics.densities import (
     multiply,
     scatter_matrix,
 )
+from deciban.metrics.designs import Design, read_design
 from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_labelled, share_out
 from deciban.reference import closed_form
 from deciban.reference.fitting import fit_covariance_to_moments
@@ -182,9 +183,9 @@ def idempotence(
             f"sample_weight must leave every class enough samples for its covariance; a few "
             f"samples outweigh {_OUTWEIGHED}"
         ) from None
-    resampler = Resampler(data.codes, groups)
+    design = read_design(data.codes, groups)
     resamples = Parallel(n_jobs=n_jobs)(
-        delayed(_resample)(comparison, resampler, weight, one)
+        delayed(_resample)(comparison, design, weight, one)
         for one in np.random.SeedSequence([seed, 1]).spawn(n_resamples)
     )
     V = basis.contrast
@@ -235,13 +236,13 @@ class _Comparison:
 
 
 def _resample(
-    comparison: _Comparison, resampler: Resampler, weight: Floats, seed: np.random.SeedSequence
+    comparison: _Comparison, design: Design, weight: Floats, seed: np.random.SeedSequence
 ) -> Squares:
     rng = np.random.default_rng(seed)
     for _ in range(_REDRAWS):
         try:
             with np.errstate(over="raise"):
-                return comparison(weight * resampler.counts(rng))
+                return comparison(weight * design.counts(rng))
         except (np.linalg.LinAlgError, FloatingPointError):  # too few for a covariance
             continue
     raise InputError(

@@ -1,0 +1,261 @@
+"""How samples were drawn, and how to draw them again: one by one, in groups, or as pairs of items.
+
+Comparisons of items share them: 320 items make 102,080 pairs, which are far from independent.
+A resample draws the items with replacement, and a pair of items i and j is in it as often as
+:math:`W_i W_j`, the product of how often each was drawn; a comparison of an item with itself as
+often as :math:`W_i`. This counts what varies between pairs of the same items up to three times, so
+that intervals are rather too wide than too narrow where each item stands in a few comparisons
+only. An item of one comparison adds no dependence and is left out of the product.
+``benchmarks/designs.py`` prints how often the intervals contain the truth.
+
+References
+----------
+Owen (2007), The pigeonhole bootstrap. Owen and Eckles (2012), Bootstrapping data arrays of
+arbitrary order.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deciban._validation.arrays import Floats, is_frame
+from deciban._validation.labels import factorize_labels, read_labels
+from deciban.exceptions import InputError
+from deciban.metrics.labelled import split_by_class
+
+Items = ArrayLike | tuple[ArrayLike, ArrayLike] | None  # two identifiers for each sample
+_JACKKNIFE = 200  # blocks to leave out one by one; single samples would be too many
+_FEW_UNITS = 10
+_REDRAWS = 100  # attempts to draw a resample that holds every class
+_PROBE = 1000  # samples of a class of which most likely one is in a resample
+_INDEPENDENT = "samples were resampled within each class, as if they were independent"
+
+
+@dataclass(frozen=True)
+class Design:
+    """Which samples share a group or an item.
+
+    Attributes
+    ----------
+    codes : array of shape (n_samples,)
+        Position of each sample's class.
+    left, right : arrays of shape (n_samples,), or None
+        The units of each sample, which are numbered from zero: its group, or both of its items. A
+        sample with one unit only has ``n_units`` on the right. Both are None where samples are
+        independent, and right is None where no sample has two units.
+    sizes : tuple of int
+        Number of units that are drawn together: all of them, or those on the left and on the right
+        where these are different things, such as reference items and questioned items.
+    words : str
+        What is resampled, for readers.
+    """
+
+    codes: NDArray[np.intp]
+    left: NDArray[np.intp] | None = None
+    right: NDArray[np.intp] | None = None
+    sizes: tuple[int, ...] = ()
+    words: str = _INDEPENDENT
+
+    @property
+    def n_units(self) -> int:
+        """Number of groups or items."""
+        return sum(self.sizes)
+
+    def select(self, rows: NDArray[Any]) -> Design:
+        """The design of some of the samples; all units are drawn as before."""
+        left, right = (None if x is None else x[rows] for x in (self.left, self.right))
+        return replace(self, codes=self.codes[rows], left=left, right=right)
+
+    def rows(self, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Positions of one draw; every class is among them."""
+        if self.left is None:
+            draw = [rows[rng.integers(len(rows), size=len(rows))] for rows in self._members]
+            return np.concatenate(draw)
+        return np.repeat(np.arange(len(self.codes)), self.counts(rng).astype(np.intp))
+
+    def counts(self, rng: np.random.Generator) -> Floats:
+        """How often each sample is in one draw, in which every class occurs."""
+        if self.left is None:
+            return np.bincount(self.rows(rng), minlength=len(self.codes)).astype(float)
+        for _ in range(_REDRAWS):
+            drawn = [
+                np.bincount(rng.integers(size, size=size), minlength=size) for size in self.sizes
+            ]
+            counts = self._combine(np.concatenate([*drawn, [1]]).astype(float))
+            if self._every_class(counts):
+                return counts
+        raise InputError(
+            f"groups or items must be such that most resamples hold every class; {_REDRAWS} in a "
+            f"row did not. Give more of them for the rarest class."
+        )
+
+    def _combine(self, of_units: Floats) -> Floats:
+        """What each sample gets from its units, the last of which stands for none."""
+        if self.left is None:
+            return np.ones(len(self.codes))
+        values = of_units[self.left]
+        if self.right is not None:
+            values *= of_units[self.right]
+        return values
+
+    @cached_property
+    def _members(self) -> list[NDArray[np.intp]]:
+        """Positions of the samples of each class."""
+        return split_by_class(self.codes, int(self.codes.max()) + 1)
+
+    def _every_class(self, counts: NDArray[Any]) -> bool:
+        return all(counts[r[:_PROBE]].any() or counts[r].any() for r in self._members)
+
+    def left_out(self) -> Iterator[NDArray[np.bool_]]:
+        """Which samples are left without one block of units; where a class is lost, none is."""
+        if self.left is None:
+            count = min(_JACKKNIFE, len(self.codes))
+            block = np.empty(len(self.codes), dtype=int)
+            block[np.argsort(self.codes, kind="stable")] = np.arange(len(self.codes)) % count
+            every = (block != k for k in range(count))
+        else:
+            count = min(_JACKKNIFE, self.n_units)
+            block = np.append(np.arange(self.n_units) % count, -1)
+            every = (self._combine((block != k).astype(float)) > 0 for k in range(count))
+        return (rest for rest in every if self._every_class(rest))
+
+    def effective_size(self, events: NDArray[Any]) -> float:
+        """How many independent samples would tell as much about the rate of an event.
+
+        The variance of the rate is the sum of squared totals of the units, which is that of
+        independent samples where units share nothing. One more event weighs in that the samples of
+        a unit have in common: without events, or with few, this is about the number of units.
+
+        Parameters
+        ----------
+        events : array of shape (n_samples,)
+            Ones and zeros for the samples of one class; the difference where there are two systems.
+        """
+        n = len(events)
+        if self.left is None:
+            return float(n)
+        gap = events - np.mean(events, dtype=np.float64)
+        total = np.bincount(self.left, gap, self.n_units + 1)
+        used = np.bincount(self.left, minlength=self.n_units + 1)
+        if self.right is not None:
+            total += np.bincount(self.right, gap, self.n_units + 1)
+            used += np.bincount(self.right, minlength=self.n_units + 1)
+        n_used = int(np.count_nonzero(used[:-1]))
+        scale = n_used / max(n_used - (1 if self.right is None else 2), 1)
+        shared = scale * float(np.sum(total[:-1] ** 2)) + n / n_used
+        return n / max(shared / (float(gap @ gap) + 1), 1.0)
+
+
+def read_design(
+    codes: NDArray[np.intp], groups: ArrayLike | None = None, items: Sequence[ArrayLike] = ()
+) -> Design:
+    """The design of samples by their groups, or by the two items that each compares."""
+    if groups is not None and len(items):
+        raise InputError(
+            "groups and items must not be given together; got both. Give the items of each "
+            "comparison, or one group for each sample."
+        )
+    if groups is not None:
+        return _read_groups(groups, codes)
+    return _read_items(items, codes) if len(items) else Design(codes)
+
+
+def split_items(items: Items) -> dict[str, Any]:
+    """Both columns of items, by name: of a table, of an array, or a pair of columns."""
+    given: Any = items
+    if given is None:
+        return {}
+    if isinstance(given, tuple) and len(given) == 2:
+        left, right = given
+    elif is_frame(given) and len(getattr(given, "columns", ())) == 2:
+        left, right = (given[name] for name in given.columns)
+    elif np.ndim(given) == 2 and np.shape(given)[1] == 2:
+        left, right = zip(*given, strict=True) if isinstance(given, list) else np.asarray(given).T
+    else:
+        raise InputError(
+            f"items must hold two identifiers for each sample; got shape {np.shape(given)}. Give "
+            f"an array of shape (n_samples, 2), or a pair of arrays: items=(left, right)."
+        )
+    return {"left items": left, "right items": right}
+
+
+def _read_groups(groups: ArrayLike, codes: NDArray[np.intp]) -> Design:
+    left = _encode(read_labels(groups, len(codes), "groups"))
+    sizes = np.bincount(left)
+    words = f"{len(sizes):,} groups of {_range(sizes, 'sample')}; whole groups were resampled"
+    return _require_units(Design(codes, left, None, (len(sizes),), words), "groups")
+
+
+def _read_items(items: Sequence[ArrayLike], codes: NDArray[np.intp]) -> Design:
+    columns = [read_labels(column, len(codes), "items") for column in items]
+    if columns[0].dtype.kind != columns[1].dtype.kind:
+        columns = [column.astype(object) for column in columns]  # 1 and "1" are two items
+    left, right = np.split(_encode(np.concatenate(columns)), 2)
+    places = [
+        np.bincount(side, minlength=max(left.max(), right.max()) + 1) for side in (left, right)
+    ]
+    degree = places[0] + places[1] - np.bincount(left[left == right], minlength=len(places[0]))
+    use = f"each in {_range(degree, 'comparison')}"
+    if np.any((places[0] > 0) & (places[1] > 0)):
+        words = f"{len(degree):,} items, {use}; items were resampled on both sides"
+        on_right = np.zeros(len(degree), dtype=int)
+    else:
+        n_left, n_right = (np.count_nonzero(side) for side in places)
+        words = (
+            f"{n_left:,} items on the left and {n_right:,} on the right, {use}; both were resampled"
+        )
+        on_right = (places[1] > 0).astype(int)
+    units = _number_units(left, right, degree, on_right)
+    return _require_units(Design(codes, *units, words), "items")
+
+
+def _number_units(
+    left: NDArray[np.intp], right: NDArray[np.intp], degree: np.ndarray, on_right: np.ndarray
+) -> tuple[NDArray[np.intp], NDArray[np.intp] | None, tuple[int, ...]]:
+    """Units of each sample, without items that add no dependence or that every sample has."""
+    constant = degree == len(left)
+    idle = constant | (degree == 1)
+    only_left = (left == right) | (idle[right] & ~constant[left])
+    only_right = idle[left] & ~only_left
+    first = np.where(only_right, right, left)
+    second = np.where(only_left | only_right, -1, right)
+    used = np.unique(np.concatenate([first, second[second >= 0]]))
+    used = used[np.argsort(on_right[used], kind="stable")]
+    place = np.full(len(degree) + 1, len(used))
+    place[used] = np.arange(len(used))
+    sizes = tuple(int(n) for n in np.bincount(on_right[used]) if n)
+    return place[first], place[second] if (second >= 0).any() else None, sizes
+
+
+def _encode(labels: np.ndarray) -> NDArray[np.intp]:
+    if labels.dtype.kind in "US":  # a dictionary of text is far faster than sorting it
+        labels = labels.astype(object)
+    return factorize_labels(labels)[1]
+
+
+def _range(sizes: np.ndarray, what: str) -> str:
+    low, high = int(sizes.min()), int(sizes.max())
+    if low == high:
+        return f"{low:,} {what}{'' if low == 1 else 's'}"
+    return f"{low:,} to {high:,} {what}s"
+
+
+def _require_units(design: Design, name: str) -> Design:
+    if design.n_units < 2:
+        raise InputError(
+            f"{name} must hold at least two {name}; got one. Give the unit that was sampled."
+        )
+    if min(design.sizes) < _FEW_UNITS:
+        warnings.warn(
+            f"{name} should be many, since whole {name} are drawn; got {min(design.sizes)}. The "
+            f"interval is too narrow.",
+            stacklevel=5,
+        )
+    return design

@@ -1,0 +1,155 @@
+"""Designs: which samples share a group or an item, and how they are drawn again."""
+
+import numpy as np
+import pytest
+
+from deciban import metrics
+from deciban.exceptions import InputError
+from deciban.metrics.designs import read_design, split_items
+
+
+def design_of(items=None, groups=None, codes=None):
+    columns = list(split_items(items).values())
+    n = len(groups) if items is None else len(columns[0])
+    return read_design(np.zeros(n, dtype=int) if codes is None else codes, groups, columns)
+
+
+def all_pairs(m, with_itself=True):
+    i, j = (index.ravel() for index in np.indices((m, m)))
+    keep = np.full(m * m, True) if with_itself else i != j
+    return i[keep], j[keep]
+
+
+def test_a_pair_is_drawn_as_often_as_the_product_of_its_items_and_itself_as_often_as_its_item(rng):
+    i, j = all_pairs(30)
+    counts = design_of((i, j)).counts(rng).reshape(30, 30)
+    own = np.diag(counts)
+    assert own.sum() == 30
+    np.testing.assert_array_equal(counts, np.where(np.eye(30), own, np.outer(own, own)))
+
+
+def test_different_things_on_the_left_and_right_are_drawn_apart(rng):
+    left, right = (index.ravel() for index in np.indices((12, 40)))
+    design = design_of((left, [f"segment {k}" for k in right]))
+    assert design.sizes == (12, 40)
+    counts = design.counts(rng).reshape(12, 40)
+    assert np.linalg.matrix_rank(counts) == 1
+    assert counts.sum() == 12 * 40
+    assert "12 items on the left and 40 on the right" in design.words
+
+
+def test_pairs_that_share_no_item_are_drawn_as_independent_samples(rng):
+    design = design_of((np.arange(500), np.arange(500, 1000)))
+    draws = np.array([design.counts(rng) for _ in range(400)])
+    assert (draws.sum(axis=1) == 500).all()
+    np.testing.assert_allclose(draws.var(axis=0).mean(), 1.0, rtol=0.05)
+    assert design.effective_size(np.arange(500) < 100) == pytest.approx(500, rel=0.01)
+
+
+def test_an_item_of_one_comparison_leaves_the_draw_to_the_other_item():
+    models, segments = np.repeat(np.arange(20), 10), np.arange(200) + 1000
+    by_items, by_models = design_of((models, segments)), design_of(groups=models)
+    one, other = (design.counts(np.random.default_rng(0)) for design in (by_items, by_models))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_an_item_of_every_comparison_is_not_drawn(rng):
+    design = design_of((["suspect"] * 50, [f"trace {k}" for k in range(50)]))
+    assert design.counts(rng).sum() == 50
+    assert design.n_units == 50
+
+
+def test_leaving_items_out_leaves_no_comparison_of_theirs():
+    i, j = all_pairs(25)
+    rest = [*design_of((i, j)).left_out()]
+    assert len(rest) == 25
+    for k, left in enumerate(rest):
+        assert not left[(i == k) | (j == k)].any()
+        assert left.sum() == 24**2
+
+
+def test_the_effective_size_is_that_of_the_groups_where_they_agree_or_nothing_happened():
+    groups, n = np.repeat(np.arange(50), 40), 2000
+    design = design_of(groups=groups)
+    assert design.effective_size(np.zeros(n)) == pytest.approx(50)
+    assert design.effective_size(groups < 15) == pytest.approx(50, rel=0.1)
+    scattered = np.arange(n) % 40 < 12
+    assert design.effective_size(scattered) == pytest.approx(n, rel=0.01)
+
+
+def test_resampled_items_vary_as_fresh_ones_do():
+    """The standard deviation of the mean over all pairs, against that of 2,000 fresh samples."""
+    rng, m = np.random.default_rng(5), 60
+    i, j = all_pairs(m, with_itself=False)
+
+    def draw():
+        a = rng.normal(size=m)
+        return (a[i] + a[j] + rng.normal(size=len(i))) > 2.5
+
+    expected = np.std([draw().mean() for _ in range(2000)])
+    found = []
+    for _ in range(30):
+        x, design = draw(), design_of((i, j))
+        counts = (design.counts(rng) for _ in range(100))
+        found.append(np.std([np.average(x, weights=c) for c in counts]))
+    assert 0.97 <= np.mean(found) / expected <= 1.25
+
+
+def test_bootstrap_of_crossed_items_is_several_times_wider(rng):
+    i, j = all_pairs(40)
+    y = (i == j).astype(int)
+    a = rng.normal(size=40)
+    llr = np.where(y, 2.0, -2.0) + a[i] + a[j] + 0.3 * rng.normal(size=len(y))
+
+    def false_alarms(labels, values):
+        return float(np.mean(values[labels == 0] > 0))
+
+    narrow = metrics.bootstrap(false_alarms, y, llr, n_resamples=200)
+    forms = ((i, j), np.column_stack([i, j]), [*zip(i.tolist(), j.tolist(), strict=True)])
+    found = [metrics.bootstrap(false_alarms, y, llr, n_resamples=200, items=x) for x in forms]
+    assert found[0] == found[1] == found[2]
+    assert found[0].value == narrow.value
+    assert found[0].standard_error > 2 * narrow.standard_error
+
+
+def test_items_of_frames_are_matched_by_their_index(rng):
+    pandas = pytest.importorskip("pandas")
+    i, j = all_pairs(15)
+    y, llr = (i == j).astype(int), rng.normal(size=len(i))
+    frame = pandas.DataFrame({"left": i, "right": j})
+    plain = metrics.bootstrap(metrics.cllr, y, llr, n_resamples=50, items=(i, j))
+    shuffled = frame.sample(frac=1, random_state=0)
+    for items in (frame, shuffled, (shuffled["left"], shuffled["right"])):
+        found = metrics.bootstrap(
+            metrics.cllr, pandas.Series(y), pandas.Series(llr), n_resamples=50, items=items
+        )
+        assert found == plain
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"items": ([1, 1, 1, 1], [1, 1, 1, 1])}, "at least two items; got one"),
+        ({"items": [1, 2, 3, 4]}, r"two identifiers for each sample; got shape \(4,\)"),
+        ({"items": ([1, 2], [1, 2])}, "one label for each of 4 samples"),
+        ({"items": (["a", None, "b", "c"], ["a", "b", "b", "c"])}, "missing labels; got None in"),
+        ({"groups": [1, 1, 2, 2], "items": ([1, 2, 3, 4], [1, 2, 3, 4])}, "given together"),
+        ({"groups": [1, 1, 1, 1]}, "at least two groups; got one"),
+    ],
+)
+def test_designs_that_cannot_be_drawn_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        metrics.bootstrap(metrics.cllr, [0, 0, 1, 1], [-1.0, 0.5, -0.5, 1.0], **options)
+
+
+def test_a_class_that_most_resamples_would_lose_is_named():
+    i, j = all_pairs(20)
+    y = ((i == 0) & (j == 1)).astype(int)
+    found = metrics.bootstrap(
+        metrics.cllr, y, np.linspace(-1, 1, 400), n_resamples=20, items=(i, j)
+    )
+    assert np.isfinite(found.high)
+    rare = read_design(np.append(np.zeros(3000, dtype=int), [1]), None, [
+        np.append(np.arange(3000), [0]), np.append(np.arange(3000), [1])])  # fmt: skip
+    counts = rare.counts(np.random.default_rng(0))
+    assert counts[-1] > 0
