@@ -223,8 +223,8 @@ def ternary(d, ax):
 def tree(d, ax):
     """Bifurcation tree.
 
-    A basis as a tree: coordinate l1 compares 3 with 8, and l6 the upper four digits with the rest.
-    Each node shows the balance of one image, in decibans; the supported branch is bold.
+    A basis as a tree, and what one image says: each node sets a group of digits against another.
+    It shows the LLR of the two groups, in decibans; the supported branch is bold.
     """
     basis = Basis.from_tree(((("3", "8"), ("5", "9")), ("1", ("4", "7"))))
     one = d.digits[5].restrict(["3", "8", "5", "9", "1", "4", "7"])

@@ -158,6 +158,30 @@ def test_explain_tells_each_node_in_decibans_and_words(folder):
     assert "Decision: setosa" in done("explain", "m.deciban", "new.parquet").output
 
 
+def test_explain_does_not_word_support_against_the_group_that_holds_the_decision(folder):
+    iris().drop("site").write_csv("plain.csv")
+    done("fit", "plain.csv", "--label", "species", "--model", "lda", "-o", "p.deciban")
+    words = ("explain", "p.deciban", "plain.csv", "--row", "78")
+    found = json.loads(done(*words, "--json").output)
+    assert found["decision"] == "versicolor"
+    node = found["nodes"][1]
+    assert (node["for"], node["against"]) == (["setosa", "versicolor"], ["virginica"])
+    assert node["words"] == "no support for either"
+    assert node["posterior"] == pytest.approx(1 - found["posterior"]["virginica"])
+    assert found["prior_within_groups"] is None
+    assert "mean of its classes' likelihoods, with equal weights" in done(*words).output
+    prior = {"setosa": 0.98, "versicolor": 0.01, "virginica": 0.01}
+    text = ",".join(f"{name}={p}" for name, p in prior.items())
+    weighted = json.loads(done(*words, "--prior", text, "--json").output)
+    assert weighted["prior_within_groups"] == prior
+    odds = weighted["posterior"]["versicolor"] / weighted["posterior"]["virginica"]
+    expected = 10 * np.log10(
+        odds / 99
+    )  # setosa takes 98 of 99 parts of the group, and is ruled out
+    assert weighted["nodes"][1]["deciban"] == pytest.approx(expected)
+    assert "with --prior as weights" in done(*words, "--prior", text).output
+
+
 def test_summaries_are_json_where_it_is_asked_for(folder):
     told = json.loads(fitted("--json").stdout)
     assert told["classes"] == ["setosa", "versicolor", "virginica"]

@@ -16,16 +16,30 @@ def texts_of(display):
 # --- trees ------------------------------------------------------------------------------
 
 
-def test_the_balances_at_the_nodes_are_the_coordinates_of_the_evidence():
+def test_the_nodes_show_the_llrs_of_their_groups():
     basis = Basis.from_tree((("a", "b"), ("c", "d")))
     evidence = Evidence.from_likelihoods([[4.0, 1.0, 2.0, 3.0]], ["d", "c", "b", "a"])
     drawn = plots.BifurcationTreeDisplay(basis, evidence).plot()
-    np.testing.assert_allclose(drawn.balances, evidence.ilr(basis)[0])
-    decibans = 10 * evidence.ilr(basis)[0] / np.log(10)
-    for k, value in enumerate(decibans):
-        assert f"$l_{{{k + 1}}}$ {value:+.1f}".replace("-", "−") in texts_of(drawn)
+    np.testing.assert_allclose(drawn.llrs, np.log([3 / 2, 1 / 4, 1.0]), atol=1e-15)
+    assert {"+1.8", "−6.0", "+0.0"} <= set(texts_of(drawn))
     assert [f" {label}" in texts_of(drawn) for label in "abcd"] == [True] * 4
-    assert "balances (deciban)" in drawn.ax_.get_xlabel()
+    assert "LLR (deciban)" in drawn.ax_.get_xlabel()
+    assert "equal weights" in drawn.ax_.get_xlabel()
+    prior = {"a": 0.1, "b": 0.3, "c": 0.3, "d": 0.3}
+    weighted = plots.BifurcationTreeDisplay.from_predictions(
+        None, evidence, basis=basis, prior=prior
+    )
+    np.testing.assert_allclose(weighted.llrs[2], np.log(2.25 / 2.5))
+    assert "weights by the prior" in weighted.ax_.get_xlabel()
+
+
+def test_the_bold_branches_lead_to_the_most_likely_class_of_two_groups():
+    # A class that is ruled out does not pull its group down, as it did with balances.
+    basis = Basis.from_tree((("setosa", "versicolor"), "virginica"))
+    evidence = Evidence([[-69.2, 0.0, -2.0]], basis.classes)
+    drawn = plots.BifurcationTreeDisplay(basis, evidence).plot()
+    bold = [line.get_linewidth() > 2 for line in drawn.lines_]
+    assert bold == [False, True, True, False]
 
 
 def test_leaves_stand_in_the_order_of_the_tree_and_nodes_left_of_what_is_below():
@@ -35,7 +49,7 @@ def test_leaves_stand_in_the_order_of_the_tree_and_nodes_left_of_what_is_below()
     assert place["b"][1] < place["a"][1] < place["c"][1]  # the axis points down
     assert place["$l_{2}$"][0] < place["$l_{1}$"][0] < place["a"][0]
     assert len(drawn.lines_) == 4
-    assert drawn.balances is None
+    assert drawn.llrs is None
 
 
 def test_the_branch_that_the_evidence_supports_is_bold():
@@ -45,15 +59,16 @@ def test_the_branch_that_the_evidence_supports_is_bold():
     assert minus.get_linewidth() > plus.get_linewidth()
 
 
-def test_classes_that_are_ruled_out_give_infinite_balances_or_none():
+def test_classes_that_are_ruled_out_give_infinite_llrs_or_none():
     basis = Basis.from_tree((("a", "b"), ("c", "d")))
-    evidence = Evidence([[0.0, -np.inf, -1.0, -np.inf]], ["a", "b", "c", "d"])
+    evidence = Evidence([[0.0, -1.0, -np.inf, -np.inf]], ["a", "b", "c", "d"])
     drawn = plots.BifurcationTreeDisplay(basis, evidence).plot()
-    np.testing.assert_array_equal(drawn.balances, [np.inf, np.inf, np.nan])
-    assert "$l_{1}$ +∞" in texts_of(drawn)
-    assert "$l_{3}$ ?" in texts_of(drawn)
+    np.testing.assert_array_equal(drawn.llrs, [1.0, np.nan, np.inf])
+    assert {"+∞", "?"} <= set(texts_of(drawn))
     turned = Evidence([[-np.inf, 0.0, 0.0, 0.0]], ["a", "b", "c", "d"])
-    assert "$l_{1}$ −∞" in texts_of(plots.BifurcationTreeDisplay(basis, turned).plot())
+    drawn = plots.BifurcationTreeDisplay(basis, turned).plot()
+    assert "−∞" in texts_of(drawn)
+    np.testing.assert_allclose(drawn.llrs, [-np.inf, 0, -np.log(2)], atol=1e-15)
 
 
 def test_a_tree_of_many_classes_is_drawn():
@@ -74,7 +89,7 @@ def test_a_tree_is_drawn_from_an_estimator_as_other_displays_are(figures):
     estimator = SimpleNamespace(evidence=lambda X: evidence)
     ax = figures.figure().add_subplot()
     drawn = plots.BifurcationTreeDisplay.from_estimator(estimator, [[0.0]], ax=ax, unit="bit")
-    np.testing.assert_allclose(drawn.balances, evidence.ilr()[0])
+    np.testing.assert_allclose(drawn.llrs, np.log([2, 4.5]))
     assert (drawn.ax_, drawn.figure_) == (ax, ax.figure)
 
 

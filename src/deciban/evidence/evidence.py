@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation.arrays import to_numpy
-from deciban._validation.labels import as_labels, column_order, index_of, label_array
+from deciban._validation.labels import as_labels, column_order, label_array
 from deciban._validation.scalars import quote, require_one_of
 from deciban._validation.values import (
     read_llrs,
@@ -22,6 +22,7 @@ from deciban._validation.values import (
 )
 from deciban.evidence.batch import ZERO_REMEDY, Batch
 from deciban.evidence.bayes import Prior, choose_least_cost, log_prior, require_probabilities
+from deciban.evidence.groups import find_members, name_group, pool_members, read_groups
 from deciban.evidence.units import SCALES, Unit, VerbalScale, from_nats, to_nats
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.simplex import Basis, logparts
@@ -214,22 +215,69 @@ class Evidence(Batch):
         basis = basis_for(basis, self.n_classes).align_to(self._classes)
         return np.asarray(logparts.ilr(self._log_likelihoods, basis))
 
-    def llr(self, a: Hashable, b: Hashable, unit: Unit = "nat") -> NDArray[np.float64]:
-        """Log-likelihood-ratio of class ``a`` against class ``b``, for each sample.
+    def llr(
+        self, a: Any, b: Any, unit: Unit = "nat", *, prior: Prior = None
+    ) -> NDArray[np.float64]:
+        """Log-likelihood-ratio of ``a`` against ``b``, for each sample.
+
+        Parameters
+        ----------
+        a, b : labels, or lists, tuples or sets of labels
+            A group has the mean of its members' likelihoods: see :meth:`group`. The two may share
+            classes. A tuple that is itself a class is that class.
+        unit : {"nat", "bit", "ban", "deciban"}
+        prior : array or mapping, default uniform
+            Prior of the classes, used within each group only.
 
         Examples
         --------
-        >>> Evidence.from_likelihoods([[0.6, 0.3, 0.1]]).llr(0, 2, unit="deciban").round(2)
+        >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1]])
+        >>> evidence.llr(0, 2, unit="deciban").round(2)
         array([7.78])
+        >>> evidence.llr(0, (1, 2), unit="deciban").round(2)
+        array([4.77])
         """
-        i, j = index_of(a, self._classes), index_of(b, self._classes)
-        return np.asarray(from_nats(self._difference([i], [j]), unit))
+        plus, minus = find_members(a, self._classes), find_members(b, self._classes)
+        p = log_prior(prior, self._classes, len(self))
+        pooled = (pool_members(self._log_likelihoods, at, p) for at in (plus, minus))
+        return np.asarray(from_nats(_difference(*pooled), unit))
+
+    def group(
+        self, groups: Mapping[Hashable, Any] | Sequence[Any], prior: Prior = None
+    ) -> Evidence:
+        """The evidence about groups of classes, each a composite hypothesis.
+
+        The likelihood of a group is the mean of its members' likelihoods, weighted by the prior
+        of each member given the group: :math:`w_G = sum_k p_k w_k / sum_k p_k`, k in G. Under that
+        prior, the posterior of a group is the sum of its members' posteriors.
+
+        Parameters
+        ----------
+        groups : mapping from names to a class or a list of classes, or list of these
+            At least two that share no class. Classes in no group are left out, as by
+            :meth:`restrict`. Without names, a group is called "a or b" after its members.
+        prior : array of shape (n_classes,) or (n_samples, n_classes), or mapping
+            Prior of the classes, used within each group only. By default uniform.
+
+        Examples
+        --------
+        >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1]], classes=["cat", "dog", "bird"])
+        >>> evidence.group({"pet": ["cat", "dog"], "bird": "bird"}).llr("pet", "bird").round(4)
+        array([1.5041])
+        >>> evidence.group((("cat", "dog"), "bird")).classes
+        ('cat or dog', 'bird')
+        """
+        named = read_groups(groups, self._classes)
+        p = log_prior(prior, self._classes, len(self))
+        pooled = [pool_members(self._log_likelihoods, at, p) for at in named.values()]
+        return self._wrap_if_possible(np.column_stack(pooled), tuple(named))
 
     def balance(self, group: Any, against: Any = None, unit: Unit = "nat") -> NDArray[np.float64]:
         """One class or group of classes against another: a coordinate of the simplex.
 
         With r classes against s, :math:`sqrt(rs / (r + s))` times the difference of their mean
-        log-likelihoods. For two single classes it is the LLR over the square root of two.
+        log-likelihoods. For two single classes it is the LLR over the square root of two. It is a
+        direction, not support for a group of classes: that is :meth:`llr`.
 
         Parameters
         ----------
@@ -242,18 +290,21 @@ class Evidence(Batch):
         >>> Evidence.from_likelihoods([[8, 1, 1]]).balance(0, against=[1, 2]).round(4)
         array([1.6979])
         """
-        plus = self._positions(group)
+        plus = find_members(group, self._classes)
         if against is None:
             minus = [k for k in range(self.n_classes) if k not in plus]
         else:
-            minus = self._positions(against)
-        if not plus or not minus or len({*plus, *minus}) != len(plus) + len(minus):
+            minus = find_members(against, self._classes)
+        if not minus or len({*plus, *minus}) != len(plus) + len(minus):
             raise InputError(
                 f"group and against must be non-empty and share no class; got {quote(group)} and "
                 f"{quote(against)}. Name each class on one side."
             )
         r, s = len(plus), len(minus)
-        return np.asarray(from_nats(np.sqrt(r * s / (r + s)) * self._difference(plus, minus), unit))
+        single = r == s == 1  # a plain difference loses nothing
+        values = self._log_likelihoods if single else self._below_best()
+        difference = _difference(values[:, plus].mean(axis=1), values[:, minus].mean(axis=1))
+        return np.asarray(from_nats(np.sqrt(r * s / (r + s)) * difference, unit))
 
     def strength(self, unit: Unit = "nat") -> NDArray[np.float64]:
         """Strength of the evidence whatever its direction: the Aitchison norm of each sample.
@@ -289,13 +340,14 @@ class Evidence(Batch):
         return np.asarray(from_nats(self._log_likelihoods, unit))
 
     def verbal(
-        self, a: Hashable, b: Hashable, scale: str | VerbalScale = "enfsi"
+        self, a: Any, b: Any, scale: str | VerbalScale = "enfsi", *, prior: Prior = None
     ) -> NDArray[np.str_]:
         """The LLR of ``a`` against ``b`` in words.
 
         Parameters
         ----------
-        a, b : labels
+        a, b, prior
+            As for :meth:`llr`.
         scale : {"enfsi", "jeffreys", "kass-raftery"} or VerbalScale
             ``deciban.evidence.SCALES[name].source`` says where each comes from.
 
@@ -306,7 +358,9 @@ class Evidence(Batch):
         """
         if not isinstance(scale, VerbalScale):
             scale = SCALES[require_one_of(scale, "scale, if not a VerbalScale,", SCALES)]
-        return scale.describe(self.llr(a, b), a, b)
+        llr = self.llr(a, b, prior=prior)
+        names = (name_group(find_members(one, self._classes), self._classes) for one in (a, b))
+        return scale.describe(llr, *names)
 
     def posterior(self, prior: Prior = None) -> NDArray[np.float64]:
         """Posterior probabilities under a prior: Bayes' rule, (n_samples, n_classes).
@@ -372,26 +426,17 @@ class Evidence(Batch):
     def _plus_prior(self, prior: Prior) -> NDArray[np.float64]:
         return self._log_likelihoods + log_prior(prior, self._classes, len(self))
 
-    def _positions(self, group: Any) -> list[int]:
-        if isinstance(group, list | set | frozenset | np.ndarray) or (
-            isinstance(group, tuple) and group not in self._classes
-        ):
-            return [index_of(label, self._classes) for label in group]
-        return [index_of(group, self._classes)]
 
-    def _difference(self, plus: list[int], minus: list[int]) -> NDArray[np.float64]:
-        single = len(plus) == len(minus) == 1  # a plain difference loses nothing
-        values = self._log_likelihoods if single else self._below_best()
-        first, second = values[:, plus].mean(axis=1), values[:, minus].mean(axis=1)
-        refuse_rows(
-            (first == -np.inf) & (second == -np.inf),
-            "one of the likelihoods compared must be positive",
-            "has zeros only",
-            ZERO_REMEDY,
-            ZeroPartsError,
-        )
-        with np.errstate(invalid="ignore"):
-            return np.asarray(first - second)
+def _difference(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Difference of log-likelihoods; raise where both likelihoods are zero."""
+    refuse_rows(
+        (first == -np.inf) & (second == -np.inf),
+        "one of the likelihoods compared must be positive",
+        "has zeros only",
+        ZERO_REMEDY,
+        ZeroPartsError,
+    )
+    return first - second
 
 
 def _read_table(

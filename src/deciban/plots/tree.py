@@ -1,4 +1,4 @@
-"""A bifurcation tree, with the balance of the evidence at each of its nodes."""
+"""A bifurcation tree, with the LLR of the two groups of classes at each of its nodes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from deciban._validation.labels import as_labels
 from deciban.evidence import Evidence, Unit, from_nats
+from deciban.evidence.bayes import Prior
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.plots import _axes, _style
 from deciban.plots._axes import Axes, Floats, Style
@@ -25,21 +26,24 @@ _Place = tuple[float, float]  # of a node or a leaf in the axes
 
 
 class BifurcationTreeDisplay(Display):
-    """A basis as the tree of its balances: coordinates at the nodes, classes at the leaves.
+    """A basis as a tree: coordinates at the nodes, classes at the leaves.
 
-    With evidence, its balance is written at each node, and the branch that the evidence supports
-    is bold. A balance against classes that are ruled out is infinite; where classes on both sides
-    are ruled out it is not defined, and a question mark stands for it.
+    With evidence, the LLR of the two groups of classes that a node compares is written there, and
+    the branch that it supports is bold. A group has the mean of its members' likelihoods: see
+    :meth:`Evidence.group`. The LLR is infinite where all classes on one side are ruled out; where
+    all on both sides are it is not defined, and a question mark stands for it.
 
     Parameters
     ----------
     basis : Basis
         A sequential binary partition, such as that of :meth:`Basis.from_tree`.
     evidence : Evidence about one sample, optional
+    prior : array or mapping, default uniform
+        Prior of the classes, used within each group only.
 
     Attributes
     ----------
-    balances : array of shape (D - 1,), or None
+    llrs : array of shape (D - 1,), or None
         In nats; NaN where not defined.
     lines_, texts_ : lists of artists
 
@@ -47,13 +51,13 @@ class BifurcationTreeDisplay(Display):
     --------
     >>> basis = Basis.from_tree((("cat", "dog"), "bird"))
     >>> picture = Evidence.from_likelihoods([[0.6, 0.3, 0.1]], classes=["cat", "dog", "bird"])
-    >>> BifurcationTreeDisplay(basis, picture).balances.round(3)
-    array([0.49, 1.18])
+    >>> BifurcationTreeDisplay(basis, picture).llrs.round(3)
+    array([0.693, 1.504])
     """
 
-    _settings = ("basis",)
+    _settings = ("basis", "prior")
 
-    def __init__(self, basis: Basis, evidence: Evidence | None = None) -> None:
+    def __init__(self, basis: Basis, evidence: Evidence | None = None, prior: Prior = None) -> None:
         if not isinstance(basis, Basis) or basis.signs is None:
             raise InputError(
                 "basis must be a sequential binary partition to have a tree; this one is not. "
@@ -66,13 +70,18 @@ class BifurcationTreeDisplay(Display):
             )
         if evidence is not None:
             basis = basis.align_to(evidence.classes)
-        self.basis, self.evidence = basis, evidence
+        self.basis, self.evidence, self.prior = basis, evidence, prior
         self.classes = as_labels(basis.classes, basis.n_parts)
-        self.balances = None if evidence is None else _compute_balances(basis, evidence)
+        self.llrs = None if evidence is None else _compute_llrs(basis, evidence, prior)
 
     @classmethod
     def compute(  # type: ignore[override]
-        cls, y_true: ArrayLike | None, evidence: ArrayLike | Evidence, *, basis: Basis | None = None
+        cls,
+        y_true: ArrayLike | None,
+        evidence: ArrayLike | Evidence,
+        *,
+        basis: Basis | None = None,
+        prior: Prior = None,
     ) -> Self:
         """The display of evidence about one sample, not drawn yet.
 
@@ -82,9 +91,10 @@ class BifurcationTreeDisplay(Display):
             Not used, and may be None; other displays take the true class here.
         evidence : Evidence about one sample, or array of shape (1, n_classes)
         basis : Basis, default Gram-Schmidt
+        prior : array or mapping, default uniform
         """
         evidence = evidence if isinstance(evidence, Evidence) else Evidence(evidence)
-        return cls(basis_for(basis, evidence.n_classes), evidence)
+        return cls(basis_for(basis, evidence.n_classes), evidence, prior)
 
     def plot(self, ax: Axes | None = None, *, unit: Unit = "deciban", **line_options: Any) -> Self:
         """Draw the tree from left to right.
@@ -93,22 +103,22 @@ class BifurcationTreeDisplay(Display):
         ----------
         ax : matplotlib Axes, default those of a new figure
         unit : {"nat", "bit", "ban", "deciban"}
-            Unit of the balances.
+            Unit of the LLRs.
         **line_options : options of matplotlib's ``plot``
         """
-        balances = None if self.balances is None else from_nats(self.balances, unit)
+        llrs = None if self.llrs is None else from_nats(self.llrs, unit)
         ax = _axes.get_axes(ax)
         places = _lay_out(np.asarray(self.basis.signs))
         self.lines_: list[Any] = []
         self.texts_: list[Any] = []
         for k, row in enumerate(np.asarray(self.basis.signs)):
-            node, text = places[(row != 0).tobytes()], f"$l_{{{k + 1}}}$"
+            node = places[(row != 0).tobytes()]
             for side in (1, -1):
-                supported = balances is not None and balances[k] * side > 0
+                supported = llrs is not None and llrs[k] * side > 0
                 child = places[(row == side).tobytes()]
                 style = {"lw": _STRONG if supported else _WEAK} | line_options
                 self._draw_branch(ax, node, child, "+" if side > 0 else "−", **style)
-            text += "" if balances is None else f" {_format_balance(balances[k])}"
+            text = f"$l_{{{k + 1}}}$" if llrs is None else _format_llr(llrs[k])
             box = {"boxstyle": "round,pad=0.2", "fc": "w", "ec": "0.6", "lw": 0.6}
             crowded = {"boxstyle": "square,pad=0.1", "lw": 0} if self._is_crowded else {}
             self._write(ax, node, text, ha="center", bbox=box | crowded)
@@ -141,16 +151,16 @@ class BifurcationTreeDisplay(Display):
         ax.set_ylim(len(self.classes) - 0.3, -0.7)  # the first leaf on top
         ax.set(xticks=[], yticks=[])
         ax.spines[:].set_visible(False)
-        text = "upper over lower" if self._is_crowded else "+ over −"
-        if self.balances is None:
-            text = f"balances, {text}"
-        else:
-            text = f"balances ({unit}), {text}; bold: supported"
+        sides = "upper over lower" if self._is_crowded else "+ over −"
+        text = f"coordinates, {sides}"
+        if self.llrs is not None:
+            within = "equal weights" if self.prior is None else "weights by the prior"
+            text = f"LLR ({unit}), {sides}; bold: supported\n(group: mean likelihood, {within})"
         ax.set_xlabel(text, **_axes.axis_text(ax))
 
 
-def _compute_balances(basis: Basis, evidence: Evidence) -> Floats:
-    """Balance of the evidence at each node; NaN where classes on both sides are ruled out."""
+def _compute_llrs(basis: Basis, evidence: Evidence, prior: Prior) -> Floats:
+    """LLR of the groups at each node; NaN where all classes on both sides are ruled out."""
     values = np.full(basis.n_parts - 1, np.nan)
     for k, row in enumerate(np.asarray(basis.signs)):
         plus, minus = (
@@ -158,11 +168,11 @@ def _compute_balances(basis: Basis, evidence: Evidence) -> Floats:
             for side in (1, -1)
         )
         with suppress(ZeroPartsError):
-            values[k] = evidence.balance(plus, against=minus)[0]
+            values[k] = evidence.llr(plus, minus, prior=prior)[0]
     return values
 
 
-def _format_balance(value: float) -> str:
+def _format_llr(value: float) -> str:
     if np.isnan(value):
         return "?"
     text = f"{value:+.1f}" if np.isfinite(value) else "+∞" if value > 0 else "-∞"

@@ -26,7 +26,8 @@ def explain(
     """Explain what one row of a table says about the classes, in decibans and in words.
 
     Each node of the tree sets one group of classes against another; its number is how much more
-    likely the first group is, on average, than the second: 10 decibans are a factor of ten.
+    likely the row is under the first group than under the second: 10 decibans are a factor of ten.
+    The likelihood of a group is the mean of its classes' likelihoods, weighted by --prior.
     """
     from deciban.cli.io.sources import open_table
     from deciban.cli.operating import parse_costs, parse_prior
@@ -51,7 +52,8 @@ def explain(
     posterior = evidence.posterior(before)[0]
     found = {
         "row": row,
-        "nodes": _nodes(evidence, estimator),
+        "nodes": _nodes(evidence, estimator, before),
+        "prior_within_groups": before and {str(label): p for label, p in before.items()},
         "posterior": dict(zip(map(str, classes), posterior.tolist(), strict=True)),
         "decision": decision.item() if hasattr(decision, "item") else decision,
         "strength_deciban": float(evidence.strength("deciban")[0]),
@@ -63,29 +65,30 @@ def explain(
         _show(found)
 
 
-def _nodes(evidence: Evidence, estimator: Any) -> list[dict[str, Any]]:
-    """What each node of the tree says: the log-ratio of geometric means, and words for it."""
+def _nodes(evidence: Evidence, estimator: Any, prior: Any) -> list[dict[str, Any]]:
+    """What each node of the tree says: the LLR of its two groups, words for it, and the posterior.
+
+    The posterior is that of the first group, given that the class is in one of the two.
+    """
     import numpy as np
 
-    from deciban.evidence import Evidence as Pair
     from deciban.simplex import Basis
 
     basis = getattr(estimator, "basis_", None)
     if basis is None or basis.signs is None:
         basis = Basis.gram_schmidt(evidence.n_classes)
-    values = evidence.log_likelihoods[0]
+    log_posterior = evidence.log_posterior(prior)[0]
     nodes = []
     for node in np.asarray(basis.signs):
-        groups = [[str(evidence.classes[k]) for k in np.flatnonzero(node == s)] for s in (1, -1)]
-        llr = float(values[node == 1].mean() - values[node == -1].mean())
-        a, b = ("/".join(group) for group in groups)
-        pair = Pair([[llr, 0.0]], (a, b))
+        a, b = ([evidence.classes[k] for k in np.flatnonzero(node == s)] for s in (1, -1))
+        log_p, log_q = (np.logaddexp.reduce(log_posterior[node == s]) for s in (1, -1))
         nodes.append(
             {
-                "for": groups[0],
-                "against": groups[1],
-                "deciban": float(pair.llr(a, b, unit="deciban")[0]),
-                "words": str(pair.verbal(a, b)[0]),
+                "for": [str(label) for label in a],
+                "against": [str(label) for label in b],
+                "deciban": float(evidence.llr(a, b, "deciban", prior=prior)[0]),
+                "words": str(evidence.verbal(a, b, prior=prior)[0]),
+                "posterior": float(np.exp(log_p - np.logaddexp(log_p, log_q))),
             }
         )
     return nodes
@@ -95,8 +98,12 @@ def _show(found: dict[str, Any]) -> None:
     rows = []
     for node in found["nodes"]:
         groups = ", ".join(node["for"]), ", ".join(node["against"])
-        rows.append((*groups, f"{node['deciban']:+.1f}", node["words"]))
-    print_table(("for", "against", "deciban", "in words"), rows, right=(2,))
+        numbers = f"{node['deciban']:+.1f}", f"{node['posterior']:.3g}"
+        rows.append((*groups, *numbers, node["words"]))
+    print_table(("for", "against", "deciban", "posterior", "in words"), rows, right=(2, 3))
+    if any(len(node[side]) > 1 for node in found["nodes"] for side in ("for", "against")):
+        weights = "equal weights" if found["prior_within_groups"] is None else "--prior as weights"
+        echo(f"The likelihood of a group is the mean of its classes' likelihoods, with {weights}.")
     posterior = ", ".join(f"{label} {p:.3g}" for label, p in found["posterior"].items())
     echo(f"Posterior: {posterior}. Decision: {found['decision']}.")
     share = f"{found['less_likely_than_this']:.0%} of the training rows are less likely"
