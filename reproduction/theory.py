@@ -227,8 +227,7 @@ class Tree(_ClosedForm):
             f"The basis of {D} hypotheses as a tree. Each node is a coordinate (l here, p̃ in the "
             "paper), which compares the hypotheses on its + branch with the one on its − branch. "
             "Read it from the right: l₁ splits two hypotheses, and each further node adds the "
-            "next. The nodes show the coordinates, in nats, of the probabilities at the leaves; "
-            "the branch that a coordinate favors is bold."
+            "next. The nodes show the coordinates, in nats, of the probabilities at the leaves."
         )
         figure = Figure("tree", caption, partial(_draw_tree, found), self.paper)
         return Findings([Paragraph(text), figure])
@@ -238,11 +237,14 @@ def _draw_tree(found: Arrays) -> Any:
     from deciban.plots import BifurcationTreeDisplay
 
     labels = [f"$p_{k + 1}$ = {part:g}" for k, part in enumerate(found["example"])]
-    evidence = Evidence.from_likelihoods(found["example"][None], labels)
-    display = BifurcationTreeDisplay(Basis.gram_schmidt(len(labels), labels), evidence)
-    display.plot((fig := new_figure(7.4, 4.2)).subplots(), unit="nat")
+    display = BifurcationTreeDisplay(Basis.gram_schmidt(len(labels), labels))
+    display.plot((fig := new_figure(7.4, 4.2)).subplots())
+    values = {f"$l_{{{k + 1}}}$": value for k, value in enumerate(ilr(found["example"]))}
     for text in display.texts_:
-        text.set_text(text.get_text().replace(r"\$", "$"))  # these labels are formulas
+        name = text.get_text().replace(r"\$", "$")  # these labels are formulas
+        value = f" = {values[name]:.1f}".replace("-", "−") if name in values else ""
+        text.set_text(name + value)
+    display.ax_.set_xlabel("coordinates (nat), + over −")
     return fig
 
 

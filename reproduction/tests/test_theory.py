@@ -137,7 +137,7 @@ def test_the_tree_has_a_node_for_each_coordinate():
     nodes = [text for text in texts if text.startswith("$l_")]
     assert len(nodes) == len(arrays_of(Tree())["example"]) - 1
     # log(0.25 / 0.4) / √2 = −0.33
-    assert "$l_{1}$ −0.3" in nodes
+    assert "$l_{1}$ = −0.3" in nodes
 
 
 def test_the_posterior_is_the_prior_moved_by_the_evidence():
