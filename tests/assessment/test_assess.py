@@ -253,9 +253,43 @@ def test_zero_likelihoods_of_several_classes_leave_the_parts_out():
         found["discrimination"]
 
 
+def test_costs_of_detecting_each_of_several_classes_are_c_avg(three):
+    y, e = three
+    labels = np.array(e.classes)[y]
+    points = [(1, 1, 0.5), (1, 1, 0.1)]
+    asked = {"operating_points": points, "c_avg": True, "out_of_set": "owl", "n_resamples": 200}
+    found = assess(labels, e, **asked)
+    assert found["c_avg"].value == pytest.approx(metrics.c_avg(labels, e, out_of_set="owl"))
+    each = [
+        metrics.c_avg(labels, e, p_target=p, out_of_set="owl", normalize=True) for *_, p in points
+    ]
+    assert found["detection_cost@1:1:0.1"].value == pytest.approx(each[1])
+    assert found["c_primary"].value == pytest.approx(np.mean(each))
+    for q in (found["c_avg"], found["c_primary"]):
+        assert q.low < q.value < q.high
+    drawn = metrics.bootstrap(metrics.c_avg, labels, e, n_resamples=300, out_of_set="owl")
+    np.testing.assert_allclose([found["c_avg"].low, found["c_avg"].high], drawn[1:3], atol=0.015)
+    closed = assess(labels, e, c_avg=True, n_resamples=0)["c_avg"].value
+    assert closed == pytest.approx(metrics.c_avg(labels, e))
+
+
+def test_a_system_that_detects_better_is_found_by_its_c_avg(three):
+    y, e = three
+    labels = np.array(e.classes)[y]
+    rng = np.random.default_rng(0)
+    worse = Evidence(e.log_likelihoods + rng.normal(scale=3, size=(len(y), 3)), e.classes)
+    found = compare(labels, {"a": e, "b": worse}, c_avg=True, n_resamples=200)["c_avg"]
+    assert found.verdict == "a better"
+    assert found.a == pytest.approx(metrics.c_avg(labels, e))
+    same = compare(labels, {"a": e, "b": e}, c_avg=True, n_resamples=50)["c_avg"]
+    assert same.verdict == "same"
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
+        ({"c_avg": True}, "c_avg must come with three classes or more"),
+        ({"out_of_set": 1}, "out_of_set must come with three classes or more"),
         ({"confidence": 1.5}, "confidence must lie between 0 and 1"),
         ({"confidence": 0.999999}, "confidence must be at most 0.99999"),
         ({"n_resamples": 1}, "n_resamples must be a whole number"),

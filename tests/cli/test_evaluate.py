@@ -146,6 +146,31 @@ def test_several_operating_points_are_taken_in_nists_order(two):
     assert "Detection cost at 10:1:0.01" in run(*options, "--resamples", "0").stdout
 
 
+def test_c_avg_of_closed_and_open_sets(three):
+    labels, evidence, path = three
+    options = (path, "--truth", "class", "--prefix", "ll_", "--c-avg")
+    assert values(*options)["c_avg"] == pytest.approx(metrics.c_avg(labels, evidence))
+    for name, p in (("owl", 0.2), ("owl=0.1", 0.1)):
+        found = values(*options, "--out-of-set", name, "--dcf", "1:1:0.5", "--dcf", "1:1:0.1")
+        open_set = {"out_of_set": "owl", "p_out_of_set": p}
+        assert found["c_avg"] == pytest.approx(metrics.c_avg(labels, evidence, **open_set))
+        each = [
+            metrics.c_avg(labels, evidence, p_target=t, normalize=True, **open_set)
+            for t in (0.5, 0.1)
+        ]
+        assert found["c_primary"] == pytest.approx(np.mean(each))
+    assert "C_avg" in run(*options, "--resamples", "0").stdout
+    for more, words in (
+        (["--out-of-set", "rat"], "--out-of-set must name one of the classes"),
+        (["--out-of-set", "owl=0.6"], "p_out_of_set must be below 0.5"),
+        (["--out-of-set", "owl=x"], "--out-of-set must hold finite numbers"),
+    ):
+        with pytest.raises(InputError, match=words):
+            run(*options, *more)
+    with pytest.raises(InputError, match="--out-of-set must come with --c-avg or --dcf"):
+        run(*options[:-1], "--out-of-set", "owl")
+
+
 def test_the_prior_of_one_class_leaves_the_rest_to_the_other(two, three):
     y, llr, path = two
     options = (path, "--truth", "class", "--positive", "same")

@@ -199,3 +199,101 @@ def test_an_unknown_label_and_an_impossible_prior_are_refused():
         metrics.cross_entropy(["a", "b", "x"], evidence)
     with pytest.raises(CromwellError):
         metrics.cross_entropy(["a", "b", "c"], evidence, prior=[0.5, 0.5, 0.0])
+
+
+# --- C_avg of languages ----------------------------------------------------------------------
+
+
+def brute_c_avg(y, values, targets, p_target, c_miss, c_fa, p_oos, threshold=None):
+    """C_avg by the letter of NIST's definition: a loop over targets and other classes."""
+    classes = range(values.shape[1])
+    p_nontarget = (1 - p_target - p_oos) / (len(targets) - 1)
+    total = 0.0
+    for t in targets:
+        w = {j: p_nontarget if j in targets else p_oos for j in classes if j != t}
+        likelihood = np.exp(values)
+        llr = np.log(likelihood[:, t] / sum(w[j] * likelihood[:, j] / (1 - p_target) for j in w))
+        bayes = np.log(c_fa * (1 - p_target) / (c_miss * p_target))
+
+        def cost(at, llr=llr, w=w, t=t):
+            false_alarms = sum(w[j] * np.mean(llr[y == j] >= at) for j in w)
+            return c_miss * p_target * np.mean(llr[y == t] < at) + c_fa * false_alarms
+
+        total += cost(bayes) if threshold is None else min(map(cost, [*llr, np.inf]))
+    return total / len(targets)
+
+
+@pytest.mark.parametrize(("p_target", "c_miss", "c_fa"), [(0.5, 1, 1), (0.1, 1, 1), (0.3, 5, 2)])
+@pytest.mark.parametrize("oos", [None, 2])
+def test_c_avg_is_nists_definition_for_closed_and_open_sets(rng, p_target, c_miss, c_fa, oos):
+    y = np.arange(230) % 4
+    values = rng.normal(size=(230, 4)) + 2 * np.eye(4)[y]
+    targets = [k for k in range(4) if k != oos]
+    costs = (p_target, c_miss, c_fa, 0.0 if oos is None else 0.2)
+    point = {"p_target": p_target, "cost_miss": c_miss, "cost_false_alarm": c_fa, "out_of_set": oos}
+    expected = brute_c_avg(y, values, targets, *costs)
+    assert metrics.c_avg(y, values, **point) == pytest.approx(expected, abs=1e-12)
+    least = metrics.c_avg(y, values, **point, minimum=True)
+    assert least == pytest.approx(brute_c_avg(y, values, targets, *costs, "best"), abs=1e-12)
+    assert least <= expected
+    times = 1 + np.arange(len(y)) % 3
+    repeated = metrics.c_avg(y.repeat(times), values.repeat(times, axis=0), **point)
+    weighted = metrics.c_avg(y, values, **point, sample_weight=times)
+    assert weighted == pytest.approx(repeated, abs=1e-12)
+
+
+def test_normalized_c_avg_is_that_of_lre_2017(rng):
+    """1/N (sum P_miss + beta/(N-1) sum P_fa), with beta = C_fa (1 - P) / (C_miss P)."""
+    y = np.arange(300) % 5
+    values = rng.normal(size=(300, 5)) + 2 * np.eye(5)[y]
+    for p, beta in ((0.5, 1.0), (0.1, 9.0)):
+        misses, false_alarms = 0.0, 0.0
+        for t in range(5):
+            others = np.delete(np.arange(5), t)
+            llr = values[:, t] - np.log(np.exp(values[:, others]).mean(axis=1))
+            misses += np.mean(llr[y == t] < np.log(beta))
+            false_alarms += sum(np.mean(llr[y == j] >= np.log(beta)) for j in others)
+        expected = (misses + beta * false_alarms / 4) / 5
+        found = metrics.c_avg(y, values, p_target=p, normalize=True)
+        assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_c_avg_of_two_classes_is_the_mean_of_both_detection_costs(rng):
+    y = np.arange(100) % 2
+    llr = rng.normal(2 * y - 1, 1.5)
+    point = {"cost_miss": 3.0, "cost_false_alarm": 2.0, "normalize": False}
+    both = [
+        metrics.detection_cost(y, llr, prior=0.2, **point),
+        metrics.detection_cost(y, -llr, prior=0.2, pos_label=0, **point),
+    ]
+    found = metrics.c_avg(y, np.c_[0 * llr, llr], p_target=0.2, **point)
+    assert found == pytest.approx(np.mean(both))
+
+
+def test_c_avg_holds_at_extreme_log_likelihoods():
+    y = [0, 1, 2, 0]
+    sure = np.array([[0, -800, -900], [-800, 0, -np.inf], [-np.inf, -np.inf, 5], [1e5, -1e5, 0]])
+    assert metrics.c_avg(y, sure) == metrics.c_avg(y, sure, minimum=True) == 0
+    assert metrics.c_avg(y, np.roll(sure, 1, axis=1)) == pytest.approx(0.75)
+    assert metrics.c_avg(y, np.zeros((4, 3))) == 0.5  # an LLR on the threshold is accepted
+    assert metrics.c_avg(y, np.zeros((4, 3)), normalize=True) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"out_of_set": "x"}, "out_of_set must be one of the classes 0, 1, 2; got 'x'"),
+        ({"out_of_set": 2, "p_out_of_set": 0.5}, "p_out_of_set must be below 0.5"),
+        ({"out_of_set": 2, "p_out_of_set": 0}, "p_out_of_set must lie between"),
+        ({"p_target": 1.0}, "prior must lie between 0 and 1"),
+        ({"cost_miss": 0.0}, "cost_miss must be"),
+    ],
+)
+def test_c_avg_refuses_what_it_cannot_take(change, words):
+    with pytest.raises(InputError, match=words):
+        metrics.c_avg([0, 1, 2], np.eye(3), **change)
+
+
+def test_c_avg_needs_two_targets():
+    with pytest.raises(InputError, match="two targets or more; got 1"):
+        metrics.c_avg([0, 1], np.eye(2), out_of_set=1)

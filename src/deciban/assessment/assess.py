@@ -7,7 +7,7 @@ system and each further one, and asks for the intervals of their differences.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,6 +46,9 @@ def assess(
     prior: Prior = None,
     costs: Costs = None,
     operating_points: OperatingPoints = (),
+    c_avg: bool = False,
+    out_of_set: Hashable | None = None,
+    p_out_of_set: float = 0.2,
     confidence: float = 0.95,
     n_resamples: int = 1000,
     rng: Seed = 0,
@@ -72,7 +75,13 @@ def assess(
     operating_points : iterable of OperatingPoint, or of (cost_miss, cost_false_alarm, prior)
         Points at which to compute the actual and the minimum detection cost, under the keys
         ``detection_cost@10:1:0.01`` and ``min_detection_cost@10:1:0.01``, and their means
-        ``c_primary`` and ``min_c_primary``, if there are several.
+        ``c_primary`` and ``min_c_primary``, if there are several. With three classes or more, the
+        actual costs are normalized :func:`~deciban.metrics.c_avg`, and there is no minimum.
+    c_avg : bool, default False
+        Whether to compute :func:`~deciban.metrics.c_avg` at even odds; three classes or more.
+    out_of_set : label, optional
+        The class that is no target in the costs of detection.
+    p_out_of_set : float, default 0.2
     confidence : float, default 0.95
         Confidence level of the intervals.
     n_resamples : int, default 1000
@@ -92,7 +101,8 @@ def assess(
     """
     _require_evidence(evidence, "evidence")
     data = read_labelled(y_true, evidence)
-    setting = make_setting(prior, costs, evidence.classes, operating_points)
+    detection = (operating_points, c_avg, out_of_set, p_out_of_set)
+    setting = make_setting(prior, costs, evidence.classes, *detection)
     plan = make_plan(confidence, n_resamples, rng)
     with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
         system = _make_system(data, setting)
@@ -124,6 +134,9 @@ def compare(
     prior: Prior = None,
     costs: Costs = None,
     operating_points: OperatingPoints = (),
+    c_avg: bool = False,
+    out_of_set: Hashable | None = None,
+    p_out_of_set: float = 0.2,
     confidence: float = 0.95,
     n_resamples: int = 1000,
     rng: Seed = 0,
@@ -140,7 +153,7 @@ def compare(
         True classes; every class must occur.
     systems : dict of Evidence by name
         Two or more, over the same classes, with the same samples on the same rows.
-    prior, costs, operating_points, confidence, n_resamples, rng
+    prior, costs, operating_points, c_avg, out_of_set, p_out_of_set, confidence, n_resamples, rng
         As for :func:`assess`.
 
     Returns
@@ -160,7 +173,8 @@ def compare(
     first_name, *others = systems
     data = read_labelled(y_true, systems[first_name])
     classes = data.evidence.classes
-    setting = make_setting(prior, costs, classes, operating_points)
+    detection = (operating_points, c_avg, out_of_set, p_out_of_set)
+    setting = make_setting(prior, costs, classes, *detection)
     plan = make_plan(confidence, n_resamples, rng)
     notes = _few_samples_note(data, plan)
     differences: list[Difference] = []

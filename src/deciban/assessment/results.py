@@ -79,6 +79,10 @@ MEANINGS = {  # in the order in which they are reported
     "min_c_primary": Meaning(
         "Minimum C_primary", "C_primary with the best threshold at each point.", largest=1.0
     ),
+    "c_avg": Meaning(
+        "C_avg",
+        "Mean cost of detecting each class among the others at even odds; 0.5 is that of guessing.",
+    ),
     "expected_cost": Meaning(
         "Expected cost",
         "Average cost of a decision; the best decision without evidence costs {no_evidence}.",

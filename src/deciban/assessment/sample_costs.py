@@ -78,7 +78,7 @@ def subtract_costs(systems: Sequence[SampleCosts]) -> SampleCosts:
         {key: mine[key] - theirs[key] for key in mine if key in theirs}
         for mine, theirs in ((a.actual, b.actual), (a.mirrored, b.mirrored))
     )
-    mirrored.pop("expected_cost", None)  # the worst possible cost, the same for both
+    mirrored = {key: gap for key, gap in mirrored.items() if gap.any()}  # the same says nothing
     return replace(a, actual=actual, mirrored=mirrored, right=a.right & b.right)
 
 

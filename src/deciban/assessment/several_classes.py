@@ -21,6 +21,7 @@ from deciban.metrics.multiclass import pairwise_costs
 from deciban.metrics.proportions import EventCounts, hull, pooled_interval, sum_interval
 
 _FOLDS = 5
+_DECISION_COSTS = ("expected_cost", "detection_cost", "c_avg", "c_primary")
 _MOST_FULL = 20  # classes; the full matrix of a hundred has 10,000 entries and takes minutes
 _SORTED_BY = 3  # columns of evidence that define an order of the samples
 
@@ -68,9 +69,9 @@ class SeveralClassSystem(System):
                 _bound_saving(intervals, self.values["calibration"])
             intervals["worst_pair_cllr"] = self._worst_pair_interval(plan)
         else:
-            if "expected_cost" in intervals:
-                apart = _cost_interval(self.costs, other.costs, plan)
-                intervals["expected_cost"] = hull(intervals["expected_cost"], apart)
+            for key in [key for key in intervals if key.partition("@")[0] in _DECISION_COSTS]:
+                apart = _cost_interval(key, self.costs, other.costs, plan)
+                intervals[key] = hull(intervals[key], apart)
             if not any(s.values.get("calibration") for s in systems):
                 intervals.pop("calibration", None)  # neither is recalibrated
         scaled = (end / self.entropy for end in intervals["cross_entropy"])
@@ -126,19 +127,19 @@ def _bound_saving(intervals: dict[str, Interval], calibration: float) -> None:
         intervals["calibration"] = Interval(0.0, 0.0, most)
 
 
-def _cost_interval(a: SampleCosts, b: SampleCosts, plan: Plan) -> Interval:
+def _cost_interval(key: str, a: SampleCosts, b: SampleCosts, plan: Plan) -> Interval:
     """Interval from how often the decision of one system costs more than that of the other.
 
     The extra cost is the mean of those seen, or the worst possible where none was seen.
     """
     costs, events = subtract_costs([a, b]), []
     for rows in costs.rows_by_class:
-        gaps, most = costs.actual["expected_cost"][rows], a.mirrored["expected_cost"][rows[0]]
+        gaps, most = costs.actual[key][rows], a.mirrored[key][rows[0]]
         sides = {1: gaps[gaps > 0], -1: gaps[gaps < 0]}
         weight = [side.mean() if len(side) else sign * most for sign, side in sides.items()]
         counts = np.array([len(side) for side in sides.values()])
         events.append(EventCounts(np.array(weight), counts, len(gaps)))
-    return sum_interval(costs.total("expected_cost"), events, plan.confidence)
+    return sum_interval(costs.total(key), events, plan.confidence)
 
 
 def _sample_costs(
@@ -154,6 +155,13 @@ def _sample_costs(
         decision = choose_least_cost(log_p, tuple(range(log_p.shape[1])), setting.costs, None)
         actual["expected_cost"] = prior * setting.costs[truth, decision]
         mirrored["expected_cost"] = prior * setting.costs.max(axis=1)[truth]
+    for key, detection in setting.languages.items():
+        unit = 1.0 if key == "c_avg" else detection.no_evidence
+        actual[key] = detection.sample_costs(data) / unit
+        mirrored[key] = detection.sample_costs(data, of_error=True) / unit
+    if len(setting.points) > 1:
+        for part in (actual, mirrored):
+            part["c_primary"] = np.mean([part[key] for key in setting.point_keys], axis=0)
     costs = SampleCosts(truth, actual, mirrored, right)
     if recalibrated is None:
         return costs

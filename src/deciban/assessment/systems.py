@@ -24,6 +24,7 @@ from deciban.exceptions import InputError
 from deciban.metrics import Interval, PairwiseCosts
 from deciban.metrics.detection import OperatingPoint, read_operating_points
 from deciban.metrics.labelled import Labelled
+from deciban.metrics.languages import LanguageDetection, make_detection
 from deciban.metrics.proportions import EventCounts
 
 Prior = ArrayLike | Mapping[Any, float] | None
@@ -50,6 +51,7 @@ class Setting(NamedTuple):
     prior: NDArray[np.float64]
     costs: NDArray[np.float64] | None = None
     points: tuple[OperatingPoint, ...] = ()
+    languages: Mapping[str, LanguageDetection] = {}  # costs of three classes or more, by their key
 
     @property
     def log_odds(self) -> float:
@@ -84,10 +86,24 @@ def _losses(log_false_alarm: float, log_miss: float) -> Losses:
 
 
 def make_setting(
-    prior: Prior, costs: Costs, classes: tuple[Hashable, ...], points: Iterable[Any] = ()
+    prior: Prior,
+    costs: Costs,
+    classes: tuple[Hashable, ...],
+    points: Iterable[Any] = (),
+    c_avg: bool = False,
+    out_of_set: Hashable | None = None,
+    p_out_of_set: float = 0.2,
 ) -> Setting:
     """Check the prior, the costs and the operating points."""
     setting = Setting(np.exp(log_prior(prior, classes, 1)[0]), None, read_operating_points(points))
+    if len(classes) > 2:
+        points = [*setting.points, *([OperatingPoint()] if c_avg else [])]
+        languages = [make_detection(point, classes, out_of_set, p_out_of_set) for point in points]
+        keys = [*setting.point_keys, "c_avg"]
+        setting = setting._replace(languages=dict(zip(keys, languages, strict=False)))
+    elif c_avg or out_of_set is not None:
+        name = "c_avg" if c_avg else "out_of_set"
+        raise InputError(f"{name} must come with three classes or more; got two. Leave it out.")
     if costs is None:
         return setting
     C = cost_matrix(costs, classes)

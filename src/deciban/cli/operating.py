@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from deciban.cli.words import join_words, quote, quote_name, split, suggest, unq
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics import OperatingPoint
+
+if TYPE_CHECKING:
+    from deciban.cli.options import AssessmentOptions
 
 Classes = Sequence[Hashable]
 _ROUNDING = 2e-3  # how far a sum of rounded probabilities may be off from one
@@ -167,10 +171,25 @@ def _read_costs(text: str, option: str, classes: Classes) -> NDArray[np.float64]
     return C
 
 
-def parse_operating_points(texts: Sequence[str] | None) -> list[OperatingPoint]:
+def detection_settings(options: AssessmentOptions, classes: Classes) -> dict[str, Any]:
+    """What the options ask of an assessment at operating points."""
+    found: dict[str, Any] = {"operating_points": _parse_points(options.dcf or ())}
+    if options.c_avg and len(classes) < 3:
+        raise InputError("--c-avg must come with three classes or more; got two. Give --dcf.")
+    if options.out_of_set is not None:
+        name, _, share = options.out_of_set.rpartition("=")
+        known = options.out_of_set in map(str, classes)
+        label = find_class(options.out_of_set if known else name or share, "--out-of-set", classes)
+        found |= {"out_of_set": label}
+        if name and not known:
+            found |= {"p_out_of_set": _parse_number(share, "--out-of-set", options.out_of_set)}
+    return {**found, "c_avg": options.c_avg}
+
+
+def _parse_points(texts: Sequence[str]) -> list[OperatingPoint]:
     """Operating points from ``10:1:0.01``: costs of a miss and a false alarm, prior of a target."""
-    points = []
-    for text in texts or ():
+    points: list[OperatingPoint] = []
+    for text in texts:
         try:
             cost_miss, cost_false_alarm, prior = map(float, text.split(":"))
             points.append(OperatingPoint(cost_miss, cost_false_alarm, prior))

@@ -145,6 +145,14 @@ class AssessmentOptions:
         "prior of a target. Repeat it for several points and their mean, C_primary.",
         "C_MISS:C_FA:P",
     )] = None
+    c_avg: Annotated[bool, _result(
+        "C_avg of three classes or more, such as languages: mean cost of detecting each one among "
+        "the others at even odds.", None, "--c-avg",
+    )] = False
+    out_of_set: Annotated[_Text, _result(
+        "Class of all that is out of the set, no target in --c-avg and --dcf: 'other', or with its "
+        "prior 'other=0.2' (default 0.2).", "CLASS",
+    )] = None
     confidence: Annotated[float, _result("Confidence level of the intervals.", "0-1")] = 0.95
     resamples: Annotated[int, _result("Number of resamples; 0 for no intervals.", "N")] = 1000
     seed: Seed = 0
@@ -157,6 +165,8 @@ class AssessmentOptions:
                 f"--at-prior must be given once; got {' and '.join(self.at_prior or ())}. Run the "
                 "command for each, or give detection costs at several priors with --dcf."
             )
+        if self.out_of_set is not None and not (self.c_avg or self.dcf):
+            raise InputError("--out-of-set must come with --c-avg or --dcf; got neither. Give one.")
 
     @property
     def prior(self) -> str | None:

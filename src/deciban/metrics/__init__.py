@@ -27,6 +27,7 @@ from deciban.metrics.detection import (
 )
 from deciban.metrics.idempotence import Idempotence, idempotence
 from deciban.metrics.labelled import ProbabilityWarning
+from deciban.metrics.languages import c_avg
 from deciban.metrics.multiclass import (
     PairwiseCosts,
     accuracy,
@@ -51,6 +52,7 @@ __all__ = [
     "TippettCurve",
     "accuracy",
     "bootstrap",
+    "c_avg",
     "c_primary",
     "cllr",
     "cllr_cal",

@@ -178,7 +178,7 @@ def c_primary(
 
     References
     ----------
-    NIST 2016 Speaker Recognition Evaluation Plan, section 3.
+    NIST 2016 Speaker Recognition Evaluation Plan.
 
     Examples
     --------

@@ -81,13 +81,13 @@ def _require_one(table: str | None, scores: str | None, key: str | None) -> str:
 
 def assessment_settings(options: AssessmentOptions, scored: LabelledScores) -> dict[str, Any]:
     """What the options ask of an assessment of these scores."""
-    from deciban.cli.operating import parse_costs, parse_operating_points, parse_prior
+    from deciban.cli.operating import detection_settings, parse_costs, parse_prior
 
     classes = scored.evidence.classes
     return {
         "prior": parse_prior(options.prior, "--at-prior", classes, scored.counts),
         "costs": parse_costs(options.costs, "--costs", classes),
-        "operating_points": parse_operating_points(options.dcf),
+        **detection_settings(options, classes),
         "confidence": options.confidence,
         "n_resamples": options.resamples,
         "rng": options.seed,
