@@ -153,3 +153,46 @@ def test_a_class_that_most_resamples_would_lose_is_named():
         np.append(np.arange(3000), [0]), np.append(np.arange(3000), [1])])  # fmt: skip
     counts = rare.counts(np.random.default_rng(0))
     assert counts[-1] > 0
+
+
+def test_resampled_means_are_those_of_the_counts(rng):
+    i, j = all_pairs(30)
+    codes, values = (i == j).astype(int), rng.normal(size=(2, 900))
+    values[1, 7] = np.inf
+    design = design_of((i, j), codes=codes)
+    found = design.resample_means(values, 80, np.random.default_rng(3))
+    same = np.random.default_rng(3)
+    for row in found:
+        counts = design.counts(same)
+        with np.errstate(invalid="ignore"):
+            terms = np.where(counts > 0, counts * values, 0.0)
+        sums = [terms[:, codes == k].sum(axis=1) / counts[codes == k].sum() for k in (0, 1)]
+        np.testing.assert_allclose(row, np.sum(sums, axis=0))
+
+
+def test_means_without_an_item_are_those_of_the_rest(rng):
+    i, j = all_pairs(30)
+    codes, values = (i == j).astype(int), rng.normal(size=(1, 900))
+    found = design_of((i, j), codes=codes).left_out_means(values)
+    rest = (i != 4) & (j != 4)
+    means = [values[0, rest & (codes == k)].mean() for k in (0, 1)]
+    assert found[4, 0] == pytest.approx(sum(means))
+
+
+@pytest.mark.parametrize("kind", ["independent", "groups", "items", "two factors"])
+def test_folds_share_neither_group_nor_item_and_test_every_sample_once(kind, rng):
+    i, j = all_pairs(30)
+    codes = (i == j).astype(int)
+    units = {"independent": (None, []), "groups": (i, []), "items": (None, [i, j])}
+    groups, items = units.get(kind, (None, [i, j + 100]))
+    tested = np.zeros(900, dtype=int)
+    for test, train in read_design(codes, groups, items).folds(4, rng):
+        tested[test] += 1
+        assert set(codes[train]) == {0, 1}
+        if kind != "independent":
+            assert not set(i[test]) & set(i[train])
+        if kind in ("items", "two factors"):
+            assert not set(j[test]) & set(j[train])
+        if kind == "items":
+            assert not set(i[test]) & set(j[train])
+    assert (tested == 1).all()

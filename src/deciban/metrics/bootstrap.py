@@ -113,6 +113,8 @@ def bootstrap(
     values = _indexable(evidence)
     labels = read_labels(y_true, len(values))
     design = read_design(factorize_labels(labels)[1], groups, pair)
+    if design.caution:
+        warnings.warn(design.caution, stacklevel=2)
 
     def evaluate(rows: NDArray[np.intp]) -> float:
         return _as_number(metric(labels[rows], values[rows], **options))

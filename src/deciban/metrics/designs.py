@@ -16,7 +16,6 @@ arbitrary order.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -35,6 +34,8 @@ _JACKKNIFE = 200  # blocks to leave out one by one; single samples would be too 
 _FEW_UNITS = 10
 _REDRAWS = 100  # attempts to draw a resample that holds every class
 _PROBE = 1000  # samples of a class of which most likely one is in a resample
+_AT_ONCE = 64  # resamples whose weights are held in memory
+_CHUNK = 1 << 13  # samples for which they are
 _INDEPENDENT = "samples were resampled within each class, as if they were independent"
 
 
@@ -68,6 +69,19 @@ class Design:
         """Number of groups or items."""
         return sum(self.sizes)
 
+    @property
+    def depends(self) -> bool:
+        """Whether samples share groups or items."""
+        return self.left is not None
+
+    @property
+    def caution(self) -> str:
+        """What a reader should know where there are few units, else nothing."""
+        fewest = min(self.sizes, default=_FEW_UNITS)
+        if fewest >= _FEW_UNITS:
+            return ""
+        return f"Only {fewest} groups or items are resampled: intervals are too narrow."
+
     def select(self, rows: NDArray[Any]) -> Design:
         """The design of some of the samples; all units are drawn as before."""
         left, right = (None if x is None else x[rows] for x in (self.left, self.right))
@@ -76,7 +90,7 @@ class Design:
     def rows(self, rng: np.random.Generator) -> NDArray[np.intp]:
         """Positions of one draw; every class is among them."""
         if self.left is None:
-            draw = [rows[rng.integers(len(rows), size=len(rows))] for rows in self._members]
+            draw = [rows[rng.integers(len(rows), size=len(rows))] for rows in self.rows_by_class]
             return np.concatenate(draw)
         return np.repeat(np.arange(len(self.codes)), self.counts(rng).astype(np.intp))
 
@@ -85,46 +99,119 @@ class Design:
         if self.left is None:
             return np.bincount(self.rows(rng), minlength=len(self.codes)).astype(float)
         for _ in range(_REDRAWS):
-            drawn = [
-                np.bincount(rng.integers(size, size=size), minlength=size) for size in self.sizes
-            ]
-            counts = self._combine(np.concatenate([*drawn, [1]]).astype(float))
+            counts = self._combine(self._draw(rng))
             if self._every_class(counts):
                 return counts
-        raise InputError(
-            f"groups or items must be such that most resamples hold every class; {_REDRAWS} in a "
-            f"row did not. Give more of them for the rarest class."
-        )
+        raise _loses_a_class()
 
-    def _combine(self, of_units: Floats) -> Floats:
-        """What each sample gets from its units, the last of which stands for none."""
+    def _draw(self, rng: np.random.Generator) -> Floats:
+        """How often each unit is drawn; one more, drawn once, stands for none."""
+        drawn = (np.bincount(rng.integers(n, size=n), minlength=n) for n in self.sizes)
+        return np.concatenate([*drawn, [1]]).astype(float)
+
+    def _combine(self, of_units: Floats, rows: Any = slice(None)) -> Floats:
+        """What samples get from their units: the product over both."""
         if self.left is None:
-            return np.ones(len(self.codes))
-        values = of_units[self.left]
-        if self.right is not None:
-            values *= of_units[self.right]
-        return values
+            raise TypeError("samples without units have no weights of units")
+        weights = of_units[self.left[rows]]
+        return weights if self.right is None else weights * of_units[self.right[rows]]
 
     @cached_property
-    def _members(self) -> list[NDArray[np.intp]]:
+    def rows_by_class(self) -> list[NDArray[np.intp]]:
         """Positions of the samples of each class."""
         return split_by_class(self.codes, int(self.codes.max()) + 1)
 
     def _every_class(self, counts: NDArray[Any]) -> bool:
-        return all(counts[r[:_PROBE]].any() or counts[r].any() for r in self._members)
+        return all(counts[r[:_PROBE]].any() or counts[r].any() for r in self.rows_by_class)
 
     def left_out(self) -> Iterator[NDArray[np.bool_]]:
-        """Which samples are left without one block of units; where a class is lost, none is."""
+        """Which samples are left without one block of units, unless a class is lost."""
+        block = self._blocks()
+        for k in range(int(block.max()) + 1):
+            rest = block != k if self.left is None else self._combine((block != k) * 1.0) > 0
+            if self._every_class(rest):
+                yield rest
+
+    def _blocks(self) -> NDArray[np.intp]:
+        """Block of each sample, with its share of every class; or of each unit, -1 for none."""
+        if self.left is not None:
+            return np.append(np.arange(self.n_units) % _JACKKNIFE, -1)
+        block = np.empty(len(self.codes), dtype=np.intp)
+        block[np.argsort(self.codes, kind="stable")] = np.arange(len(self.codes)) % _JACKKNIFE
+        return block
+
+    def resample_means(self, values: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
+        """Sums over the classes of their means, in each resample of groups or items.
+
+        Parameters
+        ----------
+        values : array of shape (n_quantities, n_samples)
+
+        Returns
+        -------
+        array of shape (n_resamples, n_quantities)
+        """
+        found: list[Floats] = []
+        missing, left = n_resamples, _REDRAWS * n_resamples
+        while missing:
+            if left <= 0:
+                raise _loses_a_class()
+            width = min(missing, _AT_ONCE, left)
+            means = self._means(values, np.column_stack([self._draw(rng) for _ in range(width)]))
+            found.append(means)
+            missing -= len(means)
+            left -= width
+        return np.concatenate(found)
+
+    def left_out_means(self, values: Floats) -> Floats:
+        """The same without one block of units at a time, (n_blocks, n_quantities)."""
+        block = self._blocks()
+        kept = (block[:, None] != np.arange(block.max() + 1)).astype(float)
+        return self._means(values, kept)
+
+    def _means(self, values: Floats, of_units: Floats) -> Floats:
+        """Sums of class means for each column of weights of the units, if every class has some."""
+        sums = np.zeros((len(values), of_units.shape[1]))
+        with_all = np.ones(of_units.shape[1], dtype=bool)
+        for rows in self.rows_by_class:
+            total, mass = np.zeros_like(sums), np.zeros(of_units.shape[1])
+            for start in range(0, len(rows), _CHUNK):
+                some = rows[start : start + _CHUNK]
+                weight = self._combine(of_units, some)
+                total += _weighted_sums(values[:, some], weight)
+                mass += weight.sum(axis=0)
+            with_all &= mass > 0
+            sums += total / np.where(mass > 0, mass, 1.0)
+        return sums[:, with_all].T
+
+    def folds(
+        self, count: int, rng: np.random.Generator
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Test rows and training rows of each fold, which share neither group nor item.
+
+        Units are dealt to ``count`` blocks, those of the rarest class first. Comparisons of items
+        make a fold for each pair of blocks, and training rows are those of the other blocks.
+        """
+        n, labels = len(self.codes), np.zeros(self.n_units, dtype=int)
         if self.left is None:
-            count = min(_JACKKNIFE, len(self.codes))
-            block = np.empty(len(self.codes), dtype=int)
-            block[np.argsort(self.codes, kind="stable")] = np.arange(len(self.codes)) % count
-            every = (block != k for k in range(count))
+            left, right, labels = np.arange(n), None, self.codes
         else:
-            count = min(_JACKKNIFE, self.n_units)
-            block = np.append(np.arange(self.n_units) % count, -1)
-            every = (self._combine((block != k).astype(float)) > 0 for k in range(count))
-        return (rest for rest in every if self._every_class(rest))
+            left, right = self.left, self.right
+            for k in np.argsort(-np.bincount(self.codes), kind="stable"):
+                labels[left[self.codes == k]] = k
+        order = rng.permutation(len(labels))
+        order = order[np.argsort(labels[order], kind="stable")]
+        block = np.empty(len(labels) + 1, dtype=np.intp)
+        block[order] = np.arange(len(labels)) % count
+        if len(self.sizes) == 2:  # items on the right have blocks of their own
+            block[self.sizes[0] : -1] += count
+        a = block[left]
+        b = a if right is None else np.where(right == self.n_units, a, block[right])
+        low, high = np.minimum(a, b), np.maximum(a, b)
+        for key in np.unique(low * 2 * count + high):
+            i, j = divmod(int(key), 2 * count)
+            test = np.flatnonzero((low == i) & (high == j))
+            yield test, np.flatnonzero(~np.isin(a, [i, j]) & ~np.isin(b, [i, j]))
 
     def effective_size(self, events: NDArray[Any]) -> float:
         """How many independent samples would tell as much about the rate of an event.
@@ -234,6 +321,22 @@ def _number_units(
     return place[first], place[second] if (second >= 0).any() else None, sizes
 
 
+def _weighted_sums(values: Floats, weights: Floats) -> Floats:
+    """Sums of values over samples for each column of weights; what has no weight adds nothing."""
+    if np.isfinite(values).all():
+        return values @ weights
+    with np.errstate(invalid="ignore"):
+        terms = np.where(weights > 0, values[:, :, None] * weights, 0.0)
+        return np.asarray(terms.sum(axis=1))
+
+
+def _loses_a_class() -> InputError:
+    return InputError(
+        f"groups or items must be such that most resamples hold every class; {_REDRAWS} in a row "
+        f"did not. Give more of them for the rarest class."
+    )
+
+
 def _encode(labels: np.ndarray) -> NDArray[np.intp]:
     if labels.dtype.kind in "US":  # a dictionary of text is far faster than sorting it
         labels = labels.astype(object)
@@ -251,11 +354,5 @@ def _require_units(design: Design, name: str) -> Design:
     if design.n_units < 2:
         raise InputError(
             f"{name} must hold at least two {name}; got one. Give the unit that was sampled."
-        )
-    if min(design.sizes) < _FEW_UNITS:
-        warnings.warn(
-            f"{name} should be many, since whole {name} are drawn; got {min(design.sizes)}. The "
-            f"interval is too narrow.",
-            stacklevel=5,
         )
     return design

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -184,6 +185,8 @@ def idempotence(
             f"samples outweigh {_OUTWEIGHED}"
         ) from None
     design = read_design(data.codes, groups)
+    if design.caution:
+        warnings.warn(design.caution, stacklevel=2)
     resamples = Parallel(n_jobs=n_jobs)(
         delayed(_resample)(comparison, design, weight, one)
         for one in np.random.SeedSequence([seed, 1]).spawn(n_resamples)
