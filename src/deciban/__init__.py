@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from deciban import flows as flows
     from deciban._persistence.registry import load
     from deciban.assessment import assess, compare
-    from deciban.discriminant import LinearDiscriminant, QuadraticDiscriminant
+    from deciban.discriminant import LinearDiscriminant, QuadraticDiscriminant, SameSourceModel
     from deciban.discriminant.cda import (
         CompositionalDiscriminantAnalysis as CompositionalDiscriminantAnalysis,
     )
@@ -44,6 +44,7 @@ _HOME = {  # the module of each name that is not a module itself
     "CompositionalDiscriminantAnalysis": "discriminant",
     "LinearDiscriminant": "discriminant",
     "QuadraticDiscriminant": "discriminant",
+    "SameSourceModel": "discriminant",
     "Basis": "simplex",
     "CalibratedGaussian": "reference",
     "Evidence": "evidence",
@@ -60,6 +61,7 @@ __all__ = [
     "Evidence",
     "LinearDiscriminant",
     "QuadraticDiscriminant",
+    "SameSourceModel",
     "VerbalScale",
     "__version__",
     "assess",

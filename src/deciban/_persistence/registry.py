@@ -24,6 +24,7 @@ _MODULES = {
     "CompositionalDiscriminantAnalysis": "deciban.discriminant",
     "LinearDiscriminant": "deciban.discriminant",
     "QuadraticDiscriminant": "deciban.discriminant",
+    "SameSourceModel": "deciban.discriminant",
     "AffineCalibrator": "deciban.calibration",
     "BoundedCalibrator": "deciban.calibration",
     "CalibratedEvidenceClassifier": "deciban.calibration",
@@ -75,14 +76,17 @@ class PersistentMixin:
 
 
 def register(**parts: Spec) -> Callable[[Estimator], Estimator]:
-    """Let files hold estimators of a class, by attributes that ``fit`` sets and their specs."""
+    """Let files hold estimators of a class, by attributes that ``fit`` sets and their specs.
+
+    None as a spec is for an attribute that others have and this class has not.
+    """
 
     def add(cls: Estimator) -> Estimator:
         # What a class derives from its other parts is not stored.
         _REGISTERED[cls] = {
             name: spec
             for name, spec in (_COMMON | parts).items()
-            if not isinstance(getattr(cls, name, None), property)
+            if spec is not None and not isinstance(getattr(cls, name, None), property)
         }
         return cls
 
@@ -186,7 +190,8 @@ def _decode_estimator(decoder: Decoder, node: dict[str, Any]) -> Any:
     sizes = _sizes(state)
     for name, spec in parts.items():
         require_spec(name, state[name], spec, sizes)
-    if (state["prior_"] < 0).any() or abs(state["prior_"].sum() - 1) > 1e-6:
+    prior = state.get("prior_", np.ones(1))
+    if (prior < 0).any() or abs(prior.sum() - 1) > 1e-6:
         raise ValueError("not a valid prior")
     for name, value in state.items():
         setattr(estimator, name, value)

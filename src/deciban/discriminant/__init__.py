@@ -1,15 +1,24 @@
-"""Discriminant analyses that give evidence: linear, quadratic and compositional (a flow)."""
+"""Features to evidence: linear, quadratic and compositional (a flow) analyses, and same source."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from deciban.discriminant.linear import LinearDiscriminant, QuadraticDiscriminant
+from deciban.discriminant.same_source import SameSourceModel
+from deciban.discriminant.source_pairs import Pairs, pairs
 
 if TYPE_CHECKING:
     from deciban.discriminant.cda import CompositionalDiscriminantAnalysis
 
-__all__ = ["CompositionalDiscriminantAnalysis", "LinearDiscriminant", "QuadraticDiscriminant"]
+__all__ = [
+    "CompositionalDiscriminantAnalysis",
+    "LinearDiscriminant",
+    "Pairs",
+    "QuadraticDiscriminant",
+    "SameSourceModel",
+    "pairs",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,245 @@
+"""Same source or not, from features: the two-level model of forensic and speaker work."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from deciban._estimation.samples import require_numbers
+from deciban._persistence.registry import PersistentMixin, register
+from deciban._validation.arrays import Floats, is_frame, to_numpy
+from deciban._validation.labels import align_by_index, factorize_labels, read_labels
+from deciban._validation.scalars import quote_each, require_fraction, require_one_of
+from deciban._validation.values import refuse_rows
+from deciban.discriminant.initialization import FLOOR, shrink
+from deciban.discriminant.source_density import Sets, SourceDensity
+from deciban.discriminant.two_level import Sources, diagonalize, estimate_components
+from deciban.evidence import Evidence
+from deciban.exceptions import InputError
+
+Between = Literal["normal", "kernel", "aitken-lucy"]
+Estimator = Literal["ml", "moments"]
+_ROUNDING = 1e-12  # standard deviation below this share of a feature's size is rounding
+_FARTHEST = 1e100  # standard deviations within sources; squares of more overflow
+
+
+@register(
+    prior_=None, mean_="d", within_="d d", between_="d d", bandwidth_=float, log_likelihoods_="t",
+    _source_means="m d", _source_counts="m",
+)  # fmt: skip
+class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Do two sets of measurements come from the same source? The two-level Gaussian model.
+
+    A measurement is :math:`x = \mu + b + e`, where :math:`b \sim N(0, B)` belongs to its source and
+    :math:`e \sim N(0, W)` to itself. The likelihood-ratio of two sets compares one :math:`b` for
+    both with one for each. It is Aitken and Lucy's model for glass (Applied Statistics 53, 2004)
+    and, as two-covariance PLDA, the model of speaker recognition (Brümmer and de Villiers, 2010).
+
+    Parameters
+    ----------
+    between : {"normal", "kernel", "aitken-lucy"}, default "normal"
+        Density of the source means. "kernel" puts a normal density with covariance :math:`h^2 B` at
+        each source of the fit, drawn towards the mean so that the mixture has the covariance B: it
+        goes from the normal density (h = 1) to the sources themselves (h = 0). "aitken-lucy" leaves
+        the kernels at the sources, as Aitken and Lucy do; the mixture is wider than B.
+    estimator : {"ml", "moments"}, default "ml"
+        Maximum likelihood (EM where sources differ in number of measurements), or the unbiased
+        estimates of the analysis of variance. Negative variances between sources become zero.
+    bandwidth : "silverman" or float, default "silverman"
+        The bandwidth h, from 0 to 1, or Silverman's :math:`(4 / ((d + 2) m))^{1 / (d + 4)}` for m
+        sources of d features.
+    shrinkage : float, default 0
+        Shrinkage of W, for features in units of their standard deviation within sources, from 0
+        (none) to 1 (a multiple of the identity). Needed where W would be singular.
+
+    Attributes
+    ----------
+    mean_ : array of shape (n_features,)
+    within_, between_ : arrays of shape (n_features, n_features)
+        The covariances W and B.
+    bandwidth_ : float
+    log_likelihoods_ : array
+        Of the measurements of ``fit``, at the start and after each step of EM.
+    classes_ : array([0, 1])
+        Classes of the evidence: different sources, the same source.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> source = np.repeat(np.arange(200), 5)
+    >>> X = rng.normal(size=(200, 2))[source] * 3 + rng.normal(size=(1000, 2))
+    >>> model = SameSourceModel().fit(X, source)
+    >>> model.llr([[0.0, 0.0], [0.0, 0.0]], [[0.5, 0.5], [4.0, 4.0]]).round(1)
+    array([ 1.5, -5.4])
+    >>> model.llr([[[0.0, 0.0], [1.0, 1.0]]], [[[0.5, 0.5]]]).round(1)  # two against one
+    array([2.])
+    """
+
+    def __init__(
+        self,
+        *,
+        between: Between = "normal",
+        estimator: Estimator = "ml",
+        bandwidth: Literal["silverman"] | float = "silverman",
+        shrinkage: float = 0.0,
+    ) -> None:
+        self.between = between
+        self.estimator = estimator
+        self.bandwidth = bandwidth
+        self.shrinkage = shrinkage
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn the covariances from measurements of known sources.
+
+        Parameters
+        ----------
+        X : array of shape (n_measurements, n_features)
+        y : array of shape (n_measurements,)
+            The source of each measurement: text or numbers. Some sources must have two
+            measurements or more.
+        """
+        require_one_of(self.between, "between", get_args(Between))
+        require_one_of(self.estimator, "estimator", get_args(Estimator))
+        require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
+        X, codes = self._read_measurements(X, y)
+        center = X.mean(axis=0)
+        rounding = _ROUNDING * np.abs(X).max(axis=0)
+        sources, scale = Sources.summarize(X - center, codes).standardize(rounding)
+        sources = sources._replace(scatter=self._shrink(sources))
+        estimate, history = estimate_components(sources, unbiased=self.estimator == "moments")
+        self.mean_ = center + scale * estimate.mean
+        self.within_, self.between_ = (np.outer(scale, scale) * S for S in estimate[1:])
+        self.log_likelihoods_ = np.array(history) - len(X) * np.log(scale).sum()
+        self._source_means, self._source_counts = center + scale * sources.means, sources.counts
+        self.bandwidth_ = self._choose_bandwidth(*sources.means.shape)
+        self.classes_ = np.array([0, 1])
+        self._finish_loading()
+        return self
+
+    def llr(self, left: Any, right: Any) -> Floats:
+        """Log-likelihood-ratio of one source against two, in nats, for each pair.
+
+        Parameters
+        ----------
+        left, right : arrays of shape (n, n_features) or (n, k, n_features), or lists of n tables
+            n single measurements, or n sets, each of several measurements of one source. The size
+            of a set counts. A single set is paired with every set of the other side.
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        a, b = self._read_sets(left, "left"), self._read_sets(right, "right")
+        n = max(len(a.counts), len(b.counts))
+        if {len(a.counts), len(b.counts)} - {1, n}:
+            raise InputError(
+                f"left and right must pair set by set; got {len(a.counts)} and {len(b.counts)} "
+                f"sets. Give as many on both sides, or call llr_matrix for all against all."
+            )
+        a, b = (sets.take(np.arange(n) % len(sets.counts)) for sets in (a, b))
+        return self._density.llr(a, b)
+
+    def llr_matrix(self, left: Any, right: Any) -> Floats:
+        """Log-likelihood-ratios, in nats, of all sets on the left against all on the right.
+
+        Takes what :meth:`llr` takes, and returns an array of shape (n_left, n_right).
+        """
+        a, b = self._read_sets(left, "left"), self._read_sets(right, "right")
+        return self._density.llr_matrix(a, b)
+
+    def evidence(self, left: Any, right: Any) -> Evidence:
+        """Evidence about the classes 0 (different sources) and 1 (the same), for each pair."""
+        return Evidence.from_llr(self.llr(left, right))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def _read_measurements(self, X: Any, y: Any) -> tuple[Floats, NDArray[np.intp]]:
+        X, y = align_by_index(X=X, y=y)
+        require_numbers(X)
+        labels = None if y is None else read_labels(y, name="y")
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        names, codes = factorize_labels(y if labels is None else labels)
+        if not 1 < len(names) < len(X):
+            got = "one source" if len(names) < 2 else "one measurement of each source"
+            raise InputError(
+                f"y must hold two sources or more, some of them several times; got {got}, "
+                f"{quote_each(names, 3)}. Add measurements: the differences within sources and "
+                f"between them must both be seen."
+            )
+        return X, codes
+
+    def _shrink(self, sources: Sources) -> Floats:
+        S, (m, d) = sources.scatter, sources.means.shape
+        singular = np.linalg.eigvalsh(S)[0] < FLOOR * np.trace(S) / d
+        if not np.diag(S).all() or (singular and self.shrinkage == 0):
+            raise InputError(
+                f"X must vary within sources in each of {d} features whatever the others are; "
+                f"it does not in {sources.counts.sum():.0f} measurements of {m} sources. Drop "
+                f"features, add repeated measurements, or pass shrinkage=0.1."
+            )
+        return shrink(S, self.shrinkage)
+
+    def _choose_bandwidth(self, m: int, d: int) -> float:
+        if isinstance(self.bandwidth, str) and self.bandwidth == "silverman":
+            return float((4 / ((d + 2) * m)) ** (1 / (d + 4)))
+        remedy = "Give 'silverman' for a rule."
+        return require_fraction(self.bandwidth, "bandwidth", inclusive=True, remedy=remedy)
+
+    def _finish_loading(self) -> None:
+        learned = (self.mean_, self.within_, self.between_, self._source_means)
+        if (
+            not all(np.isfinite(array).all() for array in learned)
+            or (self._source_counts < 1).any()
+        ):
+            raise ValueError("numbers that are not finite, or sources without measurements")
+        self._matrix, _, lam = diagonalize(self.within_, self.between_)
+        if self.between == "normal":
+            self._density = SourceDensity(np.zeros((1, len(lam))), lam)
+            return
+        centers, h = (self._source_means - self.mean_) @ self._matrix.T, self.bandwidth_
+        if self.between == "kernel":
+            centers *= np.sqrt((1 - h**2) * lam / (lam + 1 / self._source_counts[:, None]))
+        self._density = SourceDensity(centers, h**2 * lam)
+
+    def _read_sets(self, X: Any, name: str) -> Sets:
+        check_is_fitted(self)
+        if is_frame(X):
+            validate_data(self, X, reset=False, skip_check_array=True)  # columns match by name
+        rows, counts = _stack(X, name, self.n_features_in_)
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = (rows - self.mean_) @ self._matrix.T
+        refuse_rows(
+            ~(np.abs(z) < _FARTHEST).all(axis=1),
+            f"{name} must hold finite numbers",
+            f"has NaN, infinity or a number beyond {_FARTHEST:g} standard deviations",
+            "Drop or correct it.",
+        )
+        means = np.add.reduceat(z, np.cumsum(counts) - counts) / counts[:, None]
+        return Sets(means, counts.astype(np.float64))
+
+
+def _stack(X: Any, name: str, d: int) -> tuple[Floats, NDArray[np.intp]]:
+    """Measurements of several sets, one below the other, and the sizes of the sets."""
+    if isinstance(X, list | tuple) and X and all(np.ndim(x) == 2 for x in X):
+        tables = [to_numpy(x, name) for x in X]
+        singles = False
+    else:
+        values = to_numpy(X, name)
+        tables = list(values) if values.ndim == 3 else [values]
+        singles = values.ndim == 2
+    if not tables or any(t.ndim != 2 or t.shape[1] != d or not t.size for t in tables):
+        got = quote_each(dict.fromkeys(table.shape for table in tables), 3)
+        raise InputError(
+            f"{name} must be a table of measurements of {d} features, or a list of such tables; "
+            f"got shape {got}. Give every set one measurement or more of the features of the fit."
+        )
+    counts = np.ones(len(tables[0])) if singles else np.array([len(table) for table in tables])
+    return np.concatenate(tables), counts.astype(np.intp)
