@@ -240,7 +240,7 @@ def test_nothing_is_written_over(two):
     with pytest.raises(InputError, match="--output must be a new file"):
         fitted(path, "--positive", "same")
     applied(calibrator, path)
-    with pytest.raises(InputError, match="Pass --force"):
+    with pytest.raises(InputError, match="only --force"):
         applied(calibrator, path)
     applied(calibrator, path, "--force")
 
@@ -263,7 +263,7 @@ def test_infinite_scores_are_refused_with_their_row_but_by_isotonic(tmp_path):
     ("text", "words"),
     [
         ("lrr\n1\n", "must have the column 'llr'.* Did you mean 'lrr'"),
-        ("llr,calibrated_llr\n1,2\n", "calibrated_llr in .* must be renamed"),
+        ("llr,calibrated_llr\n1,2\n", "calibrated_llr in .* must not be there yet"),
         ("llr\n1\n\n2\nx\n", "row 4 holds 'x'"),
         ("llr\n1\ninf\n", "row 2 rules a class out"),
     ],
@@ -351,7 +351,7 @@ def test_a_named_column_of_a_trial_list_is_calibrated_and_applied(tmp_path, monk
     ):
         assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
     out = pl.read_csv("out.csv")
-    assert out.columns == ["model", "segment", "cosine", "calibrated_cosine"]
+    assert out.columns == ["model", "segment", "score", "cosine", "calibrated_cosine"]
     assert np.corrcoef(out["calibrated_cosine"], score)[0, 1] > 0.999
 
 

@@ -33,7 +33,7 @@ def test_the_folder_is_made_and_nothing_is_overwritten(tmp_path, quick):
     folder = tmp_path / "new" / "demo"
     assert run("-o", folder, "--seed", "3").stdout == f"a table\n\nOpen {folder / 'index.html'}\n"
     assert (folder / "report.html").read_text() == "3"
-    with pytest.raises(InputError, match=r"index\.html exists.* Pass --force"):
+    with pytest.raises(InputError, match=r"index\.html exists.* only --force"):
         run("-o", folder)
     done = run("-o", folder, "--force", "--json")
     assert json.loads(done.stdout)["written"] == [str(folder / name) for name in FILES]

@@ -100,7 +100,7 @@ def test_a_missing_label_is_refused_with_its_rows(folder, word):
     (folder / "t.csv").write_text("\n".join(text))
     for command in (["fit", "t.csv", "--label", "class", "-o", "x", "--model", "lda"],
                     ["evaluate", "t.csv", "--truth", "class"]):  # fmt: skip
-        with pytest.raises(TableError, match=r"rows 3, 5 hold '.*'\. Drop such rows") as caught:
+        with pytest.raises(TableError, match=r"rows 3, 5 hold '.*'\. Fill it in") as caught:
             run(*command)
         assert caught.value.rows == (2, 4)
         assert (caught.value.file, caught.value.column) == ("t.csv", "class")
@@ -182,7 +182,9 @@ def test_a_class_too_rare_for_a_report_is_named(folder):
     with open("t.csv", "a") as file:
         file.write("rare,0.5\nrare,0.7\n")
     base = ("fit", "t.csv", "--label", "class", "--model", "lda", "-o", "q", "--report", "r.html")
-    with pytest.raises(InputError, match=r"class 'rare' has 2 rows.*Give --validation 0\.26, drop"):
+    with pytest.raises(
+        InputError, match=r"class 'rare' has 2 rows.*Give --validation 0\.26, or leave out"
+    ):
         run(*base)
 
 
@@ -333,10 +335,10 @@ def test_one_row_is_a_row_and_the_only_bad_cell_is_not_one_of_many(folder):
     assert run("predict", "m.deciban", "one.csv", "-o", "p.csv").stderr.startswith("1 row: ")
     assert run("apply", "c.deciban", "one.csv", "-o", "a.csv").stderr.startswith("1 row calibrated")
     (folder / "bad.csv").write_text("llr\n1.5\nx\n")
-    with pytest.raises(TableError, match=r"row 2 holds 'x'\. Drop"):
+    with pytest.raises(TableError, match=r"row 2 holds 'x'\. Correct"):
         run("apply", "c.deciban", "bad.csv", "-o", "b.csv")
     (folder / "bad.csv").write_text("llr\n1.5\nx\nx\n")
-    with pytest.raises(TableError, match=r"row 2 holds 'x', one of 2 such\. Drop"):
+    with pytest.raises(TableError, match=r"row 2 holds 'x', one of 2 such\. Correct"):
         run("apply", "c.deciban", "bad.csv", "-o", "b.csv")
 
 

@@ -195,7 +195,7 @@ def test_summaries_are_json_where_it_is_asked_for(folder):
     [
         (["fit", "iris.csv", "--label", "speces", "-o", "x"], "Did you mean 'species'?"),
         (["fit", "iris.csv", "--label", "species", "-o", "iris.csv"], "which is an input"),
-        (["fit", "iris.csv", "--label", "species", "-o", "new.parquet"], "Pass --force"),
+        (["fit", "iris.csv", "--label", "species", "-o", "new.parquet"], "only --force"),
         (["fit", "iris.csv", "--label", "species", "-o", "x", "--features", "petal"], "--features"),
         (["fit", "iris.csv", "--label", "species", "-o", "x", "--features", "species"], "class,"),
         (["fit", "iris.csv", "--label", "species", "-o", "x", "--validation", "1"], "--validation"),
@@ -227,7 +227,7 @@ def test_mistakes_end_in_one_sentence_and_leave_nothing(folder, words, said):
         (lambda f: f.with_columns(pl.lit(float("inf")).alias("petal_width")), "row 1 holds inf"),
         (
             lambda f: f.with_columns(pl.lit(1).alias("decision")),
-            "decision in odd.csv must be renamed",
+            "decision in odd.csv must not be there yet",
         ),
     ],
 )
@@ -334,7 +334,8 @@ def test_a_checkpoint_of_another_fit_is_refused_and_replaced_only_with_force(fol
     model.fit(*load_iris(return_X_y=True))
     assert refused(*words) == (
         "m.deciban.checkpoint is left from an interrupted fit with other data or settings. Repeat "
-        "that command to finish it, delete the file, or pass --force to start over."
+        "that command to finish it, choose another --output, or pass --force to start over, which "
+        "deletes it."
     )
     assert left.exists()
     done(*words, "--force")

@@ -70,7 +70,7 @@ def test_a_run_that_was_killed_leaves_a_whole_checkpoint(tmp_path):
     time.sleep(0.3)
     run.send_signal(signal.SIGKILL)
     run.wait()
-    with pytest.raises(InputError, match=r"is of another fit .*Delete it"):
+    with pytest.raises(InputError, match=r"is of another fit .*Choose another path"):
         CDA(checkpoint=path, **SMALL).fit(X, Y)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+import re
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,14 @@ from deciban.exceptions import TableError
 Labels = tuple[Hashable, ...]
 MISSING = ("na", "n/a", "#n/a", "nan", "null")  # what people write for a missing value
 DOUBTFUL = ("none", "?", "-", ".")  # what may stand for a missing value, or for itself
+KEY_WORDS = (  # for trials of different sources and of one: the latter are targets
+    ("0", "1"), ("0.0", "1.0"), ("-1", "1"), ("false", "true"), ("f", "t"), ("no", "yes"),
+    ("n", "y"), ("nontarget", "target"), ("non", "tar"), ("nontgt", "tgt"), ("impostor", "target"),
+    ("impostor", "genuine"), ("imposter", "genuine"), ("different", "same"), ("diff", "same"),
+    ("differentsource", "samesource"), ("differentspeaker", "samespeaker"), ("ds", "ss"),
+    ("nonmated", "mated"), ("nonmatch", "match"), ("hd", "hp"), ("spoof", "bonafide"),
+)  # fmt: skip
+_JOINTS = re.compile(r"(?<=[a-z])[-_ ](?=[a-z])")  # non-target, non_target and nontarget are one
 _LARGEST = 1e300  # of finite numbers: their sums must not overflow
 _MOST_CLASSES = 10_000
 
@@ -30,11 +39,14 @@ class Column:
         Name of the file in messages.
     start : int
         Number of the table's rows that come before the first cell.
+    remedy : str
+        What messages advise where a cell is empty.
     """
 
     cells: pl.Series
     file: str
     start: int = 0
+    remedy: str = "Correct it, or give a copy of the table without such rows."
 
     def row(self, index: int) -> str:
         """How messages name the row of a cell: rows count from 1."""
@@ -55,15 +67,47 @@ class Column:
             first = first_true(self.cells.is_null())
             total = f" ({missing:,} in all)" if missing > 1 else ""
             raise self.error(
-                f"must have no empty cells; {self.row(first)} has one{total}. Drop or "
-                "impute them first.",
-                first,
+                f"must have no empty cells; {self.row(first)} has one{total}. {self.remedy}", first
             )
 
 
 def first_true(mask: pl.Series) -> int:
     """Index of the first cell that is true; 0 where there is none."""
     return int(mask.arg_max() or 0)
+
+
+def fold_key_word(label: Hashable) -> str:
+    """A word of a key in lower case and without hyphens.
+
+    Examples
+    --------
+    >>> fold_key_word("Non-Target"), fold_key_word(-1), fold_key_word(True)
+    ('nontarget', '-1', 'true')
+    """
+    return _JOINTS.sub("", str(label).strip().lower())
+
+
+def find_target(labels: Iterable[Hashable]) -> Hashable | None:
+    """Which of two labels means target (same source), where they are the words of a key.
+
+    Examples
+    --------
+    >>> find_target(["same", "different"]), find_target([0, 1]), find_target(["cat", "dog"])
+    ('same', 1, None)
+    """
+    by_word = {fold_key_word(label): label for label in labels}
+    return next((by_word[pair[1]] for pair in KEY_WORDS if by_word.keys() == set(pair)), None)
+
+
+def unify_key_words(column: Column) -> Column:
+    """The column with one spelling of each word, where it is a key that has several (``TRUE``)."""
+    labels = column.cells.drop_nulls().unique()
+    if labels.dtype != pl.String or not 2 < len(labels) < 100:
+        return column
+    words = labels.map_elements(fold_key_word, return_dtype=pl.String)
+    if find_target(words) is None:
+        return column
+    return replace(column, cells=column.cells.replace_strict(labels, words))
 
 
 def encode_labels(column: Column) -> tuple[Labels, NDArray[np.intp]]:
@@ -116,8 +160,8 @@ def _refuse_missing_labels(column: Column, text: pl.Series) -> None:
         if len(rows) > 1:
             which = f"rows {join_words([row + 1 for row in rows], 5)} hold"
         raise TableError(
-            f"must hold the class of every row; {which} {quote(text[rows[0]])}. Drop such rows, "
-            "or, if it is a class, rename it.",
+            f"must hold the class of every row; {which} {quote(text[rows[0]])}. Fill it in, or "
+            "give a copy of the table without such rows; if it is a class, write another word.",
             file=column.file,
             column=text.name,
             rows=rows[:100],
@@ -139,7 +183,7 @@ def parse_numbers(column: Column) -> NDArray[np.float64]:
     bad = np.isnan(floats) | large
     if bad.any():
         first = int(np.argmax(bad))
-        what, remedy = "numbers", "Drop or impute them first."
+        what, remedy = "numbers", column.remedy
         if large[first]:
             what, remedy = f"numbers up to {_LARGEST:g}, or inf", "Correct them."
         raise column.error(

@@ -13,19 +13,42 @@ import polars as pl
 from numpy.typing import NDArray
 
 from deciban._validation.labels import label_array
-from deciban.cli.cells import Column, Labels, encode_labels, parse_numbers
+from deciban.cli.cells import (
+    Column,
+    Labels,
+    encode_labels,
+    find_target,
+    fold_key_word,
+    parse_numbers,
+    unify_key_words,
+)
 from deciban.cli.io.formats import Table
 from deciban.cli.io.sources import open_table
 from deciban.cli.operating import find_class, parse_prior
 from deciban.cli.options import ScoreOptions
-from deciban.cli.trials import read_trials
-from deciban.cli.words import join_words, name_source, one_of_such, quote, quote_name, split_names
+from deciban.cli.trials import (
+    CALIBRATED,
+    Trials,
+    TrialText,
+    find_calibrated,
+    open_trials,
+    read_trials,
+)
+from deciban.cli.words import (
+    count,
+    join_words,
+    name_source,
+    one_of_such,
+    quote,
+    quote_name,
+    split_names,
+)
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError, TableError
 
 Floats = NDArray[np.float64]
 _KEY = "scores"  # of the columns in a calibrator's file
-_ZERO_AND_ONE = ({"0", "1"}, {"0.0", "1.0"}, {"false", "true"})
+_NO_LABEL = "Fill it in, or pass --subset to leave such rows out."
 
 
 @dataclass(frozen=True)
@@ -133,8 +156,8 @@ class ScoreColumns:
     def added_names(self, classes: Labels) -> list[str]:
         """Names of the calibrated columns."""
         if self.is_llr:
-            return [f"calibrated_{self.columns[0]}"]
-        return [f"calibrated_{label}" for label in classes]
+            return [f"{CALIBRATED}{self.columns[0]}"]
+        return [f"{CALIBRATED}{label}" for label in classes]
 
     def calibrate(self, calibrator: Any, evidence: Evidence) -> Floats:
         """Values of the calibrated columns, in the base of the scores."""
@@ -147,17 +170,43 @@ class ScoreColumns:
 
 @dataclass(frozen=True)
 class LabelledScores:
-    """Evidence, and the true class of each row as an index among the evidence's classes."""
+    """Evidence, and the true class of each row as an index among the evidence's classes.
+
+    Attributes
+    ----------
+    beside : polars.DataFrame
+        Further columns, as asked for.
+    ids : polars.Series, optional
+        Names of the trials.
+    left_out : dict of int
+        Number of rows that were left out, by reason.
+    notes : tuple of str
+        How the scores were read, where the options leave it open.
+    """
 
     codes: NDArray[np.intp]
     evidence: Evidence
     columns: ScoreColumns
-    beside: pl.DataFrame = field(default_factory=pl.DataFrame)  # further columns, as asked for
+    beside: pl.DataFrame = field(default_factory=pl.DataFrame)
+    ids: pl.Series | None = None
+    left_out: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def y_true(self) -> np.ndarray:
         """The true classes."""
         return label_array(self.evidence.classes)[self.codes]
+
+    def take(self, rows: NDArray[np.intp], reason: str) -> Self:
+        """These rows; the others are left out for this reason."""
+        rest = len(self.codes) - len(rows)
+        left_out = self.left_out | ({reason: rest} if rest else {})
+        notes = (*self.notes, f"Left out: {count(rest, 'row')} ({reason}).") if rest else self.notes
+        return replace(
+            self, codes=self.codes[rows], evidence=self.evidence[rows], left_out=left_out,
+            beside=self.beside[rows] if self.beside.width else self.beside,
+            ids=None if self.ids is None else self.ids[rows], notes=notes,
+        )  # fmt: skip
 
     @property
     def counts(self) -> list[int]:
@@ -166,49 +215,113 @@ class LabelledScores:
 
 
 def read_scores(
-    source: str, options: ScoreOptions, beside: Sequence[tuple[str, str | None]] = ()
+    source: str,
+    options: ScoreOptions,
+    beside: Sequence[tuple[str, str | None]] = (),
+    *,
+    calibrated: bool = True,
 ) -> LabelledScores:
-    """The truth and the evidence of a table, or of a score file and its key.
+    """The truth and the evidence of a table, or of trial lists.
 
-    ``beside`` holds options and the further column that each names; None names none.
+    ``beside`` holds options and the further column that each names; None names none. Where a table
+    has scores and what `deciban apply` made of them, ``calibrated`` takes the latter,
+    unless the options name a column.
     """
     more = [(option, name) for option, name in beside if name is not None]
-    if options.key is not None:
-        return _read_trial_scores(source, options.key, options, more)
+    if _are_trials(source, options):
+        return _read_trial_scores(source, options, more, calibrated)
     table = open_table(source, options.table_format)
     truth = table.require_column(options.truth, "--truth")
-    llr = _find_llr(options, table)
+    llr = _find_llr(options, table, calibrated)
     names = [table.require_column(name, option) for option, name in more]
-    read = table.read([*dict.fromkeys([truth, *names])])
-    labels, codes = encode_labels(Column(read[truth], table.name))
+    frame = table.read([*dict.fromkeys([truth, *names])])
+    known = frame[truth].is_not_null() if options.subset else None
+    kept = frame if known is None else frame.filter(known)
+    name = table.name if known is None else f"{table.name} (rows with a label)"
+    column = Column(kept[truth], name, remedy=_NO_LABEL)
+    labels, codes = encode_labels(unify_key_words(column))
     if llr is not None:
         columns = _llr_columns("llr", llr, labels, options)
     else:
-        columns = _class_columns(labels, codes, table, options)
+        columns = _class_columns(labels, codes, table, options, calibrated)
     parts: list[Floats] = []
-    start = 0
-    for frame in table.batches(1 << 18, columns.columns):
-        parts.append(columns.values(frame, table.name, start))
-        start += frame.height
-    scores = _combine(np.concatenate(parts), labels, codes, columns, table.name)
-    return replace(scores, beside=read.select(list(dict.fromkeys(names))))
+    start = used = 0
+    for rows in table.batches(1 << 18, columns.columns):
+        if known is not None:
+            mask, start = known[start : start + rows.height], start + rows.height
+            rows = rows.filter(mask)
+        if rows.height:
+            parts.append(columns.values(rows, name, used))
+        used += rows.height
+    scores = _combine(np.concatenate(parts), labels, codes, columns, name)
+    rest = frame.height - kept.height
+    left_out = {f"no label in {truth}": rest} if rest else {}
+    return replace(
+        scores, beside=kept.select(list(dict.fromkeys(names))), left_out=left_out,
+        notes=_describe(scores, left_out, frame.height, options),
+    )  # fmt: skip
+
+
+def _are_trials(source: str, options: ScoreOptions) -> bool:
+    """Whether labels come from a key, a second file of scores, or a list that holds them itself."""
+    if options.key is not None or options.nontarget_scores is not None:
+        return True
+    if options.truth is not None or options.log_likelihoods or options.posteriors:
+        return False  # or the message on --truth names the columns
+    trials = open_trials(source, options.llr, options.table_format)
+    if trials.roles.keys() >= {"label", "score"}:
+        return True
+    if not isinstance(trials.table, TrialText) or not trials.table.spaced:
+        return False
+    raise trials.table.error(
+        f"must hold the label of each trial, for example '1 model segment score', or come with "
+        f"--key, --truth or --nontarget-scores; its fields are {join_words(trials.names.values())}."
+    )
 
 
 def _read_trial_scores(
-    source: str, key: str, options: ScoreOptions, more: Sequence[tuple[str, str]]
+    source: str, options: ScoreOptions, more: Sequence[tuple[str, str]], calibrated: bool
 ) -> LabelledScores:
-    frame = read_trials(source, key, options.llr, more)
-    labels, codes = encode_labels(Column(frame["label"], key))
-    if options.positive is None and "target" in labels:
-        options = ScoreOptions(llr=options.llr, positive="target", base=options.base, key=key)
-    columns = _llr_columns("trials", options.llr or "score", labels, options)
+    trials = read_trials(source, options, more, calibrated=calibrated)
     name = name_source(source)
-    values = parse_numbers(Column(frame["score"], name))[:, None]
-    scores = _combine(values, labels, codes, columns, name)
-    beside = frame.select(
-        pl.col(f"beside:{one}").alias(one) for one in dict.fromkeys(name for _, name in more)
-    )
-    return replace(scores, beside=beside)
+    column = unify_key_words(Column(trials.frame["label"], trials.key))
+    labels, codes = encode_labels(column)
+    columns = _llr_columns("trials", _stored_name(trials, options), labels, options)
+    scores = _combine(trials.frame["score"].to_numpy()[:, None], labels, codes, columns, name)
+    total = trials.frame.height + sum(trials.left_out.values())
+    described = replace(scores, columns=replace(columns, columns=(trials.column,)))
+    notes = (*trials.notes, *_describe(described, trials.left_out, total, options))
+    names = dict.fromkeys(name for _, name in more)
+    return replace(
+        scores, beside=trials.frame.select(pl.col(f"beside:{one}").alias(one) for one in names),
+        ids=None if options.key else trials.ids, left_out=trials.left_out, notes=notes,
+    )  # fmt: skip
+
+
+def _stored_name(trials: Trials, options: ScoreOptions) -> str:
+    """Name of the scores in a calibrator's file: 'score' finds them under any usual name."""
+    return options.llr or (trials.column if trials.column.startswith(CALIBRATED) else "score")
+
+
+def _describe(
+    scores: LabelledScores, left_out: dict[str, int], total: int, options: ScoreOptions
+) -> tuple[str, ...]:
+    """Which column was taken, which class it favors, and how many rows were left out."""
+    names, notes = scores.columns.columns, []
+    raw = join_words(quote_name(name.removeprefix(CALIBRATED)) for name in names)
+    calibrated = all(name.startswith(CALIBRATED) for name in names) and not options.llr
+    option = "--llr" if scores.columns.is_llr else "--log-likelihoods"
+    remedy = f" They are calibrated; {option} {raw} takes those before calibration."
+    if scores.columns.is_llr:
+        favored = str(scores.evidence.classes[1])
+        if options.positive is None and fold_key_word(favored) != "target":
+            favored += ", which is taken for the target"
+        notes.append(f"LLRs: column {names[0]}, in favor of {favored}.{remedy * calibrated}")
+    elif calibrated:
+        notes.append(f"Log-likelihoods: columns {join_words(names, 5)}.{remedy}")
+    for reason, rows in left_out.items():
+        notes.append(f"Left out: {rows:,} of {count(total, 'score')} ({reason}).")
+    return tuple(notes)
 
 
 def _combine(
@@ -225,11 +338,15 @@ def _combine(
     return LabelledScores(codes, evidence, columns)
 
 
-def _find_llr(options: ScoreOptions, table: Table) -> str | None:
+def _find_llr(options: ScoreOptions, table: Table, calibrated: bool) -> str | None:
     if options.llr is not None:
         return table.require_column(options.llr, "--llr")
-    other = options.log_likelihoods or options.posteriors or options.prefix
-    return "llr" if not other and "llr" in table.schema and options.truth != "llr" else None
+    if options.log_likelihoods or options.posteriors or options.prefix:
+        return None
+    after = find_calibrated(table, "llr") if calibrated else None
+    if after is not None:
+        return after
+    return "llr" if "llr" in table.schema and options.truth != "llr" else None
 
 
 def _llr_columns(kind: str, column: str, labels: Labels, options: ScoreOptions) -> ScoreColumns:
@@ -245,8 +362,9 @@ def _llr_columns(kind: str, column: str, labels: Labels, options: ScoreOptions) 
 def _positive_class(text: str | None, labels: Labels) -> Hashable:
     if text is not None:
         return find_class(text, "--positive", labels)
-    if {str(label).lower() for label in labels} in _ZERO_AND_ONE:
-        return labels[1]
+    target = find_target(labels)
+    if target is not None:
+        return target
     raise InputError(
         f"--positive must name the class that LLRs favor; got nothing, classes are "
         f"{join_words(map(quote_name, labels))}. Give --positive {shlex.quote(str(labels[1]))}, or "
@@ -267,11 +385,19 @@ def _class_option(options: ScoreOptions) -> str:
 
 
 def _class_columns(
-    labels: Labels, codes: NDArray[np.intp], table: Table, options: ScoreOptions
+    labels: Labels,
+    codes: NDArray[np.intp],
+    table: Table,
+    options: ScoreOptions,
+    calibrated: bool,
 ) -> ScoreColumns:
     """One column for each class, which has the class's name after the prefix."""
     named = _named_columns(options, table)
-    if named is None:
+    after = {label: f"{CALIBRATED}{label}" for label in labels}
+    asked = options.log_likelihoods or options.posteriors or options.prefix
+    if calibrated and not asked and table.schema.keys() >= set(after.values()):
+        found: dict[Hashable, str] = dict(after)
+    elif named is None:
         found = _find_class_columns(labels, table, options)
     else:
         found = _match_classes(labels, named, options)

@@ -59,10 +59,11 @@ class ScoreOptions:
     # fmt: off
     truth: Annotated[_Text, _column("Column of the true class.", "COLUMN")] = None
     llr: Annotated[_Text, _column(
-        "Column of LLRs in favor of --positive; by default 'llr', if it exists.", "COLUMN",
+        "Column of LLRs in favor of --positive; by default 'llr', if it exists, or what "
+        "`deciban apply` made of it.", "COLUMN",
     )] = None
     positive: Annotated[_Text, _column(
-        "Class that LLRs favor; by default 1 or true, 'target' with --key.", "CLASS",
+        "Class that LLRs favor; by default 1, true, yes, target or same.", "CLASS",
     )] = None
     log_likelihoods: Annotated[_Text, _column(
         "Columns of log-likelihoods, separated by commas. 'auto', the default where there are no "
@@ -83,11 +84,24 @@ class ScoreOptions:
         "Base of the logarithms: e, 2 or 10 (log10 LRs, as in forensics).", "e|2|10",
     )] = "e"
     key: Annotated[_Text, _column(
-        "File of model, segment and label (target or nontarget). Scores are then files of model, "
-        "segment and score, separated by spaces or tabs, or tables.", "FILE",
+        "File of model, segment and label, or label first as in VoxCeleb. Scores are then files "
+        "of model, segment and score, of scores in the order of the key, or tables.", "FILE",
+    )] = None
+    subset: Annotated[bool, _column(
+        "Leave out scores that have no label (in the key, or in --truth), and say how many.",
+        None, "--subset",
+    )] = False
+    nontarget_scores: Annotated[_Text, _column(
+        "Scores of non-target trials, one on each line or as a trial list; the other file then "
+        "holds those of target trials.", "FILE",
     )] = None
     table_format: Format = None
     # fmt: on
+
+    def inputs(self, source: str) -> tuple[str, ...]:
+        """The files that are read for the scores of a source, and this one first."""
+        files = (source, self.key, self.nontarget_scores)
+        return tuple(file for file in files if file is not None)
 
     def __post_init__(self) -> None:
         kinds = {
@@ -99,13 +113,7 @@ class ScoreOptions:
         if len(given) > 1:
             raise InputError(f"{' and '.join(given)} must stand alone; got both. Choose one.")
         require_choice(self.base, "--base", ("e", "2", "10"))
-        tabular = {"--truth": self.truth, **kinds, "--prefix": self.prefix or None, "--llr": None}
-        unused = [name for name, value in tabular.items() if value is not None]
-        if self.key is not None and unused:
-            raise InputError(
-                f"{', '.join(unused)} must be left out with --key, whose file has the truth. Only "
-                "--llr, the column of the scores, may be named."
-            )
+        self._refuse_what_trials_exclude(kinds)
         if self.posteriors is None:
             self._refuse_what_posteriors_need()
         elif self.prior is None:
@@ -117,6 +125,19 @@ class ScoreOptions:
             raise InputError(
                 f"--floor must lie between 0 and {_LARGEST_FLOOR}; got {self.floor}. Give half of "
                 "the last decimal, such as 0.005."
+            )
+
+    def _refuse_what_trials_exclude(self, kinds: dict[str, _Text]) -> None:
+        trials = {"--key": self.key, "--nontarget-scores": self.nontarget_scores}
+        given = [name for name, value in trials.items() if value is not None]
+        if len(given) > 1:
+            raise InputError(f"{' and '.join(given)} must stand alone; got both. Choose one.")
+        tabular = {"--truth": self.truth, **kinds, "--prefix": self.prefix or None, "--llr": None}
+        unused = [name for name, value in tabular.items() if value is not None]
+        if given and unused:
+            raise InputError(
+                f"{', '.join(unused)} must be left out with {given[0]}, which tells the truth. "
+                "Only --llr, the column of the scores, may be named."
             )
 
     def _refuse_what_posteriors_need(self) -> None:

@@ -93,13 +93,14 @@ class Recipe:
             if gaps:
                 found.append(
                     f"{name} treats {gaps[0]!r} as an ordinary value. If it stands for a "
-                    f"missing value, empty such cells."
+                    f"missing value, give a copy with such cells empty."
                 )
             odd = _odd_among_numbers(frame[name])
             if odd is not None:
                 found.append(
                     f"{name} is taken as text of {len(levels)} values, since row {odd + 1} holds "
-                    f"{quote(frame[name][odd])}. If it should be numbers, correct such cells."
+                    f"{quote(frame[name][odd])}. If it should be numbers, give a copy with such "
+                    "cells corrected."
                 )
         return found
 
@@ -139,7 +140,7 @@ class Recipe:
             first = _first_text(cells)
             raise column.error(
                 f"must be numbers, as it was in training; {column.row(first)} holds "
-                f"{quote(cells[first])}. Correct it, or leave the row out.",
+                f"{quote(cells[first])}. Correct it, or give a copy without the row.",
                 first,
             )
         values = self._fill(column, cells).cast(pl.Float64).to_numpy()
@@ -148,7 +149,7 @@ class Recipe:
             first = int(np.argmax(bad))
             raise column.error(
                 f"must hold numbers up to {_LARGEST:g}; {column.row(first)} holds {values[first]}. "
-                "Correct it, or leave the row out.",
+                "Correct it, or give a copy without the row.",
                 first,
             )
         return np.asarray(values)
@@ -178,7 +179,7 @@ class Recipe:
             first = first_true(cells.is_null())
             raise column.error(
                 f"must have no missing values, since it had none in training; {column.row(first)} "
-                "has. Fill it, or leave the row out.",
+                "has. Fill it, or give a copy without the row.",
                 first,
             )
         return cells.fill_null(self.fill[cells.name])

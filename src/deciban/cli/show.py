@@ -79,9 +79,10 @@ def describe_samples(source: str, classes: Sequence[Hashable], counts: Sequence[
     return f"{name_source(source)}: {samples}{more}"
 
 
-def print_assessment(assessment: Assessment, source: str) -> None:
-    """Print all quantities with their intervals, and the notes on them."""
-    echo(describe_samples(source, assessment.classes, assessment.counts))
+def print_assessment(assessment: Assessment, source: str, about: Iterable[str] = ()) -> None:
+    """Print what was read, all quantities with their intervals, and the notes on them."""
+    for line in (describe_samples(source, assessment.classes, assessment.counts), *about):
+        echo(line)
     rows = []
     for q in assessment.quantities:
         cells = in_unit(q.value, q.unit), interval(q.low, q.high, q.unit)

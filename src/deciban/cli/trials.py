@@ -1,154 +1,370 @@
-"""Trial lists as in speaker recognition: scores of (model, segment), and a key with the labels.
+"""Trial lists as in speaker recognition and forensics: scores of pairs, and a key with the labels.
 
-A file has three fields a line, separated by spaces or tabs, with or without a header; or it is a
-CSV, Parquet or other table with a header. The column names of NIST are known, too.
+A list has one trial on each line, its fields separated by spaces, tabs or commas, with or without a
+header; or it is a Parquet or other table. The names that NIST gives to columns are known. Without a
+header, the contents tell which field is what: ``model segment score``, ``model segment label``,
+VoxCeleb's ``label model segment``, either of these with a score, or a score alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import polars as pl
 
-from deciban.cli.io.formats import refusals
-from deciban.cli.io.sources import open_table
-from deciban.cli.words import join_words, quote
+from deciban.cli.cells import KEY_WORDS, Column, fold_key_word, parse_numbers
+from deciban.cli.io.formats import Table, format_of
+from deciban.cli.io.sources import locate, open_table
+from deciban.cli.io.text import DelimitedText, Places
+from deciban.cli.options import ScoreOptions
+from deciban.cli.words import count, join_words, quote
 from deciban.exceptions import TableError
 
 _NAMES = {
-    "model": ("model", "modelid", "enroll", "enrollment"),
-    "segment": ("segment", "segmentid", "test", "seg"),
-    "score": ("score", "llr"),
-    "label": ("label", "targettype", "key"),
+    "model": ("model", "modelid", "model_id", "enroll", "enrollment", "enroll_id", "file1"),
+    "segment": ("segment", "segmentid", "segment_id", "test", "seg", "test_id", "file2"),
+    "score": ("score", "llr", "scores"),
+    "label": ("label", "targettype", "key", "target", "truth"),
 }
-_PLAIN = {"", ".txt", ".tsv", ".scores", ".score", ".key", ".trn", ".lst", ".trials", ".ndx"}
+_LAYOUTS = (  # of lines without a header; the first that fits is taken
+    ("model", "segment", "score"), ("score", "model", "segment"), ("model", "segment", "label"),
+    ("label", "model", "segment"), ("label", "model", "segment", "score"),
+    ("model", "segment", "label", "score"), ("model", "segment", "score", "label"), ("score",),
+)  # fmt: skip
+_TRIAL = ["model", "segment"]
+_ROWS = 10_000  # that tell which field is what
+_OTHER_TEXT = {"", ".scores", ".score", ".key", ".trn", ".lst", ".trials", ".ndx"}
+CALIBRATED = "calibrated_"  # before the name of a column that was calibrated
+
+
+@dataclass(frozen=True)
+class TrialList:
+    """A list of trials.
+
+    Attributes
+    ----------
+    table : Table
+    names : dict of str
+        Names that the columns get: their own where there is a header, else what they hold.
+    roles : dict of str
+        Names of the columns of the model, the segment, the score and the label, where they exist.
+    """
+
+    table: Table
+    names: dict[str, str]
+    roles: dict[str, str]
+
+    def require(self, value: str, column: str | None = None) -> Self:
+        """The list, or an error that says how to give it the value that it lacks."""
+        if value in self.roles and (value == "score" or "model" in self.roles):
+            return self
+        if value == "score" and column is None and "label" in self.roles:
+            raise self.table.error(
+                "must hold scores; it holds trials with labels and no scores. Give the file of "
+                "their scores, and this one with --key."
+            )
+        raise self.table.error(
+            f"must have the columns model, segment and {column or value}; its columns are "
+            f"{join_words(self.table.columns)}. Give it a header of these names, or name the "
+            "column of the scores with --llr."
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What each field was taken for, where there is no header."""
+        if len(self.names) == 1 or all(name == column for column, name in self.names.items()):
+            return ()
+        return (f"{self.table.name}: the fields are {join_words(self.names.values())}.",)
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        """All columns, some rows at a time."""
+        return (frame.rename(self.names) for frame in self.table.batches())
+
+    def read(self, *values: str, beside: Sequence[str] = ()) -> pl.DataFrame:
+        """Model and segment, where trials have these names, and values: label, score or both.
+
+        Columns of ``beside`` that the list has come last, their names after "beside:".
+        """
+        own = {name: column for column, name in self.names.items()}
+        by_role = {role: own[name] for role, name in self.roles.items()}
+        roles = [role for role in (*_TRIAL, *values) if role in by_role]
+        wanted = {role: by_role[role] for role in roles}
+        known = by_role | own
+        wanted |= {f"beside:{name}": known[name] for name in beside if name in known}
+        whole = self.table.read([*dict.fromkeys(wanted.values())])
+        frame = whole.select(pl.col(column).alias(name) for name, column in wanted.items())
+        if roles == ["score"]:  # an empty line is a missing score, unless it ends the file
+            filled = frame["score"].is_not_null().arg_true().to_list()
+            frame = frame.head(filled[-1] + 1 if filled else 0)
+        if frame.height == 0:
+            raise self.table.error("must hold trials; it holds none. Give a file with some.")
+        if "score" in values:
+            cells = frame["score"].alias(self.roles["score"])
+            frame = frame.with_columns(score=parse_numbers(Column(cells, self.table.name)))
+        return frame.with_columns(pl.col(name).cast(pl.String) for name in roles if name in _TRIAL)
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Trials with their labels and scores, and how they came together.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        The columns label and score, model and segment where trials have these names, and further
+        columns as asked for, their names after "beside:".
+    column : str
+        Name of the column of the scores.
+    key : str
+        Name of the file with the labels.
+    left_out : dict of int
+        Number of scores that were left out, by reason.
+    notes : tuple of str
+    """
+
+    frame: pl.DataFrame
+    column: str
+    key: str
+    left_out: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> pl.Series | None:
+        """Names of the trials, if they have any."""
+        if not set(_TRIAL) <= set(self.frame.columns):
+            return None
+        return self.frame.select(trial=pl.concat_str(_TRIAL, separator=" ")).to_series()
+
+
+class TrialText(DelimitedText):
+    """Lines of fields; without a header, the columns are called field 1, field 2 and so on.
+
+    Attributes
+    ----------
+    spaced : bool
+        Whether spaces separate the fields.
+    """
+
+    def __init__(self, path: Path, name: str, column: str | None) -> None:
+        self._column, self.spaced = column, False
+        super().__init__(path, name, "")
+
+    def _split_header(self, text: str) -> list[str]:
+        self.separator = "," if "," in text else "\t"
+        # names may hold spaces where tabs or commas separate them
+        self.spaced = self.separator == "\t" and text.count("\t") < 2
+        fields = text.split() if self.spaced else super()._split_header(text)
+        lower = {name.lower() for name in fields}
+        known = {role: not lower.isdisjoint(names) for role, names in _NAMES.items()}
+        lone_word = len(fields) == 1 and not _is_number(fields[0])
+        key = known["model"] and known["segment"] and known["label"]
+        self.has_header = known["score"] or self._column in fields or key or lone_word
+        return fields if self.has_header else [f"field {k + 1}" for k in range(len(fields))]
+
+    def read_records(self) -> Iterator[tuple[int, bytes, Places]]:
+        """Whole lines at a time, with one tab wherever there are spaces."""
+        for line, data, ends in super().read_records():
+            if self.spaced:
+                data = data.replace(b"\r\n", b"\n").replace(b" ", b"\t")
+                while b"\t\t" in data:
+                    data = data.replace(b"\t\t", b"\t")
+                data = data.replace(b"\t\n", b"\n").replace(b"\n\t", b"\n").removeprefix(b"\t")
+                ends = self._record_ends(data)
+            yield line, data, ends
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def open_trials(
+    source: str,
+    column: str | None = None,
+    format: str | None = None,  # noqa: A002
+    *,
+    value: str = "score",
+    calibrated: bool = False,
+) -> TrialList:
+    """The list in a file.
+
+    ``column`` names the column of the scores; without it, ``calibrated`` takes the calibrated one
+    where there are two. The ``value`` that is looked for, score or label, decides what three fields
+    without a header are.
+    """
+    text = TrialText(*locate(source), column) if _is_text(source, format) else None
+    if text is None or text.has_header:
+        table = text or open_table(source, format)
+        roles = _find_roles(table, column, calibrated)
+        return TrialList(table, {name: name for name in table.columns}, roles)
+    layout = _find_layout(text, value) if column is None else ()
+    names = dict(zip(text.columns, layout or text.columns, strict=True))
+    return TrialList(text, names, {role: role for role in layout})
+
+
+def _is_text(source: str, format: str | None) -> bool:  # noqa: A002
+    if format is None and Path(source).suffix.lower() in _OTHER_TEXT:
+        return True
+    return format_of(source, format) in ("csv", "tsv", "txt")
+
+
+def _find_roles(table: Table, column: str | None, calibrated: bool) -> dict[str, str]:
+    """Which column of a table is what, by its name."""
+    by_lower = {name.strip().lower(): name for name in reversed(table.columns)}
+    roles: dict[str, str] = {}
+    for role, names in _NAMES.items():
+        found = [by_lower[name] for name in names if name in by_lower]
+        if role == "score" and column is not None:
+            found = [column] if column in set(table.columns) - set(roles.values()) else []
+        if found:
+            roles[role] = found[0]
+    if column is None and len(table.columns) == 1:
+        roles = {"score": table.columns[0]}
+    after = find_calibrated(table, roles.get("score", "")) if calibrated and not column else None
+    if after is not None:
+        roles["score"] = after
+    return roles
+
+
+def find_calibrated(table: Table, usual: str) -> str | None:
+    """What `deciban apply` has made of the usual column of scores, or of the only one it took."""
+    found = [name for name in table.columns if f"{CALIBRATED}{name}" in table.schema]
+    if usual in found or len(found) == 1:
+        return f"{CALIBRATED}{usual if usual in found else found[0]}"
+    return None
+
+
+def _find_layout(table: Table, value: str) -> tuple[str, ...]:
+    """What each field holds, told from the first rows; () where it cannot be told."""
+    rows = next(table.batches(_ROWS))
+    layouts = [layout for layout in _LAYOUTS if len(layout) == rows.width]
+    fitting = [layout for layout in layouts if _fits(rows, layout)]
+    wanted = [layout for layout in fitting if value in layout]
+    usual = [one for one in layouts if one in ((*_TRIAL, value), ("score",))]  # in other words
+    return (wanted + fitting + usual + [()])[0]
+
+
+def _fits(rows: pl.DataFrame, layout: tuple[str, ...]) -> bool:
+    for cells, role in zip(rows, layout, strict=True):
+        words = {fold_key_word(label) for label in cells.unique().head(5)}
+        is_key = any(words <= set(pair) for pair in KEY_WORDS)
+        if role == "label" and not is_key:
+            return False
+        if role == "score" and cells.cast(pl.Float64, strict=False).null_count():
+            return False
+        if role == "score" and is_key and layout[0] == "score" and len(layout) > 1:
+            return False  # VoxCeleb's label, not VoxSRC's score
+    return True
 
 
 def read_trials(
-    scores: str, key: str, column: str | None = None, beside: Sequence[tuple[str, str]] = ()
-) -> pl.DataFrame:
-    """Model, segment, label and score of each trial in the key, in its order.
+    source: str,
+    options: ScoreOptions,
+    beside: Sequence[tuple[str, str]] = (),
+    *,
+    calibrated: bool = False,
+) -> Trials:
+    """Trials with labels: from a key, from separate files, or from the list of scores itself.
 
-    ``column`` is that of the scores, where their file has a header and it is not called score.
-    ``beside`` holds options and the further columns that they name, in either file; in the result,
-    their names begin with "beside:".
+    ``beside`` holds options and the further columns that they name, in any of the files.
     """
-    more = [name for _, name in beside]
-    scored = read_trial_list(scores, "score", column, more)
-    keyed = read_trial_list(key, "label", beside=more)
-    for frame, source in ((scored, scores), (keyed, key)):
-        _refuse_repeated(frame, source)
-    trial = ["model", "segment"]
-    _refuse_unmatched(keyed.join(scored, on=trial, how="anti"), keyed.height, key, scores, "score")
-    _refuse_unmatched(scored.join(keyed, on=trial, how="anti"), scored.height, scores, key, "label")
-    scored = scored.drop((set(scored.columns) & set(keyed.columns)) - set(trial))  # take the key's
-    joined = keyed.join(scored, on=trial, how="left", maintain_order="left")
+    trials = _read_labelled(source, options, [name for _, name in beside], calibrated)
     for option, name in beside:
-        if f"beside:{name}" not in joined.columns and name in trial:
-            joined = joined.with_columns(pl.col(name).alias(f"beside:{name}"))
-        elif f"beside:{name}" not in joined.columns:
+        if f"beside:{name}" not in trials.frame.columns:
             raise TableError(
-                f"must have the column that {option} names, or {scores} must; neither has "
-                f"{quote(name)}. Add it, with a header, or name model or segment.",
-                file=key,
+                f"must have the column {quote(name)}, for {option}; no file has it. Add it, with a "
+                "header, or name model or segment.",
+                file=trials.key,
             )
-    return joined
+    return trials
 
 
-def read_trial_list(
-    source: str, value: str, column: str | None = None, beside: Sequence[str] = ()
-) -> pl.DataFrame:
-    """Model, segment and a value of each trial in a file, whose column may have another name.
-
-    Columns of ``beside`` that the file has come last, their names after "beside:".
-    """
-    if Path(source).suffix.lower() in _PLAIN and source != "-":
-        frame = _read_lines(source, value, column, beside)
-    else:
-        table = open_table(source)
-        places = _find_columns(table.columns, value, column)
-        if places is None:
-            raise _lacks_columns(source, table.columns, column or value)
-        more = [name for name in dict.fromkeys(beside) if name in table.columns]
-        names = [table.columns[k] for k in places]
-        whole = table.read([*dict.fromkeys([*names, *more])])
-        new = ["model", "segment", value, *(f"beside:{name}" for name in more)]
-        frame = whole.select(
-            pl.col(old).alias(name) for old, name in zip([*names, *more], new, strict=True)
+def _read_labelled(
+    source: str, options: ScoreOptions, beside: Sequence[str], calibrated: bool
+) -> Trials:
+    format = options.table_format  # noqa: A001
+    scores = open_trials(source, options.llr, format, calibrated=calibrated)
+    scores.require("score", options.llr)
+    if options.key is not None:
+        key = open_trials(options.key, value="label").require("label")
+        return _join_key(scores, key, options.subset, beside)
+    column, name = scores.roles["score"], scores.table.name
+    if options.nontarget_scores is None:
+        return Trials(
+            scores.read("label", "score", beside=beside), column, name, notes=scores.notes
         )
-    if frame.height == 0:
-        raise TableError("must hold trials; it holds none. Give a file with some.", file=source)
-    return frame.with_columns(pl.col("model", "segment").cast(pl.String))
+    others = open_trials(options.nontarget_scores, options.llr, calibrated=calibrated)
+    others.require("score", options.llr)
+    frames = [one.read("score", beside=beside) for one in (scores, others)]
+    shared = [name for name in frames[0].columns if name in frames[1].columns]
+    parts = [
+        frame.select(*shared, label=pl.lit(label))
+        for frame, label in zip(frames, ("target", "nontarget"), strict=True)
+    ]
+    return Trials(pl.concat(parts), column, name, notes=scores.notes + others.notes)
 
 
-def _lacks_columns(source: str, there: list[str], value: str) -> TableError:
-    return TableError(
-        f"must have the columns model, segment and {value}; its columns are {join_words(there)}. "
-        "Rename them, or name the column of the scores with --llr.",
-        file=source,
-    )
-
-
-def _find_columns(names: list[str], value: str, column: str | None) -> list[int] | None:
-    """Positions of model, segment and the value among these names, if all are there."""
-    lower = [name.strip().lower() for name in names]
-    places: list[int] = []
-    for wanted in ("model", "segment", value):
-        if wanted == value and column is not None:
-            found = [k for k, name in enumerate(names) if name.strip() == column]
-            found = [k for k in found if k not in places]
-        else:
-            found = [lower.index(alias) for alias in _NAMES[wanted] if alias in lower]
-        if not found:
-            return None
-        places.append(found[0])
-    return places
-
-
-def _read_lines(source: str, value: str, column: str | None, beside: Sequence[str]) -> pl.DataFrame:
-    try:
-        with refusals(source, "must be a file that can be read"):
-            text = Path(source).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise TableError("must be UTF-8 text; it is not. Convert it first.", file=source) from None
-    fields = [line.split() for line in text.splitlines() if line.strip()]
-    places = _find_columns(fields[0], value, column) if fields else None
-    if places is None and column is not None:
-        raise _lacks_columns(source, fields[0] if fields else [], column)
-    width = 3 if places is None else len(fields[0])
-    body = fields if places is None else fields[1:]
-    for number, row in enumerate(body, start=1 + (places is not None)):
-        if len(row) != width:
-            raise TableError(
-                f"must have {width} fields on each line (model, segment, {value}); line {number} "
-                f"has {len(row)}. Put one trial on each line; where there is a header and more "
-                "columns, name that of the scores with --llr.",
-                file=source,
-                rows=[number - 1],
+def _join_key(scores: TrialList, key: TrialList, subset: bool, beside: Sequence[str]) -> Trials:
+    """The trials of the key in its order, each with its score."""
+    scored, keyed = scores.read("score", beside=beside), key.read("label", beside=beside)
+    named = "model" in scored.columns
+    scored = scored.drop((set(scored.columns) & set(keyed.columns)) - set(_TRIAL))  # take the key's
+    here, there = scores.table, key.table
+    column = scores.roles["score"]
+    if not named:
+        if scored.height != keyed.height:
+            raise here.error(
+                f"must have a score for each of the {count(keyed.height, 'trial')} of "
+                f"{there.name}, in its order; it has {scored.height:,}. Give model and segment "
+                "with each score, so that they can be matched."
             )
-    named = dict(zip(("model", "segment", value), places or range(3), strict=True))
-    header = [] if places is None else fields[0]
-    named |= {f"beside:{name}": header.index(name) for name in beside if name in header}
-    columns = {name: [row[k] for row in body] for name, k in named.items()}
-    return pl.DataFrame(columns, schema=dict.fromkeys(named, pl.String))
-
-
-def _refuse_repeated(frame: pl.DataFrame, source: str) -> None:
-    repeated = frame.height - frame.n_unique(["model", "segment"])
+        note = f"The scores are matched with {there.name} by their order."
+        return Trials(keyed.hstack(scored), column, there.name, notes=(*key.notes, note))
+    repeated = _require_one_value(keyed, there, "label")
+    if _require_one_value(scored, here, "score"):
+        scored = scored.unique(_TRIAL, maintain_order=True)
+    unscored = keyed.join(scored, on=_TRIAL, how="anti")
+    if unscored.height:
+        raise here.error(
+            f"must have a score for each trial of {there.name}; it lacks {unscored.height:,} of "
+            f"{keyed.height:,}, such as {_name(unscored)}. Score them, or give the key of the "
+            "trials that were scored."
+        )
+    rest = scored.join(keyed, on=_TRIAL, how="anti")
+    if rest.height and not subset:
+        raise there.error(
+            f"must have a label for each trial of {here.name}; {rest.height:,} of "
+            f"{scored.height:,} have no key, such as {_name(rest)}. Pass --subset to use the "
+            "others only, or give the whole key."
+        )
+    notes = [*scores.notes, *key.notes]
     if repeated:
-        first = frame.filter(frame.select("model", "segment").is_duplicated()).row(0)
-        raise TableError(
-            f"must hold each trial once; {repeated:,} of {frame.height:,} are repeated, such as "
-            f"({first[0]}, {first[1]}). Drop them first.",
-            file=source,
-        )
+        such = "line of the key repeats a trial" if repeated == 1 else "lines repeat trials"
+        notes.append(f"{repeated:,} {such}; a trial counts as often as the key lists it.")
+    frame = keyed.join(scored, on=_TRIAL, how="left", maintain_order="left")
+    left_out = {f"no label in {there.name}": rest.height} if rest.height else {}
+    return Trials(frame, column, there.name, left_out, tuple(notes))
 
 
-def _refuse_unmatched(rest: pl.DataFrame, total: int, here: str, there: str, value: str) -> None:
-    if rest.height:
-        raise TableError(
-            f"must have a {value} for each trial of {here}; it lacks {rest.height:,} of {total:,}, "
-            f"such as ({rest[0, 0]}, {rest[0, 1]}). Add them, or drop them from {here}.",
-            file=there,
+def _name(frame: pl.DataFrame) -> str:
+    return f"({frame[0, 'model']}, {frame[0, 'segment']})"
+
+
+def _require_one_value(frame: pl.DataFrame, table: Table, value: str) -> int:
+    """How many lines repeat a trial; an error where they differ."""
+    distinct = frame.n_unique(_TRIAL)
+    if distinct < frame.height and frame.n_unique([*_TRIAL, value]) > distinct:
+        twice = frame.unique([*_TRIAL, value], maintain_order=True)
+        twice = twice.filter(twice.select(_TRIAL).is_duplicated())
+        raise table.error(
+            f"must have one {value} for each trial; {twice.n_unique(_TRIAL):,} of {distinct:,} "
+            f"have several, such as {_name(twice)}. Find out which one is right, and give a file "
+            "with that one."
         )
+    return frame.height - distinct

@@ -70,7 +70,8 @@ class Checkpoint:
         if differ:
             raise CheckpointError(
                 f"checkpoint must be that of the same data and settings; {self.path} is of another "
-                f"fit (with different {' and '.join(differ)}). Delete it, or choose another path."
+                f"fit (with different {' and '.join(differ)}). Choose another path, or move "
+                "the file away."
             )
 
     def save(self, state: State, force: bool = False) -> None:
@@ -97,7 +98,7 @@ class Checkpoint:
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(
                 f"checkpoint must be whole; a part of {self.path} is missing or does not fit "
-                f"({error}). Delete it."
+                f"({error}). Choose another path, or move the file away."
             ) from None
 
 

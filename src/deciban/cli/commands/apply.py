@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,15 +12,15 @@ import typer
 
 from deciban.cli.options import Costs, Force, Format, Json, OutputTable, Prior, Table
 from deciban.cli.show import print_written
-from deciban.cli.words import count, name_source
+from deciban.cli.words import count
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
     import numpy as np
-    import polars as pl
     from numpy.typing import NDArray
 
     from deciban.cli.columns import ScoreColumns
+    from deciban.cli.trials import TrialList
     from deciban.evidence import Evidence
 
     Decide = Callable[[Evidence], dict[str, np.ndarray]]
@@ -43,9 +44,9 @@ def apply(
 
     The calibrator knows which columns it takes. 'llr' becomes 'calibrated_llr'; log-likelihoods
     and posteriors become a log-likelihood 'calibrated_<class>' for each class; all in the base of
-    the given logarithms. With --prior, posteriors and the decision are added. Of a trial list,
-    model, segment and score are carried along; of other tables, every column. Rows are read and
-    written in batches, so that memory stays flat.
+    the given logarithms. With --prior, posteriors and the decision are added. All other columns are
+    carried along under their names. Rows are read and written in batches, so that memory stays
+    flat.
     """
     import numpy as np
     import polars as pl
@@ -57,18 +58,20 @@ def apply(
     require_outputs({"--output": output}, (calibrator, table, prior, costs), force=force)
     fitted, columns = _load(calibrator)
     decide = _make_decide(prior, costs, fitted)
-    width = len(columns.columns)
-    # the columns of a table without rows: those of a row that all kinds of scores allow, without it
-    row = _columns(fitted, columns, decide, np.full((1, width), 1 / width))
-    nothing = {name: values[:0] for name, values in row.items()}
     if columns.kind == "trials":
-        name, frames = name_source(table), _read_trials(table, columns.columns[0])
+        trials, columns = _open_trials(table, table_format, columns)
+        source, frames = trials.table, trials.batches()
+        carried = list(trials.names.values())
     else:
         source = open_table(table, table_format)
         for column in columns.columns:
             source.require_column(column, "the calibrator")
-        source.refuse_columns(nothing, source.columns)
-        name, frames = source.name, source.batches()
+        frames, carried = source.batches(), source.columns
+    width = len(columns.columns)
+    # the columns of a table without rows: those of a row that all kinds of scores allow, without it
+    row = _columns(fitted, columns, decide, np.full((1, width), 1 / width))
+    nothing = {name: values[:0] for name, values in row.items()}
+    source.refuse_columns(nothing, carried)
     # a format with types stores the scores as the numbers that they are
     typed = format_of(output, output=True) not in ("csv", "tsv", "txt")
     rows = 0
@@ -76,8 +79,8 @@ def apply(
         for frame in frames:
             values, new = np.empty((0, width)), nothing
             if frame.height:
-                values = columns.values(frame, name, rows)
-                new = _columns(fitted, columns, decide, values, name, rows)
+                values = columns.values(frame, source.name, rows)
+                new = _columns(fitted, columns, decide, values, source.name, rows)
             rows += frame.height
             if typed:
                 frame = frame.with_columns(map(pl.Series, columns.columns, values.T))
@@ -137,8 +140,12 @@ def _columns(
     return new if decide is None else new | decide(calibrator.evidence(given))
 
 
-def _read_trials(source: str, column: str) -> Iterator[pl.DataFrame]:
-    from deciban.cli.trials import read_trial_list
+def _open_trials(
+    source: str, table_format: str | None, columns: ScoreColumns
+) -> tuple[TrialList, ScoreColumns]:
+    """A trial list, and the columns to take under the names that they have there."""
+    from deciban.cli.trials import open_trials
 
-    named = None if column == "score" else column
-    yield read_trial_list(source, "score", named).rename({"score": column})
+    named = None if columns.columns == ("score",) else columns.columns[0]
+    trials = open_trials(source, named, table_format).require("score", named)
+    return trials, replace(columns, columns=(trials.roles["score"],))

@@ -54,8 +54,8 @@ def calibrate(
     from deciban.cli.io.writing import require_outputs
 
     blank = _make_calibrator(method, ridge)
-    require_outputs({"--output": output}, (table, columns.key), force=force)
-    scored = read_scores(table, columns)
+    require_outputs({"--output": output}, columns.inputs(table), force=force)
+    scored = read_scores(table, columns, calibrated=False)
     calibrator, notes = _fit(blank, method, scored, name_source(table))
     before = _assess(scored, scored.evidence)
     folds = min(_FOLDS, *scored.counts)
@@ -79,7 +79,7 @@ def calibrate(
     if as_json:
         show.print_json(summary)
     else:
-        _show(summary, table)
+        _show(summary, table, scored.notes)
 
 
 def _make_calibrator(method: str, ridge: float | None) -> Any:
@@ -214,8 +214,9 @@ def _summarize(before: Assessment, after: Assessment | None) -> dict[str, Any]:
     }
 
 
-def _show(summary: dict[str, Any], source: str) -> None:
-    show.echo(show.describe_samples(source, summary["classes"], summary["counts"]))
+def _show(summary: dict[str, Any], source: str, about: tuple[str, ...]) -> None:
+    for line in (show.describe_samples(source, summary["classes"], summary["counts"]), *about):
+        show.echo(line)
     rows = []
     for q in summary["quantities"]:
         values = (float("nan" if q[when] is None else q[when]) for when in ("before", "after"))

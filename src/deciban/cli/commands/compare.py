@@ -51,30 +51,41 @@ def compare(
             f"--llr must name a column, or one of A and one of B; got {len(names)} names. Give two "
             f"at most."
         )
-    first = read_scores(a, replace(columns, llr=names[0]), [("--id", id_column)])
-    second = read_scores(b, replace(columns, llr=names[-1]), [("--id", id_column)])
+    others = [None] if columns.nontarget_scores is None else split_names(columns.nontarget_scores)
+    if columns.nontarget_scores is not None and len(others) != 2:
+        raise InputError(
+            f"--nontarget-scores must name a file of A and one of B, separated by a comma; got "
+            f"{len(others)}. Give two."
+        )
+    beside = [("--id", id_column)]
+    first, second = (
+        read_scores(source, replace(columns, llr=names[k], nontarget_scores=others[k]), beside)
+        for source, k in ((a, 0), (b, -1))
+    )
     a, b = name_source(a), name_source(b)
-    second = _match_rows(first, second, a, b, id_column)
+    if id_column is not None:
+        first, second = (replace(one, ids=one.beside[id_column]) for one in (first, second))
+    first, second = _match_rows(first, second, a, b, columns.subset)
     systems = {"A": first.evidence, "B": second.evidence}
     found = assessment.compare(first.y_true, systems, **assessment_settings(options, first))
     if as_json:
         show.print_json(found.to_dict())
     else:
-        _show(found, a, b)
+        _show(found, (a, *first.notes), (b, *second.notes))
 
 
 def _match_rows(
-    first: LabelledScores, second: LabelledScores, a: str, b: str, id_column: str | None
-) -> LabelledScores:
-    """The second system's samples in the order of the first's; the truth must be the same."""
+    first: LabelledScores, second: LabelledScores, a: str, b: str, subset: bool
+) -> tuple[LabelledScores, LabelledScores]:
+    """The same samples of both systems in the order of the first; the truth must be the same."""
     if first.evidence.classes != second.evidence.classes:
         raise InputError(
             f"{a} and {b} must have the same classes; got {join_words(first.evidence.classes, 5)} "
             f"and {join_words(second.evidence.classes, 5)}. Give results on the same samples."
         )
-    if id_column is not None:
-        rows = _find_rows(first.beside[id_column], second.beside[id_column], a, b)
-        second = replace(second, codes=second.codes[rows], evidence=second.evidence[rows])
+    if first.ids is not None and second.ids is not None and not first.ids.equals(second.ids):
+        here, there = _find_rows(first.ids, second.ids, a, b, subset)
+        first, second = first.take(here, f"not in {b}"), second.take(there, f"not in {a}")
     if len(first.codes) != len(second.codes):
         raise InputError(
             f"{a} and {b} must have the same number of rows; got {len(first.codes):,} and "
@@ -83,19 +94,21 @@ def _match_rows(
     off = first.codes != second.codes
     if off.any():
         row, wrong = int(off.argmax()), int(off.sum())
-        remedy = "Correct the truth of one."
-        if id_column is None:
+        remedy = "Find out which one is right."
+        if first.ids is None:
             remedy = "Name the column that matches them with --id."
         raise InputError(
             f"{a} and {b} must have the same truth in each row; it differs in "
             f"{count(wrong, 'row')}, in row {row + 1} first. {remedy}",
             rows=[row],
         )
-    return second
+    return first, second
 
 
-def _find_rows(here: pl.Series, there: pl.Series, a: str, b: str) -> NDArray[np.intp]:
-    """Index of each sample of the first table in the second."""
+def _find_rows(
+    here: pl.Series, there: pl.Series, a: str, b: str, subset: bool
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows of the samples that both tables have, in the first and in the second."""
     import polars as pl
 
     frames = []
@@ -105,22 +118,23 @@ def _find_rows(here: pl.Series, there: pl.Series, a: str, b: str) -> NDArray[np.
             what = "empty" if ids.null_count() else "repeated"
             raise InputError(
                 f"--id must name each sample of {source} once; {count(wrong, 'row')} of "
-                f"{ids.name!r} {'is' if wrong == 1 else 'are'} {what}. Name another column, or "
-                "drop them."
+                f"{ids.name!r} {'is' if wrong == 1 else 'are'} {what}. Name another column."
             )
         frames.append(pl.DataFrame({"id": ids.cast(pl.String)}).with_row_index("row"))
-    joined = frames[0].join(frames[1], on="id", how="left", maintain_order="left")
-    lacking = joined["row_right"].null_count()
-    if lacking or len(here) != len(there):
+    joined = frames[0].join(frames[1], on="id", how="inner", maintain_order="left")
+    both = joined.height
+    if not both or (not subset and not len(here) == len(there) == both):
+        remedy = "Pass --subset to compare them on those in both." if both else "Check --id."
         raise InputError(
-            f"{a} and {b} must hold the same samples; {lacking:,} of {a} are not in {b}, and "
-            f"{len(there) - len(here) + lacking:,} of {b} not in {a}. Keep those in both."
+            f"{a} and {b} must hold the same samples; {len(here) - both:,} of {a} are not in {b}, "
+            f"and {len(there) - both:,} of {b} not in {a}. {remedy}"
         )
-    return joined["row_right"].to_numpy()
+    return joined["row"].to_numpy(), joined["row_right"].to_numpy()
 
 
-def _show(found: Comparison, a: str, b: str) -> None:
-    show.echo(f"A: {a}\nB: {b}")
+def _show(found: Comparison, a: tuple[str, ...], b: tuple[str, ...]) -> None:
+    for name, (source, *about) in (("A", a), ("B", b)):
+        show.echo("\n   ".join([f"{name}: {source}", *about]))
     rows = []
     for one in found.differences:
         cells = [show.in_unit(value, one.unit) for value in (one.a, one.b, one.difference)]

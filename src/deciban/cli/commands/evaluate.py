@@ -37,7 +37,13 @@ def evaluate(
         str | None, typer.Argument(help="Table of scores, or - for standard input.")
     ] = None,
     scores: Annotated[
-        str | None, option("File of model, segment and score, with --key; same as TABLE.", "FILE")
+        str | None,
+        option(
+            "File of scores, with --key or --nontarget-scores; same as TABLE.",
+            "FILE",
+            "--scores",
+            "--target-scores",
+        ),
     ] = None,
     as_json: Json = False,
     report: Report = None,
@@ -46,15 +52,16 @@ def evaluate(
     """Assess scores whose truth is known: every metric, with its interval and what it means.
 
     Scores are LLRs of two classes (a column llr), log-likelihoods (a column named after each
-    class), posteriors with the prior that they contain, or a score file with its key. LLRs may
-    be inf or -inf. Rows are counted from 1, after the header.
+    class), posteriors with the prior that they contain, a trial list with its key or with labels of
+    its own, or a file of target scores and one of non-target scores. LLRs may be inf or -inf. Rows
+    are counted from 1, after the header.
     """
     from deciban.assessment import assess
     from deciban.cli.columns import read_scores
     from deciban.cli.io.writing import require_outputs
 
-    source = _require_one(table, scores, columns.key)
-    inputs = (source, columns.key, options.prior, options.costs)
+    source = _require_one(table, scores)
+    inputs = (*columns.inputs(source), options.prior, options.costs)
     require_outputs({"--report": report}, inputs, force=force)
     scored = read_scores(source, columns)
     y_true = scored.y_true
@@ -64,18 +71,16 @@ def evaluate(
     if as_json:
         print_json(found.to_dict())
     else:
-        print_assessment(found, source)
+        print_assessment(found, source, scored.notes)
     if report is not None:
         echo(f"Report: {report}", err=as_json)
 
 
-def _require_one(table: str | None, scores: str | None, key: str | None) -> str:
+def _require_one(table: str | None, scores: str | None) -> str:
     source = scores if table is None else table
     if source is None or None not in (table, scores):
         got = "neither" if source is None else "both"
         raise InputError(f"TABLE or --scores must be given; got {got}. Name one file of scores.")
-    if scores is not None and key is None:
-        raise InputError("--scores must come with --key, the labels of its trials; got none.")
     return source
 
 

@@ -167,7 +167,7 @@ def _split_rows(
         raise InputError(
             f"--report must have rows of every class to assess the model by; class {rarest!r} has "
             f"{count(n, 'row')}, of which --validation {share:g} sets none aside. {remedy}, "
-            "drop that class, or leave out --report."
+            "or leave out --report."
         )
     if too_rare:
         return np.arange(len(codes)), None
@@ -187,7 +187,8 @@ def _label_notes(labels: Labels) -> list[str]:
     from deciban.cli.cells import DOUBTFUL
 
     return [
-        f"{label!r} is taken as a class. If it stands for a missing label, drop such rows."
+        f"{label!r} is taken as a class. If it stands for a missing label, give a copy of the "
+        "table without such rows."
         for label in labels
         if str(label).strip().lower() in DOUBTFUL
     ]
@@ -215,7 +216,8 @@ def _discard(checkpoint: Path | None, force: bool) -> None:
     if checkpoint is None or not force:
         raise InputError(
             f"{checkpoint} is left from an interrupted fit with other data or settings. Repeat "
-            "that command to finish it, delete the file, or pass --force to start over."
+            "that command to finish it, choose another --output, or pass --force to start over, "
+            "which deletes it."
         )
     checkpoint.unlink(missing_ok=True)
 

@@ -40,7 +40,7 @@ def format_of(path: str, format: str | None = None, *, output: bool = False) -> 
     if found is None or (zipped and found not in TEXT):
         remedy = "Choose such a name."
         if not output:
-            remedy = f"Rename it, or pass --format ({', '.join(_FORMATS)})."
+            remedy = f"Pass --format ({', '.join(_FORMATS)})."
         raise TableError(
             "must end in .csv, .tsv, .txt, .jsonl, .ndjson (each also with .gz), .parquet, .arrow, "
             f".feather or .ipc. {remedy}",
@@ -100,7 +100,7 @@ class Table:
         if repeated:
             raise self.error(
                 f"must have one column of each name; {join_words(map(quote, repeated))} appears "
-                "more than once. Rename one."
+                "more than once. Give a copy in which they differ."
             )
 
     def require_column(self, name: str | None, who: str) -> str:
@@ -111,7 +111,7 @@ class Table:
                 f"{join_words(self.columns)}."
             )
         if name not in self.schema:
-            hint = suggest(name, self.columns) or " Name or rename one of them."
+            hint = suggest(name, self.columns) or " Name one of them."
             raise self.error(
                 f"must have the column {quote(name)}, for {who}; its columns are "
                 f"{join_words(self.columns)}.{hint}"
@@ -122,7 +122,11 @@ class Table:
         """Raise where a column that is carried along has a name that is to be added."""
         for name in names:
             if name in carried:
-                raise self.error("must be renamed: a column of this name is added.", name)
+                raise self.error(
+                    "must not be there yet: this command adds a column of this name. Give the "
+                    "table from before it was added, or a copy with another name for it.",
+                    name,
+                )
 
     def batches(
         self, rows: int = 50_000, columns: Sequence[str] | None = None

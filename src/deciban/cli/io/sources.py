@@ -41,7 +41,7 @@ def open_table(source: str | os.PathLike[str], format: str | None = None) -> Tab
     """
     text = os.fspath(source)
     kind = format_of(text, format)
-    path, name = _locate(text)
+    path, name = locate(text)
     if kind in ("parquet", "arrow"):
         return Columnar(path, name, kind)
     if kind == "jsonl":
@@ -54,7 +54,7 @@ def read_table(source: str | os.PathLike[str], format: str | None = None) -> pl.
     return open_table(source, format).read()
 
 
-def _locate(text: str) -> tuple[Path, str]:
+def locate(text: str) -> tuple[Path, str]:
     """A file to read, which for pipes is a copy since it is read more than once; and its name."""
     if text == "-":
         if sys.stdin is None:

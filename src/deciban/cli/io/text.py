@@ -162,9 +162,11 @@ class DelimitedText(TextTable):
     ----------
     separator : str
         A comma or a tab; where it is empty, the header tells which.
+    has_header : bool
     """
 
     quotes = True
+    has_header = True
 
     def __init__(self, path: Path, name: str, separator: str) -> None:
         self.separator = separator
@@ -179,7 +181,7 @@ class DelimitedText(TextTable):
                     header = data[start:end].decode().removesuffix("\r")
                     return [(name, pl.String()) for name in self._split_header(header)]
                 start = end + 1
-        raise self.error("must have a header and rows; it is empty. Check the file.")
+        raise self.error("must hold rows; it is empty. Check the file.")
 
     def _split_header(self, text: str) -> list[str]:
         self._require_separator(text)
@@ -207,7 +209,7 @@ class DelimitedText(TextTable):
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """These columns of all rows, some at a time."""
-        header = True
+        header = self.has_header
         for line, data, ends in self.read_records():
             array = np.frombuffer(data, np.uint8)
             starts = np.concatenate(([0], ends[:-1] + 1))

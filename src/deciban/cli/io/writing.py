@@ -84,7 +84,8 @@ def _require_writable(path: Path, force: bool, option: str) -> None:
         )
     if exists and not force:
         raise InputError(
-            f"{option} must be a new file; {path} exists. Pass --force to overwrite it."
+            f"{option} must be a new file; {path} exists. Choose another name; only --force "
+            "overwrites it."
         )
 
 

@@ -1,0 +1,221 @@
+"""Trial lists as laboratories and challenges write them, through the commands that take scores."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from commands import runner
+from deciban import metrics
+from deciban.cli.app import app
+from deciban.exceptions import InputError
+
+run = runner(app, 160)
+N = 90
+Y = (np.arange(N) % 3 == 0).astype(int)
+SCORES = np.random.default_rng(0).normal(np.where(Y, 3.0, -3.0), 3).round(4)
+PAIRS = [f"id{k % 9}/a.wav id{k % 9}/{k}.wav" for k in range(N)]
+WORDS = np.array(["nontarget", "target"])[Y]
+CLLR = pytest.approx(metrics.cllr(Y, SCORES))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write("scores.txt", [f"{pair} {x}" for pair, x in zip(PAIRS, SCORES, strict=True)][::-1])
+    write("key.txt", [f"{pair} {word}" for pair, word in zip(PAIRS, WORDS, strict=True)])
+    return tmp_path
+
+
+def write(name, lines):
+    Path(name).write_text("\n".join(map(str, lines)) + "\n")
+
+
+def cllr(*args):
+    done = run("evaluate", *args, "--json", "--resamples", "0")
+    return {q["key"]: q["value"] for q in json.loads(done.stdout)["quantities"]}["cllr"]
+
+
+def said(*args):
+    return run("evaluate", *args, "--resamples", "0").stdout
+
+
+@pytest.mark.parametrize("separator", [" ", "\t", "  ", ","])
+@pytest.mark.parametrize("layout", ["{y} {pair}", "{pair} {word}"])
+def test_a_key_may_have_its_label_first_or_last(layout, separator):
+    key = [layout.format(y=Y[k], pair=PAIRS[k], word=WORDS[k]) for k in range(N)]
+    write("key.txt", [line.replace(" ", separator) for line in key])
+    assert cllr("scores.txt", "--key", "key.txt") == CLLR
+
+
+@pytest.mark.parametrize("layout", ["{y} {pair} {x}", "{pair} {x} {word}", "{pair} {word} {x}"])
+def test_a_list_with_labels_and_scores_needs_no_key(layout):
+    write("t.txt", [layout.format(y=Y[k], pair=PAIRS[k], word=WORDS[k], x=SCORES[k])
+                    for k in range(N)])  # fmt: skip
+    assert cllr("t.txt") == CLLR
+    assert "the fields are" in said("t.txt")
+
+
+def test_scores_may_come_first_as_in_voxsrc_or_alone_in_the_order_of_the_key():
+    write("first.txt", [f"{x} {pair}" for pair, x in zip(PAIRS, SCORES, strict=True)])
+    assert cllr("first.txt", "--key", "key.txt") == CLLR
+    write("alone.txt", [*SCORES, "", ""])
+    assert cllr("alone.txt", "--key", "key.txt") == CLLR
+    assert "matched with key.txt by their order" in said("alone.txt", "--key", "key.txt")
+    write("alone.txt", SCORES[1:])
+    with pytest.raises(InputError, match=r"each of the 90 trials .* it has 89\. Give model and"):
+        run("evaluate", "alone.txt", "--key", "key.txt")
+
+
+@pytest.mark.parametrize("trials", [True, False])
+def test_targets_and_others_may_stand_in_separate_files(trials):
+    lines = [f"{pair} {x}" if trials else x for pair, x in zip(PAIRS, SCORES, strict=True)]
+    write("tar.txt", [line for line, y in zip(lines, Y, strict=True) if y])
+    write("non.txt", [line for line, y in zip(lines, Y, strict=True) if not y])
+    files = ("--target-scores", "tar.txt", "--nontarget-scores", "non.txt")
+    assert cllr(*files) == CLLR
+    assert "60 of nontarget, 30 of target" in said(*files)
+    with pytest.raises(InputError, match="--truth must be left out with --nontarget-scores"):
+        run("evaluate", *files, "--truth", "y")
+    run("calibrate", "tar.txt", "--nontarget-scores", "non.txt", "-o", "c.deciban")
+    for name in ("tar", "non"):
+        run("apply", "c.deciban", f"{name}.txt", "-o", f"{name}.csv")
+    assert cllr("tar.csv", "--nontarget-scores", "non.csv") < metrics.cllr(Y, SCORES)
+    done = run("compare", "tar.txt", "tar.csv", "--nontarget-scores", "non.txt,non.csv", "--json",
+               "--resamples", "0")  # fmt: skip
+    assert json.loads(done.stdout)["differences"][0]["a"] == CLLR
+    with pytest.raises(InputError, match="a file of A and one of B"):
+        run("compare", "tar.txt", "tar.csv", "--nontarget-scores", "non.txt")
+
+
+@pytest.mark.parametrize("words", [
+    ("0", "1"), ("FALSE", "TRUE"), ("NonTarget", "Target"), ("No", "YES"), ("different", "SAME"),
+    ("non-target", "target"), ("impostor", "genuine"), ("-1", "1"), ("false", ("True", "TRUE")),
+])  # fmt: skip
+def test_the_words_of_a_key_tell_the_target_in_any_case(words):
+    other, target = words
+    spellings = [other, *([target] if isinstance(target, str) else target)]
+    labels = [spellings[1 + k % (len(spellings) - 1)] if Y[k] else other for k in range(N)]
+    write("key.txt", [f"{pair} {label}" for pair, label in zip(PAIRS, labels, strict=True)])
+    write("t.csv", ["y,llr", *(f"{a},{x}" for a, x in zip(labels, SCORES, strict=True))])
+    assert cllr("scores.txt", "--key", "key.txt") == CLLR
+    assert cllr("t.csv", "--truth", "y") == CLLR
+    assert f"in favor of {spellings[-1]}".lower() in said("t.csv", "--truth", "y").lower()
+
+
+def test_scores_without_a_label_are_left_out_only_when_asked_and_counted():
+    write("key.txt", [f"{PAIRS[k]} {WORDS[k]}" for k in range(60)])
+    with pytest.raises(InputError, match=r"30 of 90 have no key, .* --subset"):
+        run("evaluate", "scores.txt", "--key", "key.txt")
+    part = pytest.approx(metrics.cllr(Y[:60], SCORES[:60]))
+    assert cllr("scores.txt", "--key", "key.txt", "--subset") == part
+    assert "Left out: 30 of 90 scores" in said("scores.txt", "--key", "key.txt", "--subset")
+    labels = [*WORDS[:60], *[""] * 30]
+    write("t.csv", ["y,llr", *(f"{a},{x}" for a, x in zip(labels, SCORES, strict=True))])
+    with pytest.raises(InputError, match=r"row 61 has one \(30 in all\).* --subset"):
+        run("evaluate", "t.csv", "--truth", "y")
+    assert cllr("t.csv", "--truth", "y", "--subset") == part
+    assert "Left out: 30 of 90 scores" in said("t.csv", "--truth", "y", "--subset")
+
+
+def test_a_trial_counts_as_often_as_the_key_lists_it_but_has_one_label_and_one_score():
+    lines = Path("scores.txt").read_text().splitlines()
+    key = Path("key.txt").read_text().splitlines()
+    write("scores.txt", [*lines, lines[0]])
+    write("key.txt", [*key, key[0]])
+    twice = metrics.cllr([*Y, Y[0]], [*SCORES, SCORES[0]])
+    assert cllr("scores.txt", "--key", "key.txt") == pytest.approx(twice)
+    assert "counts as often as the key lists it" in said("scores.txt", "--key", "key.txt")
+    write("key.txt", [*key, f"{PAIRS[0]} nontarget"])
+    with pytest.raises(InputError, match="one label for each trial; 1 of 90 have several"):
+        run("evaluate", "scores.txt", "--key", "key.txt")
+
+
+def test_headers_survive_and_the_calibrated_scores_are_taken_and_named():
+    rows = [f"{p}\ta\t{x}".replace(" ", "\t") for p, x in zip(PAIRS, SCORES, strict=True)]
+    write("nist.tsv", ["modelid\tsegmentid\tside\tLLR", *rows])
+    run("calibrate", "nist.tsv", "--key", "key.txt", "-o", "c.deciban")
+    run("apply", "c.deciban", "nist.tsv", "-o", "out.tsv")
+    out = pl.read_csv("out.tsv", separator="\t")
+    assert out.columns == ["modelid", "segmentid", "side", "LLR", "calibrated_LLR"]
+    assert cllr("out.tsv", "--key", "key.txt") == pytest.approx(
+        metrics.cllr(Y, out["calibrated_LLR"].to_numpy())
+    )
+    text = said("out.tsv", "--key", "key.txt")
+    assert "column calibrated_LLR, in favor of target" in text
+    assert "--llr LLR takes those before calibration" in " ".join(text.split())
+    assert cllr("out.tsv", "--key", "key.txt", "--llr", "LLR") == CLLR
+    again = run("calibrate", "out.tsv", "--key", "key.txt", "-o", "d.deciban")
+    assert "column LLR, in favor of target" in again.stdout
+    with pytest.raises(InputError, match=r"calibrated_LLR in out\.tsv must not be there yet"):
+        run("apply", "c.deciban", "out.tsv", "-o", "more.tsv")
+
+
+def test_tables_of_llrs_and_of_classes_are_taken_calibrated_after_apply():
+    write("t.csv", ["y,llr", *(f"{y},{x}" for y, x in zip(Y, SCORES, strict=True))])
+    columns = {"a": SCORES * 0, "b": SCORES, "y": np.array(["a", "b"])[Y]}
+    pl.DataFrame(columns).write_csv("l.csv")
+    for name in ("t", "l"):
+        run("calibrate", f"{name}.csv", "--truth", "y", "-o", f"{name}.deciban")
+        run("apply", f"{name}.deciban", f"{name}.csv", "-o", f"{name}-out.csv")
+        assert cllr(f"{name}.csv", "--truth", "y") == CLLR
+        assert cllr(f"{name}-out.csv", "--truth", "y") < metrics.cllr(Y, SCORES) - 0.01
+        assert "calibrated" in said(f"{name}-out.csv", "--truth", "y")
+    assert cllr("t-out.csv", "--truth", "y", "--llr", "llr") == CLLR
+    assert cllr("l-out.csv", "--truth", "y", "--log-likelihoods", "a,b") == CLLR
+
+
+def test_samples_of_one_system_only_are_left_out_of_a_comparison_when_asked():
+    lines = [f"s{k},{Y[k]},{SCORES[k]}" for k in range(N)]
+    write("a.csv", ["id,y,llr", *lines])
+    write("b.csv", ["id,y,llr", *lines[:50:-1], *lines[10:51]])
+    base = ("compare", "a.csv", "b.csv", "--truth", "y", "--id", "id", "--resamples", "0")
+    with pytest.raises(InputError, match=r"10 of a\.csv are not in b\.csv, .*--subset"):
+        run(*base)
+    done = run(*base, "--subset")
+    assert "Left out: 10 rows (not in b.csv)" in done.stdout
+    found = json.loads(run(*base, "--subset", "--json").stdout)
+    part = pytest.approx(metrics.cllr(Y[10:], SCORES[10:]))
+    assert (found["differences"][0]["a"], found["differences"][0]["b"]) == (part, part)
+
+
+@pytest.mark.parametrize(("name", "options", "words"), [
+    ("vox.txt", (), r"must hold the label of each trial.* its fields are label, model, segment"),
+    ("vox.txt", ("--key", "vox.txt"), "it holds trials with labels and no scores"),
+    ("scores.txt", (), "must hold the label of each trial"),
+    ("key.txt", ("--nontarget-scores", "scores.txt"), "labels and no scores"),
+    ("five.txt", ("--key", "key.txt"), r"columns model, segment and score; .* header"),
+])  # fmt: skip
+def test_a_list_that_lacks_something_is_told_what(name, options, words):
+    write("vox.txt", [f"{y} {pair}" for y, pair in zip(Y, PAIRS, strict=True)])
+    write("five.txt", [f"{pair} a b c" for pair in PAIRS])
+    with pytest.raises(InputError, match=words):
+        run("evaluate", name, *options)
+
+
+def test_a_trial_list_may_be_compressed_or_read_in_pieces(monkeypatch):
+    from deciban.cli.io import text
+
+    monkeypatch.setattr(text, "BLOCK", 64)
+    content = Path("scores.txt").read_bytes()
+    Path("scores.txt.gz").write_bytes(gzip.compress(content))
+    assert cllr("scores.txt.gz", "--key", "key.txt") == CLLR
+    write("key.trials", [f" {line}  " for line in Path("key.txt").read_text().splitlines()])
+    assert cllr("scores.txt", "--key", "key.trials") == CLLR
+
+
+def test_further_columns_are_found_in_the_key_the_scores_or_the_names_of_the_trials():
+    from deciban.cli.columns import read_scores
+    from deciban.cli.options import ScoreOptions
+
+    rows = [f"{pair} {x} c{k % 2}" for k, (pair, x) in enumerate(zip(PAIRS, SCORES, strict=True))]
+    write("s.txt", ["modelid segmentid score channel", *rows])
+    beside = [("--by", "channel"), ("--items", "model"), ("--id", None)]
+    found = read_scores("s.txt", ScoreOptions(key="key.txt"), beside).beside
+    assert found["channel"].to_list() == [f"c{k % 2}" for k in range(N)]
+    assert found["model"].to_list() == [pair.split()[0] for pair in PAIRS]
+    with pytest.raises(InputError, match=r"'room', for --by; no file has it"):
+        read_scores("s.txt", ScoreOptions(key="key.txt"), [("--by", "room")])
