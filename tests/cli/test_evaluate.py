@@ -171,6 +171,52 @@ def test_c_avg_of_closed_and_open_sets(three):
         run(*options[:-1], "--out-of-set", "owl")
 
 
+def test_results_by_condition_name_the_worst(two, tmp_path):
+    y, llr, path = two
+    seconds = np.array([3, 10, 30])[np.arange(200) % 3]
+    pl.read_csv(path).with_columns(pl.Series("seconds", seconds)).write_csv(path)
+    options = (path, "--truth", "class", "--positive", "same", "--by", "seconds")
+    report = tmp_path / "r.html"
+    plain = json.loads(run(*options, "--json", "--resamples", "20", "--report", report).stdout)
+    assert [one["name"] for one in plain["by"]["conditions"]] == [3, 10, 30]
+    costs = [metrics.cllr(y[seconds == s], llr[seconds == s]) for s in (3, 10, 30)]
+    found = [one["quantities"][0]["value"] for one in plain["by"]["conditions"]]
+    assert found == pytest.approx(costs)
+    assert plain["by"]["mean"]["cllr"] == pytest.approx(np.mean(costs))
+    assert plain["by"]["worst"] == [3, 10, 30][np.argmax(costs)]
+    sentence = f"The worst seconds by Cllr is {plain['by']['worst']}: "
+    assert sentence in run(*options, "--resamples", "0").stdout
+    page = report.read_text()
+    assert "Results by condition" in page
+    assert sentence in page
+    with pytest.raises(InputError, match="must have the column 'second', for --by"):
+        run(*options[:-1], "second")
+
+
+@pytest.mark.parametrize("place", ["key", "scores"])
+def test_conditions_may_stand_in_the_key_or_in_the_scores(two, tmp_path, place):
+    y, llr, _ = two
+    room = np.array(["a", "", "b c"])[np.arange(200) % 3]  # the second is an empty cell
+    labels = np.where(y, "target", "nontarget")
+    key = pl.DataFrame({"model": "m", "segment": np.arange(200), "label": labels})
+    scores = pl.DataFrame({"model": "m", "segment": np.arange(200), "score": llr}).reverse()
+    column = pl.Series("room", room)
+    if place == "key":
+        key = key.with_columns(column)
+    else:
+        scores = scores.with_columns(column.reverse())
+    key.write_csv(tmp_path / "key.csv")
+    scores.write_csv(tmp_path / "scores.csv")
+    options = (tmp_path / "scores.csv", "--key", tmp_path / "key.csv", "--resamples", "0")
+    plain = json.loads(run(*options, "--by", "room", "--json").stdout)["by"]
+    assert [one["name"] for one in plain["conditions"]] == ["(empty)", "a", "b c"]
+    assert plain["conditions"][2]["quantities"][0]["value"] == pytest.approx(
+        metrics.cllr(y[room == "b c"], llr[room == "b c"])
+    )
+    with pytest.raises(InputError, match="must have the column 'hall', for --by"):
+        run(*options, "--by", "hall")
+
+
 def test_the_prior_of_one_class_leaves_the_rest_to_the_other(two, three):
     y, llr, path = two
     options = (path, "--truth", "class", "--positive", "same")

@@ -35,7 +35,7 @@ from deciban.metrics.detection import OperatingPoint
 from deciban.metrics.labelled import Labelled, read_labelled
 
 OperatingPoints = Iterable[OperatingPoint | tuple[float, float, float]]
-_FEW = 30  # samples of a class below which its intervals are rough
+FEW = 30  # samples of a class below which its intervals are rough
 _NOTABLE = 0.005  # correction of a quantity that is worth a note
 
 
@@ -253,7 +253,7 @@ def _require_systems(systems: Mapping[str, Evidence]) -> None:
 def _few_samples_note(data: Labelled, plan: Plan) -> list[str]:
     rarest = int(np.argmin(data.counts))
     count = int(data.counts[rarest])
-    if count >= _FEW or plan.n_resamples == 0:
+    if count >= FEW or plan.n_resamples == 0:
         return []
     few = "1 sample" if count == 1 else f"{count} samples"
     every = max(data.counts) == count

@@ -279,6 +279,15 @@ def _are_trials(source: str, options: ScoreOptions) -> bool:
     )
 
 
+def read_conditions(column: pl.Series) -> np.ndarray:
+    """The condition of each row; whole numbers are in their order, and an empty cell is one."""
+    text = column.cast(pl.String)
+    numbers = text.cast(pl.Int64, strict=False)
+    if not numbers.has_nulls() and (numbers.cast(pl.String) == text).all():
+        return numbers.to_numpy()
+    return text.fill_null("(empty)").to_numpy()
+
+
 def _read_trial_scores(
     source: str, options: ScoreOptions, more: Sequence[tuple[str, str]], calibrated: bool
 ) -> LabelledScores:

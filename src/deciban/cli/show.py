@@ -11,7 +11,7 @@ import typer
 from deciban.cli.words import name_source, neutralize, shorten
 
 if TYPE_CHECKING:
-    from deciban.assessment import Assessment
+    from deciban.assessment import Assessment, Conditions
 
 _WIDE = 100  # columns of a terminal that has room for explanations
 _LONGEST_CELL = 200
@@ -90,6 +90,32 @@ def print_assessment(assessment: Assessment, source: str, about: Iterable[str] =
     header = ("", "value", f"{100 * assessment.confidence:g} % interval", "what it means")
     print_table(header, rows, right=(1,), explanation=True)
     print_notes(assessment.warnings)
+
+
+def print_conditions(conditions: Conditions) -> None:
+    """Print the results of each condition, and which one is the worst."""
+    header, rows = conditions.table()
+    lines = []
+    for name, samples, *cells in rows:  # intervals stand below their values
+        parts = [cell.rstrip(")").partition(" (") for cell in cells]
+        lines.append((name, samples, *(value for value, _, _ in parts)))
+        if any(interval for _, _, interval in parts):
+            lines.append(("", "", *(interval for _, _, interval in parts)))
+    echo("")
+    print_table(header, lines)
+    for sentence in conditions.notes:
+        echo(sentence)
+
+
+def track_progress(steps: Sequence[Any]) -> Iterable[Any]:
+    """Iterate over steps that take long, with a progress bar on a terminal."""
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    return track(
+        steps, "Conditions", console=console, transient=True, disable=not console.is_terminal
+    )
 
 
 def label_with_unit(label: str, unit: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import deciban
-from deciban.assessment import Assessment, Quantity, assess
+from deciban.assessment import Assessment, Conditions, Quantity, assess
 from deciban.assessment.verdicts import Verdict, cost_of, verdicts
 from deciban.assessment.wording import number, percent, shorten
 from deciban.evidence import Evidence
@@ -53,6 +53,7 @@ def report(
     *,
     title: str,
     assessment: Assessment | None = None,
+    conditions: Conditions | None = None,
     training: Sequence[Mapping[str, float]] | None = None,
     model_card: Mapping[str, str] | None = None,
     data_card: Mapping[str, str] | None = None,
@@ -72,6 +73,8 @@ def report(
     title : str
     assessment : Assessment, default assess(y_true, evidence)
         Assessment of the same samples.
+    conditions : Conditions, optional
+        Assessments of the same samples by condition.
     training : list of dict, optional
         The ``history_`` of a CDA: epoch, loss, score and seconds.
     model_card, data_card : dict of str, optional
@@ -96,6 +99,7 @@ def report(
     sections = [
         _summary(assessment),
         _quality(assessment),
+        *_conditions(conditions),
         *_figure_sections(data, assessment),
         *_training(training),
         _cards(assessment, model_card, data_card),
@@ -213,6 +217,18 @@ def _quality(assessment: Assessment) -> Section:
     whole = scrolling_table(caption, content, "scroll whole")
     body = f'<div class="card quantities">{whole}{file}</div>'
     return "quality", "Quality of the evidence", body
+
+
+def _conditions(conditions: Conditions | None) -> list[Section]:
+    if conditions is None:
+        return []
+    header, rows = conditions.table()
+    level = f"{100 * conditions.pooled.confidence:g} %"
+    shown = table(f"Each {conditions.column}, with {level} intervals.", header, rows)
+    notes = "".join(f"<li>{text(sentence)}</li>" for sentence in conditions.notes)
+    file = download("conditions", header, rows)
+    body = f'<ul class="verdicts">{notes}</ul><div class="card">{shown}{file}</div>'
+    return [("conditions", "Results by condition", body)]
 
 
 def _quantity(q: Quantity) -> str:

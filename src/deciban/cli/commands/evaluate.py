@@ -16,7 +16,13 @@ from deciban.cli.options import (
     option,
     with_options,
 )
-from deciban.cli.show import echo, print_assessment, print_json
+from deciban.cli.show import (
+    echo,
+    print_assessment,
+    print_conditions,
+    print_json,
+    track_progress,
+)
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -37,18 +43,17 @@ def evaluate(
         str | None, typer.Argument(help="Table of scores, or - for standard input.")
     ] = None,
     scores: Annotated[
-        str | None,
-        option(
-            "File of scores, with --key or --nontarget-scores; same as TABLE.",
-            "FILE",
-            "--scores",
-            "--target-scores",
-        ),
+        str | None, option("File of scores, with --key or --nontarget-scores; same as TABLE.",
+                           "FILE", "--scores", "--target-scores"),
+    ] = None,
+    by: Annotated[
+        str | None, option("Column of conditions, such as the channel: results for each, the worst "
+                           "one named.", "COLUMN"),
     ] = None,
     as_json: Json = False,
     report: Report = None,
     force: Force = False,
-) -> None:
+) -> None:  # fmt: skip
     """Assess scores whose truth is known: every metric, with its interval and what it means.
 
     Scores are LLRs of two classes (a column llr), log-likelihoods (a column named after each
@@ -56,22 +61,32 @@ def evaluate(
     its own, or a file of target scores and one of non-target scores. LLRs may be inf or -inf. Rows
     are counted from 1, after the header.
     """
-    from deciban.assessment import assess
-    from deciban.cli.columns import read_scores
+    from deciban.assessment import assess, assess_by
+    from deciban.cli.columns import read_conditions, read_scores
     from deciban.cli.io.writing import require_outputs
 
     source = _require_one(table, scores)
     inputs = (*columns.inputs(source), options.prior, options.costs)
     require_outputs({"--report": report}, inputs, force=force)
-    scored = read_scores(source, columns)
-    y_true = scored.y_true
-    found = assess(y_true, scored.evidence, **assessment_settings(options, scored))
+    scored = read_scores(source, columns, [("--by", by)])
+    y_true, settings, conditions = scored.y_true, assessment_settings(options, scored), None
+    if by is None:
+        found = assess(y_true, scored.evidence, **settings)
+    else:
+        values = read_conditions(scored.beside[by])
+        conditions = assess_by(
+            y_true, scored.evidence, values, column=by, track=track_progress, **settings
+        )
+        found = conditions.pooled
     if report is not None:
-        write_report(report, source, y_true, scored.evidence, found, force)
+        write_report(report, source, y_true, scored.evidence, found, force, conditions=conditions)
     if as_json:
-        print_json(found.to_dict())
+        more = {} if conditions is None else {"by": conditions.to_dict()}
+        print_json({**found.to_dict(), **more})
     else:
         print_assessment(found, source, scored.notes)
+        if conditions is not None:
+            print_conditions(conditions)
     if report is not None:
         echo(f"Report: {report}", err=as_json)
 

@@ -1,0 +1,188 @@
+"""Results by condition: the same assessment for each channel, room or duration of the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deciban._validation.labels import align_by_index, factorize_labels, read_labels
+from deciban.assessment.assess import FEW, assess
+from deciban.assessment.results import Assessment, Quantity, to_plain
+from deciban.assessment.wording import number, percent, shorten
+from deciban.evidence import Evidence
+from deciban.exceptions import InputError
+from deciban.metrics.designs import Items, split_items
+from deciban.metrics.labelled import read_labelled
+
+_MOST = 200  # conditions; a column with more values holds measurements or identifiers
+_ASKED = ("c_primary", "detection_cost@", "c_avg")
+_USUAL = {True: ("cllr", "cllr_min", "eer"), False: ("cross_entropy", "accuracy")}
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Assessments of the samples of each condition, beside that of all samples.
+
+    Attributes
+    ----------
+    column : str
+        What the conditions are values of.
+    pooled : Assessment
+        Of all samples.
+    assessments : dict of Assessment
+        By condition.
+    lacking : dict of tuple of int
+        Number of samples of each class in conditions that lack a class; these have no assessment.
+    """
+
+    column: str
+    pooled: Assessment
+    assessments: dict[Hashable, Assessment]
+    lacking: dict[Hashable, tuple[int, ...]]
+
+    @property
+    def quantities(self) -> list[Quantity]:
+        """What conditions are compared by: costs of detection that were asked for come first."""
+        asked = [q for start in _ASKED for q in self.pooled.quantities if q.key.startswith(start)]
+        return asked + [self.pooled[key] for key in _USUAL[len(self.pooled.classes) == 2]]
+
+    @property
+    def worst(self) -> Hashable | None:
+        """The condition with the largest first quantity; None where every one lacks a class."""
+        key = self.quantities[0].key
+        return max(
+            self.assessments, key=lambda name: self.assessments[name][key].value, default=None
+        )
+
+    def mean(self, key: str) -> float:
+        """Mean of a quantity over the conditions, each counted once."""
+        return float(np.mean([found[key].value for found in self.assessments.values()] or [np.nan]))
+
+    @property
+    def notes(self) -> list[str]:
+        """Which condition is the worst, and what to know before quoting the others."""
+        found = []
+        if self.worst is not None:
+            at = {name: one[self.quantities[0].key] for name, one in self.assessments.items()}
+            most = at.pop(self.worst)
+            near = [str(name) for name, q in at.items() if q.high >= most.low]
+            found = [f"The worst {self.column} by {most.label} is {self.worst}: {_cell(most)}."]
+            if near:
+                found[0] += f" Its interval overlaps that of {', '.join(near)}."
+        for name, counts in self.lacking.items():
+            pairs = zip(self.pooled.classes, counts, strict=True)
+            classes = ", ".join(str(label) for label, n in pairs if n == 0)
+            found.append(f"{self.column} {name} lacks samples of {classes}: it has no results.")
+        few = [str(name) for name, one in self.assessments.items() if min(one.counts) < FEW]
+        if few:
+            found.append(
+                f"Fewer than {FEW} samples of a class in {', '.join(few)}: intervals are rough."
+            )
+        return found
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Header and rows of text: each condition, their mean, and all samples."""
+        shown = self.quantities
+        rows = [
+            [shorten(name, 40), _counts(one.counts), *(_cell(one[q.key]) for q in shown)]
+            for name, one in self.assessments.items()
+        ]
+        for name, counts in self.lacking.items():
+            rows.append([shorten(name, 40), _counts(counts), *["–"] * len(shown)])
+        means = [_in_unit(self.mean(q.key), q.unit) for q in shown]
+        rows.append(["mean of these", "", *means])
+        rows.append(["all samples", _counts(self.pooled.counts), *map(_cell, shown)])
+        return [self.column, "samples", *(q.label for q in shown)], rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        each: list[dict[str, Any]] = []
+        for name, one in self.assessments.items():
+            found = {"counts": list(one.counts), "quantities": to_plain(one.quantities)}
+            each.append({"name": to_plain(name), **found})
+        each += [{"name": to_plain(name), "counts": list(n)} for name, n in self.lacking.items()]
+        means = {q.key: to_plain(self.mean(q.key)) for q in self.pooled.quantities}
+        return {
+            "column": self.column, "conditions": each, "mean": means, "worst": to_plain(self.worst),
+            "worst_by": self.quantities[0].key, "notes": self.notes,
+        }  # fmt: skip
+
+
+def assess_by(
+    y_true: ArrayLike,
+    evidence: Evidence,
+    by: ArrayLike,
+    *,
+    column: str = "condition",
+    groups: ArrayLike | None = None,
+    items: Items = None,
+    track: Callable[[Sequence[Any]], Iterable[Any]] = iter,
+    **settings: Any,
+) -> Conditions:
+    """Assess all samples, and the samples of each condition apart.
+
+    Parameters
+    ----------
+    y_true, evidence, groups, items
+        As for :func:`assess`.
+    by : array of shape (n_samples,)
+        The condition of each sample, such as its channel.
+    column : str, default "condition"
+        What the conditions are values of.
+    track : callable, optional
+        Wraps the iteration over the conditions to show its progress, as tqdm does.
+    **settings
+        Prior, operating points and so on, as for :func:`assess`.
+
+    Examples
+    --------
+    >>> y, llr = np.arange(200) % 2, np.linspace(-3, 3, 200)
+    >>> room = np.where(abs(llr) > 1.5, "large", "small")
+    >>> assess_by(y, Evidence.from_llr(llr), room, n_resamples=0).worst
+    'large'
+    """
+    y_true, by, groups, *pair = align_by_index(
+        y_true=y_true, by=by, groups=groups, **split_items(items)
+    )
+    data = read_labelled(y_true, evidence)
+    labels = read_labels(y_true)
+    names, codes = factorize_labels(read_labels(by, len(data.codes), "by"))
+    if len(names) > _MOST:
+        raise InputError(
+            f"{column} must have at most {_MOST} values, one for each condition; got "
+            f"{len(names):,}. Put them into bins first."
+        )
+
+    def assess_rows(rows: Any) -> Assessment:
+        design: dict[str, Any] = {} if groups is None else {"groups": np.asarray(groups)[rows]}
+        if pair:
+            design["items"] = tuple(np.asarray(side)[rows] for side in pair)
+        return assess(labels[rows], evidence[rows], **design, **settings)
+
+    pooled, assessments, lacking = assess_rows(slice(None)), {}, {}
+    for k, name in enumerate(track(names)):
+        rows = np.flatnonzero(codes == k)
+        counts = data.select(rows).counts
+        if counts.all():
+            assessments[name] = assess_rows(rows)
+        else:
+            lacking[name] = tuple(counts.tolist())
+    return Conditions(column, pooled, assessments, lacking)
+
+
+def _counts(counts: Sequence[int]) -> str:
+    """Number of samples of each class, or of all where classes are many."""
+    return " + ".join(f"{n:,}" for n in counts) if len(counts) < 4 else f"{sum(counts):,}"
+
+
+def _cell(q: Quantity) -> str:
+    value, low, high = (_in_unit(x, q.unit) for x in (q.value, q.low, q.high))
+    return value if np.isnan(q.low) else f"{value} ({low.removesuffix(' %')} to {high})"
+
+
+def _in_unit(value: float, unit: str) -> str:
+    return percent(value, 3) if unit == "fraction" and not np.isnan(value) else number(value)
