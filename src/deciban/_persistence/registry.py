@@ -28,6 +28,7 @@ _MODULES = {
     "AffineCalibrator": "deciban.calibration",
     "BoundedCalibrator": "deciban.calibration",
     "CalibratedEvidenceClassifier": "deciban.calibration",
+    "FusionCalibrator": "deciban.calibration",
     "GaussianCalibrator": "deciban.calibration",
     "IsotonicCalibrator": "deciban.calibration",
     "KernelDensityCalibrator": "deciban.calibration",
@@ -154,10 +155,16 @@ def _encode_fitted(encoder: Encoder, estimator: Any, path: str) -> dict[str, Any
     at = f"{path}." if path else ""
     state = {}
     for name in names:
-        value = getattr(estimator, name)
-        encode = _encode_fitted if hasattr(value, "get_params") else Encoder.__call__
-        state[name] = encode(encoder, value, at + name)
+        state[name] = _encode_state(encoder, getattr(estimator, name), at + name)
     return _encode_parameters(encoder, estimator, path) | {"state": state}
+
+
+def _encode_state(encoder: Encoder, value: Any, path: str) -> Any:
+    if type(value) is list:
+        return [_encode_state(encoder, inner, f"{path}.{k}") for k, inner in enumerate(value)]
+    return (_encode_fitted if hasattr(value, "get_params") else Encoder.__call__)(
+        encoder, value, path
+    )
 
 
 def _encode_parameters(encoder: Encoder, estimator: Any, path: str) -> Any:

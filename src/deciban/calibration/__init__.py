@@ -9,6 +9,7 @@ classes in one column. ``transform`` gives log-likelihoods, ``evidence`` the sam
 from deciban.calibration.affine import AffineCalibrator, SeparableWarning
 from deciban.calibration.bounded import BoundedCalibrator
 from deciban.calibration.classifier import CalibratedEvidenceClassifier
+from deciban.calibration.fusion import FusionCalibrator
 from deciban.calibration.gaussian import GaussianCalibrator
 from deciban.calibration.isotonic import IsotonicCalibrator, ReversedScoresWarning
 from deciban.calibration.kernel import KernelDensityCalibrator
@@ -19,6 +20,7 @@ __all__ = [
     "BoundedCalibrator",
     "CalibratedEvidenceClassifier",
     "ColumnOrderWarning",
+    "FusionCalibrator",
     "FusionWarning",
     "GaussianCalibrator",
     "IsotonicCalibrator",

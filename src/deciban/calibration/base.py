@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,8 @@ from deciban._estimation.classifier import EvidenceClassifierMixin
 from deciban._estimation.samples import encode_classes, read_samples, require_numbers
 from deciban._persistence.registry import PersistentMixin
 from deciban._validation.arrays import Floats
+from deciban._validation.labels import index_pair
+from deciban._validation.scalars import require_fraction
 from deciban.calibration.scores import ScoreReader, order_by_class
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import balance_weights
@@ -54,12 +57,46 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
 
     def evidence(self, X: Any) -> Evidence:
         """Calibrated evidence over the classes."""
+        return self._calibrate(self._uncalibrated(X))
+
+    def interval(
+        self, X: Any, a: Hashable = None, b: Hashable = None, *, confidence: float = 0.95
+    ) -> tuple[Floats, Floats]:
+        """Interval for each LLR: what the finite training data leave open.
+
+        It contains the LLR that a calibrator of the same kind would give after a fit to unlimited
+        data, with the confidence given; how much the LLRs of new samples vary is no part of it.
+        Affine, Gaussian and fused evidence have it from ``fit``; put any other calibrator into
+        :class:`BootstrapCalibrator`.
+
+        Parameters
+        ----------
+        X : as in :meth:`evidence`
+        a, b : classes, optional
+            The LLR is that of ``a`` against ``b``; by default, of two classes, that of the second
+            against the first, and of more, each class's log-likelihood as in :meth:`transform`.
+        confidence : float, default 0.95
+
+        Returns
+        -------
+        low, high : arrays of shape (n_samples,), or (n_samples, n_classes) for more classes
+        """
+        check_is_fitted(self)
+        require_fraction(confidence, "confidence")
+        D, names = len(self.classes_), self._names()
+        if a is None and b is None and D > 2:
+            return self._interval(X, np.eye(D) - 1 / D, confidence)
+        i, j = (1, 0) if a is None and b is None else index_pair(a, b, names)
+        low, high = self._interval(X, (np.eye(D)[i] - np.eye(D)[j])[None, :], confidence)
+        return low[:, 0], high[:, 0]
+
+    def _uncalibrated(self, X: Any) -> Evidence:
         check_is_fitted(self)
         X = order_by_class(X, self._names())
         require_numbers(X)
         # Infinite scores are evidence, too; NaN is refused when they are read as evidence.
         options = {"reset": False, "dtype": np.float64, "ensure_all_finite": False}
-        return self._calibrate(self._reader(validate_data(self, X, **options)))
+        return self._reader(validate_data(self, X, **options))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns of :meth:`transform`: the classes, as text."""
@@ -68,12 +105,13 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
         """Fit without warnings about the fitted map, and return the samples."""
+        fuse = False if isinstance(X, Evidence) and self.fuse is None else self.fuse
         if isinstance(X, Evidence) or hasattr(X, "columns"):
             X = order_by_class(X, tuple(encode_classes(y)[0].tolist()), fitting=True)
-        _require_columns(X)
+        require_columns(X)
         scores, codes, weight = read_samples(self, X, y, sample_weight, ensure_all_finite=False)
         share = balance_weights(codes, weight, self.prior_)
-        reader = ScoreReader(self._names(), self.fuse)
+        reader = ScoreReader(self._names(), fuse)
         self._reader = reader.learn(scores, codes, share, self.prior_)
         samples = Labelled(self._reader(scores), codes, weight)
         self._fit(samples)
@@ -93,6 +131,13 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
 
     def _calibrate(self, evidence: Evidence) -> Evidence:
         raise NotImplementedError
+
+    def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
+        """Intervals of contrasts of the calibrated log-likelihoods, (n_samples, n_contrasts)."""
+        raise InputError(
+            f"interval must be asked of an affine, Gaussian, fusion or bootstrap calibrator; got "
+            f"{type(self).__name__}. Put it into BootstrapCalibrator and fit that."
+        )
 
     def _warn_about_fit(self, samples: Labelled) -> None:
         """Warn where the fitted map should not be used as it is."""
@@ -145,7 +190,8 @@ def finite_ilr(evidence: Evidence, basis: Basis | None = None) -> Floats:
     return evidence.ilr(basis)
 
 
-def _require_columns(X: Any) -> None:
+def require_columns(X: Any) -> None:
+    """Raise for one dimension, which could be one sample or one column."""
     flat_list = isinstance(X, list | tuple) and len(X) > 0 and np.isscalar(X[0])
     if flat_list or (getattr(X, "ndim", None) == 1 and not hasattr(X, "columns")):
         raise InputError(

@@ -18,6 +18,8 @@ from deciban.exceptions import InputError
 from deciban.simplex import Basis
 
 _RIDGE = 1e-4  # of a fusion, on scores of unit spread: separable classes would ask for infinity
+_FEW = 10  # samples of a class below which two columns are taken as they are
+_CLEARLY = 20.0  # squared standard errors (of 2 / n) of a difference that is not by chance
 
 
 class FusionWarning(UserWarning):
@@ -91,6 +93,14 @@ class ScoreReader:
         """Learn to fuse the columns, unless they are one for each class or one LLR."""
         k, D = scores.shape[1], len(self.classes)
         if self.fuse is not True and (k == D or (k == 1 and D == 2)):
+            if self.fuse is None and k == 2 and _look_like_two_systems(scores, codes, weight):
+                warnings.warn(
+                    "X should hold log-likelihoods of the two classes; both columns rise with the "
+                    "same class, as scores of two systems do. Use FusionCalibrator for these, or "
+                    "pass fuse=False for log-likelihoods.",
+                    FusionWarning,
+                    stacklevel=4,
+                )
             return self
         expected = f"one column for each of {D} classes{' or one LLR' * (D == 2)}"
         if self.fuse is False:
@@ -121,6 +131,27 @@ class ScoreReader:
         if scores.shape[1] == 1:
             return Evidence.from_llr(scores, self.classes[1], self.classes[0])
         return Evidence._from_scores(scores, self.classes)
+
+
+def _look_like_two_systems(scores: Floats, codes: NDArray[np.intp], weight: Floats) -> bool:
+    """Whether both columns rise with one class, and separate better if added than subtracted.
+
+    Log-likelihoods may both rise with a class whose samples are less spread, but then it is their
+    difference that separates the classes.
+    """
+    if not np.isfinite(scores).all() or min(np.bincount(codes)) < _FEW:
+        return False
+    first, second = (np.average(scores[codes == c], 0, weight[codes == c]) for c in (0, 1))
+    within = scores - np.where(codes[:, None] == 0, first, second)
+    S = np.cov(within, rowvar=False, aweights=weight)
+    rise = second - first
+    if not (
+        np.prod(rise) > 0 and (rise**2 > _CLEARLY / min(np.bincount(codes)) * np.diag(S)).all()
+    ):
+        return False
+    best = np.linalg.pinv(S, hermitian=True) @ rise
+    apart = (rise[1] - rise[0]) ** 2
+    return bool(np.prod(best) > 0 and best @ rise * (S[0, 0] - 2 * S[0, 1] + S[1, 1]) > 2 * apart)
 
 
 def _require_finite(scores: Floats) -> None:

@@ -1,0 +1,359 @@
+"""Logistic fusion of several systems, with quality measures of each sample."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from deciban._estimation.affine import Scale
+from deciban._estimation.linear import Features, LinearMap, LinearProblem, standard_errors
+from deciban._estimation.samples import encode_classes, read_samples, require_numbers
+from deciban._persistence.registry import register
+from deciban._validation.arrays import Floats, column_names, to_numpy
+from deciban._validation.scalars import (
+    quote,
+    quote_each,
+    require_one_of,
+    require_positive_number,
+)
+from deciban.calibration.base import Calibrator, require_columns
+from deciban.calibration.scores import order_by_class
+from deciban.evidence import Evidence
+from deciban.evidence.bayes import balance_weights
+from deciban.exceptions import InputError
+from deciban.metrics.labelled import Labelled
+from deciban.simplex import Basis
+
+
+@register(
+    systems_=tuple, coefficients_="P", covariance_="P P", degrees_of_freedom_=float,
+    _centers="K k", _spreads="K", _covariates="4 U", _ever_absent=list,
+)  # fmt: skip
+class FusionCalibrator(Calibrator):
+    r"""Evidence from the scores of several systems: linear logistic fusion.
+
+    The fused ILRL is :math:`b + \sum_k A_k l_k` of the ILRLs :math:`l_k` of the systems; for two
+    classes, the fused LLR is a weighted sum of LLRs or scores. With quality measures q of each
+    sample, standardized, each weight and the offset are linear in q:
+    :math:`b + B q + \sum_k (A_k + \sum_j q_j C_{kj}) l_k`. That is also the calibrator for one
+    system whose scores mean more on long recordings than on short ones.
+
+    Systems that say the same share their weight, so that evidence is not counted twice; adding
+    their evidence up (``a + b``) would count it twice. Where the weights of calibrated systems sum
+    to much less than their number, their evidence is not independent.
+
+    Parameters
+    ----------
+    scale : {"scalar", "diagonal", "full"}, default "scalar"
+        What each :math:`A_k` is: a factor, one for each ILR coordinate, or a whole matrix.
+    quality : int or list of str, optional
+        Quality measures in X: how many of its last columns, or the names of columns of a frame or
+        of entries of a mapping. Their effect is linear: give the logarithm of a duration. New ones
+        are clipped to the range in ``fit``.
+    missing : {"error", "adapt"}, default "error"
+        What NaN in place of a system's scores does. "adapt" takes its absence for a quality
+        measure: the weights of the other systems and the offset change where it is missing, as
+        learned from samples that lack it.
+    ridge : float, default 0.02
+        Penalty: the sum of squares of all weights of standardized scores, times ``ridge`` and
+        divided by the number of samples a class, is added to the mean cross-entropy in nats. It
+        does not depend on the unit of the scores, and vanishes with samples; 0 is none.
+    prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
+        How much each class counts, and the prior of ``predict_proba``; it is not part of the
+        evidence.
+
+    Attributes
+    ----------
+    systems_ : tuple of str
+    weights_ : array of shape (n_systems,), (n_systems, k) or (n_systems, k, k)
+        The factors, diagonals or matrices :math:`A_k` at mean quality, k = n_classes - 1, in the
+        Gram-Schmidt basis.
+    offset_ : array of shape (n_classes - 1,)
+    quality_weights_, quality_offsets_ : arrays of shape (n_measures, ...)
+        By how much a standard deviation of each quality measure changes weights and offset.
+    classes_, prior_ : arrays of shape (n_classes,)
+    n_features_in_ : int
+
+    References
+    ----------
+    Pigeon, Druyts and Verlinde (2000), Applying logistic regression to the fusion of the NIST'99
+    1-speaker submissions. Brümmer and de Villiers (2011), The BOSARIS toolkit. Mandasari et al.
+    (2013), Quality measure functions for calibration of speaker recognition systems.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 1000)
+    >>> a, b = rng.normal(4 * y - 2, 2), rng.normal(2 * y - 1, np.sqrt(2))
+    >>> fusion = FusionCalibrator().fit({"voice": a, "face": b}, y)
+    >>> fusion.weights_.round()  # independent and calibrated: they add up
+    array([1., 1.])
+    >>> FusionCalibrator().fit({"a": a, "again": a}, y).weights_.round(1)
+    array([0.5, 0.5])
+    """
+
+    def __init__(
+        self,
+        scale: Scale = "scalar",
+        *,
+        quality: int | Sequence[str] | None = None,
+        missing: Literal["error", "adapt"] = "error",
+        ridge: float = 0.02,
+        prior: Any = "uniform",
+    ) -> None:
+        self.scale = scale
+        self.quality = quality
+        self.missing = missing
+        self.ridge = ridge
+        self.prior = prior
+
+    @property
+    def weights_(self) -> Floats:
+        """Weight of each system at mean quality."""
+        return self._weights()[0]
+
+    @property
+    def quality_weights_(self) -> Floats:
+        """Change of each weight by a standard deviation of each measure."""
+        return self._weights()[1:]
+
+    @property
+    def offset_(self) -> Floats:
+        """Fused ILRL where all scores are zero, at mean quality."""
+        shift = np.einsum("kij,kj->i", self._matrices()[0], self._centers)
+        return np.asarray(self._map().offsets[0] - shift)
+
+    def evidence(self, X: Any) -> Evidence:
+        """Fused evidence over the classes."""
+        features = self._features(self._read(X))
+        return Evidence._from_ilr(self._map()(features), None, self._names())
+
+    def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
+        features = self._features(self._read(X))
+        along = contrasts @ Basis.gram_schmidt(len(self.classes_)).contrast
+        t = stdtrit(self.degrees_of_freedom_, (1 + confidence) / 2)
+        half = t * standard_errors(features, along, self._scale, self.covariance_)
+        center = self._map()(features) @ along.T
+        return center - half, center + half
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
+        require_positive_number(self.ridge, "ridge", or_zero=True)
+        require_one_of(self.scale, "scale", get_args(Scale))
+        require_one_of(self.missing, "missing", ("error", "adapt"))
+        named = isinstance(X, Evidence) or _is_mapping(X)
+        table, systems = self._stack(X, tuple(encode_classes(y)[0].tolist()) if named else ())
+        scores, codes, weight = read_samples(self, table, y, sample_weight, ensure_all_finite=False)
+        self.systems_ = systems or self._default_names()
+        share = balance_weights(codes, weight, self.prior_)
+        self._standardize(scores, share)
+        features = self._features(scores)
+        D, P = len(self.classes_), features.slopes(self._centers[0], self._scale).shape[1]
+        sizes = np.bincount(codes, weight)
+        share_of_one = float(np.sum(self.prior_**2 / sizes))
+        penalty = np.full(P, self.ridge * D * share_of_one)
+        constant = P - (D - 1) * features.covariates.shape[1]
+        penalty[constant : constant + D - 1] = 0.0
+        V = Basis.gram_schmidt(D).contrast
+        problem = LinearProblem(
+            features, codes, share, np.log(self.prior_), V, self._scale, penalty, sizes
+        )
+        self.coefficients_ = problem.fit()
+        self.covariance_ = problem.covariance(self.coefficients_)
+        self.degrees_of_freedom_ = max(1.0, 1 / share_of_one - P)
+        evidence = Evidence._from_ilr(self._map()(features), None, self._names())
+        return Labelled(evidence, codes, weight)
+
+    # --- what X holds -----------------------------------------------------------------------
+
+    def _read(self, X: Any) -> Floats:
+        """Columns of the systems, one LLR or D log-likelihoods each, then quality measures."""
+        check_is_fitted(self)
+        table, _ = self._stack(X, self._names(), self.systems_)
+        require_numbers(table)
+        options = {"reset": False, "dtype": np.float64, "ensure_all_finite": False}
+        return np.asarray(validate_data(self, table, **options))
+
+    def _stack(
+        self, X: Any, classes: tuple[Hashable, ...], known: tuple[str, ...] = ()
+    ) -> tuple[Any, tuple[str, ...]]:
+        """A table with the systems first, and their names where X is a mapping."""
+        measures = self._quality_names()
+        X = {(known or ("system 1",))[0]: X} if isinstance(X, Evidence) else X
+        names = tuple(X) if _is_mapping(X) else column_names(X)
+        lacking = [name for name in measures if name not in (names or ())]
+        if lacking:
+            raise InputError(
+                f"X must have the quality measures {quote_each(measures)}; it lacks "
+                f"{quote_each(lacking)}. Add them, as columns of a frame or entries of a mapping."
+            )
+        systems: list[Any] = [name for name in names or () if name not in measures]
+        if not _is_mapping(X):
+            require_columns(X)
+            return X[[*systems, *measures]] if measures else X, ()
+        extra = [name for name in systems if known and name not in known]
+        if extra or not systems:
+            raise InputError(
+                f"X must hold the systems {quote_each(known)}; got {quote_each(extra)}. Name them "
+                f"as in fit, and quality measures in quality."
+            )
+        systems = list(known) or systems
+        n = max((len(value) for value in X.values()), default=0)
+        blocks = [_read_block(X.get(name), name, classes, n) for name in systems]
+        blocks += [_read_block(X[name], name, (), n) for name in measures]
+        return np.concatenate(blocks, axis=1), tuple(map(str, systems))
+
+    def _quality_names(self) -> list[str]:
+        return (
+            []
+            if self.quality is None or isinstance(self.quality, int | np.integer)
+            else [*self.quality]
+        )
+
+    @property
+    def _n_quality(self) -> int:
+        return (
+            self.quality
+            if isinstance(self.quality, int | np.integer)
+            else len(self._quality_names())
+        )
+
+    @property
+    def _is_of_classes(self) -> bool:
+        """Whether the scores of each system are an LLR or log-likelihoods of the classes."""
+        D = len(self.classes_)
+        return D == 2 or (self.n_features_in_ - self._n_quality) % D == 0
+
+    @property
+    def _scale(self) -> Scale:
+        return self.scale if self._is_of_classes else "diagonal"
+
+    def _default_names(self) -> tuple[str, ...]:
+        n, D = self.n_features_in_ - self._n_quality, len(self.classes_)
+        if not 0 <= self._n_quality < self.n_features_in_:
+            raise InputError(
+                f"X must have scores before {self._n_quality} quality measures; got "
+                f"{self.n_features_in_} columns. Correct quality."
+            )
+        if D > 2 and self._is_of_classes:
+            return tuple(f"system {j + 1}" for j in range(n // D))
+        return tuple(map(str, getattr(self, "feature_names_in_", np.arange(n) + 1)[:n]))
+
+    def _split(self, scores: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """ILRLs of the systems, covariates, and which systems each sample lacks.
+
+        A score that is not of classes has a weight for each ILR coordinate.
+        """
+        V = Basis.gram_schmidt(len(self.classes_)).contrast
+        own, quality = np.split(scores, [scores.shape[1] - self._n_quality], axis=1)
+        rows = np.flatnonzero(np.isinf(own).any(axis=1) | ~np.isfinite(quality).all(axis=1))
+        if rows.size:
+            raise InputError(
+                f"X must be finite to be fused, and quality measures known; row {rows[0]} has "
+                f"infinity, or NaN for a quality measure. Bound or drop it first.",
+                rows=rows,
+            )
+        own = own.reshape(len(own), len(self.systems_), -1)
+        absent = np.asarray(np.isnan(own).any(axis=2), dtype=bool)
+        own = np.where(absent[:, :, None], 0.0, own)
+        if not self._is_of_classes:
+            l = own * np.ones(V.shape[1])
+        elif len(V) == 2:
+            l = own / (V[1] - V[0])
+        else:
+            l = (own - own.mean(axis=2, keepdims=True)) @ V
+        return l, np.column_stack([np.ones(len(own)), quality]), absent
+
+    def _require_known(self, absent: NDArray[np.bool_], known: Collection[int]) -> None:
+        """Raise where a system is missing that may not be, or all systems are."""
+        counts = {name: n for name, n in zip(self.systems_, absent.sum(axis=0), strict=True) if n}
+        wrong = [name for k, name in enumerate(self.systems_) if name in counts and k not in known]
+        rows = np.flatnonzero(absent.all(axis=1) if not wrong else absent.any(axis=1))
+        if rows.size:
+            which = ", ".join(f"{quote(name)} in {counts[name]}" for name in wrong) or "all systems"
+            raise InputError(
+                f"X must have the scores of every system; of {len(absent)} samples there is NaN "
+                f"for {which}, in row {rows[0]} first. Drop these samples, or fit with "
+                f"missing='adapt' to samples that lack the same systems.",
+                rows=rows,
+            )
+
+    # --- the map ----------------------------------------------------------------------------
+
+    def _standardize(self, scores: Floats, share: Floats) -> None:
+        l, covariates, absent = self._split(scores)
+        self._ever_absent = np.flatnonzero(absent.any(axis=0)).tolist()
+        self._require_known(absent, self._ever_absent if self.missing == "adapt" else ())
+        present = share[:, None] * ~absent
+        present /= present.sum(axis=0)
+        self._centers = np.einsum("nk,nkj->kj", present, l)
+        self._spreads = np.sqrt(np.sum(present * ((l - self._centers) ** 2).mean(axis=2), axis=0))
+        u = np.column_stack([covariates, absent[:, self._ever_absent]])
+        mean = share @ u
+        spread = np.sqrt(share @ (u - mean) ** 2)
+        for size, of in ((np.abs(self._centers).max(axis=1), self._spreads), (mean, spread)):
+            of[of <= 1e-12 * np.abs(size)] = 1.0  # constants carry no evidence
+        mean[0] = 0.0  # of the constant
+        self._covariates = np.stack([mean, spread, u.min(axis=0), u.max(axis=0)])
+
+    def _features(self, scores: Floats) -> Features:
+        l, covariates, absent = self._split(scores)
+        self._require_known(absent, self._ever_absent)
+        l = np.where(absent[:, :, None], 0.0, (l - self._centers) / self._spreads[:, None])
+        mean, spread, low, high = self._covariates
+        u = np.column_stack([covariates, absent[:, self._ever_absent]])
+        u = (np.clip(u, low, high) - mean) / spread
+        vectors = np.einsum("nu,nkj->nukj", u, l)
+        return Features(vectors.reshape(len(l), -1, l.shape[2]), u)
+
+    def _map(self) -> LinearMap:
+        (K, k), U = self._centers.shape, self._covariates.shape[1]
+        return LinearMap.from_parameters(self.coefficients_, K * U, k, U, self._scale)
+
+    def _matrices(self) -> Floats:
+        """Matrices A_k at mean quality, then their changes by each measure."""
+        K, k = self._centers.shape
+        return self._map().matrices.reshape(-1, K, k, k) / self._spreads[:, None, None]
+
+    def _weights(self) -> Floats:
+        A = self._matrices()
+        entries = {"scalar": A[..., 0, 0], "diagonal": np.einsum("...ii->...i", A), "full": A}
+        return entries[self._scale]
+
+    def _finish_loading(self) -> None:
+        (K, k), U = self._centers.shape, self._covariates.shape[1]
+        free = {"scalar": 1, "diagonal": k, "full": k * k}[self._scale]
+        if len(self.coefficients_) != U * (K * free + k):
+            raise ValueError("coefficients of other systems")
+        if 1 + self._n_quality + len(self._ever_absent) != U or len(self.systems_) != K:
+            raise ValueError("other systems or quality measures")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "adapt"
+        return tags
+
+
+def _is_mapping(X: Any) -> bool:
+    return isinstance(X, Mapping) and not hasattr(X, "toarray")  # SciPy's sparse dicts
+
+
+def _read_block(value: Any, name: str, classes: tuple[Hashable, ...], n: int) -> Floats:
+    """Columns of one system, LLRs or log-likelihoods of the classes; or of a quality measure."""
+    width = 1 if len(classes) in (0, 2) else len(classes)
+    if value is None:  # a system that no sample has
+        return np.full((n, width), np.nan)
+    block = to_numpy(order_by_class(value, classes) if classes else value, quote(name))
+    block = block[:, None] if block.ndim == 1 else block
+    if len(classes) == 2 and block.shape[1:] == (2,):
+        block = block[:, 1:] - block[:, :1]
+    if block.shape != (n, width):
+        raise InputError(
+            f"{quote(name)} must hold {width} {'number' if width == 1 else 'log-likelihoods'} for "
+            f"each of {n} samples; got shape {block.shape}. Give all systems the same samples."
+        )
+    return block

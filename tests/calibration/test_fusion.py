@@ -1,0 +1,259 @@
+"""Several systems, quality measures, and intervals of single LLRs."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.optimize import minimize
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import deciban
+from deciban import CalibratedGaussian, Evidence, metrics
+from deciban.calibration import AffineCalibrator, FusionCalibrator, FusionWarning
+from deciban.exceptions import InputError
+
+FAMILY = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0], classes=["cat", "dog", "eel"])
+
+
+@parametrize_with_checks([FusionCalibrator()])
+def test_scikit_learns_checks_pass(estimator, check):
+    check(estimator)
+
+
+def two_systems(n=1000, divergence=3.0, rng=0):
+    """Independent calibrated LLRs of two systems."""
+    rng = np.random.default_rng(rng)
+    y = np.repeat([0, 1], n)
+    a, b = (rng.normal((2 * y - 1) * divergence / 2, divergence**0.5) for _ in range(2))
+    return a, b, y
+
+
+def three_classes(n=200, rng=0):
+    l, y = FAMILY.sample([n, n, n], rng)
+    other, _ = FAMILY.sample([n, n, n], rng + 1)
+    return FAMILY.evidence(2 * l), FAMILY.evidence(other), y
+
+
+def test_two_systems_are_fused_by_logistic_regression():
+    a, b, y = two_systems()
+    X = np.column_stack([3 * a + 1, 0.1 * b])
+    fused = FusionCalibrator(ridge=0, prior="empirical").fit(X, y)
+    theirs = LogisticRegression(C=np.inf, tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(fused.weights_, theirs.coef_[0], rtol=1e-5)
+    np.testing.assert_allclose(
+        fused.evidence(X).llr(1, 0), theirs.decision_function(X), rtol=1e-4, atol=1e-4
+    )
+    costs = [metrics.cllr(y, e) for e in (a, b, fused.evidence(X))]
+    assert costs[2] < 0.72 * min(costs[:2])
+
+
+@pytest.mark.parametrize("scale", ["scalar", "diagonal", "full"])
+def test_the_optimum_for_three_classes_is_that_of_a_general_optimizer(scale):
+    weak = CalibratedGaussian.from_divergences([1.0, 1.2, 1.5])
+    (la, y), (lb, _) = weak.sample([60] * 3, rng=0), weak.sample([60] * 3, rng=1)
+    a, b = weak.evidence(la), weak.evidence(lb)
+    fusion = FusionCalibrator(scale, ridge=0.0).fit({"a": a, "b": b}, y)
+    size = {"scalar": 1, "diagonal": 2, "full": 4}[scale]
+
+    def matrix(entries):
+        return entries.reshape(2, 2) if scale == "full" else np.eye(2) * entries
+
+    def cost(theta):
+        A, B = matrix(theta[:size]), matrix(theta[size : 2 * size])
+        l = la @ A.T + lb @ B.T + theta[2 * size :]
+        return metrics.cross_entropy(y, Evidence.from_ilr(l, classes=a.classes))
+
+    best = minimize(cost, np.full(2 * size + 2, 0.3), method="BFGS", options={"gtol": 1e-7})
+    fused = fusion.evidence({"a": a, "b": b})
+    np.testing.assert_allclose(metrics.cross_entropy(y, fused), best.fun, rtol=1e-6)
+    np.testing.assert_allclose(fusion.offset_, best.x[2 * size :], atol=1e-3)
+    assert fusion.weights_.shape == {"scalar": (2,), "diagonal": (2, 2), "full": (2, 2, 2)}[scale]
+
+
+def test_a_system_fused_with_itself_does_not_count_twice():
+    a, _, y = two_systems()
+    once = FusionCalibrator().fit(a[:, None], y)
+    twice = FusionCalibrator().fit(np.column_stack([a, a]), y)
+    np.testing.assert_allclose(twice.weights_.sum(), once.weights_[0], rtol=1e-3)
+    np.testing.assert_allclose(twice.weights_[0], twice.weights_[1], rtol=1e-6)
+    single = AffineCalibrator().fit(a[:, None], y).evidence(a[:, None])
+    assert twice.evidence(np.column_stack([a, a])).allclose(single, atol=0.1)
+    assert metrics.cllr(y, 2 * a) > 1.05 * metrics.cllr(y, a)  # what adding up would cost
+
+
+def test_a_useless_system_gets_no_weight():
+    a, _, y = two_systems(5000)
+    noise = np.random.default_rng(1).normal(size=len(y))
+    weights = FusionCalibrator().fit({"a": a, "noise": noise}, y).weights_
+    np.testing.assert_allclose(weights, [1.0, 0.0], atol=0.1)
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1.0, 1e4])
+def test_the_unit_of_the_scores_does_not_matter(unit):
+    a, b, y = two_systems(15)
+    plain = FusionCalibrator().fit(np.column_stack([a, b]), y)
+    scaled = FusionCalibrator().fit(np.column_stack([unit * a + 5 * unit, b]), y)
+    expected = plain.evidence(np.column_stack([a, b]))
+    assert scaled.evidence(np.column_stack([unit * a + 5 * unit, b])).allclose(expected, atol=1e-6)
+
+
+def test_separable_classes_leave_finite_weights_without_a_hidden_ridge():
+    X, y = np.array([[-2.0, -1.0], [-1.0, -3.0], [1.0, 2.0], [3.0, 1.0]]), [0, 0, 1, 1]
+    fused = FusionCalibrator().fit(X, y)
+    assert np.abs(fused.evidence(X).llr(1, 0)).max() < 8
+    assert FusionCalibrator(ridge=0.0).fit(X, y).weights_.max() > 2 * fused.weights_.max()
+
+
+def test_arrays_frames_mappings_and_evidence_say_the_same():
+    a, b, y = three_classes()
+    fused = FusionCalibrator().fit({"a": a, "b": b}, y)
+    expected = fused.evidence({"b": b, "a": a})
+    assert fused.systems_ == ("a", "b")
+    stacked = np.column_stack([a.log_likelihoods, b.log_likelihoods + 7.0])
+    plain = FusionCalibrator().fit(stacked, y)
+    assert plain.systems_ == ("system 1", "system 2")
+    assert plain.evidence(stacked).allclose(expected, atol=1e-7)
+    turned = a.restrict(["eel", "cat", "dog"]).to_pandas()
+    assert fused.evidence({"a": turned, "b": b}).allclose(expected)
+    llr_a, llr_b, y = two_systems(100)
+    frame = pd.DataFrame({"voice": llr_a, "face": llr_b})
+    of_two = FusionCalibrator().fit(frame, y)
+    assert of_two.systems_ == ("voice", "face")
+    both = {"voice": np.column_stack([0 * llr_a, llr_a]), "face": pl.Series(llr_b)}
+    assert of_two.evidence(frame).allclose(FusionCalibrator().fit(both, y).evidence(both))
+    alone = Evidence.from_llr(llr_a)
+    assert FusionCalibrator().fit(alone, y).evidence(alone).n_classes == 2
+
+
+def test_what_does_not_fit_is_named():
+    a, b, y = two_systems(20)
+    fused = FusionCalibrator().fit({"a": a, "b": b}, y)
+    with pytest.raises(InputError, match="NaN for 'b' in 40, in row 0 first"):
+        fused.evidence({"a": a})
+    with pytest.raises(InputError, match=r"systems 'a', 'b'; got 'c'"):
+        fused.evidence({"a": a, "c": b})
+    with pytest.raises(InputError, match=r"'b' must hold 1 number for each of 40 samples"):
+        fused.evidence({"a": a, "b": b[:-1]})
+    with pytest.raises(InputError, match="it lacks 'snr'"):
+        FusionCalibrator(quality=["snr"]).fit({"a": a}, y)
+    with pytest.raises(InputError, match="before 2 quality measures; got 2 columns"):
+        FusionCalibrator(quality=2).fit(np.column_stack([a, b]), y)
+    with pytest.raises(InputError, match="finite to be fused"):
+        fused.evidence({"a": a, "b": np.full(40, np.inf)})
+    b[3] = np.nan
+    with pytest.raises(InputError, match="NaN for 'b' in 1, in row 3 first"):
+        FusionCalibrator().fit({"a": a, "b": b}, y)
+    with pytest.raises(InputError, match="one of error, adapt; got 'skip'"):
+        FusionCalibrator(missing="skip").fit({"a": a, "b": b}, y)
+
+
+def test_where_a_system_is_missing_the_others_take_over():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 4000)
+    shared = rng.normal((2 * y - 1) * 2.0, 2.0)  # both systems see most of the same
+    a, b = (shared + rng.normal(size=len(y)) for _ in range(2))
+    lacks = rng.random((2, len(y))) < 0.3
+    lacks[1] &= ~lacks[0]
+    a[lacks[0]], b[lacks[1]] = np.nan, np.nan
+    X = {"a": a, "b": b}
+    fused = FusionCalibrator(missing="adapt").fit(X, y).evidence(X)
+    for rows, alone in ((lacks[0], b), (lacks[1], a)):
+        best = AffineCalibrator().fit(alone[rows][:, None], y[rows])
+        floor = metrics.cllr(y[rows], best.evidence(alone[rows][:, None]))
+        assert metrics.cllr(y[rows], fused[rows]) < 1.01 * floor
+    with pytest.raises(InputError, match="NaN for all systems"):
+        FusionCalibrator(missing="adapt").fit(X, y).evidence({"a": [np.nan], "b": [np.nan]})
+
+
+def with_quality(n=3000, rng=0):
+    """LLRs that grow with the duration, of which the scores do not know: score = LLR / s."""
+    rng = np.random.default_rng(rng)
+    y = np.repeat([0, 1], n)
+    duration = rng.uniform(0, 1, 2 * n)
+    divergence = 4.0
+    llr = rng.normal((2 * y - 1) * divergence / 2, divergence**0.5)
+    return llr / (0.5 + 2 * duration), duration, llr, y
+
+
+def test_quality_measures_bring_the_cost_down_to_the_floor():
+    score, duration, llr, y = with_quality()
+    floor = metrics.cllr(y, llr)
+    without = FusionCalibrator().fit({"score": score}, y).evidence({"score": score})
+    X = {"score": score, "duration": duration}
+    fusion = FusionCalibrator(quality=["duration"]).fit(X, y)
+    assert metrics.cllr(y, without) > 1.05 * floor
+    assert metrics.cllr(y, fusion.evidence(X)) < 1.01 * floor
+    assert fusion.quality_weights_.shape == (1, 1)
+    # The true scale is 0.5 + 2 duration: 1.5 at the mean, 2 / sqrt(12) a standard deviation.
+    np.testing.assert_allclose(fusion.weights_, [1.5], rtol=0.1)
+    np.testing.assert_allclose(fusion.quality_weights_, [[2 / 12**0.5]], rtol=0.15)
+    array = np.column_stack([score, duration])
+    assert FusionCalibrator(quality=1).fit(array, y).evidence(array).allclose(fusion.evidence(X))
+    frame = pl.DataFrame({"duration": duration, "score": score})
+    by_name = FusionCalibrator(quality=["duration"]).fit(frame, y)
+    assert by_name.evidence(frame).allclose(fusion.evidence(X))
+
+
+def test_quality_beyond_the_range_of_the_fit_is_clipped():
+    score, duration, _, y = with_quality(200)
+    fusion = FusionCalibrator(quality=1).fit(np.column_stack([score, duration]), y)
+    ends = fusion.evidence([[1.0, duration.max()], [1.0, 1e6]]).llr(1, 0)
+    assert ends[0] == ends[1]
+
+
+def test_quality_measures_work_for_three_classes():
+    l, y = FAMILY.sample([800] * 3, rng=0)
+    quality = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    X = {"score": FAMILY.evidence(l / quality[:, None]), "quality": quality}
+    fusion = FusionCalibrator(quality=["quality"]).fit(X, y)
+    without = FusionCalibrator().fit({"score": X["score"]}, y).evidence({"score": X["score"]})
+    floor = metrics.cross_entropy(y, FAMILY.evidence(l))
+    assert metrics.cross_entropy(y, fusion.evidence(X)) < 1.02 * floor
+    assert metrics.cross_entropy(y, without) > 1.02 * floor
+
+
+@pytest.mark.parametrize("kind", ["plain", "quality", "adapt", "scores"])
+def test_a_fusion_comes_back_from_its_file(kind, tmp_path):
+    a, b, y = three_classes(50)
+    X, fusion = {"a": a, "b": b}, FusionCalibrator("diagonal")
+    if kind == "quality":
+        X, fusion = {**X, "q": np.arange(150.0)}, FusionCalibrator(quality=["q"])
+    elif kind == "adapt":
+        X = {"a": a.log_likelihoods.copy(), "b": b}
+        X["a"][::3] = np.nan
+        fusion = FusionCalibrator(missing="adapt")
+    elif kind == "scores":
+        X, fusion = np.random.default_rng(0).normal(size=(150, 4)), FusionCalibrator()
+    fusion.fit(X, y).save(tmp_path / "fusion")
+    back = deciban.load(tmp_path / "fusion")
+    assert back.systems_ == fusion.systems_
+    np.testing.assert_array_equal(back.transform(X), fusion.transform(X))
+    np.testing.assert_array_equal(back.interval(X), fusion.interval(X))
+    np.testing.assert_array_equal(back.weights_, fusion.weights_)
+
+
+# --- two systems taken for two classes --------------------------------------------------------
+
+
+def test_two_systems_in_two_columns_are_announced():
+    a, b, y = two_systems(100)
+    with pytest.warns(FusionWarning, match="as scores of two systems do. Use FusionCalibrator"):
+        AffineCalibrator().fit(np.column_stack([a, b]), y)
+    AffineCalibrator(fuse=False).fit(np.column_stack([a, b]), y)
+
+
+def test_log_likelihoods_of_two_classes_are_not_taken_for_two_systems():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = GaussianNB(priors=[0.5, 0.5], var_smoothing=1e-3).fit(X[::2], y[::2])
+    values = model.predict_joint_log_proba(X[1::2])
+    # Both rise with class 1, whose samples are less spread.
+    assert (values[y[1::2] == 1].mean(axis=0) > values[y[1::2] == 0].mean(axis=0)).all()
+    AffineCalibrator().fit(values, y[1::2])
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 200)
+    x, loudness = rng.normal(2 * y - 1, 1), rng.normal(0, 30, len(y))
+    AffineCalibrator().fit(loudness[:, None] - (x[:, None] - [-1.0, 1.0]) ** 2 / 2, y)
+    AffineCalibrator().fit(Evidence(np.column_stack([x, x + 0.01 * loudness])), y)
