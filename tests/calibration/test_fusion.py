@@ -5,9 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.optimize import minimize
-from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import deciban
@@ -246,14 +244,14 @@ def test_two_systems_in_two_columns_are_announced():
 
 
 def test_log_likelihoods_of_two_classes_are_not_taken_for_two_systems():
-    X, y = load_breast_cancer(return_X_y=True)
-    model = GaussianNB(priors=[0.5, 0.5], var_smoothing=1e-3).fit(X[::2], y[::2])
-    values = model.predict_joint_log_proba(X[1::2])
-    # Both rise with class 1, whose samples are less spread.
-    assert (values[y[1::2] == 1].mean(axis=0) > values[y[1::2] == 0].mean(axis=0)).all()
-    AffineCalibrator().fit(values, y[1::2])
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 200)
+    sd = np.array([3.0, 1.0])
+    x = rng.normal(0.0, sd[y][:, None], (400, 5))
+    values = -(x**2).sum(axis=1)[:, None] / (2 * sd**2) - 5 * np.log(sd)
+    # Both rise with class 1, whose samples are less spread.
+    assert (values[y == 1].mean(axis=0) > values[y == 0].mean(axis=0)).all()
+    AffineCalibrator().fit(values + rng.normal(size=(400, 1)), y)
     x, loudness = rng.normal(2 * y - 1, 1), rng.normal(0, 30, len(y))
     AffineCalibrator().fit(loudness[:, None] - (x[:, None] - [-1.0, 1.0]) ** 2 / 2, y)
     AffineCalibrator().fit(Evidence(np.column_stack([x, x + 0.01 * loudness])), y)
