@@ -35,7 +35,7 @@ class AffineCalibrator(Calibrator):
     convex in A and b; it is minimized by a safeguarded Newton method until a further step would
     gain less than 1e-11 of what the prior alone leaves. For two classes it is linear logistic
     regression, the calibration of speaker recognition; with a scalar and no offset it is
-    temperature scaling.
+    temperature scaling, where the posteriors that are scaled have the uniform prior.
 
     Parameters
     ----------

@@ -2,5 +2,6 @@
 
 from deciban.reference.calibrated_gaussian import CalibratedGaussian
 from deciban.reference.expectations import Estimate
+from deciban.reference.posterior import PosteriorGaussian
 
-__all__ = ["CalibratedGaussian", "Estimate"]
+__all__ = ["CalibratedGaussian", "Estimate", "PosteriorGaussian"]

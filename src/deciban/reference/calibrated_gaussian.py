@@ -40,6 +40,7 @@ from deciban.reference import closed_form, expectations
 from deciban.reference.closed_form import is_positive
 from deciban.reference.expectations import Estimate
 from deciban.reference.fitting import fit_covariance
+from deciban.reference.posterior import PosteriorGaussian
 from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
 
@@ -342,6 +343,17 @@ class CalibratedGaussian:
     def evidence(self, l: ArrayLike | Evidence) -> Evidence:
         """The evidence in an ILRL: the ILRL itself, since the family is calibrated."""
         return Evidence.from_ilr(_read_ilrls(l, self.basis), self.basis, self.classes)
+
+    def with_prior(self, prior: Prior = None) -> PosteriorGaussian:
+        """The family in posterior space: how posteriors under this prior are distributed.
+
+        Examples
+        --------
+        >>> posterior = CalibratedGaussian.from_eers([0.1]).with_prior([0.01, 0.99])
+        >>> posterior.log_odds_distribution(0, 1).mean().round(2)  # 3.28 - log(99)
+        np.float64(-1.31)
+        """
+        return PosteriorGaussian(self, prior)
 
     def log_likelihood(
         self, ilrls: ArrayLike | Evidence, y_true: ArrayLike | Sequence[Hashable]

@@ -76,7 +76,10 @@ def simulate_cross_entropy(
         pairs = sum(map(expected_softplus, rivals.d.tolist(), rivals.log_odds.tolist()))
         known[k] = pairs, 1.0
     spread = (drawn - drawn.mean(axis=1, keepdims=True)) * prior[:, None, None]
-    beta = np.linalg.lstsq(spread[..., 1:].reshape(-1, 2), spread[..., 0].ravel(), rcond=None)[0]
+    # Weights near 1 beside losses of 1e-15: unscaled, least squares would drop the losses.
+    size = np.maximum(np.abs(spread).max(axis=(0, 1)), np.finfo(float).tiny)
+    y, *columns = np.moveaxis(spread / size, 2, 0).reshape(3, -1)
+    beta = np.linalg.lstsq(np.transpose(columns), y, rcond=None)[0] * size[0] / size[1:]
     steady = drawn[..., 0] - (drawn[..., 1:] - known[:, None, :]) @ beta
     value = float(prior @ steady.mean(axis=1))
     return Estimate(value, math.sqrt(float(prior**2 @ steady.var(axis=1, ddof=1)) / count))
