@@ -13,8 +13,21 @@ from reproduction.experiment import Measurement
 CONFIDENCE = 0.95
 
 
+def mean_with_range(values: np.ndarray) -> tuple[float, float, float]:
+    """Mean over runs, and the range of 95 % of single runs, widened to hold the mean.
+
+    The mean of a cost lies outside where errors are so rare that nearly all runs have none.
+
+    >>> mean_with_range(np.array([0.0] * 99 + [1.0]))
+    (0.01, 0.0, 0.01)
+    """
+    mean = float(values.mean())
+    low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return mean, min(float(low), mean), max(float(high), mean)
+
+
 def over_runs(key: str, values: Any, what: str, *, described: bool = False) -> Measurement:
-    """Mean over runs, with the range of 95 % of single runs.
+    """Mean over runs, with the range of 95 % of single runs (see :func:`mean_with_range`).
 
     The paper's number is that of one run that nobody can repeat, so it is compared with single
     runs, not with their mean. The ends are percentiles, since costs of rare errors do not follow
@@ -31,9 +44,8 @@ def over_runs(key: str, values: Any, what: str, *, described: bool = False) -> M
         As in :class:`Measurement`.
     """
     v = np.asarray(values, dtype=np.float64).ravel()
-    low, high = np.quantile(v, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     how = f"{100 * CONFIDENCE:.0f} % of {len(v)} runs ({what})"
-    return Measurement(key, float(v.mean()), float(low), float(high), how, described)
+    return Measurement(key, *mean_with_range(v), how, described)
 
 
 def over_samples(

@@ -33,7 +33,8 @@ _ABOUT = (
     "discriminant analysis, the paper's method; LDA and QDA are linear and quadratic discriminant "
     "analysis. Cllr is the cost of log-likelihood ratios in bits (0 is perfect, and evidence that "
     "says nothing costs 1), and Cllr_min is the cost after the best calibration; C_mc is the cost "
-    "of likelihood functions over several classes in nats. Lower is better for all three."
+    "of likelihood functions over several classes in nats. Lower is better for all three. The "
+    "paper's errata are listed in `docs/closed-form.md`."
 )
 _TWO_CDAS = (
     "*As described* is a CDA with the paper's loss and initialization; the paper does not give the "
@@ -51,8 +52,9 @@ _GROUPS = {
 _MEANING = (
     "Beaten: our whole interval is on the better side of the printed number. Matched: the printed "
     "number lies in our interval, to its last digit. Worse: our whole interval is on the worse "
-    "side. Not comparable: an erratum, unknown data, a learned parameter, or a result of LDA or "
-    "QDA that is better than printed, which means that the data or the code differ."
+    "side. Not comparable: an erratum, unknown data or an unknown size of the test set, a learned "
+    "parameter, or a result of LDA or QDA that is better than printed, which means that the data "
+    "or the code differ."
 )
 _COUNTS = "How many of the paper's numbers were matched, beaten or missed."
 _QUICK = (

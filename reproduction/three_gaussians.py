@@ -39,7 +39,7 @@ from reproduction.toy_protocol import (
 
 CLASSES = (1, 2, 3)
 PAIRS = tuple(combinations(CLASSES, 2))
-_SPACES = ("flat", "lda")  # whose base spaces are drawn; "flat" has the features' four dimensions
+_SPACES = ("flat", "lda")  # that are drawn; "flat" has the features' four dimensions
 _TESTED = 2000  # samples of the test of idempotence
 
 
@@ -85,8 +85,9 @@ def _details(models: Any, evidence: Any, train: Labeled, test: Labeled) -> Array
     """Base spaces, evidence and its idempotence, for the figures."""
     X_test, y_test = test
     arrays = {"train": train[0], "train_class": train[1], "test_class": y_test}
-    for name in _SPACES:
-        z = models[name].transform(X_test)
+    spaces = {"flat": models["flat"].transform(X_test)}
+    spaces["lda"], arrays["centers_lda"] = _eigen_components(*train, X_test)
+    for name, z in spaces.items():
         arrays[f"base_{name}"] = z
         arrays[f"found_{name}"] = _classify_residuals(z[:, 2:], y_test)
     for name in ("lda", "qda", "cda"):
@@ -97,6 +98,22 @@ def _details(models: Any, evidence: Any, train: Labeled, test: Labeled) -> Array
             d = test_of.distance
             arrays[f"idempotence_{name}"] = np.array([d.value, d.low, d.high, test_of.p_value])
     return arrays
+
+
+def _eigen_components(X: np.ndarray, y: np.ndarray, new: np.ndarray) -> tuple[Any, Any]:
+    """Components along the eigenvectors of W⁻¹B, most discriminant first, and the class centers.
+
+    W and B are the covariances within and between the classes; the components have unit variance
+    within them. The last two eigenvalues are zero.
+    """
+    from scipy.linalg import eigh
+
+    means = np.stack([X[y == k].mean(axis=0) for k in CLASSES])
+    residual = X - means[np.searchsorted(CLASSES, y)]
+    vectors = eigh(np.cov(means.T, ddof=0), residual.T @ residual / (len(X) - len(CLASSES)))[1]
+    vectors = vectors[:, ::-1] * np.sign(vectors[0, ::-1])
+    center = means.mean(axis=0)
+    return (new - center) @ vectors, (means - center) @ vectors
 
 
 def _classify_residuals(residual: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -153,9 +170,10 @@ def _table(runs: np.ndarray, many: np.ndarray, sizes: Scale) -> Table:
     ]
     return Table(
         f"Costs of each pair of classes in bits. Models learned from {len(many)} draws of {n} "
-        f"samples are tested on sets of {small} samples (mean, and range of 95 % of single runs) "
-        f"and on all {large} test samples together (mean over draws). The paper does not say how "
-        f"many samples it drew; these are as many as in its examples with two classes.",
+        f"samples are tested on sets of {small} samples (mean, and range of 95 % of single runs, "
+        f"widened to hold the mean where errors are rare) and on all {large} test samples together "
+        f"(mean over draws). The paper does not say how many samples it drew; these are as many as "
+        f"in its examples with two classes.",
         ["classes", "method", f"Cllr, {small}", f"Cllr_min, {small}", f"Cllr, {large}",
          f"Cllr_min, {large}"],
         rows,
@@ -211,9 +229,11 @@ def _figures(first: Arrays) -> list[Figure]:
         Figure("three-training", "The training samples of the three classes, for each pair of the "
                "four features, which are without unit.",
                partial(_draw_training, first), "Figure 16", "png"),
-        Figure("three-base", "Test samples in the base spaces of a CDA without added dimensions "
-               "(top) and of LDA (bottom): two dimensions of evidence with the decision boundaries "
-               f"(left), and two of residual (right). {residuals}",
+        Figure("three-base", "Top: test samples in the base space of a CDA without added "
+               "dimensions, two dimensions of evidence (left) and two of residual (right). Bottom: "
+               "the components of LDA, along the eigenvectors of the covariance between the "
+               "classes relative to that within them, with non-zero eigenvalues (left) and zero "
+               f"ones (right). Dashed lines: decision boundaries. {residuals}",
                partial(_draw_base_spaces, first), "Figure 12", "png"),
         Figure("three-histograms", "LLRs in nats of each pair of classes by LDA, QDA and CDA; "
                "lines are the calibrated Gaussians with the same divergence. Evidence can be "
@@ -244,11 +264,15 @@ def _draw_base_spaces(first: Arrays) -> Any:
     for row, name in zip(axes, _SPACES, strict=True):
         z = first[f"base_{name}"]
         plane_figures.scatter(row[0], z[:, :2], k)
-        _draw_boundaries(row[0], float(np.abs(z[:, :2]).max()) * 1.1)
-        row[0].set(title=f"{NAMES[name]}: evidence", xlabel="ILRL 1: class 1 against 2 (nat)",
-                   ylabel="ILRL 2: 1 and 2 against 3 (nat)")  # fmt: skip
         plane_figures.scatter(row[1], z[:, 2:4], k)
         row[1].set(title=f"{NAMES[name]}: residual", xlabel="residual 1", ylabel="residual 2")
+    _draw_boundaries(axes[0, 0], float(np.abs(first["base_flat"][:, :2]).max()) * 1.1)
+    axes[0, 0].set(title=f"{NAMES['flat']}: evidence", xlabel="ILRL 1: class 1 against 2 (nat)",
+                   ylabel="ILRL 2: 1 and 2 against 3 (nat)")  # fmt: skip
+    _draw_nearest(axes[1, 0], first["centers_lda"][:, :2])
+    axes[1, 0].set(title="LDA: discriminant components", xlabel="component 1",
+                   ylabel="component 2")  # fmt: skip
+    axes[1, 1].set(xlabel="component 3", ylabel="component 4")
     plane_figures.legend(axes[0, 0], {c - 1: f"class {c}" for c in CLASSES}, loc="best")
     return fig
 
@@ -259,6 +283,18 @@ def _draw_boundaries(ax: Any, reach: float) -> None:
         ax.plot([0, 3 * reach * np.cos(angle)], [0, 3 * reach * np.sin(angle)], "--", color="0.3",
                 linewidth=1)  # fmt: skip
     ax.set(xlim=(-reach, reach), ylim=(-0.75 * reach, 0.75 * reach))
+
+
+def _draw_nearest(ax: Any, centers: np.ndarray) -> None:
+    """Boundaries between the regions where each center is the nearest: LDA's decisions."""
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    x, y = np.linspace(left, right, 400), np.linspace(low, high, 400)
+    points = np.stack(np.meshgrid(x, y), axis=-1)
+    distance = ((points[..., None, :] - centers) ** 2).sum(axis=-1)
+    for a, b in combinations(range(len(centers)), 2):
+        of_pair = distance[..., [a, b]].min(axis=-1) == distance.min(axis=-1)
+        difference = np.where(of_pair, distance[..., a] - distance[..., b], np.nan)
+        ax.contour(x, y, difference, [0.0], colors="0.3", linewidths=1, linestyles="--")
 
 
 def _draw_histograms(first: Arrays) -> Any:

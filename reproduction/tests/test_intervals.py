@@ -35,3 +35,10 @@ def test_samples_drawn_again_surround_the_number():
 def test_what_a_formula_gives_has_no_width():
     found = exact("k", 2.0)
     assert (found.low, found.value, found.high) == (2.0, 2.0, 2.0)
+
+
+def test_a_range_of_runs_holds_the_mean_also_where_errors_are_rare():
+    rare = np.zeros(500)
+    rare[:5] = 0.01  # fewer runs with an error than the range leaves out
+    found = over_runs("key", rare, "runs")
+    assert (found.low, found.value, found.high) == (0.0, 1e-4, 1e-4)

@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from deciban import LinearDiscriminant
 from reproduction import toy_protocol
 from reproduction.runner import Run
+from reproduction.three_gaussians import _eigen_components
 from reproduction.two_classes import TwoClasses
 
 TINY = toy_protocol.Scale(train=120, test=60, many=120, draws=1, epochs=1)
@@ -48,3 +50,27 @@ def test_settings_say_what_every_cda_is_fitted_with():
 def test_ranges_are_percentiles_of_single_runs():
     text = toy_protocol.mean_and_range(np.arange(1001.0), ".0f")
     assert text == "500 (25 to 975)"
+
+
+def test_the_cda_as_described_has_sizes_for_circles_that_leave_its_start():
+    (circles,) = TwoClasses("circles").steps(quick=False)[:1]
+    fit = circles.settings["fits"]["described"]
+    assert (fit["n_couplings"], fit["learning_rate"], fit["epochs"]) == (16, 5e-3, 150)
+    (moons,) = TwoClasses("moons").steps(quick=False)[:1]
+    assert moons.settings["fits"]["described"]["n_couplings"] == "auto"
+
+
+def test_eigen_components_separate_the_classes_in_two_dimensions_only():
+    rng = np.random.default_rng(0)
+    means = np.array([[0, 0, 0, 0], [4, 1, 0, 2], [1, 5, 2, 0.0]])
+    y = np.repeat([1, 2, 3], 500)
+    X = rng.normal(size=(1500, 4)) @ rng.normal(size=(4, 4)) + means[y - 1]
+    components, centers = _eigen_components(X, y, X)
+    residual = components - centers[y - 1]
+    np.testing.assert_allclose(residual.T @ residual / (1500 - 3), np.eye(4), atol=1e-10)
+    spread = centers.std(axis=0)
+    assert spread[0] > spread[1] > 0.5
+    np.testing.assert_allclose(centers[:, 2:], 0, atol=1e-6)
+    lda = LinearDiscriminant().fit(X, y)
+    nearest = ((components[:, None, :2] - centers[:, :2]) ** 2).sum(axis=-1).argmin(axis=1) + 1
+    assert (nearest == lda.evidence(X).decide()).mean() > 0.999

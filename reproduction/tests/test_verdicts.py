@@ -91,3 +91,14 @@ def test_every_number_of_the_paper_has_an_experiment_a_place_and_a_unit():
 )
 def test_printed_numbers_are_the_papers(key, value):
     assert printed_numbers()[key].value == value
+
+
+def test_costs_that_depend_on_a_test_size_that_was_not_printed_are_not_comparable():
+    rare = [
+        one
+        for key, one in printed_numbers().items()
+        if key.startswith("appendix.three.") and key.endswith("cllr_min") and not one.remark
+    ]
+    assert len(rare) == 7
+    for one in rare:
+        assert verdict(one, ours(0.0)) == "not comparable"
