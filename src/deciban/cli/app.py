@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Annotated, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperGroup
 from typer.models import OptionInfo
 
 import deciban
+from deciban.cli import provenance
 from deciban.cli.commands import (
     apply,
     calibrate,
@@ -23,7 +25,17 @@ from deciban.cli.commands import (
     predict,
 )
 
+
+class _Commands(TyperGroup):
+    """The commands; keeps the words that were typed, for the record."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        provenance.COMMAND[:] = args
+        return super().parse_args(ctx, provenance.repeat_require(args))
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Calibrated likelihood functions for any number of hypotheses.",
     no_args_is_help=True,
     rich_markup_mode="rich",

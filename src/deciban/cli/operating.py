@@ -36,7 +36,7 @@ def parse_prior(
         return None
     if text == "empirical" and counts is not None:
         return {label: n / sum(counts) for label, n in zip(classes, counts, strict=True)}
-    if "=" not in text and _is_file(text):
+    if "=" not in text and is_file(text):
         pairs = _read_pairs(text, option)
     else:
         pairs = _split_pairs(text, option, classes, counts is not None)
@@ -59,7 +59,8 @@ def parse_prior(
     return found
 
 
-def _is_file(text: str) -> bool:
+def is_file(text: str) -> bool:
+    """Whether a text names a file."""
     try:
         return Path(text).is_file()
     except (OSError, ValueError):  # it cannot be the name of a file
@@ -151,7 +152,7 @@ def _find_error(pair: str, option: str, classes: Classes) -> tuple[int, int]:
 
 
 def _read_costs(text: str, option: str, classes: Classes) -> NDArray[np.float64]:
-    if not _is_file(text):
+    if not is_file(text):
         raise InputError(
             f"{option} must be like '{_example_cost(classes)}', or a table that exists; got "
             f"{quote(text)}. {_HOW_COSTS}."

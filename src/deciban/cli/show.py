@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -116,6 +116,18 @@ def track_progress(steps: Sequence[Any]) -> Iterable[Any]:
     return track(
         steps, "Conditions", console=console, transient=True, disable=not console.is_terminal
     )
+
+
+def print_criteria(criteria: Sequence[Mapping[str, Any]]) -> None:
+    """Print which criteria are met, and what each was judged on."""
+    if not criteria:
+        return
+    rows = []
+    for one in criteria:
+        found = f"{float(one['found']):.6g}"
+        result = "pass" if one["passed"] else "FAIL"
+        rows.append((one["criterion"], one["judged_on"], found, result))
+    print_table(("criterion", "judged on", "found", "result"), rows, right=(2,))
 
 
 def label_with_unit(label: str, unit: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from string import Template
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -57,6 +58,8 @@ def report(
     training: Sequence[Mapping[str, float]] | None = None,
     model_card: Mapping[str, str] | None = None,
     data_card: Mapping[str, str] | None = None,
+    criteria: Sequence[Mapping[str, Any]] = (),
+    provenance: Mapping[str, Any] | None = None,
 ) -> str:
     """One page on a set of evidence, as HTML that opens anywhere and loads nothing.
 
@@ -79,6 +82,10 @@ def report(
         The ``history_`` of a CDA: epoch, loss, score and seconds.
     model_card, data_card : dict of str, optional
         What a reader should know about the model and the data, by name.
+    criteria : list of dict, optional
+        Criteria that the evidence had to meet: criterion, judged_on, found and passed.
+    provenance : dict, optional
+        How the numbers came about, as plain data: command, date, versions, inputs and the like.
 
     Returns
     -------
@@ -98,13 +105,16 @@ def report(
     data = read_labelled(y_true, evidence, every_class=False)
     sections = [
         _summary(assessment),
+        *_criteria(criteria),
         _quality(assessment),
         *_conditions(conditions),
         *_figure_sections(data, assessment),
         *_training(training),
         _cards(assessment, model_card, data_card),
+        *_provenance(provenance),
     ]
-    return _page(title, assessment, sections)
+    record = {"criteria": list(criteria), "provenance": provenance} if provenance else {}
+    return _page(title, assessment, sections, record)
 
 
 def _figure_sections(data: Labelled, assessment: Assessment) -> list[Section]:
@@ -271,6 +281,38 @@ def _cards(
     return "cards", "Data, model and words", f'<div class="figures">{body}</div>'
 
 
+def _criteria(criteria: Sequence[Mapping[str, Any]]) -> list[Section]:
+    if not criteria:
+        return []
+    columns = ("criterion", "judged_on", "found", "passed")
+    rows = [
+        [*(one[c] for c in columns[:3]), "pass" if one["passed"] else "FAIL"] for one in criteria
+    ]
+    failed = sum(not one["passed"] for one in criteria)
+    caption = f"{failed} of {len(rows)} criteria failed." if failed else "All criteria are met."
+    found = table(caption, ("criterion", "judged on", "found", "result"), rows)
+    return [("criteria", "Acceptance criteria", f'<div class="card">{found}</div>')]
+
+
+def _provenance(record: Mapping[str, Any] | None) -> list[Section]:
+    if record is None:
+        return []
+    sheet = {"command": record["command"], "date": record["date"]}
+    sheet["versions"] = _pairs(record["versions"])
+    for one in record["scores"]:
+        sheet[one["file"]] = " ".join([f"{one['rows_used']:,} rows used.", *one["notes"]])
+    sheet["settings"] = _pairs(record["settings"])
+    inputs = [[one["file"], one["sha256"], one["bytes"]] for one in record["inputs"]]
+    files = table("Files that were read.", ("file", "SHA-256", "bytes"), inputs)
+    body = f'<div class="figures"><div class="figure wide">{_sheet(sheet)}{files}</div></div>'
+    return [("provenance", "Provenance", body)]
+
+
+def _pairs(values: Mapping[str, Any]) -> str:
+    given = {name: value for name, value in values.items() if value not in (None, False, "")}
+    return ", ".join(f"{name} {value}" for name, value in given.items())
+
+
 def _prior(assessment: Assessment) -> str:
     prior = assessment.prior
     if max(prior) - min(prior) < 1e-9:
@@ -304,7 +346,9 @@ def _counts(assessment: Assessment) -> str:
     return link + table(f"{sum(assessment.counts):,} samples.", columns, rows)
 
 
-def _page(title: str, assessment: Assessment, sections: Sequence[Section]) -> str:
+def _page(
+    title: str, assessment: Assessment, sections: Sequence[Section], record: Mapping[str, Any]
+) -> str:
     body = "".join(
         f'<section id="{key}" aria-labelledby="{key}-heading"><h2 id="{key}-heading">{heading}</h2>'
         f"{content}</section>"
@@ -313,7 +357,7 @@ def _page(title: str, assessment: Assessment, sections: Sequence[Section]) -> st
     names = ", ".join(shorten(name, 24) for name in assessment.classes[:6])
     more = f" and {len(assessment.classes) - 6} more" if len(assessment.classes) > 6 else ""
     samples = f"{sum(assessment.counts):,} samples of {len(assessment.classes)} classes"
-    numbers = assessment.to_dict()
+    numbers = assessment.to_dict() | dict(record)
     if len(assessment.classes) > _MOST_PAIRS:  # millions of numbers; the hardest pairs are a table
         numbers = {key: value for key, value in numbers.items() if "pairwise" not in key}
     style, script, template = (

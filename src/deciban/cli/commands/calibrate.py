@@ -52,9 +52,11 @@ def calibrate(
     """
     from deciban.cli.columns import read_scores
     from deciban.cli.io.writing import require_outputs
+    from deciban.cli.provenance import describe_run, hash_inputs
 
     blank = _make_calibrator(method, ridge)
     require_outputs({"--output": output}, columns.inputs(table), force=force)
+    hashes = hash_inputs(columns.inputs(table))
     scored = read_scores(table, columns, calibrated=False)
     calibrator, notes = _fit(blank, method, scored, name_source(table))
     before = _assess(scored, scored.evidence)
@@ -70,14 +72,22 @@ def calibrate(
             notes.append(
                 f"The costs after calibration are unknown; a fold cannot be fitted: {error}"
             )
-    calibrator.save(output, extra=scored.columns.to_dict(), replace=force)
+    settings: dict[str, Any] = {
+        "method": method,
+        "folds": folds,
+        "estimator": type(calibrator).__name__,
+    }
+    settings |= calibrator.get_params()
+    record = describe_run(hashes, [(name_source(table), scored)], **settings)
+    extra = scored.columns.to_dict() | {"provenance": record}
+    calibrator.save(output, extra=extra, replace=force)
     summary = _summarize(before, after)
     summary |= {
         "calibrator": str(output), "method": method, "folds": 0 if after is None else folds,
         "formula": _formula(calibrator, scored.columns), "notes": [*before.warnings, *notes],
     }  # fmt: skip
     if as_json:
-        show.print_json(summary)
+        show.print_json(summary | {"provenance": record})
     else:
         _show(summary, table, scored.notes)
 

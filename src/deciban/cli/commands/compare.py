@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from deciban.cli import show
-from deciban.cli.commands.evaluate import assessment_settings
+from deciban.cli.commands.evaluate import assessment_settings, input_files
 from deciban.cli.options import AssessmentOptions, Json, ScoreOptions, option, with_options
 from deciban.cli.words import count, join_words, name_source, split_names
 from deciban.exceptions import InputError
@@ -44,6 +44,7 @@ def compare(
     """
     from deciban import assessment
     from deciban.cli.columns import read_scores
+    from deciban.cli.provenance import describe_run, hash_inputs
 
     names = [None] if columns.llr is None else split_names(columns.llr)
     if len(names) > 2:
@@ -58,9 +59,10 @@ def compare(
             f"{len(others)}. Give two."
         )
     beside = [("--id", id_column)]
+    each = [replace(columns, llr=names[k], nontarget_scores=others[k]) for k in (0, -1)]
+    hashes = hash_inputs(input_files(a, each[0], options) + input_files(b, each[1], options))
     first, second = (
-        read_scores(source, replace(columns, llr=names[k], nontarget_scores=others[k]), beside)
-        for source, k in ((a, 0), (b, -1))
+        read_scores(source, its, beside) for source, its in zip((a, b), each, strict=True)
     )
     a, b = name_source(a), name_source(b)
     if id_column is not None:
@@ -69,7 +71,8 @@ def compare(
     systems = {"A": first.evidence, "B": second.evidence}
     found = assessment.compare(first.y_true, systems, **assessment_settings(options, first))
     if as_json:
-        show.print_json(found.to_dict())
+        record = describe_run(hashes, [(a, first), (b, second)], **asdict(options))
+        show.print_json(found.to_dict() | {"provenance": record})
     else:
         _show(found, (a, *first.notes), (b, *second.notes))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,9 +21,11 @@ from deciban.cli.show import (
     echo,
     print_assessment,
     print_conditions,
+    print_criteria,
     print_json,
     track_progress,
 )
+from deciban.cli.words import name_source
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -53,6 +56,12 @@ def evaluate(
     as_json: Json = False,
     report: Report = None,
     force: Force = False,
+    require: Annotated[
+        list[str] | None,
+        option("Criteria to meet, by the keys of --json: 'cllr<0.1' 'eer<2%' for values, "
+               "'cllr.high<0.1' for the end of an interval. Exit status 3 where one fails.",
+               "CRITERIA", "--require"),
+    ] = None,
 ) -> None:  # fmt: skip
     """Assess scores whose truth is known: every metric, with its interval and what it means.
 
@@ -64,10 +73,13 @@ def evaluate(
     from deciban.assessment import assess, assess_by
     from deciban.cli.columns import read_conditions, read_scores
     from deciban.cli.io.writing import require_outputs
+    from deciban.cli.provenance import UNMET, describe_run, hash_inputs, parse_criteria
 
+    criteria = parse_criteria(require or ())
     source = _require_one(table, scores)
-    inputs = (*columns.inputs(source), options.prior, options.costs)
-    require_outputs({"--report": report}, inputs, force=force)
+    inputs = input_files(source, columns, options)
+    require_outputs({"--report": report}, tuple(inputs), force=force)
+    hashes = hash_inputs(inputs)
     scored = read_scores(source, columns, [("--by", by)])
     y_true, settings, conditions = scored.y_true, assessment_settings(options, scored), None
     if by is None:
@@ -78,17 +90,33 @@ def evaluate(
             y_true, scored.evidence, values, column=by, track=track_progress, **settings
         )
         found = conditions.pooled
+    record: dict[str, Any] = {
+        "provenance": describe_run(hashes, [(name_source(source), scored)], **asdict(options)),
+        "criteria": [one.judge(found) for one in criteria],
+    }
     if report is not None:
-        write_report(report, source, y_true, scored.evidence, found, force, conditions=conditions)
+        more = {"conditions": conditions, **record}
+        write_report(report, source, y_true, scored.evidence, found, force, **more)
     if as_json:
-        more = {} if conditions is None else {"by": conditions.to_dict()}
-        print_json({**found.to_dict(), **more})
+        by_condition = {} if conditions is None else {"by": conditions.to_dict()}
+        print_json(found.to_dict() | by_condition | record)
     else:
         print_assessment(found, source, scored.notes)
         if conditions is not None:
             print_conditions(conditions)
+        print_criteria(record["criteria"])
     if report is not None:
         echo(f"Report: {report}", err=as_json)
+    if not all(one["passed"] for one in record["criteria"]):
+        raise typer.Exit(UNMET)
+
+
+def input_files(source: str, columns: ScoreOptions, options: AssessmentOptions) -> list[str]:
+    """The files that are read: scores, labels, and those that hold the prior and the costs."""
+    from deciban.cli.operating import is_file
+
+    settings = (options.prior, options.costs)
+    return [*columns.inputs(source), *(one for one in settings if one and is_file(one))]
 
 
 def _require_one(table: str | None, scores: str | None) -> str:

@@ -1,0 +1,155 @@
+"""What a signed report needs: how a result came about, and whether it meets what was required."""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+import os
+import re
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from deciban.cli.words import join_words, quote, split, suggest
+from deciban.exceptions import InputError
+
+if TYPE_CHECKING:
+    from deciban.assessment import Assessment
+    from deciban.cli.columns import LabelledScores
+
+COMMAND: list[str] = []  # the words that were typed after deciban
+UNMET = 3  # exit status where a criterion is not met
+_PACKAGES = ("deciban", "numpy", "scipy", "scikit-learn", "polars")
+_CRITERION = re.compile(r"\s*([^<>=,]+?)(?:\.(low|high))?\s*(<=|>=|<|>)\s*([^<>=,%\s]+)\s*(%?)\s*")
+_OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+def repeat_require(words: Iterable[str]) -> list[str]:
+    """The words of a command, with --require before each criterion of several after one.
+
+    Examples
+    --------
+    >>> repeat_require(["--require", "cllr<0.1", "eer<2%", "t.csv"])
+    ['--require', 'cllr<0.1', '--require', 'eer<2%', 't.csv']
+    """
+    found: list[str] = []
+    for word in words:
+        if found[-2:-1] == ["--require"] and all(map(_CRITERION.fullmatch, split(word))):
+            found.append("--require")
+        found.append(word)
+    return found
+
+
+def hash_inputs(sources: Iterable[str | None]) -> list[dict[str, Any]]:
+    """Name, SHA-256 and size of each file."""
+    from deciban.cli.io.formats import refusals
+    from deciban.cli.io.sources import locate
+
+    found = []
+    for source in dict.fromkeys(sources):
+        if source is None:
+            continue
+        path, name = locate(source)
+        with refusals(name, "must be a file that can be read"), open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            found.append({"file": name, "sha256": digest, "bytes": file.tell()})
+    return found
+
+
+def describe_run(
+    inputs: list[dict[str, Any]], scored: Iterable[tuple[str, LabelledScores]], **settings: Any
+) -> dict[str, Any]:
+    """How a result came about, as plain data: the scores of each source and the settings.
+
+    The date is that of SOURCE_DATE_EPOCH where it is set, so that a result can be reproduced bit
+    for bit.
+    """
+    import platform
+    from importlib.metadata import version
+
+    from deciban.assessment.results import to_plain
+
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
+    return {
+        "command": shlex.join(["deciban", *COMMAND]),
+        "date": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "versions": {"python": platform.python_version()} | {p: version(p) for p in _PACKAGES},
+        "inputs": inputs,
+        "scores": [
+            {"file": source, "kind": one.columns.kind, "columns": list(one.columns.columns),
+             "base": one.columns.base,
+             "in_favor_of": to_plain(one.evidence.classes[1]) if one.columns.is_llr else None,
+             "rows_used": len(one.codes), "rows_left_out": one.left_out, "notes": list(one.notes)}
+            for source, one in scored
+        ],
+        "settings": {name: to_plain(value) for name, value in settings.items()},
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """What a quantity of an assessment must be.
+
+    Attributes
+    ----------
+    text : str
+        As it was typed.
+    key : str
+        Key of the quantity.
+    end : {"", "low", "high"}
+        End of its interval to be judged; its value where there is none.
+    relation : {"<", "<=", ">", ">="}
+    limit : float
+    """
+
+    text: str
+    key: str
+    end: str
+    relation: str
+    limit: float
+
+    def judge(self, assessment: Assessment) -> dict[str, Any]:
+        """What was found, and whether it passes."""
+        from deciban.assessment.results import to_plain
+
+        found = {q.key: q for q in assessment.quantities}
+        if self.key not in found:
+            hint = suggest(self.key, found) or " Choose one of them."
+            raise InputError(
+                f"--require must name a quantity of this assessment ({join_words(found, 40)}); got "
+                f"{quote(self.key)}.{hint}"
+            )
+        value = getattr(found[self.key], self.end or "value")
+        if value != value:
+            what = "has no interval" if self.end else "is not defined"
+            raise InputError(
+                f"--require must name a number; {self.key} {what} for these samples. "
+                f"{'Require its value.' if self.end else 'Leave it out.'}"
+            )
+        level = f"{100 * assessment.confidence:g} % interval"
+        ends = {"": "value", "low": f"lower end of {level}", "high": f"upper end of {level}"}
+        return {
+            "criterion": self.text, "judged_on": ends[self.end], "found": to_plain(value),
+            "passed": bool(_OPERATORS[self.relation](value, self.limit)),
+        }  # fmt: skip
+
+
+def parse_criteria(texts: Iterable[str]) -> list[Criterion]:
+    """Criteria such as ``cllr<0.1`` or ``eer.high<2%``, of which a text may hold several."""
+    criteria = []
+    for text in (part for several in texts for part in split(several)):
+        found = _CRITERION.fullmatch(text)
+        try:
+            limit = float(found[4]) / (100 if found[5] else 1) if found else float("nan")
+        except ValueError:
+            limit = float("nan")
+        if found is None or limit != limit:
+            raise InputError(
+                f"--require must be like 'cllr<0.1', or 'cllr.high<0.1' for the upper end of the "
+                f"interval; got {quote(text)}. Write a quantity, <, <=, > or >=, and a number."
+            )
+        criteria.append(Criterion(text.strip(), found[1], found[2] or "", found[3], limit))
+    return criteria
