@@ -42,6 +42,7 @@ def glass(rng):
     return X + np.array([1.5, 2000.0, 0.0]), source
 
 
+@pytest.mark.filterwarnings("ignore:.* sources do not tell:UserWarning")
 @parametrize_with_checks(
     [SameSourceModel(), SameSourceModel(between="kernel", estimator="moments")]
 )
@@ -148,9 +149,8 @@ def test_far_outliers_lose_no_digits_in_all_against_all(between, rng):
 @pytest.mark.parametrize(("y", "z"), [(0.1, -0.2), (1e6, 1e6 + 1), (1e6, -3.0), (1e-9, 2e-9)])
 def test_the_closed_form_agrees_with_50_digits(lam, y, z):
     density = SourceDensity(np.zeros((1, 1)), np.array([lam]))
-    got = density.llr(
-        Sets(np.array([[y]]), np.array([3.0])), Sets(np.array([[z]]), np.array([1.0]))
-    )
+    three, one = Sets(np.array([[y]]), np.array([3.0])), Sets(np.array([[z]]), np.ones(1))
+    got = density.llr(three, one, np.zeros(1, int), np.zeros(1, int))
     with mpmath.workdps(50):
         v, a, b = mpmath.mpf(lam), mpmath.mpf(y), mpmath.mpf(z)
         det = (v + mpmath.mpf(1) / 3) * (v + 1) - v**2
@@ -189,7 +189,8 @@ def test_evidence_is_calibrated_and_costs_what_the_true_covariances_cost(rng):
     assert isinstance(evidence, Evidence)
     assert evidence.classes == (0, 1)
     truth = SourceDensity(np.zeros((1, 2)), np.array([4.0, 1.0]))
-    floor = metrics.cllr(y_true, truth.llr(*(Sets(X[k], np.ones(4500)) for k in (left, right))))
+    rows = Sets(X, np.ones(len(X)))
+    floor = metrics.cllr(y_true, truth.llr(rows, rows, left, right))
     assert metrics.cllr(y_true, evidence.llr(1, 0)) == pytest.approx(floor, abs=0.005)
     assert metrics.cllr_cal(y_true, evidence.llr(1, 0)) < 0.02
 
@@ -288,7 +289,8 @@ def test_sources_that_do_not_differ_give_no_evidence(rng):
 
 def test_fewer_sources_than_features_give_evidence_where_they_differ(rng):
     X, source = simulate(rng, np.full(5, 30), np.full(12, 2.0))
-    model = SameSourceModel().fit(X, source)
+    with pytest.warns(UserWarning, match="5 sources do not tell .* in 12 features: LLRs will be"):
+        model = SameSourceModel().fit(X, source)
     assert np.linalg.matrix_rank(model.between_, tol=1e-8) <= 4
     assert np.isfinite(model.llr_matrix(X, X)).all()
 
@@ -311,9 +313,7 @@ def test_sets_are_taken_as_lists_arrays_and_frames(glass):
     X, source = glass
     frame = pd.DataFrame(X, columns=list("abc"))
     model = SameSourceModel().fit(frame, [f"pane {k}" for k in source])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of scikit-learn, for arrays without names
-        wanted = model.llr(X[:4], X[4:8])
+    wanted = model.llr(X[:4], X[4:8])
     np.testing.assert_array_equal(model.llr(frame[:4], frame[4:8]), wanted)
     np.testing.assert_array_equal(model.llr(X[:4].tolist(), X[4:8, None]), wanted)
     np.testing.assert_allclose(model.llr([frame[k : k + 1] for k in range(4)], X[4:8]), wanted)
@@ -339,10 +339,12 @@ def test_data_that_cannot_tell_are_refused(X, y, message):
         SameSourceModel().fit(X, y)
 
 
-def test_shrinkage_takes_more_features_than_measurements(rng):
-    X, source = simulate(rng, np.full(10, 2), np.full(30, 1.0))
+def test_shrinkage_takes_fewer_repeated_measurements_than_features(rng):
+    X, source = simulate(rng, np.repeat([2, 1], [10, 50]), np.full(30, 1.0))
+    with pytest.raises(InputError, match=r"30 features .* not in 70 measurements of 60 sources\."):
+        SameSourceModel().fit(X, source)
     model = SameSourceModel(shrinkage=0.2).fit(X, source)
-    assert np.isfinite(model.llr(X[:10], X[10:])).all()
+    assert np.isfinite(model.llr(X[:10], X[10:20])).all()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -77,7 +78,7 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
     >>> model.llr([[0.0, 0.0], [0.0, 0.0]], [[0.5, 0.5], [4.0, 4.0]]).round(1)
     array([ 1.5, -5.4])
     >>> model.llr([[[0.0, 0.0], [1.0, 1.0]]], [[[0.5, 0.5]]]).round(1)  # two against one
-    array([2.])
+    array([1.9])
     """
 
     def __init__(
@@ -141,8 +142,8 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
                 f"left and right must pair set by set; got {len(a.counts)} and {len(b.counts)} "
                 f"sets. Give as many on both sides, or call llr_matrix for all against all."
             )
-        a, b = (sets.take(np.arange(n) % len(sets.counts)) for sets in (a, b))
-        return self._density.llr(a, b)
+        rows = np.arange(n)
+        return self._density.llr(a, b, rows % len(a.counts), rows % len(b.counts))
 
     def llr_matrix(self, left: Any, right: Any) -> Floats:
         """Log-likelihood-ratios, in nats, of all sets on the left against all on the right.
@@ -185,6 +186,12 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
                 f"it does not in {sources.counts.sum():.0f} measurements of {m} sources. Drop "
                 f"features, add repeated measurements, or pass shrinkage=0.1."
             )
+        if m <= d:
+            warnings.warn(
+                f"{m} sources do not tell how sources differ in {d} features: LLRs will be too "
+                f"strong. Add sources, drop features, or calibrate on pairs of other sources.",
+                stacklevel=3,
+            )
         return shrink(S, self.shrinkage)
 
     def _choose_bandwidth(self, m: int, d: int) -> float:
@@ -195,10 +202,7 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
 
     def _finish_loading(self) -> None:
         learned = (self.mean_, self.within_, self.between_, self._source_means)
-        if (
-            not all(np.isfinite(array).all() for array in learned)
-            or (self._source_counts < 1).any()
-        ):
+        if not all(np.isfinite(x).all() for x in learned) or (self._source_counts < 1).any():
             raise ValueError("numbers that are not finite, or sources without measurements")
         self._matrix, _, lam = diagonalize(self.within_, self.between_)
         if self.between == "normal":

@@ -17,8 +17,9 @@ from scipy.special import logsumexp
 
 from deciban._validation.arrays import Floats
 
+Rows = NDArray[np.intp]
 _BLOCK = 1 << 21  # numbers held at once
-_CANCELLATION = 1e6  # size of the terms of a sum, relative to the sum, that costs too many digits
+_MOST = 1e6  # size of the terms of a sum, relative to the sum, above which too many digits are lost
 _UNDERFLOW = 1e-280  # smallest sum of exponentials that has all its digits
 
 
@@ -59,8 +60,14 @@ class SourceDensity:
                 result[rows] = logsumexp(-0.5 * squares, axis=1) - constant
         return result
 
-    def llr(self, a: Sets, b: Sets) -> Floats:
-        """Log-likelihood-ratio of one source against two, for each set of a and its one of b."""
+    def llr(self, a: Sets, b: Sets, i: Rows, j: Rows) -> Floats:
+        """Log-likelihood-ratio of one source against two, for sets i of a and sets j of b."""
+        result = np.empty(len(i))
+        for rows in _split(np.arange(len(i)), 8 * len(self.variance)):
+            result[rows] = self._llr_of_pairs(a.take(i[rows]), b.take(j[rows]))
+        return result
+
+    def _llr_of_pairs(self, a: Sets, b: Sets) -> Floats:
         k, m = a.counts[:, None], b.counts[:, None]
         squares = (a.means - b.means) ** 2
         if len(self.centers) == 1:  # the closed form is exact, however small the variance
@@ -76,46 +83,47 @@ class SourceDensity:
         return np.asarray(difference + self.log_density(pooled) - single)
 
     def llr_matrix(self, a: Sets, b: Sets) -> Floats:
-        """Log-likelihood-ratios of all sets of a against all of b."""
-        result = np.empty((len(a.counts), len(b.counts)))
-        single = self.log_density(a), self.log_density(b)
-        for k, m in itertools.product(np.unique(a.counts), np.unique(b.counts)):
-            columns = np.flatnonzero(b.counts == m)
-            members = np.flatnonzero(a.counts == k)
-            for rows in _split(members, len(columns) + len(self.centers)):
-                joint, doubtful = self._log_joint(a.means[rows], k, b.means[columns], m)
-                block = joint - single[0][rows, None] - single[1][columns]
-                result[np.ix_(rows, columns)] = block
-                i, j = np.nonzero(~(doubtful < _CANCELLATION * np.maximum(1, np.abs(block))))
-                for pairs in _split(np.arange(len(i)), a.means.shape[1]):
-                    at = rows[i[pairs]], columns[j[pairs]]
-                    result[at] = self.llr(a.take(at[0]), b.take(at[1]))
-        return result
-
-    def _log_joint(self, y: Floats, k: float, z: Floats, m: float) -> tuple[Floats, Floats]:
-        """Log-density of all pairs of means if of one source, and the size of the terms in it.
+        """Log-likelihood-ratios of all sets of a against all of b.
 
         The exponent of a kernel is a sum of one term for each side, so that the mixture is a
-        product of matrices. Where that underflows, the size is infinite.
+        product of two matrices. Where that underflows or loses digits, pairs are computed alone.
         """
-        spread, total = 1 / k + 1 / m, self.variance + 1 / (k + m)
-        sides = []
-        for x, share in ((y, k / (k + m)), (z, m / (k + m))):
-            exponent = (share * x / total) @ self.centers.T - 0.25 * self.centers**2 @ (1 / total)
-            most = exponent.max(axis=1)
-            square = 0.5 * x**2 @ (1 / spread + share**2 / total)
-            sides.append((np.exp(exponent - most[:, None]), most, square))
-        (left, most_y, square_y), (right, most_z, square_z) = sides
-        mixture = left @ right.T
-        constant = y.shape[1] * np.log(2 * np.pi * spread) + np.log(2 * np.pi * total).sum()
-        joint = (y * (1 / spread - k * m / (k + m) ** 2 / total)) @ z.T - 0.5 * constant
-        with np.errstate(divide="ignore"):
-            joint += np.log(mixture / len(self.centers))
-        joint += np.add.outer(most_y - square_y, most_z - square_z)
-        size = np.add.outer(np.abs(most_y) + square_y, np.abs(most_z) + square_z)
-        return joint, np.where(mixture < _UNDERFLOW, np.inf, size)
+        result = np.empty((len(a.counts), len(b.counts)))
+        single = self.log_density(a)[:, None], self.log_density(b)
+        for k, m in itertools.product(np.unique(a.counts), np.unique(b.counts)):
+            spread, total = 1 / k + 1 / m, self.variance + 1 / (k + m)
+            cross = 1 / spread - k * m / (k + m) ** 2 / total
+            constant = len(total) * np.log(2 * np.pi * spread) + np.log(2 * np.pi * total).sum()
+            columns, members = np.flatnonzero(b.counts == m), np.flatnonzero(a.counts == k)
+            z, right = b.means[columns], self._side(b.means[columns], m / (k + m), spread, total)
+            for rows in _split(members, len(columns) + len(self.centers)):
+                left = self._side(a.means[rows], k / (k + m), spread, total)
+                mixture = left.kernels @ right.kernels.T / len(self.centers)
+                with np.errstate(divide="ignore"):
+                    block = np.log(mixture) + np.add.outer(left.offset, right.offset)
+                block += (a.means[rows] * cross) @ z.T - 0.5 * constant
+                block -= single[0][rows] + single[1][columns]
+                doubtful = np.add.outer(left.size, right.size) > _MOST * (1 + np.abs(block))
+                i, j = np.nonzero(doubtful | (mixture < _UNDERFLOW))
+                i, j = rows[i], columns[j]
+                result[np.ix_(rows, columns)] = block
+                result[i, j] = self.llr(a, b, i, j)
+        return result
+
+    def _side(self, x: Floats, share: float, spread: float, total: Floats) -> _Side:
+        """What one side gives to the joint density: kernels, offset, and the size of its terms."""
+        exponent = (share * x / total) @ self.centers.T - 0.25 * self.centers**2 @ (1 / total)
+        top = exponent.max(axis=1)
+        square = 0.5 * x**2 @ (1 / spread + share**2 / total)
+        return _Side(np.exp(exponent - top[:, None]), top - square, np.abs(top) + square)
 
 
-def _split(rows: NDArray[np.intp], width: int) -> list[NDArray[np.intp]]:
+class _Side(NamedTuple):
+    kernels: Floats
+    offset: Floats
+    size: Floats
+
+
+def _split(rows: Rows, width: int) -> list[Rows]:
     """Rows in blocks that hold few numbers at once."""
     return np.array_split(rows, -(-len(rows) * width // _BLOCK)) if len(rows) else []
