@@ -67,6 +67,7 @@ bench: $(BENCH)/.ready ## speed, side by side with peers
 	$(BENCH)/bin/python benchmarks/simplex.py
 	$(BENCH)/bin/python benchmarks/family.py
 	OPENBLAS_NUM_THREADS=1 $(BENCH)/bin/python benchmarks/metrics.py
+	OPENBLAS_NUM_THREADS=1 $(BENCH)/bin/python benchmarks/same_source.py
 	$(BENCH)/bin/python benchmarks/flows.py
 	$(BENCH)/bin/python benchmarks/imports.py
 

@@ -86,7 +86,9 @@ def test_parts_and_log_parts_have_the_same_functions():
     assert set(simplex.logparts.__all__) == {*functions, "to_parts"}
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/closed-form.md", "docs/metrics.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/closed-form.md", "docs/metrics.md", "docs/same-source.md"]
+)
 def test_the_examples_in_the_documentation_run(page):
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     results = doctest.testfile(str(ROOT / page), module_relative=False, optionflags=flags)
