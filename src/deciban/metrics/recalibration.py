@@ -1,0 +1,127 @@
+r"""The cost of LLRs after the best monotone recalibration, bounded from both sides.
+
+Cllr_min, the equal-error rate and the minimum detection cost are means of what samples cost after
+recalibration, and the best monotone map has to be found on the samples themselves. PAV fits their
+noise, too. Its map costs less on these samples than the best map does, by an optimism :math:`G`,
+and more on new samples, by an excess :math:`R`. The cost on the samples is known, the cost on new
+samples is estimated by cross-fitting, and the truth lies between the two.
+
+Scaling tells where. Let the noise have standard deviation :math:`\sigma` and the fit :math:`df`
+degrees of freedom. Then :math:`G + R = 2 \sigma^2 df` (Stein), and since the fit minimizes the
+cost, :math:`\sigma \, dG / d\sigma = 2 \sigma^2 df`. Where the optimism grows as :math:`\sigma^a`,
+this gives :math:`R = (a - 1) G`. A best map that rises strictly has :math:`a = 4/3` (PAV converges
+at the rate of a cube root), so that :math:`R = G / 3`; one that is made of steps has :math:`a = 2`
+and :math:`R = G`, like a model with a fixed number of parameters. Maps of K folds are fitted to
+fewer samples, for which R is larger by :math:`(K / (K - 1))^{2/3}` and :math:`K / (K - 1)`.
+
+An affine map that was fitted without the sample bounds the cost from above just as well, and often
+more closely: it needs far fewer samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban._estimation.affine import fit_affine
+from deciban._validation.arrays import Floats
+from deciban.evidence.bayes import balance_weights
+from deciban.metrics.labelled import Scores, Trials
+from deciban.metrics.pav import add_misleading, pool
+from deciban.simplex import Basis
+
+Split = tuple[NDArray[np.bool_], NDArray[np.bool_]]  # samples held out, and samples to fit to
+Terms = Callable[[Floats], Floats]  # of the LLRs of all samples, what each of them costs
+
+FOLDS = 5
+_RISING = 1 / (1 + (FOLDS / (FOLDS - 1)) ** (2 / 3) / 3)  # G / (G + R) of a map that rises strictly
+_STEPS = 1 / (1 + FOLDS / (FOLDS - 1))  # the same of a map that is made of steps
+_ENOUGH = 20_000  # samples of a class that determine an affine map of LLRs
+
+
+class Bounds(NamedTuple):
+    """What each sample costs after recalibration: a little less and a little more than it does."""
+
+    lower: Floats
+    upper: Floats
+
+
+class Recalibration(NamedTuple):
+    """LLRs after recalibration by several maps.
+
+    Attributes
+    ----------
+    fitted : array of shape (n_samples,)
+        By PAV on all samples.
+    held_out : array of shape (n_samples,)
+        By PAV without the sample's fold, but with one misleading sample of each class.
+    affine : array of shape (n_samples,), or None
+        By an affine map without the sample's fold; None where there is none, as with infinite LLRs.
+    alone : array of shape (n_samples,)
+        Whether a sample is held out beyond all samples of the other class: nothing shows then that
+        it costs anything.
+    """
+
+    fitted: Floats
+    held_out: Floats
+    affine: Floats | None
+    alone: NDArray[np.bool_]
+
+    def bounds(self, terms: Terms) -> Bounds:
+        """What samples cost, at least and at most, as means over all samples."""
+        fitted, held_out = terms(self.fitted), terms(self.held_out)
+        lower = fitted + _STEPS * (np.where(self.alone, fitted, held_out) - fitted)
+        upper = fitted + _RISING * (held_out - fitted)
+        if self.affine is not None:
+            upper = min(upper, terms(self.affine), key=np.sum)
+        return Bounds(min(lower, upper, key=np.sum), upper)
+
+
+def recalibrate_llrs(
+    llr: Floats, codes: NDArray[np.intp], splits: Sequence[Split] | None = None
+) -> Recalibration:
+    """Recalibrate LLRs in favor of the class whose code is 1, by maps with and without each sample.
+
+    ``splits`` hold out each sample once; by default they are random and do not depend on the order
+    of the samples.
+    """
+    is_target = codes == 1
+    held_out, alone = np.zeros(len(llr)), np.zeros(len(llr), dtype=bool)
+    affine = np.zeros(len(llr)) if np.isfinite(llr).all() else None
+    for new, known in splits or _random_splits(llr, codes):
+        target, other = llr[known & is_target], llr[known & ~is_target]
+        if len(target) == 0 or len(other) == 0:
+            continue  # nothing is known, and an LLR of zero says so
+        trials = Trials(Scores(target), Scores(other))
+        held_out[new] = pool(add_misleading(trials)).transform(llr[new])
+        alone[new] = np.where(is_target[new], llr[new] > other.max(), llr[new] < target.min())
+        if affine is not None:
+            affine[new] = _fit_affine_map(trials)(llr[new])
+    trials = Trials(Scores(llr[is_target]), Scores(llr[~is_target]))
+    return Recalibration(pool(trials).transform(llr), held_out, affine, alone)
+
+
+def _random_splits(llr: Floats, codes: NDArray[np.intp]) -> list[Split]:
+    """Folds that each hold their share of every class."""
+    rng = np.random.default_rng(0)
+    fold = np.empty(len(llr), dtype=np.int8)
+    for k in range(2):
+        rows = np.flatnonzero(codes == k)
+        fold[rows[np.argsort(llr[rows], kind="stable")]] = rng.permutation(len(rows)) % FOLDS
+    return [(fold == k, fold != k) for k in range(FOLDS)]
+
+
+def _fit_affine_map(trials: Trials) -> Terms:
+    """The affine map of LLRs that costs the least at even odds."""
+    V = Basis.gram_schmidt(2).contrast
+    some = [x.llr[:: len(x.llr) // _ENOUGH + 1] for x in (trials.other, trials.target)]
+    codes = np.repeat([0, 1], [len(x) for x in some])
+    unit = float(V[1, 0] - V[0, 0])  # an LLR is this multiple of the ILRL
+    to_calibrated = fit_affine(
+        np.concatenate(some)[:, None] / unit, codes, balance_weights(codes, None, np.full(2, 0.5)),
+        np.log([0.5, 0.5]), V, "scalar",
+    )  # fmt: skip
+    return lambda llr: unit * to_calibrated(llr[:, None] / unit)[:, 0]
