@@ -5,15 +5,15 @@ import math
 
 import numpy as np
 import pytest
-
-from deciban import CalibratedGaussian, Evidence, metrics
-from deciban.assessment import Assessment, assess, compare
 from deciban.assessment.intervals import (
     Plan,
     interval_of_overestimate,
     interval_of_underestimate,
     resample_means,
 )
+
+from deciban import CalibratedGaussian, Evidence, metrics
+from deciban.assessment import Assessment, assess, compare
 from deciban.assessment.systems import Setting
 from deciban.assessment.two_classes import BinnedLlrs, exact_values
 from deciban.exceptions import InputError

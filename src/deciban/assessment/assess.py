@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deciban._validation.scalars import quote_each
-from deciban.assessment.intervals import Plan, make_plan
 from deciban.assessment.results import (
     Assessment,
     Comparison,
@@ -30,8 +29,8 @@ from deciban.assessment.wording import number
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics import Interval
-from deciban.metrics.bootstrap import Seed
 from deciban.metrics.detection import OperatingPoint
+from deciban.metrics.intervals import Plan, Seed, make_plan
 from deciban.metrics.labelled import Labelled, read_labelled
 
 OperatingPoints = Iterable[OperatingPoint | tuple[float, float, float]]

@@ -9,16 +9,16 @@ import numpy as np
 from scipy.special import logsumexp, ndtri
 
 from deciban._validation.arrays import Floats
-from deciban.assessment.intervals import Plan
-from deciban.assessment.sample_costs import SampleCosts, mean_intervals, subtract_costs
 from deciban.assessment.systems import Setting, System, Words, count_events, difference_of
-from deciban.assessment.two_classes import llr_costs
 from deciban.evidence.bayes import choose_least_cost
 from deciban.metrics import Interval
 from deciban.metrics.decomposition import Family, recalibrate, split_folds
+from deciban.metrics.intervals import Plan, hull
 from deciban.metrics.labelled import Labelled
+from deciban.metrics.llr_intervals import LlrSample, cllr_terms, mean_cost_intervals
 from deciban.metrics.multiclass import pairwise_costs
-from deciban.metrics.proportions import EventCounts, hull, pooled_interval, sum_interval
+from deciban.metrics.proportions import EventCounts, pooled_interval, sum_interval
+from deciban.metrics.sample_costs import SampleCosts, mean_intervals, subtract_costs
 
 _FOLDS = 5
 _DECISION_COSTS = ("expected_cost", "detection_cost", "c_avg", "c_primary")
@@ -84,8 +84,9 @@ class SeveralClassSystem(System):
         It is wide enough for all pairs at once (Bonferroni).
         """
         i, j = _worst_pair(self.pairwise.cllr)
-        costs = llr_costs(self.data.pair(j, i), Setting(np.array([0.5, 0.5])))
-        _, low, high, _ = mean_intervals([costs], plan)["cllr"]
+        trials = self.data.pair(j, i)
+        sample = LlrSample(trials.llr, trials.y_true)
+        _, low, high, _ = mean_cost_intervals([sample], {"cllr": cllr_terms}, plan)["cllr"]
         value = float(self.pairwise.cllr[i, j])
         if np.isinf(value):
             return Interval(value, low, high)

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation.arrays import Floats
-from deciban.assessment.intervals import Plan
 from deciban.assessment.wording import number
 from deciban.evidence.bayes import cost_matrix, log_prior
 from deciban.exceptions import InputError
 from deciban.metrics import Interval, PairwiseCosts
 from deciban.metrics.detection import OperatingPoint, read_operating_points
+from deciban.metrics.intervals import Plan
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.languages import LanguageDetection, make_detection
 from deciban.metrics.proportions import EventCounts

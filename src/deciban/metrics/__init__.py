@@ -5,7 +5,7 @@ priors. Any number of classes: :func:`cross_entropy`, :func:`accuracy`, :func:`e
 :func:`pairwise_cllr`. Each takes an :class:`Evidence` in the place of an array, and weights.
 """
 
-from deciban.metrics.bootstrap import Interval, bootstrap
+from deciban.metrics.bootstrap import bootstrap
 from deciban.metrics.costs import cllr, cllr_cal, cllr_min
 from deciban.metrics.curves import (
     PriorCurve,
@@ -26,6 +26,7 @@ from deciban.metrics.detection import (
     roc_curve,
 )
 from deciban.metrics.idempotence import Idempotence, idempotence
+from deciban.metrics.intervals import Interval
 from deciban.metrics.labelled import ProbabilityWarning
 from deciban.metrics.languages import c_avg
 from deciban.metrics.multiclass import (

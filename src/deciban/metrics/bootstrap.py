@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
-from deciban._validation.arrays import Floats, refuse_masked
+from deciban._validation.arrays import refuse_masked
 from deciban._validation.labels import align_by_index, factorize_labels, read_labels
 from deciban._validation.scalars import (
     is_number,
@@ -24,19 +23,18 @@ from deciban._validation.scalars import (
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.designs import Items, read_design, split_items
+from deciban.metrics.intervals import (
+    Interval,
+    Seed,
+    bca,
+    bias,
+    percentiles,
+    seed_from,
+    tails,
+)
 from deciban.metrics.labelled import EvidenceLike
 
-Seed = np.random.Generator | int | None
 _BIASED = 1.5  # standard deviations between the metric and the median of its resamples
-
-
-class Interval(NamedTuple):
-    """A number with the ends of its confidence interval and its standard error, NaN if unknown."""
-
-    value: float
-    low: float = math.nan
-    high: float = math.nan
-    standard_error: float = math.nan
 
 
 def bootstrap(
@@ -134,64 +132,18 @@ def bootstrap(
     low, high = percentiles(resamples, confidence)
     if method == "bca":
         left_out = np.array([evaluate(np.flatnonzero(rest)) for rest in design.left_out()])
-        _warn_if_biased(_bias(value, resamples))
+        _warn_if_biased(bias(value, resamples))
         low, high = bca(value, resamples, left_out, confidence)
         if not low <= value <= high:  # resamples are off from the samples as these are from truth
-            low, high = np.quantile(resamples, _tails(confidence)) - 2 * (
-                np.mean(resamples) - value
-            )
+            low, high = np.quantile(resamples, tails(confidence)) - 2 * (np.mean(resamples) - value)
     spread = float(resamples.std(ddof=1)) if np.isfinite(resamples).all() else np.inf
     return Interval(value, float(low), float(high), spread)
 
 
-def percentiles(resamples: Floats, confidence: float) -> tuple[float, float]:
-    """Ends of the interval that holds the central part of the resamples."""
-    low, high = np.quantile(resamples, _tails(confidence), method="inverted_cdf")
-    return float(low), float(high)
-
-
-def _tails(confidence: float) -> list[float]:
-    return [(1 - confidence) / 2, (1 + confidence) / 2]
-
-
-def bca(
-    value: float, resamples: Floats, left_out: Floats, confidence: float
-) -> tuple[float, float]:
-    """Ends of the bias-corrected and accelerated interval.
-
-    ``left_out`` holds the metric of the samples without one block at a time; without blocks, or
-    where one of them is infinite, the interval is bias-corrected only.
-    """
-    bias = _bias(value, resamples)
-    z = bias + ndtri(_tails(confidence))
-    tails = ndtr(bias + z / (1 - _acceleration(left_out) * z))
-    low, high = np.quantile(resamples, tails, method="inverted_cdf")
-    return float(low), float(high)
-
-
-def _bias(value: float, resamples: Floats) -> float:
-    """How far the metric lies above the median of its resamples, in standard deviations."""
-    n = len(resamples)
-    below = np.mean(resamples < value) + np.mean(resamples == value) / 2
-    return float(ndtri(np.clip(below, 0.5 / n, 1 - 0.5 / n)))
-
-
-def _acceleration(left_out: Floats) -> float:
-    if len(left_out) == 0 or not np.isfinite(left_out).all():
-        return 0.0
-    gap = left_out.mean() - left_out
-    largest = float(np.abs(gap).max())
-    if not 0 < largest < np.inf:
-        return 0.0
-    gap = gap / largest  # cubes of 1e103 overflow
-    spread = float(np.sum(gap**2))
-    return float(np.nan_to_num(np.sum(gap**3) / (6 * spread**1.5), posinf=0.0, neginf=0.0))
-
-
-def _warn_if_biased(bias: float) -> None:
-    if abs(bias) > _BIASED:
+def _warn_if_biased(shift: float) -> None:
+    if abs(shift) > _BIASED:
         warnings.warn(
-            f"{ndtr(bias):.0%} of the resamples lie below the metric: it is biased under "
+            f"{ndtr(shift):.0%} of the resamples lie below the metric: it is biased under "
             f"resampling, as metrics that are fitted to the samples are. Take its interval with "
             f"care, or judge fresh samples.",
             stacklevel=3,
@@ -219,10 +171,3 @@ def _as_number(value: Any) -> float:
             f"lambda y, e: decompose(y, e).calibration."
         )
     return float(value)
-
-
-def seed_from(rng: Seed) -> int:
-    """A seed drawn from the generator, or the seed itself."""
-    if isinstance(rng, int | np.integer):
-        return int(rng)
-    return int(np.random.default_rng(rng).integers(2**63))

@@ -15,8 +15,8 @@ from deciban._validation.scalars import as_generator, require_one_of, require_wh
 from deciban.evidence import Unit, from_nats
 from deciban.evidence.bayes import Prior, balance_weights, log_prior
 from deciban.exceptions import InputError
-from deciban.metrics.bootstrap import Seed
 from deciban.metrics.costs import softplus
+from deciban.metrics.intervals import Seed
 from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_labelled
 from deciban.metrics.pav import add_misleading, pool
 from deciban.simplex import Basis, logparts

@@ -87,11 +87,16 @@ def eer(
 
 def equal_errors(p_miss: Floats, p_false_alarm: Floats) -> float:
     """Where a line of error rates, by rising threshold, has as many misses as false alarms."""
-    k = int(np.searchsorted(p_miss - p_false_alarm, 0, side="right"))  # the first corner past it
-    k = min(k, len(p_miss) - 1)
+    k = equal_error_corner(p_miss, p_false_alarm)
     gap_before, gap_after = (p_miss - p_false_alarm)[k - 1 : k + 1]
     share = -gap_before / (gap_after - gap_before)
     return float(p_miss[k - 1] + share * (p_miss[k] - p_miss[k - 1]))
+
+
+def equal_error_corner(p_miss: Floats, p_false_alarm: Floats) -> int:
+    """Position of the first corner of the line past that point."""
+    k = int(np.searchsorted(p_miss - p_false_alarm, 0, side="right"))
+    return min(k, len(p_miss) - 1)
 
 
 def detection_cost(

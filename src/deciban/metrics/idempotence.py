@@ -16,7 +16,6 @@ from deciban._validation.labels import align_by_index, label_array, read_labels
 from deciban._validation.scalars import quote, require_fraction, require_whole
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError
-from deciban.metrics.bootstrap import Interval, Seed, seed_from
 from deciban.metrics.densities import (
     Density,
     GaussianDensities,
@@ -28,6 +27,7 @@ from deciban.metrics.densities import (
     scatter_matrix,
 )
 from deciban.metrics.designs import Design, read_design
+from deciban.metrics.intervals import Interval, Seed, seed_from
 from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_labelled, share_out
 from deciban.reference import closed_form
 from deciban.reference.fitting import fit_covariance_to_moments

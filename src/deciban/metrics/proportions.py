@@ -8,18 +8,25 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, bdtrik, ndtri
+from scipy.special import bdtr, bdtrik, gammaincinv, ndtri
 
 from deciban._validation.arrays import Floats
-from deciban.metrics.bootstrap import Interval
+from deciban.metrics.intervals import Interval
+
+_SMALL = 50  # samples, up to which only two events count as few
+_TINY = 1e-9
 
 
 def wilson(count: ArrayLike, n_samples: ArrayLike, confidence: float) -> tuple[Floats, Floats]:
     """Both ends of Wilson's score interval of one rate or of many.
 
+    Where up to three events were seen, or all samples but three show one, the end towards the rare
+    side is that of a Poisson number: Wilson's would cover too seldom there.
+
     References
     ----------
-    Wilson (1927), Probable inference, the law of succession, and statistical inference.
+    Wilson (1927), Probable inference, the law of succession, and statistical inference. Brown, Cai
+    and DasGupta (2001), Interval estimation for a binomial proportion.
     """
     k, n = (np.asarray(x, dtype=np.float64) for x in (count, n_samples))
     z2 = float(ndtri((1 + confidence) / 2)) ** 2
@@ -27,6 +34,10 @@ def wilson(count: ArrayLike, n_samples: ArrayLike, confidence: float) -> tuple[F
     middle = rate + z2 / (2 * n)
     half = np.sqrt(z2 * (rate * (1 - rate) + z2 / (4 * n)) / n)
     low, high = (middle - half) / (1 + z2 / n), (middle + half) / (1 + z2 / n)
+    few, tail = np.where(n <= _SMALL, 2, 3), (1 - confidence) / 2
+    low = np.where(k <= few, np.minimum(low, gammaincinv(np.maximum(k, _TINY), tail) / n), low)
+    rest = np.maximum(n - k, _TINY)
+    high = np.where(n - k <= few, np.maximum(high, 1 - gammaincinv(rest, tail) / n), high)
     # Rounding must not shut out a rate of zero or one.
     return np.where(k == 0, 0.0, low), np.where(k == n, 1.0, high)
 
@@ -39,13 +50,13 @@ class EventCounts(NamedTuple):
     weight : array of shape (n_events,)
         Change of the quantity if the event happened to every sample of the class.
     counts : array of shape (n_events,)
-        Number of samples to which each event happened.
+        Number of samples to which each event happened; a fraction where that is an estimate.
     n_samples : int
         Number of samples of the class.
     """
 
     weight: Floats
-    counts: NDArray[np.int64]
+    counts: NDArray[np.int64] | Floats
     n_samples: int
 
 
@@ -91,11 +102,6 @@ def pooled_interval(value: float, classes: list[EventCounts], confidence: float)
     rate = min(max(value / total, 0.0), 1.0)
     low, high = wilson(rate * size, size, confidence)
     return Interval(value, total * float(low), total * float(high))
-
-
-def hull(one: Interval, other: Interval) -> Interval:
-    """The smallest interval that contains both."""
-    return one._replace(low=min(one.low, other.low), high=max(one.high, other.high))
 
 
 def unseen_rate(count: int, n_samples: int, confidence: float) -> float:

@@ -12,7 +12,8 @@ cost, :math:`\sigma \, dG / d\sigma = 2 \sigma^2 df`. Where the optimism grows a
 this gives :math:`R = (a - 1) G`. A best map that rises strictly has :math:`a = 4/3` (PAV converges
 at the rate of a cube root), so that :math:`R = G / 3`; one that is made of steps has :math:`a = 2`
 and :math:`R = G`, like a model with a fixed number of parameters. Maps of K folds are fitted to
-fewer samples, for which R is larger by :math:`(K / (K - 1))^{2/3}` and :math:`K / (K - 1)`.
+a share of :math:`s = (K - 1) / K` of the samples, for which R is larger by :math:`s^{-2/3}` and
+:math:`s^{-1}`.
 
 An affine map that was fitted without the sample bounds the cost from above just as well, and often
 more closely: it needs far fewer samples.
@@ -35,10 +36,10 @@ from deciban.simplex import Basis
 
 Split = tuple[NDArray[np.bool_], NDArray[np.bool_]]  # samples held out, and samples to fit to
 Terms = Callable[[Floats], Floats]  # of the LLRs of all samples, what each of them costs
+Total = Callable[[Floats], float]  # of what each sample costs, the cost of all
 
-FOLDS = 5
-_RISING = 1 / (1 + (FOLDS / (FOLDS - 1)) ** (2 / 3) / 3)  # G / (G + R) of a map that rises strictly
-_STEPS = 1 / (1 + FOLDS / (FOLDS - 1))  # the same of a map that is made of steps
+_FOLDS, _FEW_FOLDS = 5, 2
+_MANY = 1_000_000  # samples, on which PAV hardly overfits: fewer folds are enough
 _ENOUGH = 20_000  # samples of a class that determine an affine map of LLRs
 
 
@@ -63,21 +64,26 @@ class Recalibration(NamedTuple):
     alone : array of shape (n_samples,)
         Whether a sample is held out beyond all samples of the other class: nothing shows then that
         it costs anything.
+    share : float
+        Fraction of the samples that maps without a fold are fitted to.
     """
 
     fitted: Floats
     held_out: Floats
     affine: Floats | None
     alone: NDArray[np.bool_]
+    share: float
 
-    def bounds(self, terms: Terms) -> Bounds:
-        """What samples cost, at least and at most, as means over all samples."""
+    def bounds(self, terms: Terms, total: Total) -> Bounds:
+        """What samples cost, at least and at most."""
         fitted, held_out = terms(self.fitted), terms(self.held_out)
-        lower = fitted + _STEPS * (np.where(self.alone, fitted, held_out) - fitted)
-        upper = fitted + _RISING * (held_out - fitted)
+        rising = 1 / (1 + self.share ** (-2 / 3) / 3)  # G / (G + R) of a map that rises strictly
+        steps = 1 / (1 + 1 / self.share)  # the same of a map that is made of steps
+        lower = fitted + steps * (np.where(self.alone, fitted, held_out) - fitted)
+        upper = fitted + rising * (held_out - fitted)
         if self.affine is not None:
-            upper = min(upper, terms(self.affine), key=np.sum)
-        return Bounds(min(lower, upper, key=np.sum), upper)
+            upper = min(upper, terms(self.affine), key=total)
+        return Bounds(min(lower, upper, key=total), upper)
 
 
 def recalibrate_llrs(
@@ -91,7 +97,8 @@ def recalibrate_llrs(
     is_target = codes == 1
     held_out, alone = np.zeros(len(llr)), np.zeros(len(llr), dtype=bool)
     affine = np.zeros(len(llr)) if np.isfinite(llr).all() else None
-    for new, known in splits or _random_splits(llr, codes):
+    splits = splits or _random_splits(llr, codes)
+    for new, known in splits:
         target, other = llr[known & is_target], llr[known & ~is_target]
         if len(target) == 0 or len(other) == 0:
             continue  # nothing is known, and an LLR of zero says so
@@ -101,27 +108,33 @@ def recalibrate_llrs(
         if affine is not None:
             affine[new] = _fit_affine_map(trials)(llr[new])
     trials = Trials(Scores(llr[is_target]), Scores(llr[~is_target]))
-    return Recalibration(pool(trials).transform(llr), held_out, affine, alone)
+    share = sum(float(new.mean() * known.mean()) for new, known in splits)
+    return Recalibration(pool(trials).transform(llr), held_out, affine, alone, share)
 
 
 def _random_splits(llr: Floats, codes: NDArray[np.intp]) -> list[Split]:
     """Folds that each hold their share of every class."""
-    rng = np.random.default_rng(0)
+    rng, n_folds = np.random.default_rng(0), _FEW_FOLDS if len(llr) > _MANY else _FOLDS
     fold = np.empty(len(llr), dtype=np.int8)
     for k in range(2):
         rows = np.flatnonzero(codes == k)
-        fold[rows[np.argsort(llr[rows], kind="stable")]] = rng.permutation(len(rows)) % FOLDS
-    return [(fold == k, fold != k) for k in range(FOLDS)]
+        fold[rows[np.argsort(llr[rows], kind="stable")]] = rng.permutation(len(rows)) % n_folds
+    return [(fold == k, fold != k) for k in range(n_folds)]
 
 
 def _fit_affine_map(trials: Trials) -> Terms:
-    """The affine map of LLRs that costs the least at even odds."""
-    V = Basis.gram_schmidt(2).contrast
+    """The affine map of LLRs that costs the least at even odds.
+
+    As for PAV a misleading sample of each class is added, here at the mean of the other class and
+    with half the weight: classes that are far apart in these samples need not be so in others.
+    """
     some = [x.llr[:: len(x.llr) // _ENOUGH + 1] for x in (trials.other, trials.target)]
-    codes = np.repeat([0, 1], [len(x) for x in some])
+    llr = np.concatenate([*some, [some[1].mean(), some[0].mean()]])
+    codes = np.concatenate([np.repeat([0, 1], [len(x) for x in some]), [0, 1]])
+    weight = np.concatenate([np.ones(len(llr) - 2), [0.5, 0.5]])
+    V, even = Basis.gram_schmidt(2).contrast, np.full(2, 0.5)
     unit = float(V[1, 0] - V[0, 0])  # an LLR is this multiple of the ILRL
     to_calibrated = fit_affine(
-        np.concatenate(some)[:, None] / unit, codes, balance_weights(codes, None, np.full(2, 0.5)),
-        np.log([0.5, 0.5]), V, "scalar",
-    )  # fmt: skip
+        llr[:, None] / unit, codes, balance_weights(codes, weight, even), np.log(even), V, "scalar"
+    )
     return lambda llr: unit * to_calibrated(llr[:, None] / unit)[:, 0]

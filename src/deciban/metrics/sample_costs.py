@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deciban._validation.arrays import Floats
-from deciban.assessment.intervals import Plan, resample_means, resampled_interval
-from deciban.metrics import Interval
+from deciban.metrics.intervals import Interval, Plan, resample_means, resampled_interval
 from deciban.metrics.labelled import split_by_class
 from deciban.metrics.proportions import add_unseen, unseen_rate
+
+Allowance = Callable[[Floats], Floats]  # what errors add in each class, if they rise by these rates
 
 
 @dataclass(frozen=True)
@@ -24,13 +25,15 @@ class SampleCosts:
     Costs have the key of their quantity, and one entry for each sample. ``saving`` is what
     recalibration saves, which may be negative; ``calibration`` is zero where it does not pay.
     ``mirrored`` is what samples would cost if they were as sure of the runner-up as they are of
-    their class.
+    their class. ``allowances`` tell what unseen errors may add where this is not linear in their
+    rates.
     """
 
     codes: NDArray[np.intp]  # positions of the true classes; every class occurs
     actual: dict[str, Floats]
     mirrored: dict[str, Floats]
     right: NDArray[np.bool_]  # whether the evidence supports the true class most
+    allowances: dict[str, Allowance] = field(default_factory=dict)
 
     @cached_property
     def counts(self) -> NDArray[np.intp]:
@@ -57,6 +60,8 @@ class SampleCosts:
 
         Their mean cost is that of the errors seen and of one right sample turned around.
         """
+        if key in self.allowances:
+            return self.allowances[key](rates)
 
         def sums(values: Floats, rows: NDArray[np.bool_]) -> Floats:
             return np.bincount(self.codes[rows], values[rows], len(self.counts)).astype(float)
@@ -79,34 +84,31 @@ def subtract_costs(systems: Sequence[SampleCosts]) -> SampleCosts:
         for mine, theirs in ((a.actual, b.actual), (a.mirrored, b.mirrored))
     )
     mirrored = {key: gap for key, gap in mirrored.items() if gap.any()}  # the same says nothing
-    return replace(a, actual=actual, mirrored=mirrored, right=a.right & b.right)
+    allowances = {key: _subtract(a.allowances[key], b.allowances[key]) for key in a.allowances}
+    right = a.right & b.right
+    return replace(a, actual=actual, mirrored=mirrored, right=right, allowances=allowances)
+
+
+def _subtract(a: Allowance, b: Allowance) -> Allowance:
+    return lambda rates: a(rates) - b(rates)
 
 
 def mean_intervals(systems: Sequence[SampleCosts], plan: Plan) -> dict[str, Interval]:
     """Intervals of the quantities of one system, or of the differences of two."""
-    costs, paired = subtract_costs(systems), len(systems) == 2
+    costs = subtract_costs(systems)
     table = np.array([*costs.actual.values()])
     by_class = [table[:, rows] for rows in costs.rows_by_class]
-    drawn, left_out = resample_means(by_class, plan, leave_out=not paired)
+    drawn, left_out = resample_means(by_class, plan)
     intervals = {
-        key: resampled_interval(
-            costs.total(key), drawn[:, k], left_out[:, k], plan.confidence, paired=paired
-        )
+        key: resampled_interval(costs.total(key), drawn[:, k], left_out[:, k], plan.confidence)
         for k, key in enumerate(costs.actual)
     }
-    add_unseen_errors(intervals, systems, plan.confidence)
-    return intervals
-
-
-def add_unseen_errors(
-    intervals: dict[str, Interval], systems: Sequence[SampleCosts], confidence: float
-) -> None:
-    """Widen intervals by errors that no resample contains, of all systems or of one alone."""
-    costs = subtract_costs(systems)
-    shared = costs.unseen_error_rates(confidence)
-    own = [np.maximum(0.0, s.unseen_error_rates(confidence) - shared) for s in systems]
-    for key in costs.mirrored:
+    # Errors that no resample contains: of all systems, or of one of them alone.
+    shared = costs.unseen_error_rates(plan.confidence)
+    own = [np.maximum(0.0, s.unseen_error_rates(plan.confidence) - shared) for s in systems]
+    for key in (*costs.mirrored, *costs.allowances):
         extra = [costs.unseen(key, shared)]
         for sign, system, rates in zip((1.0, -1.0), systems, own, strict=False):
             extra.append(sign * system.unseen(key, rates))
         intervals[key] = add_unseen(intervals[key], np.concatenate(extra))
+    return intervals

@@ -1,0 +1,223 @@
+"""Intervals of means over the samples of each class, from resamples of the samples.
+
+Every quantity that has such an interval is a sum, over the classes, of means over their samples.
+Cllr is; so are quantities for which a recalibration is fitted, such as Cllr_min, once the map is
+given (:mod:`deciban.metrics.recalibration`). Large classes are resampled in bags of a few samples,
+which takes no longer for ten million samples than for ten thousand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from deciban._validation.arrays import Floats
+from deciban._validation.scalars import as_generator, require_fraction, require_whole
+from deciban.exceptions import InputError
+
+Counts = tuple[np.ndarray, ...]  # for each class, how often each sample or bag is taken
+Statistic = Callable[[Counts], Floats]
+Seed = np.random.Generator | int | None
+
+_HIGHEST_CONFIDENCE = 0.99999
+_BLOCKS = 200  # left out one at a time to find the skewness of the estimate
+_LARGE = 200_000  # number of samples above which that skewness is negligible
+_DRAWS = 1 << 18  # random numbers held in memory at once
+_BAGS = 4096  # bags that stand for the samples of a large class
+
+
+class Interval(NamedTuple):
+    """A number with the ends of its confidence interval and its standard error, NaN if unknown."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    standard_error: float = math.nan
+
+
+def hull(one: Interval, other: Interval) -> Interval:
+    """The smallest interval that contains both."""
+    return one._replace(low=min(one.low, other.low), high=max(one.high, other.high))
+
+
+class Plan(NamedTuple):
+    """How intervals are computed: their confidence level and the resamples behind them."""
+
+    confidence: float = 0.95
+    n_resamples: int = 1000
+    seed: int = 0
+
+
+def make_plan(confidence: float, n_resamples: int, rng: Seed) -> Plan:
+    """Check the options of an assessment that concern its intervals."""
+    require_fraction(confidence, "confidence")
+    if confidence > _HIGHEST_CONFIDENCE:
+        raise InputError(
+            f"confidence must be at most {_HIGHEST_CONFIDENCE}; got {confidence!r}. Resamples "
+            f"say nothing about rarer events."
+        )
+    if n_resamples != 0:
+        require_whole(n_resamples, "n_resamples", 2, remedy="Give 1000, or 0 for no intervals.")
+    as_generator(rng)
+    return Plan(float(confidence), int(n_resamples), seed_from(rng))
+
+
+class Resamples(NamedTuple):
+    """Quantities (columns) of each resample, and of the samples without one block at a time."""
+
+    drawn: Floats
+    left_out: Floats
+
+
+def _draw(n: int, rng: np.random.Generator) -> np.ndarray:
+    """How often each of n samples is in a draw of n with replacement."""
+    return np.bincount(rng.integers(n, size=n), minlength=n)
+
+
+def _leave_out(counts: Counts, rng: np.random.Generator) -> Iterator[Counts]:
+    """Counts without one block of samples at a time; each block has its share of every class."""
+    n = int(sum(c.sum() for c in counts))
+    if n > _LARGE:
+        return
+    n_blocks = min(_BLOCKS, n)
+    owners, start = [], 0
+    for c in counts:
+        cell = np.repeat(np.arange(len(c)), c)
+        block = (start + rng.permutation(len(cell))) % n_blocks
+        owners.append((cell, block))
+        start += len(cell)
+    for k in range(n_blocks):
+        rest = tuple(
+            c - np.bincount(cell[block == k], minlength=len(c))
+            for c, (cell, block) in zip(counts, owners, strict=True)
+        )
+        if all(c.sum() > 0 for c in rest):
+            yield rest
+
+
+def resample_means(by_class: list[Floats], plan: Plan) -> Resamples:
+    """Resample quantities that are sums, over the classes, of means over their samples.
+
+    ``by_class`` holds an array of shape (n_quantities, n_samples) for each class.
+    """
+    rng = np.random.default_rng(plan.seed)
+    bags = [_bag_means(values, rng) for values in by_class]
+    exact = np.sum([values.mean(axis=1) for values in by_class], axis=0)
+
+    def statistic(counts: Counts) -> Floats:
+        means = [weighted_sums(v, c) / c.sum() for v, c in zip(bags, counts, strict=True)]
+        return np.asarray(np.sum(means, axis=0))
+
+    ones = tuple(np.ones(values.shape[1], dtype=np.int64) for values in bags)
+    if all(np.isfinite(values).all() for values in bags):
+        # One class after the other, all resamples at once: there may be a thousand small classes.
+        drawn = sum(_resample_class(values, plan.n_resamples, rng) for values in bags)
+    else:
+        draws = (tuple(_draw(len(c), rng) for c in ones) for _ in range(plan.n_resamples))
+        drawn = np.array([statistic(draw) for draw in draws])
+    left_out = [statistic(rest) for rest in _leave_out(ones, rng)]
+    return Resamples(np.asarray(drawn), np.array(left_out).reshape(-1, len(exact)))
+
+
+def _resample_class(values: Floats, times: int, rng: np.random.Generator) -> Floats:
+    """Means of resampled columns, of shape (times, n_quantities)."""
+    n = values.shape[1]
+    block = max(1, _DRAWS // n)
+    return np.concatenate(
+        [
+            values[:, rng.integers(n, size=(min(block, times - start), n))].mean(axis=2).T
+            for start in range(0, times, block)
+        ]
+    )
+
+
+def weighted_sums(values: Floats, counts: np.ndarray) -> Floats:
+    """Sums of each row of values, weighted by counts; an infinity without a count adds nothing."""
+    if np.isfinite(values).all():
+        return np.asarray(values @ counts)
+    return np.asarray(np.where(counts > 0, values * counts, 0.0).sum(axis=1))
+
+
+def _bag_means(values: Floats, rng: np.random.Generator) -> Floats:
+    """Means of random bags of samples, or the samples themselves where they are few.
+
+    The mean of resampled bags varies as much as the mean of resampled samples.
+    """
+    n = values.shape[1]
+    if n <= 2 * _BAGS:
+        return values
+    bag = rng.permutation(n) % _BAGS
+    size = np.bincount(bag, minlength=_BAGS)
+    return np.array([np.bincount(bag, weights=row, minlength=_BAGS) / size for row in values])
+
+
+# --- from resamples to intervals ----------------------------------------------------------
+
+
+def percentiles(resamples: Floats, confidence: float) -> tuple[float, float]:
+    """Ends of the interval that holds the central part of the resamples."""
+    low, high = np.quantile(resamples, tails(confidence), method="inverted_cdf")
+    return float(low), float(high)
+
+
+def tails(confidence: float) -> list[float]:
+    """Quantiles at the two ends of an interval."""
+    return [(1 - confidence) / 2, (1 + confidence) / 2]
+
+
+def bca(
+    value: float, resamples: Floats, left_out: Floats, confidence: float
+) -> tuple[float, float]:
+    """Ends of the bias-corrected and accelerated interval.
+
+    ``left_out`` holds the metric of the samples without one block at a time; without blocks, or
+    where one of them is infinite, the interval is bias-corrected only.
+    """
+    shift = bias(value, resamples)
+    z = shift + ndtri(tails(confidence))
+    quantiles = ndtr(shift + z / (1 - _acceleration(left_out) * z))
+    low, high = np.quantile(resamples, quantiles, method="inverted_cdf")
+    return float(low), float(high)
+
+
+def bias(value: float, resamples: Floats) -> float:
+    """How far the metric lies above the median of its resamples, in standard deviations."""
+    n = len(resamples)
+    below = np.mean(resamples < value) + np.mean(resamples == value) / 2
+    return float(ndtri(np.clip(below, 0.5 / n, 1 - 0.5 / n)))
+
+
+def _acceleration(left_out: Floats) -> float:
+    if len(left_out) == 0 or not np.isfinite(left_out).all():
+        return 0.0
+    gap = left_out.mean() - left_out
+    largest = float(np.abs(gap).max())
+    if not 0 < largest < np.inf:
+        return 0.0
+    gap = gap / largest  # cubes of 1e103 overflow
+    spread = float(np.sum(gap**2))
+    return float(np.nan_to_num(np.sum(gap**3) / (6 * spread**1.5), posinf=0.0, neginf=0.0))
+
+
+def resampled_interval(
+    value: float, drawn: Floats, left_out: Floats, confidence: float
+) -> Interval:
+    """Interval of a mean, bias-corrected and accelerated."""
+    drawn = drawn[~np.isnan(drawn)]
+    if np.isinf(value):  # one infinite cost proves that the mean is infinite
+        return Interval(value, value, value)
+    if np.isnan(value) or len(drawn) == 0:
+        return Interval(value)
+    spread = float(drawn.std(ddof=1)) if np.isfinite(drawn).all() else np.inf
+    return Interval(value, *bca(value, drawn, left_out, confidence), spread)
+
+
+def seed_from(rng: Seed) -> int:
+    """A seed drawn from the generator, or the seed itself."""
+    if isinstance(rng, int | np.integer):
+        return int(rng)
+    return int(np.random.default_rng(rng).integers(2**63))

@@ -1,0 +1,243 @@
+"""Intervals of every quantity of a set of LLRs, or of the differences between two sets.
+
+Quantities are of four kinds. Means of costs, such as Cllr, are resampled. Rates of errors at a
+given threshold have Wilson's intervals. Quantities for which a recalibration is fitted are means or
+rates, too, and known from both sides (:mod:`deciban.metrics.recalibration`): the lower end of their
+interval is that of the lower bound, the upper end that of the upper bound.
+
+``benchmarks/intervals.py`` prints how often these intervals contain the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from deciban._validation.arrays import Floats
+from deciban.evidence import from_nats
+from deciban.metrics.costs import cost_of_blocks, softplus
+from deciban.metrics.detection import equal_error_corner
+from deciban.metrics.intervals import Interval, Plan, hull
+from deciban.metrics.labelled import Scores, Trials
+from deciban.metrics.pav import PooledBlocks, pool, pool_masses
+from deciban.metrics.proportions import EventCounts, sum_interval
+from deciban.metrics.recalibration import Bounds, Recalibration, recalibrate_llrs
+from deciban.metrics.sample_costs import Allowance, SampleCosts, mean_intervals
+
+Terms = Callable[[Floats, int], Floats]  # of the LLRs of the first (0) or second (1) class
+BestSteps = Callable[
+    ["LlrSample"], Sequence["Step"]
+]  # whose costs at the best threshold to average
+_STEEPEST = 3.0  # nats; the largest slope of the ROC curve that is believed
+
+
+def cllr_terms(llr: Floats, t: int) -> Floats:
+    """What samples of the first (0) or second (1) class add to Cllr."""
+    return np.asarray(from_nats(softplus(-llr if t else llr) / 2, "bit"))
+
+
+class Step(NamedTuple):
+    """A quantity that depends only on which side of a threshold each LLR lies.
+
+    ``worth`` is what a sample adds to the mean of its class: true classes on rows, and a column
+    each for LLRs below and above the threshold.
+    """
+
+    threshold: float
+    inclusive: bool  # whether an LLR on the threshold counts as above it
+    worth: Floats
+
+    def above(self, llr: Floats) -> NDArray[np.bool_]:
+        """Whether LLRs are above the threshold."""
+        return llr >= self.threshold if self.inclusive else llr > self.threshold
+
+    def terms(self, llr: Floats, t: int) -> Floats:
+        """What each sample of the first (0) or second (1) class adds."""
+        return np.where(self.above(llr), self.worth[t, 1], self.worth[t, 0])
+
+    def gain(self, t: int) -> float:
+        """How much more a sample of a class adds above the threshold than below it."""
+        return float(self.worth[t, 1] - self.worth[t, 0])
+
+
+class LlrSample:
+    """LLRs in favor of the second class beside the true classes, 0 or 1; both occur."""
+
+    def __init__(self, llr: Floats, codes: NDArray[np.intp]) -> None:
+        self.llr, self.codes = llr, codes
+        self.rows = [np.flatnonzero(codes == t) for t in (0, 1)]
+
+    @cached_property
+    def blocks(self) -> PooledBlocks:
+        """PAV's blocks of all samples."""
+        return pool(Trials(*(Scores(self.llr[self.rows[t]]) for t in (1, 0))))
+
+    @cached_property
+    def recalibration(self) -> Recalibration:
+        """The LLRs after recalibration."""
+        return recalibrate_llrs(self.llr, self.codes)
+
+    def costs(self, terms: Terms, llr: Floats) -> Floats:
+        """What each sample costs with these LLRs."""
+        values = np.empty(len(llr))
+        for t, rows in enumerate(self.rows):
+            values[rows] = terms(llr[rows], t)
+        return values
+
+    def total(self, costs: Floats) -> float:
+        """The sum over both classes of their mean costs."""
+        return float(sum(costs[rows].mean() for rows in self.rows))
+
+    def bounds(self, terms: Terms) -> Bounds:
+        """What samples cost after the best recalibration, at least and at most."""
+        return self.recalibration.bounds(lambda llr: self.costs(terms, llr), self.total)
+
+    def events(self, step: Step, llr: Floats, t: int) -> NDArray[np.bool_]:
+        """Whether the samples of a class are above the threshold with these LLRs."""
+        return step.above(llr[self.rows[t]])
+
+
+def mean_cost_intervals(
+    samples: Sequence[LlrSample], terms: Mapping[str, Terms], plan: Plan
+) -> dict[str, Interval]:
+    """Intervals of mean costs of the LLRs as they are."""
+    return mean_intervals([_actual_costs(sample, terms) for sample in samples], plan)
+
+
+def _actual_costs(sample: LlrSample, terms: Mapping[str, Terms]) -> SampleCosts:
+    """What each LLR costs, and what it would cost with the opposite sign."""
+    actual, mirrored = (
+        {key: sample.costs(one, sign * sample.llr) for key, one in terms.items()}
+        for sign in (1.0, -1.0)
+    )
+    right = np.where(sample.codes == 1, sample.llr >= 0, sample.llr <= 0)
+    return SampleCosts(sample.codes, actual, mirrored, right)
+
+
+# --- costs after recalibration ------------------------------------------------------------
+
+
+def recalibrated_cost_intervals(
+    samples: Sequence[LlrSample], plan: Plan, best: Mapping[str, BestSteps] | None = None
+) -> dict[str, Interval]:
+    """Intervals of Cllr_min, of Cllr_cal, and of mean costs of steps at the best thresholds."""
+    names = ["cllr_min", "cllr_cal", *(best or {})]
+    found = mean_intervals([_bounded_costs(sample, best or {}) for sample in samples], plan)
+    return {name: _join(found[f"{name} low"], found[f"{name} high"], samples) for name in names}
+
+
+def _join(low: Interval, high: Interval, samples: Sequence[LlrSample]) -> Interval:
+    """The interval from the low end of one to the high end of the other.
+
+    Of two systems, either bound may be the better estimate of the difference.
+    """
+    value = (low.value + high.value) / 2
+    if len(samples) == 2:
+        low, high = hull(low, high), hull(high, low)
+    return Interval(value, low.low, high.high, max(low.standard_error, high.standard_error))
+
+
+def _bounded_costs(sample: LlrSample, best: Mapping[str, BestSteps]) -> SampleCosts:
+    """Both bounds on what each sample costs after recalibration."""
+    cllr, least = sample.costs(cllr_terms, sample.llr), sample.bounds(cllr_terms)
+    actual = {
+        "cllr_min low": least.lower,
+        "cllr_min high": least.upper,
+        "cllr_cal low": cllr - least.upper,
+        "cllr_cal high": cllr - least.lower,
+    }
+    as_is = _actual_costs(sample, {"cllr": cllr_terms})
+
+    def unseen_calibration(rates: Floats) -> Floats:
+        return as_is.unseen("cllr", rates) - unseen_cllr_min(sample.blocks, rates)
+
+    allowances: dict[str, Allowance] = {
+        "cllr_min high": lambda rates: unseen_cllr_min(sample.blocks, rates),
+        "cllr_cal low": unseen_calibration,
+        "cllr_cal high": unseen_calibration,
+    }
+    for name, steps_of in best.items():
+        steps = steps_of(sample)
+        bounds = [sample.bounds(step.terms) for step in steps]
+        actual[f"{name} low"] = np.mean([b.lower for b in bounds], axis=0)
+        actual[f"{name} high"] = np.mean([b.upper for b in bounds], axis=0)
+        losses = np.mean([[abs(step.gain(t)) for t in (0, 1)] for step in steps], axis=0)
+        allowances[f"{name} high"] = losses.__mul__
+    recalibrated = sample.recalibration.fitted
+    right = np.where(sample.codes == 1, recalibrated >= 0, recalibrated <= 0)
+    return SampleCosts(sample.codes, actual, {}, right, allowances)
+
+
+def unseen_cllr_min(blocks: PooledBlocks, rates: Floats) -> Floats:
+    """What Cllr_min rises by if some samples of a class look like those of the other class.
+
+    ``rates`` are their fractions of the first and of the second class; so are the results.
+    """
+    masses, least = (blocks.other, blocks.target), cost_of_blocks(blocks)
+    rises = []
+    for t, rate in enumerate(rates):
+        mixed = (1 - rate) * masses[t] + rate * masses[1 - t]
+        pair = (mixed, blocks.other) if t else (blocks.target, mixed)
+        rises.append(cost_of_blocks(pool_masses(*pair)) - least)
+    return np.array(rises)
+
+
+# --- rates --------------------------------------------------------------------------------
+
+
+def step_interval(samples: Sequence[LlrSample], step: Step, confidence: float) -> Interval:
+    """Interval of a quantity at a given threshold."""
+    return _events_interval(samples, [sample.llr for sample in samples], step, confidence)
+
+
+def _events_interval(
+    samples: Sequence[LlrSample], llrs: Sequence[Floats], step: Step, confidence: float
+) -> Interval:
+    totals = [s.total(s.costs(step.terms, llr)) for s, llr in zip(samples, llrs, strict=True)]
+    events = []
+    for t in (0, 1):
+        above = [s.events(step, llr, t) for s, llr in zip(samples, llrs, strict=True)]
+        if len(above) == 2:  # only what happened with one of them makes a difference
+            above = [above[0] & ~above[1], above[1] & ~above[0]]
+        weights = step.gain(t) * np.array([1.0, -1.0][: len(above)])
+        counts = np.array([mask.sum() for mask in above], dtype=np.float64)
+        events.append(EventCounts(weights, counts, len(samples[0].rows[t])))
+    value = totals[0] if len(totals) == 1 else totals[0] - totals[1]
+    return sum_interval(value, events, confidence)
+
+
+def best_step_interval(sample: LlrSample, step: Step, confidence: float) -> Interval:
+    """Interval of a quantity at the threshold that is best after recalibration."""
+    low, high = (
+        _rates_interval(sample, costs, step, confidence) for costs in sample.bounds(step.terms)
+    )
+    return Interval((low.value + high.value) / 2, low.low, high.high)
+
+
+def _rates_interval(sample: LlrSample, costs: Floats, step: Step, confidence: float) -> Interval:
+    """Wilson's interval from costs that are fractions of what one error costs."""
+    events = []
+    for t, rows in enumerate(sample.rows):
+        worst = float(step.worth[t].max())
+        count = costs[rows].sum() / worst if worst > 0 else 0.0
+        events.append(EventCounts(np.array([worst]), np.array([count]), len(rows)))
+    return sum_interval(sample.total(costs), events, confidence)
+
+
+def equal_error_step(sample: LlrSample) -> Step:
+    """The errors at the prior for which the best decisions miss as often as they alarm falsely.
+
+    The slope of the ROC curve there tells the prior. That of PAV's block is far too noisy where a
+    class is small, so it is taken from the affine map.
+    """
+    blocks, after = sample.blocks, sample.recalibration
+    slope = blocks.llr[equal_error_corner(*blocks.hull()) - 1]
+    if after.affine is not None:
+        slope = np.median(after.affine[after.fitted == slope])
+    slope = float(np.clip(slope, -_STEEPEST, _STEEPEST))
+    return Step(slope, True, np.array([[0.0, expit(slope)], [expit(-slope), 0.0]]))
