@@ -5,23 +5,12 @@ import math
 
 import numpy as np
 import pytest
-from deciban.assessment.intervals import (
-    Plan,
-    interval_of_overestimate,
-    interval_of_underestimate,
-    resample_means,
-)
 
 from deciban import CalibratedGaussian, Evidence, metrics
 from deciban.assessment import Assessment, assess, compare
-from deciban.assessment.systems import Setting
-from deciban.assessment.two_classes import BinnedLlrs, exact_values
 from deciban.exceptions import InputError
-from deciban.metrics.labelled import Scores, Trials
+from deciban.metrics.intervals import Plan, resample_means
 from deciban.metrics.proportions import wilson
-
-EVEN = Setting(np.array([0.5, 0.5]))
-
 
 COSTS = np.array([[0.0, 3.0], [1.0, 0.0]])
 
@@ -108,39 +97,15 @@ def test_numbers_of_several_classes_are_those_of_the_metrics(three):
     assert "cat" in found["worst_pair_cllr"].label
 
 
-def test_on_the_same_resamples_bins_and_samples_give_the_same_interval(draw):
-    y, llr = draw(20_000, np.random.default_rng(1))
-    llrs = (llr[y == 0], llr[y == 1])
-    binned = BinnedLlrs(llrs, EVEN)
-    assert binned.n_bins < 5000
-    rng = np.random.default_rng(2)
-
-    def values(rows):
-        counts = [
-            np.bincount(p[r], minlength=binned.n_bins)
-            for p, r in zip(binned.places, rows, strict=True)
-        ]
-        other, target = (Scores(x[r]) for x, r in zip(llrs, rows, strict=True))
-        return exact_values(Trials(target, other), EVEN), binned.values(tuple(counts))
-
-    resamples = [[rng.integers(len(x), size=len(x)) for x in llrs] for _ in range(200)]
-    plain, from_bins = zip(*map(values, resamples), strict=True)
-    exact, of_bins = values([slice(None), slice(None)])
-    for key in of_bins:
-        ends = np.quantile([one[key] for one in plain], [0.025, 0.975])
-        off = exact[key] - of_bins[key]
-        found = np.quantile([one[key] + off for one in from_bins], [0.025, 0.975])
-        assert np.abs(found - ends).max() < 0.03 * (ends[1] - ends[0]), key
-
-
-def test_intervals_agree_with_those_of_the_bootstrap(draw):
-    y, llr = draw(20_000, np.random.default_rng(3))
-    found = assess(y, Evidence.from_llr(llr))
-    plain = metrics.bootstrap(metrics.cllr, y, llr, n_resamples=1000)
-    width = plain.high - plain.low
-    # Two sets of 1000 resamples differ by about 4 % of the width at either end.
-    assert abs(found["cllr"].low - plain.low) < 0.12 * width
-    assert abs(found["cllr"].high - plain.high) < 0.12 * width
+def test_the_functions_and_the_assessment_give_the_same_intervals(draw):
+    y, llr = draw(400, np.random.default_rng(3))
+    found = assess(y, Evidence.from_llr(llr), prior=[0.9, 0.1], n_resamples=200)
+    options = {"detection_cost": {"prior": 0.1}, "min_detection_cost": {"prior": 0.1}}
+    for key in ("cllr", "cllr_min", "cllr_cal", "eer", "detection_cost", "min_detection_cost"):
+        metric = getattr(metrics, key)
+        one = metrics.bootstrap(metric, y, llr, n_resamples=200, **options.get(key, {}))
+        assert one.value == metric(y, llr, **options.get(key, {}))
+        assert one[1:3] == pytest.approx((found[key].low, found[key].high), rel=1e-9), key
 
 
 def test_bags_of_samples_spread_as_samples_do():
@@ -180,10 +145,6 @@ def test_quantities_fitted_by_pav_are_corrected_towards_the_true_value(draw):
     assert found["cllr"].corrected == found["cllr"].value
     assert math.isnan(found["dev_pav"].low)
     assert any("Cllr_cal" in warning for warning in found.warnings)
-    some = np.array([1.0, 2.0])
-    for estimate in (interval_of_underestimate, interval_of_overestimate):
-        assert math.isnan(estimate(math.inf, some, some, 0.9).high)
-        assert math.isnan(estimate(1.0, some, np.array([1.0, math.inf]), 0.9).low)
 
 
 def test_errors_that_were_not_seen_may_still_happen():

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from deciban.metrics.intervals import hull
 from deciban.metrics.proportions import (
     EventCounts,
-    hull,
     pooled_interval,
     sum_interval,
     unseen_rate,
@@ -16,7 +16,7 @@ from deciban.metrics.proportions import (
 def test_rates_have_the_intervals_of_wilson():
     from scipy.stats import binomtest
 
-    for happened, times in ((0, 40), (1, 3), (17, 40), (40, 40), (3, 100_000)):
+    for happened, times in ((0, 40), (5, 9), (17, 40), (40, 40), (4, 100_000)):
         cells = EventCounts(np.array([1.0]), np.array([happened]), times)
         found = sum_interval(happened / times, [cells], 0.9)
         expected = binomtest(happened, times).proportion_ci(0.9, method="wilson")
@@ -25,6 +25,20 @@ def test_rates_have_the_intervals_of_wilson():
         assert turned[1:3] == pytest.approx((-found.high, -found.low), abs=1e-12)
     low, high = wilson(np.array([0, 5]), np.array([5, 5]), 0.95)
     assert (low[0], high[1]) == (0.0, 1.0)
+
+
+def test_rates_of_rare_events_are_covered_as_often_as_the_interval_says():
+    from scipy.stats import binom
+
+    for n in (20, 50, 200, 1000):
+        k = np.arange(n + 1)
+        low, high = wilson(k, n, 0.95)
+        for expected in (0.06, 0.2, 0.5, 1.0, 2.5):  # events; Wilson's own covers 0.84 to 0.99
+            rate = expected / n
+            chance = binom.pmf(k, n, rate)
+            assert chance[(low <= rate) & (rate <= high)].sum() > 0.92
+    assert wilson(17, 20, 0.95) == pytest.approx([1 - end for end in wilson(3, 20, 0.95)[::-1]])
+    assert wilson(19, 20, 0.95) == pytest.approx([1 - end for end in wilson(1, 20, 0.95)[::-1]])
 
 
 def test_the_unseen_rate_starts_at_the_binomial_quantile_of_the_resamples():

@@ -93,10 +93,17 @@ class TwoClassSystem(System):
                 (step,) = best.pop(key)(self.sample)
                 intervals[key] = best_step_interval(self.sample, step, plan.confidence)
         intervals |= recalibrated_cost_intervals(samples, plan, best)
+        if other is not None and _same_order(self, other):
+            intervals |= dict.fromkeys(["cllr_min", *best], Interval(0.0, 0.0, 0.0))
         if len(setting.points) > 1:
             value = difference_of([s.values["c_primary"] for s in systems])
             intervals["c_primary"] = _primary_interval(systems, value, intervals)
         return intervals
+
+
+def _same_order(a: TwoClassSystem, b: TwoClassSystem) -> bool:
+    """Whether PAV gives both systems the same LLRs: one is a monotone map of the other."""
+    return np.array_equal(a.sample.recalibration.fitted, b.sample.recalibration.fitted)
 
 
 def _best_steps(setting: Setting) -> dict[str, BestSteps]:

@@ -161,7 +161,7 @@ def judge_calibration(assessment: Assessment) -> Verdict:
         )
     else:
         word, tone, sentence = _judge_loss(cost)
-        if tone == "good" and assessment.n_infinite:
+        if tone != "poor" and assessment.n_infinite:
             word, tone = "may be calibrated", "fair"
             sentence = (
                 f"{assessment.n_infinite:,} samples rule a class out altogether, which no number "

@@ -25,6 +25,7 @@ from deciban.exceptions import InputError
 from deciban.metrics.designs import Items, read_design, split_items
 from deciban.metrics.intervals import (
     Interval,
+    Plan,
     Seed,
     bca,
     bias,
@@ -33,6 +34,7 @@ from deciban.metrics.intervals import (
     tails,
 )
 from deciban.metrics.labelled import EvidenceLike
+from deciban.metrics.llr_intervals import LLR_INTERVALS, llr_interval
 
 _BIASED = 1.5  # standard deviations between the metric and the median of its resamples
 
@@ -51,13 +53,16 @@ def bootstrap(
     n_jobs: int | None = None,
     **options: Any,
 ) -> Interval:
-    """Bootstrap interval of a metric.
+    """Interval of a metric, the same that :func:`deciban.assess` gives.
 
-    Metrics that fit something to the samples that they judge, such as ``cllr_cal``, ``dev_pav``
-    and to a lesser degree ``cllr_min``, come out larger or smaller on resamples than on fresh
-    data. Where that spoils the interval there is a warning, and the interval holds the percentiles
-    of the resamples moved back by twice their bias. Data that every resample judges alike, such as
-    perfectly separated classes, give an interval of no width.
+    The metrics of two classes (``cllr``, ``cllr_min``, ``cllr_cal``, ``eer``, ``detection_cost``
+    and ``min_detection_cost``) have intervals of their own, which allow for errors that were not
+    seen. They allow for the noise that PAV fits, too: the value of the samples may lie outside the
+    interval of the true one. Any other function is computed on resamples. If it fits something
+    to the samples that it judges, as ``dev_pav`` does, it comes out larger or smaller on resamples
+    than on fresh data: there is a warning where that spoils the interval, and the interval holds
+    the percentiles of the resamples moved back by twice their bias. Data that every resample judges
+    alike then give an interval of no width.
 
     Parameters
     ----------
@@ -67,7 +72,7 @@ def bootstrap(
     evidence : array of shape (n_samples, ...), or Evidence
     confidence : float, default 0.95
     method : {"bca", "percentile"}
-        Bias-corrected and accelerated, or the plain percentiles of the resamples.
+        Bias-corrected and accelerated, or the plain percentiles of the resamples of any metric.
     n_resamples : int, default 1000
     groups : array of shape (n_samples,), optional
         Unit that was sampled, such as the speaker or the source: whole groups are drawn. Without
@@ -105,6 +110,9 @@ def bootstrap(
             "sample_weight must not be passed on; a resample would not match it. "
             "Repeat samples instead, or draw by groups."
         )
+    if method == "bca" and metric in LLR_INTERVALS and groups is None and items is None:
+        plan = Plan(float(confidence), int(n_resamples), seed_from(rng))
+        return llr_interval(metric, y_true, evidence, plan, **options)
     y_true, evidence, groups, *pair = align_by_index(
         y_true=y_true, evidence=evidence, groups=groups, **split_items(items)
     )

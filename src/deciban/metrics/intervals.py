@@ -209,7 +209,7 @@ def resampled_interval(
     """Interval of a mean, bias-corrected and accelerated."""
     drawn = drawn[~np.isnan(drawn)]
     if np.isinf(value):  # one infinite cost proves that the mean is infinite
-        return Interval(value, value, value)
+        return Interval(value, value, value, np.inf)
     if np.isnan(value) or len(drawn) == 0:
         return Interval(value)
     spread = float(drawn.std(ddof=1)) if np.isfinite(drawn).all() else np.inf

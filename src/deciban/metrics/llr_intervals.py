@@ -10,20 +10,26 @@ interval is that of the lower bound, the upper end that of the upper bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from deciban._validation.arrays import Floats
 from deciban.evidence import from_nats
-from deciban.metrics.costs import cost_of_blocks, softplus
-from deciban.metrics.detection import equal_error_corner
+from deciban.metrics.costs import cllr, cllr_cal, cllr_min, cost_of_blocks, softplus
+from deciban.metrics.detection import (
+    OperatingPoint,
+    detection_cost,
+    eer,
+    equal_error_corner,
+    min_detection_cost,
+)
 from deciban.metrics.intervals import Interval, Plan, hull
-from deciban.metrics.labelled import Scores, Trials
+from deciban.metrics.labelled import EvidenceLike, Scores, Trials, read_trials
 from deciban.metrics.pav import PooledBlocks, pool, pool_masses
 from deciban.metrics.proportions import EventCounts, sum_interval
 from deciban.metrics.recalibration import Bounds, Recalibration, recalibrate_llrs
@@ -144,12 +150,12 @@ def _join(low: Interval, high: Interval, samples: Sequence[LlrSample]) -> Interv
 
 def _bounded_costs(sample: LlrSample, best: Mapping[str, BestSteps]) -> SampleCosts:
     """Both bounds on what each sample costs after recalibration."""
-    cllr, least = sample.costs(cllr_terms, sample.llr), sample.bounds(cllr_terms)
+    actual_cost, least = sample.costs(cllr_terms, sample.llr), sample.bounds(cllr_terms)
     actual = {
         "cllr_min low": least.lower,
         "cllr_min high": least.upper,
-        "cllr_cal low": cllr - least.upper,
-        "cllr_cal high": cllr - least.lower,
+        "cllr_cal low": actual_cost - least.upper,
+        "cllr_cal high": actual_cost - least.lower,
     }
     as_is = _actual_costs(sample, {"cllr": cllr_terms})
 
@@ -241,3 +247,67 @@ def equal_error_step(sample: LlrSample) -> Step:
         slope = np.median(after.affine[after.fitted == slope])
     slope = float(np.clip(slope, -_STEEPEST, _STEEPEST))
     return Step(slope, True, np.array([[0.0, expit(slope)], [expit(-slope), 0.0]]))
+
+
+# --- the same intervals for the functions -------------------------------------------------
+
+
+def llr_interval(
+    metric: Callable[..., float],
+    y_true: ArrayLike,
+    llr: EvidenceLike,
+    plan: Plan,
+    *,
+    pos_label: Hashable = 1,
+    **options: Any,
+) -> Interval:
+    """Interval of one of the metrics of two classes, on the samples themselves."""
+    value = metric(y_true, llr, pos_label=pos_label, **options)
+    trials = read_trials(y_true, llr, pos_label=pos_label)
+    sample = LlrSample(trials.llr, trials.y_true)
+    with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
+        interval = LLR_INTERVALS[metric](sample, plan, **options)
+    largest = _LARGEST.get(metric, np.inf) if options.get("normalize", True) else np.inf
+    low, high = np.clip([interval.low, interval.high], 0.0, largest).tolist()
+    return interval._replace(value=value, low=low, high=high)
+
+
+def _cllr_interval(sample: LlrSample, plan: Plan) -> Interval:
+    return mean_cost_intervals([sample], {"cllr": cllr_terms}, plan)["cllr"]
+
+
+def _cllr_min_interval(sample: LlrSample, plan: Plan) -> Interval:
+    return recalibrated_cost_intervals([sample], plan)["cllr_min"]
+
+
+def _cllr_cal_interval(sample: LlrSample, plan: Plan) -> Interval:
+    return recalibrated_cost_intervals([sample], plan)["cllr_cal"]
+
+
+def _eer_interval(sample: LlrSample, plan: Plan) -> Interval:
+    return best_step_interval(sample, equal_error_step(sample), plan.confidence)
+
+
+def _detection_cost_interval(sample: LlrSample, plan: Plan, **options: Any) -> Interval:
+    return step_interval([sample], _detection_step(**options), plan.confidence)
+
+
+def _min_detection_cost_interval(sample: LlrSample, plan: Plan, **options: Any) -> Interval:
+    return best_step_interval(sample, _detection_step(**options), plan.confidence)
+
+
+def _detection_step(normalize: bool = True, **point: Any) -> Step:
+    at = OperatingPoint(**point)
+    false_alarm, miss = (float(at.weights.cost(*rates, normalize)) for rates in ((0, 1), (1, 0)))
+    return Step(at.threshold, True, np.array([[0.0, false_alarm], [miss, 0.0]]))
+
+
+LLR_INTERVALS: dict[Callable[..., float], Callable[..., Interval]] = {
+    cllr: _cllr_interval,
+    cllr_min: _cllr_min_interval,
+    cllr_cal: _cllr_cal_interval,
+    eer: _eer_interval,
+    detection_cost: _detection_cost_interval,
+    min_detection_cost: _min_detection_cost_interval,
+}
+_LARGEST = {cllr_min: 1.0, eer: 0.5, min_detection_cost: 1.0}

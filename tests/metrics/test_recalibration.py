@@ -1,0 +1,113 @@
+"""The cost after the best recalibration, bounded from both sides, and intervals from the bounds."""
+
+import numpy as np
+import pytest
+from scipy.optimize import isotonic_regression
+
+from deciban import metrics
+from deciban.metrics.intervals import Plan
+from deciban.metrics.llr_intervals import (
+    LlrSample,
+    cllr_terms,
+    equal_error_step,
+    recalibrated_cost_intervals,
+    unseen_cllr_min,
+)
+
+
+def calibrated(n_other, n_target, divergence, seed):
+    y = np.repeat([0, 1], [n_other, n_target])
+    rng = np.random.default_rng(seed)
+    return y, rng.normal((2 * y - 1) * divergence / 2, np.sqrt(divergence))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("slope", "expected"), [(0.0, 1.0), (10.0, 3.0)])
+def test_optimism_is_one_to_three_times_the_excess_on_new_samples(slope, expected):
+    """Isotonic regression of steps, and of a line in noise: what the scaling argument says."""
+    rng, n = np.random.default_rng(0), 20_000
+    truth = slope * np.linspace(0, 1, n)
+    optimism = excess = 0.0
+    for _ in range(60):
+        noise = rng.normal(size=n)
+        fit = isotonic_regression(truth + noise).x
+        excess += np.sum((fit - truth) ** 2)
+        optimism += np.sum(noise**2) - np.sum((truth + noise - fit) ** 2)
+    assert optimism / excess == pytest.approx(expected, rel=0.1)
+
+
+def test_the_map_of_all_samples_costs_what_the_metrics_say():
+    y, llr = calibrated(70, 40, 4.0, 0)
+    sample = LlrSample(llr, y)
+    fitted = sample.recalibration.fitted
+    assert sample.total(sample.costs(cllr_terms, fitted)) == pytest.approx(metrics.cllr_min(y, llr))
+    np.testing.assert_array_equal(fitted, metrics.pav(y, llr).transform(llr))
+    step = equal_error_step(sample)
+    assert sample.total(sample.costs(step.terms, fitted)) <= metrics.eer(y, llr) + 1e-12
+
+
+def test_bounds_contain_the_true_cost_on_average():
+    found = []
+    for seed in range(60):
+        y, llr = calibrated(60, 60, 4.0, seed)
+        sample = LlrSample(llr, y)
+        bounds = [sample.total(costs) for costs in sample.bounds(cllr_terms)]
+        # LLRs are calibrated: no map costs less, and Cllr has the chance of this draw in common.
+        found.append([metrics.cllr_min(y, llr), *bounds, metrics.cllr(y, llr)])
+    optimistic, lower, upper, truth = np.mean(found, axis=0)
+    assert optimistic < lower < truth < upper + 0.02
+    assert truth - lower < 0.6 * (truth - optimistic)
+
+
+def test_bounds_do_not_depend_on_the_order_of_the_samples():
+    y, llr = calibrated(50, 30, 4.0, 1)
+    order = np.random.default_rng(0).permutation(80)
+    a, b = LlrSample(llr, y), LlrSample(llr[order], y[order])
+    for one, other in zip(a.bounds(cllr_terms), b.bounds(cllr_terms), strict=True):
+        np.testing.assert_allclose(one[order], other, rtol=1e-9)
+
+
+def test_separated_classes_prove_neither_errors_nor_miscalibration():
+    for seed in range(20):
+        y, llr = calibrated(100, 100, 30.0, seed)  # calibrated; most draws have no error
+        found = recalibrated_cost_intervals([LlrSample(llr, y)], Plan(n_resamples=100))
+        assert found["cllr_cal"].low <= 1e-3
+        if metrics.cllr_min(y, llr) == 0:
+            assert found["cllr_min"].low == 0 < found["cllr_min"].high
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_or_two_samples_of_a_class_have_an_interval(n):
+    y, llr = calibrated(30, n, 4.0, 0)
+    found = metrics.bootstrap(metrics.cllr_min, y, llr, n_resamples=50)
+    assert found.low <= 0.5135 <= found.high
+
+
+def test_infinite_llrs_are_recalibrated_by_pav_alone():
+    y, llr = calibrated(50, 50, 4.0, 0)
+    llr[:3], llr[-3:] = -np.inf, np.inf
+    assert LlrSample(llr, y).recalibration.affine is None
+    found = metrics.bootstrap(metrics.cllr_min, y, llr, n_resamples=50)
+    assert 0 < found.low < found.value < found.high < 1
+    llr[0] = np.inf  # rules out its class
+    assert metrics.bootstrap(metrics.cllr_cal, y, llr, n_resamples=50).high == np.inf
+
+
+def test_unseen_errors_raise_cllr_min_by_their_entropy():
+    sample = LlrSample(np.array([-2.0, -1.0, 1.0, 2.0]), np.array([0, 0, 1, 1]))
+    rise = unseen_cllr_min(sample.blocks, np.array([0.0, 0.1]))
+    # A tenth of the targets among the others: p log(1 + 1/p) + log(1 + p), halved, in bits.
+    expected = (0.1 * np.log2(1 + 10) + np.log2(1.1)) / 2
+    assert rise == pytest.approx([0.0, expected])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("scale", "offset"), [(4.73, 0.0), (0.364, 0.0), (1.0, 3.34)])
+def test_miscalibration_of_few_targets_and_many_others_is_found(scale, offset):
+    """Cllr 0.0460, of which 0.0296 is lost by calibration."""
+    excluded = 0
+    for seed in range(10):
+        y, llr = calibrated(102_080, 320, 27.84, seed)
+        found = metrics.bootstrap(metrics.cllr_cal, y, scale * llr + offset, n_resamples=200)
+        excluded += found.low > 0
+    assert excluded >= 9
