@@ -94,7 +94,8 @@ class TwoClassSystem(System):
                 intervals[key] = best_step_interval(self.sample, step, plan.confidence)
         intervals |= recalibrated_cost_intervals(samples, plan, best)
         if other is not None and _same_order(self, other):
-            intervals |= dict.fromkeys(["cllr_min", *best], Interval(0.0, 0.0, 0.0))
+            seen = Interval(0.0, 0.0, 0.0) if self.values["cllr_min"] else Interval(0.0)
+            intervals |= dict.fromkeys(["cllr_min", *best], seen)
         if len(setting.points) > 1:
             value = difference_of([s.values["c_primary"] for s in systems])
             intervals["c_primary"] = _primary_interval(systems, value, intervals)
@@ -102,7 +103,7 @@ class TwoClassSystem(System):
 
 
 def _same_order(a: TwoClassSystem, b: TwoClassSystem) -> bool:
-    """Whether PAV gives both systems the same LLRs: one is a monotone map of the other."""
+    """Whether PAV gives both systems the same LLRs, as where neither has made an error."""
     return np.array_equal(a.sample.recalibration.fitted, b.sample.recalibration.fitted)
 
 
