@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from scipy.sparse.csgraph import floyd_warshall
 from scipy.stats import gaussian_kde
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.discriminant_analysis import (
@@ -29,7 +30,7 @@ from deciban.calibration import (
     IsotonicCalibrator,
     KernelDensityCalibrator,
 )
-from deciban.calibration.bounded import upper_bound
+from deciban.calibration.bounded import bound_evidence, shortest_paths, upper_bound
 from deciban.calibration.kernel import _bin_centers, _log_density, _silverman_spread
 from deciban.metrics.labelled import Scores, Trials
 from strategies import seeds
@@ -64,7 +65,7 @@ def test_an_affine_distortion_is_undone(scale, matrix, offset):
 def test_two_classes_are_linear_logistic_regression():
     l, y = PAIR.sample([300, 700], rng=0)
     llr = PAIR.evidence(3 * l + 1).llr(1, 0)[:, None]
-    ours = AffineCalibrator(prior="empirical").fit(llr, y)
+    ours = AffineCalibrator(prior="empirical", ridge=0).fit(llr, y)
     theirs = LogisticRegression(C=np.inf, tol=1e-10).fit(llr, y)
     np.testing.assert_allclose(ours.predict_proba(llr), theirs.predict_proba(llr), atol=1e-5)
 
@@ -243,7 +244,7 @@ def test_the_optimum_is_found_under_a_nearly_sure_prior(pi):
     y = np.repeat([0, 1], 3000)
     llr = rng.normal(np.where(y, 10, -10), np.sqrt(20)) / 3
     prior = np.array([1 - pi, pi])
-    fitted = AffineCalibrator(prior=prior).fit(llr[:, None], y)
+    fitted = AffineCalibrator(prior=prior, ridge=0).fit(llr[:, None], y)
 
     def cost(theta):
         log_odds = theta[0] * llr + theta[1] + np.log(pi / (1 - pi))
@@ -287,10 +288,11 @@ def test_scores_of_any_scale_reach_the_same_optimum(scale):
 
 def test_hundreds_of_classes_can_be_calibrated():
     rng = np.random.default_rng(0)
-    y = np.arange(600) % 200
-    X = 5 * np.eye(200)[y] + rng.normal(size=(600, 200))
-    calibrator = AffineCalibrator().fit(2 * X, y)
-    np.testing.assert_allclose(2 * calibrator.matrix_[0, 0], 5, rtol=0.5)
+    y = np.arange(450) % 150
+    X = 4 * np.eye(150)[y] + rng.normal(size=(450, 150))
+    free, safe = (2 * AffineCalibrator(ridge=r).fit(2 * X, y).matrix_[0, 0] for r in (0, None))
+    np.testing.assert_allclose(free, 4, rtol=0.5)
+    assert 2 < safe < free  # three samples of a class say little
 
 
 def test_infinite_ratios_alone_keep_their_sides():
@@ -373,3 +375,121 @@ def test_scores_of_three_classes_may_be_as_large_as_those_of_two():
     calibrated = AffineCalibrator().fit(evidence, y).transform([[1e13, 0.0, 1.0]])
     assert calibrated[0, 0] > 1e11
     assert np.isfinite(calibrated).all()
+
+
+# --- few samples ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e-3, 1e6])
+def test_two_classes_have_firths_logistic_regression_whatever_the_unit(factor):
+    l, y = PAIR.sample([10, 10], rng=1)
+    llr = PAIR.evidence(l).llr(1, 0)
+
+    def cost(theta):  # Firth (1993): the likelihood times the root of the information's determinant
+        z = theta[0] * llr + theta[1]
+        p = 1 / (1 + np.exp(-z))
+        x = np.column_stack([llr, np.ones(20)])
+        penalty = np.linalg.slogdet((x * (p * (1 - p))[:, None]).T @ x)[1] / 2
+        return np.logaddexp(0, np.where(y == 1, -z, z)).sum() - penalty
+
+    best = minimize(cost, [1.0, 0.0], method="BFGS", options={"gtol": 1e-8}).x
+    scores = factor * (llr[:, None] + 2)
+    calibrated = AffineCalibrator().fit(scores, y).evidence(scores).llr(1, 0)
+    np.testing.assert_allclose(calibrated, best[0] * llr + best[1], atol=1e-5)
+
+
+@pytest.mark.parametrize("scale", ["scalar", "diagonal", "full"])
+def test_few_samples_cost_little_and_less_than_saying_nothing(scale):
+    new, y_new = distorted(2 * np.eye(2), n=1000, rng=99)
+    floor = metrics.cross_entropy(y_new, new * 0.5)
+    costs = []
+    for seed in range(30):
+        few, y = distorted(2 * np.eye(2), n=5, rng=seed)
+        costs.append(-AffineCalibrator(scale).fit(few, y).score(new, y_new))
+    assert np.mean(costs) < 1.35 * floor
+    assert np.mean(np.array(costs) > np.log(3)) <= 0.05
+
+
+@pytest.mark.parametrize("scale", ["scalar", "diagonal", "full"])
+def test_many_samples_give_maximum_likelihood(scale):
+    evidence, y = distorted([[2.0, 0.3], [-0.4, 1.5]], [1.0, -1.0], n=30_000)
+    safe, free = (AffineCalibrator(scale, ridge=r).fit(evidence, y) for r in (None, 0))
+    np.testing.assert_allclose(safe.matrix_, free.matrix_, atol=1e-3)
+    np.testing.assert_allclose(safe.offset_, free.offset_, atol=1e-3)
+
+
+def test_no_ridge_is_hidden_in_a_fusion():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 200)
+    systems = rng.normal(size=(400, 3)) * [1.0, 300.0, 1e-3] + np.outer(y, [2.0, 600.0, 1e-3])
+    ours = AffineCalibrator(ridge=0, fuse=True).fit(systems, y).evidence(systems).llr(1, 0)
+    z = (systems - systems.mean(axis=0)) / systems.std(axis=0)
+    theirs = LogisticRegression(C=np.inf, tol=1e-10).fit(z, y).decision_function(z)
+    np.testing.assert_allclose(ours, theirs, atol=1e-3)
+
+
+def test_weights_count_samples_unless_they_are_below_one():
+    few, y = distorted(np.eye(2), n=5)
+    at = {w: AffineCalibrator().fit(few, y, np.full(15, w)).matrix_[0, 0] for w in (1e-3, 1, 4)}
+    twice = Evidence(np.repeat(few.log_likelihoods, 4, axis=0))
+    np.testing.assert_allclose(at[1e-3], at[1], rtol=1e-8)
+    repeated = AffineCalibrator().fit(twice, np.repeat(y, 4)).matrix_[0, 0]
+    np.testing.assert_allclose(at[4], repeated, rtol=1e-8)
+    assert abs(at[4] - at[1]) > 0.01
+
+
+# --- bounds -----------------------------------------------------------------------------------
+
+
+@given(seeds, st.integers(2, 6))
+@settings(max_examples=50)
+def test_bounds_hold_for_every_pair_and_change_nothing_within(seed, D):
+    rng = np.random.default_rng(seed)
+    bounds = shortest_paths(rng.exponential(2, size=(D, D)) * (1 - np.eye(D)))
+    values = 4 * rng.normal(size=(40, D))
+    values[:5, 1:] = -np.inf
+    given_ = Evidence(values)
+    out = bound_evidence(given_, bounds)
+    differences = out.log_likelihoods[:, :, None] - out.log_likelihoods[:, None, :]
+    assert (differences <= bounds + 1e-12).all()
+    assert bound_evidence(out, bounds).allclose(out, atol=1e-12)
+    with np.errstate(invalid="ignore"):
+        llr = given_.log_likelihoods[:, :, None] - given_.log_likelihoods[:, None, :]
+    within = (np.nan_to_num(llr, nan=np.inf) <= bounds).all(axis=(1, 2))
+    assert out[within].allclose(given_[within], atol=1e-12)
+    order = rng.permutation(D)
+    turned = bound_evidence(
+        Evidence(given_.log_likelihoods[:, order]), bounds[np.ix_(order, order)]
+    )
+    assert turned.allclose(Evidence(out.log_likelihoods[:, order]), atol=1e-12)
+
+
+def test_shortest_paths_are_scipys():
+    bounds = np.random.default_rng(0).exponential(size=(7, 7)) * (1 - np.eye(7))
+    np.testing.assert_allclose(shortest_paths(bounds), floyd_warshall(bounds), rtol=1e-12)
+
+
+def test_all_pairs_of_four_classes_stay_within_their_bounds():
+    family = CalibratedGaussian.from_divergences([2.0, 9.0, 9.0, 9.0, 9.0, 4.0])
+    l, y = family.sample([20, 60, 30, 200], rng=0)
+    bounded = BoundedCalibrator().fit(family.evidence(l), y)
+    out = bounded.evidence(family.evidence(20 * l)).log_likelihoods
+    largest = (out[:, :, None] - out[:, None, :]).max(axis=0)
+    assert (largest <= bounded.bounds_ + 1e-9).all()
+    assert (largest > bounded.bounds_ - 1e-9)[~np.eye(4, dtype=bool)].mean() > 0.5
+
+
+def test_the_inner_calibrator_takes_what_the_outer_one_takes():
+    l, y = PAIR.sample([50, 50], rng=0)
+    evidence = PAIR.evidence(l).rename(["no", "yes"])
+    labels = np.array(["no", "yes"])[y]
+    for X in (evidence, evidence.llr("yes", "no")[:, None], evidence.to_pandas().iloc[:, ::-1]):
+        for inner in (None, BoundedCalibrator(KernelDensityCalibrator(), misleading=1e-3)):
+            bounded = BoundedCalibrator(inner).fit(X, labels)
+            free = bounded.calibrator_.evidence(X)
+            assert bound_evidence(free, bounded.bounds_).allclose(bounded.evidence(X))
+            again = bounded.calibrator_
+            assert again.n_features_in_ == bounded.n_features_in_
+    systems = np.column_stack([evidence.llr("yes", "no"), np.ones(100), np.arange(100) % 7])
+    fused = BoundedCalibrator(fuse=True).fit(systems, labels)
+    assert fused.calibrator_.evidence(systems).llr("yes", "no").std() > 0.1

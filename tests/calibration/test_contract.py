@@ -120,9 +120,9 @@ def test_other_numbers_of_columns_are_fused_and_it_says_so():
     y = np.repeat([0, 1], 500)
     systems = (2 * y - 1)[:, None] + rng.normal(size=(1000, 3)) * [1.0, 2.0, 0.5]
     with pytest.warns(FusionWarning, match="one column for each of 2 classes or one LLR; got 3"):
-        fused = AffineCalibrator(offset=True).fit(systems, y)
-    theirs = LogisticRegression(C=np.inf).fit(systems, y).decision_function(systems)
-    np.testing.assert_allclose(fused.evidence(systems).llr(1, 0), theirs, rtol=0.02, atol=0.1)
+        fused = AffineCalibrator(ridge=0).fit(systems, y)
+    theirs = LogisticRegression(C=np.inf, tol=1e-10).fit(systems, y).decision_function(systems)
+    np.testing.assert_allclose(fused.evidence(systems).llr(1, 0), theirs, rtol=1e-3, atol=1e-3)
     assert metrics.cllr(y, fused.evidence(systems)) < metrics.cllr(y, 2 * systems[:, 2])
 
 
@@ -422,10 +422,10 @@ def test_two_systems_of_two_classes_are_fused_where_it_is_said():
 def test_separable_classes_are_announced_and_bounded():
     evidence = Evidence.from_llr([2.0, 1.0, 3.0, -1.0, -2.0, -0.5])
     y = [1, 1, 1, 0, 0, 0]
-    with pytest.warns(
-        SeparableWarning, match="nothing limits the calibrated evidence. Pass ridge=0.01"
-    ):
-        AffineCalibrator().fit(evidence, y)
+    with pytest.warns(SeparableWarning, match=r"nothing limits .* Leave ridge=0 out, or put"):
+        AffineCalibrator(ridge=0).fit(evidence, y)
+    safe = AffineCalibrator().fit(evidence, y).evidence(evidence).llr(1, 0)
+    assert 0.5 < np.abs(safe).min() < np.abs(safe).max() < 10
     assert np.abs(BoundedCalibrator().fit(evidence, y).evidence(evidence).llr(1, 0)).max() < 1.5
     AffineCalibrator(ridge=0.01).fit(evidence, y)
 
@@ -541,9 +541,12 @@ def test_weights_of_any_scale_are_taken(calibrator, scale):
     weight = np.full(len(y), scale)
     calibrated = clone(calibrator).fit(evidence, y, sample_weight=weight).evidence(evidence)
     assert not np.isnan(calibrated.llr("yes", "no")).any()
-    if not isinstance(calibrator, KernelDensityCalibrator | BoundedCalibrator):  # these count
+    counts = KernelDensityCalibrator | BoundedCalibrator  # weights count samples, however few
+    if not isinstance(calibrator, counts):
+        many = scale > 1 and isinstance(calibrator, AffineCalibrator) and calibrator.ridge is None
+        calibrator = clone(calibrator).set_params(ridge=0) if many else calibrator
         plain = clone(calibrator).fit(evidence, y).evidence(evidence)
-        assert calibrated.allclose(plain, atol=1e-6)
+        assert calibrated.allclose(plain, atol=1e-4 if many else 1e-6)
 
 
 def test_threads_leave_the_filters_of_warnings_alone():

@@ -184,8 +184,8 @@ def test_separable_and_reversed_scores_are_said(tmp_path):
     path = tmp_path / "s.csv"
     llr = np.linspace(-5, 5, 40)
     pl.DataFrame({"class": (llr > 0).astype(int), "llr": llr}).write_csv(path)
-    assert "Give --ridge 0.01" in fitted(path)[1].stderr
-    assert "--ridge" not in fitted(path, "--ridge", "0.01", "--force")[1].output
+    assert "Leave --ridge 0 out" in fitted(path, "--ridge", "0")[1].stderr
+    assert "--ridge" not in fitted(path, "--force")[1].output
     done = fitted(path, "--method", "isotonic", "--positive", "0", "--force")[1]
     assert "give --positive 1" in done.stderr
 

@@ -1,7 +1,8 @@
 """The best affine recalibration of ILRLs: multinomial logistic regression, solved by Newton.
 
 The recalibrated ILRL is A l + b with A a multiple of the identity, diagonal or full. The prior
-weighted cross-entropy is convex in A and b.
+weighted cross-entropy is convex in A and b. With few samples its minimum is far too confident;
+what holds it back then vanishes with samples, and does not depend on the unit of the scores.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from deciban._estimation.newton import minimum
+from deciban._estimation.newton import minimum, minimum_by_slopes
 from deciban._validation.scalars import require_one_of
 
 Scale = Literal["scalar", "diagonal", "full"]
@@ -21,6 +22,8 @@ _BLOCK = 1 << 21  # numbers held at once
 _DENSE = 1500  # parameters up to which the matrix of second derivatives is held and solved
 _ROUNDING = 1e-20  # squares of scores that count as zero
 _FIRST = 4000  # samples that give a start near the optimum of many more
+_PULL = 1.5  # of the scalar map: a diagonal differs from it by 0.6 of it or so
+_SINGULAR = 1e-13  # information, relative to its upper bound, that counts as none
 
 
 class AffineMap(NamedTuple):
@@ -44,12 +47,20 @@ def fit_affine(
     *,
     offset: bool = True,
     ridge: float = 0.0,
+    class_sizes: np.ndarray | None = None,
+    is_fusion: bool = False,
 ) -> AffineMap:
     """The affine map with the smallest weighted cross-entropy of the posteriors.
 
     ``weight`` sums to one. ``ridge`` is the weight of the squared distance of the parameters from
-    the identity map without offset. Scores may have another number of columns than there are ILR
-    coordinates if the map is full; the distance is then that from zero.
+    the identity map without offset. ``is_fusion`` is for a full map of scores that are not ILR
+    coordinates, of any number of columns; the distance is then that from zero.
+
+    ``class_sizes``, the number of samples of each class, asks for a map that few samples support,
+    whatever the unit of the scores: a scalar map and a fusion have Jeffreys' prior, half the
+    log-determinant of the information (Firth, 1993), and the further parameters of a diagonal or
+    full map are held near the scalar one by a ridge. Both vanish with samples. Without
+    ``class_sizes`` and ``ridge`` the map is that of maximum likelihood.
     """
     require_one_of(scale, "scale", get_args(Scale))
     # Under a nearly certain prior all costs are small: in units of the entropy of the prior the
@@ -68,15 +79,48 @@ def fit_affine(
         scale,
         offset,
         ridge / unit,
+        np.zeros(contrast.shape[1] * (l.shape[1] + offset)) if is_fusion else None,
     )
-    start = _start_from_subset(problem) if len(l) > 4 * _FIRST and ridge == 0 else None
-    start = problem.start() if start is None else start
-    matrix, b = problem.map(minimum(problem.at, start, problem.size))
+    theta = _solve(problem) if class_sizes is None else _solve_shrunk(problem, class_sizes)
+    matrix, b = problem.map(theta)
     return AffineMap(matrix, b - matrix @ center)
+
+
+def _solve(problem: _Problem) -> np.ndarray:
+    start = _start_from_subset(problem) if problem.center is not None or not problem.ridge else None
+    start = problem.start() if start is None else start
+    # The curvature lacks that of the prior, which hardly counts with many samples.
+    find = minimum_by_slopes if problem.jeffreys * len(start) > 0.01 else minimum
+    return find(problem.at, start, problem.size)
+
+
+def _solve_shrunk(problem: _Problem, class_sizes: np.ndarray) -> np.ndarray:
+    """Parameters of the map that few samples support."""
+    D, P = len(class_sizes), len(problem.identity)
+    # One over the number of samples, in units of the prior's entropy as the weights are.
+    share = float((1 / class_sizes).sum()) / D**2 / np.log(D)
+    square = float(problem.weight @ (problem.l**2).mean(axis=0)) / problem.weight.sum()
+    if problem.center is not None and P <= _DENSE:  # of a fusion
+        # The ridge chooses among maps that the samples do not tell apart.
+        return _solve(replace(problem, jeffreys=share, ridge=1e-3 * share))
+    n = P - problem.k * problem.has_offset  # parameters of the matrix
+    anchor, strength = np.zeros(P), 0.0
+    if problem.center is None:
+        theta = _solve(replace(problem, scale="scalar", jeffreys=share))
+        if len(theta) == P:
+            return theta
+        anchor[:n], anchor[n:] = theta[0] * problem.identity[:n], theta[1:]
+        strength = theta[0] ** 2 * square
+    # Squares in units of the spread of the evidence, or of one nat where there is less.
+    ridge = np.full(P, _PULL * n / problem.k * share / (1 + strength))
+    ridge[:n] *= square
+    return _solve(replace(problem, ridge=ridge, center=anchor))
 
 
 def _start_from_subset(problem: _Problem) -> np.ndarray | None:
     """A start near the optimum, found with a subset of the samples, if it holds every class."""
+    if len(problem.truth) <= 4 * _FIRST:
+        return None
     rows = slice(None, None, len(problem.truth) // _FIRST)
     weight = problem.weight[rows]
     if len(np.unique(problem.truth[rows][weight > 0])) < len(problem.V):
@@ -105,7 +149,9 @@ class _Problem:
     V: np.ndarray
     scale: Scale
     has_offset: bool
-    ridge: float
+    ridge: float | np.ndarray  # one weight for all parameters, or one for each
+    center: np.ndarray | None = None  # of the ridge; the identity by default
+    jeffreys: float = 0.0  # weight of the log-determinant of the information; not for a diagonal
 
     @property
     def k(self) -> int:
@@ -136,6 +182,10 @@ class _Problem:
 
     def start(self) -> np.ndarray:
         """The identity for weak scores, or zero for scores that are far too strong."""
+        if self.center is not None:
+            return self.center
+        if self.jeffreys:  # flat where all posteriors are saturated
+            return np.zeros_like(self.identity)
         candidates = (self.identity, np.zeros_like(self.identity))
         return min(candidates, key=lambda theta: self.at(theta).value)
 
@@ -181,9 +231,9 @@ class _At:
 
     def __init__(self, problem: _Problem, theta: np.ndarray) -> None:
         self.problem = problem
-        away = theta - problem.identity
+        away = theta - (problem.identity if problem.center is None else problem.center)
         self.p = np.empty((len(problem.V), len(problem.truth)))
-        self.value = problem.ridge * float(away @ away)
+        self.value = float((problem.ridge * away) @ away)
         self.slope = 2 * problem.ridge * away
         for rows in problem.blocks():
             y, w = problem.truth[rows], problem.weight[rows]
@@ -198,11 +248,37 @@ class _At:
             self.p[:, rows] = p
             p[y, np.arange(len(y))] -= 1
             self.slope += problem.slope(rows, p * w)
+        if problem.jeffreys:
+            self._add_jeffreys()
+
+    def _add_jeffreys(self) -> None:
+        """Add the prior: minus half the log-determinant of the information.
+
+        With M the covariance of the recalibrated scores by it, J I^-1 J^T, the determinant changes
+        with these scores by p (g - p.g), g = diag M - 2 M p.
+        """
+        problem, size = self.problem, self.problem.size
+        information = self._matrix / np.outer(size, size) + _SINGULAR * np.eye(len(size))
+        self.value -= problem.jeffreys / 2 * float(np.linalg.slogdet(information)[1])
+        inverse = np.linalg.inv(information) / np.outer(size, size)
+        covariance = _covariance_of_scalar if problem.scale == "scalar" else _covariance_of_full
+        for rows in problem.blocks():
+            p = self.p[:, rows]
+            diagonal, product = covariance(problem, rows, p, inverse)
+            g = diagonal - 2 * product
+            r = p * (g - np.sum(p * g, axis=0)) * problem.weight[rows]
+            self.slope -= problem.jeffreys / 2 * problem.slope(rows, r)
 
     def curvature(self) -> np.ndarray | LinearOperator:
+        """Second derivatives of the cross-entropy and the ridge; those of the prior are small."""
+        if self.problem.jeffreys or len(self.slope) <= _DENSE:
+            return self._matrix
+        P = len(self.slope)
+        return LinearOperator((P, P), matvec=self._times)
+
+    @cached_property
+    def _matrix(self) -> np.ndarray:
         problem, V, P = self.problem, self.problem.V, len(self.slope)
-        if P > _DENSE:
-            return LinearOperator((P, P), matvec=self._times)
         total = 2 * problem.ridge * np.eye(P)
         n = P - problem.k if problem.has_offset else P
         by_offset = np.zeros((len(V), len(V)))
@@ -272,3 +348,35 @@ _CURVATURES = {
     "diagonal": _curvature_of_diagonal,
     "full": _curvature_of_full,
 }
+
+
+# Diagonal of the covariance of the recalibrated scores, and its product with the posteriors p, from
+# the covariance of the parameters.
+
+
+def _covariance_of_scalar(
+    problem: _Problem, rows: slice, p: np.ndarray, inverse: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    s, V = problem.log_likelihoods[:, rows], problem.V
+    mean = np.sum(p * s, axis=0)
+    diagonal, product = inverse[0, 0] * s * s, inverse[0, 0] * s * mean
+    if problem.has_offset:
+        q, both, own = V.T @ p, inverse[0, 1:], inverse[1:, 1:]
+        diagonal += 2 * s * (V @ both)[:, None] + np.sum((V @ own) * V, axis=1)[:, None]
+        product += s * (both @ q) + V @ (np.outer(both, mean) + own @ q)
+    return diagonal, product
+
+
+def _covariance_of_full(
+    problem: _Problem, rows: slice, p: np.ndarray, inverse: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    V, x = problem.V, problem.l[:, rows]
+    k, d = problem.k, len(x)
+    order = np.arange(k * d).reshape(k, d)
+    if problem.has_offset:
+        order = np.column_stack([order, k * d + np.arange(k)])
+        x = np.vstack([x, np.ones(x.shape[1])])
+    blocks = inverse[np.ix_(order.ravel(), order.ravel())].reshape(k, len(x), k, len(x))
+    T = np.einsum("iajb,an,bn->ijn", blocks, x, x, optimize=True)
+    diagonal = np.einsum("di,dj,ijn->dn", V, V, T, optimize=True)
+    return diagonal, V @ np.einsum("ijn,jn->in", T, V.T @ p)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
+from scipy.optimize import minimize, root
 from scipy.sparse.linalg import LinearOperator, cg
 
 from deciban.exceptions import ConvergenceError
@@ -34,11 +35,14 @@ class Point(Protocol):
         """The matrix of second derivatives, or its products with vectors."""
 
 
-def minimum(at: Callable[[np.ndarray], Point], start: np.ndarray, size: np.ndarray) -> np.ndarray:
+def minimum(
+    at: Callable[[np.ndarray], Point], start: np.ndarray, size: np.ndarray, flat: float = _FLAT
+) -> np.ndarray:
     """Position of the minimum of a convex, nonnegative function, to within 1e-11 of its value.
 
     ``size`` is the root of the largest second derivative by each parameter: in these units no
-    curvature is above about one, and a damping of one always gains.
+    curvature is above about one, and a damping of one always gains. ``flat`` is the gain below
+    which to stop.
 
     Raises
     ------
@@ -51,11 +55,11 @@ def minimum(at: Callable[[np.ndarray], Point], start: np.ndarray, size: np.ndarr
     for _ in range(_STEPS):
         step = _newton_step(curvature, here.slope, size, damping)
         promise = -float(step @ here.slope)
-        if promise < _FLAT or here.value < _PERFECT:
+        if promise < flat or here.value < _PERFECT:
             return theta
         there = at(theta + step)
         gain = here.value - there.value
-        if gain >= 1e-4 * promise or (promise < 1e-6 and gain >= -_ROUNDING * here.value):
+        if gain >= 1e-4 * promise or (promise < 1e-6 and gain >= -_ROUNDING * abs(here.value)):
             theta, here = theta + step, there
             curvature = here.curvature()
             damping = max(damping / 10, _LEAST) if gain > 0.25 * promise else damping
@@ -72,6 +76,31 @@ def minimum(at: Callable[[np.ndarray], Point], start: np.ndarray, size: np.ndarr
         f"the recalibration must reach its optimum; after {_STEPS} steps it could still gain "
         f"{promise:.2g} nat. Check the evidence for outliers, or use a smaller scale family."
     )
+
+
+def minimum_by_slopes(
+    at: Callable[[np.ndarray], Point], start: np.ndarray, size: np.ndarray
+) -> np.ndarray:
+    """Position of the minimum of a function whose curvature is known in part.
+
+    Newton's method comes near; quasi-Newton steps, in units of that curvature, find the rest.
+    """
+    near = minimum(at, start, size, flat=1e-4)
+    curvature = at(near).curvature() / np.outer(size, size)
+    values, vectors = np.linalg.eigh(curvature)
+    units = (vectors / np.sqrt(np.maximum(values, 1e-12))) / size[:, None]
+
+    def value_and_slope(step: np.ndarray) -> tuple[float, np.ndarray]:
+        here = at(near + units @ step)
+        return here.value, here.slope @ units
+
+    origin = np.zeros(len(near))
+    found = minimize(value_and_slope, origin, jac=True, method="L-BFGS-B", options={"gtol": 1e-6})
+    step = found.x
+    if np.abs(found.jac).max() > _FLAT:  # values no longer tell steps apart, but slopes do
+        options = {"fatol": _FLAT, "maxiter": 10}
+        step = root(lambda step: value_and_slope(step)[1], step, method="krylov", options=options).x
+    return near + units @ step
 
 
 def _newton_step(

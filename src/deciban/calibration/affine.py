@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from sklearn.base import clone
 
 from deciban._estimation.affine import Scale, fit_affine
 from deciban._persistence.registry import register
-from deciban._validation.scalars import quote, require_positive_number
+from deciban._validation.scalars import quote, require_one_of, require_positive_number
 from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.calibration.scores import ScoreReader
 from deciban.evidence import Evidence
@@ -37,6 +37,12 @@ class AffineCalibrator(Calibrator):
     regression, the calibration of speaker recognition; with a scalar and no offset it is
     temperature scaling, where the posteriors that are scaled have the uniform prior.
 
+    Few samples make that map overconfident, without limit where the classes do not overlap. By
+    default the scalar map therefore has Jeffreys' prior (for two classes this is Firth's logistic
+    regression), and a diagonal or full map is held near it by a ridge, of the weight 1.5 / n or
+    1.5 (D - 1) / n on squares relative to the scalar map, for D classes and n samples. The unit of
+    the scores does not matter, and the effect vanishes as samples are added.
+
     Parameters
     ----------
     scale : {"scalar", "diagonal", "full"}, default "scalar"
@@ -44,9 +50,10 @@ class AffineCalibrator(Calibrator):
         first and the last do not depend on the basis.
     offset : bool, default True
         Whether the map has an offset b.
-    ridge : float, default 0
+    ridge : float, optional
         Weight of the squared distance of the parameters from the identity map, added to the mean
-        cross-entropy in nats. With few samples 0.001 to 0.1 helps the full map.
+        cross-entropy in nats, in place of the default: 0 for maximum likelihood, 0.001 to 0.1 for
+        few samples of LLRs that are nearly calibrated.
     prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
         How much each class counts, and the prior of ``predict_proba``; it is not part of the
         evidence.
@@ -66,6 +73,7 @@ class AffineCalibrator(Calibrator):
     References
     ----------
     Brümmer and van Leeuwen (2006), On calibration of language recognition scores.
+    Firth (1993), Bias reduction of maximum likelihood estimates.
     Guo et al. (2017), On calibration of modern neural networks.
 
     Examples
@@ -84,7 +92,7 @@ class AffineCalibrator(Calibrator):
         scale: Scale = "scalar",
         offset: bool = True,
         *,
-        ridge: float = 0.0,
+        ridge: float | None = None,
         prior: Any = "uniform",
         basis: Basis | None = None,
         fuse: bool | None = None,
@@ -97,9 +105,12 @@ class AffineCalibrator(Calibrator):
         self.fuse = fuse
 
     def _fit(self, samples: Labelled) -> None:
-        require_positive_number(self.ridge, "ridge", or_zero=True)
         evidence, codes = samples.evidence, samples.codes
         basis = basis_for(self.basis, evidence.n_classes).align_to(evidence.classes)
+        if self._reader.fusion is not None:  # a full affine map already
+            require_one_of(self.scale, "scale", get_args(Scale))
+            self.matrix_, self.offset_ = np.eye(len(basis.contrast) - 1), 0 * basis.contrast[0]
+            return
         self.matrix_, self.offset_ = fit_affine(
             finite_ilr(evidence, self.basis),
             codes,
@@ -108,16 +119,25 @@ class AffineCalibrator(Calibrator):
             basis.contrast,
             self.scale,
             offset=self.offset,
-            ridge=self.ridge,
+            ridge=self.ridge or 0.0,
+            class_sizes=samples.sizes if self.ridge is None else None,
         )
 
+    def _fusion_ridge(self) -> float | None:
+        if self.ridge is None:
+            return None
+        return require_positive_number(self.ridge, "ridge", or_zero=True)
+
     def _warn_about_fit(self, samples: Labelled) -> None:
+        if self.ridge != 0:
+            return
         some = np.arange(0, len(samples.codes), max(1, len(samples.codes) // 1000))
         # A thousand samples are enough to see that the classes are not separable.
         if self._separates(samples.select(some)) and self._separates(samples):
             warnings.warn(
-                "the classes are separable in X, so that nothing limits the calibrated evidence. "
-                "Pass ridge=0.01, or put the calibrator into BoundedCalibrator.",
+                "the classes are separable in X, so that nothing limits the calibrated evidence of "
+                "maximum likelihood. Leave ridge=0 out, or put the calibrator into "
+                "BoundedCalibrator.",
                 SeparableWarning,
                 stacklevel=3,
             )

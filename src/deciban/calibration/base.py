@@ -20,7 +20,7 @@ from deciban.calibration.scores import ScoreReader, order_by_class
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import balance_weights
 from deciban.exceptions import InputError, ZeroPartsError
-from deciban.metrics.labelled import Labelled, Trials
+from deciban.metrics.labelled import Labelled, Trials, class_sizes
 from deciban.simplex import Basis
 
 
@@ -112,7 +112,8 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         scores, codes, weight = read_samples(self, X, y, sample_weight, ensure_all_finite=False)
         share = balance_weights(codes, weight, self.prior_)
         reader = ScoreReader(self._names(), fuse)
-        self._reader = reader.learn(scores, codes, share, self.prior_)
+        sizes, ridge = class_sizes(codes, weight), self._fusion_ridge()
+        self._reader = reader.learn(scores, codes, share, self.prior_, sizes, ridge)
         samples = Labelled(self._reader(scores), codes, weight)
         self._fit(samples)
         return samples
@@ -138,6 +139,16 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
             f"interval must be asked of an affine, Gaussian, fusion or bootstrap calibrator; got "
             f"{type(self).__name__}. Put it into BootstrapCalibrator and fit that."
         )
+
+    def _read_like(self, other: Calibrator) -> None:
+        """Take the input that another calibrator takes, which reads it as the same evidence."""
+        for name in ("_reader", "n_features_in_", "feature_names_in_"):
+            if hasattr(other, name):
+                setattr(self, name, getattr(other, name))
+
+    def _fusion_ridge(self) -> float | None:
+        """Penalty of the weights of scores that are fused; None for the default."""
+        return None
 
     def _warn_about_fit(self, samples: Labelled) -> None:
         """Warn where the fitted map should not be used as it is."""

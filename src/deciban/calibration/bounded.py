@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
 from deciban._persistence.registry import register
+from deciban._validation.arrays import Floats
 from deciban._validation.scalars import require_positive_number
 from deciban.calibration.affine import clone_calibrator
 from deciban.calibration.base import Calibrator
@@ -26,9 +27,11 @@ class BoundedCalibrator(Calibrator):
     An LLR is supported as long as Bayes decisions that act on it would cost less than decisions
     without evidence, even if each class had one more misleading sample than it has (the empirical
     lower and upper bounds of Vergeer et al.). With more than two classes each pair has its bound,
-    found on the samples of this pair, and no class is put further below the best one than the
-    bound of the two allows. With many classes of few samples each that leaves little: the posterior
-    of the best of D classes with n samples each stays below 1 / (1 + (D - 1) / (n + 1)).
+    found on the samples of this pair, and tightened where a third class leaves less: the shortest
+    paths of the bounds. Where a pair exceeds its bound the less likely class is raised, no more
+    than needed, so that every pair keeps its bound and evidence within all bounds stays what it is.
+    With many classes of few samples each that leaves little: the posterior of the best of D classes
+    with n samples each stays below 1 / (1 + (D - 1) / (n + 1)).
 
     Parameters
     ----------
@@ -44,7 +47,7 @@ class BoundedCalibrator(Calibrator):
     Attributes
     ----------
     calibrator_ : calibrator
-        The fitted calibrator, which gives evidence without bounds.
+        The fitted calibrator, which gives evidence without bounds from the same input.
     bounds_ : array of shape (n_classes, n_classes)
         ``bounds_[i, j]`` is the largest LLR of class i against class j, in nats; zero on the
         diagonal. An LLR of two classes lies between ``-bounds_[0, 1]`` and ``bounds_[1, 0]``.
@@ -86,18 +89,26 @@ class BoundedCalibrator(Calibrator):
         learn(samples.evidence, self.classes_[samples.codes], samples.weight)
         self.calibrator_ = inner
         calibrated = replace(samples, evidence=inner.evidence(samples.evidence))
-        D = samples.evidence.n_classes
-        mass = samples.mass
-        self.bounds_ = np.zeros((D, D))
+        self._read_like(self)
+        D, mass = samples.evidence.n_classes, samples.mass
+        bounds = np.zeros((D, D))
         for i, j in permutations(range(D), 2):
-            trials = calibrated.pair(i, j)
-            self.bounds_[i, j] = upper_bound(trials, mass[i], mass[j], self.misleading)
+            bounds[i, j] = upper_bound(calibrated.pair(i, j), mass[i], mass[j], self.misleading)
+        self.bounds_ = shortest_paths(bounds)
+
+    def _fusion_ridge(self) -> float | None:
+        inner = self.calibrator
+        return inner._fusion_ridge() if isinstance(inner, Calibrator) else None
+
+    def _read_like(self, other: Calibrator) -> None:
+        super()._read_like(other)
+        if hasattr(self.calibrator_, "_reader"):
+            self.calibrator_._read_like(other)
 
     def _calibrate(self, evidence: Evidence) -> Evidence:
-        values = self.calibrator_.evidence(evidence).log_likelihoods
-        values = values - values.max(axis=1, keepdims=True)
-        best = values.argmax(axis=1)
-        return Evidence(np.maximum(values, -self.bounds_[best]), evidence.classes)
+        inner = self.calibrator_
+        free = inner._calibrate if hasattr(inner, "_reader") else inner.evidence
+        return bound_evidence(free(evidence), self.bounds_)
 
     def _finish_loading(self) -> None:
         super()._finish_loading()
@@ -105,7 +116,7 @@ class BoundedCalibrator(Calibrator):
         fitted = "classes_" in vars(inner)
         if not fitted or inner.classes_.tolist() != self.classes_.tolist():
             raise ValueError("a calibrator of other classes")
-        if inner.n_features_in_ != len(self.classes_):
+        if hasattr(inner, "_reader") and inner.n_features_in_ != self.n_features_in_:
             raise ValueError("a calibrator of other scores")
 
     def __sklearn_tags__(self) -> Any:
@@ -113,6 +124,25 @@ class BoundedCalibrator(Calibrator):
         if isinstance(self.calibrator, BaseEstimator):
             tags.classifier_tags = get_tags(self.calibrator).classifier_tags
         return tags
+
+
+def bound_evidence(evidence: Evidence, bounds: Floats) -> Evidence:
+    """The smallest log-likelihoods above those given that keep every pair within its bound.
+
+    For bounds that are shortest paths these are :math:`max_i (l_i - B_ij)`.
+    """
+    values = evidence.log_likelihoods - evidence.log_likelihoods.max(axis=1, keepdims=True)
+    raised = values
+    for i, row in enumerate(bounds):
+        raised = np.maximum(raised, values[:, [i]] - row)
+    return Evidence(raised, evidence.classes)
+
+
+def shortest_paths(bounds: Floats) -> Floats:
+    """The bounds that hold for each pair by way of any other classes: Floyd and Warshall."""
+    for k in range(len(bounds)):
+        bounds = np.minimum(bounds, bounds[:, [k]] + bounds[k])
+    return bounds
 
 
 def upper_bound(trials: Trials, n_target: float, n_other: float, misleading: float) -> float:

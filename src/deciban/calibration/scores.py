@@ -17,7 +17,6 @@ from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.simplex import Basis
 
-_RIDGE = 1e-4  # of a fusion, on scores of unit spread: separable classes would ask for infinity
 _FEW = 10  # samples of a class below which two columns are taken as they are
 _CLEARLY = 20.0  # squared standard errors (of 2 / n) of a difference that is not by chance
 
@@ -88,9 +87,19 @@ class ScoreReader:
         self.classes, self.fuse, self.fusion = classes, fuse, fusion
 
     def learn(
-        self, scores: Floats, codes: NDArray[np.intp], weight: Floats, prior: Floats
+        self,
+        scores: Floats,
+        codes: NDArray[np.intp],
+        weight: Floats,
+        prior: Floats,
+        class_sizes: Floats,
+        ridge: float | None = None,
     ) -> ScoreReader:
-        """Learn to fuse the columns, unless they are one for each class or one LLR."""
+        """Learn to fuse the columns, unless they are one for each class or one LLR.
+
+        ``ridge`` is the weight of the squares of the weights of scores of unit spread; by default
+        they have Jeffreys' prior, which vanishes with samples.
+        """
         k, D = scores.shape[1], len(self.classes)
         if self.fuse is not True and (k == D or (k == 1 and D == 2)):
             if self.fuse is None and k == 2 and _look_like_two_systems(scores, codes, weight):
@@ -118,7 +127,15 @@ class ScoreReader:
         spread[spread <= 1e-12 * np.abs(center)] = 1
         V = Basis.gram_schmidt(D).contrast
         A, b = fit_affine(
-            (scores - center) / spread, codes, weight, np.log(prior), V, "full", ridge=_RIDGE
+            (scores - center) / spread,
+            codes,
+            weight,
+            np.log(prior),
+            V,
+            "full",
+            ridge=ridge or 0.0,
+            class_sizes=class_sizes if ridge is None else None,
+            is_fusion=True,
         )
         self.fusion = AffineMap(A / spread, b - (A / spread) @ center)
         return self

@@ -128,6 +128,11 @@ class Labelled:
         D = self.evidence.n_classes
         return np.asarray(np.bincount(self.codes, self.weights, D), dtype=np.float64)
 
+    @property
+    def sizes(self) -> Floats:
+        """Number of samples that each class counts for."""
+        return class_sizes(self.codes, self.weights)
+
     @cached_property
     def rows_by_class(self) -> list[NDArray[np.intp]]:
         """Positions of the samples of each class."""
@@ -173,6 +178,17 @@ class Labelled:
         with np.errstate(invalid="ignore"):
             terms = self.weights * values
         return np.bincount(self.codes, terms, self.evidence.n_classes) / self.mass
+
+
+def class_sizes(codes: NDArray[np.intp], weight: Floats) -> Floats:
+    """Number of samples that each class counts for.
+
+    A sample of weight two counts as two. Weights with a mean below one say what counts more, not
+    how many samples there are: they are scaled to a mean of one.
+    """
+    mass = np.asarray(np.bincount(codes, weight), dtype=np.float64)
+    with np.errstate(over="ignore"):
+        return mass * max(1.0, len(codes) / float(mass.sum()))
 
 
 def split_by_class(codes: NDArray[np.intp], n_classes: int) -> list[NDArray[np.intp]]:

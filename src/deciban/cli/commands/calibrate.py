@@ -104,7 +104,7 @@ def _make_calibrator(method: str, ridge: float | None) -> Any:
         if not 0 <= ridge < float("inf"):
             raise InputError(f"--ridge must be 0 or more; got {ridge}. Give 0.01, say.")
     if method in _AFFINE:
-        affine = calibration.AffineCalibrator(_AFFINE[method], ridge=ridge or 0.0)  # type: ignore[arg-type]
+        affine = calibration.AffineCalibrator(_AFFINE[method], ridge=ridge)  # type: ignore[arg-type]
         return calibration.BoundedCalibrator(affine) if method == "bounded" else affine
     return {
         "gaussian": calibration.GaussianCalibrator,
@@ -135,7 +135,7 @@ def _fit(blank: Any, method: str, scored: LabelledScores, source: str) -> tuple[
     if SeparableWarning in kinds:
         notes.append(
             "The classes do not overlap in these scores, so nothing limits the calibrated "
-            "evidence. Give --ridge 0.01, or --method bounded."
+            "evidence. Leave --ridge 0 out, or give --bounded."
         )
     if ReversedScoresWarning in kinds:
         other, target = scored.evidence.classes
