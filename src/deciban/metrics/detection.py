@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -132,10 +132,6 @@ def detection_cost(
     """
     point = OperatingPoint(cost_miss, cost_false_alarm, prior)
     trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
-    return _cost_at(point, trials, normalize)
-
-
-def _cost_at(point: OperatingPoint, trials: Trials, normalize: bool) -> float:
     p_miss = trials.target.mean(trials.target.llr < point.threshold)
     p_false_alarm = trials.other.mean(trials.other.llr >= point.threshold)
     return float(point.weights.cost(p_miss, p_false_alarm, normalize))
@@ -193,13 +189,12 @@ def c_primary(
     points = read_operating_points(operating_points)
     if not points:
         raise InputError("operating_points must hold a point; got none. Write [(10, 1, 0.01)].")
-    trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=not minimum)
-    if minimum:
-        hull = pool(trials).hull()
-        costs = [float(np.min(point.weights.cost(*hull, True))) for point in points]
-    else:
-        costs = [_cost_at(point, trials, True) for point in points]
-    return math.fsum(costs) / len(costs)
+    cost = min_detection_cost if minimum else detection_cost
+    costs = (
+        cost(y_true, llr, **asdict(point), sample_weight=sample_weight, pos_label=pos_label)
+        for point in points
+    )
+    return math.fsum(costs) / len(points)
 
 
 @dataclass(frozen=True)
