@@ -41,6 +41,13 @@ def test_every_printed_number_has_ours_and_the_verdict_that_follows(results):
                 assert one["verdict"] == verdict(printed, ours), key
 
 
+def test_every_interval_holds_its_own_value(results):
+    found = [n[name] for n in results["numbers"] for name in ("ours", "described") if n[name]]
+    for one in [*found, *results["others"]]:
+        slack = 1e-12 * abs(one["value"])
+        assert one["low"] - slack <= one["value"] <= one["high"] + slack, one
+
+
 def test_what_is_worse_has_a_cause_that_was_looked_into(results):
     for n in results["numbers"]:
         for name in ("ours", "described"):
