@@ -39,8 +39,8 @@ def print_speed(args, rng):
     n, items = args.items, X[rng.choice(len(X), args.items, replace=False)]
     print(f"All pairs of {n:,} items, medians of {args.rounds} rounds; {args.sources:,} kernels")
     models = {
-        between: SameSourceModel(between=between, estimator="moments").fit(X, source)
-        for between in ("normal", "kernel", "aitken-lucy")
+        density: SameSourceModel(density=density, estimator="moments").fit(X, source)
+        for density in ("normal", "kernel", "aitken-lucy")
     }
     runs = {name: lambda m=m: m.llr_matrix(items, items) for name, m in models.items()}
     for name, taken in race(runs, args.rounds).items():
@@ -82,8 +82,8 @@ def costs(truth, args, rng):
     singles = Sets(T, np.ones(len(T)))
     found = [truth.llr(singles, singles, left, right)]
     found += [
-        SameSourceModel(between=between).fit(X, source).llr(T[left], T[right])
-        for between in ("normal", "kernel", "aitken-lucy")
+        SameSourceModel(density=density).fit(X, source).llr(T[left], T[right])
+        for density in ("normal", "kernel", "aitken-lucy")
     ]
     return [metrics.cllr(y_true, llr) for llr in found]
 

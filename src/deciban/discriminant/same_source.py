@@ -22,7 +22,7 @@ from deciban.discriminant.two_level import Sources, diagonalize, estimate_compon
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 
-Between = Literal["normal", "kernel", "aitken-lucy"]
+Density = Literal["normal", "kernel", "aitken-lucy"]
 Estimator = Literal["ml", "moments"]
 _ROUNDING = 1e-12  # standard deviation below this share of a feature's size is rounding
 _FARTHEST = 1e100  # standard deviations within sources; squares of more overflow
@@ -42,7 +42,7 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    between : {"normal", "kernel", "aitken-lucy"}, default "normal"
+    density : {"normal", "kernel", "aitken-lucy"}, default "normal"
         Density of the source means. "kernel" puts a normal density with covariance :math:`h^2 B` at
         each source of the fit, drawn towards the mean so that the mixture has the covariance B: it
         goes from the normal density (h = 1) to the sources themselves (h = 0). "aitken-lucy" leaves
@@ -84,12 +84,12 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        between: Between = "normal",
+        density: Density = "normal",
         estimator: Estimator = "ml",
         bandwidth: Literal["silverman"] | float = "silverman",
         shrinkage: float = 0.0,
     ) -> None:
-        self.between = between
+        self.density = density
         self.estimator = estimator
         self.bandwidth = bandwidth
         self.shrinkage = shrinkage
@@ -104,7 +104,7 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
             The source of each measurement: text or numbers. Some sources must have two
             measurements or more.
         """
-        require_one_of(self.between, "between", get_args(Between))
+        require_one_of(self.density, "density", get_args(Density))
         require_one_of(self.estimator, "estimator", get_args(Estimator))
         require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
         X, codes = self._read_measurements(X, y)
@@ -205,11 +205,11 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
         if not all(np.isfinite(x).all() for x in learned) or (self._source_counts < 1).any():
             raise ValueError("numbers that are not finite, or sources without measurements")
         self._matrix, _, lam = diagonalize(self.within_, self.between_)
-        if self.between == "normal":
+        if self.density == "normal":
             self._density = SourceDensity(np.zeros((1, len(lam))), lam)
             return
         centers, h = (self._source_means - self.mean_) @ self._matrix.T, self.bandwidth_
-        if self.between == "kernel":
+        if self.density == "kernel":
             centers *= np.sqrt((1 - h**2) * lam / (lam + 1 / self._source_counts[:, None]))
         self._density = SourceDensity(centers, h**2 * lam)
 

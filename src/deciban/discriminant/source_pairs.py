@@ -106,7 +106,8 @@ class _Candidates(NamedTuple):
         while len(ranks) < wanted:
             size = min(_BLOCK, int(1.1 * wanted * total / available) + 10)
             more = self._allowed(rng.integers(total, size=size))
-            ranks = np.unique(np.concatenate([ranks, more]))
+            ranks = np.sort(np.concatenate([ranks, more]))  # np.unique hashes, which is slower
+            ranks = ranks[np.diff(ranks, prepend=-1) > 0]
         if len(ranks) > wanted:
             ranks = np.sort(rng.choice(ranks, wanted, replace=False))
         return self._pairs(ranks)
