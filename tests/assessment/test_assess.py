@@ -201,7 +201,7 @@ def test_infinite_llrs_cost_what_they_cost_and_are_written_as_text():
     assert data["pairwise_cllr"][0][0] is None
     assert set(data) == {
         "classes", "counts", "prior", "costs", "confidence", "quantities", "pairwise_cllr",
-        "pairwise_cllr_min", "warnings",
+        "pairwise_cllr_min", "warnings", "design",
     }  # fmt: skip
 
 
@@ -400,3 +400,70 @@ def test_a_note_on_few_samples_names_each_class_where_all_are_rare():
     y = np.arange(20) % 2
     found = assess(y, Evidence.from_llr(np.linspace(-2.0, 2.0, 20)), n_resamples=50)
     assert "Each class has only 10 samples: intervals are rough." in found.warnings
+
+
+def glass(m, rng, noise=0.25):
+    """All pairs of two measurements of m sources: LLRs of the model that they come from."""
+    source = rng.normal(size=m)
+    x, y = (source + noise * rng.normal(size=m) for _ in range(2))
+    i, j = (index.ravel() for index in np.indices((m, m)))
+    v = 1 + noise**2
+    det = v * v - 1
+    squares = x[i] ** 2 + y[j] ** 2
+    llr = (squares / v - (v * squares - 2 * x[i] * y[j]) / det - math.log(det / v**2)) / 2
+    return (i == j).astype(int), Evidence.from_llr(llr), (i, j)
+
+
+def test_comparisons_that_share_items_have_wider_intervals_and_say_so(rng):
+    y, evidence, items = glass(60, rng)
+    plain = assess(y, evidence, n_resamples=200)
+    crossed = assess(y, evidence, n_resamples=200, items=items)
+    assert "as if they were independent" in plain.design
+    assert crossed.design == (
+        "60 items, each in 119 comparisons; items were resampled on both sides"
+    )
+    assert crossed.to_dict()["design"] == crossed.design
+    for key, factor in (("misleading_other", 2), ("cllr", 1)):
+        one, other = plain[key], crossed[key]
+        assert one.value == other.value
+        assert other.high - other.low > factor * (one.high - one.low)
+        assert other.low <= other.value <= other.high
+    assert assess(y, evidence, n_resamples=0, items=items).design == ""
+
+
+def test_the_intervals_of_groups_of_one_sample_are_those_of_independent_samples(rng):
+    y, evidence, _ = glass(20, rng)
+    plain = assess(y, evidence)
+    grouped = assess(y, evidence, groups=np.arange(len(y)))
+    for key in ("misleading_target", "misleading_other", "cllr", "accuracy"):
+        np.testing.assert_allclose(
+            [grouped[key].low, grouped[key].high], [plain[key].low, plain[key].high], rtol=0.25
+        )
+
+
+def test_without_an_error_the_bound_is_that_of_the_items_not_of_their_comparisons():
+    m = 50
+    i, j = (index.ravel() for index in np.indices((m, m)))
+    y = (i == j).astype(int)
+    found = assess(y, Evidence.from_llr(6.0 * y - 3.0), items=(i, j), n_resamples=50)
+    assert found["misleading_other"].value == 0
+    assert 0.05 < found["misleading_other"].high < 0.1  # 1.96² / (50 + 1.96²)
+
+
+def test_several_classes_are_resampled_by_groups(rng):
+    speaker = np.repeat(np.arange(60), 20)
+    y = speaker % 3
+    values = rng.normal(size=(1200, 3)) + 2 * rng.normal(size=(60, 3))[speaker]
+    values[np.arange(1200), y] += 2
+    one, other = (
+        assess(y, Evidence(values), n_resamples=100, **kw) for kw in ({}, {"groups": speaker})
+    )
+    assert other.design == "60 groups of 20 samples; whole groups were resampled"
+    for key in ("cross_entropy", "accuracy", "worst_pair_cllr"):
+        assert other[key].high - other[key].low > 1.5 * (one[key].high - one[key].low)
+
+
+def test_few_groups_are_named():
+    y = np.arange(40) % 2
+    found = assess(y, Evidence.from_llr(2.0 * y - 1), groups=np.arange(40) // 10, n_resamples=20)
+    assert "Only 4 groups or items are resampled" in found.warnings[0]

@@ -204,3 +204,17 @@ def test_each_further_system_is_compared_with_the_first(two):
         found["cllr"]
     with pytest.raises(InputError, match="systems must map two or more names"):
         compare(y, {"plain": systems["plain"]})
+
+
+def test_systems_are_compared_by_the_items_that_comparisons_share(rng):
+    m = 40
+    i, j = (index.ravel() for index in np.indices((m, m)))
+    y = (i == j).astype(int)
+    effect = rng.normal(size=(2, m))
+    a, b = (Evidence.from_llr(4.0 * y - 2 + e[i] + e[j]) for e in effect)
+    plain = compare(y, {"a": a, "b": b}, n_resamples=200)
+    crossed = compare(y, {"a": a, "b": b}, n_resamples=200, items=(i, j))
+    assert "40 items" in crossed.design
+    assert "40 items" in crossed.to_dict()["design"]
+    one, other = plain["misleading_other"], crossed["misleading_other"]
+    assert other.high - other.low > 1.5 * (one.high - one.low)

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deciban._validation.labels import align_by_index
 from deciban._validation.scalars import quote_each
 from deciban.assessment.results import (
     Assessment,
@@ -29,6 +30,7 @@ from deciban.assessment.wording import number
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics import Interval
+from deciban.metrics.designs import Design, Items, read_design, split_items
 from deciban.metrics.detection import OperatingPoint
 from deciban.metrics.intervals import Plan, Seed, make_plan
 from deciban.metrics.labelled import Labelled, read_labelled
@@ -50,16 +52,18 @@ def assess(
     p_out_of_set: float = 0.2,
     confidence: float = 0.95,
     n_resamples: int = 1000,
+    groups: ArrayLike | None = None,
+    items: Items = None,
     rng: Seed = 0,
 ) -> Assessment:
     """Compute every metric that suits the evidence, with its interval.
 
-    Samples are resampled within each class. Values are those of all samples; with more than a few
-    thousand samples, intervals come from resampled bins of LLRs, or bags of samples. Error rates
-    have Wilson's intervals, which hold where no error was seen. Quantities such as Cllr_min, for
-    which PAV is judged on the samples that it was fitted to, come out too good from few samples:
-    their intervals make up for it. devPAV has no interval, since resamples do not tell by how much
-    it is too large.
+    Samples are resampled within each class, or by the groups or items that they share. Values are
+    those of all samples; with more than a few thousand samples, intervals come from resampled bins
+    of LLRs, or bags of samples. Error rates have Wilson's intervals, which hold where no error was
+    seen. Quantities such as Cllr_min, for which PAV is judged on the samples that it was fitted to,
+    come out too good from few samples: their intervals make up for it. devPAV has no interval,
+    since resamples do not tell by how much it is too large.
 
     Parameters
     ----------
@@ -85,6 +89,11 @@ def assess(
         Confidence level of the intervals.
     n_resamples : int, default 1000
         Number of resamples; 0 for no intervals.
+    groups : array of shape (n_samples,), optional
+        Unit that was sampled, such as the speaker or the source: whole groups are resampled.
+    items : array of shape (n_samples, 2), or a pair of arrays, optional
+        Both items of each comparison, as for :func:`deciban.metrics.bootstrap`. Error rates have
+        Wilson's intervals for the number of independent samples that would tell as much.
     rng : numpy Generator or seed, default 0
 
     Returns
@@ -99,12 +108,12 @@ def assess(
     True
     """
     _require_evidence(evidence, "evidence")
-    data = read_labelled(y_true, evidence)
+    data, design = _read_samples(y_true, evidence, groups, items)
     detection = (operating_points, c_avg, out_of_set, p_out_of_set)
     setting = make_setting(prior, costs, evidence.classes, *detection)
-    plan = make_plan(confidence, n_resamples, rng)
+    plan = make_plan(confidence, n_resamples, rng, design)
     with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
-        system = _make_system(data, setting)
+        system = _make_system(data, setting, plan)
         intervals = system.estimates(plan) if plan.n_resamples else {}
     words, (values,) = system.values_beside()
     quantities = tuple(
@@ -123,6 +132,7 @@ def assess(
         confidence=plan.confidence, warnings=tuple(notes), prior=tuple(setting.prior.tolist()),
         costs=setting.costs, n_infinite=int(np.isinf(evidence.log_likelihoods).any(axis=1).sum()),
         n_wrong=system.n_wrong, expected_wrong=system.expected_wrong,
+        design=design.words if plan.n_resamples else "",
     )  # fmt: skip
 
 
@@ -138,6 +148,8 @@ def compare(
     p_out_of_set: float = 0.2,
     confidence: float = 0.95,
     n_resamples: int = 1000,
+    groups: ArrayLike | None = None,
+    items: Items = None,
     rng: Seed = 0,
 ) -> Comparison:
     """Compute every metric of two or more systems on the same samples, and their differences.
@@ -152,7 +164,8 @@ def compare(
         True classes; every class must occur.
     systems : dict of Evidence by name
         Two or more, over the same classes, with the same samples on the same rows.
-    prior, costs, operating_points, c_avg, out_of_set, p_out_of_set, confidence, n_resamples, rng
+    prior, costs, operating_points, c_avg, out_of_set, p_out_of_set, confidence, n_resamples
+    groups, items, rng
         As for :func:`assess`.
 
     Returns
@@ -170,19 +183,19 @@ def compare(
     """
     _require_systems(systems)
     first_name, *others = systems
-    data = read_labelled(y_true, systems[first_name])
+    data, design = _read_samples(y_true, systems[first_name], groups, items)
     classes = data.evidence.classes
     detection = (operating_points, c_avg, out_of_set, p_out_of_set)
     setting = make_setting(prior, costs, classes, *detection)
-    plan = make_plan(confidence, n_resamples, rng)
+    plan = make_plan(confidence, n_resamples, rng, design)
     notes = _few_samples_note(data, plan)
     differences: list[Difference] = []
     with np.errstate(all="ignore"):
-        first = _make_system(data, setting)
+        first = _make_system(data, setting, plan)
         notes += [f"{first_name}: {note}" for note in first.notes]
         for name in others:
             evidence = systems[name].restrict(classes)
-            other = _make_system(Labelled(evidence, data.codes), setting)
+            other = _make_system(Labelled(evidence, data.codes), setting, plan)
             notes += [f"{name}: {note}" for note in other.notes]
             intervals = first.estimates(plan, other) if plan.n_resamples else {}
             if np.array_equal(data.evidence.log_likelihoods, evidence.log_likelihoods):
@@ -192,12 +205,14 @@ def compare(
     return Comparison(
         systems=tuple(systems), classes=classes, counts=tuple(data.counts.tolist()),
         differences=tuple(differences), confidence=plan.confidence, warnings=tuple(notes),
+        design=design.words if plan.n_resamples else "",
     )  # fmt: skip
 
 
-def _make_system(data: Labelled, setting: Setting) -> System:
-    make = TwoClassSystem if data.evidence.n_classes == 2 else SeveralClassSystem
-    return make(data, setting)
+def _make_system(data: Labelled, setting: Setting, plan: Plan) -> System:
+    if data.evidence.n_classes == 2:
+        return TwoClassSystem(data, setting, plan.design)
+    return SeveralClassSystem(data, setting)
 
 
 def _differences(
@@ -212,6 +227,15 @@ def _differences(
             interval = intervals.get(key, Interval(value))._replace(value=value)
             differences.append(make_difference(names, key, (a[key], b[key]), interval, words))
     return differences
+
+
+def _read_samples(
+    y_true: ArrayLike, evidence: Evidence, groups: ArrayLike | None, items: Items
+) -> tuple[Labelled, Design]:
+    """Truth beside evidence, and which samples share groups or items."""
+    y_true, groups, *pair = align_by_index(y_true=y_true, groups=groups, **split_items(items))
+    data = read_labelled(y_true, evidence)
+    return data, read_design(data.codes, groups, pair)
 
 
 # --- checks and notes ---------------------------------------------------------------------
@@ -250,6 +274,9 @@ def _require_systems(systems: Mapping[str, Evidence]) -> None:
 
 
 def _few_samples_note(data: Labelled, plan: Plan) -> list[str]:
+    """Notes where samples of a class, or the groups or items that they share, are few."""
+    if plan.n_resamples and plan.design is not None and plan.design.caution:
+        return [plan.design.caution]
     rarest = int(np.argmin(data.counts))
     count = int(data.counts[rarest])
     if count >= FEW or plan.n_resamples == 0:

@@ -154,6 +154,8 @@ class Assessment:
         Number of wrong decisions for the likeliest class under the prior.
     expected_wrong : float
         Number of wrong decisions that the posteriors themselves predict.
+    design : str
+        What was resampled: samples, groups, or the items of comparisons. Empty without intervals.
     """
 
     classes: tuple[Hashable, ...]
@@ -168,6 +170,7 @@ class Assessment:
     n_infinite: int = 0
     n_wrong: int = 0
     expected_wrong: float = math.nan
+    design: str = ""
 
     def __getitem__(self, key: str) -> Quantity:
         """A quantity by its key."""
@@ -182,7 +185,7 @@ class Assessment:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: NaN is None (null), infinities are "inf" and "-inf"."""
         names = ("classes", "counts", "prior", "costs", "confidence", "quantities",
-                 "pairwise_cllr", "pairwise_cllr_min", "warnings")  # fmt: skip
+                 "pairwise_cllr", "pairwise_cllr_min", "warnings", "design")  # fmt: skip
         return {name: to_plain(getattr(self, name)) for name in names}
 
 
@@ -233,6 +236,8 @@ class Comparison:
     confidence : float
         Confidence level of the intervals.
     warnings : tuple of str
+    design : str
+        What was resampled, as in :class:`Assessment`.
     """
 
     systems: tuple[str, ...]
@@ -241,6 +246,7 @@ class Comparison:
     differences: tuple[Difference, ...]
     confidence: float
     warnings: tuple[str, ...]
+    design: str = ""
 
     def __getitem__(self, key: str | tuple[str, str]) -> Difference:
         """A difference by the key of its quantity and the name of the further system.
@@ -257,7 +263,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: NaN is None (null), infinities are "inf" and "-inf"."""
-        names = ("systems", "classes", "counts", "confidence", "differences", "warnings")
+        names = ("systems", "classes", "counts", "confidence", "differences", "warnings", "design")
         return {name: to_plain(getattr(self, name)) for name in names}
 
 

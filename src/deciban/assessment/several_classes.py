@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import logsumexp, ndtri
 
 from deciban._validation.arrays import Floats
-from deciban.assessment.systems import Setting, System, Words, count_events, difference_of
+from deciban.assessment.systems import Setting, System, Words, difference_of
 from deciban.evidence.bayes import choose_least_cost
 from deciban.metrics import Interval
 from deciban.metrics.decomposition import Family, recalibrate, split_folds
@@ -17,7 +17,7 @@ from deciban.metrics.intervals import Plan, hull
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.llr_intervals import LlrSample, cllr_terms, mean_cost_intervals
 from deciban.metrics.multiclass import pairwise_costs
-from deciban.metrics.proportions import EventCounts, pooled_interval, sum_interval
+from deciban.metrics.proportions import EventCounts, count_events, pooled_interval, sum_interval
 from deciban.metrics.sample_costs import SampleCosts, mean_intervals, subtract_costs
 
 _FOLDS = 5
@@ -86,6 +86,8 @@ class SeveralClassSystem(System):
         i, j = _worst_pair(self.pairwise.cllr)
         trials = self.data.pair(j, i)
         sample = LlrSample(trials.llr, trials.y_true)
+        rows = np.concatenate([self.data.rows_by_class[k] for k in (j, i)])
+        plan = plan.select(rows, trials.y_true)
         _, low, high, _ = mean_cost_intervals([sample], {"cllr": cllr_terms}, plan)["cllr"]
         value = float(self.pairwise.cllr[i, j])
         if np.isinf(value):
@@ -106,8 +108,8 @@ def _accuracy_interval(systems: Sequence[SeveralClassSystem], plan: Plan) -> Int
     """Interval from how often a system decides right, or how often only one of two does."""
     first = systems[0]
     events = [
-        count_events(float(p), [s.costs.right[rows] for s in systems])
-        for p, rows in zip(first.setting.prior, first.costs.rows_by_class, strict=True)
+        count_events(float(first.setting.prior[t]), [s.costs.right[rows] for s in systems], plan, t)
+        for t, rows in enumerate(first.costs.rows_by_class)
     ]
     value = difference_of([s.values["accuracy"] for s in systems])
     interval = sum_interval(value, events, plan.confidence)
@@ -134,12 +136,13 @@ def _cost_interval(key: str, a: SampleCosts, b: SampleCosts, plan: Plan) -> Inte
     The extra cost is the mean of those seen, or the worst possible where none was seen.
     """
     costs, events = subtract_costs([a, b]), []
-    for rows in costs.rows_by_class:
+    for t, rows in enumerate(costs.rows_by_class):
         gaps, most = costs.actual[key][rows], a.mirrored[key][rows[0]]
         sides = {1: gaps[gaps > 0], -1: gaps[gaps < 0]}
         weight = [side.mean() if len(side) else sign * most for sign, side in sides.items()]
-        counts = np.array([len(side) for side in sides.values()])
-        events.append(EventCounts(np.array(weight), counts, len(gaps)))
+        size = plan.effective_size(t, np.sign(gaps))
+        counts = np.array([len(side) for side in sides.values()]) * (size / len(gaps))
+        events.append(EventCounts(np.array(weight), counts, size))
     return sum_interval(costs.total(key), events, plan.confidence)
 
 

@@ -25,7 +25,6 @@ from deciban.metrics.detection import OperatingPoint, read_operating_points
 from deciban.metrics.intervals import Plan
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.languages import LanguageDetection, make_detection
-from deciban.metrics.proportions import EventCounts
 
 Prior = ArrayLike | Mapping[Any, float] | None
 Costs = ArrayLike | None
@@ -158,14 +157,6 @@ def difference_of(values: Sequence[float]) -> float:
         return values[0]
     a, b = values
     return 0.0 if a == b else a - b
-
-
-def count_events(weight: float, masks: Sequence[NDArray[np.bool_]]) -> EventCounts:
-    """Count the samples of a class to which something happened, or only with one of two systems."""
-    if len(masks) == 2:
-        masks = [masks[0] & ~masks[1], masks[1] & ~masks[0]]
-    weights = weight * np.array([1.0, -1.0][: len(masks)])
-    return EventCounts(weights, np.array([mask.sum() for mask in masks]), len(masks[0]))
 
 
 def _ruled_out_note(ruled_out: NDArray[np.bool_]) -> list[str]:

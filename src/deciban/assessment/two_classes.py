@@ -13,6 +13,7 @@ from deciban.assessment.systems import Setting, System, difference_of
 from deciban.evidence import from_nats
 from deciban.metrics import Interval, PairwiseCosts
 from deciban.metrics.costs import cost_of_blocks, softplus
+from deciban.metrics.designs import Design
 from deciban.metrics.detection import equal_errors
 from deciban.metrics.intervals import Plan
 from deciban.metrics.labelled import Labelled, Trials
@@ -63,14 +64,14 @@ def cost_terms(setting: Setting) -> dict[str, Terms]:
 class TwoClassSystem(System):
     """The LLRs of one system in favor of the second class, and every quantity of them."""
 
-    def __init__(self, data: Labelled, setting: Setting) -> None:
+    def __init__(self, data: Labelled, setting: Setting, design: Design | None = None) -> None:
         super().__init__(data, setting)
         trials = data.pair(1, 0)
         self.llrs = (trials.other.llr, trials.target.llr)
         llr = np.empty(len(data.codes))
         for rows, values in zip(data.rows_by_class, self.llrs, strict=True):
             llr[rows] = values
-        self.sample = LlrSample(llr, data.codes)
+        self.sample = LlrSample(llr, data.codes, design)
         self.values = exact_values(trials, self.sample.blocks, setting)
         self.notes = [*_score_notes(trials), *self.notes]
         off_diagonal = np.where(np.eye(2), np.nan, 1.0)
@@ -86,12 +87,12 @@ class TwoClassSystem(System):
         samples, setting, at = [s.sample for s in systems], self.setting, steps(self.setting)
         intervals = mean_cost_intervals(samples, cost_terms(setting), plan)
         for key, step in at.items():
-            intervals[key] = step_interval(samples, step, plan.confidence)
+            intervals[key] = step_interval(samples, step, plan)
         best = _best_steps(setting)
         if other is None:  # rates, which have Wilson's intervals; their differences do not
             for key in [key for key in best if key != "min_c_primary"]:
                 (step,) = best.pop(key)(self.sample)
-                intervals[key] = best_step_interval(self.sample, step, plan.confidence)
+                intervals[key] = best_step_interval(self.sample, step, plan)
         intervals |= recalibrated_cost_intervals(samples, plan, best)
         if other is not None and _same_order(self, other):
             seen = Interval(0.0, 0.0, 0.0) if self.values["cllr_min"] else Interval(0.0)

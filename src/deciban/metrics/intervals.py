@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from scipy.special import ndtr, ndtri
 from deciban._validation.arrays import Floats
 from deciban._validation.scalars import as_generator, require_fraction, require_whole
 from deciban.exceptions import InputError
+from deciban.metrics.designs import Design
 
 Counts = tuple[np.ndarray, ...]  # for each class, how often each sample or bag is taken
 Statistic = Callable[[Counts], Floats]
@@ -45,14 +47,30 @@ def hull(one: Interval, other: Interval) -> Interval:
 
 
 class Plan(NamedTuple):
-    """How intervals are computed: their confidence level and the resamples behind them."""
+    """How intervals are computed: their confidence level and the resamples behind them.
+
+    The design is that of the samples in their order; None where they are independent.
+    """
 
     confidence: float = 0.95
     n_resamples: int = 1000
     seed: int = 0
+    design: Design | None = None
+
+    def select(self, rows: np.ndarray, codes: np.ndarray) -> Plan:
+        """The plan for some of the samples or for another order, with the classes of these."""
+        if self.design is None:
+            return self
+        return self._replace(design=replace(self.design.select(rows), codes=codes))
+
+    def effective_size(self, t: int, events: np.ndarray) -> float:
+        """How many independent samples of a class would tell as much about the rate of an event."""
+        if self.design is None:
+            return len(events)
+        return self.design.select(self.design.rows_by_class[t]).effective_size(events)
 
 
-def make_plan(confidence: float, n_resamples: int, rng: Seed) -> Plan:
+def make_plan(confidence: float, n_resamples: int, rng: Seed, design: Design | None = None) -> Plan:
     """Check the options of an assessment that concern its intervals."""
     require_fraction(confidence, "confidence")
     if confidence > _HIGHEST_CONFIDENCE:
@@ -63,7 +81,8 @@ def make_plan(confidence: float, n_resamples: int, rng: Seed) -> Plan:
     if n_resamples != 0:
         require_whole(n_resamples, "n_resamples", 2, remedy="Give 1000, or 0 for no intervals.")
     as_generator(rng)
-    return Plan(float(confidence), int(n_resamples), seed_from(rng))
+    shared = design if design is not None and design.depends else None
+    return Plan(float(confidence), int(n_resamples), seed_from(rng), shared)
 
 
 class Resamples(NamedTuple):

@@ -21,6 +21,7 @@ from scipy.special import expit
 from deciban._validation.arrays import Floats
 from deciban.evidence import from_nats
 from deciban.metrics.costs import cllr, cllr_cal, cllr_min, cost_of_blocks, softplus
+from deciban.metrics.designs import Design
 from deciban.metrics.detection import (
     OperatingPoint,
     detection_cost,
@@ -31,7 +32,7 @@ from deciban.metrics.detection import (
 from deciban.metrics.intervals import Interval, Plan, hull
 from deciban.metrics.labelled import EvidenceLike, Scores, Trials, read_trials
 from deciban.metrics.pav import PooledBlocks, pool, pool_masses
-from deciban.metrics.proportions import EventCounts, sum_interval
+from deciban.metrics.proportions import EventCounts, count_events, sum_interval
 from deciban.metrics.recalibration import Bounds, Recalibration, recalibrate_llrs
 from deciban.metrics.sample_costs import Allowance, SampleCosts, mean_intervals
 
@@ -39,6 +40,7 @@ Terms = Callable[[Floats, int], Floats]  # of the LLRs of the first (0) or secon
 BestSteps = Callable[
     ["LlrSample"], Sequence["Step"]
 ]  # whose costs at the best threshold to average
+_BLOCKS = 5  # of groups or items that are held out one or two at a time
 _STEEPEST = 3.0  # nats; the largest slope of the ROC curve that is believed
 
 
@@ -74,8 +76,8 @@ class Step(NamedTuple):
 class LlrSample:
     """LLRs in favor of the second class beside the true classes, 0 or 1; both occur."""
 
-    def __init__(self, llr: Floats, codes: NDArray[np.intp]) -> None:
-        self.llr, self.codes = llr, codes
+    def __init__(self, llr: Floats, codes: NDArray[np.intp], design: Design | None = None) -> None:
+        self.llr, self.codes, self.design = llr, codes, design
         self.rows = [np.flatnonzero(codes == t) for t in (0, 1)]
 
     @cached_property
@@ -86,7 +88,10 @@ class LlrSample:
     @cached_property
     def recalibration(self) -> Recalibration:
         """The LLRs after recalibration."""
-        return recalibrate_llrs(self.llr, self.codes)
+        splits = None
+        if self.design is not None:  # what is held out must not share an item with the rest
+            splits = [*self.design.folds(_BLOCKS, np.random.default_rng(0))]
+        return recalibrate_llrs(self.llr, self.codes, splits)
 
     def costs(self, terms: Terms, llr: Floats) -> Floats:
         """What each sample costs with these LLRs."""
@@ -102,10 +107,6 @@ class LlrSample:
     def bounds(self, terms: Terms) -> Bounds:
         """What samples cost after the best recalibration, at least and at most."""
         return self.recalibration.bounds(lambda llr: self.costs(terms, llr), self.total)
-
-    def events(self, step: Step, llr: Floats, t: int) -> NDArray[np.bool_]:
-        """Whether the samples of a class are above the threshold with these LLRs."""
-        return step.above(llr[self.rows[t]])
 
 
 def mean_cost_intervals(
@@ -196,43 +197,33 @@ def unseen_cllr_min(blocks: PooledBlocks, rates: Floats) -> Floats:
 # --- rates --------------------------------------------------------------------------------
 
 
-def step_interval(samples: Sequence[LlrSample], step: Step, confidence: float) -> Interval:
+def step_interval(samples: Sequence[LlrSample], step: Step, plan: Plan) -> Interval:
     """Interval of a quantity at a given threshold."""
-    return _events_interval(samples, [sample.llr for sample in samples], step, confidence)
-
-
-def _events_interval(
-    samples: Sequence[LlrSample], llrs: Sequence[Floats], step: Step, confidence: float
-) -> Interval:
-    totals = [s.total(s.costs(step.terms, llr)) for s, llr in zip(samples, llrs, strict=True)]
-    events = []
-    for t in (0, 1):
-        above = [s.events(step, llr, t) for s, llr in zip(samples, llrs, strict=True)]
-        if len(above) == 2:  # only what happened with one of them makes a difference
-            above = [above[0] & ~above[1], above[1] & ~above[0]]
-        weights = step.gain(t) * np.array([1.0, -1.0][: len(above)])
-        counts = np.array([mask.sum() for mask in above], dtype=np.float64)
-        events.append(EventCounts(weights, counts, len(samples[0].rows[t])))
+    totals = [s.total(s.costs(step.terms, s.llr)) for s in samples]
+    events = [
+        count_events(step.gain(t), [step.above(s.llr[s.rows[t]]) for s in samples], plan, t)
+        for t in (0, 1)
+    ]
     value = totals[0] if len(totals) == 1 else totals[0] - totals[1]
-    return sum_interval(value, events, confidence)
+    return sum_interval(value, events, plan.confidence)
 
 
-def best_step_interval(sample: LlrSample, step: Step, confidence: float) -> Interval:
+def best_step_interval(sample: LlrSample, step: Step, plan: Plan) -> Interval:
     """Interval of a quantity at the threshold that is best after recalibration."""
-    low, high = (
-        _rates_interval(sample, costs, step, confidence) for costs in sample.bounds(step.terms)
-    )
+    low, high = (_rates_interval(sample, costs, step, plan) for costs in sample.bounds(step.terms))
     return Interval((low.value + high.value) / 2, low.low, high.high)
 
 
-def _rates_interval(sample: LlrSample, costs: Floats, step: Step, confidence: float) -> Interval:
+def _rates_interval(sample: LlrSample, costs: Floats, step: Step, plan: Plan) -> Interval:
     """Wilson's interval from costs that are fractions of what one error costs."""
     events = []
     for t, rows in enumerate(sample.rows):
         worst = float(step.worth[t].max())
-        count = costs[rows].sum() / worst if worst > 0 else 0.0
-        events.append(EventCounts(np.array([worst]), np.array([count]), len(rows)))
-    return sum_interval(sample.total(costs), events, confidence)
+        rates = costs[rows] / worst if worst > 0 else np.zeros(len(rows))
+        size = plan.effective_size(t, rates)
+        count = rates.mean() * size
+        events.append(EventCounts(np.array([worst]), np.array([count]), size))
+    return sum_interval(sample.total(costs), events, plan.confidence)
 
 
 def equal_error_step(sample: LlrSample) -> Step:
@@ -285,15 +276,15 @@ def _cllr_cal_interval(sample: LlrSample, plan: Plan) -> Interval:
 
 
 def _eer_interval(sample: LlrSample, plan: Plan) -> Interval:
-    return best_step_interval(sample, equal_error_step(sample), plan.confidence)
+    return best_step_interval(sample, equal_error_step(sample), plan)
 
 
 def _detection_cost_interval(sample: LlrSample, plan: Plan, **options: Any) -> Interval:
-    return step_interval([sample], _detection_step(**options), plan.confidence)
+    return step_interval([sample], _detection_step(**options), plan)
 
 
 def _min_detection_cost_interval(sample: LlrSample, plan: Plan, **options: Any) -> Interval:
-    return best_step_interval(sample, _detection_step(**options), plan.confidence)
+    return best_step_interval(sample, _detection_step(**options), plan)
 
 
 def _detection_step(normalize: bool = True, **point: Any) -> Step:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, bdtrik, gammaincinv, ndtri
 
 from deciban._validation.arrays import Floats
-from deciban.metrics.intervals import Interval
+from deciban.metrics.intervals import Interval, Plan
 
 _SMALL = 50  # samples, up to which only two events count as few
 _TINY = 1e-9
@@ -51,13 +51,29 @@ class EventCounts(NamedTuple):
         Change of the quantity if the event happened to every sample of the class.
     counts : array of shape (n_events,)
         Number of samples to which each event happened; a fraction where that is an estimate.
-    n_samples : int
-        Number of samples of the class.
+    n_samples : float
+        Number of samples of the class, or of independent samples that would tell as much.
     """
 
     weight: Floats
     counts: NDArray[np.int64] | Floats
-    n_samples: int
+    n_samples: float
+
+
+def count_events(
+    weight: float, masks: Sequence[NDArray[np.bool_]], plan: Plan, t: int
+) -> EventCounts:
+    """Count the samples of a class to which something happened, or only with one of two systems.
+
+    Where samples share groups or items, counts are of as many as there are independent ones.
+    """
+    if len(masks) == 2:
+        masks = [masks[0] & ~masks[1], masks[1] & ~masks[0]]
+    signs = [1.0, -1.0][: len(masks)]
+    either = masks[0] if len(masks) == 1 else np.subtract(*masks, dtype=np.int8)
+    size = plan.effective_size(t, either)
+    counts = np.array([mask.sum() for mask in masks]) * (size / len(masks[0]))
+    return EventCounts(weight * np.array(signs), counts, size)
 
 
 def sum_interval(value: float, classes: Iterable[EventCounts], confidence: float) -> Interval:

@@ -49,11 +49,14 @@ class SampleCosts:
         """A quantity of all samples."""
         return float(np.sum(np.bincount(self.codes, self.actual[key]) / self.counts))
 
-    def unseen_error_rates(self, confidence: float) -> Floats:
+    def unseen_error_rates(self, plan: Plan) -> Floats:
         """Upper bound on the error rate of each class, beyond the most that resamples contain."""
-        wrong = np.bincount(self.codes[~self.right], minlength=len(self.counts))
-        pairs = zip(wrong.tolist(), self.counts.tolist(), strict=True)
-        return np.array([unseen_rate(k, n, confidence) for k, n in pairs])
+        found = []
+        for t, rows in enumerate(self.rows_by_class):
+            wrong = ~self.right[rows]
+            size = max(1, round(plan.effective_size(t, wrong)))
+            found.append(unseen_rate(round(wrong.mean() * size), size, plan.confidence))
+        return np.array(found)
 
     def unseen(self, key: str, rates: Floats) -> Floats:
         """What errors may add in each class, if they are more frequent by these rates.
@@ -97,15 +100,19 @@ def mean_intervals(systems: Sequence[SampleCosts], plan: Plan) -> dict[str, Inte
     """Intervals of the quantities of one system, or of the differences of two."""
     costs = subtract_costs(systems)
     table = np.array([*costs.actual.values()])
-    by_class = [table[:, rows] for rows in costs.rows_by_class]
-    drawn, left_out = resample_means(by_class, plan)
+    if plan.design is None:
+        drawn, left_out = resample_means([table[:, rows] for rows in costs.rows_by_class], plan)
+    else:
+        rng = np.random.default_rng(plan.seed)
+        drawn = plan.design.resample_means(table, plan.n_resamples, rng)
+        left_out = plan.design.left_out_means(table)
     intervals = {
         key: resampled_interval(costs.total(key), drawn[:, k], left_out[:, k], plan.confidence)
         for k, key in enumerate(costs.actual)
     }
     # Errors that no resample contains: of all systems, or of one of them alone.
-    shared = costs.unseen_error_rates(plan.confidence)
-    own = [np.maximum(0.0, s.unseen_error_rates(plan.confidence) - shared) for s in systems]
+    shared = costs.unseen_error_rates(plan)
+    own = [np.maximum(0.0, s.unseen_error_rates(plan) - shared) for s in systems]
     for key in (*costs.mirrored, *costs.allowances):
         extra = [costs.unseen(key, shared)]
         for sign, system, rates in zip((1.0, -1.0), systems, own, strict=False):
