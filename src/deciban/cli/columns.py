@@ -22,6 +22,7 @@ from deciban.cli.cells import (
     parse_numbers,
     unify_key_words,
 )
+from deciban.cli.design import find_identifiers
 from deciban.cli.io.formats import Table
 from deciban.cli.io.sources import open_table
 from deciban.cli.operating import find_class, parse_prior
@@ -182,6 +183,8 @@ class LabelledScores:
         Number of rows that were left out, by reason.
     notes : tuple of str
         How the scores were read, where the options leave it open.
+    identifiers : polars.DataFrame
+        Columns that seem to name what samples share.
     """
 
     codes: NDArray[np.intp]
@@ -191,6 +194,7 @@ class LabelledScores:
     ids: pl.Series | None = None
     left_out: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    identifiers: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @property
     def y_true(self) -> np.ndarray:
@@ -234,7 +238,8 @@ def read_scores(
     truth = table.require_column(options.truth, "--truth")
     llr = _find_llr(options, table, calibrated)
     names = [table.require_column(name, option) for option, name in more]
-    frame = table.read([*dict.fromkeys([truth, *names])])
+    likely = find_identifiers(table.columns)
+    frame = table.read([*dict.fromkeys([truth, *names, *likely])])
     known = frame[truth].is_not_null() if options.subset else None
     kept = frame if known is None else frame.filter(known)
     name = table.name if known is None else f"{table.name} (rows with a label)"
@@ -258,6 +263,7 @@ def read_scores(
     left_out = {f"no label in {truth}": rest} if rest else {}
     return replace(
         scores, beside=kept.select(list(dict.fromkeys(names))), left_out=left_out,
+        identifiers=kept.select([] if {truth, *columns.columns} & {*likely} else likely),
         notes=_describe(scores, left_out, frame.height, options),
     )  # fmt: skip
 
@@ -304,6 +310,7 @@ def _read_trial_scores(
     return replace(
         scores, beside=trials.frame.select(pl.col(f"beside:{one}").alias(one) for one in names),
         ids=None if options.key else trials.ids, left_out=trials.left_out, notes=notes,
+        identifiers=trials.frame.select(find_identifiers(trials.frame.columns)),
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from deciban.cli.words import require_choice
+from deciban.cli.words import require_choice, split_names
 from deciban.exceptions import InputError
 
 _COLUMNS, _RESULTS, _OUTPUT = "Columns", "Priors, costs and intervals", "Output"
@@ -174,6 +174,14 @@ class AssessmentOptions:
         "Class of all that is out of the set, no target in --c-avg and --dcf: 'other', or with its "
         "prior 'other=0.2' (default 0.2).", "CLASS",
     )] = None
+    group: Annotated[_Text, _result(
+        "Column of the group that each sample belongs to, such as its speaker: whole groups are "
+        "resampled.", "COLUMN",
+    )] = None
+    items: Annotated[_Text, _result(
+        "Columns of the two items that each sample compares, best by their sources: "
+        "'left,right'. Items are resampled on both sides.", "COLUMN,COLUMN",
+    )] = None
     confidence: Annotated[float, _result("Confidence level of the intervals.", "0-1")] = 0.95
     resamples: Annotated[int, _result("Number of resamples; 0 for no intervals.", "N")] = 1000
     seed: Seed = 0
@@ -181,6 +189,12 @@ class AssessmentOptions:
 
     def __post_init__(self) -> None:
         require_seed(self.seed)
+        if self.group is not None and self.items is not None:
+            raise InputError("--group and --items must not come together; got both. Choose one.")
+        if self.items is not None and len(set(self.item_columns or ())) != 2:
+            raise InputError(
+                f"--items must name two columns; got {self.items}. Give --items left,right, say."
+            )
         if len(self.at_prior or ()) > 1:
             raise InputError(
                 f"--at-prior must be given once; got {' and '.join(self.at_prior or ())}. Run the "
@@ -188,6 +202,11 @@ class AssessmentOptions:
             )
         if self.out_of_set is not None and not (self.c_avg or self.dcf):
             raise InputError("--out-of-set must come with --c-avg or --dcf; got neither. Give one.")
+
+    @property
+    def item_columns(self) -> list[str] | None:
+        """Columns of the items of each comparison."""
+        return None if self.items is None else split_names(self.items)
 
     @property
     def prior(self) -> str | None:

@@ -89,6 +89,7 @@ def print_assessment(assessment: Assessment, source: str, about: Iterable[str] =
         rows.append((label_with_unit(q.label, q.unit), *cells, q.meaning))
     header = ("", "value", f"{100 * assessment.confidence:g} % interval", "what it means")
     print_table(header, rows, right=(1,), explanation=True)
+    print_design(assessment.design)
     print_notes(assessment.warnings)
 
 
@@ -128,6 +129,12 @@ def print_criteria(criteria: Sequence[Mapping[str, Any]]) -> None:
         result = "pass" if one["passed"] else "FAIL"
         rows.append((one["criterion"], one["judged_on"], found, result))
     print_table(("criterion", "judged on", "found", "result"), rows, right=(2,))
+
+
+def print_design(design: str) -> None:
+    """Print what was resampled for the intervals."""
+    if design:
+        echo(f"Intervals: {design}.")
 
 
 def label_with_unit(label: str, unit: str) -> str:

@@ -219,6 +219,8 @@ def _quality(assessment: Assessment) -> Section:
     head = "".join(f'<th scope="col">{title}</th>' for title in titles)
     rows = "".join(_quantity(q) for q in quantities)
     caption = f"Each quantity with its {level} interval."
+    if assessment.design:
+        caption += f" Intervals: {assessment.design}."
     if any(q.corrected != q.value for q in quantities):
         caption += _CORRECTED
     columns = ("key", "label", "value", "low", "high", "corrected", "unit", "better")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deciban.cli import show
-from deciban.cli.commands.evaluate import assessment_settings, input_files
+from deciban.cli.commands.evaluate import ask_for_design, assessment_settings, input_files
 from deciban.cli.options import AssessmentOptions, Json, ScoreOptions, option, with_options
 from deciban.cli.words import count, join_words, name_source, split_names
 from deciban.exceptions import InputError
@@ -44,6 +44,7 @@ def compare(
     """
     from deciban import assessment
     from deciban.cli.columns import read_scores
+    from deciban.cli.design import design_columns
     from deciban.cli.provenance import describe_run, hash_inputs
 
     names = [None] if columns.llr is None else split_names(columns.llr)
@@ -59,10 +60,12 @@ def compare(
             f"{len(others)}. Give two."
         )
     beside = [("--id", id_column)]
+    shared = [*beside, *design_columns(options)]
     each = [replace(columns, llr=names[k], nontarget_scores=others[k]) for k in (0, -1)]
     hashes = hash_inputs(input_files(a, each[0], options) + input_files(b, each[1], options))
     first, second = (
-        read_scores(source, its, beside) for source, its in zip((a, b), each, strict=True)
+        read_scores(source, its, more)
+        for source, its, more in zip((a, b), each, (shared, beside), strict=True)
     )
     a, b = name_source(a), name_source(b)
     if id_column is not None:
@@ -70,6 +73,7 @@ def compare(
     first, second = _match_rows(first, second, a, b, columns.subset)
     systems = {"A": first.evidence, "B": second.evidence}
     found = assessment.compare(first.y_true, systems, **assessment_settings(options, first))
+    found = ask_for_design(found, options, first)
     if as_json:
         record = describe_run(hashes, [(a, first), (b, second)], **asdict(options))
         show.print_json(found.to_dict() | {"provenance": record})
@@ -146,4 +150,5 @@ def _show(found: Comparison, a: tuple[str, ...], b: tuple[str, ...]) -> None:
         rows.append((show.label_with_unit(one.label, one.unit), *cells, verdict))
     header = ("", "A", "B", "A − B", f"{100 * found.confidence:g} % interval", "verdict")
     show.print_table(header, rows, right=(1, 2, 3))
+    show.print_design(found.design)
     show.print_notes(found.warnings)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -31,9 +31,11 @@ from deciban.exceptions import InputError
 if TYPE_CHECKING:
     import numpy as np
 
-    from deciban.assessment import Assessment
+    from deciban.assessment import Assessment, Comparison
     from deciban.cli.columns import LabelledScores
     from deciban.evidence import Evidence
+
+Result = TypeVar("Result", "Assessment", "Comparison")
 
 EXAMPLE = "Example: deciban evaluate scores.csv --truth class --report report.html"
 
@@ -72,6 +74,7 @@ def evaluate(
     """
     from deciban.assessment import assess, assess_by
     from deciban.cli.columns import read_conditions, read_scores
+    from deciban.cli.design import design_columns
     from deciban.cli.io.writing import require_outputs
     from deciban.cli.provenance import UNMET, describe_run, hash_inputs, parse_criteria
 
@@ -80,7 +83,7 @@ def evaluate(
     inputs = input_files(source, columns, options)
     require_outputs({"--report": report}, tuple(inputs), force=force)
     hashes = hash_inputs(inputs)
-    scored = read_scores(source, columns, [("--by", by)])
+    scored = read_scores(source, columns, [("--by", by), *design_columns(options)])
     y_true, settings, conditions = scored.y_true, assessment_settings(options, scored), None
     if by is None:
         found = assess(y_true, scored.evidence, **settings)
@@ -90,6 +93,7 @@ def evaluate(
             y_true, scored.evidence, values, column=by, track=track_progress, **settings
         )
         found = conditions.pooled
+    found = ask_for_design(found, options, scored)
     record: dict[str, Any] = {
         "provenance": describe_run(hashes, [(name_source(source), scored)], **asdict(options)),
         "criteria": [one.judge(found) for one in criteria],
@@ -129,6 +133,7 @@ def _require_one(table: str | None, scores: str | None) -> str:
 
 def assessment_settings(options: AssessmentOptions, scored: LabelledScores) -> dict[str, Any]:
     """What the options ask of an assessment of these scores."""
+    from deciban.cli.design import design_settings
     from deciban.cli.operating import detection_settings, parse_costs, parse_prior
 
     classes = scored.evidence.classes
@@ -139,7 +144,17 @@ def assessment_settings(options: AssessmentOptions, scored: LabelledScores) -> d
         "confidence": options.confidence,
         "n_resamples": options.resamples,
         "rng": options.seed,
+        **design_settings(options, scored.beside),
     }
+
+
+def ask_for_design(found: Result, options: AssessmentOptions, scored: LabelledScores) -> Result:
+    """Add a note to results that take samples to be independent where they seem to share items."""
+    from deciban.cli.design import design_note
+
+    if options.group or options.items or options.resamples == 0:
+        return found
+    return replace(found, warnings=(*found.warnings, *design_note(scored.identifiers)))
 
 
 def write_report(
