@@ -186,11 +186,11 @@ class Design:
 
     def folds(
         self, count: int, rng: np.random.Generator
-    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Test rows and training rows of each fold, which share neither group nor item.
+    ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+        """Which samples are held out and which are left to fit to; they share no group and no item.
 
-        Units are dealt to ``count`` blocks, those of the rarest class first. Comparisons of items
-        make a fold for each pair of blocks, and training rows are those of the other blocks.
+        Units are dealt to ``count`` blocks, those of each class in turn. Comparisons of items make
+        a fold for each pair of blocks, and what is left are the comparisons among other blocks.
         """
         n, labels = len(self.codes), np.zeros(self.n_units, dtype=int)
         if self.left is None:
@@ -210,8 +210,7 @@ class Design:
         low, high = np.minimum(a, b), np.maximum(a, b)
         for key in np.unique(low * 2 * count + high):
             i, j = divmod(int(key), 2 * count)
-            test = np.flatnonzero((low == i) & (high == j))
-            yield test, np.flatnonzero(~np.isin(a, [i, j]) & ~np.isin(b, [i, j]))
+            yield (low == i) & (high == j), ~np.isin(a, [i, j]) & ~np.isin(b, [i, j])
 
     def effective_size(self, events: NDArray[Any]) -> float:
         """How many independent samples would tell as much about the rate of an event.
