@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.sparse.csgraph import floyd_warshall
-from scipy.stats import gaussian_kde
+from scipy.stats import gaussian_kde, multivariate_t
+from sklearn.base import clone
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.discriminant_analysis import (
     LinearDiscriminantAnalysis,
@@ -97,10 +98,10 @@ def test_gaussian_densities_of_ilrls_are_discriminant_analysis():
     l = evidence.ilr()
     uniform = np.full(3, 1 / 3)
     linear = LinearDiscriminantAnalysis(solver="lsqr", priors=uniform).fit(l, y)
-    shared = GaussianCalibrator().fit(evidence, y)
+    shared = GaussianCalibrator(predictive=False).fit(evidence, y)
     np.testing.assert_allclose(shared.predict_proba(evidence), linear.predict_proba(l), atol=1e-9)
     quadratic = QuadraticDiscriminantAnalysis(priors=uniform).fit(l, y)
-    separate = GaussianCalibrator("separate").fit(evidence, y)
+    separate = GaussianCalibrator("separate", predictive=False).fit(evidence, y)
     # scikit-learn divides by n - 1
     np.testing.assert_allclose(
         separate.predict_proba(evidence), quadratic.predict_proba(l), atol=0.02
@@ -111,9 +112,10 @@ def test_gaussian_densities_of_ilrls_are_discriminant_analysis():
 
 def test_the_likelihood_function_of_shared_gaussians_is_calibrated_and_stays_what_it_is():
     evidence, y = distorted(np.array([[2.0, 0.5], [-0.8, 0.7]]), [3.0, -1.0])
-    once = GaussianCalibrator().fit(evidence, y)
+    plug_in = GaussianCalibrator(predictive=False)
+    once = clone(plug_in).fit(evidence, y)
     calibrated = once.evidence(evidence)
-    twice = GaussianCalibrator().fit(calibrated, y).evidence(calibrated)
+    twice = clone(plug_in).fit(calibrated, y).evidence(calibrated)
     assert twice.allclose(calibrated, atol=1e-8)
     moments = calibrated.ilr()
     for k in range(3):
@@ -436,6 +438,45 @@ def test_weights_count_samples_unless_they_are_below_one():
     repeated = AffineCalibrator().fit(twice, np.repeat(y, 4)).matrix_[0, 0]
     np.testing.assert_allclose(at[4], repeated, rtol=1e-8)
     assert abs(at[4] - at[1]) > 0.01
+
+
+@pytest.mark.parametrize("covariance", ["shared", "separate"])
+def test_few_samples_have_students_predictive_density(covariance):
+    evidence, y = distorted(np.eye(2), n=6)
+    rows = np.flatnonzero((y < 2) | (np.arange(18) % 2 == 0))  # 6, 6 and 3 samples
+    l, y = evidence.ilr()[rows], y[rows]
+    calibrated = GaussianCalibrator(covariance).fit(evidence[rows], y)
+    W = sum(np.cov(l[y == k].T, ddof=0) * (y == k).sum() for k in range(3))
+    new = evidence.ilr() * 2
+    expected = np.empty((18, 3))
+    for k in range(3):
+        n, own = (y == k).sum(), l[y == k]
+        nu = 15 - 4 if covariance == "shared" else n - 2
+        scatter = W if covariance == "shared" else np.cov(own.T, ddof=0) * n
+        t = multivariate_t(own.mean(axis=0), (1 + 1 / n) * scatter / nu, nu)
+        expected[:, k] = t.logpdf(new)
+    assert calibrated.evidence(Evidence.from_ilr(new)).allclose(Evidence(expected), atol=1e-9)
+
+
+def test_the_predictive_density_becomes_the_plugged_in_one():
+    evidence, y = distorted(np.eye(2), n=30_000)
+    predictive, plug_in = (
+        GaussianCalibrator(predictive=p).fit(evidence, y).evidence(evidence[:500])
+        for p in (True, False)
+    )
+    assert predictive.allclose(plug_in, atol=5e-3)
+
+
+def test_divergences_of_few_samples_are_not_twice_what_they_are():
+    family = CalibratedGaussian.from_divergences([4.0, 4.0, 4.0])
+    found = {True: [], False: []}
+    for seed in range(200):
+        l, y = family.sample([5, 5, 5], rng=seed)
+        for predictive, values in found.items():
+            calibrator = GaussianCalibrator(predictive=predictive).fit(family.evidence(l), y)
+            values.append(calibrator.reference_.divergences[0, 1])
+    assert np.mean(found[False]) > 7
+    np.testing.assert_allclose(np.mean(found[True]), 4, rtol=0.15)
 
 
 # --- bounds -----------------------------------------------------------------------------------

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+from scipy.special import gammaln
 
 from deciban._persistence.registry import register
+from deciban._validation.arrays import Floats
 from deciban._validation.scalars import require_fraction, require_one_of
 from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.calibration.scores import ScoreReader
@@ -22,13 +23,23 @@ from deciban.simplex import Basis
 Covariance = Literal["shared", "separate"]
 
 
-@register(_reader=ScoreReader, means_="D k", covariances_="D k k", _factors="D k k")
+@register(
+    _reader=ScoreReader,
+    means_="D k",
+    covariances_="D k k",
+    degrees_of_freedom_="D",
+    _factors="D k k",
+)
 class GaussianCalibrator(Calibrator):
-    """Evidence through the likelihood function of Gaussian densities of its ILRLs.
+    r"""Evidence through the likelihood function of Gaussian densities of its ILRLs.
 
-    With one covariance for all classes the map is affine, and its output is exactly a calibrated
-    Gaussian family (``reference_``) where the assumption holds: the theorem of the paper. It needs
-    less data than :class:`AffineCalibrator` there, and is worse where the assumption does not hold.
+    What n samples leave open about means and covariance is averaged out: the density of class k is
+    the predictive one, Student's t with mean :math:`m_k` and scale :math:`(1 + 1/n_k) W / \nu`,
+    where W is the scatter matrix within the D classes and :math:`\nu = n - 2 (D - 1)`. Far from
+    all samples its evidence is weak. As samples are added it becomes Gaussian. With one covariance
+    for all classes the map is then affine, and its output a calibrated Gaussian family
+    (``reference_``) where the assumption holds: the theorem of the paper. It needs less data than
+    :class:`AffineCalibrator` there, and is worse where the assumption does not hold.
 
     Parameters
     ----------
@@ -36,6 +47,9 @@ class GaussianCalibrator(Calibrator):
         One covariance for all classes, or one for each; the latter makes a quadratic map.
     shrinkage : float, default 0
         From 0, for the covariance as it is, to 1, for that of a ball of the same mean variance.
+    predictive : bool, default True
+        Whether to use the predictive density. Otherwise the means and covariances of maximum
+        likelihood are plugged into the Gaussian density, which is overconfident for few samples.
     prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
         Prior of ``predict_proba``; it is not part of the evidence.
     fuse : bool, optional
@@ -46,10 +60,19 @@ class GaussianCalibrator(Calibrator):
     means_ : array of shape (n_classes, n_classes - 1)
         Means of the ILRLs before calibration, in the Gram-Schmidt basis.
     covariances_ : array of shape (n_classes, n_classes - 1, n_classes - 1)
+        Covariances of the classes' densities; for a t of two degrees of freedom or fewer, which has
+        none, its scale matrices.
+    degrees_of_freedom_ : array of shape (n_classes,)
+        Of the predictive density of each class; infinite for Gaussian ones.
     reference_ : CalibratedGaussian
-        The family of the calibrated evidence, for a shared covariance.
+        The calibrated family with the means and the mean covariance of the classes' densities, for
+        a shared covariance: what the evidence tends to as samples are added.
     classes_, prior_ : arrays of shape (n_classes,)
     n_features_in_ : int
+
+    References
+    ----------
+    Geisser (1964), Posterior odds for multivariate normal classifications.
 
     Examples
     --------
@@ -67,11 +90,13 @@ class GaussianCalibrator(Calibrator):
         covariance: Covariance = "shared",
         *,
         shrinkage: float = 0.0,
+        predictive: bool = True,
         prior: Any = "uniform",
         fuse: bool | None = None,
     ) -> None:
         self.covariance = covariance
         self.shrinkage = shrinkage
+        self.predictive = predictive
         self.prior = prior
         self.fuse = fuse
 
@@ -79,25 +104,30 @@ class GaussianCalibrator(Calibrator):
         require_one_of(self.covariance, "covariance", get_args(Covariance))
         require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
         l = finite_ilr(samples.evidence)
-        D = samples.evidence.n_classes
+        k = l.shape[1]
         moments = moments_by_class(l, samples.rows_by_class, samples.weights)
         self.means_, S = moments.means, moments.covariances(self.covariance == "shared")
-        size = np.trace(S, axis1=1, axis2=2)[:, None, None] / (D - 1)
-        self.covariances_ = (1 - self.shrinkage) * S + self.shrinkage * size * np.eye(D - 1)
-        self._factors = self._cholesky(float((l * l).mean()))
+        size = np.trace(S, axis1=1, axis2=2)[:, None, None] / k
+        S = (1 - self.shrinkage) * S + self.shrinkage * size * np.eye(k)
+        nu, scale = self._predictive_spread(samples.sizes)
+        self.degrees_of_freedom_ = nu
+        self._factors = _cholesky(scale[:, None, None] * S, float((l * l).mean()))
+        self.covariances_ = (scale / np.where(nu > 2, 1 - 2 / nu, 1.0))[:, None, None] * S
 
-    def _cholesky(self, scale: float) -> NDArray[np.float64]:
-        least = float(np.linalg.eigvalsh(self.covariances_).min())
-        if not least > 1e-13 * scale:
-            raise InputError(
-                f"X must vary within the classes in all {self.means_.shape[1]} directions of ILR "
-                f"space; its smallest variance is {least:.2g}, its mean square {scale:.2g}. Give "
-                f"more samples, or pass shrinkage if it varies in some directions."
-            )
-        return np.linalg.cholesky(self.covariances_)
+    def _predictive_spread(self, n: Floats) -> tuple[Floats, Floats]:
+        """Degrees of freedom, and scale in units of the covariance of maximum likelihood."""
+        D = len(n)
+        if not self.predictive:
+            return np.full(D, np.inf), np.ones(D)
+        total, n_means = (n.sum(), D) if self.covariance == "shared" else (n, 1)
+        # A ball has one variance, a whole covariance more to be found.
+        nu = np.maximum(total - n_means - (1 - self.shrinkage) * (D - 2), np.ones(D))
+        return nu, np.where(nu < np.inf, (1 + 1 / n) * (total / nu), 1.0)
 
     def _calibrate(self, evidence: Evidence) -> Evidence:
-        log_f = gaussian_log_densities(finite_ilr(evidence), self.means_, self._factors)
+        log_f = _log_densities(
+            finite_ilr(evidence), self.means_, self._factors, self.degrees_of_freedom_
+        )
         return Evidence(log_f, evidence.classes)
 
     @property
@@ -106,12 +136,43 @@ class GaussianCalibrator(Calibrator):
         if self.covariance != "shared":
             raise AttributeError("reference_ needs a shared covariance; this one is separate.")
         V = Basis.gram_schmidt(len(self.means_)).contrast
-        z = solve_triangular(self._factors[0], self.means_.T @ V, lower=True)
+        L = np.linalg.cholesky(self.covariances_.mean(axis=0))
+        z = solve_triangular(L, self.means_.T @ V, lower=True)
         return CalibratedGaussian(z.T @ z, Basis(V, self.classes_.tolist()))
 
     def _finish_loading(self) -> None:
         super()._finish_loading()
-        if not all(np.isfinite(array).all() for array in (self.means_, self._factors)):
+        learned = (self.means_, self.covariances_, self._factors)
+        if not all(np.isfinite(array).all() for array in learned):
             raise ValueError("numbers that are not finite")
         if not (np.diagonal(self._factors, axis1=1, axis2=2) != 0).all():
             raise ValueError("factors that are singular")
+        if not (self.degrees_of_freedom_ > 0).all():
+            raise ValueError("degrees of freedom that are not positive")
+
+
+def _cholesky(S: Floats, scale: float) -> Floats:
+    least = float(np.linalg.eigvalsh(S).min())
+    if not least > 1e-13 * scale:
+        raise InputError(
+            f"X must vary within the classes in all {S.shape[1]} directions of ILR space; its "
+            f"smallest variance is {least:.2g}, its mean square {scale:.2g}. Give more samples, or "
+            f"pass shrinkage if it varies in some directions."
+        )
+    return np.asarray(np.linalg.cholesky(S))
+
+
+def _log_densities(l: Floats, means: Floats, factors: Floats, degrees: Floats) -> Floats:
+    """Student's log-density of each sample under each class; Gaussian for infinite degrees.
+
+    The constant of all classes is that of the Gaussian.
+    """
+    k = l.shape[1]
+    log_f = gaussian_log_densities(l, means, factors)
+    for j in np.flatnonzero(degrees < np.inf):
+        nu, top = degrees[j], -np.log(np.diag(factors[j])).sum() - k / 2 * np.log(2 * np.pi)
+        square = 2 * (top - log_f[:, j])
+        # At a million degrees the ratio of gamma functions is that of powers, but for rounding.
+        ratio = gammaln((nu + k) / 2) - gammaln(nu / 2) - k / 2 * np.log(nu / 2)
+        log_f[:, j] = top + (ratio if nu < 1e6 else 0.0) - (nu + k) / 2 * np.log1p(square / nu)
+    return log_f

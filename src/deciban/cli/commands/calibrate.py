@@ -193,10 +193,10 @@ def _worse_note(before: Assessment, after: Assessment) -> list[str]:
 
 def _formula(calibrator: Any, columns: ScoreColumns) -> str | None:
     """What is done to an LLR, where it is an affine map."""
-    from deciban.calibration import AffineCalibrator, GaussianCalibrator
+    from deciban.calibration import AffineCalibrator
     from deciban.evidence import Evidence
 
-    if not columns.is_llr or not isinstance(calibrator, AffineCalibrator | GaussianCalibrator):
+    if not columns.is_llr or not isinstance(calibrator, AffineCalibrator):
         return None
     classes = calibrator.classes_.tolist()
     pair = classes[columns.positive], classes[1 - columns.positive]
