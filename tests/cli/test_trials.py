@@ -187,11 +187,16 @@ def test_samples_of_one_system_only_are_left_out_of_a_comparison_when_asked():
     ("vox.txt", ("--key", "vox.txt"), "it holds trials with labels and no scores"),
     ("scores.txt", (), "must hold the label of each trial"),
     ("key.txt", ("--nontarget-scores", "scores.txt"), "labels and no scores"),
+    ("odd.csv", ("--key", "key.txt"), r"its first line is one, two, cosine\. Name the column"),
+    ("lab.csv", ("--key", "key.txt"), "must have the columns model, segment and llr"),
+    ("scores.txt", ("--nontarget-scores", "./scores.txt"), "another file than scores.txt"),
     ("five.txt", ("--key", "key.txt"), r"columns model, segment and score; .* header"),
 ])  # fmt: skip
 def test_a_list_that_lacks_something_is_told_what(name, options, words):
     write("vox.txt", [f"{y} {pair}" for y, pair in zip(Y, PAIRS, strict=True)])
     write("five.txt", [f"{pair} a b c" for pair in PAIRS])
+    write("odd.csv", ["one,two,cosine", *(f"{p},1.5".replace(" ", ",") for p in PAIRS)])
+    write("lab.csv", ["case,llr", *(f"{k},{x}" for k, x in enumerate(SCORES))])
     with pytest.raises(InputError, match=words):
         run("evaluate", name, *options)
 
@@ -203,8 +208,8 @@ def test_a_trial_list_may_be_compressed_or_read_in_pieces(monkeypatch):
     content = Path("scores.txt").read_bytes()
     Path("scores.txt.gz").write_bytes(gzip.compress(content))
     assert cllr("scores.txt.gz", "--key", "key.txt") == CLLR
-    write("key.trials", [f" {line}  " for line in Path("key.txt").read_text().splitlines()])
-    assert cllr("scores.txt", "--key", "key.trials") == CLLR
+    write("key.trl", [f" {line}  " for line in Path("key.txt").read_text().splitlines()])
+    assert cllr("scores.txt", "--key", "key.trl") == CLLR
 
 
 def test_further_columns_are_found_in_the_key_the_scores_or_the_names_of_the_trials():

@@ -29,7 +29,6 @@ from deciban.cli.operating import find_class, parse_prior
 from deciban.cli.options import ScoreOptions
 from deciban.cli.trials import (
     CALIBRATED,
-    Trials,
     TrialText,
     find_calibrated,
     open_trials,
@@ -301,22 +300,16 @@ def _read_trial_scores(
     name = name_source(source)
     column = unify_key_words(Column(trials.frame["label"], trials.key))
     labels, codes = encode_labels(column)
-    columns = _llr_columns("trials", _stored_name(trials, options), labels, options)
+    columns = _llr_columns("trials", trials.column, labels, options)
     scores = _combine(trials.frame["score"].to_numpy()[:, None], labels, codes, columns, name)
     total = trials.frame.height + sum(trials.left_out.values())
-    described = replace(scores, columns=replace(columns, columns=(trials.column,)))
-    notes = (*trials.notes, *_describe(described, trials.left_out, total, options))
+    notes = (*trials.notes, *_describe(scores, trials.left_out, total, options))
     names = dict.fromkeys(name for _, name in more)
     return replace(
         scores, beside=trials.frame.select(pl.col(f"beside:{one}").alias(one) for one in names),
         ids=None if options.key else trials.ids, left_out=trials.left_out, notes=notes,
         identifiers=trials.frame.select(find_identifiers(trials.frame.columns)),
     )  # fmt: skip
-
-
-def _stored_name(trials: Trials, options: ScoreOptions) -> str:
-    """Name of the scores in a calibrator's file: 'score' finds them under any usual name."""
-    return options.llr or (trials.column if trials.column.startswith(CALIBRATED) else "score")
 
 
 def _describe(

@@ -21,7 +21,7 @@ from deciban.cli.io.sources import locate, open_table
 from deciban.cli.io.text import DelimitedText, Places
 from deciban.cli.options import ScoreOptions
 from deciban.cli.words import count, join_words, quote
-from deciban.exceptions import TableError
+from deciban.exceptions import InputError, TableError
 
 _NAMES = {
     "model": ("model", "modelid", "model_id", "enroll", "enrollment", "enroll_id", "file1"),
@@ -36,7 +36,6 @@ _LAYOUTS = (  # of lines without a header; the first that fits is taken
 )  # fmt: skip
 _TRIAL = ["model", "segment"]
 _ROWS = 10_000  # that tell which field is what
-_OTHER_TEXT = {"", ".scores", ".score", ".key", ".trn", ".lst", ".trials", ".ndx"}
 CALIBRATED = "calibrated_"  # before the name of a column that was calibrated
 
 
@@ -59,7 +58,7 @@ class TrialList:
 
     def require(self, value: str, column: str | None = None) -> Self:
         """The list, or an error that says how to give it the value that it lacks."""
-        if value in self.roles and (value == "score" or "model" in self.roles):
+        if value in self.roles and (value != "label" or "model" in self.roles):
             return self
         if value == "score" and column is None and "label" in self.roles:
             raise self.table.error(
@@ -159,7 +158,7 @@ class TrialText(DelimitedText):
         fields = text.split() if self.spaced else super()._split_header(text)
         lower = {name.lower() for name in fields}
         known = {role: not lower.isdisjoint(names) for role, names in _NAMES.items()}
-        lone_word = len(fields) == 1 and not _is_number(fields[0])
+        lone_word = len(fields) == 1 and pl.Series(fields).cast(pl.Float64, strict=False)[0] is None
         key = known["model"] and known["segment"] and known["label"]
         self.has_header = known["score"] or self._column in fields or key or lone_word
         return fields if self.has_header else [f"field {k + 1}" for k in range(len(fields))]
@@ -176,12 +175,9 @@ class TrialText(DelimitedText):
             yield line, data, ends
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def is_usual_score(name: str) -> bool:
+    """Whether a column of this name is taken for the scores without being asked for."""
+    return name.strip().lower() in _NAMES["score"]
 
 
 def open_trials(
@@ -198,7 +194,8 @@ def open_trials(
     where there are two. The ``value`` that is looked for, score or label, decides what three fields
     without a header are.
     """
-    text = TrialText(*locate(source), column) if _is_text(source, format) else None
+    is_text = format_of(source, format, default="txt") in ("csv", "tsv", "txt")
+    text = TrialText(*locate(source), column) if is_text else None
     if text is None or text.has_header:
         table = text or open_table(source, format)
         roles = _find_roles(table, column, calibrated)
@@ -206,12 +203,6 @@ def open_trials(
     layout = _find_layout(text, value) if column is None else ()
     names = dict(zip(text.columns, layout or text.columns, strict=True))
     return TrialList(text, names, {role: role for role in layout})
-
-
-def _is_text(source: str, format: str | None) -> bool:  # noqa: A002
-    if format is None and Path(source).suffix.lower() in _OTHER_TEXT:
-        return True
-    return format_of(source, format) in ("csv", "tsv", "txt")
 
 
 def _find_roles(table: Table, column: str | None, calibrated: bool) -> dict[str, str]:
@@ -245,6 +236,12 @@ def _find_layout(table: Table, value: str) -> tuple[str, ...]:
     rows = next(table.batches(_ROWS))
     layouts = [layout for layout in _LAYOUTS if len(layout) == rows.width]
     fitting = [layout for layout in layouts if _fits(rows, layout)]
+    if not fitting and any(_fits(rows[1:], layout) for layout in layouts):
+        raise table.error(
+            f"must have names in its header that are known; its first line is "
+            f"{join_words(rows.row(0))}. Name the column of the scores with --llr, or write model, "
+            f"segment and {value} in a copy."
+        )
     wanted = [layout for layout in fitting if value in layout]
     usual = [one for one in layouts if one in ((*_TRIAL, value), ("score",))]  # in other words
     return (wanted + fitting + usual + [()])[0]
@@ -301,6 +298,8 @@ def _read_labelled(
         )
     others = open_trials(options.nontarget_scores, options.llr, calibrated=calibrated)
     others.require("score", options.llr)
+    if others.table.path == scores.table.path:
+        raise InputError(f"--nontarget-scores must be another file than {name}; it is the same.")
     frames = [one.read("score", beside=beside) for one in (scores, others)]
     shared = [name for name in frames[0].columns if name in frames[1].columns]
     parts = [
@@ -318,6 +317,8 @@ def _join_key(scores: TrialList, key: TrialList, subset: bool, beside: Sequence[
     here, there = scores.table, key.table
     column = scores.roles["score"]
     if not named:
+        if len({name.removeprefix(CALIBRATED) for name in scores.names.values()}) > 1:
+            scores.require("model", column)
         if scored.height != keyed.height:
             raise here.error(
                 f"must have a score for each of the {count(keyed.height, 'trial')} of "
@@ -329,7 +330,8 @@ def _join_key(scores: TrialList, key: TrialList, subset: bool, beside: Sequence[
     repeated = _require_one_value(keyed, there, "label")
     if _require_one_value(scored, here, "score"):
         scored = scored.unique(_TRIAL, maintain_order=True)
-    unscored = keyed.join(scored, on=_TRIAL, how="anti")
+    frame = keyed.join(scored, on=_TRIAL, how="left", maintain_order="left")
+    unscored = frame.filter(pl.col("score").is_null())
     if unscored.height:
         raise here.error(
             f"must have a score for each trial of {there.name}; it lacks {unscored.height:,} of "
@@ -347,7 +349,6 @@ def _join_key(scores: TrialList, key: TrialList, subset: bool, beside: Sequence[
     if repeated:
         such = "line of the key repeats a trial" if repeated == 1 else "lines repeat trials"
         notes.append(f"{repeated:,} {such}; a trial counts as often as the key lists it.")
-    frame = keyed.join(scored, on=_TRIAL, how="left", maintain_order="left")
     left_out = {f"no label in {there.name}": rest.height} if rest.height else {}
     return Trials(frame, column, there.name, left_out, tuple(notes))
 

@@ -144,8 +144,8 @@ def _open_trials(
     source: str, table_format: str | None, columns: ScoreColumns
 ) -> tuple[TrialList, ScoreColumns]:
     """A trial list, and the columns to take under the names that they have there."""
-    from deciban.cli.trials import open_trials
+    from deciban.cli.trials import is_usual_score, open_trials
 
-    named = None if columns.columns == ("score",) else columns.columns[0]
+    named = None if is_usual_score(columns.columns[0]) else columns.columns[0]
     trials = open_trials(source, named, table_format).require("score", named)
     return trials, replace(columns, columns=(trials.roles["score"],))

@@ -23,10 +23,17 @@ _FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow")
 _MOST_COLUMNS = 100_000
 
 
-def format_of(path: str, format: str | None = None, *, output: bool = False) -> str:  # noqa: A002
+def format_of(
+    path: str,
+    format: str | None = None,  # noqa: A002
+    *,
+    output: bool = False,
+    default: str | None = None,
+) -> str:
     """Format of a file: as asked for, else by its extension; CSV for ``-``.
 
-    Only the format of an input can be asked for; ``output`` makes the message say so.
+    Other extensions have the ``default``, or are an error. Only the format of an input can be asked
+    for; ``output`` makes the message say so.
     """
     if format is not None:
         asked = _EXTENSIONS.get("." + format.lower().lstrip("."), format.lower())
@@ -37,6 +44,8 @@ def format_of(path: str, format: str | None = None, *, output: bool = False) -> 
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     zipped = suffixes[-1:] == [".gz"]
     found = _EXTENSIONS.get("".join(suffixes[-2:-1] if zipped else suffixes[-1:]))
+    if found is None and default is not None:
+        return default
     if found is None or (zipped and found not in TEXT):
         remedy = "Choose such a name."
         if not output:
