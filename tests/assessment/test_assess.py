@@ -61,9 +61,14 @@ def test_each_operating_point_has_its_costs_and_c_primary_is_their_mean(two):
     ends = np.array([(found[f"detection_cost@{p}"].low, found[f"detection_cost@{p}"].high)
                      for p in points])  # fmt: skip
     primary = found["c_primary"]
-    drawn = metrics.bootstrap(metrics.c_primary, y, llr, n_resamples=400, operating_points=points)
     assert primary.high - primary.low <= np.diff(ends.mean(axis=0)) + 1e-12
+    options = {"n_resamples": 400, "operating_points": points}
+    drawn = metrics.bootstrap(metrics.c_primary, y, llr, method="percentile", **options)
     np.testing.assert_allclose([primary.low, primary.high], drawn[1:3], atol=0.03)
+    for name, minimum in (("c_primary", False), ("min_c_primary", True)):
+        options = {"n_resamples": 100, "operating_points": points, "minimum": minimum}
+        same = metrics.bootstrap(metrics.c_primary, y, llr, **options)
+        np.testing.assert_allclose(same[1:3], [found[name].low, found[name].high], rtol=0.02)
     plain = assess(y, Evidence.from_llr(llr), n_resamples=100)
     assert found["min_detection_cost"] == plain["min_detection_cost"]
 

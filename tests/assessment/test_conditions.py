@@ -94,3 +94,30 @@ def test_a_column_of_measurements_is_no_column_of_conditions(rooms):
         assess_by(y, Evidence.from_llr(llr), llr, column="llr")
     with pytest.raises(InputError, match="by must have one label for each of 1200 samples"):
         assess_by(y, Evidence.from_llr(llr), ["a"])
+
+
+def test_groups_and_items_are_those_of_the_condition(rooms):
+    y, llr, room = rooms
+    evidence = Evidence.from_llr(llr)
+    speaker, left = np.arange(len(y)) // 20, np.arange(len(y)) % 50
+    for design in ({"groups": speaker}, {"items": (left, speaker + 100)}):
+        found = assess_by(y, evidence, room, **design, n_resamples=20)
+        part = room == "noisy"
+        given = {
+            name: tuple(x[part] for x in value) if name == "items" else value[part]
+            for name, value in design.items()
+        }
+        alone = assess(y[part], evidence[part], **given, n_resamples=20)
+        assert found.assessments["noisy"].to_dict() == alone.to_dict()
+    one = np.where(room == "noisy", "A", speaker.astype(str))
+    with pytest.raises(InputError, match="condition noisy: groups must hold at least two"):
+        assess_by(y, evidence, room, groups=one, n_resamples=20)
+
+
+def test_conditions_with_too_few_samples_to_recalibrate_have_the_other_quantities(three):
+    y, e = three
+    small = np.zeros(len(y), dtype=int)
+    small[[np.flatnonzero(y == k)[0] for k in range(3)]] = 1
+    found = assess_by(np.array(e.classes)[y], e, small, n_resamples=0)
+    assert list(found.assessments) == [0, 1]
+    assert set(found.to_dict()["mean"]) == {"cross_entropy", "accuracy"}

@@ -105,7 +105,7 @@ class Conditions:
             found = {"counts": list(one.counts), "quantities": to_plain(one.quantities)}
             each.append({"name": to_plain(name), **found})
         each += [{"name": to_plain(name), "counts": list(n)} for name, n in self.lacking.items()]
-        means = {q.key: to_plain(self.mean(q.key)) for q in self.pooled.quantities}
+        means = {q.key: to_plain(self.mean(q.key)) for q in self.quantities}
         return {
             "column": self.column, "conditions": each, "mean": means, "worst": to_plain(self.worst),
             "worst_by": self.quantities[0].key, "notes": self.notes,
@@ -158,19 +158,21 @@ def assess_by(
         )
 
     def assess_rows(rows: Any) -> Assessment:
-        design: dict[str, Any] = {} if groups is None else {"groups": np.asarray(groups)[rows]}
-        if pair:
-            design["items"] = tuple(np.asarray(side)[rows] for side in pair)
-        return assess(labels[rows], evidence[rows], **design, **settings)
+        of_rows = None if groups is None else np.asarray(groups)[rows]
+        both = tuple(np.asarray(side)[rows] for side in pair) or None
+        return assess(labels[rows], evidence[rows], groups=of_rows, items=both, **settings)
 
     pooled, assessments, lacking = assess_rows(slice(None)), {}, {}
     for k, name in enumerate(track(names)):
         rows = np.flatnonzero(codes == k)
         counts = data.select(rows).counts
-        if counts.all():
-            assessments[name] = assess_rows(rows)
-        else:
+        if not counts.all():
             lacking[name] = tuple(counts.tolist())
+            continue
+        try:
+            assessments[name] = assess_rows(rows)
+        except InputError as error:  # one group only, say
+            raise InputError(f"{column} {name}: {error}") from error
     return Conditions(column, pooled, assessments, lacking)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
 from scipy.special import expit
 
-from deciban.assessment.systems import Setting, System, difference_of
+from deciban.assessment.systems import Setting, System
 from deciban.evidence import from_nats
 from deciban.metrics import Interval, PairwiseCosts
 from deciban.metrics.costs import cost_of_blocks, softplus
@@ -26,6 +24,7 @@ from deciban.metrics.llr_intervals import (
     cllr_terms,
     equal_error_step,
     mean_cost_intervals,
+    mean_step_interval,
     recalibrated_cost_intervals,
     step_interval,
 )
@@ -98,8 +97,8 @@ class TwoClassSystem(System):
             seen = Interval(0.0, 0.0, 0.0) if self.values["cllr_min"] else Interval(0.0)
             intervals |= dict.fromkeys(["cllr_min", *best], seen)
         if len(setting.points) > 1:
-            value = difference_of([s.values["c_primary"] for s in systems])
-            intervals["c_primary"] = _primary_interval(systems, value, intervals)
+            chosen = [at[key] for key in setting.point_keys]
+            intervals["c_primary"] = mean_step_interval(samples, chosen, plan)
         return intervals
 
 
@@ -119,30 +118,6 @@ def _best_steps(setting: Setting) -> dict[str, BestSteps]:
         for key, chosen in by_key.items()
     }
     return {"eer": lambda sample: [equal_error_step(sample)]} | given
-
-
-def _primary_interval(
-    systems: Sequence[TwoClassSystem], value: float, intervals: dict[str, Interval]
-) -> Interval:
-    """Interval of the mean cost over operating points.
-
-    The distances to the ends at each point are added in quadrature, with the correlation of costs
-    that rest on the same samples (Zou and Donner, 2008).
-    """
-    setting = systems[0].setting
-    keys, at = setting.point_keys, steps(setting)
-    covariance = np.zeros((len(keys), len(keys)))
-    for t in (0, 1):
-        of = [np.array([at[key].terms(s.llrs[t], t) for key in keys]) for s in systems]
-        covariance += np.cov(of[0] if len(of) == 1 else of[0] - of[1], bias=True) / of[0].shape[1]
-    scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
-    correlation = np.divide(covariance, scale, out=np.ones_like(scale), where=scale > 0)
-    low, high = (np.array([intervals[key][end] for key in keys]) for end in (1, 2))
-    middle = np.array([intervals[key].value for key in keys])
-    down, up = (
-        math.sqrt(max(0.0, d @ correlation @ d)) / len(keys) for d in (middle - low, high - middle)
-    )
-    return Interval(value, value - down, value + up)
 
 
 def exact_values(trials: Trials, blocks: PooledBlocks, setting: Setting) -> dict[str, float]:

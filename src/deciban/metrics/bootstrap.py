@@ -55,14 +55,14 @@ def bootstrap(
 ) -> Interval:
     """Interval of a metric, the same that :func:`deciban.assess` gives.
 
-    The metrics of two classes (``cllr``, ``cllr_min``, ``cllr_cal``, ``eer``, ``detection_cost``
-    and ``min_detection_cost``) have intervals of their own, which allow for errors that were not
-    seen. They allow for the noise that PAV fits, too: the value of the samples may lie outside the
-    interval of the true one. Any other function is computed on resamples. If it fits something
-    to the samples that it judges, as ``dev_pav`` does, it comes out larger or smaller on resamples
-    than on fresh data: there is a warning where that spoils the interval, and the interval holds
-    the percentiles of the resamples moved back by twice their bias. Data that every resample judges
-    alike then give an interval of no width.
+    The metrics of two classes (``cllr``, ``cllr_min``, ``cllr_cal``, ``eer``, ``detection_cost``,
+    ``min_detection_cost`` and ``c_primary``) have intervals of their own, which allow for errors
+    that were not seen. They allow for the noise that PAV fits, too: the value of the samples may
+    lie outside the interval of the true one. Any other function is computed on resamples. If it
+    fits something to the samples that it judges, as ``dev_pav`` does, it comes out larger or
+    smaller on resamples than on fresh data: there is a warning where that spoils the interval, and
+    the interval holds the percentiles of the resamples moved back by twice their bias. Data that
+    every resample judges alike then give an interval of no width.
 
     Parameters
     ----------

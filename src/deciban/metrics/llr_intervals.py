@@ -10,7 +10,8 @@ interval is that of the lower bound, the upper end that of the upper bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -24,10 +25,12 @@ from deciban.metrics.costs import cllr, cllr_cal, cllr_min, cost_of_blocks, soft
 from deciban.metrics.designs import Design
 from deciban.metrics.detection import (
     OperatingPoint,
+    c_primary,
     detection_cost,
     eer,
     equal_error_corner,
     min_detection_cost,
+    read_operating_points,
 )
 from deciban.metrics.intervals import Interval, Plan, hull
 from deciban.metrics.labelled import EvidenceLike, Scores, Trials, read_trials
@@ -208,6 +211,27 @@ def step_interval(samples: Sequence[LlrSample], step: Step, plan: Plan) -> Inter
     return sum_interval(value, events, plan.confidence)
 
 
+def mean_step_interval(samples: Sequence[LlrSample], steps: Sequence[Step], plan: Plan) -> Interval:
+    """Interval of the mean of quantities at given thresholds.
+
+    The distances to the ends of each are added in quadrature, with the correlation of quantities
+    that rest on the same samples (Zou and Donner, 2008).
+    """
+    value, low, high, _ = np.array([step_interval(samples, step, plan) for step in steps]).T
+    costs = [np.array([s.costs(step.terms, s.llr) for step in steps]) for s in samples]
+    gaps = costs[0] if len(costs) == 1 else costs[0] - costs[1]
+    by_class = [np.atleast_2d(np.cov(gaps[:, r], bias=True)) / len(r) for r in samples[0].rows]
+    covariance = by_class[0] + by_class[1]
+    scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
+    correlation = np.divide(covariance, scale, out=np.ones_like(scale), where=scale > 0)
+    down, up = (
+        float(np.sqrt(max(0.0, gap @ correlation @ gap))) / len(steps)
+        for gap in (value - low, high - value)
+    )
+    mean = float(value.mean())
+    return Interval(mean, mean - down, mean + up)
+
+
 def best_step_interval(sample: LlrSample, step: Step, plan: Plan) -> Interval:
     """Interval of a quantity at the threshold that is best after recalibration."""
     low, high = (_rates_interval(sample, costs, step, plan) for costs in sample.bounds(step.terms))
@@ -287,6 +311,17 @@ def _min_detection_cost_interval(sample: LlrSample, plan: Plan, **options: Any) 
     return best_step_interval(sample, _detection_step(**options), plan)
 
 
+def _c_primary_interval(
+    sample: LlrSample, plan: Plan, operating_points: Iterable[Any], minimum: bool = False
+) -> Interval:
+    steps = [_detection_step(**asdict(point)) for point in read_operating_points(operating_points)]
+    if minimum:
+        key = "min_c_primary"
+        interval = recalibrated_cost_intervals([sample], plan, {key: lambda _: steps})[key]
+        return interval._replace(high=min(1.0, interval.high))
+    return mean_step_interval([sample], steps, plan)
+
+
 def _detection_step(normalize: bool = True, **point: Any) -> Step:
     at = OperatingPoint(**point)
     false_alarm, miss = (float(at.weights.cost(*rates, normalize)) for rates in ((0, 1), (1, 0)))
@@ -300,5 +335,6 @@ LLR_INTERVALS: dict[Callable[..., float], Callable[..., Interval]] = {
     eer: _eer_interval,
     detection_cost: _detection_cost_interval,
     min_detection_cost: _min_detection_cost_interval,
+    c_primary: _c_primary_interval,
 }
 _LARGEST = {cllr_min: 1.0, eer: 0.5, min_detection_cost: 1.0}
