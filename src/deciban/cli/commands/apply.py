@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from deciban.cli.columns import ScoreColumns
+    from deciban.cli.score_columns import ScoreColumns
     from deciban.cli.trials import TrialList
     from deciban.evidence import Evidence
 
@@ -94,7 +94,7 @@ def _load(path: Path) -> tuple[Any, ScoreColumns]:
     """The calibrator in a file, and the columns that it takes."""
     from deciban._persistence.registry import load_with_extra
     from deciban.calibration.base import Calibrator
-    from deciban.cli.columns import ScoreColumns
+    from deciban.cli.score_columns import ScoreColumns
 
     calibrator, extra = load_with_extra(path)
     if not isinstance(calibrator, Calibrator):
@@ -130,7 +130,7 @@ def _columns(
     start: int = 0,
 ) -> dict[str, np.ndarray]:
     """The columns to add to rows with these scores, by name."""
-    from deciban.cli.columns import require_finite
+    from deciban.cli.score_columns import require_finite
 
     classes = tuple(calibrator.classes_.tolist())
     given = columns.evidence(values, classes, source, start)

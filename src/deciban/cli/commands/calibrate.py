@@ -13,7 +13,8 @@ from deciban.exceptions import DecibanError, InputError
 
 if TYPE_CHECKING:
     from deciban.assessment import Assessment
-    from deciban.cli.columns import LabelledScores, ScoreColumns
+    from deciban.cli.columns import LabelledScores
+    from deciban.cli.score_columns import ScoreColumns
     from deciban.evidence import Evidence
 
 EXAMPLE = "Example: deciban calibrate scores.csv --truth class -o calibrator.deciban"
@@ -118,7 +119,7 @@ def _fit(blank: Any, method: str, scored: LabelledScores, source: str) -> tuple[
     from sklearn.base import clone
 
     from deciban.calibration import ReversedScoresWarning, SeparableWarning
-    from deciban.cli.columns import require_finite
+    from deciban.cli.score_columns import require_finite
 
     if scored.evidence.n_classes > 2 and method in _TWO_CLASSES:
         others = [one for one in _METHODS if one not in _TWO_CLASSES]
