@@ -61,7 +61,7 @@ def test_a_condition_that_lacks_a_class_is_told_and_kept_in_the_table(rooms):
     assert any(note.startswith("Fewer than 30 samples of a class in quiet") for note in found.notes)
     header, rows = found.table()
     assert header[:3] == ["room", "samples", "Cllr"]
-    assert [row[0] for row in rows] == ["noisy", "quiet", "hall", "mean of these", "all samples"]
+    assert [row[0] for row in rows] == ["noisy", "quiet", "hall", "mean", "all samples"]
     assert rows[2] == ["hall", "0 + 10", "–", "–", "–"]
     plain = json.loads(json.dumps(found.to_dict()))
     assert [one["name"] for one in plain["conditions"]] == ["noisy", "quiet", "hall"]

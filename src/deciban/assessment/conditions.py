@@ -94,9 +94,10 @@ class Conditions:
         for name, counts in self.lacking.items():
             rows.append([shorten(name, 40), _counts(counts), *["–"] * len(shown)])
         means = [_in_unit(self.mean(q.key), q.unit) for q in shown]
-        rows.append(["mean of these", "", *means])
+        rows.append(["mean", "", *means])
         rows.append(["all samples", _counts(self.pooled.counts), *map(_cell, shown)])
-        return [self.column, "samples", *(q.label for q in shown)], rows
+        labels = [q.label.replace("Detection cost at", "DCF") for q in shown]
+        return [self.column, "samples", *labels], rows
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

@@ -95,15 +95,20 @@ def print_assessment(assessment: Assessment, source: str, about: Iterable[str] =
 
 def print_conditions(conditions: Conditions) -> None:
     """Print the results of each condition, and which one is the worst."""
+    from rich.console import Console
+
     header, rows = conditions.table()
-    lines = []
-    for name, samples, *cells in rows:  # intervals stand below their values
-        parts = [cell.rstrip(")").partition(" (") for cell in cells]
-        lines.append((name, samples, *(value for value, _, _ in parts)))
-        if any(interval for _, _, interval in parts):
-            lines.append(("", "", *(interval for _, _, interval in parts)))
-    echo("")
-    print_table(header, lines)
+    per_table = max(1, (Console().width - 30) // 18)  # columns that fit beside the names
+    for start in range(2, len(header), per_table):
+        lines = []
+        for row in rows:  # intervals stand below their values
+            parts = [cell.rstrip(")").partition(" (") for cell in row[start : start + per_table]]
+            lines.append((*row[:2], *(value for value, _, _ in parts)))
+            if any(interval for _, _, interval in parts):
+                lines.append(("", "", *(interval for _, _, interval in parts)))
+        echo("")
+        shown = [*header[:2], *header[start : start + per_table]]
+        print_table(shown, lines, right=range(1, len(shown)))
     for sentence in conditions.notes:
         echo(sentence)
 
