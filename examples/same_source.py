@@ -5,12 +5,11 @@
 Do two bottles of wine come from the same cultivar? A score says how similar their chemistry is. A
 calibrator, fitted to some of the bottles, turns scores into LLRs, bounded by what the data can
 support. Their quality is measured on the other bottles, with intervals that resample bottles, not
-comparisons: all comparisons with the same first bottle together. (Comparisons also share their
-second bottle, which the intervals ignore.)
+comparisons, since these share bottles. For LLRs from the features themselves, without a score, see
+SameSourceModel in docs/same-source.md; it needs more sources than three cultivars.
 """
 
 import argparse
-import itertools
 from pathlib import Path
 
 import numpy as np
@@ -19,22 +18,22 @@ from sklearn.preprocessing import StandardScaler
 
 from deciban import Evidence, metrics
 from deciban.calibration import BoundedCalibrator, KernelDensityCalibrator
+from deciban.discriminant import pairs
 
 SAME, OTHER = "same source", "different sources"
 
 
 def comparisons(X, cultivar, bottles):
-    """Score, true relation and first bottle of each pair of bottles."""
-    pairs = np.array(list(itertools.combinations(bottles, 2)))
-    first, second = pairs.T
-    score = -np.linalg.norm(X[first] - X[second], axis=1)
-    truth = np.where(cultivar[first] == cultivar[second], SAME, OTHER)
-    return score[:, None], truth, first
+    """Score, true relation and both bottles of each pair of bottles."""
+    left, right, y_true = pairs(cultivar[bottles])
+    items = bottles[left], bottles[right]
+    score = -np.linalg.norm(X[items[0]] - X[items[1]], axis=1)
+    return score[:, None], np.where(y_true, SAME, OTHER), items
 
 
-def describe_quality(truth, llr, bottle):
+def describe_quality(truth, llr, items):
     """Metrics of LLRs with their intervals, as text."""
-    options = {"groups": bottle, "n_resamples": 200, "pos_label": SAME}
+    options = {"items": items, "n_resamples": 200, "pos_label": SAME}
     rows = []
     for name, metric in (
         ("Cllr", metrics.cllr),
@@ -89,11 +88,11 @@ def main():
     print(f"Supported by {len(truth)} comparisons: LLRs from {low / np.log(10):.2f} to "
           f"{high / np.log(10):.2f} ban\n")  # fmt: skip
 
-    score, truth, bottle = comparisons(X, cultivar, test)
+    score, truth, items = comparisons(X, cultivar, test)
     evidence = calibrator.evidence(score)
     raw = Evidence.from_llr(score, SAME, OTHER)
-    print(f"Scores taken as LLRs:\n{describe_quality(truth, raw, bottle)}")
-    print(f"Calibrated LLRs:\n{describe_quality(truth, evidence, bottle)}\n")
+    print(f"Scores taken as LLRs:\n{describe_quality(truth, raw, items)}")
+    print(f"Calibrated LLRs:\n{describe_quality(truth, evidence, items)}\n")
 
     likely = int(np.argmax(score))
     print(f"The most similar pair: {evidence.llr(SAME, OTHER, unit='ban')[likely]:.2f} ban, "

@@ -318,6 +318,8 @@ def test_sets_are_taken_as_lists_arrays_and_frames(glass):
     np.testing.assert_allclose(model.llr([frame[k : k + 1] for k in range(4)], X[4:8]), wanted)
     with pytest.raises(ValueError, match="in the same order"):
         model.llr(frame[["b", "a", "c"]], frame)
+    with pytest.raises(ValueError, match="in the same order"):
+        model.llr([frame[:2], frame[["b", "a", "c"]]], X)
 
 
 @pytest.mark.parametrize(
@@ -402,7 +404,12 @@ def test_a_saved_model_is_the_same(density, glass, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("within_", -np.eye(3)), ("between_", np.full((3, 3), np.inf)), ("_source_counts", None)],
+    [
+        ("within_", -np.eye(3)),
+        ("between_", np.full((3, 3), np.inf)),
+        ("_source_counts", None),
+        ("bandwidth_", 2.0),
+    ],
 )
 def test_a_file_that_makes_no_model_is_refused(name, value, glass, tmp_path):
     model = SameSourceModel().fit(*glass)

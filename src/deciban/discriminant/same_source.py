@@ -202,8 +202,9 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
 
     def _finish_loading(self) -> None:
         learned = (self.mean_, self.within_, self.between_, self._source_means)
-        if not all(np.isfinite(x).all() for x in learned) or (self._source_counts < 1).any():
-            raise ValueError("numbers that are not finite, or sources without measurements")
+        finite = all(np.isfinite(x).all() for x in learned)
+        if not finite or (self._source_counts < 1).any() or not 0 <= self.bandwidth_ <= 1:
+            raise ValueError("numbers that are not finite or out of range")
         self._matrix, _, lam = diagonalize(self.within_, self.between_)
         if self.density == "normal":
             self._density = SourceDensity(np.zeros((1, len(lam))), lam)
@@ -215,8 +216,9 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read_sets(self, X: Any, name: str) -> Sets:
         check_is_fitted(self)
-        if is_frame(X):
-            validate_data(self, X, reset=False, skip_check_array=True)  # columns match by name
+        for table in X if isinstance(X, list | tuple) else [X]:
+            if is_frame(table):
+                validate_data(self, table, reset=False, skip_check_array=True)  # names of columns
         rows, counts = _stack(X, name, self.n_features_in_)
         with np.errstate(over="ignore", invalid="ignore"):
             z = (rows - self.mean_) @ self._matrix.T
