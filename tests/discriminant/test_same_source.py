@@ -11,12 +11,12 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal, norm
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import deciban
 from deciban import Evidence, SameSourceModel, metrics
-from deciban.discriminant import pairs
+from deciban.discriminant import pairs, two_level
 from deciban.discriminant.source_density import Sets, SourceDensity
 from deciban.discriminant.two_level import Sources, em_step, estimate_components
 from deciban.exceptions import InputError
@@ -252,6 +252,13 @@ def test_em_finds_the_maximum_of_the_likelihood(rng):
     model = SameSourceModel().fit(X, source)
     found = np.array([model.mean_[0], model.within_[0, 0], model.between_[0, 0]])
     np.testing.assert_allclose(found, [best[0], *np.exp(best[1:])], rtol=1e-3, atol=1e-4)
+
+
+def test_em_that_stops_too_early_warns(glass, monkeypatch):
+    monkeypatch.setattr(two_level, "_STEPS", 2)
+    with pytest.warns(ConvergenceWarning, match=r"EM has not converged in 2 steps: the last one"):
+        model = SameSourceModel().fit(*glass)
+    assert len(model.log_likelihoods_) == 3
 
 
 def test_with_equal_counts_the_closed_form_is_a_fixed_point_of_em(rng):
