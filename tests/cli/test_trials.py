@@ -224,3 +224,14 @@ def test_further_columns_are_found_in_the_key_the_scores_or_the_names_of_the_tri
     assert found["model"].to_list() == [pair.split()[0] for pair in PAIRS]
     with pytest.raises(InputError, match=r"'room', for --by; no file has it"):
         read_scores("s.txt", ScoreOptions(key="key.txt"), [("--by", "room")])
+
+
+def test_lists_with_labels_are_compared_trial_by_trial():
+    rows = [f"{Y[k]} {PAIRS[k]} {SCORES[k]}" for k in range(N)]
+    write("a.txt", rows)
+    write("b.txt", rows[::-1])
+    done = run("compare", "a.txt", "b.txt", "--resamples", "10", "--json")
+    assert {one["verdict"] for one in json.loads(done.stdout)["differences"]} <= {"same", ""}
+    write("b.txt", [*rows[::-1], rows[0]])
+    with pytest.raises(InputError, match=r"1 row of 'model', 'segment' is repeated"):
+        run("compare", "a.txt", "b.txt")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
@@ -28,6 +28,7 @@ from deciban.cli.options import ScoreOptions
 from deciban.cli.score_columns import Floats, ScoreColumns, refuse_probabilities
 from deciban.cli.trials import (
     CALIBRATED,
+    TRIAL,
     TrialText,
     find_calibrated,
     open_trials,
@@ -55,8 +56,8 @@ class LabelledScores:
     ----------
     beside : polars.DataFrame
         Further columns, as asked for.
-    ids : polars.Series, optional
-        Names of the trials.
+    ids : polars.DataFrame
+        Columns that name the samples, where they are known.
     left_out : dict of int
         Number of rows that were left out, by reason.
     notes : tuple of str
@@ -69,7 +70,7 @@ class LabelledScores:
     evidence: Evidence
     columns: ScoreColumns
     beside: pl.DataFrame = field(default_factory=pl.DataFrame)
-    ids: pl.Series | None = None
+    ids: pl.DataFrame = field(default_factory=pl.DataFrame)
     left_out: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     identifiers: pl.DataFrame = field(default_factory=pl.DataFrame)
@@ -84,11 +85,11 @@ class LabelledScores:
         rest = len(self.codes) - len(rows)
         left_out = self.left_out | ({reason: rest} if rest else {})
         notes = (*self.notes, f"Left out: {count(rest, 'row')} ({reason}).") if rest else self.notes
+        frames = {"beside": self.beside, "ids": self.ids, "identifiers": self.identifiers}
+        taken: dict[str, Any] = {k: frame[rows] for k, frame in frames.items() if frame.width}
         return replace(
             self, codes=self.codes[rows], evidence=self.evidence[rows], left_out=left_out,
-            beside=self.beside[rows] if self.beside.width else self.beside,
-            identifiers=self.identifiers[rows] if self.identifiers.width else self.identifiers,
-            ids=None if self.ids is None else self.ids[rows], notes=notes,
+            notes=notes, **taken,
         )  # fmt: skip
 
     @property
@@ -187,7 +188,8 @@ def _read_trial_scores(
     names = dict.fromkeys(name for _, name in more)
     return replace(
         scores, beside=trials.frame.select(pl.col(f"beside:{one}").alias(one) for one in names),
-        ids=None if options.key else trials.ids, left_out=trials.left_out, notes=notes,
+        ids=trials.frame.select([] if options.key else [n for n in TRIAL if n in trials.frame]),
+        left_out=trials.left_out, notes=notes,
         identifiers=trials.frame.select(find_identifiers(trials.frame.columns)),
     )  # fmt: skip
 

@@ -50,7 +50,7 @@ def _encode(columns: Sequence[pl.Series], option: str) -> list[np.ndarray]:
             row = int(empty.arg_max() or 0)
             raise InputError(
                 f"{option} must name columns with an identifier in each row; row {row + 1} of "
-                f"{quote(column.name)} is empty. Fill it in, or drop the row.",
+                f"{quote(column.name)} is empty. Fill it in, or give a copy without the row.",
                 rows=[row],
             )
     whole = pl.concat([column.cast(pl.String).alias("item") for column in columns])

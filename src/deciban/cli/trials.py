@@ -34,7 +34,7 @@ _LAYOUTS = (  # of lines without a header; the first that fits is taken
     ("label", "model", "segment"), ("label", "model", "segment", "score"),
     ("model", "segment", "label", "score"), ("model", "segment", "score", "label"), ("score",),
 )  # fmt: skip
-_TRIAL = ["model", "segment"]
+TRIAL = ["model", "segment"]
 _ROWS = 10_000  # that tell which field is what
 CALIBRATED = "calibrated_"  # before the name of a column that was calibrated
 
@@ -89,7 +89,7 @@ class TrialList:
         """
         own = {name: column for column, name in self.names.items()}
         by_role = {role: own[name] for role, name in self.roles.items()}
-        roles = [role for role in (*_TRIAL, *values) if role in by_role]
+        roles = [role for role in (*TRIAL, *values) if role in by_role]
         wanted = {role: by_role[role] for role in roles}
         known = by_role | own
         wanted |= {f"beside:{name}": known[name] for name in beside if name in known}
@@ -103,7 +103,7 @@ class TrialList:
         if "score" in values:
             cells = frame["score"].alias(self.roles["score"])
             frame = frame.with_columns(score=parse_numbers(Column(cells, self.table.name)))
-        return frame.with_columns(pl.col(name).cast(pl.String) for name in roles if name in _TRIAL)
+        return frame.with_columns(pl.col(name).cast(pl.String) for name in roles if name in TRIAL)
 
 
 @dataclass(frozen=True)
@@ -129,13 +129,6 @@ class Trials:
     key: str
     left_out: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-    @property
-    def ids(self) -> pl.Series | None:
-        """Names of the trials, if they have any."""
-        if not set(_TRIAL) <= set(self.frame.columns):
-            return None
-        return self.frame.select(trial=pl.concat_str(_TRIAL, separator=" ")).to_series()
 
 
 class TrialText(DelimitedText):
@@ -243,7 +236,7 @@ def _find_layout(table: Table, value: str) -> tuple[str, ...]:
             f"segment and {value} in a copy."
         )
     wanted = [layout for layout in fitting if value in layout]
-    usual = [one for one in layouts if one in ((*_TRIAL, value), ("score",))]  # in other words
+    usual = [one for one in layouts if one in ((*TRIAL, value), ("score",))]  # in other words
     return (wanted + fitting + usual + [()])[0]
 
 
@@ -313,7 +306,7 @@ def _join_key(scores: TrialList, key: TrialList, subset: bool, beside: Sequence[
     """The trials of the key in its order, each with its score."""
     scored, keyed = scores.read("score", beside=beside), key.read("label", beside=beside)
     named = "model" in scored.columns
-    scored = scored.drop((set(scored.columns) & set(keyed.columns)) - set(_TRIAL))  # take the key's
+    scored = scored.drop((set(scored.columns) & set(keyed.columns)) - set(TRIAL))  # take the key's
     here, there = scores.table, key.table
     column = scores.roles["score"]
     if not named:
@@ -329,8 +322,8 @@ def _join_key(scores: TrialList, key: TrialList, subset: bool, beside: Sequence[
         return Trials(keyed.hstack(scored), column, there.name, notes=(*key.notes, note))
     repeated = _require_one_value(keyed, there, "label")
     if _require_one_value(scored, here, "score"):
-        scored = scored.unique(_TRIAL, maintain_order=True)
-    frame = keyed.join(scored, on=_TRIAL, how="left", maintain_order="left")
+        scored = scored.unique(TRIAL, maintain_order=True)
+    frame = keyed.join(scored, on=TRIAL, how="left", maintain_order="left")
     unscored = frame.filter(pl.col("score").is_null())
     if unscored.height:
         raise here.error(
@@ -338,7 +331,7 @@ def _join_key(scores: TrialList, key: TrialList, subset: bool, beside: Sequence[
             f"{keyed.height:,}, such as {_name(unscored)}. Score them, or give the key of the "
             "trials that were scored."
         )
-    rest = scored.join(keyed, on=_TRIAL, how="anti")
+    rest = scored.join(keyed, on=TRIAL, how="anti")
     if rest.height and not subset:
         raise there.error(
             f"must have a label for each trial of {here.name}; {rest.height:,} of "
@@ -359,12 +352,12 @@ def _name(frame: pl.DataFrame) -> str:
 
 def _require_one_value(frame: pl.DataFrame, table: Table, value: str) -> int:
     """How many lines repeat a trial; an error where they differ."""
-    distinct = frame.n_unique(_TRIAL)
-    if distinct < frame.height and frame.n_unique([*_TRIAL, value]) > distinct:
-        twice = frame.unique([*_TRIAL, value], maintain_order=True)
-        twice = twice.filter(twice.select(_TRIAL).is_duplicated())
+    distinct = frame.n_unique(TRIAL)
+    if distinct < frame.height and frame.n_unique([*TRIAL, value]) > distinct:
+        twice = frame.unique([*TRIAL, value], maintain_order=True)
+        twice = twice.filter(twice.select(TRIAL).is_duplicated())
         raise table.error(
-            f"must have one {value} for each trial; {twice.n_unique(_TRIAL):,} of {distinct:,} "
+            f"must have one {value} for each trial; {twice.n_unique(TRIAL):,} of {distinct:,} "
             f"have several, such as {_name(twice)}. Find out which one is right, and give a file "
             "with that one."
         )

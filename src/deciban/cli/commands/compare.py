@@ -10,7 +10,7 @@ import typer
 from deciban.cli import show
 from deciban.cli.commands.evaluate import ask_for_design, assessment_settings, input_files
 from deciban.cli.options import AssessmentOptions, Json, ScoreOptions, option, with_options
-from deciban.cli.words import count, join_words, name_source, split_names
+from deciban.cli.words import count, join_words, name_source, quote, split_names
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def compare(
     )
     a, b = name_source(a), name_source(b)
     if id_column is not None:
-        first, second = (replace(one, ids=one.beside[id_column]) for one in (first, second))
+        first, second = (replace(one, ids=one.beside.select(id_column)) for one in (first, second))
     first, second = _match_rows(first, second, a, b, columns.subset)
     systems = {"A": first.evidence, "B": second.evidence}
     found = assessment.compare(first.y_true, systems, **assessment_settings(options, first))
@@ -90,7 +90,7 @@ def _match_rows(
             f"{a} and {b} must have the same classes; got {join_words(first.evidence.classes, 5)} "
             f"and {join_words(second.evidence.classes, 5)}. Give results on the same samples."
         )
-    if first.ids is not None and second.ids is not None and not first.ids.equals(second.ids):
+    if first.ids.width == second.ids.width > 0 and not first.ids.equals(second.ids):
         here, there = _find_rows(first.ids, second.ids, a, b, subset)
         first, second = first.take(here, f"not in {b}"), second.take(there, f"not in {a}")
     if len(first.codes) != len(second.codes):
@@ -102,7 +102,7 @@ def _match_rows(
     if off.any():
         row, wrong = int(off.argmax()), int(off.sum())
         remedy = "Find out which one is right."
-        if first.ids is None:
+        if not first.ids.width:
             remedy = "Name the column that matches them with --id."
         raise InputError(
             f"{a} and {b} must have the same truth in each row; it differs in "
@@ -113,22 +113,25 @@ def _match_rows(
 
 
 def _find_rows(
-    here: pl.Series, there: pl.Series, a: str, b: str, subset: bool
+    here: pl.DataFrame, there: pl.DataFrame, a: str, b: str, subset: bool
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Rows of the samples that both tables have, in the first and in the second."""
     import polars as pl
 
     frames = []
     for ids, source in ((here, a), (there, b)):
-        if ids.null_count() or ids.n_unique() < len(ids):
-            wrong = ids.null_count() or len(ids) - ids.n_unique()
-            what = "empty" if ids.null_count() else "repeated"
+        empty = len(ids) - len(ids.drop_nulls())
+        wrong = empty or len(ids) - ids.n_unique()
+        if wrong:
             raise InputError(
                 f"--id must name each sample of {source} once; {count(wrong, 'row')} of "
-                f"{ids.name!r} {'is' if wrong == 1 else 'are'} {what}. Name another column."
+                f"{join_words(map(quote, ids.columns))} {'is' if wrong == 1 else 'are'} "
+                f"{'empty' if empty else 'repeated'}. Name another column."
             )
-        frames.append(pl.DataFrame({"id": ids.cast(pl.String)}).with_row_index("row"))
-    joined = frames[0].join(frames[1], on="id", how="inner", maintain_order="left")
+        names = [f"id {k}" for k in range(ids.width)]
+        text = ids.cast(pl.String).rename(dict(zip(ids.columns, names, strict=True)))
+        frames.append(text.with_row_index("row"))
+    joined = frames[0].join(frames[1], on=names, how="inner", maintain_order="left")
     both = joined.height
     if not both or (not subset and not len(here) == len(there) == both):
         remedy = "Pass --subset to compare them on those in both." if both else "Check --id."
