@@ -13,13 +13,14 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import stdtrit
 
 from deciban._estimation.affine import Scale
 from deciban._estimation.newton import minimum
+from deciban._persistence.encoding import register_value
 
 _BLOCK = 1 << 20  # numbers held at once
-_WORK = 1 << 30  # products behind a covariance; more samples are thinned out
-_FEWEST = 2000
+_FEWEST, _PER_CLASS = 5000, 50  # samples behind a covariance; the others are left out
 _FIRST = 20_000
 
 
@@ -68,6 +69,40 @@ class LinearMap(NamedTuple):
         )
 
 
+def free_entries(matrices: np.ndarray, scale: Scale) -> np.ndarray:
+    """The entries of matrices of shape (..., k, k) that the scale leaves free."""
+    entries = {
+        "scalar": matrices[..., 0, 0],
+        "diagonal": np.einsum("...ii->...i", matrices),
+        "full": matrices,
+    }
+    return entries[scale]
+
+
+class Uncertainty(NamedTuple):
+    """Covariance of the parameters of a linear map, and its degrees of freedom."""
+
+    covariance: np.ndarray
+    degrees_of_freedom: float
+
+    def half_widths(
+        self, features: Features, directions: np.ndarray, scale: Scale, confidence: float
+    ) -> np.ndarray:
+        """Half the widths of intervals of ILRLs along directions, (n_samples, n_directions).
+
+        The ILRL is linear in the parameters, so that the delta method is exact.
+        """
+        variance = np.empty((len(features.vectors), len(directions)))
+        for k, direction in enumerate(directions):
+            G = features.slopes(direction, scale)
+            variance[:, k] = np.einsum("np,np->n", G @ self.covariance, G)
+        t = float(stdtrit(self.degrees_of_freedom, (1 + confidence) / 2))
+        return t * np.sqrt(np.maximum(variance, 0.0))
+
+
+register_value(Uncertainty, covariance="P P", degrees_of_freedom=float)
+
+
 @dataclass(frozen=True)
 class LinearProblem:
     """Mean cross-entropy of the posteriors plus a penalty, by the parameters of a linear map.
@@ -110,8 +145,8 @@ class LinearProblem:
         size = max(256, _BLOCK // (len(self.penalty) + len(self.V)))
         return (slice(start, start + size) for start in range(0, len(self.truth), size))
 
-    def covariance(self, theta: np.ndarray) -> np.ndarray:
-        r"""Covariance of the parameters at the minimum, over new draws of the samples.
+    def uncertainty(self, theta: np.ndarray) -> Uncertainty:
+        r"""Covariance of the parameters near the minimum, over new draws of the samples.
 
         :math:`H^{-1} (J + \Lambda / N) H^{-1}` with H the second derivatives, :math:`\Lambda` those
         of the penalty, which counts as a prior, and J the variance of the slope when samples are
@@ -122,7 +157,7 @@ class LinearProblem:
         P, D = len(theta), len(self.V)
         prior = np.exp(self.log_prior)
         share = prior**2 / self.sizes
-        some = self._thin_out(max(_FEWEST, _WORK // (D * P * P)))
+        some = self._thin_out(max(_FEWEST, _PER_CLASS * D))
         H, J, mean = np.zeros((P, P)), np.zeros((P, P)), np.zeros((D, P))
         for c, weight, G in some.slopes_by_class(theta):
             square = (weight[:, None] * G).T @ G
@@ -131,9 +166,11 @@ class LinearProblem:
             mean[c] += weight @ G / prior[c]
         J -= (mean.T * share) @ mean
         penalty = np.diag(2 * self.penalty)
-        inverse = np.linalg.pinv(H + penalty, hermitian=True)
+        unit = np.sqrt(np.diag(H + penalty)) + 1e-300
+        inverse = np.linalg.pinv((H + penalty) / np.outer(unit, unit), hermitian=True)
+        inverse /= np.outer(unit, unit)
         C = inverse @ (J + penalty * share.sum()) @ inverse
-        return np.asarray(C + C.T) / 2
+        return Uncertainty((C + C.T) / 2, max(1.0, float(1 / share.sum()) - P))
 
     def slopes_by_class(self, theta: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """Posteriors of each class times the weights, and slopes of the cost if it is true."""
@@ -178,17 +215,3 @@ class _At:
         for _, share, G in self.problem.slopes_by_class(self.theta):
             total += (share[:, None] * G).T @ G
         return np.asarray(total / self.unit)
-
-
-def standard_errors(
-    features: Features, directions: np.ndarray, scale: Scale, covariance: np.ndarray
-) -> np.ndarray:
-    """Standard errors of the ILRLs along some directions, (n_samples, n_directions).
-
-    The delta method is exact here, since the ILRL is linear in the parameters.
-    """
-    variance = np.empty((len(features.vectors), len(directions)))
-    for k, direction in enumerate(directions):
-        G = features.slopes(direction, scale)
-        variance[:, k] = np.einsum("np,np->n", G @ covariance, G)
-    return np.sqrt(np.maximum(variance, 0.0))

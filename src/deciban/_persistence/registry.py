@@ -26,6 +26,7 @@ _MODULES = {
     "QuadraticDiscriminant": "deciban.discriminant",
     "SameSourceModel": "deciban.discriminant",
     "AffineCalibrator": "deciban.calibration",
+    "BootstrapCalibrator": "deciban.calibration",
     "BoundedCalibrator": "deciban.calibration",
     "CalibratedEvidenceClassifier": "deciban.calibration",
     "FusionCalibrator": "deciban.calibration",

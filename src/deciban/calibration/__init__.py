@@ -7,6 +7,7 @@ classes in one column. ``transform`` gives log-likelihoods, ``evidence`` the sam
 """
 
 from deciban.calibration.affine import AffineCalibrator, SeparableWarning
+from deciban.calibration.bootstrap import BootstrapCalibrator
 from deciban.calibration.bounded import BoundedCalibrator
 from deciban.calibration.classifier import CalibratedEvidenceClassifier
 from deciban.calibration.fusion import FusionCalibrator
@@ -17,6 +18,7 @@ from deciban.calibration.scores import ColumnOrderWarning, FusionWarning
 
 __all__ = [
     "AffineCalibrator",
+    "BootstrapCalibrator",
     "BoundedCalibrator",
     "CalibratedEvidenceClassifier",
     "ColumnOrderWarning",

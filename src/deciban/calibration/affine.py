@@ -9,7 +9,9 @@ import numpy as np
 from sklearn.base import clone
 
 from deciban._estimation.affine import Scale, fit_affine
+from deciban._estimation.linear import Features, LinearProblem, Uncertainty, free_entries
 from deciban._persistence.registry import register
+from deciban._validation.arrays import Floats
 from deciban._validation.scalars import quote, require_one_of, require_positive_number
 from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.calibration.scores import ScoreReader
@@ -21,13 +23,14 @@ from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
 
 _SEPARABLE = 2e-5  # nats a sample
+_MOST_PARAMETERS = 200  # whose covariance is stored
 
 
 class SeparableWarning(UserWarning):
     """Classes that can be separated without error do not limit an affine map."""
 
 
-@register(_reader=ScoreReader, matrix_="k k", offset_="k")
+@register(_reader=ScoreReader, matrix_="k k", offset_="k", uncertainty_=Uncertainty | None)
 class AffineCalibrator(Calibrator):
     """Evidence through the affine map of its ILRLs with the smallest cross-entropy.
 
@@ -68,6 +71,8 @@ class AffineCalibrator(Calibrator):
     matrix_ : array of shape (n_classes - 1, n_classes - 1)
     offset_ : array of shape (n_classes - 1,)
     classes_, prior_ : arrays of shape (n_classes,)
+    uncertainty_ : Uncertainty or None
+        Covariance of the parameters, behind :meth:`interval`.
     n_features_in_ : int
 
     References
@@ -107,6 +112,7 @@ class AffineCalibrator(Calibrator):
     def _fit(self, samples: Labelled) -> None:
         evidence, codes = samples.evidence, samples.codes
         basis = basis_for(self.basis, evidence.n_classes).align_to(evidence.classes)
+        self.uncertainty_: Uncertainty | None = None
         if self._reader.fusion is not None:  # a full affine map already
             require_one_of(self.scale, "scale", get_args(Scale))
             self.matrix_, self.offset_ = np.eye(len(basis.contrast) - 1), 0 * basis.contrast[0]
@@ -122,6 +128,42 @@ class AffineCalibrator(Calibrator):
             ridge=self.ridge or 0.0,
             class_sizes=samples.sizes if self.ridge is None else None,
         )
+
+        self.uncertainty_ = self._uncertainty(samples, basis)
+
+    def _uncertainty(self, samples: Labelled, basis: Basis) -> Uncertainty | None:
+        features, scale = self._features(samples.evidence), self.scale
+        theta = np.append(
+            free_entries(self.matrix_, scale), self.offset_[: self.offset * basis.contrast.shape[1]]
+        )
+        if len(theta) > _MOST_PARAMETERS:
+            return None
+        share = balance_weights(samples.codes, samples.weight, self.prior_)
+        penalty = np.full(len(theta), self.ridge or 0.0)
+        return LinearProblem(
+            features, samples.codes, share, np.log(self.prior_), basis.contrast, scale, penalty,
+            samples.sizes,
+        ).uncertainty(theta)  # fmt: skip
+
+    def _features(self, evidence: Evidence) -> Features:
+        l = finite_ilr(evidence, self.basis)
+        return Features(l[:, None, :], np.ones((len(l), int(self.offset))))
+
+    def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
+        if self.uncertainty_ is None:
+            raise InputError(
+                f"interval must be asked of a map with {_MOST_PARAMETERS} parameters at most, and "
+                f"not of scores that are fused before; got others. Use FusionCalibrator, or put "
+                f"this into BootstrapCalibrator."
+            )
+        evidence = self._uncalibrated(X)
+        basis = basis_for(self.basis, evidence.n_classes).align_to(evidence.classes)
+        along = contrasts @ basis.contrast
+        half = self.uncertainty_.half_widths(
+            self._features(evidence), along, self.scale, confidence
+        )
+        center = self._calibrate(evidence).log_likelihoods @ contrasts.T
+        return center - half, center + half
 
     def _fusion_ridge(self) -> float | None:
         if self.ridge is None:

@@ -7,11 +7,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deciban._estimation.affine import Scale
-from deciban._estimation.linear import Features, LinearMap, LinearProblem, standard_errors
+from deciban._estimation.linear import Features, LinearMap, LinearProblem, Uncertainty, free_entries
 from deciban._estimation.samples import encode_classes, read_samples, require_numbers
 from deciban._persistence.registry import register
 from deciban._validation.arrays import Floats, column_names, to_numpy
@@ -26,12 +25,12 @@ from deciban.calibration.scores import order_by_class
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import balance_weights
 from deciban.exceptions import InputError
-from deciban.metrics.labelled import Labelled
+from deciban.metrics.labelled import Labelled, class_sizes
 from deciban.simplex import Basis
 
 
 @register(
-    systems_=tuple, coefficients_="P", covariance_="P P", degrees_of_freedom_=float,
+    systems_=tuple, coefficients_="P", uncertainty_=Uncertainty,
     _centers="K k", _spreads="K", _covariates="4 U", _ever_absent=list,
 )  # fmt: skip
 class FusionCalibrator(Calibrator):
@@ -136,8 +135,7 @@ class FusionCalibrator(Calibrator):
     def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
         features = self._features(self._read(X))
         along = contrasts @ Basis.gram_schmidt(len(self.classes_)).contrast
-        t = stdtrit(self.degrees_of_freedom_, (1 + confidence) / 2)
-        half = t * standard_errors(features, along, self._scale, self.covariance_)
+        half = self.uncertainty_.half_widths(features, along, self._scale, confidence)
         center = self._map()(features) @ along.T
         return center - half, center + half
 
@@ -153,9 +151,8 @@ class FusionCalibrator(Calibrator):
         self._standardize(scores, share)
         features = self._features(scores)
         D, P = len(self.classes_), features.slopes(self._centers[0], self._scale).shape[1]
-        sizes = np.bincount(codes, weight)
-        share_of_one = float(np.sum(self.prior_**2 / sizes))
-        penalty = np.full(P, self.ridge * D * share_of_one)
+        sizes = class_sizes(codes, weight)
+        penalty = np.full(P, self.ridge * D * float(np.sum(self.prior_**2 / sizes)))
         constant = P - (D - 1) * features.covariates.shape[1]
         penalty[constant : constant + D - 1] = 0.0
         V = Basis.gram_schmidt(D).contrast
@@ -163,8 +160,7 @@ class FusionCalibrator(Calibrator):
             features, codes, share, np.log(self.prior_), V, self._scale, penalty, sizes
         )
         self.coefficients_ = problem.fit()
-        self.covariance_ = problem.covariance(self.coefficients_)
-        self.degrees_of_freedom_ = max(1.0, 1 / share_of_one - P)
+        self.uncertainty_ = problem.uncertainty(self.coefficients_)
         evidence = Evidence._from_ilr(self._map()(features), None, self._names())
         return Labelled(evidence, codes, weight)
 
@@ -320,9 +316,7 @@ class FusionCalibrator(Calibrator):
         return self._map().matrices.reshape(-1, K, k, k) / self._spreads[:, None, None]
 
     def _weights(self) -> Floats:
-        A = self._matrices()
-        entries = {"scalar": A[..., 0, 0], "diagonal": np.einsum("...ii->...i", A), "full": A}
-        return entries[self._scale]
+        return free_entries(self._matrices(), self._scale)
 
     def _finish_loading(self) -> None:
         (K, k), U = self._centers.shape, self._covariates.shape[1]

@@ -1,0 +1,135 @@
+"""Any calibrator, fitted to resamples as well: what its training data leave open."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr, stdtrit
+from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from deciban._estimation.samples import encode_classes
+from deciban._persistence.registry import register
+from deciban._validation.arrays import Floats
+from deciban._validation.labels import align_by_index, read_weights
+from deciban._validation.scalars import require_whole
+from deciban.calibration.affine import clone_calibrator
+from deciban.calibration.base import Calibrator
+from deciban.evidence import Evidence
+from deciban.metrics.designs import Items, read_design, split_items
+
+
+@register(calibrator_=Calibrator, resampled_=list, n_units_=float)
+class BootstrapCalibrator(Calibrator):
+    """A calibrator with intervals by the bootstrap, for any kind and design of the samples.
+
+    The evidence is that of the calibrator, fitted to all samples; :meth:`interval` comes from the
+    same calibrator fitted to resamples. Percentiles are expanded for small samples (Hesterberg).
+
+    Parameters
+    ----------
+    calibrator : calibrator, default AffineCalibrator()
+    n_resamples : int, default 200
+    random_state : int, default 0
+
+    Attributes
+    ----------
+    calibrator_ : calibrator
+    resampled_ : list of calibrators
+    n_units_ : float
+        Number of samples of the smallest class, or of groups or items.
+    classes_, prior_ : arrays of shape (n_classes,)
+    n_features_in_ : int
+
+    References
+    ----------
+    Hesterberg (2015), What teachers should know about the bootstrap.
+
+    Examples
+    --------
+    >>> from deciban.calibration import KernelDensityCalibrator
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 200)
+    >>> llr = rng.normal(4 * y - 2, 2)
+    >>> calibrator = BootstrapCalibrator(KernelDensityCalibrator(), n_resamples=50)
+    >>> low, high = calibrator.fit(llr[:, None], y).interval([[1.0]])
+    >>> bool(low[0] < 1.0 < high[0])
+    True
+    """
+
+    def __init__(
+        self, calibrator: Any = None, *, n_resamples: int = 200, random_state: int = 0
+    ) -> None:
+        self.calibrator = calibrator
+        self.n_resamples = n_resamples
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        items: Items = None,
+    ) -> Self:
+        """Fit the calibrator to all samples, and to resamples of them.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as for the calibrator
+        groups : array of shape (n_samples,), optional
+            Unit that was sampled, such as the speaker: whole groups are drawn.
+        items : two arrays of shape (n_samples,), optional
+            The two items that each sample compares: items are drawn.
+        """
+        require_whole(self.n_resamples, "n_resamples", 20)
+        blank = clone_calibrator(self.calibrator)
+        fitted = clone_calibrator(blank).fit(X, y, sample_weight)
+        for name in ("classes_", "prior_", "n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(fitted, name):
+                setattr(self, name, getattr(fitted, name))
+        sides = split_items(items)
+        X, y, sample_weight, groups, *both = align_by_index(
+            X=X, y=y, sample_weight=sample_weight, groups=groups, **sides
+        )
+        codes = encode_classes(y)[1]
+        weight = read_weights(sample_weight, len(codes), for_fit=True)
+        design = read_design(codes, groups, both)
+        self.n_units_ = float(min(design.sizes) if design.depends else np.bincount(codes).min())
+        rng = np.random.default_rng(self.random_state)
+        self.calibrator_, self.resampled_ = fitted, []
+        for _ in range(self.n_resamples):
+            counts = design.counts(rng)
+            one = clone_calibrator(blank)
+            one._learn(X, y, counts if weight is None else counts * weight)
+            self.resampled_.append(one)
+        return self
+
+    def evidence(self, X: Any) -> Evidence:
+        """Evidence of the calibrator that was fitted to all samples."""
+        check_is_fitted(self)
+        return self.calibrator_.evidence(X)
+
+    def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
+        n = max(self.n_units_, 2.0)
+        tail = ndtr(-np.sqrt(n / (n - 1)) * stdtrit(n - 1, (1 + confidence) / 2))
+        values = [one.evidence(X).log_likelihoods @ contrasts.T for one in self.resampled_]
+        low, high = np.quantile(np.stack(values), [tail, 1 - tail], axis=0, method="inverted_cdf")
+        return low, high
+
+    def _finish_loading(self) -> None:
+        for one in (self.calibrator_, *self.resampled_):
+            fitted = isinstance(one, Calibrator) and "classes_" in vars(one)
+            if not fitted or one.classes_.tolist() != self.classes_.tolist():
+                raise ValueError("a calibrator of other classes")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if isinstance(self.calibrator, BaseEstimator):
+            inner = get_tags(self.calibrator)
+            tags.classifier_tags, tags.input_tags = inner.classifier_tags, inner.input_tags
+        return tags
