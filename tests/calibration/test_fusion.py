@@ -10,7 +10,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import deciban
 from deciban import CalibratedGaussian, Evidence, metrics
-from deciban.calibration import AffineCalibrator, FusionCalibrator, FusionWarning
+from deciban.calibration import (
+    AffineCalibrator,
+    BootstrapCalibrator,
+    FusionCalibrator,
+    FusionWarning,
+    IsotonicCalibrator,
+    KernelDensityCalibrator,
+)
 from deciban.exceptions import InputError
 
 FAMILY = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0], classes=["cat", "dog", "eel"])
@@ -75,10 +82,12 @@ def test_a_system_fused_with_itself_does_not_count_twice():
     a, _, y = two_systems()
     once = FusionCalibrator().fit(a[:, None], y)
     twice = FusionCalibrator().fit(np.column_stack([a, a]), y)
-    np.testing.assert_allclose(twice.weights_.sum(), once.weights_[0], rtol=1e-3)
-    np.testing.assert_allclose(twice.weights_[0], twice.weights_[1], rtol=1e-6)
-    single = AffineCalibrator().fit(a[:, None], y).evidence(a[:, None])
-    assert twice.evidence(np.column_stack([a, a])).allclose(single, atol=0.1)
+    np.testing.assert_allclose(twice.weights_, once.weights_[0] / 2, rtol=1e-6)
+    again = twice.evidence(np.column_stack([a, a]))
+    assert again.allclose(once.evidence(a[:, None]), atol=1e-5)
+    np.testing.assert_allclose(
+        twice.interval(np.column_stack([a, a])), once.interval(a[:, None]), rtol=0.01
+    )
     assert metrics.cllr(y, 2 * a) > 1.05 * metrics.cllr(y, a)  # what adding up would cost
 
 
@@ -255,3 +264,111 @@ def test_log_likelihoods_of_two_classes_are_not_taken_for_two_systems():
     x, loudness = rng.normal(2 * y - 1, 1), rng.normal(0, 30, len(y))
     AffineCalibrator().fit(loudness[:, None] - (x[:, None] - [-1.0, 1.0]) ** 2 / 2, y)
     AffineCalibrator().fit(Evidence(np.column_stack([x, x + 0.01 * loudness])), y)
+
+
+# --- intervals of single LLRs ------------------------------------------------------------------
+
+
+def test_the_interval_of_two_classes_is_that_of_logistic_regression():
+    a, _, y = two_systems(300)
+    X = np.column_stack([np.ones(len(y)), a])
+    calibrator = AffineCalibrator(ridge=0.0).fit(a[:, None], y)
+    p = calibrator.predict_proba(a[:, None])[:, 1]
+    covariance = np.linalg.inv(X.T @ (X * (p * (1 - p))[:, None]))
+    covariance[0, 0] -= 2 / 300  # Prentice and Pyke: the class frequencies are not estimated
+    new = np.array([-4.0, 0.0, 2.5])
+    rows = np.column_stack([np.ones(3), new])
+    error = np.sqrt(np.einsum("ni,ij,nj->n", rows, covariance, rows))
+    low, high = calibrator.interval(new[:, None], confidence=0.9)
+    np.testing.assert_allclose((high - low) / 2, 1.647 * error, rtol=0.002)  # t, 598 degrees
+    llr = calibrator.evidence(new[:, None]).llr(1, 0)
+    np.testing.assert_allclose((low + high) / 2, llr, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", ["scalar", "diagonal", "full"])
+def test_affine_maps_and_the_fusion_of_one_system_have_the_same_interval(scale):
+    evidence, _, y = three_classes()
+    affine = AffineCalibrator(scale, ridge=0.0).fit(evidence, y)
+    fusion = FusionCalibrator(scale, ridge=0.0).fit(evidence, y)
+    for classes in ((), ("dog", "eel")):
+        ours, theirs = (c.interval(evidence[:20], *classes) for c in (affine, fusion))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-4)
+    assert affine.interval(evidence)[0].shape == (600, 3)
+    low, high = affine.interval(evidence, "cat", "dog")
+    other = affine.interval(evidence, "dog", "cat")
+    np.testing.assert_allclose([low, high], [-other[1], -other[0]], atol=1e-9)
+
+
+def test_intervals_shrink_with_the_root_of_the_number_of_samples():
+    few, many = (two_systems(n) for n in (200, 20_000))
+    widths = []
+    for a, _, y in (few, many):
+        low, high = AffineCalibrator().fit(a[:, None], y).interval([[1.0], [5.0]])
+        widths.append(high - low)
+    np.testing.assert_allclose(widths[0] / widths[1], 10, rtol=0.15)
+
+
+def test_weights_count_samples():
+    a, _, y = two_systems(100)
+    weighted = FusionCalibrator().fit(a[:, None], y, sample_weight=np.full(200, 2.0))
+    repeated = FusionCalibrator().fit(np.tile(a, 2)[:, None], np.tile(y, 2))
+    np.testing.assert_allclose(weighted.interval([[3.0]]), repeated.interval([[3.0]]), rtol=1e-6)
+
+
+def test_a_calibrator_without_intervals_names_the_one_that_has_them():
+    a, b, y = two_systems(50)
+    with pytest.raises(InputError, match="Put it into BootstrapCalibrator"):
+        IsotonicCalibrator().fit(a[:, None], y).interval(a[:, None])
+    fused = AffineCalibrator(fuse=True).fit(np.column_stack([a, b]), y)
+    with pytest.raises(InputError, match="Use FusionCalibrator"):
+        fused.interval(np.column_stack([a, b]))
+    with pytest.raises(InputError, match="confidence must"):
+        AffineCalibrator().fit(a[:, None], y).interval(a[:, None], confidence=95)
+
+
+def test_the_bootstrap_agrees_with_the_delta_method():
+    a, _, y = two_systems(300)
+    new = np.array([[-3.0], [0.0], [4.0]])
+    low, high = AffineCalibrator().fit(a[:, None], y).interval(new)
+    bootstrap = BootstrapCalibrator(n_resamples=150).fit(a[:, None], y)
+    below, above = bootstrap.interval(new)
+    np.testing.assert_allclose(above - below, high - low, rtol=0.4)
+    assert bootstrap.evidence(new).allclose(AffineCalibrator().fit(a[:, None], y).evidence(new))
+
+
+def test_the_bootstrap_draws_whole_groups_and_comes_back_from_its_file(tmp_path):
+    a, _, y = two_systems(60)
+    groups = np.arange(120) // 4
+    a = a + np.random.default_rng(0).normal(0, 2, 30)[groups]  # what a group has in common
+    plain, grouped = (
+        BootstrapCalibrator(KernelDensityCalibrator(1.0), n_resamples=60).fit(
+            a[:, None], y, groups=g
+        )
+        for g in (None, groups)
+    )
+    widths = [np.subtract(*b.interval([[0.5]])[::-1])[0] for b in (plain, grouped)]
+    assert widths[1] > widths[0]
+    grouped.save(tmp_path / "calibrator")
+    back = deciban.load(tmp_path / "calibrator")
+    np.testing.assert_array_equal(back.interval(a[:, None]), grouped.interval(a[:, None]))
+    X = {"a": a, "b": a[::-1]}
+    both = BootstrapCalibrator(FusionCalibrator(), n_resamples=20).fit(X, y)
+    assert (both.interval(X)[0] < both.interval(X)[1]).all()
+
+
+@pytest.mark.slow
+@parametrize_with_checks([BootstrapCalibrator(n_resamples=20)])
+@pytest.mark.filterwarnings("ignore::deciban.calibration.FusionWarning")
+def test_scikit_learns_checks_pass_for_the_bootstrap(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("calibrator", [AffineCalibrator(), FusionCalibrator()], ids=str)
+def test_intervals_contain_the_true_llr_as_often_as_they_say(calibrator):
+    held = []
+    for seed in range(200):
+        a, _, y = two_systems(30, rng=seed)
+        low, high = calibrator.fit(2 * a[:, None] + 1, y).interval(2 * a[:, None] + 1)
+        held.append(np.mean((low <= a) & (a <= high)))
+    assert 0.93 < np.mean(held) < 0.98

@@ -199,8 +199,8 @@ class _At:
 
     def __init__(self, problem: LinearProblem, unit: float, theta: np.ndarray) -> None:
         self.problem, self.unit, self.theta = problem, unit, theta
-        self.value = float(problem.penalty @ theta**2) / unit
         self.slope = 2 * problem.penalty * theta / unit
+        self.value = float(self.slope @ theta) / 2
         for rows in problem.blocks():
             p, cost = problem.posteriors(theta, rows)
             w = problem.weight[rows] / unit

@@ -128,7 +128,6 @@ class AffineCalibrator(Calibrator):
             ridge=self.ridge or 0.0,
             class_sizes=samples.sizes if self.ridge is None else None,
         )
-
         self.uncertainty_ = self._uncertainty(samples, basis)
 
     def _uncertainty(self, samples: Labelled, basis: Basis) -> Uncertainty | None:

@@ -98,14 +98,18 @@ class BootstrapCalibrator(Calibrator):
         )
         codes = encode_classes(y)[1]
         weight = read_weights(sample_weight, len(codes), for_fit=True)
-        design = read_design(codes, groups, both)
-        self.n_units_ = float(min(design.sizes) if design.depends else np.bincount(codes).min())
+        weight = np.ones(len(codes)) if weight is None else weight
+        counts = np.flatnonzero(weight)  # samples without weight do not count
+        design = read_design(codes, groups, both).select(counts)
+        fewest = min(design.sizes) if design.depends else np.bincount(codes[counts]).min()
+        self.n_units_ = float(fewest)
         rng = np.random.default_rng(self.random_state)
         self.calibrator_, self.resampled_ = fitted, []
         for _ in range(self.n_resamples):
-            counts = design.counts(rng)
+            drawn = np.zeros(len(codes))
+            drawn[counts] = weight[counts] * design.counts(rng)
             one = clone_calibrator(blank)
-            one._learn(X, y, counts if weight is None else counts * weight)
+            one._learn(X, y, drawn)
             self.resampled_.append(one)
         return self
 

@@ -58,10 +58,11 @@ class FusionCalibrator(Calibrator):
         What NaN in place of a system's scores does. "adapt" takes its absence for a quality
         measure: the weights of the other systems and the offset change where it is missing, as
         learned from samples that lack it.
-    ridge : float, default 0.02
-        Penalty: the sum of squares of all weights of standardized scores, times ``ridge`` and
-        divided by the number of samples a class, is added to the mean cross-entropy in nats. It
-        does not depend on the unit of the scores, and vanishes with samples; 0 is none.
+    ridge : float, default 0.01
+        Penalty: the sum of squares of all weights of standardized scores, times ``ridge`` and the
+        number of systems and divided by the number of samples a class, is added to the mean
+        cross-entropy in nats. It does not depend on the unit of the scores, and vanishes with
+        samples; 0 is none.
     prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
         How much each class counts, and the prior of ``predict_proba``; it is not part of the
         evidence.
@@ -102,7 +103,7 @@ class FusionCalibrator(Calibrator):
         *,
         quality: int | Sequence[str] | None = None,
         missing: Literal["error", "adapt"] = "error",
-        ridge: float = 0.02,
+        ridge: float = 0.01,
         prior: Any = "uniform",
     ) -> None:
         self.scale = scale
@@ -152,7 +153,9 @@ class FusionCalibrator(Calibrator):
         features = self._features(scores)
         D, P = len(self.classes_), features.slopes(self._centers[0], self._scale).shape[1]
         sizes = class_sizes(codes, weight)
-        penalty = np.full(P, self.ridge * D * float(np.sum(self.prior_**2 / sizes)))
+        # Systems that are K copies of one then have its penalty, since each has its share.
+        strength = self.ridge * D * float(np.sum(self.prior_**2 / sizes)) * len(self.systems_)
+        penalty = np.full(P, strength)
         constant = P - (D - 1) * features.covariates.shape[1]
         penalty[constant : constant + D - 1] = 0.0
         V = Basis.gram_schmidt(D).contrast
