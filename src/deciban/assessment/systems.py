@@ -16,32 +16,18 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation.arrays import Floats
 from deciban.assessment.wording import number
 from deciban.evidence.bayes import cost_matrix, log_prior
 from deciban.exceptions import InputError
 from deciban.metrics import Interval, PairwiseCosts
-from deciban.metrics.detection import OperatingPoint, read_operating_points
+from deciban.metrics.detection import ErrorWeights, OperatingPoint, read_operating_points
 from deciban.metrics.intervals import Plan
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.languages import LanguageDetection, make_detection
 
 Prior = ArrayLike | Mapping[Any, float] | None
 Costs = ArrayLike | None
-_LARGEST_LOG_RATIO = 690.0  # of costs; larger ratios would overflow
 Words = dict[str, Hashable]  # what is inserted into the texts on quantities: classes, numbers
-
-
-class Losses(NamedTuple):
-    """Costs of a false alarm and of a miss, relative to the best decision without evidence."""
-
-    false_alarm: float
-    miss: float
-    threshold: float  # the LLR from which on acceptance costs less
-
-    def least(self, p_miss: Floats, p_false_alarm: Floats) -> float:
-        """The smallest cost along a line of error rates."""
-        return float(np.min(self.miss * p_miss + self.false_alarm * p_false_alarm))
 
 
 class Setting(NamedTuple):
@@ -63,25 +49,12 @@ class Setting(NamedTuple):
         return [f"detection_cost@{point}" for point in self.points]
 
     @property
-    def losses(self) -> dict[str, Losses]:
-        """Losses of two classes under the prior and costs, and at each operating point."""
+    def weights(self) -> dict[str, ErrorWeights]:
+        """Costs of errors of two classes under the prior and costs, and at each point, by key."""
         C = 1 - np.eye(2) if self.costs is None else self.costs
-        log_p = np.log(self.prior)
-        weights = {
-            "detection_cost": (
-                log_p[0] + math.log(C[0, 1] - C[0, 0]),
-                log_p[1] + math.log(C[1, 0] - C[1, 1]),
-            )
-        }
-        for key, point in zip(self.point_keys, self.points, strict=True):
-            weights[key] = point.weights[::-1]
-        return {key: _losses(*pair) for key, pair in weights.items()}
-
-
-def _losses(log_false_alarm: float, log_miss: float) -> Losses:
-    unit = max(min(log_false_alarm, log_miss), max(log_false_alarm, log_miss) - _LARGEST_LOG_RATIO)
-    false_alarm, miss = math.exp(log_false_alarm - unit), math.exp(log_miss - unit)
-    return Losses(false_alarm, miss, log_false_alarm - log_miss)
+        other, target = np.log(self.prior) + np.log([C[0, 1] - C[0, 0], C[1, 0] - C[1, 1]])
+        at_points = zip(self.point_keys, (point.weights for point in self.points), strict=True)
+        return {"detection_cost": ErrorWeights(target, other), **dict(at_points)}
 
 
 def make_setting(

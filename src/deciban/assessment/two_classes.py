@@ -22,6 +22,7 @@ from deciban.metrics.llr_intervals import (
     Terms,
     best_step_interval,
     cllr_terms,
+    detection_step,
     equal_error_step,
     mean_cost_intervals,
     mean_step_interval,
@@ -35,16 +36,15 @@ from deciban.metrics.reliability import deviation_from_pav
 
 def steps(setting: Setting) -> dict[str, Step]:
     """Error rates and costs of decisions; an LLR on a threshold is accepted."""
-    p, losses = setting.prior, setting.losses
+    p, weights = setting.prior, setting.weights
     found = {
         "misleading_target": Step(0.0, True, np.array([[0.0, 0.0], [1.0, 0.0]])),
         "misleading_other": Step(0.0, False, np.array([[0.0, 1.0], [0.0, 0.0]])),
         "accuracy": Step(-setting.log_odds, True, np.diag(p)),
     }
-    for key, (false_alarm, miss, threshold) in losses.items():
-        found[key] = Step(threshold, True, np.array([[0.0, false_alarm], [miss, 0.0]]))
+    found |= {key: detection_step(one) for key, one in weights.items()}
     if setting.costs is not None:
-        threshold = losses["detection_cost"].threshold
+        threshold = weights["detection_cost"].threshold
         found["expected_cost"] = Step(threshold, True, p[:, None] * setting.costs)
     return found
 
@@ -110,7 +110,7 @@ def _same_order(a: TwoClassSystem, b: TwoClassSystem) -> bool:
 def _best_steps(setting: Setting) -> dict[str, BestSteps]:
     """Quantities whose threshold is the best one, and the costs that they are the mean of."""
     at, points = steps(setting), setting.point_keys
-    by_key = {f"min_{key}": [at[key]] for key in setting.losses}
+    by_key = {f"min_{key}": [at[key]] for key in setting.weights}
     if len(points) > 1:
         by_key["min_c_primary"] = [at[key] for key in points]
     given: dict[str, BestSteps] = {
@@ -137,13 +137,13 @@ def exact_values(trials: Trials, blocks: PooledBlocks, setting: Setting) -> dict
 def _fitted_keys(setting: Setting) -> list[str]:
     """Quantities that PAV is fitted for."""
     primary = ["min_c_primary"] if len(setting.points) > 1 else []
-    return ["cllr_min", "cllr_cal", "eer", *(f"min_{key}" for key in setting.losses), *primary]
+    return ["cllr_min", "cllr_cal", "eer", *(f"min_{key}" for key in setting.weights), *primary]
 
 
 def _fitted_values(blocks: PooledBlocks, setting: Setting, cllr: float) -> dict[str, float]:
     """Quantities that PAV is fitted for, given its blocks and the Cllr of the same samples."""
     hull, least = blocks.hull(), cost_of_blocks(blocks)
-    costs = [losses.least(*hull) for losses in setting.losses.values()]
+    costs = [float(np.min(one.cost(*hull, True))) for one in setting.weights.values()]
     values = [least, cllr - least, equal_errors(*hull), *costs]
     if len(setting.points) > 1:
         values.append(float(np.mean(costs[1:])))

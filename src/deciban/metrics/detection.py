@@ -234,7 +234,7 @@ class OperatingPoint:
     @property
     def threshold(self) -> float:
         """The LLR from which on acceptance costs less than rejection, in nats."""
-        return float(self.weights.log_false_alarm - self.weights.log_miss)
+        return float(self.weights.threshold)
 
 
 def read_operating_points(points: Iterable[Any]) -> tuple[OperatingPoint, ...]:
@@ -262,6 +262,11 @@ class ErrorWeights(NamedTuple):
 
     log_miss: Any
     log_false_alarm: Any
+
+    @property
+    def threshold(self) -> Any:
+        """The LLR from which on acceptance costs less than rejection, in nats."""
+        return self.log_false_alarm - self.log_miss
 
     def cost(self, p_miss: Any, p_false_alarm: Any, normalize: bool) -> Any:
         """Expected cost of these error rates; one that is zero costs nothing."""

@@ -11,7 +11,6 @@ interval is that of the lower bound, the upper end that of the upper bound.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ from deciban.evidence import from_nats
 from deciban.metrics.costs import cllr, cllr_cal, cllr_min, cost_of_blocks, softplus
 from deciban.metrics.designs import Design
 from deciban.metrics.detection import (
+    ErrorWeights,
     OperatingPoint,
     c_primary,
     detection_cost,
@@ -44,6 +44,7 @@ BestSteps = Callable[
     ["LlrSample"], Sequence["Step"]
 ]  # whose costs at the best threshold to average
 _BLOCKS = 5  # of groups or items that are held out one or two at a time
+_LARGEST_COST = 1e300  # relative to that of no evidence; sums of larger ones would overflow
 _STEEPEST = 3.0  # nats; the largest slope of the ROC curve that is believed
 
 
@@ -303,18 +304,23 @@ def _eer_interval(sample: LlrSample, plan: Plan) -> Interval:
     return best_step_interval(sample, equal_error_step(sample), plan)
 
 
-def _detection_cost_interval(sample: LlrSample, plan: Plan, **options: Any) -> Interval:
-    return step_interval([sample], _detection_step(**options), plan)
+def _detection_cost_interval(
+    sample: LlrSample, plan: Plan, normalize: bool = True, **point: Any
+) -> Interval:
+    return step_interval([sample], detection_step(OperatingPoint(**point).weights, normalize), plan)
 
 
-def _min_detection_cost_interval(sample: LlrSample, plan: Plan, **options: Any) -> Interval:
-    return best_step_interval(sample, _detection_step(**options), plan)
+def _min_detection_cost_interval(
+    sample: LlrSample, plan: Plan, normalize: bool = True, **point: Any
+) -> Interval:
+    step = detection_step(OperatingPoint(**point).weights, normalize)
+    return best_step_interval(sample, step, plan)
 
 
 def _c_primary_interval(
     sample: LlrSample, plan: Plan, operating_points: Iterable[Any], minimum: bool = False
 ) -> Interval:
-    steps = [_detection_step(**asdict(point)) for point in read_operating_points(operating_points)]
+    steps = [detection_step(point.weights) for point in read_operating_points(operating_points)]
     if minimum:
         key = "min_c_primary"
         interval = recalibrated_cost_intervals([sample], plan, {key: lambda _: steps})[key]
@@ -322,10 +328,12 @@ def _c_primary_interval(
     return mean_step_interval([sample], steps, plan)
 
 
-def _detection_step(normalize: bool = True, **point: Any) -> Step:
-    at = OperatingPoint(**point)
-    false_alarm, miss = (float(at.weights.cost(*rates, normalize)) for rates in ((0, 1), (1, 0)))
-    return Step(at.threshold, True, np.array([[0.0, false_alarm], [miss, 0.0]]))
+def detection_step(weights: ErrorWeights, normalize: bool = True) -> Step:
+    """The cost of decisions at an operating point; an LLR on its threshold is accepted."""
+    false_alarm, miss = (
+        min(float(weights.cost(*rates, normalize)), _LARGEST_COST) for rates in ((0, 1), (1, 0))
+    )
+    return Step(float(weights.threshold), True, np.array([[0.0, false_alarm], [miss, 0.0]]))
 
 
 LLR_INTERVALS: dict[Callable[..., float], Callable[..., Interval]] = {
