@@ -6,6 +6,7 @@ priors. Any number of classes: :func:`cross_entropy`, :func:`accuracy`, :func:`e
 """
 
 from deciban.metrics.bootstrap import bootstrap
+from deciban.metrics.calibration_test import CalibrationTest, calibration_test
 from deciban.metrics.costs import cllr, cllr_cal, cllr_min
 from deciban.metrics.curves import (
     PriorCurve,
@@ -40,6 +41,7 @@ from deciban.metrics.pav import PooledBlocks, pav
 from deciban.metrics.reliability import MisleadingRates, dev_pav, misleading_rates
 
 __all__ = [
+    "CalibrationTest",
     "Decomposition",
     "ErrorRates",
     "Idempotence",
@@ -55,6 +57,7 @@ __all__ = [
     "bootstrap",
     "c_avg",
     "c_primary",
+    "calibration_test",
     "cllr",
     "cllr_cal",
     "cllr_min",
