@@ -206,7 +206,7 @@ def test_infinite_llrs_cost_what_they_cost_and_are_written_as_text():
     assert data["pairwise_cllr"][0][0] is None
     assert set(data) == {
         "classes", "counts", "prior", "costs", "confidence", "quantities", "pairwise_cllr",
-        "pairwise_cllr_min", "warnings", "design",
+        "pairwise_cllr_min", "warnings", "design", "calibration_test",
     }  # fmt: skip
 
 

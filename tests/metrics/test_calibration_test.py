@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from deciban import CalibratedGaussian, Evidence, metrics
+from deciban import CalibratedGaussian, Evidence, assess, metrics
 from deciban.exceptions import InputError
 
 FAMILY = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0], classes=["a", "b", "c"])
@@ -178,3 +178,13 @@ def test_weights_lower_the_power_where_they_differ():
 def test_no_draws_are_refused():
     with pytest.raises(InputError, match="n_draws must be"):
         metrics.calibration_test([0, 1], [[0, 1], [1, 0]], n_draws=0)
+
+
+def test_an_assessment_has_the_test_unless_samples_depend_on_each_other():
+    y, l = sampled(60)
+    found = assess(y, FAMILY.evidence(2 * l), n_resamples=99)
+    assert found.calibration_test.p_value == 1 / 100
+    assert found.to_dict()["calibration_test"]["fault"] == "too strong"
+    assert assess(y, FAMILY.evidence(l), n_resamples=0).calibration_test is None
+    groups = np.arange(180) // 2
+    assert assess(y, FAMILY.evidence(l), n_resamples=9, groups=groups).calibration_test is None

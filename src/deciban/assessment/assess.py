@@ -29,7 +29,8 @@ from deciban.assessment.two_classes import TwoClassSystem
 from deciban.assessment.wording import number
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics import Interval
+from deciban.metrics import CalibrationTest, Interval
+from deciban.metrics.calibration_test import run_calibration_test
 from deciban.metrics.designs import Design, Items, read_design, split_items
 from deciban.metrics.detection import OperatingPoint
 from deciban.metrics.intervals import Plan, Seed, make_plan
@@ -133,7 +134,16 @@ def assess(
         costs=setting.costs, n_infinite=int(np.isinf(evidence.log_likelihoods).any(axis=1).sum()),
         n_wrong=system.n_wrong, expected_wrong=system.expected_wrong,
         design=design.words if plan.n_resamples else "",
+        calibration_test=_test_calibration(data, plan, design),
     )  # fmt: skip
+
+
+def _test_calibration(data: Labelled, plan: Plan, design: Design) -> CalibrationTest | None:
+    """The test of calibration, unless samples depend on each other or nothing is resampled."""
+    if design.depends or not plan.n_resamples:
+        return None
+    rng = np.random.default_rng([plan.seed, 3])
+    return run_calibration_test(data, min(plan.n_resamples, 999), rng)
 
 
 def compare(

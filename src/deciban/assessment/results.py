@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.metrics import Interval
+from deciban.metrics import CalibrationTest, Interval
 
 
 class Meaning(NamedTuple):
@@ -156,6 +156,9 @@ class Assessment:
         Number of wrong decisions that the posteriors themselves predict.
     design : str
         What was resampled: samples, groups, or the items of comparisons. Empty without intervals.
+    calibration_test : CalibrationTest, optional
+        Whether the evidence is calibrated; None without resamples, and where samples share groups
+        or items.
     """
 
     classes: tuple[Hashable, ...]
@@ -171,6 +174,7 @@ class Assessment:
     n_wrong: int = 0
     expected_wrong: float = math.nan
     design: str = ""
+    calibration_test: CalibrationTest | None = None
 
     def __getitem__(self, key: str) -> Quantity:
         """A quantity by its key."""
@@ -185,7 +189,8 @@ class Assessment:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: NaN is None (null), infinities are "inf" and "-inf"."""
         names = ("classes", "counts", "prior", "costs", "confidence", "quantities",
-                 "pairwise_cllr", "pairwise_cllr_min", "warnings", "design")  # fmt: skip
+                 "pairwise_cllr", "pairwise_cllr_min", "warnings", "design",
+                 "calibration_test")  # fmt: skip
         return {name: to_plain(getattr(self, name)) for name in names}
 
 
@@ -281,7 +286,7 @@ def to_plain(value: Any) -> Any:
     """Convert a label, a number, or a sequence or record of these to what JSON can hold."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
-    if isinstance(value, Quantity | Difference):
+    if isinstance(value, Quantity | Difference | CalibrationTest):
         return {name: to_plain(entry) for name, entry in asdict(value).items()}
     if isinstance(value, list | tuple):
         return [to_plain(entry) for entry in value]

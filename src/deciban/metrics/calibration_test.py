@@ -15,7 +15,7 @@ from deciban._validation.scalars import quote, require_whole
 from deciban.metrics.intervals import Seed, seed_from
 from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_labelled, share_out
 
-_WEAKEST = -1e6  # nats; the posterior is zero far above this
+_WEAKEST = -1e4  # nats; the posterior is zero far above this
 _PRIOR = 1.0  # information about every score: where classes are separated there is no other
 _LEAST = 0.02  # share of the information that is left where the class proportions take it all
 _ROUNDS = 50  # of scaling, until the posteriors sum to the number of samples of each class
@@ -214,11 +214,17 @@ def _standardize(sums: Floats, mass: Floats) -> tuple[Floats, Floats, Floats]:
 
 def _balance(w: Floats, weight: Floats, mass: Floats) -> Floats:
     """Log-likelihoods with offsets such that the posteriors sum to the mass of each class."""
-    offset, log_weight = np.log(mass), np.log(weight)[:, None]
+    offset = np.log(mass)
     for _ in range(_ROUNDS):
-        log_p = w + offset
-        log_p += log_weight - logsumexp(log_p, axis=1, keepdims=True)
-        step = np.log(mass) - logsumexp(log_p, axis=0)
+        p = w + offset
+        p -= p.max(axis=1, keepdims=True)
+        np.exp(p, out=p)
+        p /= p.sum(axis=1, keepdims=True)
+        total = weight @ p
+        information = np.diag(total) - (p.T * weight) @ p
+        step = np.linalg.pinv(information, rcond=_ROUNDING, hermitian=True) @ (mass - total)
+        if np.abs(step).max() > 1 or (total < 0.5 * mass).any():  # far off, scaling is safer
+            step = np.log(mass) - np.log(np.maximum(total, 1e-300))
         offset += step
         if np.abs(step).max() < 1e-5:
             break
