@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 
 from deciban._validation.arrays import Floats
 from deciban._validation.scalars import as_generator, require_fraction, require_whole
@@ -233,6 +233,21 @@ def resampled_interval(
         return Interval(value)
     spread = float(drawn.std(ddof=1)) if np.isfinite(drawn).all() else np.inf
     return Interval(value, *bca(value, drawn, left_out, confidence), spread)
+
+
+def expand_confidence(confidence: float, degrees_of_freedom: float) -> float:
+    """The confidence level at which percentiles of resamples are as wide as Student's intervals.
+
+    Resamples of n samples vary less than the mean does, by a factor of (n - 1) / n in variance, and
+    their percentiles take this variance for known.
+
+    References
+    ----------
+    Hesterberg (2015), What teachers should know about the bootstrap.
+    """
+    df = min(max(degrees_of_freedom, 1.0), 1e9)
+    z = math.sqrt((df + 1) / df) * float(stdtrit(df, (1 + confidence) / 2))
+    return min(float(2 * ndtr(z) - 1), _HIGHEST_CONFIDENCE)
 
 
 def seed_from(rng: Seed) -> int:

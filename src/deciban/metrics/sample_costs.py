@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban._validation.arrays import Floats
-from deciban.metrics.intervals import Interval, Plan, resample_means, resampled_interval
+from deciban.metrics.intervals import (
+    Interval,
+    Plan,
+    expand_confidence,
+    resample_means,
+    resampled_interval,
+)
 from deciban.metrics.labelled import split_by_class
 from deciban.metrics.proportions import add_unseen, unseen_rate
 
@@ -48,6 +54,13 @@ class SampleCosts:
     def total(self, key: str) -> float:
         """A quantity of all samples."""
         return float(np.sum(np.bincount(self.codes, self.actual[key]) / self.counts))
+
+    def degrees_of_freedom(self, key: str) -> float:
+        """Those of the variance of a quantity, which Welch and Satterthwaite estimate."""
+        means = [self.actual[key][rows] for rows in self.rows_by_class if len(rows) > 1]
+        v = np.array([x.var() / len(x) for x in means])
+        rest = np.sum(v**2 / (np.array([len(x) for x in means]) - 1))
+        return float(v.sum() ** 2 / rest) if 0 < rest < np.inf else np.inf
 
     def unseen_error_rates(self, plan: Plan) -> Floats:
         """Upper bound on the error rate of each class, beyond the most that resamples contain."""
@@ -106,10 +119,11 @@ def mean_intervals(systems: Sequence[SampleCosts], plan: Plan) -> dict[str, Inte
         rng = np.random.default_rng(plan.seed)
         drawn = plan.design.resample_means(table, plan.n_resamples, rng)
         left_out = plan.design.left_out_means(table)
-    intervals = {
-        key: resampled_interval(costs.total(key), drawn[:, k], left_out[:, k], plan.confidence)
-        for k, key in enumerate(costs.actual)
-    }
+    intervals = {}
+    for k, key in enumerate(costs.actual):
+        df = costs.degrees_of_freedom(key) if plan.design is None else plan.design.n_units - 1
+        level = expand_confidence(plan.confidence, df)
+        intervals[key] = resampled_interval(costs.total(key), drawn[:, k], left_out[:, k], level)
     # Errors that no resample contains: of all systems, or of one of them alone.
     shared = costs.unseen_error_rates(plan)
     own = [np.maximum(0.0, s.unseen_error_rates(plan) - shared) for s in systems]
