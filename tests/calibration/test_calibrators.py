@@ -1,6 +1,7 @@
 """Calibrators against closed forms, peers and what they promise."""
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ from deciban.calibration import (
     GaussianCalibrator,
     IsotonicCalibrator,
     KernelDensityCalibrator,
+    UnsupportedEvidenceWarning,
 )
 from deciban.calibration.bounded import bound_evidence, shortest_paths, upper_bound
 from deciban.calibration.kernel import _bin_centers, _log_density, _silverman_spread
@@ -345,6 +347,7 @@ def test_what_says_nothing_is_no_evidence():
     np.testing.assert_allclose(llr, 0, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::deciban.calibration.UnsupportedEvidenceWarning")
 def test_kernels_hold_beyond_the_outermost_scores_and_take_no_rounding_for_spread():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 200)
@@ -534,3 +537,15 @@ def test_the_inner_calibrator_takes_what_the_outer_one_takes():
     systems = np.column_stack([evidence.llr("yes", "no"), np.ones(100), np.arange(100) % 7])
     fused = BoundedCalibrator(fuse=True).fit(systems, labels)
     assert fused.calibrator_.evidence(systems).llr("yes", "no").std() > 0.1
+
+
+def test_kernels_say_where_their_samples_cannot_support_them():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 100)
+    x = rng.normal(100.0 * y, 1.0)[:, None]
+    with pytest.warns(UnsupportedEvidenceWarning, match=r"200 of 200 samples .* up to 10\^-?\d+,"):
+        KernelDensityCalibrator().fit(x, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        BoundedCalibrator(KernelDensityCalibrator()).fit(x, y)
+        KernelDensityCalibrator().fit(rng.normal(0.5 * y, 1.0)[:, None], y)

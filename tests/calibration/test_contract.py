@@ -56,6 +56,7 @@ REST = [c for c in CALIBRATORS if str(c) not in map(str, QUICK)]
 @pytest.mark.filterwarnings("ignore::deciban.calibration.FusionWarning")
 @pytest.mark.filterwarnings("ignore::deciban.calibration.SeparableWarning")
 @pytest.mark.filterwarnings("ignore::deciban.calibration.ReversedScoresWarning")
+@pytest.mark.filterwarnings("ignore::deciban.calibration.UnsupportedEvidenceWarning")
 @parametrize_with_checks(QUICK)
 def test_scikit_learns_checks_pass(estimator, check):
     check(estimator)
@@ -65,6 +66,7 @@ def test_scikit_learns_checks_pass(estimator, check):
 @pytest.mark.filterwarnings("ignore::deciban.calibration.FusionWarning")
 @pytest.mark.filterwarnings("ignore::deciban.calibration.SeparableWarning")
 @pytest.mark.filterwarnings("ignore::deciban.calibration.ReversedScoresWarning")
+@pytest.mark.filterwarnings("ignore::deciban.calibration.UnsupportedEvidenceWarning")
 @pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")  # of scikit-learn 1.7
 @parametrize_with_checks([*REST, CalibratedEvidenceClassifier()])
 def test_scikit_learns_checks_pass_for_the_rest(estimator, check):
@@ -534,6 +536,7 @@ def test_the_score_matches_rows_of_pandas_objects_by_their_index(rng):
     np.testing.assert_allclose(shuffled, expected, rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::deciban.calibration.UnsupportedEvidenceWarning")
 @pytest.mark.parametrize("scale", [1e-300, 1e300, 1e308])
 @pytest.mark.parametrize("calibrator", [*CALIBRATORS, KernelDensityCalibrator("scott")], ids=str)
 def test_weights_of_any_scale_are_taken(calibrator, scale):

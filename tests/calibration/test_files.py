@@ -91,6 +91,7 @@ def same_bits(back, model, X):
     assert a.log_likelihoods.tobytes() == b.log_likelihoods.tobytes()
 
 
+@pytest.mark.filterwarnings("ignore::deciban.calibration.UnsupportedEvidenceWarning")
 @pytest.mark.parametrize("calibrator", TWO, ids=str)
 def test_a_calibrator_of_two_classes_is_the_same(calibrator, tmp_path):
     X, y = two()

@@ -1,6 +1,7 @@
 """``deciban calibrate`` and ``deciban apply``, as one types them."""
 
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -145,6 +146,29 @@ def test_two_classes_have_methods_of_their_own(two, method):
     assert metrics.cllr(y, after) < metrics.cllr(y, llr)
 
 
+@pytest.mark.parametrize("method", ["affine", "gaussian", "isotonic", "kernel"])
+def test_bounds_go_around_any_calibrator_and_are_told(two, method):
+    _, _, path = two
+    options = ("--positive", "same", "--method", method, "--bounded")
+    calibrator, done = fitted(path, *options)
+    low, high = map(float, re.search(r"stays between (\S+) and (\S+)\.", done.stdout).groups())
+    after = applied(calibrator, path)["calibrated_llr"].to_numpy()
+    np.testing.assert_allclose([after.min(), after.max()], [low, high], rtol=1e-3)
+    assert "--bounded" not in done.stderr
+    plain = json.loads(fitted(path, *options, "--json", "--force")[1].stdout)
+    np.testing.assert_allclose(plain["bounds"], [[0, -low], [high, 0]], rtol=1e-3)
+
+
+def test_bounds_of_three_classes_are_a_table(three):
+    done = fitted(three[2], "--prefix", "ll_", "--bounded")[1]
+    lines = done.stdout.splitlines()
+    start = next(k for k, line in enumerate(lines) if line.startswith("Bounds: largest LLR"))
+    assert lines[start + 1].split() == CLASSES
+    assert [line.split()[0] for line in lines[start + 2 : start + 5]] == CLASSES
+    bounds = load_with_extra(three[2].parent / "calibrator.deciban")[0].bounds_
+    assert float(lines[start + 2].split()[1]) == pytest.approx(bounds[0, 1], abs=1e-3)
+
+
 def test_trial_lists_are_calibrated_with_their_key(two):
     y, llr, path = two
     folder = path.parent
@@ -188,6 +212,9 @@ def test_separable_and_reversed_scores_are_said(tmp_path):
     assert "--ridge" not in fitted(path, "--force")[1].output
     done = fitted(path, "--method", "isotonic", "--positive", "0", "--force")[1]
     assert "give --positive 1" in done.stderr
+    pl.DataFrame({"class": (llr > 0).astype(int), "llr": llr + 90 * np.sign(llr)}).write_csv(path)
+    done = fitted(path, "--method", "kernel", "--force")[1]
+    assert re.search(r"40 of 40 samples LRs beyond .* Give --bounded", done.stderr)
 
 
 def test_one_sample_of_a_class_leaves_after_open(tmp_path):

@@ -13,7 +13,7 @@ from deciban.calibration.classifier import CalibratedEvidenceClassifier
 from deciban.calibration.fusion import FusionCalibrator
 from deciban.calibration.gaussian import GaussianCalibrator
 from deciban.calibration.isotonic import IsotonicCalibrator, ReversedScoresWarning
-from deciban.calibration.kernel import KernelDensityCalibrator
+from deciban.calibration.kernel import KernelDensityCalibrator, UnsupportedEvidenceWarning
 from deciban.calibration.scores import ColumnOrderWarning, FusionWarning
 
 __all__ = [
@@ -29,4 +29,5 @@ __all__ = [
     "KernelDensityCalibrator",
     "ReversedScoresWarning",
     "SeparableWarning",
+    "UnsupportedEvidenceWarning",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal
 
 import numpy as np
@@ -13,11 +14,29 @@ from deciban._validation.scalars import is_number, quote
 from deciban.calibration.base import TwoClassCalibrator
 from deciban.calibration.scores import ScoreReader
 from deciban.exceptions import InputError
-from deciban.metrics.labelled import Scores, Trials
+from deciban.metrics.labelled import Labelled, Scores, Trials
 
 _GRID = 50  # grid points per bandwidth: the density changes by at most 3e-5 of its value
 _MANY = 4000  # LLRs of a class above which they are binned
 _BLOCK = 1 << 22  # numbers held at once
+_BEYOND = 100  # power of ten of LRs that no number of samples can support
+
+
+class UnsupportedEvidenceWarning(UserWarning):
+    """LLRs are far beyond what any number of samples can support.
+
+    Attributes
+    ----------
+    finding : str
+        How many samples have such LLRs, and the most extreme one.
+    """
+
+    def __init__(self, finding: str) -> None:
+        self.finding = finding
+        super().__init__(
+            f"X should give LRs that its samples can support; {finding}. Put the calibrator into "
+            f"BoundedCalibrator."
+        )
 
 
 @register(
@@ -28,7 +47,8 @@ class KernelDensityCalibrator(TwoClassCalibrator):
 
     The kernels are Gaussian. Beyond the outermost scores of the fit the LLR stays what it is there,
     since in the tails the wider density always wins. It may still be more than the data can
-    support: put it into :class:`BoundedCalibrator` for evidence to report.
+    support, even 10^-85,082: ``fit`` then warns (:class:`UnsupportedEvidenceWarning`). Put it into
+    :class:`BoundedCalibrator` for evidence to report.
 
     Parameters
     ----------
@@ -81,6 +101,21 @@ class KernelDensityCalibrator(TwoClassCalibrator):
             _bin_centers(scores, h / _GRID)
             for scores, h in zip(both, self.bandwidths_, strict=True)
         ]
+
+    def _warn_about_fit(self, samples: Labelled) -> None:
+        first, second = samples.evidence.classes
+        llr = samples.evidence.llr(second, first)
+        # Beyond a few thousand samples the map is read off at the centers of the kernels.
+        at = np.unique(np.clip(np.concatenate([c for c, _ in self._centers]), *self._range))
+        found = np.interp(llr, at, self._calibrate_llr(at))
+        bans = found / np.log(10)
+        beyond = int(np.sum(np.abs(bans) > _BEYOND))
+        if beyond:
+            finding = (
+                f"kernel densities give {beyond:,} of {len(bans):,} samples LRs beyond "
+                f"10^{_BEYOND} or 10^-{_BEYOND}, up to 10^{bans[np.argmax(np.abs(bans))]:,.0f}"
+            )
+            warnings.warn(UnsupportedEvidenceWarning(finding), stacklevel=3)
 
     def _calibrate_llr(self, llr: Floats) -> Floats:
         if not np.isfinite(llr).all():

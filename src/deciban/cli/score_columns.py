@@ -176,7 +176,8 @@ def require_finite(evidence: Evidence, calibrator: Any, source: str, start: int 
     from deciban.calibration import IsotonicCalibrator  # evaluate need not wait for scikit-learn
 
     ruled_out = np.isneginf(evidence.log_likelihoods).any(axis=1)
-    if ruled_out.any() and not isinstance(calibrator, IsotonicCalibrator):
+    inner = getattr(calibrator, "calibrator", calibrator)  # of bounds
+    if ruled_out.any() and not isinstance(inner, IsotonicCalibrator):
         row = start + int(np.argmax(ruled_out))
         remedy = "Clip the scores first (posteriors with --floor 0.005, say)"
         if evidence.n_classes == 2:

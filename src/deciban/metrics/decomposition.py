@@ -116,7 +116,13 @@ def _recalibrate_affinely(data: Labelled, new: Labelled, prior: Floats, scale: A
     basis = Basis(Basis.gram_schmidt(len(prior)).contrast, data.evidence.classes)
     V, weight = basis.contrast, balance_weights(data.codes, data.weight, prior)
     to_calibrated = fit_affine(
-        data.evidence.ilr(basis), data.codes, weight, np.log(prior), V, scale
+        data.evidence.ilr(basis),
+        data.codes,
+        weight,
+        np.log(prior),
+        V,
+        scale,
+        class_sizes=data.sizes,
     )
     return np.asarray(
         logparts.closure(to_calibrated(new.evidence.ilr(basis)) @ V.T + np.log(prior))

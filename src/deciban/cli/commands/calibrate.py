@@ -24,6 +24,7 @@ _TWO_CLASSES = ("isotonic", "kernel")
 _METHODS = (*_AFFINE, "gaussian", *_TWO_CLASSES)
 _FOLDS = 5
 _TWO_CLASS_COSTS = ("cllr", "cllr_cal", "cllr_min")
+_MOST_BOUNDS = 10  # classes whose bounds fit on a screen
 _COSTS = ("cross_entropy", "calibration", "discrimination")
 
 
@@ -35,12 +36,17 @@ def calibrate(
     method: Annotated[
         str, option("affine: one factor and an offset (for two classes logistic regression). "
                     "diagonal, full: a factor for each ILR coordinate, a whole matrix. gaussian: "
-                    "densities with one covariance. bounded: affine, and no stronger than the data "
-                    "support. Two classes only: isotonic (PAV), kernel (densities).", "METHOD"),
+                    "densities with one covariance. bounded: affine with --bounded. Two classes "
+                    "only: isotonic (PAV), kernel (densities).", "METHOD"),
     ] = "affine",
+    bounded: Annotated[
+        bool, option("Limit the LLRs of any method to what the samples support, such as "
+                     "'--method kernel --bounded' (empirical bounds).", None, "--bounded"),
+    ] = False,
     ridge: Annotated[
-        float | None, option("Penalty that holds an affine map near the identity; 0.001 to 0.1 for "
-                             "few samples.", "NUMBER"),
+        float | None, option("Penalty that holds an affine map near the identity, such as 0.01, in "
+                             "place of the default, which vanishes with samples; 0 for none.",
+                             "NUMBER"),
     ] = None,
     as_json: Json = False,
     force: Force = False,
@@ -55,7 +61,7 @@ def calibrate(
     from deciban.cli.io.writing import require_outputs
     from deciban.cli.provenance import describe_run, hash_inputs
 
-    blank = _make_calibrator(method, ridge)
+    blank = _make_calibrator(method, bounded, ridge)
     require_outputs({"--output": output}, columns.inputs(table), force=force)
     hashes = hash_inputs(columns.inputs(table))
     scored = read_scores(table, columns, calibrated=False)
@@ -85,15 +91,16 @@ def calibrate(
     summary = _summarize(before, after)
     summary |= {
         "calibrator": str(output), "method": method, "folds": 0 if after is None else folds,
-        "formula": _formula(calibrator, scored.columns), "notes": [*before.warnings, *notes],
+        "formula": _formula(calibrator, scored.columns), "bounds": _bounds(calibrator),
+        "notes": [*before.warnings, *notes],
     }  # fmt: skip
     if as_json:
         show.print_json(summary | {"provenance": record})
     else:
-        _show(summary, table, scored.notes)
+        _show(summary, table, scored.notes, scored.columns)
 
 
-def _make_calibrator(method: str, ridge: float | None) -> Any:
+def _make_calibrator(method: str, bounded: bool, ridge: float | None) -> Any:
     from deciban import calibration
 
     require_choice(method, "--method", _METHODS)
@@ -105,20 +112,26 @@ def _make_calibrator(method: str, ridge: float | None) -> Any:
         if not 0 <= ridge < float("inf"):
             raise InputError(f"--ridge must be 0 or more; got {ridge}. Give 0.01, say.")
     if method in _AFFINE:
-        affine = calibration.AffineCalibrator(_AFFINE[method], ridge=ridge)  # type: ignore[arg-type]
-        return calibration.BoundedCalibrator(affine) if method == "bounded" else affine
-    return {
-        "gaussian": calibration.GaussianCalibrator,
-        "isotonic": calibration.IsotonicCalibrator,
-        "kernel": calibration.KernelDensityCalibrator,
-    }[method]()
+        inner: Any = calibration.AffineCalibrator(_AFFINE[method], ridge=ridge)  # type: ignore[arg-type]
+    else:
+        inner = {
+            "gaussian": calibration.GaussianCalibrator,
+            "isotonic": calibration.IsotonicCalibrator,
+            "kernel": calibration.KernelDensityCalibrator,
+        }[method]()
+    return calibration.BoundedCalibrator(inner) if bounded or method == "bounded" else inner
 
 
 def _fit(blank: Any, method: str, scored: LabelledScores, source: str) -> tuple[Any, list[str]]:
     """The calibrator of all samples, and notes on it."""
     from sklearn.base import clone
 
-    from deciban.calibration import ReversedScoresWarning, SeparableWarning
+    from deciban.calibration import (
+        IsotonicCalibrator,
+        ReversedScoresWarning,
+        SeparableWarning,
+        UnsupportedEvidenceWarning,
+    )
     from deciban.cli.score_columns import require_finite
 
     if scored.evidence.n_classes > 2 and method in _TWO_CLASSES:
@@ -144,10 +157,15 @@ def _fit(blank: Any, method: str, scored: LabelledScores, source: str) -> tuple[
             f"Higher scores do not favor class {target}, so no evidence is left. If they favor "
             f"{other}, give --positive {other}."
         )
-    if method == "isotonic":
+    notes += [
+        f"The samples cannot support this: {warning.message.finding}. Give --bounded."
+        for warning in caught
+        if isinstance(warning.message, UnsupportedEvidenceWarning)
+    ]
+    if isinstance(calibrator, IsotonicCalibrator):
         notes.append(
             "Beyond the last samples, isotonic LLRs are inf and -inf: one on the wrong "
-            "side has infinite cost. --method bounded avoids them."
+            "side has infinite cost. --bounded avoids them."
         )
     return calibrator, notes
 
@@ -208,6 +226,32 @@ def _formula(calibrator: Any, columns: ScoreColumns) -> str | None:
     return f"calibrated_{name} = {at_one - offset:.4g} × {name} {sign} {abs(offset):.4g}"
 
 
+def _bounds(calibrator: Any) -> list[list[float]] | None:
+    """Largest LLR of each class against each other one in nats, where they have bounds."""
+    bounds = getattr(calibrator, "bounds_", None)
+    return None if bounds is None else bounds.tolist()
+
+
+def _show_bounds(bounds: list[list[float]], classes: list[Any], columns: ScoreColumns) -> None:
+    if columns.is_llr:
+        k, name = columns.positive, columns.columns[0]
+        low, high = -bounds[1 - k][k] / columns.nats, bounds[k][1 - k] / columns.nats
+        show.echo(f"Bounds: calibrated_{name} stays between {low:.4g} and {high:.4g}.")
+    elif len(classes) > _MOST_BOUNDS:
+        largest = [max(row) for row in bounds]
+        show.echo(
+            f"Bounds: the largest LLR of each class over another one is {min(largest):.4g} to "
+            f"{max(largest):.4g} nats; --json has all pairs."
+        )
+    else:
+        rows = [
+            (str(label), *(f"{bound:.3f}" if bound else "" for bound in row))
+            for label, row in zip(classes, bounds, strict=True)
+        ]
+        show.echo("Bounds: largest LLR of each class (row) over each other one, in nats")
+        show.print_table(("", *map(str, classes)), rows, right=range(1, len(classes) + 1))
+
+
 def _summarize(before: Assessment, after: Assessment | None) -> dict[str, Any]:
     from deciban.assessment.results import to_plain
 
@@ -225,7 +269,9 @@ def _summarize(before: Assessment, after: Assessment | None) -> dict[str, Any]:
     }
 
 
-def _show(summary: dict[str, Any], source: str, about: tuple[str, ...]) -> None:
+def _show(
+    summary: dict[str, Any], source: str, about: tuple[str, ...], columns: ScoreColumns
+) -> None:
     for line in (show.describe_samples(source, summary["classes"], summary["counts"]), *about):
         show.echo(line)
     rows = []
@@ -241,5 +287,7 @@ def _show(summary: dict[str, Any], source: str, about: tuple[str, ...]) -> None:
         )
     if summary["formula"]:
         show.echo(summary["formula"])
+    if summary["bounds"]:
+        _show_bounds(summary["bounds"], summary["classes"], columns)
     show.echo(f"Calibrator ({summary['method']}): {summary['calibrator']}")
     show.print_notes(summary["notes"])
