@@ -86,7 +86,9 @@ def test_a_calibrator_carries_its_record_and_loads_like_one_without(monkeypatch)
     calibrator.save("old.deciban", extra={"scores": extra["scores"]})
     outputs = []
     for name in ("c", "old"):
-        run("apply", f"{name}.deciban", "t.csv", "-o", f"{name}.csv")
+        words = ("apply", f"{name}.deciban", "t.csv", "-o", f"{name}.csv", "--json")
+        inputs = json.loads(run(*words).stdout)["provenance"]["inputs"]
+        assert [one["sha256"] for one in inputs] == [sha256(f"{name}.deciban"), sha256("t.csv")]
         outputs.append(Path(f"{name}.csv").read_bytes())
     assert outputs[0] == outputs[1]
 

@@ -51,7 +51,9 @@ def test_a_key_may_have_its_label_first_or_last(layout, separator):
     assert cllr("scores.txt", "--key", "key.txt") == CLLR
 
 
-@pytest.mark.parametrize("layout", ["{y} {pair} {x}", "{pair} {x} {word}", "{pair} {word} {x}"])
+@pytest.mark.parametrize("layout", [
+    "{y} {pair} {x}", "{pair} {x} {word}", "{pair} {word} {x}", "{y} {x}", "{x},{word}",
+])  # fmt: skip
 def test_a_list_with_labels_and_scores_needs_no_key(layout):
     write("t.txt", [layout.format(y=Y[k], pair=PAIRS[k], word=WORDS[k], x=SCORES[k])
                     for k in range(N)])  # fmt: skip
@@ -187,7 +189,8 @@ def test_samples_of_one_system_only_are_left_out_of_a_comparison_when_asked():
     ("vox.txt", ("--key", "vox.txt"), "it holds trials with labels and no scores"),
     ("scores.txt", (), "must hold the label of each trial"),
     ("key.txt", ("--nontarget-scores", "scores.txt"), "labels and no scores"),
-    ("odd.csv", ("--key", "key.txt"), r"its first line is one, two, cosine\. Name the column"),
+    ("odd.csv", (), "--truth must name a column of odd.csv; got nothing"),
+    ("odd.csv", ("--key", "key.txt"), r"columns are one, two, cosine\. .*--llr"),
     ("lab.csv", ("--key", "key.txt"), "must have the columns model, segment and llr"),
     ("scores.txt", ("--nontarget-scores", "./scores.txt"), "another file than scores.txt"),
     ("five.txt", ("--key", "key.txt"), r"columns model, segment and score; .* header"),

@@ -33,6 +33,7 @@ _LAYOUTS = (  # of lines without a header; the first that fits is taken
     ("model", "segment", "score"), ("score", "model", "segment"), ("model", "segment", "label"),
     ("label", "model", "segment"), ("label", "model", "segment", "score"),
     ("model", "segment", "label", "score"), ("model", "segment", "score", "label"), ("score",),
+    ("label", "score"), ("score", "label"),
 )  # fmt: skip
 TRIAL = ["model", "segment"]
 _ROWS = 10_000  # that tell which field is what
@@ -65,10 +66,11 @@ class TrialList:
                 "must hold scores; it holds trials with labels and no scores. Give the file of "
                 "their scores, and this one with --key."
             )
+        columns = getattr(self.table, "first_line", self.table.columns)
         raise self.table.error(
             f"must have the columns model, segment and {column or value}; its columns are "
-            f"{join_words(self.table.columns)}. Give it a header of these names, or name the "
-            "column of the scores with --llr."
+            f"{join_words(columns)}. Give a copy with a header of these names, or name the column "
+            "of the scores with --llr."
         )
 
     @property
@@ -138,6 +140,7 @@ class TrialText(DelimitedText):
     ----------
     spaced : bool
         Whether spaces separate the fields.
+    first_line : list of str
     """
 
     def __init__(self, path: Path, name: str, column: str | None) -> None:
@@ -149,7 +152,7 @@ class TrialText(DelimitedText):
         # names may hold spaces where tabs or commas separate them
         self.spaced = self.separator == "\t" and text.count("\t") < 2
         fields = text.split() if self.spaced else super()._split_header(text)
-        lower = {name.lower() for name in fields}
+        self.first_line, lower = fields, {name.lower() for name in fields}
         known = {role: not lower.isdisjoint(names) for role, names in _NAMES.items()}
         lone_word = len(fields) == 1 and pl.Series(fields).cast(pl.Float64, strict=False)[0] is None
         key = known["model"] and known["segment"] and known["label"]
@@ -230,11 +233,7 @@ def _find_layout(table: Table, value: str) -> tuple[str, ...]:
     layouts = [layout for layout in _LAYOUTS if len(layout) == rows.width]
     fitting = [layout for layout in layouts if _fits(rows, layout)]
     if not fitting and any(_fits(rows[1:], layout) for layout in layouts):
-        raise table.error(
-            f"must have names in its header that are known; its first line is "
-            f"{join_words(rows.row(0))}. Name the column of the scores with --llr, or write model, "
-            f"segment and {value} in a copy."
-        )
+        return ()  # a header whose names are not known
     wanted = [layout for layout in fitting if value in layout]
     usual = [one for one in layouts if one in ((*TRIAL, value), ("score",))]  # in other words
     return (wanted + fitting + usual + [()])[0]

@@ -54,9 +54,11 @@ def apply(
     from deciban.cli.io.formats import format_of
     from deciban.cli.io.sources import open_table
     from deciban.cli.io.writing import require_outputs, table_writer
+    from deciban.cli.provenance import describe_run, hash_inputs
 
     require_outputs({"--output": output}, (calibrator, table, prior, costs), force=force)
     fitted, columns = _load(calibrator)
+    hashes = hash_inputs([str(calibrator), table])
     decide = _make_decide(prior, costs, fitted)
     if columns.kind == "trials":
         trials, columns = _open_trials(table, table_format, columns)
@@ -87,7 +89,8 @@ def apply(
             write(frame.hstack(list(map(pl.Series, new, new.values()))))
     added = list(nothing)
     sentence = f"{count(rows, 'row')} calibrated: {', '.join(added[:10])}"
-    print_written(sentence, {"rows": rows, "added": added}, output, as_json)
+    found = {"rows": rows, "added": added, "provenance": describe_run(hashes)}
+    print_written(sentence, found, output, as_json)
 
 
 def _load(path: Path) -> tuple[Any, ScoreColumns]:
