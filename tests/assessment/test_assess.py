@@ -73,6 +73,16 @@ def test_each_operating_point_has_its_costs_and_c_primary_is_their_mean(two):
     assert found["min_detection_cost"] == plain["min_detection_cost"]
 
 
+def test_extreme_operating_points_have_extreme_costs_and_intervals_around_them(two):
+    y, llr = two
+    points = [(1e300, 1e-300, 1e-9), (1, 1, 1 - 1e-12), (1, 1, 0.5)]
+    found = assess(y, Evidence.from_llr(llr), operating_points=points, n_resamples=20)
+    for q in found.quantities:
+        if "detection_cost" in q.key or "c_primary" in q.key:
+            assert not math.isnan(q.value)
+            assert q.low < q.high, q.key
+
+
 def test_numbers_of_several_classes_are_those_of_the_metrics(three):
     y, e = three
     labels = np.array(e.classes)[y]

@@ -220,6 +220,7 @@ def mean_step_interval(samples: Sequence[LlrSample], steps: Sequence[Step], plan
     value, low, high, _ = np.array([step_interval(samples, step, plan) for step in steps]).T
     costs = [np.array([s.costs(step.terms, s.llr) for step in steps]) for s in samples]
     gaps = costs[0] if len(costs) == 1 else costs[0] - costs[1]
+    gaps /= np.maximum(np.abs(gaps).max(axis=1, keepdims=True), 1 / _LARGEST_COST)  # or overflow
     by_class = [np.atleast_2d(np.cov(gaps[:, r], bias=True)) / len(r) for r in samples[0].rows]
     covariance = by_class[0] + by_class[1]
     scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
