@@ -22,6 +22,7 @@ from deciban.cli.commands import (
     explain,
     family,
     fit,
+    fuse,
     predict,
 )
 
@@ -83,7 +84,7 @@ def _help_text(command: Callable[..., None]) -> str:
 
 _PANELS = {
     "From features": (fit, predict, explain),
-    "From scores": (evaluate, compare, calibrate, apply),
+    "From scores": (evaluate, compare, calibrate, fuse, apply),
     "More": (family, example, demo),
 }
 for _panel, _modules in _PANELS.items():

@@ -18,6 +18,7 @@ from deciban.cli.cells import (
     encode_labels,
     find_target,
     fold_key_word,
+    parse_numbers,
     unify_key_words,
 )
 from deciban.cli.design import find_identifiers
@@ -146,6 +147,13 @@ def read_scores(
         identifiers=kept.select([] if {truth, *columns.columns} & {*likely} else likely),
         notes=_describe(scores, left_out, frame.height, options),
     )  # fmt: skip
+
+
+def measure_columns(
+    frame: pl.DataFrame, names: Sequence[str], source: str, start: int = 0
+) -> dict[str, Floats]:
+    """Quality measures of each row, by the name of their column."""
+    return {name: parse_numbers(Column(frame[name], source, start)) for name in names}
 
 
 def _are_trials(source: str, options: ScoreOptions) -> bool:

@@ -128,13 +128,22 @@ class ScoreColumns:
             return [f"{CALIBRATED}{self.columns[0]}"]
         return [f"{CALIBRATED}{label}" for label in classes]
 
-    def calibrate(self, calibrator: Any, evidence: Evidence) -> Floats:
+    def calibrate(self, calibrator: Any, evidence: Any) -> Floats:
         """Values of the calibrated columns, in the base of the scores."""
         if not self.is_llr:
             return np.asarray(calibrator.transform(evidence) / self.nats)
         classes = calibrator.classes_.tolist()
         llr = calibrator.evidence(evidence).llr(classes[self.positive], classes[1 - self.positive])
         return np.asarray(llr[:, None] / self.nats)
+
+    def interval(self, calibrator: Any, evidence: Any, confidence: float) -> tuple[Floats, Floats]:
+        """Ends of the intervals of the calibrated columns, in the base of the scores."""
+        D = len(calibrator.classes_)
+        contrasts = np.eye(D) - 1 / D
+        if self.is_llr:
+            contrasts = (np.eye(D)[self.positive] - np.eye(D)[1 - self.positive])[None, :]
+        low, high = calibrator._interval(evidence, contrasts, confidence)
+        return low / self.nats, high / self.nats
 
 
 def refuse_probabilities(values: Floats) -> None:

@@ -12,7 +12,7 @@ from deciban.cli.words import name_source, require_choice
 from deciban.exceptions import DecibanError, InputError
 
 if TYPE_CHECKING:
-    from deciban.assessment import Assessment
+    from deciban.assessment import Assessment, Quantity
     from deciban.cli.columns import LabelledScores
     from deciban.cli.score_columns import ScoreColumns
     from deciban.evidence import Evidence
@@ -22,7 +22,7 @@ EXAMPLE = "Example: deciban calibrate scores.csv --truth class -o calibrator.dec
 _AFFINE = {"affine": "scalar", "diagonal": "diagonal", "full": "full", "bounded": "scalar"}
 _TWO_CLASSES = ("isotonic", "kernel")
 _METHODS = (*_AFFINE, "gaussian", *_TWO_CLASSES)
-_FOLDS = 5
+FOLDS = 5
 _TWO_CLASS_COSTS = ("cllr", "cllr_cal", "cllr_min")
 _MOST_BOUNDS = 10  # classes whose bounds fit on a screen
 _COSTS = ("cross_entropy", "calibration", "discrimination")
@@ -66,14 +66,16 @@ def calibrate(
     hashes = hash_inputs(columns.inputs(table))
     scored = read_scores(table, columns, calibrated=False)
     calibrator, notes = _fit(blank, method, scored, name_source(table))
-    before = _assess(scored, scored.evidence)
-    folds = min(_FOLDS, *scored.counts)
+    before = assess_costs(scored, scored.evidence)
+    folds = min(FOLDS, *scored.counts)
     after = None
     if folds < 2:
         notes.append("The costs after calibration are unknown: each class needs two samples.")
     else:
         try:
-            after = _assess(scored, _cross_validate(blank, scored, folds))
+            after = assess_costs(
+                scored, cross_validate(blank, scored.evidence.log_likelihoods, scored, folds)
+            )
             notes += _worse_note(before, after)
         except DecibanError as error:
             notes.append(
@@ -170,29 +172,43 @@ def _fit(blank: Any, method: str, scored: LabelledScores, source: str) -> tuple[
     return calibrator, notes
 
 
-def _assess(scored: LabelledScores, evidence: Evidence) -> Assessment:
+def assess_costs(scored: LabelledScores, evidence: Evidence) -> Assessment:
+    """Every quantity of this evidence, without intervals."""
     from deciban.assessment import assess
 
     return assess(scored.y_true, evidence, n_resamples=0)
 
 
-def _cross_validate(blank: Any, scored: LabelledScores, folds: int) -> Evidence:
-    """The evidence of each sample after a calibrator that was fitted without it."""
+def cross_validate(blank: Any, given: Any, scored: LabelledScores, folds: int) -> Evidence:
+    """The evidence of each sample after a calibrator that was fitted without it.
+
+    ``given`` is an array of log-likelihoods, or a mapping of what a fusion takes.
+    """
     import numpy as np
     from sklearn.base import clone
     from sklearn.model_selection import StratifiedKFold
 
     from deciban.evidence import Evidence
 
-    given, codes = scored.evidence.log_likelihoods, scored.codes
-    values = np.empty_like(given)
+    def take(rows: Any) -> Any:
+        if isinstance(given, dict):
+            return {name: values[rows] for name, values in given.items()}
+        return given[rows]
+
+    codes = scored.codes
+    values = np.empty_like(scored.evidence.log_likelihoods)
     splits = StratifiedKFold(folds, shuffle=True, random_state=0).split(codes, codes)
     with warnings.catch_warnings():  # they have been reported for all samples
         warnings.simplefilter("ignore")
         for rest, held_out in splits:
-            fitted = clone(blank).fit(given[rest], codes[rest])
-            values[held_out] = fitted.evidence(given[held_out]).log_likelihoods
+            fitted = clone(blank).fit(take(rest), codes[rest])
+            values[held_out] = fitted.evidence(take(held_out)).log_likelihoods
         return Evidence(values, scored.evidence.classes)
+
+
+def total_cost(assessment: Assessment) -> Quantity:
+    """The total cost: Cllr for two classes, cross-entropy for more."""
+    return assessment[_costs(assessment)[0]]
 
 
 def _costs(assessment: Assessment) -> tuple[str, ...]:

@@ -68,9 +68,7 @@ def compare(
         for source, its, more in zip((a, b), each, (shared, beside), strict=True)
     )
     a, b = name_source(a), name_source(b)
-    if id_column is not None:
-        first, second = (replace(one, ids=one.beside.select(id_column)) for one in (first, second))
-    first, second = _match_rows(first, second, a, b, columns.subset)
+    first, second = match_all([first, second], [a, b], id_column, columns.subset)
     systems = {"A": first.evidence, "B": second.evidence}
     found = assessment.compare(first.y_true, systems, **assessment_settings(options, first))
     found = ask_for_design(found, options, first)
@@ -79,6 +77,19 @@ def compare(
         show.print_json(found.to_dict() | {"provenance": record})
     else:
         _show(found, (a, *first.notes), (b, *second.notes))
+
+
+def match_all(
+    scored: list[LabelledScores], names: list[str], id_column: str | None, subset: bool
+) -> list[LabelledScores]:
+    """The same samples of all systems in the order of the first."""
+    if id_column is not None:
+        scored = [replace(one, ids=one.beside.select(id_column)) for one in scored]
+    first, *others = scored
+    for _ in range(2):  # what one lacks, the first loses, and then all others
+        for k, other in enumerate(others):
+            first, others[k] = _match_rows(first, other, names[0], names[k + 1], subset)
+    return [first, *others]
 
 
 def _match_rows(
@@ -91,7 +102,7 @@ def _match_rows(
             f"and {join_words(second.evidence.classes, 5)}. Give results on the same samples."
         )
     if first.ids.width == second.ids.width > 0 and not first.ids.equals(second.ids):
-        here, there = _find_rows(first.ids, second.ids, a, b, subset)
+        here, there = find_rows(first.ids, second.ids, a, b, subset)
         first, second = first.take(here, f"not in {b}"), second.take(there, f"not in {a}")
     if len(first.codes) != len(second.codes):
         raise InputError(
@@ -112,7 +123,7 @@ def _match_rows(
     return first, second
 
 
-def _find_rows(
+def find_rows(
     here: pl.DataFrame, there: pl.DataFrame, a: str, b: str, subset: bool
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Rows of the samples that both tables have, in the first and in the second."""
