@@ -109,14 +109,12 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
         require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
         X, codes = self._read_measurements(X, y)
         center = X.mean(axis=0)
-        rounding = _ROUNDING * np.abs(X).max(axis=0)
-        sources, scale = Sources.summarize(X - center, codes).standardize(rounding)
-        sources = sources._replace(scatter=self._shrink(sources))
+        sources = Sources.summarize(X - center, codes)
+        sources = sources._replace(scatter=self._shrink(sources, np.abs(X).max(axis=0)))
         estimate, history = estimate_components(sources, unbiased=self.estimator == "moments")
-        self.mean_ = center + scale * estimate.mean
-        self.within_, self.between_ = (np.outer(scale, scale) * S for S in estimate[1:])
-        self.log_likelihoods_ = np.array(history) - len(X) * np.log(scale).sum()
-        self._source_means, self._source_counts = center + scale * sources.means, sources.counts
+        mean, self.within_, self.between_ = estimate
+        self.mean_, self.log_likelihoods_ = center + mean, np.array(history)
+        self._source_means, self._source_counts = center + sources.means, sources.counts
         self.bandwidth_ = self._choose_bandwidth(*sources.means.shape)
         self.classes_ = np.array([0, 1])
         self._finish_loading()
@@ -177,14 +175,19 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
             )
         return X, codes
 
-    def _shrink(self, sources: Sources) -> Floats:
-        S, (m, d) = sources.scatter, sources.means.shape
-        singular = np.linalg.eigvalsh(S)[0] < FLOOR * np.trace(S) / d
-        if not np.diag(S).all() or (singular and self.shrinkage == 0):
+    def _shrink(self, sources: Sources, size: Floats) -> Floats:
+        """The scatter within sources, shrunk in units of its standard deviations."""
+        N, (m, d) = sources.counts.sum(), sources.means.shape
+        sd = np.sqrt(np.diag(sources.scatter) / (N - m))
+        constant = (sd <= _ROUNDING * size).any()
+        unit = np.outer(sd, sd)
+        S = np.zeros_like(unit) if constant else sources.scatter / unit
+        singular = np.linalg.eigvalsh(S)[0] <= FLOOR * np.trace(S) / d
+        if constant or (singular and self.shrinkage == 0):
             raise InputError(
                 f"X must vary within sources in each of {d} features whatever the others are; "
-                f"it does not in {sources.counts.sum():.0f} measurements of {m} sources. Drop "
-                f"features, add repeated measurements, or pass shrinkage=0.1."
+                f"it does not in {N:.0f} measurements of {m} sources. Drop features, add repeated "
+                f"measurements, or pass shrinkage=0.1."
             )
         if m <= d:
             warnings.warn(
@@ -192,7 +195,7 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
                 f"strong. Add sources, drop features, or calibrate on pairs of other sources.",
                 stacklevel=3,
             )
-        return shrink(S, self.shrinkage)
+        return shrink(S, self.shrinkage) * unit
 
     def _choose_bandwidth(self, m: int, d: int) -> float:
         if isinstance(self.bandwidth, str) and self.bandwidth == "silverman":

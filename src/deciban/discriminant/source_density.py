@@ -95,33 +95,29 @@ class SourceDensity:
             cross = 1 / spread - k * m / (k + m) ** 2 / total
             constant = len(total) * np.log(2 * np.pi * spread) + np.log(2 * np.pi * total).sum()
             columns, members = np.flatnonzero(b.counts == m), np.flatnonzero(a.counts == k)
-            z, right = b.means[columns], self._side(b.means[columns], m / (k + m), spread, total)
+            right, after, size = self._side(b.means[columns], m / (k + m), spread, total)
             for rows in _split(members, len(columns) + len(self.centers)):
-                left = self._side(a.means[rows], k / (k + m), spread, total)
-                mixture = left.kernels @ right.kernels.T / len(self.centers)
+                left, before, own = self._side(a.means[rows], k / (k + m), spread, total)
+                mixture = left @ right.T / len(self.centers)
                 with np.errstate(divide="ignore"):
-                    block = np.log(mixture) + np.add.outer(left.offset, right.offset)
-                block += (a.means[rows] * cross) @ z.T - 0.5 * constant
+                    block = np.log(mixture) + np.add.outer(before, after)
+                block += (a.means[rows] * cross) @ b.means[columns].T - 0.5 * constant
                 block -= single[0][rows] + single[1][columns]
-                doubtful = np.add.outer(left.size, right.size) > _MOST * (1 + np.abs(block))
+                doubtful = np.add.outer(own, size) > _MOST * (1 + np.abs(block))
                 i, j = np.nonzero(doubtful | (mixture < _UNDERFLOW))
                 i, j = rows[i], columns[j]
                 result[np.ix_(rows, columns)] = block
                 result[i, j] = self.llr(a, b, i, j)
         return result
 
-    def _side(self, x: Floats, share: float, spread: float, total: Floats) -> _Side:
+    def _side(
+        self, x: Floats, share: float, spread: float, total: Floats
+    ) -> tuple[Floats, Floats, Floats]:
         """What one side gives to the joint density: kernels, offset, and the size of its terms."""
         exponent = (share * x / total) @ self.centers.T - 0.25 * self.centers**2 @ (1 / total)
         top = exponent.max(axis=1)
         square = 0.5 * x**2 @ (1 / spread + share**2 / total)
-        return _Side(np.exp(exponent - top[:, None]), top - square, np.abs(top) + square)
-
-
-class _Side(NamedTuple):
-    kernels: Floats
-    offset: Floats
-    size: Floats
+        return np.exp(exponent - top[:, None]), top - square, np.abs(top) + square
 
 
 def _split(rows: Rows, width: int) -> list[Rows]:

@@ -36,17 +36,6 @@ class Sources(NamedTuple):
         away = X - (sums / counts[:, None])[codes]
         return cls(counts, sums / counts[:, None], away.T @ away)
 
-    def standardize(self, rounding: Floats) -> tuple[Self, Floats]:
-        """Statistics in units of the standard deviations within sources, and these.
-
-        Those below ``rounding`` are zero, and their unit is one.
-        """
-        sd = np.sqrt(np.diag(self.scatter) / (self.counts.sum() - len(self.counts)))
-        varies = sd > rounding
-        scale = np.where(varies, sd, 1.0)
-        scatter = self.scatter / np.outer(scale, scale) * np.outer(varies, varies)
-        return self._replace(means=self.means / scale, scatter=scatter), scale
-
 
 class Components(NamedTuple):
     """Mean of all sources, covariance within sources and covariance between them."""
