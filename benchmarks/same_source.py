@@ -7,6 +7,7 @@ import numpy as np
 
 from _timing import print_setting, race
 from deciban import SameSourceModel, metrics
+from deciban.calibration import AffineCalibrator
 from deciban.discriminant import pairs
 from deciban.discriminant.source_density import Sets, SourceDensity
 
@@ -88,6 +89,33 @@ def costs(truth, args, rng):
     return [metrics.cllr(y_true, llr) for llr in found]
 
 
+def print_few_sources(args, rng):
+    """Cost of few sources, and what a calibrator that knows other sources saves of it."""
+    d = 20
+    truth = SourceDensity(np.zeros((1, d)), np.ones(d))
+    print(f"\nCllr of single measurements, {d} features, means of {args.runs} runs: sources with 3")
+    print("measurements each to learn from, as many to calibrate with, 2,000 pairs of each kind")
+    print(f"{'sources':>10}{'floor':>9}{'ml':>9}{'corrected':>12}{'calibrated':>12}")
+    for m in (25, 50, 100, 400):
+        found = np.mean([costs_of_few(truth, m, rng) for _ in range(args.runs)], axis=0)
+        print(f"{m:10}{found[0]:9.3f}{found[1]:9.3f}{found[2]:12.3f}{found[3]:12.3f}")
+
+
+def costs_of_few(truth, m, rng):
+    """Cllr of the true model, maximum likelihood, the corrected model, and after calibration."""
+    X, source = measure(truth, m, [3], rng)
+    ml, model = (SameSourceModel(estimator=e).fit(X, source) for e in ("ml", "corrected"))
+    X, source = measure(truth, m, [3], rng)
+    left, right, y_true = pairs(source, limit=20_000, rng=rng)
+    calibrator = AffineCalibrator().fit(model.evidence(X[left], X[right]), y_true)
+    T, of = measure(truth, 2000, [2], rng)
+    left, right, y_true = pairs(of, limit=2000, rng=rng)
+    singles, evidence = Sets(T, np.ones(len(T))), model.evidence(T[left], T[right])
+    best, plain = truth.llr(singles, singles, left, right), ml.llr(T[left], T[right])
+    every = (best, plain, evidence, calibrator.evidence(evidence))
+    return [metrics.cllr(y_true, llr) for llr in every]
+
+
 def print_enrolment(args, rng):
     """Several measurements of a known source against one: the size of the set counts."""
     k, d, n = 5, 10, 4000
@@ -130,6 +158,7 @@ def main():
     print_speed(args, rng)
     print_costs(args, rng)
     print_enrolment(args, rng)
+    print_few_sources(args, rng)
 
 
 if __name__ == "__main__":

@@ -227,7 +227,7 @@ def test_lirs_ratios_follow_from_its_covariances_where_counts_differ():
 
 def test_the_log_likelihood_rises_with_every_step_and_is_that_of_the_data(glass):
     X, source = glass
-    model = SameSourceModel().fit(X / [1, 100, 1e-4], source)
+    model = SameSourceModel(estimator="ml").fit(X / [1, 100, 1e-4], source)
     history = model.log_likelihoods_
     assert len(history) > 3
     assert (np.diff(history) > -1e-9 * abs(history[-1])).all()
@@ -249,7 +249,7 @@ def test_em_finds_the_maximum_of_the_likelihood(rng):
         return (np.sum(n - 1) * np.log(w) + scatter / w + of_means.sum()) / 2
 
     best = minimize(cost, np.zeros(3), tol=1e-12).x
-    model = SameSourceModel().fit(X, source)
+    model = SameSourceModel(estimator="ml").fit(X, source)
     found = np.array([model.mean_[0], model.within_[0, 0], model.between_[0, 0]])
     np.testing.assert_allclose(found, [best[0], *np.exp(best[1:])], rtol=1e-3, atol=1e-4)
 
@@ -274,7 +274,7 @@ def test_with_equal_counts_the_closed_form_is_a_fixed_point_of_em(rng):
     assert value > em_step(sources, moved)[0]
 
 
-@pytest.mark.parametrize("estimator", ["ml", "moments"])
+@pytest.mark.parametrize("estimator", ["corrected", "ml", "moments"])
 def test_the_covariances_are_found_with_many_sources_of_unequal_counts(estimator, rng):
     mixing = rng.normal(size=(5, 5))
     X, source = simulate(rng, rng.integers(1, 5, size=3000), np.sqrt([4, 2, 1, 0.5, 0]), mixing)
@@ -283,6 +283,31 @@ def test_the_covariances_are_found_with_many_sources_of_unequal_counts(estimator
     size = np.linalg.norm(between)
     assert np.linalg.norm(model.between_ - between) < 0.08 * size
     assert np.linalg.norm(model.within_ - mixing.T @ mixing) < 0.05 * size
+
+
+def test_the_corrected_covariance_within_sources_has_an_unbiased_inverse(rng):
+    inverses, ratios = [], []
+    for _ in range(300):
+        X, source = simulate(rng, np.full(12, 3), np.full(5, 3.0))
+        corrected = SameSourceModel().fit(X, source)
+        inverses.append(np.linalg.inv(corrected.within_))
+        ratios.append(corrected.within_ / SameSourceModel(estimator="ml").fit(X, source).within_)
+    np.testing.assert_allclose(np.mean(inverses, axis=0), np.eye(5), atol=0.1)
+    np.testing.assert_allclose(ratios, 24 / (24 - 5 - 1))
+
+
+def test_few_sources_in_many_features_are_not_worse_than_no_evidence(rng):
+    """Maximum likelihood alone costs about 2 bits here, benchmarks/same_source.py has more."""
+    X, source = simulate(rng, np.full(25, 3), np.ones(20))
+    T, of = simulate(rng, np.full(400, 2), np.ones(20))
+    left, right, y_true = pairs(of, limit=2000, rng=0)
+    cost = {
+        name: metrics.cllr(
+            y_true, SameSourceModel(estimator=name).fit(X, source).llr(T[left], T[right])
+        )
+        for name in ("corrected", "ml")
+    }
+    assert cost["corrected"] < 1.05 < 1.5 < cost["ml"]
 
 
 def test_sources_that_do_not_differ_give_no_evidence(rng):
@@ -359,7 +384,7 @@ def test_shrinkage_takes_fewer_repeated_measurements_than_features(rng):
     ("parameters", "message"),
     [
         ({"density": "laplace"}, "density must be one of normal, kernel, aitken-lucy; got"),
-        ({"estimator": "reml"}, "estimator must be one of ml, moments; got 'reml'"),
+        ({"estimator": "reml"}, "estimator must be one of corrected, ml, moments; got 'reml'"),
         ({"bandwidth": "scott"}, r"bandwidth must lie between 0 and 1; got 'scott'\. Give"),
         ({"bandwidth": 2.0}, "bandwidth must lie between 0 and 1; got 2.0"),
         ({"shrinkage": -1}, "shrinkage must lie between 0 and 1; got -1"),

@@ -23,7 +23,7 @@ from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 
 Density = Literal["normal", "kernel", "aitken-lucy"]
-Estimator = Literal["ml", "moments"]
+Estimator = Literal["corrected", "ml", "moments"]
 _ROUNDING = 1e-12  # standard deviation below this share of a feature's size is rounding
 _FARTHEST = 1e100  # standard deviations within sources; squares of more overflow
 
@@ -47,9 +47,12 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
         each source of the fit, drawn towards the mean so that the mixture has the covariance B: it
         goes from the normal density (h = 1) to the sources themselves (h = 0). "aitken-lucy" leaves
         the kernels at the sources, as Aitken and Lucy do; the mixture is wider than B.
-    estimator : {"ml", "moments"}, default "ml"
-        Maximum likelihood (EM where sources differ in number of measurements), or the unbiased
-        estimates of the analysis of variance. Negative variances between sources become zero.
+    estimator : {"corrected", "ml", "moments"}, default "corrected"
+        "ml" is maximum likelihood (EM where sources differ in number of measurements). "corrected"
+        multiplies its W by :math:`\nu / (\nu - d - 1)`, for :math:`\nu` more measurements than
+        sources, so that the inverse of W, on which LLRs depend, is not too large: with few
+        measurements, LLRs would be far too strong. "moments" are the unbiased estimates of the
+        analysis of variance. Negative variances between sources become zero.
     bandwidth : "silverman" or float, default "silverman"
         The bandwidth h, from 0 to 1, or Silverman's :math:`(4 / ((d + 2) m))^{1 / (d + 4)}` for m
         sources of d features.
@@ -85,7 +88,7 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
         self,
         *,
         density: Density = "normal",
-        estimator: Estimator = "ml",
+        estimator: Estimator = "corrected",
         bandwidth: Literal["silverman"] | float = "silverman",
         shrinkage: float = 0.0,
     ) -> None:
@@ -113,6 +116,9 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
         sources = sources._replace(scatter=self._shrink(sources, np.abs(X).max(axis=0)))
         estimate, history = estimate_components(sources, unbiased=self.estimator == "moments")
         mean, self.within_, self.between_ = estimate
+        if self.estimator == "corrected":
+            free, d = len(X) - len(sources.counts), X.shape[1]
+            self.within_ *= free / max(free - d - 1, 1)
         self.mean_, self.log_likelihoods_ = center + mean, np.array(history)
         self._source_means, self._source_counts = center + sources.means, sources.counts
         self.bandwidth_ = self._choose_bandwidth(*sources.means.shape)
