@@ -7,10 +7,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
 from commands import runner
 from deciban import metrics
 from deciban.cli.app import app
+from deciban.cli.io import text
+from deciban.cli.trials import open_trials
 from deciban.exceptions import InputError
 
 run = runner(app, 160)
@@ -205,8 +209,6 @@ def test_a_list_that_lacks_something_is_told_what(name, options, words):
 
 
 def test_a_trial_list_may_be_compressed_or_read_in_pieces(monkeypatch):
-    from deciban.cli.io import text
-
     monkeypatch.setattr(text, "BLOCK", 64)
     content = Path("scores.txt").read_bytes()
     Path("scores.txt.gz").write_bytes(gzip.compress(content))
@@ -238,3 +240,21 @@ def test_lists_with_labels_are_compared_trial_by_trial():
     write("b.txt", [*rows[::-1], rows[0]])
     with pytest.raises(InputError, match=r"1 row of 'model', 'segment' is repeated"):
         run("compare", "a.txt", "b.txt")
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.data())
+def test_a_list_reads_as_its_lines_split(monkeypatch, data):
+    name = st.text("abé/._-0", min_size=1, max_size=4)
+    rows = data.draw(st.lists(st.tuples(name, name, st.integers(-99, 99)), min_size=1, max_size=9))
+    gap = st.sampled_from([" ", "  ", "\t", " \t "])
+    ending = data.draw(st.sampled_from(["\n", "\r\n", " \n", "\n\n", "\t\r\n"]))
+    start = data.draw(st.sampled_from(["", " ", "\ufeff"]))
+    lines = [f"{a}{data.draw(gap)}{b}{data.draw(gap)}{x}" for a, b, x in rows]
+    assume(lines[0].count("\t") in (0, 1))  # two tabs are a table, whose cells may hold spaces
+    monkeypatch.setattr(text, "BLOCK", data.draw(st.integers(1, 40)))
+    Path("list.txt").write_bytes((start + ending.join(lines)).encode())
+    found = open_trials("list.txt").read("score")
+    assert found.rows() == [(a, b, float(x)) for a, b, x in rows]

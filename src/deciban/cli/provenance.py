@@ -8,9 +8,8 @@ import os
 import re
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deciban.cli.words import join_words, quote, split, suggest
 from deciban.exceptions import InputError
@@ -91,25 +90,12 @@ def describe_run(
     }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Criterion:
-    """What a quantity of an assessment must be.
+class Criterion(NamedTuple):
+    """What the value of a quantity, or an end of its interval, must be."""
 
-    Attributes
-    ----------
-    text : str
-        As it was typed.
-    key : str
-        Key of the quantity.
-    end : {"", "low", "high"}
-        End of its interval to be judged; its value where there is none.
-    relation : {"<", "<=", ">", ">="}
-    limit : float
-    """
-
-    text: str
+    text: str  # as it was typed
     key: str
-    end: str
+    end: str  # "low", "high", or "" for the value
     relation: str
     limit: float
 

@@ -150,7 +150,7 @@ class TrialText(DelimitedText):
     def _split_header(self, text: str) -> list[str]:
         self.separator = "," if "," in text else "\t"
         # names may hold spaces where tabs or commas separate them
-        self.spaced = self.separator == "\t" and text.count("\t") < 2
+        self.spaced = self.separator == "\t" and text.strip().count("\t") < 2
         fields = text.split() if self.spaced else super()._split_header(text)
         self.first_line, lower = fields, {name.lower() for name in fields}
         known = {role: not lower.isdisjoint(names) for role, names in _NAMES.items()}
