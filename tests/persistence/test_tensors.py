@@ -145,3 +145,14 @@ def test_saving_to_a_new_file_leaves_one_that_exists_alone(lda, path):
     with pytest.raises(InputError, match="must be a new file"):
         lda.save(path, replace=False)
     assert path.read_bytes() == before
+
+
+def test_a_file_has_the_same_bytes_each_time(tmp_path):
+    made = set()
+    for k in range(12):  # safetensors alone would shuffle its metadata
+        tensors.write(tmp_path / f"{k}", "thing", {"b": np.ones(3), "a": np.zeros(2)}, {"é": "\n"})
+        made.add((tmp_path / f"{k}").read_bytes())
+    assert len(made) == 1
+    arrays, plain = tensors.read(tmp_path / "0", ["thing"])
+    np.testing.assert_array_equal(arrays["b"], np.ones(3))
+    assert plain["é"] == "\n"

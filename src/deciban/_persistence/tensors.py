@@ -49,7 +49,8 @@ def write(
         plain = plain | {"extra": extra}
     header = json.dumps({"kind": kind, "version": _VERSION, **plain})
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    data = save(contiguous, metadata={_KEY: header, _CHECKSUM: _checksum(header, contiguous)})
+    checksum = _checksum(header, contiguous)
+    data = _order_metadata(save(contiguous, metadata={_KEY: header, _CHECKSUM: checksum}))
     if int.from_bytes(data[:8], "little") > _MOST_HEADER:
         raise InputError(
             f"names, parameters and extra must take less than {_MOST_HEADER:,} bytes as JSON; they "
@@ -57,6 +58,16 @@ def write(
         )
     with open_atomically(path, replace=replace) as file:
         file.write(data)
+
+
+def _order_metadata(data: bytes) -> bytes:
+    """The file with its metadata in order, which safetensors shuffles: equal bytes each time."""
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:end])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)  # the arrays stay aligned
+    return len(text).to_bytes(8, "little") + text + data[end:]
 
 
 def read(
