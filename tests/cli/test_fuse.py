@@ -153,3 +153,54 @@ def test_intervals_of_one_system(systems):
     np.testing.assert_allclose(table["calibrated_llr_high"], high, rtol=1e-5)
     with pytest.raises(InputError, match="--interval must lie between 0 and 1; got 95"):
         run("apply", model, folder / "a.csv", "--interval", "95", "-o", folder / "two.csv")
+
+
+@pytest.fixture
+def with_duration(tmp_path):
+    """Scores whose scale falls with the duration."""
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 2
+    llr, duration = rng.normal(4 * y - 2, 2), rng.uniform(0, 1, 600)
+    path = tmp_path / "scores.csv"
+    score = llr / (0.3 + 2 * duration)
+    pl.DataFrame({"class": y, "llr": score, "duration": duration}).write_csv(path)
+    return y, llr, score, duration, path
+
+
+def test_quality_measures_are_columns_of_the_table(with_duration):
+    y, llr, score, duration, path = with_duration
+    model, out = path.parent / "c.deciban", path.parent / "out.csv"
+    common = ("calibrate", path, "--truth", "class", "--json")
+    plain = json.loads(run(*common, "-o", path.parent / "plain.deciban").stdout)
+    found = json.loads(run(*common, "-o", model, "--quality", "duration").stdout)
+    before, after = (one["quantities"][0]["after"] for one in (plain, found))
+    assert after < 0.97 * before
+    assert after < 1.05 * metrics.cllr(y, llr)
+    run("apply", model, path, "--interval", "0.95", "-o", out)
+    X = {"score": score, "duration": duration}
+    expected = FusionCalibrator(quality=["duration"]).fit(X, y).evidence(X).llr(1, 0)
+    np.testing.assert_allclose(pl.read_csv(out)["calibrated_llr"], expected, rtol=1e-6)
+    pl.read_csv(path).drop("duration").write_csv(path.parent / "without.csv")
+    with pytest.raises(InputError, match="duration"):
+        run("apply", model, path.parent / "without.csv", "-o", path.parent / "two.csv")
+    with pytest.raises(InputError, match="--quality must come with --method affine"):
+        run(*common, "-o", model, "--quality", "duration", "--method", "kernel")
+
+
+def test_any_method_has_intervals_by_resamples(with_duration):
+    path = with_duration[-1]
+    pl.read_csv(path).with_columns(speaker=np.arange(600) // 10).write_csv(path)
+    model, out = path.parent / "c.deciban", path.parent / "out.csv"
+    options = ("--truth", "class", "-o", model, "--method", "kernel")
+    run("calibrate", path, *options)
+    with pytest.raises(InputError, match="again with deciban calibrate --resamples 200"):
+        run("apply", model, path, "--interval", "0.95", "-o", out)
+    run("calibrate", path, *options, "--resamples", "30", "--group", "speaker", "--force")
+    run("apply", model, path, "--interval", "0.95", "-o", out)
+    table = pl.read_csv(out)
+    inside = (table["calibrated_llr_low"] <= table["calibrated_llr"]) & (
+        table["calibrated_llr"] <= table["calibrated_llr_high"]
+    )
+    assert inside.mean() > 0.95
+    with pytest.raises(InputError, match="--group must come with --resamples"):
+        run("calibrate", path, *options, "--group", "speaker")

@@ -69,6 +69,7 @@ def apply(
     import numpy as np
     import polars as pl
 
+    from deciban.calibration.base import Calibrator
     from deciban.cli.columns import measure_columns
     from deciban.cli.io.formats import format_of
     from deciban.cli.io.sources import open_table
@@ -80,6 +81,11 @@ def apply(
     columns, table = each[0], tables[0]
     if interval is not None and not 0 < interval < 1:
         raise InputError(f"--interval must lie between 0 and 1; got {interval}. Give 0.95.")
+    if interval is not None and type(fitted)._interval is Calibrator._interval:
+        raise InputError(
+            f"--interval must come with a calibrator that has intervals; {calibrator} holds a "
+            f"{type(fitted).__name__} without. Make it again with deciban calibrate --resamples 200."
+        )
     hashes = hash_inputs([str(calibrator), *tables])
     decide = _make_decide(prior, costs, fitted)
     rest = _read_others(tables, each, fitted, id_column, table_format)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from deciban.cli import show
 from deciban.cli.options import Force, Json, ScoreOptions, Table, option, with_options
-from deciban.cli.words import name_source, require_choice
+from deciban.cli.words import name_source, require_choice, split_names
 from deciban.exceptions import DecibanError, InputError
 
 if TYPE_CHECKING:
     from deciban.assessment import Assessment, Quantity
+    from deciban.calibration import BootstrapCalibrator
     from deciban.cli.columns import LabelledScores
     from deciban.cli.score_columns import ScoreColumns
     from deciban.evidence import Evidence
@@ -48,6 +49,18 @@ def calibrate(
                              "place of the default, which vanishes with samples; 0 for none.",
                              "NUMBER"),
     ] = None,
+    quality: Annotated[
+        str | None, option("Columns with quality measures, on which factor and offset of an affine "
+                           "map may depend: 'log_duration,snr'.", "COLUMNS"),
+    ] = None,
+    resamples: Annotated[
+        int, option("Number of resamples to fit, too, so that `apply --interval` works with any "
+                    "method: 200, say. Affine maps need none.", "N"),
+    ] = 0,
+    group: Annotated[
+        str | None, option("Column of the unit that --resamples draw, such as the speaker.",
+                           "COLUMN"),
+    ] = None,
     as_json: Json = False,
     force: Force = False,
 ) -> None:  # fmt: skip
@@ -57,15 +70,21 @@ def calibrate(
     `deciban apply` needs no options. The table shows what calibration gains; each sample is scored
     by a calibrator that was fitted without it.
     """
-    from deciban.cli.columns import read_scores
+    from deciban.cli.columns import measure_columns, read_scores
     from deciban.cli.io.writing import require_outputs
     from deciban.cli.provenance import describe_run, hash_inputs
 
-    blank = _make_calibrator(method, bounded, ridge)
+    measures = [] if quality is None else split_names(quality)
+    blank = _make_calibrator(method, bounded, ridge, measures)
+    if group is not None and not resamples:
+        raise InputError("--group must come with --resamples; got none. Give --resamples 200.")
     require_outputs({"--output": output}, columns.inputs(table), force=force)
     hashes = hash_inputs(columns.inputs(table))
-    scored = read_scores(table, columns, calibrated=False)
-    calibrator, notes = _fit(blank, method, scored, name_source(table))
+    beside = [("--group", group), *(("--quality", name) for name in measures)]
+    scored = read_scores(table, columns, beside, calibrated=False)
+    measured = measure_columns(scored.beside, measures, name_source(table))
+    given = {"score": scored.evidence, **measured} if measures else scored.evidence
+    calibrator, notes = _fit(blank, method, scored, name_source(table), given)
     before = assess_costs(scored, scored.evidence)
     folds = min(FOLDS, *scored.counts)
     after = None
@@ -73,9 +92,9 @@ def calibrate(
         notes.append("The costs after calibration are unknown: each class needs two samples.")
     else:
         try:
-            after = assess_costs(
-                scored, cross_validate(blank, scored.evidence.log_likelihoods, scored, folds)
-            )
+            values = scored.evidence.log_likelihoods
+            arrays = {"score": values, **measured} if measures else values
+            after = assess_costs(scored, cross_validate(blank, arrays, scored, folds))
             notes += _worse_note(before, after)
         except DecibanError as error:
             notes.append(
@@ -88,8 +107,12 @@ def calibrate(
     }
     settings |= calibrator.get_params()
     record = describe_run(hashes, [(name_source(table), scored)], **settings)
-    extra = scored.columns.to_dict() | {"provenance": record}
-    calibrator.save(output, extra=extra, replace=force)
+    extra = scored.columns.to_dict() | {"quality": measures, "provenance": record}
+    stored = calibrator
+    if resamples:
+        groups = None if group is None else scored.beside[group].cast(str).to_numpy()
+        stored = _resample(blank, resamples, given, scored, groups)
+    stored.save(output, extra=extra, replace=force)
     summary = _summarize(before, after)
     summary |= {
         "calibrator": str(output), "method": method, "folds": 0 if after is None else folds,
@@ -102,7 +125,18 @@ def calibrate(
         _show(summary, table, scored.notes, scored.columns)
 
 
-def _make_calibrator(method: str, bounded: bool, ridge: float | None) -> Any:
+def _resample(
+    blank: Any, resamples: int, given: Any, scored: LabelledScores, groups: Any
+) -> BootstrapCalibrator:
+    from deciban.calibration import BootstrapCalibrator
+
+    with warnings.catch_warnings():  # they have been reported for all samples
+        warnings.simplefilter("ignore")
+        bootstrap = BootstrapCalibrator(blank, n_resamples=resamples)
+        return bootstrap.fit(given, scored.y_true, groups=groups)
+
+
+def _make_calibrator(method: str, bounded: bool, ridge: float | None, measures: list[str]) -> Any:
     from deciban import calibration
 
     require_choice(method, "--method", _METHODS)
@@ -113,6 +147,17 @@ def _make_calibrator(method: str, bounded: bool, ridge: float | None) -> Any:
             )
         if not 0 <= ridge < float("inf"):
             raise InputError(f"--ridge must be 0 or more; got {ridge}. Give 0.01, say.")
+    if measures:
+        if bounded or method not in ("affine", "diagonal", "full"):
+            raise InputError(
+                f"--quality must come with --method affine, diagonal or full; got "
+                f"{'--bounded' if bounded else method}. Leave one of them out."
+            )
+        return calibration.FusionCalibrator(
+            _AFFINE[method],  # type: ignore[arg-type]
+            quality=measures,
+            ridge=0.01 if ridge is None else ridge,
+        )
     if method in _AFFINE:
         inner: Any = calibration.AffineCalibrator(_AFFINE[method], ridge=ridge)  # type: ignore[arg-type]
     else:
@@ -124,7 +169,9 @@ def _make_calibrator(method: str, bounded: bool, ridge: float | None) -> Any:
     return calibration.BoundedCalibrator(inner) if bounded or method == "bounded" else inner
 
 
-def _fit(blank: Any, method: str, scored: LabelledScores, source: str) -> tuple[Any, list[str]]:
+def _fit(
+    blank: Any, method: str, scored: LabelledScores, source: str, given: Any
+) -> tuple[Any, list[str]]:
     """The calibrator of all samples, and notes on it."""
     from sklearn.base import clone
 
@@ -145,7 +192,7 @@ def _fit(blank: Any, method: str, scored: LabelledScores, source: str) -> tuple[
     require_finite(scored.evidence, blank, source)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        calibrator = clone(blank).fit(scored.evidence, scored.y_true)
+        calibrator = clone(blank).fit(given, scored.y_true)
     kinds = {warning.category for warning in caught}
     notes = []
     if SeparableWarning in kinds:
