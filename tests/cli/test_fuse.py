@@ -193,7 +193,7 @@ def test_any_method_has_intervals_by_resamples(with_duration):
     model, out = path.parent / "c.deciban", path.parent / "out.csv"
     options = ("--truth", "class", "-o", model, "--method", "kernel")
     run("calibrate", path, *options)
-    with pytest.raises(InputError, match="again with deciban calibrate --resamples 200"):
+    with pytest.raises(InputError, match="Make it with deciban calibrate --resamples 200"):
         run("apply", model, path, "--interval", "0.95", "-o", out)
     run("calibrate", path, *options, "--resamples", "30", "--group", "speaker", "--force")
     run("apply", model, path, "--interval", "0.95", "-o", out)

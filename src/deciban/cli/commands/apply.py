@@ -84,7 +84,7 @@ def apply(
     if interval is not None and type(fitted)._interval is Calibrator._interval:
         raise InputError(
             f"--interval must come with a calibrator that has intervals; {calibrator} holds a "
-            f"{type(fitted).__name__} without. Make it again with deciban calibrate --resamples 200."
+            f"{type(fitted).__name__} without. Make it with deciban calibrate --resamples 200."
         )
     hashes = hash_inputs([str(calibrator), *tables])
     decide = _make_decide(prior, costs, fitted)
