@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deciban import metrics
+from deciban import Evidence, assess, metrics
 from deciban.exceptions import InputError
 from deciban.metrics.designs import read_design, split_items
 
@@ -191,8 +191,49 @@ def test_folds_share_neither_group_nor_item_and_test_every_sample_once(kind, rng
         assert set(codes[train]) == {0, 1}
         if kind != "independent":
             assert not set(i[test]) & set(i[train])
-        if kind in ("items", "two factors"):
+        if kind in ("items", "two factors"):  # which the same-source comparisons link
             assert not set(j[test]) & set(j[train])
         if kind == "items":
             assert not set(i[test]) & set(j[train])
     assert (tested == 1).all()
+
+
+@pytest.mark.parametrize("metric", ["cllr", "cllr_min", "cllr_cal", "eer", "min_detection_cost"])
+def test_functions_have_the_intervals_of_the_assessment_by_items(metric, rng):
+    i, j = all_pairs(25)
+    shuffled = rng.permutation(len(i))
+    i, j = i[shuffled], j[shuffled]
+    a, y = rng.normal(size=25), (i == j).astype(int)
+    llr = 4.0 * y - 2 + a[i] + a[j] + rng.normal(size=len(y))
+    found = assess(y, Evidence.from_llr(llr), n_resamples=100, items=(i, j))[metric]
+    interval = metrics.bootstrap(getattr(metrics, metric), y, llr, n_resamples=100, items=(i, j))
+    np.testing.assert_allclose(
+        [interval.low, interval.high], [found.low, found.high], rtol=0.1, atol=0.01
+    )
+
+
+def test_items_that_same_source_comparisons_link_are_one_source(rng):
+    of = np.repeat(np.arange(20), 3)  # three measurements of each source
+    i, j = np.triu_indices(60, 1)
+    codes = (of[i] == of[j]).astype(int)
+    design = design_of((i, j), codes=codes)
+    assert design.words == "60 items of 20 sources, each in 174 comparisons; sources were resampled"
+    by_source = design_of((of[i], of[j]), codes=codes)
+    one, other = (d.counts(np.random.default_rng(0)) for d in (design, by_source))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_classes_that_do_not_mean_the_same_source_link_nothing(rng):
+    i, j = np.triu_indices(30, 1)
+    design = design_of((i, j), codes=rng.integers(2, size=len(i)))
+    assert design.sizes == (30,)
+    assert "sources" not in design.words
+
+
+def test_an_item_of_one_comparison_in_its_class_is_not_counted_twice_there(rng):
+    models, segments = (index.ravel() for index in np.indices((15, 30)))
+    codes = np.where(segments // 2 == models, 1, 0)
+    codes[(models == 3) & (segments == 20)] = 2  # three classes: sources are not looked for
+    design = design_of((models, segments + 100), codes=codes)
+    counts, drawn = design.counts(rng), codes == 1
+    assert (counts[drawn].reshape(15, 2)[:, 0] == counts[drawn].reshape(15, 2)[:, 1]).all()

@@ -25,10 +25,10 @@ from deciban.exceptions import InputError
 from deciban.metrics.designs import Items, read_design, split_items
 from deciban.metrics.intervals import (
     Interval,
-    Plan,
     Seed,
     bca,
     bias,
+    make_plan,
     percentiles,
     seed_from,
     tails,
@@ -110,9 +110,6 @@ def bootstrap(
             "sample_weight must not be passed on; a resample would not match it. "
             "Repeat samples instead, or draw by groups."
         )
-    if method == "bca" and metric in LLR_INTERVALS and groups is None and items is None:
-        plan = Plan(float(confidence), int(n_resamples), seed_from(rng))
-        return llr_interval(metric, y_true, evidence, plan, **options)
     y_true, evidence, groups, *pair = align_by_index(
         y_true=y_true, evidence=evidence, groups=groups, **split_items(items)
     )
@@ -121,6 +118,9 @@ def bootstrap(
     design = read_design(factorize_labels(labels)[1], groups, pair)
     if design.caution:
         warnings.warn(design.caution, stacklevel=2)
+    if method == "bca" and metric in LLR_INTERVALS:
+        plan = make_plan(confidence, n_resamples, rng, design)
+        return llr_interval(metric, labels, values, plan, **options)
 
     def evaluate(rows: NDArray[np.intp]) -> float:
         return _as_number(metric(labels[rows], values[rows], **options))

@@ -23,6 +23,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from deciban._validation.arrays import Floats, is_frame
 from deciban._validation.labels import factorize_labels, read_labels
@@ -283,38 +285,67 @@ def _read_items(items: Sequence[ArrayLike], codes: NDArray[np.intp]) -> Design:
     columns = [read_labels(column, len(codes), "items") for column in items]
     if columns[0].dtype.kind != columns[1].dtype.kind:
         columns = [column.astype(object) for column in columns]  # 1 and "1" are two items
-    left, right = np.split(_encode(np.concatenate(columns)), 2)
-    places = [
-        np.bincount(side, minlength=max(left.max(), right.max()) + 1) for side in (left, right)
-    ]
-    degree = places[0] + places[1] - np.bincount(left[left == right], minlength=len(places[0]))
-    use = f"each in {_range(degree, 'comparison')}"
-    if np.any((places[0] > 0) & (places[1] > 0)):
-        words = f"{len(degree):,} items, {use}; items were resampled on both sides"
-        on_right = np.zeros(len(degree), dtype=int)
+    both = _encode(np.concatenate(columns))
+    n_items = int(both.max()) + 1
+    source = _find_sources(both, codes, n_items)
+    left, right = np.split(both if source is None else source[both], 2)
+    n_units = n_items if source is None else int(source.max()) + 1
+    places = [np.bincount(side, minlength=n_units) for side in (left, right)]
+    degree = places[0] + places[1] - np.bincount(left[left == right], minlength=n_units)
+    use, on_right = f"each in {_range(degree, 'comparison')}", np.zeros(n_units, dtype=np.intp)
+    if source is not None:
+        words = f"{n_items:,} items of {n_units:,} sources, {use}; sources were resampled"
+    elif np.any((places[0] > 0) & (places[1] > 0)):
+        words = f"{n_items:,} items, {use}; items were resampled on both sides"
     else:
         n_left, n_right = (np.count_nonzero(side) for side in places)
         words = (
             f"{n_left:,} items on the left and {n_right:,} on the right, {use}; both were resampled"
         )
-        on_right = (places[1] > 0).astype(int)
-    units = _number_units(left, right, degree, on_right)
+        on_right = (places[1] > 0).astype(np.intp)
+    pairs = [codes * len(degree) + side for side in (left, right)]  # of a class and an item
+    times = np.bincount(np.concatenate(pairs))
+    times -= np.bincount(pairs[0][left == right], minlength=len(times))
+    alone = [times[pair] == 1 for pair in pairs]
+    units = _number_units((left, right), alone, degree == len(codes), on_right)
     return _require_units(Design(codes, *units, words), "items")
 
 
+def _find_sources(
+    items: NDArray[np.intp], codes: NDArray[np.intp], n_items: int
+) -> NDArray[np.intp] | None:
+    """Source of each item, if the second of two classes holds the comparisons of the same source.
+
+    It does where its comparisons link items into sources within which no other comparison lies.
+    The items of a source depend on one another.
+    """
+    if codes.max() != 1:
+        return None
+    (left, right), same = np.split(items, 2), codes == 1
+    graph = coo_array((np.ones(same.sum()), (left[same], right[same])), shape=(n_items, n_items))
+    n_sources, source = connected_components(graph, directed=False)
+    linked = 1 < n_sources < n_items and np.array_equal(source[left] == source[right], same)
+    return np.asarray(source, dtype=np.intp) if linked else None
+
+
 def _number_units(
-    left: NDArray[np.intp], right: NDArray[np.intp], degree: np.ndarray, on_right: np.ndarray
+    sides: Sequence[NDArray[np.intp]],
+    alone: Sequence[NDArray[np.bool_]],
+    constant: NDArray[np.bool_],
+    on_right: NDArray[np.intp],
 ) -> tuple[NDArray[np.intp], NDArray[np.intp] | None, tuple[int, ...]]:
-    """Units of each sample, without items that add no dependence or that every sample has."""
-    constant = degree == len(left)
-    idle = constant | (degree == 1)
-    only_left = (left == right) | (idle[right] & ~constant[left])
-    only_right = idle[left] & ~only_left
+    """Units of each sample, without items that add no dependence.
+
+    These are items that stand in one comparison of its class only, or in every comparison.
+    """
+    left, right = sides
+    only_left = (left == right) | ((alone[1] | constant[right]) & ~constant[left])
+    only_right = (alone[0] | constant[left]) & ~only_left
     first = np.where(only_right, right, left)
     second = np.where(only_left | only_right, -1, right)
     used = np.unique(np.concatenate([first, second[second >= 0]]))
     used = used[np.argsort(on_right[used], kind="stable")]
-    place = np.full(len(degree) + 1, len(used))
+    place = np.full(len(constant) + 1, len(used))
     place[used] = np.arange(len(used))
     sizes = tuple(int(n) for n in np.bincount(on_right[used]) if n)
     return place[first], place[second] if (second >= 0).any() else None, sizes

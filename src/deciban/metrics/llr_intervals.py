@@ -280,7 +280,10 @@ def llr_interval(
     """Interval of one of the metrics of two classes, on the samples themselves."""
     value = metric(y_true, llr, pos_label=pos_label, **options)
     trials = read_trials(y_true, llr, pos_label=pos_label)
-    sample = LlrSample(trials.llr, trials.y_true)
+    if plan.design is not None:  # its samples in the order of the trials, targets first
+        others = [label != pos_label for label in np.asarray(y_true).tolist()]
+        plan = plan.select(np.argsort(others, kind="stable"), trials.y_true)
+    sample = LlrSample(trials.llr, trials.y_true, plan.design)
     with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
         interval = LLR_INTERVALS[metric](sample, plan, **options)
     largest = _LARGEST.get(metric, np.inf) if options.get("normalize", True) else np.inf
