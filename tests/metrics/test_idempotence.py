@@ -58,29 +58,20 @@ def test_regions_tell_where_the_fault_is():
     y, l = sampled(n=2000)
     evidence = FAMILY.evidence(l)
     stretched = np.where((evidence.log_likelihoods.argmax(axis=1) == 2)[:, None], 1.8 * l, l)
-    found = metrics.idempotence(y, FAMILY.evidence(stretched), density="kernel", n_draws=0)
+    options = {"density": "kernel", "n_resamples": 10, "n_draws": 0}
+    found = metrics.idempotence(y, FAMILY.evidence(stretched), **options)
     assert found.by_region[2] > 1.5 * found.by_region[:2].max()
 
 
 @pytest.mark.slow
-def test_level_and_power_by_simulation():
-    # benchmarks/idempotence.py has the long run; 40 trials tell 5 % from 25 %, and that from 60 %.
-    faults = {
-        "none": lambda l, y: l,
-        "over-confident": lambda l, y: 1.5 * l,
-        "shifted": lambda l, y: l + 0.6,
-        "scaled by class": lambda l, y: np.where((y == "a")[:, None], 1.5, 1.0) * l,
-    }
-    rejected = dict.fromkeys(faults, 0)
-    for seed in range(40):
-        y, l = sampled(n=80, rng=seed)
-        for name, fault in faults.items():
-            found = metrics.idempotence(
-                y, FAMILY.evidence(fault(l, y)), density="gaussian", n_resamples=0, n_draws=19
-            )
-            rejected[name] += found.p_value <= 0.05
-    assert rejected.pop("none") <= 6  # of 40 at 5 %: 99.7 % of the time
-    assert min(rejected.values()) >= 24
+@pytest.mark.parametrize("D", [3, 5])
+def test_kernels_hold_zero_for_calibrated_evidence_of_several_classes(D):
+    family = CalibratedGaussian.from_divergences(3.0 * (1 - np.eye(D)))
+    held = 0
+    for seed in range(30):
+        y, l = sampled(family, n=100, rng=seed)
+        held += metrics.idempotence(y, family.evidence(l), n_draws=0).distance.low == 0
+    assert held >= 24
 
 
 @pytest.mark.slow
@@ -138,12 +129,10 @@ def test_weights_are_repetitions():
     weight = np.random.default_rng(0).integers(1, 4, size=60)
     rows = np.repeat(np.arange(60), weight)
     for density in ("shared", "gaussian"):
-        options = {"density": density, "n_resamples": 0, "n_draws": 19}
+        options = {"density": density, **QUICK}
         weighted = metrics.idempotence(y, FAMILY.evidence(l), sample_weight=weight, **options)
         repeated = metrics.idempotence(y[rows], FAMILY.evidence(l[rows]), **options)
         np.testing.assert_allclose(weighted.distance.value, repeated.distance.value)
-        scale = weight.mean()  # weights are relative
-        np.testing.assert_allclose(weighted.statistic * scale, repeated.statistic, rtol=1e-6)
 
 
 def test_the_order_of_classes_and_the_basis_do_not_matter():
@@ -155,8 +144,7 @@ def test_the_order_of_classes_and_the_basis_do_not_matter():
     np.testing.assert_allclose(tree.distance, plain.distance)
     np.testing.assert_allclose(tree.by_pair, plain.by_pair, atol=1e-9)
     np.testing.assert_allclose(turned.distance.value, plain.distance.value, rtol=0.1)
-    np.testing.assert_allclose(turned.statistic, plain.statistic)
-    np.testing.assert_allclose(tree.statistic, plain.statistic)
+    assert tree.p_value == plain.p_value
 
 
 def test_units_jobs_groups_and_words():
@@ -231,14 +219,6 @@ def test_evidence_that_rules_a_class_out_is_refused():
         metrics.idempotence([0, 1], Evidence.from_llr([-np.inf, 3.0]))
 
 
-def test_a_rare_class_is_refused_by_the_test_and_not_by_the_distance():
-    y, l = sampled(n=10)
-    rare = np.concatenate([np.flatnonzero(y != "c"), [28, 29]])
-    with pytest.raises(InputError, match="n_draws=0 for no test"):
-        metrics.idempotence(y[rare], FAMILY.evidence(l[rare]))
-    assert metrics.idempotence(y[rare], FAMILY.evidence(l[rare]), n_draws=0).distance.value >= 0
-
-
 def test_few_samples_do_not_hide_strong_evidence():
     zeros = 0
     for seed in range(30):
@@ -282,19 +262,7 @@ def test_the_scale_of_the_weights_does_not_matter(scale):
         y, FAMILY.evidence(l), sample_weight=np.full(len(y), scale), **options
     )
     np.testing.assert_allclose(scaled.distance, plain.distance, rtol=1e-9)
-    np.testing.assert_allclose(scaled.statistic, plain.statistic, rtol=1e-9)
-
-
-def test_the_statistic_is_the_likelihood_ratio_of_the_densities():
-    y, l = sampled(n=60)
-    found = metrics.idempotence(y, FAMILY.evidence(l), density="gaussian", n_resamples=0, n_draws=1)
-    free = sum(
-        multivariate_normal(x.mean(axis=0), np.cov(x.T, bias=True)).logpdf(x).sum()
-        for x in (l[y == label] for label in "abc")
-    )
-    fitted = CalibratedGaussian.fit(FAMILY.evidence(l), y)
-    family = fitted.log_density(l)[np.arange(len(y)), np.searchsorted(["a", "b", "c"], y)].sum()
-    np.testing.assert_allclose(found.statistic, 2 * (free - family), rtol=1e-6)
+    assert scaled.test.p_value == plain.test.p_value
 
 
 @pytest.mark.parametrize("density", ["kernel", "shared", "gaussian"])

@@ -18,12 +18,13 @@ from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_label
 _WEAKEST = -1e4  # nats; the posterior is zero far above this
 _PRIOR = 1.0  # information about every score: where classes are separated there is no other
 _LEAST = 0.02  # share of the information that is left where the class proportions take it all
-_ROUNDS = 50  # of scaling, until the posteriors sum to the number of samples of each class
+_ROUNDS = 50  # of Newton's method
 _JUMP = 0.05  # size of a term that is drawn by itself, in standard deviations of the sum
 # How often draws exceed 1 in each tail: of the factor, the offsets and the shape, which most
 # faults do not change, so that it counts half.
 _TAILS = (0.04, 0.04, 0.08, 0.02, 0.02)
 _ROUNDING = 1e-9
+_LIGHTEST = 1e-12  # weight that counts as none
 
 
 @dataclass(frozen=True)
@@ -118,11 +119,7 @@ def calibration_test(
 
 def run_calibration_test(data: Labelled, n_draws: int, rng: np.random.Generator) -> CalibrationTest:
     """Test samples that were read."""
-    values, rows = data.evidence.log_likelihoods, np.arange(len(data.codes))
-    with np.errstate(over="ignore"):
-        w = np.maximum(values - values.max(axis=1, keepdims=True), _WEAKEST)
-    weight = data.weights / data.weights.mean()
-    mass: Floats = np.bincount(data.codes, weight).astype(np.float64)
+    rows, (w, weight, mass) = np.arange(len(data.codes)), _read(data)
     truth, world = _make_terms(w, mass), _make_terms(_balance(w, weight, mass), mass)
     seen = np.hstack([weight @ truth.scores[rows, data.codes], weight @ truth.others])
     drawn = _draw_data_sets(world, data.codes, weight, n_draws, rng)
@@ -149,6 +146,21 @@ def run_calibration_test(data: Labelled, n_draws: int, rng: np.random.Generator)
     )
 
 
+def balanced_posteriors(data: Labelled) -> Floats:
+    """Posteriors at the prior at which they sum to the number of samples of each class."""
+    w, weight, mass = _read(data)
+    return np.exp(_make_terms(_balance(w, weight, mass), mass).log_p)
+
+
+def _read(data: Labelled) -> tuple[Floats, Floats, Floats]:
+    """Log-likelihoods below the largest, weights with a mean of one, and their sums by class."""
+    values = data.evidence.log_likelihoods
+    weight = np.maximum(data.weights / data.weights.mean(), _LIGHTEST)
+    with np.errstate(over="ignore"):
+        w = np.maximum(values - values.max(axis=1, keepdims=True), _WEAKEST)
+    return w, weight, np.bincount(data.codes, weight).astype(np.float64)
+
+
 def _parts(scale: Floats, offset: Floats, shape: Floats) -> Floats:
     """Scores of factor, offsets and shape over what draws rarely exceed, (3, 1 + n_draws)."""
     tails = np.array([scale, -scale, offset, shape, -shape])
@@ -170,7 +182,7 @@ class _Terms(NamedTuple):
     information about each offset, about each offset and either factor, and about the factors.
     """
 
-    p: Floats
+    log_p: Floats
     entropy: Floats
     scores: Floats
     others: Floats
@@ -185,7 +197,7 @@ def _make_terms(w: Floats, mass: Floats) -> _Terms:
     t = s * (entropy / np.log(len(mass)))[:, None]
     factors = np.stack([np.sum(p * a, axis=1) for a in (s * s, s * t, t * t)], axis=1)
     others = np.concatenate([p, p * (1 - p), p * s, p * t, factors], axis=1)
-    return _Terms(p, entropy, np.stack([s, t], axis=2), others)
+    return _Terms(log_p, entropy, np.stack([s, t], axis=2), others)
 
 
 def _standardize(sums: Floats, mass: Floats) -> tuple[Floats, Floats, Floats]:
@@ -213,33 +225,34 @@ def _standardize(sums: Floats, mass: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _balance(w: Floats, weight: Floats, mass: Floats) -> Floats:
-    """Log-likelihoods with offsets such that the posteriors sum to the mass of each class."""
-    offset = np.log(mass)
+    """Log-likelihoods with offsets such that the posteriors sum to the mass of each class.
+
+    Offsets have a normal prior: where classes are separated, the sums hardly depend on them.
+    """
+    offset = np.zeros(len(mass))
     for _ in range(_ROUNDS):
-        p = w + offset
+        p = w + (offset + np.log(mass))
         p -= p.max(axis=1, keepdims=True)
         np.exp(p, out=p)
         p /= p.sum(axis=1, keepdims=True)
         total = weight @ p
-        information = np.diag(total) - (p.T * weight) @ p
-        step = np.linalg.pinv(information, rcond=_ROUNDING, hermitian=True) @ (mass - total)
-        if np.abs(step).max() > 1 or (total < 0.5 * mass).any():  # far off, scaling is safer
-            step = np.log(mass) - np.log(np.maximum(total, 1e-300))
-        offset += step
+        information = np.diag(total + _PRIOR) - (p.T * weight) @ p
+        step = np.linalg.solve(information, mass - total - _PRIOR * offset)
+        offset += step / max(1.0, float(np.abs(step).max()))  # further steps may overshoot
         if np.abs(step).max() < 1e-5:
             break
-    return np.asarray(w + offset - np.log(mass))
+    return np.asarray(w + offset)
 
 
 def _draw_data_sets(
     world: _Terms, codes: NDArray[np.intp], weight: Floats, n_draws: int, rng: np.random.Generator
 ) -> Floats:
     """Sums of scores and others of data sets with as many samples of each class."""
-    D = world.p.shape[1]
+    D = world.log_p.shape[1]
     by_class = [weight[codes == j] for j in range(D)]
 
     def center(j: int) -> tuple[Floats, Floats, Floats]:
-        share = share_out(weight * world.p[:, j])
+        share = share_out(weight * np.exp(world.log_p[:, j] - world.log_p[:, j].max()))
         x = np.hstack([world.scores[:, j], world.others])
         mean = share @ x
         return share, x - mean, mean

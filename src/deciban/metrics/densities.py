@@ -33,13 +33,6 @@ class Moments(NamedTuple):
             return np.broadcast_to(self.scatter.sum(axis=0) / self.mass.sum(), self.scatter.shape)
         return self.scatter / self.mass[:, None, None]
 
-    def pooled(self) -> tuple[Floats, Floats]:
-        """Mean and covariance of all samples, whatever their class."""
-        share = self.mass / self.mass.sum()
-        mean = share @ self.means
-        away = self.means - mean
-        return mean, self.scatter.sum(axis=0) / self.mass.sum() + (away.T * share) @ away
-
 
 def moments_by_class(l: Floats, rows: list[NDArray[np.intp]], weight: Floats) -> Moments:
     """Moments of each class, given the positions of its samples."""
@@ -103,7 +96,7 @@ class GaussianDensities:
             values = np.linalg.eigvalsh(S)
             if not values[0] > 1e-12 * values[-1] or not values[-1] > 0:
                 where = "within the classes" if self.shared else f"within class number {k}"
-                other = "" if self.shared else ", density='shared', or n_draws=0 for no test"
+                other = "" if self.shared else ", or density='shared'"
                 raise InputError(
                     f"evidence must vary {where} in all {len(S)} directions of ILR space; it does "
                     f"not. Give more samples{other}."

@@ -16,27 +16,28 @@ from deciban._validation.labels import align_by_index, label_array, read_labels
 from deciban._validation.scalars import quote, require_fraction, require_whole
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError
+from deciban.metrics.calibration_test import (
+    CalibrationTest,
+    balanced_posteriors,
+    run_calibration_test,
+)
 from deciban.metrics.densities import (
     Density,
-    GaussianDensities,
     KernelDensities,
-    Moments,
     estimate_densities,
-    moments_by_class,
     multiply,
     scatter_matrix,
 )
 from deciban.metrics.designs import Design, read_design
 from deciban.metrics.intervals import Interval, Seed, seed_from
 from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_labelled, share_out
-from deciban.reference import closed_form
-from deciban.reference.fitting import fit_covariance_to_moments
 from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
 
 _MOST = 4000  # samples for kernel densities, which compare all pairs
 _OUTWEIGHED = "all others of its class. Limit the weights, or drop the samples that hardly count."
 _REDRAWS = 100  # draws of a resample until its covariances have full rank
+_BLURRED = 20  # draws of labels that show the blur of kernels, fewer of many samples
 Squares = tuple[Floats, Floats]  # second moments of a difference, its mean square by region
 
 
@@ -57,10 +58,8 @@ class Idempotence:
         Distance along each ILR coordinate.
     by_region : array of shape (n_classes,)
         Distance over the samples where each class is the likeliest; NaN where there are none.
-    statistic, p_value : float
-        Twice the logarithm of the likelihood ratio of free Gaussian densities against the
-        calibrated Gaussian family, and how often samples of the fitted family reach it; NaN
-        without the test.
+    test : CalibrationTest, optional
+        The test of calibration, :func:`calibration_test`, which needs no densities.
     evidence, again : Evidence
         The evidence, and its likelihood function: they are equal where it is calibrated. With
         kernel densities both are limited to what the number of samples can show.
@@ -75,13 +74,17 @@ class Idempotence:
     by_pair: Floats
     by_coordinate: Floats
     by_region: Floats
-    statistic: float
-    p_value: float
+    test: CalibrationTest | None
     evidence: Evidence
     again: Evidence
     labels: NDArray[Any]
     density: str
     unit: str
+
+    @property
+    def p_value(self) -> float:
+        """How often calibrated evidence of any distribution looks as bad; NaN without the test."""
+        return np.nan if self.test is None else self.test.p_value
 
     def __repr__(self) -> str:
         d = self.distance
@@ -98,7 +101,7 @@ def idempotence(
     density: Density = "kernel",
     confidence: float = 0.95,
     n_resamples: int = 200,
-    n_draws: int = 199,
+    n_draws: int = 999,
     groups: ArrayLike | None = None,
     basis: Basis | None = None,
     unit: Unit = "nat",
@@ -112,9 +115,9 @@ def idempotence(
     Evidence is calibrated where the likelihood function of the ILRL is what the ILRL says. The
     densities of the ILRLs under each class are estimated, and their likelihood function is
     compared with the evidence. The interval holds the percentiles of bootstrap resamples, moved
-    down by the excess that estimating the densities gives them, and cut off at zero. The test is a
-    parametric bootstrap of the likelihood ratio: it rejects evidence that is not calibrated, and
-    evidence that is calibrated but not Gaussian.
+    down by the excess that estimating the densities gives them, and cut off at zero. The p-value is
+    that of :func:`calibration_test`, which holds its level for any number of classes and any
+    distribution of the evidence.
 
     Parameters
     ----------
@@ -125,15 +128,15 @@ def idempotence(
     density : {"shared", "gaussian", "kernel"}, default "kernel"
         Gaussian with one covariance for all classes, Gaussian with one for each, or kernel
         densities. Gaussian densities are sharper where the evidence is nearly Gaussian. Kernels
-        follow any shape but blur it, so that evidence looks too strong where samples are few, and
-        cannot show how strong it should be beyond the logarithm of their number: there both sides
-        are cut off. Of more than 4,000 samples, 4,000 are taken at random. The test is against
-        Gaussian densities: with one covariance for "shared", else with one for each class.
+        follow any shape but blur it, so that evidence looks too strong; the distance of labels that
+        are drawn from the posteriors shows by how much, and is subtracted. They cannot show how
+        strong evidence should be beyond the logarithm of their number: there both sides are cut
+        off. Of more than 4,000 samples, 4,000 are taken at random.
     confidence : float, default 0.95
     n_resamples : int, default 200
         Number of resamples for the interval and the correction, at least 2; 0 for neither.
-    n_draws : int, default 199
-        Number of data sets that the test draws from the fitted family; 0 for no test.
+    n_draws : int, default 999
+        Number of data sets that the test draws; 0 for no test.
     groups : array of shape (n_samples,), optional
         Unit that was sampled, such as the speaker, as for :func:`bootstrap`. The test takes the
         samples to be independent all the same.
@@ -166,6 +169,7 @@ def idempotence(
     )
     data = read_labelled(y_true, evidence, classes, sample_weight)
     seed = seed_from(rng)
+    everything = data
     if density == "kernel" and len(data.codes) > _MOST:
         rows = _thin(data, np.random.default_rng([seed, 0]))
         groups = None if groups is None else read_labels(groups, len(data.codes), "groups")[rows]
@@ -175,10 +179,10 @@ def idempotence(
     weight = data.weights / data.weights.mean()
     comparison = _Comparison(data, basis, density)
     _require_spread_of_weights(data)
-    test = _GaussianTest(data, basis, weight, shared=density == "shared")
+    generator = np.random.default_rng([seed, 3])
+    test = run_calibration_test(everything, n_draws, generator) if n_draws else None
     try:
         squares = comparison(weight)
-        result = test.run(np.random.SeedSequence([seed, 2]).spawn(n_draws), n_jobs)
     except np.linalg.LinAlgError:
         raise InputError(
             f"sample_weight must leave every class enough samples for its covariance; a few "
@@ -191,10 +195,11 @@ def idempotence(
         delayed(_resample)(comparison, design, weight, one)
         for one in np.random.SeedSequence([seed, 1]).spawn(n_resamples)
     )
+    blurred = _blurred_squares(data, basis, seed) if resamples and density == "kernel" else []
     V = basis.contrast
     return Idempotence(
-        *_distances(squares, resamples, confidence, V, unit),
-        *result,
+        *_distances(squares, resamples, blurred, confidence, V, unit),
+        test=test,
         evidence=Evidence._from_ilr(comparison.l, basis, names),
         again=Evidence._from_ilr(comparison.again(weight), basis, names),
         labels=label_array(names)[data.codes],
@@ -254,22 +259,43 @@ def _resample(
     )
 
 
+def _blurred_squares(data: Labelled, basis: Basis, seed: int) -> list[Squares]:
+    """Squares of kernel densities under labels that are drawn from the posteriors."""
+    edges = np.cumsum(balanced_posteriors(data), axis=1)[:, :-1]
+    rng, weight, found = np.random.default_rng([seed, 2]), data.weights, list[Squares]()
+    for _ in range(_REDRAWS):
+        codes = (rng.random((len(edges), 1)) > edges).sum(axis=1)
+        drawn = Labelled(data.evidence, codes, data.weight)
+        if drawn.counts.min() > 1:
+            found.append(_Comparison(drawn, basis, "kernel")(weight / weight.mean()))
+        if len(found) >= min(_BLURRED, 2 + 3 * _MOST // len(codes)):
+            break
+    return found
+
+
 def _distances(
-    squares: Squares, resamples: list[Squares], confidence: float, V: Floats, unit: Unit
-) -> tuple[Interval, Floats, Floats, Floats]:
+    squares: Squares, resamples: list[Squares], blurred: list[Squares], confidence: float,
+    V: Floats, unit: Unit,
+) -> tuple[Interval, Floats, Floats, Floats]:  # fmt: skip
     """Root mean squares, corrected for the error of the estimated densities."""
     moments, regions = squares
     low = high = spread = np.nan
     if resamples:
-        totals = np.array([np.trace(moments) for moments, _ in resamples])
-        # The samples exceed the truth by as much as the resamples exceed the samples.
-        total = np.trace(moments)
+        totals, blurs = (
+            np.array([np.trace(moments) for moments, _ in some]) for some in (resamples, blurred)
+        )
+        total, excess = float(np.trace(moments)), float(np.mean(totals) - np.trace(moments))
+        # The samples exceed the truth by as much as the resamples exceed the samples, or as
+        # calibrated samples exceed zero. With heavy tails means would leave nothing of few samples.
+        surplus, at = (excess, float(np.median(totals)) - total)
+        if len(blurs):
+            surplus = at = float(np.mean(blurs))
         tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-        low, high = _root(np.quantile(totals, tails) - 2 * (np.mean(totals) - total))
+        low, high = _root(np.quantile(totals, tails) - excess - surplus)
         spread = np.std(np.sqrt(totals), ddof=1)
-        # With few samples and heavy tails means would leave nothing; medians are steadier.
-        moments = moments * max(0.0, 2 - float(np.median(totals)) / total) if total > 0 else moments
-        regions = 2 * regions - _median([regions for _, regions in resamples])
+        moments = moments * max(0.0, 1 - at / total) if total > 0 else moments
+        average = _median([regions for _, regions in blurred or resamples])
+        regions = regions - (average if blurred else average - regions)
     distance = (_root(np.trace(moments)), low, high, spread)
     along = V @ moments @ V.T
     pairs = np.diag(along)[:, None] + np.diag(along) - 2 * along
@@ -288,46 +314,6 @@ def _median(rows: list[Floats]) -> Floats:
 
 def _root(squares: Any) -> Any:
     return np.sqrt(np.maximum(squares, 0.0))
-
-
-class _GaussianTest:
-    """Parametric bootstrap of the likelihood ratio against the calibrated Gaussian family."""
-
-    def __init__(self, data: Labelled, basis: Basis, weight: Floats, *, shared: bool) -> None:
-        self.l, self.V, self.shared = data.evidence.ilr(basis), basis.contrast, shared
-        self.codes, self.rows, self.weight = data.codes, data.rows_by_class, weight
-
-    def run(self, seeds: list[np.random.SeedSequence], n_jobs: int | None) -> tuple[float, float]:
-        """The statistic and its p-value."""
-        if not seeds:
-            return np.nan, np.nan
-        GaussianDensities(self.l, self.rows, shared=self.shared).require_spread()
-        moments = moments_by_class(self.l, self.rows, self.weight)
-        sigma = fit_covariance_to_moments(*moments.pooled(), self.V, len(self.l))
-        statistic = self._statistic(moments, sigma)
-        draws = Parallel(n_jobs=n_jobs)(delayed(self._draw)(sigma, seed) for seed in seeds)
-        reached = int(np.sum(np.array(draws) >= statistic))
-        return statistic, (1 + reached) / (1 + len(seeds))
-
-    def _draw(self, sigma: Floats, seed: np.random.SeedSequence) -> float:
-        """The statistic of samples that are drawn from the family."""
-        noise = np.random.default_rng(seed).standard_normal(self.l.shape)
-        L = np.asarray(np.linalg.cholesky(sigma), np.float64)
-        l: NDArray[Any] = closed_form.means(sigma, self.V)[self.codes] + multiply(L, noise.T).T
-        moments = moments_by_class(l, self.rows, self.weight)
-        fitted = fit_covariance_to_moments(*moments.pooled(), self.V, len(l), start=sigma)
-        return self._statistic(moments, fitted)
-
-    def _statistic(self, moments: Moments, sigma: Floats) -> float:
-        """Twice the log-likelihood ratio; Gaussian likelihoods depend on moments alone."""
-        mass, means, scatter = moments
-        gap = means - closed_form.means(sigma, self.V)
-        about = (scatter + np.einsum("d,di,dj->dij", mass, gap, gap)).sum(axis=0)
-        free = mass @ np.linalg.slogdet(moments.covariances(self.shared))[1]
-        free += mass.sum() * len(sigma)
-        family = np.trace(np.linalg.solve(sigma, about))
-        family += mass.sum() * np.linalg.slogdet(sigma)[1]
-        return float(family - free)
 
 
 def _thin(data: Labelled, rng: np.random.Generator) -> NDArray[np.intp]:
