@@ -212,9 +212,9 @@ def _idempotence(first: Arrays) -> Table:
         "Idempotence: is the likelihood function of the likelihood function the likelihood "
         "function itself? The distance is the root mean square difference in nats with a Gaussian "
         "density for each class, corrected for the error of estimating the densities (so it can be "
-        "zero); p is how often samples of a calibrated Gaussian family differ at least as much. "
-        "The evidence of QDA is not Gaussian, so this measure does not suit it.",
-        ["method", "distance (nat)", "95 % interval", "p for a calibrated family"],
+        "zero); the evidence of QDA is not Gaussian, so this distance does not suit it. p is that "
+        "of the test of calibration, which needs no densities.",
+        ["method", "distance (nat)", "95 % interval", "p if calibrated"],
         rows,
     )
 
