@@ -120,6 +120,16 @@ def test_scores_without_a_label_are_left_out_only_when_asked_and_counted():
     assert cllr("scores.txt", "--key", "key.txt", "--subset") == part
     assert "Left out: 30 of 90 scores" in said("scores.txt", "--key", "key.txt", "--subset")
     labels = [*WORDS[:60], *[""] * 30]
+    cells = zip(PAIRS, labels, SCORES, strict=True)
+    write(
+        "t.csv",
+        ["file1,file2,label,score", *(f"{p},{a},{x}".replace(" ", ",") for p, a, x in cells)],
+    )
+    for words in (["t.csv"], ["scores.txt", "--key", "t.csv"]):
+        with pytest.raises(InputError, match=r"must have no empty cells.* --subset"):
+            run("evaluate", *words)
+        assert cllr(*words, "--subset") == part
+        assert "Left out: 30 of 90 scores" in said(*words, "--subset")
     write("t.csv", ["y,llr", *(f"{a},{x}" for a, x in zip(labels, SCORES, strict=True))])
     with pytest.raises(InputError, match=r"row 61 has one \(30 in all\).* --subset"):
         run("evaluate", "t.csv", "--truth", "y")

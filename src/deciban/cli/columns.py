@@ -187,7 +187,7 @@ def _read_trial_scores(
 ) -> LabelledScores:
     trials = read_trials(source, options, more, calibrated=calibrated)
     name = name_source(source)
-    column = unify_key_words(Column(trials.frame["label"], trials.key))
+    column = unify_key_words(Column(trials.frame["label"], trials.key, remedy=_NO_LABEL))
     labels, codes = encode_labels(column)
     columns = _llr_columns("trials", trials.column, labels, options)
     scores = _combine(trials.frame["score"].to_numpy()[:, None], labels, codes, columns, name)

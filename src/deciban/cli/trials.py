@@ -285,9 +285,11 @@ def _read_labelled(
         return _join_key(scores, key, options.subset, beside)
     column, name = scores.roles["score"], scores.table.name
     if options.nontarget_scores is None:
-        return Trials(
-            scores.read("label", "score", beside=beside), column, name, notes=scores.notes
-        )
+        frame = scores.read("label", "score", beside=beside)
+        missing = frame["label"].null_count() if options.subset else 0
+        left_out = {f"no {scores.roles['label']} in {name}": missing} if missing else {}
+        used = frame.drop_nulls("label") if missing else frame
+        return Trials(used, column, name, left_out, scores.notes)
     others = open_trials(options.nontarget_scores, options.llr, calibrated=calibrated)
     others.require("score", options.llr)
     if others.table.path == scores.table.path:
@@ -304,6 +306,7 @@ def _read_labelled(
 def _join_key(scores: TrialList, key: TrialList, subset: bool, beside: Sequence[str]) -> Trials:
     """The trials of the key in its order, each with its score."""
     scored, keyed = scores.read("score", beside=beside), key.read("label", beside=beside)
+    keyed = keyed.drop_nulls("label") if subset else keyed
     named = "model" in scored.columns
     scored = scored.drop((set(scored.columns) & set(keyed.columns)) - set(TRIAL))  # take the key's
     here, there = scores.table, key.table
