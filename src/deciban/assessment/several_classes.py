@@ -21,6 +21,10 @@ from deciban.metrics.proportions import EventCounts, count_events, pooled_interv
 from deciban.metrics.sample_costs import SampleCosts, mean_intervals, subtract_costs
 
 _FOLDS = 5
+_SHARE = 1 / (
+    1 + _FOLDS / (_FOLDS - 1)
+)  # of the way from the cost on the samples to that on new ones
+_FOR_INTERVALS = ("saving", "least discrimination", "most calibration")  # not reported themselves
 _DECISION_COSTS = ("expected_cost", "detection_cost", "c_avg", "c_primary")
 _MOST_FULL = 20  # classes; the full matrix of a hundred has 10,000 entries and takes minutes
 _SORTED_BY = 3  # columns of evidence that define an order of the samples
@@ -39,7 +43,9 @@ class SeveralClassSystem(System):
                 "log-likelihoods and two samples of each class."
             )
         self.costs = _sample_costs(data, log_p, recalibrated, setting)
-        self.values = {key: self.costs.total(key) for key in self.costs.actual if key != "saving"}
+        self.values = {
+            key: self.costs.total(key) for key in self.costs.actual if key not in _FOR_INTERVALS
+        }
         self.entropy = float(-setting.prior @ np.log(setting.prior))
         self.values["normalized_cross_entropy"] = self.values["cross_entropy"] / self.entropy
         self.pairwise = pairwise_costs(data)
@@ -67,6 +73,7 @@ class SeveralClassSystem(System):
         if other is None:
             if "saving" in intervals:
                 _bound_saving(intervals, self.values["calibration"])
+                _bound_optimism(intervals)
             intervals["worst_pair_cllr"] = self._worst_pair_interval(plan)
         else:
             for key in [key for key in intervals if key.partition("@")[0] in _DECISION_COSTS]:
@@ -74,6 +81,8 @@ class SeveralClassSystem(System):
                 intervals[key] = hull(intervals[key], apart)
             if not any(s.values.get("calibration") for s in systems):
                 intervals.pop("calibration", None)  # neither is recalibrated
+        for key in _FOR_INTERVALS:
+            intervals.pop(key, None)
         scaled = (end / self.entropy for end in intervals["cross_entropy"])
         intervals["normalized_cross_entropy"] = Interval(*scaled)
         return intervals
@@ -124,10 +133,19 @@ def _bound_saving(intervals: dict[str, Interval], calibration: float) -> None:
     A map that has to be learned from few samples does harm, however poor the calibration is. How
     much it may lose bounds the saving that these samples are too few to show.
     """
-    _, low, high, _ = intervals.pop("saving")
+    _, low, high, _ = intervals["saving"]
     if calibration == 0 and not np.isnan(low):
         most = min(max(high, -low), intervals["cross_entropy"].high)
         intervals["calibration"] = Interval(0.0, 0.0, most)
+
+
+def _bound_optimism(intervals: dict[str, Interval]) -> None:
+    """Move the ends that assume that a map fitted without the sample is the best one."""
+    discrimination, calibration = intervals["discrimination"], intervals["calibration"]
+    low = min(discrimination.low, intervals["least discrimination"].low)
+    high = max(calibration.high, intervals["most calibration"].high)
+    intervals["discrimination"] = discrimination._replace(low=low)
+    intervals["calibration"] = calibration._replace(high=high)
 
 
 def _cost_interval(key: str, a: SampleCosts, b: SampleCosts, plan: Plan) -> Interval:
@@ -147,9 +165,14 @@ def _cost_interval(key: str, a: SampleCosts, b: SampleCosts, plan: Plan) -> Inte
 
 
 def _sample_costs(
-    data: Labelled, log_p: Floats, recalibrated: Floats | None, setting: Setting
+    data: Labelled, log_p: Floats, recalibrated: tuple[Floats, Floats] | None, setting: Setting
 ) -> SampleCosts:
-    """What each sample costs, with the posteriors as they are and after recalibration."""
+    """What each sample costs, with the posteriors as they are and after recalibration.
+
+    ``recalibrated`` are the posteriors after a map that was fitted without the sample, and after
+    one that was fitted to all. As of :mod:`deciban.metrics.recalibration`, the cost of the best map
+    lies between theirs, half-way for a map with a given number of parameters.
+    """
     truth = data.codes
     prior, rows = setting.prior[truth], np.arange(len(truth))
     right = log_p.argmax(axis=1) == truth
@@ -169,8 +192,13 @@ def _sample_costs(
     costs = SampleCosts(truth, actual, mirrored, right)
     if recalibrated is None:
         return costs
-    actual["discrimination"] = -prior * recalibrated[rows, truth]
-    mirrored["discrimination"] = -prior * _runner_up(recalibrated)
+    held_out, fitted = recalibrated
+    actual["discrimination"] = -prior * held_out[rows, truth]
+    mirrored["discrimination"] = -prior * _runner_up(held_out)
+    on_all = -prior * fitted[rows, truth]
+    least = on_all + _SHARE * (actual["discrimination"] - on_all)
+    actual["least discrimination"] = least
+    actual["most calibration"] = actual["cross_entropy"] - least
     for part in (actual, mirrored):
         part["saving"] = part["calibration"] = part["cross_entropy"] - part["discrimination"]
     if costs.total("saving") < 0:  # recalibration that does not pay is not used
@@ -191,8 +219,8 @@ def _runner_up(log_p: Floats) -> Floats:
     return np.asarray(np.partition(log_p, -2, axis=1)[:, -2])
 
 
-def _recalibrated_posteriors(data: Labelled, setting: Setting) -> Floats | None:
-    """Log-posteriors after the best affine map, fitted without the sample, as in ``decompose``.
+def _recalibrated_posteriors(data: Labelled, setting: Setting) -> tuple[Floats, Floats] | None:
+    """Log-posteriors after affine maps: one fitted without the sample, one fitted to all samples.
 
     The map is a temperature or a full matrix, whichever suits held-out samples better: few samples
     do not determine a matrix. None where nothing can be fitted: too few samples, or likelihoods of
@@ -206,11 +234,15 @@ def _recalibrated_posteriors(data: Labelled, setting: Setting) -> Floats | None:
     data = data.select(order)
     folds = split_folds(data.codes, min(_FOLDS, fewest), None, 0)
     families: list[Family] = ["scalar", "full"] if values.shape[1] <= _MOST_FULL else ["scalar"]
-    candidates = [recalibrate(data, family, setting.prior, folds) for family in families]
+    candidates = {f: recalibrate(data, f, setting.prior, folds) for f in families}
 
     def cost(log_p: Floats) -> float:
         at_truth = log_p[np.arange(len(order)), data.codes]
         return float(setting.prior @ data.mean_by_class(-at_truth))
 
-    best = min(candidates, key=cost)
-    return best[np.argsort(order)] if np.isfinite(cost(best)) else None
+    best = min(families, key=lambda family: cost(candidates[family]))
+    if not np.isfinite(cost(candidates[best])):
+        return None
+    fitted = recalibrate(data, best, setting.prior)
+    back = np.argsort(order)
+    return candidates[best][back], fitted[back]

@@ -100,10 +100,15 @@ def decompose(
 
 
 def recalibrate(
-    data: Labelled, family: Family, prior: Floats, folds: list[NDArray[np.bool_]]
+    data: Labelled, family: Family, prior: Floats, folds: list[NDArray[np.bool_]] | None = None
 ) -> Floats:
-    """Log-posteriors of each sample after the best map of a family, fitted without its fold."""
+    """Log-posteriors of each sample after the best map of a family, fitted without its fold.
+
+    Without folds the map is fitted to all samples.
+    """
     apply = _recalibrate_by_pav if family == "pav" else _recalibrate_affinely
+    if folds is None:
+        return apply(data, data, prior, family)
     log_p = np.empty((len(data.codes), data.evidence.n_classes))
     for held_out in folds:
         fitted, new = (data.select(np.flatnonzero(rows)) for rows in (~held_out, held_out))
