@@ -99,7 +99,7 @@ def _solve_shrunk(problem: _Problem, class_sizes: np.ndarray) -> np.ndarray:
     D, P = len(class_sizes), len(problem.identity)
     # One over the number of samples, in units of the prior's entropy as the weights are.
     share = float((1 / class_sizes).sum()) / D**2 / np.log(D)
-    square = float(problem.weight @ (problem.l**2).mean(axis=0)) / problem.weight.sum()
+    square = float((problem.typical**2).mean()) / 0.455  # of a Gaussian with that median
     if problem.center is not None and P <= _DENSE:  # of a fusion
         # The ridge chooses among maps that the samples do not tell apart.
         return _solve(replace(problem, jeffreys=share, ridge=1e-3 * share))
@@ -166,13 +166,17 @@ class _Problem:
         return np.concatenate([entries[self.scale], np.zeros(self.k * self.has_offset)])
 
     @cached_property
-    def size(self) -> np.ndarray:
-        """Upper bounds on the roots of the second derivatives by each parameter."""
-        # The size of most scores: a few extreme ones must not make the others look like rounding.
+    def typical(self) -> np.ndarray:
+        """The size of most scores, whatever a few extreme ones are."""
         some = np.abs(self.l[:, :: max(1, len(self.truth) // _FIRST)])
         typical = np.median(some, axis=1)
-        typical = np.where(typical > 0, typical, np.abs(self.l).mean(axis=1))
-        squares = typical**2 * self.weight.sum() + _ROUNDING
+        return np.where(typical > 0, typical, np.abs(self.l).mean(axis=1))
+
+    @cached_property
+    def size(self) -> np.ndarray:
+        """Upper bounds on the roots of the second derivatives by each parameter."""
+        # Extreme scores must not make the others look like rounding.
+        squares = self.typical**2 * self.weight.sum() + _ROUNDING
         bounds = {"scalar": [squares.sum()], "diagonal": squares, "full": np.tile(squares, self.k)}
         ones = np.ones(self.k * self.has_offset)
         return np.sqrt(self.ridge + np.concatenate([bounds[self.scale], ones]))
