@@ -1,7 +1,8 @@
 """Affine calibration beside scikit-learn, psrcal, probmetrics and netcal, on one thread.
 
 Each fits the log-posteriors of a distorted calibrated family and is judged by the cross-entropy
-of fresh samples. Run it with OPENBLAS_NUM_THREADS=1.
+of fresh samples. All maximize the likelihood but "deciban default", which has a prior for few
+samples. Run it with OPENBLAS_NUM_THREADS=1.
 """
 
 import argparse
@@ -116,24 +117,28 @@ def scikit_learn_logistic(X, y):
 
 CONTESTS = {
     "scalar (temperature)": {
-        "deciban": deciban_fit("scalar", offset=False),
+        "deciban": deciban_fit("scalar", offset=False, ridge=0),
+        "deciban default": deciban_fit("scalar", offset=False),
         "scikit-learn": scikit_learn_temperature,
         "psrcal": psrcal_fit(bias=False),
         "probmetrics": probmetrics_fit(TemperatureScalingCalibrator),
         "netcal": netcal_fit(TemperatureScaling),
     },
     "scalar and offset": {
-        "deciban": deciban_fit("scalar"),
+        "deciban": deciban_fit("scalar", ridge=0),
+        "deciban default": deciban_fit("scalar"),
         "psrcal": psrcal_fit(bias=True),
     },
     "diagonal and offset": {
-        "deciban": deciban_fit("diagonal"),
+        "deciban": deciban_fit("diagonal", ridge=0),
+        "deciban default": deciban_fit("diagonal"),
         "probmetrics vector": probmetrics_fit(VectorScalingCalibrator),
         "probmetrics SVS": probmetrics_fit(SVSCalibrator),
         "netcal": netcal_fit(LogisticCalibration),
     },
     "full and offset": {
-        "deciban": deciban_fit("full"),
+        "deciban": deciban_fit("full", ridge=0),
+        "deciban default": deciban_fit("full"),
         "scikit-learn": scikit_learn_logistic,
         "probmetrics matrix": probmetrics_fit(MatrixScalingCalibrator),
         "probmetrics SMS": probmetrics_fit(SMSCalibrator),
