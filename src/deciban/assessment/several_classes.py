@@ -21,9 +21,7 @@ from deciban.metrics.proportions import EventCounts, count_events, pooled_interv
 from deciban.metrics.sample_costs import SampleCosts, mean_intervals, subtract_costs
 
 _FOLDS = 5
-_SHARE = 1 / (
-    1 + _FOLDS / (_FOLDS - 1)
-)  # of the way from the cost on the samples to that on new ones
+_SHARE = 1 / (1 + _FOLDS / (_FOLDS - 1))  # of the excess on new samples that is optimism
 _FOR_INTERVALS = ("saving", "least discrimination", "most calibration")  # not reported themselves
 _DECISION_COSTS = ("expected_cost", "detection_cost", "c_avg", "c_primary")
 _MOST_FULL = 20  # classes; the full matrix of a hundred has 10,000 entries and takes minutes
