@@ -26,12 +26,11 @@ def two_level_llr(x, y, noise):
 
 
 class Sources:
-    """Comparisons of measurements by the two-level model; `items` are the sources."""
+    """Comparisons of measurements by the two-level model."""
 
-    def __init__(self, name, m, dimensions, noise, each=1, by_measurement=False):
+    def __init__(self, name, m, dimensions, noise, each=1):
         self.name = f"{name}, {m} sources"
         self.m, self.dimensions, self.noise, self.each = m, dimensions, noise, each
-        self.by_measurement = by_measurement
 
     def draw(self, rng):
         shape = (self.m, self.dimensions)
@@ -44,9 +43,8 @@ class Sources:
         of = np.repeat(np.arange(self.m), self.each)  # every pair of measurements
         x = source[of] + self.noise * rng.normal(size=(len(of), self.dimensions))
         i, j = np.triu_indices(len(of), 1)
-        items = (i, j) if self.by_measurement else (of[i], of[j])
         llr = two_level_llr(x[i], x[j], self.noise)
-        return (of[i] == of[j]).astype(int), llr, {"items": items}
+        return (of[i] == of[j]).astype(int), llr, {"items": (i, j)}
 
     def draw_independent(self, n, rng):
         a, b = rng.normal(size=(2, n, self.dimensions))
@@ -55,22 +53,27 @@ class Sources:
 
 
 class Effects:
-    """LLRs with random effects of models and of segments, each segment spoken by a model."""
+    """LLRs with random effects of models and of segments, each segment spoken by a model.
 
-    def __init__(self, name, m, each, effect, crossed=True):
+    The effects shift the LLRs or, as quality does, scale their noise.
+    """
+
+    def __init__(self, name, m, each, shift, scale=0.0):
         self.name, self.m, self.each = f"{name}, {m} models", m, each
-        self.effect, self.crossed = effect, crossed
+        self.shift, self.scale = shift, scale
+
+    def llr(self, y, effect, rng):
+        noise = np.exp(self.scale * effect) * rng.normal(size=len(effect))
+        return 4.0 * y - 2 + self.shift * effect + noise
 
     def draw(self, rng):
         i, j = (index.ravel() for index in np.indices((self.m, self.m * self.each)))
         y = (j // self.each == i).astype(int)
         a, b = rng.normal(size=self.m), rng.normal(size=self.m * self.each)
-        llr = 4.0 * y - 2 + self.effect * (a[i] + b[j]) + rng.normal(size=len(y))
-        return y, llr, {"items": (i, j + self.m)}
+        return y, self.llr(y, a[i] + b[j], rng), {"items": (i, j + self.m)}
 
     def draw_independent(self, n, rng):
-        sd = np.sqrt(1 + 2 * self.effect**2)
-        return [rng.normal(mean, sd, n) for mean in (2.0, -2.0)]
+        return [self.llr(y, rng.normal(size=(2, n)).sum(axis=0), rng) for y in (1, 0)]
 
 
 class Groups:
@@ -100,15 +103,14 @@ class Disjoint(Sources):
         return y, np.concatenate([target, other]), {"items": tuple(items)}
 
 
-def designs():
-    for m in (40, 100, 320):
+def designs(sizes):
+    for m in sizes:
         yield Sources("reference and questioned, 3 dimensions", m, 3, 0.3)
         yield Sources("reference and questioned, few errors", m, 4, 0.18)
-        yield Effects("models and segments", m, 2, 0.7)
+        yield Effects("models and segments that shift LLRs", m, 2, 0.7)
+        yield Effects("models and segments of different quality", m, 2, 0.0, 0.3)
         yield Groups("one factor", m, 20, 1.0)
-    for by_measurement in (False, True):
-        what = "measurements" if by_measurement else "sources"
-        yield Sources(f"three measurements each, items are {what}", 50, 2, 0.3, 3, by_measurement)
+    yield Sources("every pair of three measurements each", 50, 2, 0.3, 3)
     yield Disjoint("no shared item", 100, 3, 0.3)
 
 
@@ -158,16 +160,17 @@ def main():
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--resamples", type=int, default=300)
     parser.add_argument("--naive", action="store_true", help="beside intervals without the design")
-    parser.add_argument("--quick", action="store_true", help="40 draws, no design of 320")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[40, 100, 320])
+    parser.add_argument("--quick", action="store_true", help="40 draws of sizes 40 and 100")
     parser.add_argument("--glass", action="store_true", help="only the file of 102,400 comparisons")
     args = parser.parse_args()
-    args.draws = 40 if args.quick else args.draws
+    if args.quick:
+        args.draws, args.sizes = 40, [40, 100]
     print_setting("deciban", "numpy", "scipy")
     if args.glass:
         return glass(args)
-    for design in designs():
-        if not (args.quick and design.m == 320):
-            coverage(design, args)
+    for design in designs(args.sizes):
+        coverage(design, args)
     return None
 
 
