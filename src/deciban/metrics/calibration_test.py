@@ -251,19 +251,20 @@ def _draw_data_sets(
     D = world.log_p.shape[1]
     by_class = [weight[codes == j] for j in range(D)]
 
-    def center(j: int) -> tuple[Floats, Floats, Floats]:
+    def center(j: int, others: Floats) -> tuple[Floats, Floats, Floats]:
         share = share_out(weight * np.exp(world.log_p[:, j] - world.log_p[:, j].max()))
-        x = np.hstack([world.scores[:, j], world.others])
+        x = np.hstack([world.scores[:, j], others])
         mean = share @ x
-        return share, x - mean, mean
+        x -= mean
+        return share, x, mean
 
     variance = np.zeros(D + 2)  # of the scores
     for j, own in enumerate(by_class):
-        share, x, mean = center(j)
-        variance += own @ own * (share @ x[:, : D + 2] ** 2)
-    sums = np.zeros((n_draws, len(mean)))
+        share, x, _ = center(j, world.others[:, :D])
+        variance += own @ own * np.einsum("i,ij,ij->j", share, x, x)
+    sums = np.zeros((n_draws, 2 + world.others.shape[1]))
     for j, own in enumerate(by_class):
-        share, x, mean = center(j)
+        share, x, mean = center(j, world.others)
         size = float(own @ own / own.sum())
         limit, rates = _JUMP / size * np.sqrt(variance), own.sum() / size * share
         sums += own.sum() * mean + size * _draw_sums(rates, x, limit, n_draws, rng)
@@ -279,8 +280,8 @@ def _draw_sums(
     which are small against the standard deviation of the whole sum, is Gaussian.
     """
     large = (np.abs(x[:, : len(limit)]) > limit).any(axis=1) & (rates > 0)
-    mean = rates[~large] @ x[~large]
-    covariance = (x[~large].T * rates[~large]) @ x[~large]
+    small = np.where(large, 0.0, rates)
+    mean, covariance = small @ x, (x.T * small) @ x
     sums = rng.multivariate_normal(mean, covariance, n_draws, method="eigh")
     total = np.cumsum(rates[large])
     if len(total):
