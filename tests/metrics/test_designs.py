@@ -179,18 +179,17 @@ def test_means_without_an_item_are_those_of_the_rest(rng):
     assert found[4, 0] == pytest.approx(sum(means))
 
 
-@pytest.mark.parametrize("kind", ["independent", "groups", "items", "two factors"])
+@pytest.mark.parametrize("kind", ["groups", "items", "two factors"])
 def test_folds_share_neither_group_nor_item_and_test_every_sample_once(kind, rng):
     i, j = all_pairs(30)
     codes = (i == j).astype(int)
-    units = {"independent": (None, []), "groups": (i, []), "items": (None, [i, j])}
+    units = {"groups": (i, []), "items": (None, [i, j])}
     groups, items = units.get(kind, (None, [i, j + 100]))
     tested = np.zeros(900, dtype=int)
     for test, train in read_design(codes, groups, items).folds(4, rng):
         tested[test] += 1
         assert set(codes[train]) == {0, 1}
-        if kind != "independent":
-            assert not set(i[test]) & set(i[train])
+        assert not set(i[test]) & set(i[train])
         if kind in ("items", "two factors"):  # which the same-source comparisons link
             assert not set(j[test]) & set(j[train])
         if kind == "items":

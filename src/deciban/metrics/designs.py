@@ -5,7 +5,8 @@ A resample draws the items with replacement, and a pair of items i and j is in i
 :math:`W_i W_j`, the product of how often each was drawn; a comparison of an item with itself as
 often as :math:`W_i`. This counts what varies between pairs of the same items up to three times, so
 that intervals are rather too wide than too narrow where each item stands in a few comparisons
-only. An item of one comparison adds no dependence and is left out of the product.
+only. An item of one comparison of its class adds no dependence there and is left out of the
+product. Items that same-source comparisons link are one source, which is drawn as a whole.
 ``benchmarks/designs.py`` prints how often the intervals contain the truth.
 
 References
@@ -111,11 +112,15 @@ class Design:
         drawn = (np.bincount(rng.integers(n, size=n), minlength=n) for n in self.sizes)
         return np.concatenate([*drawn, [1]]).astype(float)
 
+    @property
+    def _left(self) -> NDArray[np.intp]:
+        if self.left is None:
+            raise TypeError("independent samples have no groups or items")
+        return self.left
+
     def _combine(self, of_units: Floats, rows: Any = slice(None)) -> Floats:
         """What samples get from their units: the product over both."""
-        if self.left is None:
-            raise TypeError("samples without units have no weights of units")
-        weights = of_units[self.left[rows]]
+        weights = of_units[self._left[rows]]
         return weights if self.right is None else weights * of_units[self.right[rows]]
 
     @cached_property
@@ -194,13 +199,9 @@ class Design:
         Units are dealt to ``count`` blocks, those of each class in turn. Comparisons of items make
         a fold for each pair of blocks, and what is left are the comparisons among other blocks.
         """
-        n, labels = len(self.codes), np.zeros(self.n_units, dtype=int)
-        if self.left is None:
-            left, right, labels = np.arange(n), None, self.codes
-        else:
-            left, right = self.left, self.right
-            for k in np.argsort(-np.bincount(self.codes), kind="stable"):
-                labels[left[self.codes == k]] = k
+        left, right, labels = self._left, self.right, np.zeros(self.n_units, dtype=int)
+        for k in np.argsort(-np.bincount(self.codes), kind="stable"):
+            labels[left[self.codes == k]] = k
         order = rng.permutation(len(labels))
         order = order[np.argsort(labels[order], kind="stable")]
         block = np.empty(len(labels) + 1, dtype=np.intp)
@@ -226,18 +227,15 @@ class Design:
         events : array of shape (n_samples,)
             Ones and zeros for the samples of one class; the difference where there are two systems.
         """
-        n = len(events)
-        if self.left is None:
-            return float(n)
-        gap = events - np.mean(events, dtype=np.float64)
-        total = np.bincount(self.left, gap, self.n_units + 1)
-        used = np.bincount(self.left, minlength=self.n_units + 1)
-        if self.right is not None:
-            total += np.bincount(self.right, gap, self.n_units + 1)
-            used += np.bincount(self.right, minlength=self.n_units + 1)
-        n_used = int(np.count_nonzero(used[:-1]))
-        scale = n_used / max(n_used - (1 if self.right is None else 2), 1)
-        shared = scale * float(np.sum(total[:-1] ** 2)) + n / n_used
+        n, gap = len(events), events - np.mean(events, dtype=np.float64)
+        sides = [self._left] if self.right is None else [self._left, self.right]
+        total, used = (
+            sum(np.bincount(side, weights, self.n_units + 1)[:-1] for side in sides)
+            for weights in (gap, None)
+        )
+        n_used = int(np.count_nonzero(used))
+        scale = n_used / max(n_used - len(sides), 1)
+        shared = scale * float(np.sum(total**2)) + n / n_used
         return n / max(shared / (float(gap @ gap) + 1), 1.0)
 
 
