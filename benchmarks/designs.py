@@ -158,7 +158,7 @@ def glass(args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--resamples", type=int, default=300)
+    parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--naive", action="store_true", help="beside intervals without the design")
     parser.add_argument("--sizes", type=int, nargs="*", default=[40, 100, 320])
     parser.add_argument("--quick", action="store_true", help="40 draws of sizes 40 and 100")

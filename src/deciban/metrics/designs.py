@@ -234,7 +234,7 @@ class Design:
             for weights in (gap, None)
         )
         n_used = int(np.count_nonzero(used))
-        scale = n_used / max(n_used - len(sides), 1)
+        scale = n_used / max(n_used - len(sides) - 2, 1)  # about as wide as Student's interval
         shared = scale * float(np.sum(total**2)) + n / n_used
         return n / max(shared / (float(gap @ gap) + 1), 1.0)
 
