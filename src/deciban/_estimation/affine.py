@@ -57,10 +57,10 @@ def fit_affine(
     coordinates, of any number of columns; the distance is then that from zero.
 
     ``class_sizes``, the number of samples of each class, asks for a map that few samples support,
-    whatever the unit of the scores: a scalar map and a fusion have Jeffreys' prior, half the
-    log-determinant of the information (Firth, 1993), and the further parameters of a diagonal or
-    full map are held near the scalar one by a ridge. Both vanish with samples. Without
-    ``class_sizes`` and ``ridge`` the map is that of maximum likelihood.
+    whatever the unit of the scores: a scalar map has Jeffreys' prior, half the log-determinant of
+    the information (Firth, 1993), and the further parameters of a diagonal or full map are held
+    near it by a ridge. Both vanish with samples. Without ``class_sizes`` and ``ridge`` the map is
+    that of maximum likelihood.
     """
     require_one_of(scale, "scale", get_args(Scale))
     # Under a nearly certain prior all costs are small: in units of the entropy of the prior the
@@ -100,19 +100,13 @@ def _solve_shrunk(problem: _Problem, class_sizes: np.ndarray) -> np.ndarray:
     # One over the number of samples, in units of the prior's entropy as the weights are.
     share = float((1 / class_sizes).sum()) / D**2 / np.log(D)
     square = float((problem.typical**2).mean()) / 0.455  # of a Gaussian with that median
-    if problem.center is not None and P <= _DENSE:  # of a fusion
-        # The ridge chooses among maps that the samples do not tell apart.
-        return _solve(replace(problem, jeffreys=share, ridge=1e-3 * share))
+    theta = _solve(replace(problem, scale="scalar", jeffreys=share))
+    if len(theta) == P:
+        return theta
     n = P - problem.k * problem.has_offset  # parameters of the matrix
-    anchor, strength = np.zeros(P), 0.0
-    if problem.center is None:
-        theta = _solve(replace(problem, scale="scalar", jeffreys=share))
-        if len(theta) == P:
-            return theta
-        anchor[:n], anchor[n:] = theta[0] * problem.identity[:n], theta[1:]
-        strength = theta[0] ** 2 * square
+    anchor = np.concatenate([theta[0] * problem.identity[:n], theta[1:]])
     # Squares in units of the spread of the evidence, or of one nat where there is less.
-    ridge = np.full(P, _PULL * n / problem.k * share / (1 + strength))
+    ridge = np.full(P, _PULL * n / problem.k * share / (1 + theta[0] ** 2 * square))
     ridge[:n] *= square
     return _solve(replace(problem, ridge=ridge, center=anchor))
 
@@ -151,7 +145,7 @@ class _Problem:
     has_offset: bool
     ridge: float | np.ndarray  # one weight for all parameters, or one for each
     center: np.ndarray | None = None  # of the ridge; the identity by default
-    jeffreys: float = 0.0  # weight of the log-determinant of the information; not for a diagonal
+    jeffreys: float = 0.0  # weight of the log-determinant of the information, for a scalar map
 
     @property
     def k(self) -> int:
@@ -265,10 +259,9 @@ class _At:
         information = self._matrix / np.outer(size, size) + _SINGULAR * np.eye(len(size))
         self.value -= problem.jeffreys / 2 * float(np.linalg.slogdet(information)[1])
         inverse = np.linalg.inv(information) / np.outer(size, size)
-        covariance = _covariance_of_scalar if problem.scale == "scalar" else _covariance_of_full
         for rows in problem.blocks():
             p = self.p[:, rows]
-            diagonal, product = covariance(problem, rows, p, inverse)
+            diagonal, product = _covariance_of_scalar(problem, rows, p, inverse)
             g = diagonal - 2 * product
             r = p * (g - np.sum(p * g, axis=0)) * problem.weight[rows]
             self.slope -= problem.jeffreys / 2 * problem.slope(rows, r)
@@ -354,13 +347,13 @@ _CURVATURES = {
 }
 
 
-# Diagonal of the covariance of the recalibrated scores, and its product with the posteriors p, from
-# the covariance of the parameters.
-
-
 def _covariance_of_scalar(
     problem: _Problem, rows: slice, p: np.ndarray, inverse: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
+    """Diagonal of the covariance of the recalibrated scores, and its product with the posteriors.
+
+    ``inverse`` is the covariance of the parameters.
+    """
     s, V = problem.log_likelihoods[:, rows], problem.V
     mean = np.sum(p * s, axis=0)
     diagonal, product = inverse[0, 0] * s * s, inverse[0, 0] * s * mean
@@ -369,18 +362,3 @@ def _covariance_of_scalar(
         diagonal += 2 * s * (V @ both)[:, None] + np.sum((V @ own) * V, axis=1)[:, None]
         product += s * (both @ q) + V @ (np.outer(both, mean) + own @ q)
     return diagonal, product
-
-
-def _covariance_of_full(
-    problem: _Problem, rows: slice, p: np.ndarray, inverse: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    V, x = problem.V, problem.l[:, rows]
-    k, d = problem.k, len(x)
-    order = np.arange(k * d).reshape(k, d)
-    if problem.has_offset:
-        order = np.column_stack([order, k * d + np.arange(k)])
-        x = np.vstack([x, np.ones(x.shape[1])])
-    blocks = inverse[np.ix_(order.ravel(), order.ravel())].reshape(k, len(x), k, len(x))
-    T = np.einsum("iajb,an,bn->ijn", blocks, x, x, optimize=True)
-    diagonal = np.einsum("di,dj,ijn->dn", V, V, T, optimize=True)
-    return diagonal, V @ np.einsum("ijn,jn->in", T, V.T @ p)

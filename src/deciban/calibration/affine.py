@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -12,7 +12,7 @@ from deciban._estimation.affine import Scale, fit_affine
 from deciban._estimation.linear import Features, LinearProblem, Uncertainty, free_entries
 from deciban._persistence.registry import register
 from deciban._validation.arrays import Floats
-from deciban._validation.scalars import quote, require_one_of, require_positive_number
+from deciban._validation.scalars import quote, require_positive_number
 from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.calibration.scores import ScoreReader
 from deciban.evidence import Evidence
@@ -112,11 +112,6 @@ class AffineCalibrator(Calibrator):
     def _fit(self, samples: Labelled) -> None:
         evidence, codes = samples.evidence, samples.codes
         basis = basis_for(self.basis, evidence.n_classes).align_to(evidence.classes)
-        self.uncertainty_: Uncertainty | None = None
-        if self._reader.fusion is not None:  # a full affine map already
-            require_one_of(self.scale, "scale", get_args(Scale))
-            self.matrix_, self.offset_ = np.eye(len(basis.contrast) - 1), 0 * basis.contrast[0]
-            return
         self.matrix_, self.offset_ = fit_affine(
             finite_ilr(evidence, self.basis),
             codes,
@@ -128,7 +123,8 @@ class AffineCalibrator(Calibrator):
             ridge=self.ridge or 0.0,
             class_sizes=samples.sizes if self.ridge is None else None,
         )
-        self.uncertainty_ = self._uncertainty(samples, basis)
+        fused = self._reader.fusion is not None
+        self.uncertainty_ = None if fused else self._uncertainty(samples, basis)
 
     def _uncertainty(self, samples: Labelled, basis: Basis) -> Uncertainty | None:
         features, scale = self._features(samples.evidence), self.scale

@@ -17,6 +17,7 @@ from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.simplex import Basis
 
+_PENALTY = 0.02  # of the squares of weights, for one sample a class
 _FEW = 10  # samples of a class below which two columns are taken as they are
 _CLEARLY = 20.0  # squared standard errors (of 2 / n) of a difference that is not by chance
 
@@ -97,8 +98,8 @@ class ScoreReader:
     ) -> ScoreReader:
         """Learn to fuse the columns, unless they are one for each class or one LLR.
 
-        ``ridge`` is the weight of the squares of the weights of scores of unit spread; by default
-        they have Jeffreys' prior, which vanishes with samples.
+        ``ridge`` is the penalty of the squares of the weights of scores of unit spread, by default
+        that of :class:`FusionCalibrator`, which vanishes with samples.
         """
         k, D = scores.shape[1], len(self.classes)
         if self.fuse is not True and (k == D or (k == 1 and D == 2)):
@@ -125,18 +126,10 @@ class ScoreReader:
         center = weight @ scores
         spread = np.sqrt(weight @ (scores - center) ** 2)
         spread[spread <= 1e-12 * np.abs(center)] = 1
-        V = Basis.gram_schmidt(D).contrast
-        A, b = fit_affine(
-            (scores - center) / spread,
-            codes,
-            weight,
-            np.log(prior),
-            V,
-            "full",
-            ridge=ridge or 0.0,
-            class_sizes=class_sizes if ridge is None else None,
-            is_fusion=True,
-        )
+        V, z = Basis.gram_schmidt(D).contrast, (scores - center) / spread
+        if ridge is None:
+            ridge = _PENALTY * D * float(np.sum(prior**2 / class_sizes))
+        A, b = fit_affine(z, codes, weight, np.log(prior), V, "full", ridge=ridge, is_fusion=True)
         self.fusion = AffineMap(A / spread, b - (A / spread) @ center)
         return self
 

@@ -25,7 +25,6 @@ _TWO_CLASSES = ("isotonic", "kernel")
 _METHODS = (*_AFFINE, "gaussian", *_TWO_CLASSES)
 FOLDS = 5
 _TWO_CLASS_COSTS = ("cllr", "cllr_cal", "cllr_min")
-_MOST_BOUNDS = 10  # classes whose bounds fit on a screen
 _COSTS = ("cross_entropy", "calibration", "discrimination")
 
 
@@ -70,6 +69,7 @@ def calibrate(
     `deciban apply` needs no options. The table shows what calibration gains; each sample is scored
     by a calibrator that was fitted without it.
     """
+    from deciban.assessment.results import to_plain
     from deciban.cli.columns import measure_columns, read_scores
     from deciban.cli.io.writing import require_outputs
     from deciban.cli.provenance import describe_run, hash_inputs
@@ -116,7 +116,8 @@ def calibrate(
     summary = _summarize(before, after)
     summary |= {
         "calibrator": str(output), "method": method, "folds": 0 if after is None else folds,
-        "formula": _formula(calibrator, scored.columns), "bounds": _bounds(calibrator),
+        "formula": _formula(calibrator, scored.columns),
+        "bounds": to_plain(getattr(calibrator, "bounds_", None)),
         "notes": [*before.warnings, *notes],
     }  # fmt: skip
     if as_json:
@@ -289,23 +290,13 @@ def _formula(calibrator: Any, columns: ScoreColumns) -> str | None:
     return f"calibrated_{name} = {at_one - offset:.4g} × {name} {sign} {abs(offset):.4g}"
 
 
-def _bounds(calibrator: Any) -> list[list[float]] | None:
-    """Largest LLR of each class against each other one in nats, where they have bounds."""
-    bounds = getattr(calibrator, "bounds_", None)
-    return None if bounds is None else bounds.tolist()
-
-
 def _show_bounds(bounds: list[list[float]], classes: list[Any], columns: ScoreColumns) -> None:
     if columns.is_llr:
         k, name = columns.positive, columns.columns[0]
         low, high = -bounds[1 - k][k] / columns.nats, bounds[k][1 - k] / columns.nats
         show.echo(f"Bounds: calibrated_{name} stays between {low:.4g} and {high:.4g}.")
-    elif len(classes) > _MOST_BOUNDS:
-        largest = [max(row) for row in bounds]
-        show.echo(
-            f"Bounds: the largest LLR of each class over another one is {min(largest):.4g} to "
-            f"{max(largest):.4g} nats; --json has all pairs."
-        )
+    elif len(classes) > 10:
+        show.echo("Bounds: see --json for all pairs of classes.")
     else:
         rows = [
             (str(label), *(f"{bound:.3f}" if bound else "" for bound in row))
