@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from deciban import Evidence, assess, metrics
 from deciban.exceptions import InputError
@@ -236,3 +237,21 @@ def test_an_item_of_one_comparison_in_its_class_is_not_counted_twice_there(rng):
     design = design_of((models, segments + 100), codes=codes)
     counts, drawn = design.counts(rng), codes == 1
     assert (counts[drawn].reshape(15, 2)[:, 0] == counts[drawn].reshape(15, 2)[:, 1]).all()
+
+
+@pytest.mark.slow
+def test_intervals_of_crossed_items_contain_the_truth_as_often_as_they_say():
+    """By fresh items; ``benchmarks/designs.py`` has more designs and quantities."""
+    m, rng = 40, np.random.default_rng(11)
+    i, j = all_pairs(m)
+    y, shift = (i == j).astype(int), np.where(i == j, 2.0, -2.0)
+    sd = np.sqrt(1 + 2 * 0.7**2), np.sqrt(1 + (2 * 0.7) ** 2)  # of two items, and of one twice
+    truth = stats.norm.sf(2 / sd[0]), stats.norm.sf(2 / sd[1])
+    held = np.zeros(2)
+    for _ in range(200):
+        a = 0.7 * rng.normal(size=m)
+        llr = shift + a[i] + a[j] + rng.normal(size=len(y))
+        found = assess(y, Evidence.from_llr(llr), items=(i, j), n_resamples=2)
+        rates = found["misleading_other"], found["misleading_target"]
+        held += [q.low <= p <= q.high for q, p in zip(rates, truth, strict=True)]
+    assert (held >= 0.91 * 200).all()  # 93 % or more, less three standard errors of 200 draws
