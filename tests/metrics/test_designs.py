@@ -223,6 +223,12 @@ def test_items_that_same_source_comparisons_link_are_one_source(rng):
     np.testing.assert_array_equal(one, other)
 
 
+def test_items_of_a_few_sources_are_resampled_as_items():
+    of = np.repeat(np.arange(3), 15)  # three cultivars, which nobody sampled
+    i, j = np.triu_indices(45, 1)
+    assert design_of((i, j), codes=(of[i] == of[j]).astype(int)).sizes == (45,)
+
+
 def test_classes_that_do_not_mean_the_same_source_link_nothing(rng):
     i, j = np.triu_indices(30, 1)
     design = design_of((i, j), codes=rng.integers(2, size=len(i)))

@@ -315,14 +315,16 @@ def _find_sources(
     """Source of each item, if the second of two classes holds the comparisons of the same source.
 
     It does where its comparisons link items into sources within which no other comparison lies.
-    The items of a source depend on one another.
+    The items of a source depend on one another. Too few sources to resample are taken as given.
     """
     if codes.max() != 1:
         return None
     (left, right), same = np.split(items, 2), codes == 1
     graph = coo_array((np.ones(same.sum()), (left[same], right[same])), shape=(n_items, n_items))
     n_sources, source = connected_components(graph, directed=False)
-    linked = 1 < n_sources < n_items and np.array_equal(source[left] == source[right], same)
+    linked = _FEW_UNITS <= n_sources < n_items and np.array_equal(
+        source[left] == source[right], same
+    )
     return np.asarray(source, dtype=np.intp) if linked else None
 
 
