@@ -11,7 +11,7 @@ from deciban.metrics.llr_intervals import (
     cllr_terms,
     equal_error_step,
     recalibrated_cost_intervals,
-    unseen_cllr_min,
+    unseen_cost,
 )
 
 
@@ -95,7 +95,7 @@ def test_infinite_llrs_are_recalibrated_by_pav_alone():
 
 def test_unseen_errors_raise_cllr_min_by_their_entropy():
     sample = LlrSample(np.array([-2.0, -1.0, 1.0, 2.0]), np.array([0, 0, 1, 1]))
-    rise = unseen_cllr_min(sample.blocks, np.array([0.0, 0.1]))
+    rise = unseen_cost(sample.blocks, np.array([0.0, 0.1]))
     # A tenth of the targets among the others: p log(1 + 1/p) + log(1 + p), halved, in bits.
     expected = (0.1 * np.log2(1 + 10) + np.log2(1.1)) / 2
     assert rise == pytest.approx([0.0, expected])

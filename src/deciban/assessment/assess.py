@@ -8,12 +8,14 @@ system and each further one, and asks for the intervals of their differences.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from deciban._validation.labels import align_by_index
 from deciban._validation.scalars import quote_each
+from deciban.assessment.actions import conclude
 from deciban.assessment.results import (
     Assessment,
     Comparison,
@@ -26,6 +28,7 @@ from deciban.assessment.results import (
 from deciban.assessment.several_classes import SeveralClassSystem
 from deciban.assessment.systems import Costs, Prior, Setting, System, difference_of, make_setting
 from deciban.assessment.two_classes import TwoClassSystem
+from deciban.assessment.verdicts import verdicts
 from deciban.assessment.wording import number
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
@@ -35,10 +38,12 @@ from deciban.metrics.designs import Design, Items, read_design, split_items
 from deciban.metrics.detection import OperatingPoint
 from deciban.metrics.intervals import Plan, Seed, make_plan
 from deciban.metrics.labelled import Labelled, read_labelled
+from deciban.metrics.reliability import ReliabilityBin, worst_bin
 
 OperatingPoints = Iterable[OperatingPoint | tuple[float, float, float]]
 FEW = 30  # samples of a class below which its intervals are rough
 _NOTABLE = 0.005  # correction of a quantity that is worth a note
+_NOTABLE_GAP = 0.03  # between a posterior and the frequency of what it predicts
 
 
 def assess(
@@ -127,7 +132,7 @@ def assess(
         *_below_chance_note(quantities, setting),
         *system.notes,
     ]
-    return Assessment(
+    found = Assessment(
         classes=evidence.classes, counts=tuple(data.counts.tolist()), quantities=quantities,
         pairwise_cllr=system.pairwise.cllr, pairwise_cllr_min=system.pairwise.cllr_min,
         confidence=plan.confidence, warnings=tuple(notes), prior=tuple(setting.prior.tolist()),
@@ -135,7 +140,19 @@ def assess(
         n_wrong=system.n_wrong, expected_wrong=system.expected_wrong,
         design=design.words if plan.n_resamples else "",
         calibration_test=_test_calibration(data, plan, design),
+        worst_bin=_worst_bin(data, plan) if plan.n_resamples else None,
     )  # fmt: skip
+    return replace(found, action=conclude(found).action, verdicts=tuple(verdicts(found)))
+
+
+def _worst_bin(data: Labelled, plan: Plan) -> ReliabilityBin | None:
+    wrong = data.evidence.log_likelihoods.argmax(axis=1) != data.codes
+    shares = [
+        plan.effective_size(t, wrong[rows]) / len(rows) for t, rows in enumerate(data.rows_by_class)
+    ]
+    return worst_bin(
+        data, gap=_NOTABLE_GAP, confidence=plan.confidence, independent=min(1.0, *shares)
+    )
 
 
 def _test_calibration(data: Labelled, plan: Plan, design: Design) -> CalibrationTest | None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.metrics import CalibrationTest, Interval
+from deciban.metrics.reliability import ReliabilityBin
 
 
 class Meaning(NamedTuple):
@@ -73,6 +74,11 @@ MEANINGS = {  # in the order in which they are reported
     "min_detection_cost": Meaning(
         "Minimum detection cost", "Detection cost with the best threshold.", largest=1.0
     ),
+    "decision_loss": Meaning(
+        "Decision loss",
+        "Cost of decisions that recalibration would save; 1 is the cost of deciding without "
+        "evidence.",
+    ),
     "c_primary": Meaning(
         "C_primary", "Mean of the detection costs at the operating points asked for.",
     ),
@@ -128,6 +134,17 @@ class Quantity:
     corrected: float
 
 
+class Verdict(NamedTuple):
+    """A finding: a number for a tile, a word on it, and the sentence that says what it means."""
+
+    what: str
+    big: str
+    word: str
+    tone: str  # "good", "fair", "poor" or ""
+    sentence: str
+    range: str = ""
+
+
 @dataclass(frozen=True)
 class Assessment:
     """How good a set of evidence is.
@@ -159,6 +176,13 @@ class Assessment:
     calibration_test : CalibrationTest, optional
         Whether the evidence is calibrated; None without resamples, and where samples share groups
         or items.
+    worst_bin : ReliabilityBin, optional
+        Of bins of posteriors at the uniform prior that differ by more than 0.03 from the frequency
+        of what they predict, the one that chance explains the least; None where none differs.
+    action : str
+        "use it", "recalibrate it", "get more samples" or "do not use it"; empty without intervals.
+    verdicts : tuple of Verdict
+        What the numbers mean, the action first.
     """
 
     classes: tuple[Hashable, ...]
@@ -175,6 +199,9 @@ class Assessment:
     expected_wrong: float = math.nan
     design: str = ""
     calibration_test: CalibrationTest | None = None
+    worst_bin: ReliabilityBin | None = None
+    action: str = ""
+    verdicts: tuple[Verdict, ...] = ()
 
     def __getitem__(self, key: str) -> Quantity:
         """A quantity by its key."""
@@ -190,7 +217,7 @@ class Assessment:
         """Plain data for JSON: NaN is None (null), infinities are "inf" and "-inf"."""
         names = ("classes", "counts", "prior", "costs", "confidence", "quantities",
                  "pairwise_cllr", "pairwise_cllr_min", "warnings", "design",
-                 "calibration_test")  # fmt: skip
+                 "calibration_test", "worst_bin", "action", "verdicts")  # fmt: skip
         return {name: to_plain(getattr(self, name)) for name in names}
 
 
@@ -288,6 +315,8 @@ def to_plain(value: Any) -> Any:
         value = value.tolist()
     if isinstance(value, Quantity | Difference | CalibrationTest):
         return {name: to_plain(entry) for name, entry in asdict(value).items()}
+    if isinstance(value, Verdict | ReliabilityBin):
+        return {name: to_plain(entry) for name, entry in value._asdict().items()}
     if isinstance(value, list | tuple):
         return [to_plain(entry) for entry in value]
     if isinstance(value, float) and not math.isfinite(value):

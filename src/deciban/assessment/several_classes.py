@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
 from deciban._validation.arrays import Floats
@@ -177,8 +178,7 @@ def _sample_costs(
     actual = {"cross_entropy": -prior * log_p[rows, truth], "accuracy": prior * right}
     mirrored = {"cross_entropy": -prior * _runner_up(log_p)}
     if setting.costs is not None:
-        decision = choose_least_cost(log_p, tuple(range(log_p.shape[1])), setting.costs, None)
-        actual["expected_cost"] = prior * setting.costs[truth, decision]
+        actual["expected_cost"] = prior * _decision_costs(log_p, truth, setting.costs)
         mirrored["expected_cost"] = prior * setting.costs.max(axis=1)[truth]
     for key, detection in setting.languages.items():
         unit = 1.0 if key == "c_avg" else detection.no_evidence
@@ -197,6 +197,11 @@ def _sample_costs(
     least = on_all + _SHARE * (actual["discrimination"] - on_all)
     actual["least discrimination"] = least
     actual["most calibration"] = actual["cross_entropy"] - least
+    if setting.costs is not None:
+        after = prior * _decision_costs(held_out, truth, setting.costs)
+        best = setting.prior @ np.diag(setting.costs)
+        unit = (setting.prior @ setting.costs).min() - best
+        actual["decision_loss"] = (actual["expected_cost"] - after) / unit
     for part in (actual, mirrored):
         part["saving"] = part["calibration"] = part["cross_entropy"] - part["discrimination"]
     if costs.total("saving") < 0:  # recalibration that does not pay is not used
@@ -204,6 +209,12 @@ def _sample_costs(
             part["discrimination"] = part["cross_entropy"]
             part["calibration"] = np.zeros(len(truth))
     return costs
+
+
+def _decision_costs(log_p: Floats, truth: NDArray[np.intp], costs: Floats) -> Floats:
+    """What the best decision about each sample costs."""
+    decision = choose_least_cost(log_p, tuple(range(log_p.shape[1])), costs, None)
+    return np.asarray(costs[truth, decision])
 
 
 def _expected_errors(log_p: Floats) -> float:

@@ -18,6 +18,7 @@ from deciban.metrics.labelled import Labelled, Trials
 from deciban.metrics.llr_intervals import (
     BestSteps,
     LlrSample,
+    Parts,
     Step,
     Terms,
     best_step_interval,
@@ -25,6 +26,7 @@ from deciban.metrics.llr_intervals import (
     detection_step,
     equal_error_step,
     mean_cost_intervals,
+    mean_cost_of_blocks,
     mean_step_interval,
     recalibrated_cost_intervals,
     step_interval,
@@ -92,10 +94,10 @@ class TwoClassSystem(System):
             for key in [key for key in best if key != "min_c_primary"]:
                 (step,) = best.pop(key)(self.sample)
                 intervals[key] = best_step_interval(self.sample, step, plan)
-        intervals |= recalibrated_cost_intervals(samples, plan, best)
+        intervals |= recalibrated_cost_intervals(samples, plan, best, _parts(setting))
         if other is not None and _same_order(self, other):
             seen = Interval(0.0, 0.0, 0.0) if self.values["cllr_min"] else Interval(0.0)
-            intervals |= dict.fromkeys(["cllr_min", *best], seen)
+            intervals |= dict.fromkeys(["cllr_min", "discrimination", *best], seen)
         if len(setting.points) > 1:
             chosen = [at[key] for key in setting.point_keys]
             intervals["c_primary"] = mean_step_interval(samples, chosen, plan)
@@ -120,6 +122,17 @@ def _best_steps(setting: Setting) -> dict[str, BestSteps]:
     return {"eer": lambda sample: [equal_error_step(sample)]} | given
 
 
+def _parts(setting: Setting) -> Parts:
+    """Costs under the prior and at the operating points, with what recalibration would save."""
+    found = {("discrimination", "calibration"): cost_terms(setting)["cross_entropy"]}
+    at = steps(setting)
+    return found | {(f"min_{key}", _loss_key(key)): at[key].terms for key in setting.weights}
+
+
+def _loss_key(key: str) -> str:
+    return key.replace("detection_cost", "decision_loss")
+
+
 def exact_values(trials: Trials, blocks: PooledBlocks, setting: Setting) -> dict[str, float]:
     """Every quantity, from the samples themselves."""
     llrs = (trials.other.llr, trials.target.llr)
@@ -130,24 +143,26 @@ def exact_values(trials: Trials, blocks: PooledBlocks, setting: Setting) -> dict
     }
     if len(setting.points) > 1:
         values["c_primary"] = float(np.mean([values[key] for key in setting.point_keys]))
-    fitted = _fitted_values(blocks, setting, values["cllr"])
+    fitted = _fitted_values(blocks, setting, values)
     return values | fitted | {"dev_pav": float(from_nats(deviation_from_pav(trials), "ban"))}
 
 
-def _fitted_keys(setting: Setting) -> list[str]:
-    """Quantities that PAV is fitted for."""
-    primary = ["min_c_primary"] if len(setting.points) > 1 else []
-    return ["cllr_min", "cllr_cal", "eer", *(f"min_{key}" for key in setting.weights), *primary]
-
-
-def _fitted_values(blocks: PooledBlocks, setting: Setting, cllr: float) -> dict[str, float]:
-    """Quantities that PAV is fitted for, given its blocks and the Cllr of the same samples."""
-    hull, least = blocks.hull(), cost_of_blocks(blocks)
-    costs = [float(np.min(one.cost(*hull, True))) for one in setting.weights.values()]
-    values = [least, cllr - least, equal_errors(*hull), *costs]
+def _fitted_values(
+    blocks: PooledBlocks, setting: Setting, actual: dict[str, float]
+) -> dict[str, float]:
+    """Quantities that PAV is fitted for, given its blocks and the costs of the same samples."""
+    hull, entropy = blocks.hull(), cost_terms(setting)["cross_entropy"]
+    values = {"cllr_min": cost_of_blocks(blocks), "eer": equal_errors(*hull)}
+    values["discrimination"] = mean_cost_of_blocks(blocks, entropy)
+    for key, weights in setting.weights.items():
+        values[f"min_{key}"] = float(np.min(weights.cost(*hull, True)))
+        values[_loss_key(key)] = actual[key] - values[f"min_{key}"]
+    values["cllr_cal"] = actual["cllr"] - values["cllr_min"]
+    values["calibration"] = actual["cross_entropy"] - values["discrimination"]
     if len(setting.points) > 1:
-        values.append(float(np.mean(costs[1:])))
-    return dict(zip(_fitted_keys(setting), values, strict=True))
+        least = [values[f"min_{key}"] for key in setting.point_keys]
+        values["min_c_primary"] = float(np.mean(least))
+    return values
 
 
 def _score_notes(trials: Trials) -> list[str]:

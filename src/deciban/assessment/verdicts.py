@@ -4,61 +4,45 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
-from deciban.assessment.results import Assessment, Quantity
+from deciban.assessment.actions import (
+    DO_NOT_USE,
+    MORE_SAMPLES,
+    RECALIBRATE,
+    SMALL,
+    USE,
+    Cost,
+    calibration_doubt,
+    conclude,
+    cost_of,
+    describe_prior,
+    find_quantity,
+    is_even,
+    miscalibration,
+)
+from deciban.assessment.results import Assessment, Verdict
 from deciban.assessment.wording import number, percent, shorten
 
-_SMALL, _MODERATE = 0.02, 0.08  # calibration loss, as a share of the cost of no evidence
+_MODERATE = 0.08  # calibration loss, as a share of the cost of no evidence
+_TONES = {USE: "good", MORE_SAMPLES: "fair", RECALIBRATE: "fair", DO_NOT_USE: "poor", "": ""}
 _SHARES = {0.9: "nearly all of it", 0.6: "most of it", 0.4: "about half of it", 0.1: "part of it",
            0.0: "very little of it"}  # fmt: skip
-_ENOUGH_ERRORS = 5  # expected or seen, to judge calibration by
 _FEW, _SOME = 30, 200  # samples of the rarest class
 
 
-class Verdict(NamedTuple):
-    """A finding: a number for a tile, a word on it, and the sentence that says what it means."""
-
-    what: str
-    big: str
-    word: str
-    tone: str  # "good", "fair", "poor" or ""
-    sentence: str
-    range: str = ""
-
-
-class Cost(NamedTuple):
-    """The cost of evidence and its parts, and the cost of no evidence, all in one unit."""
-
-    total: Quantity
-    calibration: Quantity
-    discrimination: Quantity
-    no_evidence: float
-    unit: str
-
-
-def cost_of(assessment: Assessment) -> Cost:
-    """Cllr and its parts in bits for two classes, else the cross-entropy and its parts."""
-    keys, nothing = ("cllr", "cllr_cal", "cllr_min"), 1.0
-    if len(assessment.classes) > 2:
-        prior = np.array(assessment.prior)
-        keys, nothing = ("cross_entropy", "calibration", "discrimination"), -prior @ np.log(prior)
-    total, calibration, discrimination = (_quantity(assessment, key) for key in keys)
-    return Cost(total, calibration, discrimination, float(nothing), total.unit)
-
-
-def _quantity(assessment: Assessment, key: str) -> Quantity:
-    """A quantity, or one without a value where there is none of this key."""
-    missing = Quantity(key, key, math.nan, math.nan, math.nan, "", "", "", math.nan)
-    return next((q for q in assessment.quantities if q.key == key), missing)
-
-
 def verdicts(assessment: Assessment) -> list[Verdict]:
-    """Verdicts on information, calibration, errors and samples, in this order."""
-    judges = (judge_information, judge_calibration, judge_errors, judge_samples)
+    """What to do, then verdicts on information, calibration, errors and samples."""
+    judges = (judge_action, judge_information, judge_calibration, judge_errors, judge_samples)
     return [judge(assessment) for judge in judges]
+
+
+def judge_action(assessment: Assessment) -> Verdict:
+    """Judge what to do with the evidence at the prior and the costs."""
+    action, word, reason = conclude(assessment)
+    at = describe_prior(assessment) if assessment.costs is None else "at this prior and these costs"
+    return Verdict("what to do", action.capitalize() or "–", word, _TONES[action], reason, at)
 
 
 def judge_information(assessment: Assessment) -> Verdict:
@@ -82,7 +66,8 @@ def judge_information(assessment: Assessment) -> Verdict:
     tone = "good" if share >= 0.6 and not risk else "fair" if share >= 0.1 else "poor"
     sentence = (
         f"The evidence removes {percent(share)} of the uncertainty about the class: from "
-        f"{number(nothing)} to {number(total.value)} {cost.unit} per sample.{risk}"
+        f"{number(nothing)} to {number(total.value)} {cost.unit} per sample, "
+        f"{describe_prior(assessment)}.{risk}"
     )
     return Verdict(what, percent(share), word, tone, sentence, interval)
 
@@ -97,7 +82,7 @@ def _judge_doubtful(cost: Cost, share: float, high: float) -> tuple[str, str, st
     if high < 0 or (math.isnan(high) and share < 0):
         sentence = f"As it stands, the evidence does more harm than good: {costs}.{remedy}"
         return "none", "worse than no evidence", "poor", sentence
-    if share >= _SMALL:
+    if share >= SMALL:
         sentence = (
             f"The evidence seems to remove {percent(share)} of the uncertainty about the class, "
             f"but these samples do not rule out that it does harm: {costs}.{remedy}"
@@ -130,7 +115,7 @@ def _unseen_risk(assessment: Assessment, share: float, low: float) -> str:
 def _after_recalibration(cost: Cost) -> str:
     """What recalibration would bring, if anything."""
     rest = cost.discrimination
-    if not rest.corrected < (1 - _SMALL) * cost.no_evidence or rest.high >= cost.no_evidence:
+    if not rest.corrected < (1 - SMALL) * cost.no_evidence or rest.high >= cost.no_evidence:
         return ""
     return (
         f" Recalibrated, it would cost about {number(rest.corrected)} {cost.unit}, and remove "
@@ -151,56 +136,37 @@ def judge_calibration(assessment: Assessment) -> Verdict:
     if not (math.isfinite(part.value) and math.isfinite(cost.total.value)):
         sentence = "No single number says how well it is calibrated here; see reliability below."
         return Verdict(what, "–", "not known", "", sentence)
-    if assessment.n_wrong < _ENOUGH_ERRORS and assessment.expected_wrong < _ENOUGH_ERRORS:
-        word, tone = "cannot be judged", "fair"
-        sentence = (
-            f"Too few errors to tell whether the evidence is calibrated: "
-            f"{assessment.n_wrong or 'none'} of {sum(assessment.counts):,} decisions went wrong, "
-            f"and the evidence itself predicts {number(assessment.expected_wrong, 2)}. More "
-            f"samples are needed, or harder ones."
-        )
-    else:
-        word, tone, sentence = _judge_loss(cost)
-        if tone != "poor" and assessment.n_infinite:
-            word, tone = "may be calibrated", "fair"
-            sentence = (
-                f"{assessment.n_infinite:,} samples rule a class out altogether, which no number "
-                f"of samples can justify; the others can be taken at face value."
-            )
+    word, tone, sentence = _judge_loss(assessment, cost)
     interval = _interval(part.low, part.high, assessment, number)
     return Verdict(what, f"{number(part.corrected, 2)} {unit}", word, tone, sentence, interval)
 
 
-def _judge_loss(cost: Cost) -> tuple[str, str, str]:
+def _judge_loss(assessment: Assessment, cost: Cost) -> tuple[str, str, str]:
     """A word, its tone and a sentence on a calibration loss that is known."""
     part, unit, total, nothing = cost.calibration, cost.unit, cost.total.value, cost.no_evidence
-    loss, share = part.corrected / nothing, percent(part.corrected / max(total, 1e-300))
+    share = percent(part.corrected / max(total, 1e-300))
     saved = f"{number(part.corrected)} of {number(total)} {unit} ({share} of its cost)"
     if math.isnan(part.low):
         sentence = f"Recalibration seems to save {saved}, but without intervals that may be chance."
         return "not known", "", sentence
-    large = part.low > 0.2 * total or part.corrected > 0.5 * total  # however small its cost is
-    small = part.high <= max(_SMALL * nothing, min(_MODERATE / 2 * nothing, 0.1 * total))
-    if loss <= _SMALL and small and not large:
-        saving = f"about {saved}" if loss > _SMALL / 40 else "next to nothing"
-        sentence = f"The evidence can be taken at face value: recalibration would save {saving}."
-        return "well calibrated", "good", sentence
-    if part.low / nothing <= _SMALL / 4 and not part.low > 0.2 * total:
-        low, high = number(max(0.0, part.low)), number(min(part.high, total))
-        sentence = (
-            f"Too few samples to tell whether the evidence is calibrated: recalibration may save "
-            f"{low} to {high} of {number(total)} {unit}."
-        )
-        return "may be calibrated", "fair", sentence
-    sentence = f"miscalibrated: recalibration, which is cheap, would save {saved}."
-    if loss <= _MODERATE:
-        return "nearly calibrated", "fair", f"The evidence is slightly {sentence}"
-    return "poorly calibrated", "poor", f"The evidence is {sentence}"
+    if shown := miscalibration(assessment):
+        others = "".join(f" {reason[0].upper()}{reason[1:]}." for reason in shown[1:])
+        sentence = f"Recalibration, which is cheap, would save about {saved}.{others}"
+        if part.corrected > _MODERATE * nothing or assessment.n_infinite:
+            return "poorly calibrated", "poor", f"The evidence is miscalibrated. {sentence}"
+        return "miscalibrated", "fair", f"The evidence is miscalibrated. {sentence}"
+    if doubt := calibration_doubt(assessment, cost):
+        word, reason = doubt
+        sentence = f"Too few samples to tell whether the evidence is calibrated: {reason}."
+        return word, "fair", sentence
+    saving = f"about {saved}" if part.corrected > SMALL / 40 * nothing else "next to nothing"
+    sentence = f"The evidence can be taken at face value: recalibration would save {saving}."
+    return "well calibrated", "good", sentence
 
 
 def judge_errors(assessment: Assessment) -> Verdict:
     """Judge how often decisions by the evidence are wrong."""
-    accuracy, what = _quantity(assessment, "accuracy"), "wrong decisions"
+    accuracy, what = find_quantity(assessment, "accuracy"), "wrong decisions"
     if math.isnan(accuracy.value):
         return Verdict(what, "–", "not known", "", "How often decisions are wrong is not known.")
     rate, low, high = 1 - accuracy.value, _snap(1 - accuracy.high), _snap(1 - accuracy.low)
@@ -214,8 +180,7 @@ def judge_errors(assessment: Assessment) -> Verdict:
     often = "all of them" if rate == 1 else "most of them"
     if one_in >= 1.95:
         often = f"1 in {number(one_in, 2) if one_in < 5 else format(round(one_in), ',')}"
-    even = max(assessment.prior) - min(assessment.prior) < 1e-9
-    mix = "equally frequent" if even else "as frequent as the prior says"
+    mix = "equally frequent" if is_even(assessment) else "as frequent as the prior says"
     best = "likelier" if len(assessment.classes) == 2 else "likeliest"
     sentence = (
         f"Decisions for the {best} class are wrong in {percent(rate)} of cases ({often}) if "
@@ -229,7 +194,7 @@ def _locate_errors(assessment: Assessment) -> str:
     """Say how often each of two classes is misjudged, or which pair of several is hardest."""
     names = [shorten(name, 30) for name in assessment.classes]
     if len(names) == 2:
-        rates = [_quantity(assessment, f"misleading_{k}").value for k in ("target", "other")]
+        rates = [find_quantity(assessment, f"misleading_{k}").value for k in ("target", "other")]
         return (
             f" The evidence points the wrong way for {percent(rates[0])} of class {names[1]} and "
             f"{percent(rates[1])} of class {names[0]}."

@@ -20,7 +20,7 @@ from scipy.special import expit
 
 from deciban._validation.arrays import Floats
 from deciban.evidence import from_nats
-from deciban.metrics.costs import cllr, cllr_cal, cllr_min, cost_of_blocks, softplus
+from deciban.metrics.costs import cllr, cllr_cal, cllr_min, softplus
 from deciban.metrics.designs import Design
 from deciban.metrics.detection import (
     ErrorWeights,
@@ -40,6 +40,7 @@ from deciban.metrics.recalibration import Bounds, Recalibration, recalibrate_llr
 from deciban.metrics.sample_costs import Allowance, SampleCosts, mean_intervals
 
 Terms = Callable[[Floats, int], Floats]  # of the LLRs of the first (0) or second (1) class
+Parts = Mapping[tuple[str, str], Terms]  # names of a cost after recalibration and of its saving
 BestSteps = Callable[
     ["LlrSample"], Sequence["Step"]
 ]  # whose costs at the best threshold to average
@@ -134,11 +135,18 @@ def _actual_costs(sample: LlrSample, terms: Mapping[str, Terms]) -> SampleCosts:
 
 
 def recalibrated_cost_intervals(
-    samples: Sequence[LlrSample], plan: Plan, best: Mapping[str, BestSteps] | None = None
+    samples: Sequence[LlrSample],
+    plan: Plan,
+    best: Mapping[str, BestSteps] | None = None,
+    parts: Parts | None = None,
 ) -> dict[str, Interval]:
-    """Intervals of Cllr_min, of Cllr_cal, and of mean costs of steps at the best thresholds."""
-    names = ["cllr_min", "cllr_cal", *(best or {})]
-    found = mean_intervals([_bounded_costs(sample, best or {}) for sample in samples], plan)
+    """Intervals of Cllr_min and Cllr_cal, and of other quantities after recalibration.
+
+    ``best`` are mean costs of steps at the best thresholds; ``parts`` are further costs.
+    """
+    parts = {("cllr_min", "cllr_cal"): cllr_terms} | dict(parts or {})
+    names = [*(name for pair in parts for name in pair), *(best or {})]
+    found = mean_intervals([_bounded_costs(sample, best or {}, parts) for sample in samples], plan)
     return {name: _join(found[f"{name} low"], found[f"{name} high"], samples) for name in names}
 
 
@@ -153,24 +161,26 @@ def _join(low: Interval, high: Interval, samples: Sequence[LlrSample]) -> Interv
     return Interval(value, low.low, high.high, max(low.standard_error, high.standard_error))
 
 
-def _bounded_costs(sample: LlrSample, best: Mapping[str, BestSteps]) -> SampleCosts:
-    """Both bounds on what each sample costs after recalibration."""
-    actual_cost, least = sample.costs(cllr_terms, sample.llr), sample.bounds(cllr_terms)
-    actual = {
-        "cllr_min low": least.lower,
-        "cllr_min high": least.upper,
-        "cllr_cal low": actual_cost - least.upper,
-        "cllr_cal high": actual_cost - least.lower,
-    }
-    as_is = _actual_costs(sample, {"cllr": cllr_terms})
-    # Maps that are held out know of a misleading sample of each class, so that the saving that they
-    # prove needs no allowance for more.
-    allowances: dict[str, Allowance] = {
-        "cllr_min high": lambda rates: unseen_cllr_min(sample.blocks, rates),
-        "cllr_cal high": lambda rates: (
-            as_is.unseen("cllr", rates) - unseen_cllr_min(sample.blocks, rates)
-        ),
-    }
+def _bounded_costs(sample: LlrSample, best: Mapping[str, BestSteps], parts: Parts) -> SampleCosts:
+    """Both bounds on what each sample costs after recalibration, and on what that saves."""
+    actual: dict[str, Floats] = {}
+    allowances: dict[str, Allowance] = {}
+    as_is = _actual_costs(sample, {rest: terms for (rest, _), terms in parts.items()})
+    for (rest, saved), terms in parts.items():
+        least = sample.bounds(terms)
+        actual[f"{rest} low"], actual[f"{rest} high"] = least
+        actual[f"{saved} low"] = as_is.actual[rest] - least.upper
+        actual[f"{saved} high"] = as_is.actual[rest] - least.lower
+
+        def after(rates: Floats, terms: Terms = terms) -> Floats:
+            return unseen_cost(sample.blocks, rates, terms)
+
+        def saving(rates: Floats, rest: str = rest, after: Allowance = after) -> Floats:
+            return as_is.unseen(rest, rates) - after(rates)
+
+        # Maps that are held out know of a misleading sample of each class, so that the saving that
+        # they prove needs no allowance for more.
+        allowances |= {f"{rest} high": after, f"{saved} high": saving}
     for name, steps_of in best.items():
         steps = steps_of(sample)
         bounds = [sample.bounds(step.terms) for step in steps]
@@ -183,18 +193,28 @@ def _bounded_costs(sample: LlrSample, best: Mapping[str, BestSteps]) -> SampleCo
     return SampleCosts(sample.codes, actual, {}, right, allowances)
 
 
-def unseen_cllr_min(blocks: PooledBlocks, rates: Floats) -> Floats:
-    """What Cllr_min rises by if some samples of a class look like those of the other class.
+def unseen_cost(blocks: PooledBlocks, rates: Floats, terms: Terms = cllr_terms) -> Floats:
+    """What Cllr_min, or another cost, rises by if samples of a class look like those of the other.
 
     ``rates`` are their fractions of the first and of the second class; so are the results.
     """
-    masses, least = (blocks.other, blocks.target), cost_of_blocks(blocks)
+    masses, least = (blocks.other, blocks.target), mean_cost_of_blocks(blocks, terms)
     rises = []
     for t, rate in enumerate(rates):
         mixed = (1 - rate) * masses[t] + rate * masses[1 - t]
         pair = (mixed, blocks.other) if t else (blocks.target, mixed)
-        rises.append(cost_of_blocks(pool_masses(*pair)) - least)
+        rises.append(mean_cost_of_blocks(pool_masses(*pair), terms) - least)
     return np.array(rises)
+
+
+def mean_cost_of_blocks(blocks: PooledBlocks, terms: Terms) -> float:
+    """Mean cost of the recalibrated LLRs, summed over both classes."""
+    return float(
+        sum(
+            m[m > 0] @ terms(blocks.llr[m > 0], t)
+            for t, m in enumerate((blocks.other, blocks.target))
+        )
+    )
 
 
 # --- rates --------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc
 
 from deciban._validation.arrays import Floats
 from deciban._validation.labels import index_of
@@ -165,8 +166,10 @@ class Reliability:
         The event that the posteriors predict: a class, or that the decided class is true.
     predicted, observed, low, high : arrays of shape (n_bins,)
         Mean posterior and relative frequency in each bin, with its interval.
-    count : array of shape (n_bins,)
-        Number of samples in each bin.
+    count, events : arrays of shape (n_bins,)
+        Number of samples in each bin, and of those with the event.
+    ratio : array of shape (n_bins,)
+        Weight of a sample with the event, relative to one without it, in the frequency.
     histogram : array of shape (20,)
         Share of the posteriors in 20 equal parts of 0 to 1.
     """
@@ -177,6 +180,8 @@ class Reliability:
     low: Floats
     high: Floats
     count: NDArray[np.intp]
+    events: Floats
+    ratio: Floats
     histogram: Floats
 
 
@@ -188,6 +193,7 @@ def reliability_curves(
     pos_label: Hashable | None = None,
     n_bins: int = 10,
     confidence: float = 0.95,
+    independent: float = 1.0,
 ) -> list[Reliability]:
     """Reliability of the posteriors of one class, of the decided class, or of each class.
 
@@ -208,15 +214,57 @@ def reliability_curves(
     n_bins : int, default 10
     confidence : float, default 0.95
         Confidence of the intervals.
+    independent : float, default 1
+        How many independent samples would tell as much as one of these.
     """
     require_whole(n_bins, "n_bins", least=1)
     require_fraction(confidence, "confidence")
     p = np.exp(log_prior(prior, data.evidence.classes, 1)[0])
     weight = balance_weights(data.codes, data.weight, p)
     return [
-        _bin_posteriors(*event, weight, n_bins, confidence)
+        _bin_posteriors(*event, weight, n_bins, confidence, independent)
         for event in _predicted_events(data, p, kind, pos_label)
     ]
+
+
+class ReliabilityBin(NamedTuple):
+    """Mean posterior of an event in a bin, and its relative frequency with its interval.
+
+    ``p_value`` tells how often calibrated evidence has a bin that is as far off.
+    """
+
+    predicted: float
+    observed: float
+    low: float
+    high: float
+    n_samples: int
+    p_value: float
+
+
+def worst_bin(
+    data: Labelled, *, gap: float, confidence: float = 0.95, independent: float = 1.0
+) -> ReliabilityBin | None:
+    """The bin whose frequency chance explains the least, at the uniform prior.
+
+    Of the bins of :func:`reliability_curves` whose posterior and frequency differ by more than
+    ``gap``, by the binomial test of each bin, corrected for their number (Bonferroni).
+    """
+    (curve,) = reliability_curves(data, confidence=confidence, independent=independent)
+    n, k = independent * curve.count, independent * curve.events
+    # The rate in the bin's own mix of classes that the prior turns into the mean posterior.
+    rate = curve.predicted / (curve.predicted + curve.ratio * (1 - curve.predicted))
+    below = np.where(k < n, betainc(np.maximum(n - k, 1e-9), k + 1, 1 - rate), 1.0)
+    above = np.where(k > 0, betainc(np.maximum(k, 1e-9), n - k + 1, rate), 1.0)
+    p_value = np.minimum(1.0, 2 * len(n) * np.minimum(below, above))
+    p_value[np.abs(curve.predicted - curve.observed) <= gap] = np.inf
+    worst = int(np.argmin(p_value))
+    if p_value[worst] > 1:
+        return None
+    columns = (curve.predicted, curve.observed, curve.low, curve.high)
+    predicted, observed, low, high = (float(column[worst]) for column in columns)
+    return ReliabilityBin(
+        predicted, observed, low, high, int(curve.count[worst]), float(p_value[worst])
+    )
 
 
 def _predicted_events(
@@ -238,7 +286,13 @@ def _predicted_events(
 
 
 def _bin_posteriors(
-    of: str, p: Floats, happened: NDArray[np.bool_], w: Floats, n_bins: int, confidence: float
+    of: str,
+    p: Floats,
+    happened: NDArray[np.bool_],
+    w: Floats,
+    n_bins: int,
+    confidence: float,
+    independent: float,
 ) -> Reliability:
     """Posteriors of an event in bins of equally many samples, and how often it happened there."""
     # Where many posteriors are the same, quantiles coincide, and there are fewer bins.
@@ -246,7 +300,8 @@ def _bin_posteriors(
     bin_of = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, max(len(edges) - 2, 0))
     _, bin_of = np.unique(bin_of, return_inverse=True)  # no bin is empty
     total, count = np.bincount(bin_of, w), np.bincount(bin_of)
-    low, high = wilson(np.bincount(bin_of, happened), count, confidence)
+    events = np.bincount(bin_of, happened).astype(float)
+    low, high = wilson(independent * events, independent * count, confidence)
     # Both kinds of samples have weights of their own, which turn counts into the prior's shares.
     yes, no = (_mean_weight(bin_of, w, kind, len(count)) for kind in (happened, ~happened))
     return Reliability(
@@ -256,6 +311,8 @@ def _bin_posteriors(
         yes * low / (yes * low + no * (1 - low)),
         yes * high / (yes * high + no * (1 - high)),
         count,
+        events,
+        yes / no,
         np.histogram(p, 20, (0, 1), weights=w)[0] / w.sum(),
     )
 

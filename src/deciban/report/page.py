@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike
 
 import deciban
 from deciban.assessment import Assessment, Conditions, Quantity, assess
-from deciban.assessment.verdicts import Verdict, cost_of, verdicts
+from deciban.assessment.actions import cost_of
+from deciban.assessment.results import Verdict
+from deciban.assessment.verdicts import verdicts
 from deciban.assessment.wording import number, percent, shorten
 from deciban.evidence import Evidence
 from deciban.exceptions import DecibanError, InputError

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from deciban.assessment.verdicts import Cost
+from deciban.assessment.actions import Cost
 from deciban.assessment.wording import number, shorten
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled

@@ -1,0 +1,308 @@
+"""What to do with evidence: use it, recalibrate it, get more samples, or do not use it.
+
+The rule takes the intervals at the prior and costs that were asked for. Evidence is used as it is
+if its whole interval lies below the cost of no evidence, if recalibration can save hardly anything,
+and if no bin of posteriors is far from the frequency of what it predicts. It is recalibrated where
+a loss that matters is shown. Otherwise samples are too few to tell.
+
+``benchmarks/verdicts.py`` prints which actions known systems get, and how often.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from deciban.assessment.results import Assessment, Quantity
+from deciban.assessment.wording import number, percent, shorten
+from deciban.metrics.reliability import ReliabilityBin
+
+USE, RECALIBRATE = "use it", "recalibrate it"
+MORE_SAMPLES, DO_NOT_USE = "get more samples", "do not use it"
+
+SMALL = 0.02  # loss or gain that does not matter, as a share of the cost of no evidence
+_TOLERATED = 0.05  # loss that must be ruled out before evidence is used as it is
+_RARE, _UNLIKELY = 0.01, 0.05  # p-values that prove a fault, and that leave a doubt
+_ENOUGH_ERRORS = 5  # expected or seen, to judge calibration by
+
+
+class Cost(NamedTuple):
+    """The cost of evidence and its parts, and the cost of no evidence, all in one unit."""
+
+    total: Quantity
+    calibration: Quantity
+    discrimination: Quantity
+    no_evidence: float
+    unit: str
+
+
+class Conclusion(NamedTuple):
+    """What to do, a word on why, and the reason as a sentence."""
+
+    action: str
+    word: str
+    reason: str
+
+
+def cost_of(assessment: Assessment) -> Cost:
+    """Cllr and its parts for two classes at even odds, else the cross-entropy at the prior."""
+    prior = np.array(assessment.prior)
+    keys, nothing = ("cross_entropy", "calibration", "discrimination"), -prior @ np.log(prior)
+    if len(prior) == 2 and is_even(assessment):
+        keys, nothing = ("cllr", "cllr_cal", "cllr_min"), 1.0
+    total, calibration, discrimination = (find_quantity(assessment, key) for key in keys)
+    return Cost(total, calibration, discrimination, float(nothing), total.unit)
+
+
+def find_quantity(assessment: Assessment, key: str) -> Quantity:
+    """A quantity, or one without a value where there is none of this key."""
+    missing = Quantity(key, key, math.nan, math.nan, math.nan, "", "", "", math.nan)
+    return next((q for q in assessment.quantities if q.key == key), missing)
+
+
+def is_even(assessment: Assessment) -> bool:
+    """Whether every class has the same prior probability."""
+    return max(assessment.prior) - min(assessment.prior) < 1e-9
+
+
+def describe_prior(assessment: Assessment) -> str:
+    """The prior at which costs hold, as part of a sentence."""
+    if is_even(assessment):
+        return "at even prior odds" if len(assessment.prior) == 2 else "at the same prior for each"
+    if len(assessment.prior) == 2:
+        return f"at a prior of {assessment.prior[1]:.4g} for {shorten(assessment.classes[1], 30)}"
+    return "at the prior given"
+
+
+def between(low: float, high: float, confidence: float) -> str:
+    """An interval in brackets."""
+    return f"({number(low)} to {number(high)}, {100 * confidence:g} %)"
+
+
+def conclude(assessment: Assessment) -> Conclusion:
+    """What to do with the evidence, by the first rule that applies."""
+    cost, at = cost_of(assessment), describe_prior(assessment)
+    total, rest, nothing = cost.total, cost.discrimination, cost.no_evidence
+    if math.isnan(total.low):
+        return Conclusion("", "not known", "Without intervals, nothing follows from the numbers.")
+    spread = f"{number(nothing)} {cost.unit} {at}"
+    if rest.low >= (1 - SMALL) * nothing:
+        least = number(max(0.0, 1 - rest.low / nothing) * 100, 2)
+        return Conclusion(
+            DO_NOT_USE, "says nothing",
+            f"Do not use it: even recalibrated, it removes at most {least} % of the uncertainty "
+            f"about the class, {spread}.",
+        )  # fmt: skip
+    if unhelpful := _unhelpful_decisions(assessment):
+        return Conclusion(DO_NOT_USE, "changes no decision", unhelpful)
+    if reversal := _reversal(assessment):
+        return Conclusion(DO_NOT_USE, "points the wrong way", f"Do not use it: {reversal}.")
+    shown = miscalibration(assessment)
+    harm = total.low > nothing
+    if (
+        harm
+        and math.isfinite(total.value)
+        and not rest.high < nothing
+        and not math.isnan(rest.high)
+    ):
+        return Conclusion(DO_NOT_USE, "does harm", f"Do not use it: {shown[0]}.")
+    if shown:
+        return Conclusion(
+            RECALIBRATE, "does harm as it is" if harm else "claims the wrong strength",
+            f"Recalibrate it: {shown[0]}.",
+        )  # fmt: skip
+    if doubt := _doubt(assessment, cost):
+        return Conclusion(MORE_SAMPLES, doubt[0], f"Get more samples: {doubt[1]}.")
+    share, low, high = (percent(1 - x / nothing) for x in (total.value, total.high, total.low))
+    level = f"{100 * assessment.confidence:g} %"
+    return Conclusion(
+        USE, "can be taken at face value",
+        f"Use it: it removes {share} of the uncertainty about the class ({low} to {high}, {level}) "
+        f"{at}, and recalibration would save at most {number(cost.calibration.high, 2)} of "
+        f"{number(total.value)} {cost.unit}.{_real_but_small(assessment)}",
+    )  # fmt: skip
+
+
+def _reversal(assessment: Assessment) -> str:
+    """How the evidence shows that classes were swapped."""
+    accuracy = find_quantity(assessment, "accuracy")
+    wrong = [find_quantity(assessment, f"misleading_{one}") for one in ("target", "other")]
+    if len(assessment.classes) == 2 and min(q.low for q in wrong) > 0.5:
+        rates = " and ".join(percent(q.value) for q in wrong)
+        return f"it points to the wrong class for {rates} of the classes; check which it is for"
+    if len(assessment.classes) > 2 and is_even(assessment) and accuracy.high < assessment.prior[0]:
+        return (
+            f"decisions by it are right in {percent(accuracy.value)} of cases, less often than "
+            f"guesses; check that each column belongs to its class"
+        )
+    return ""
+
+
+def miscalibration(assessment: Assessment) -> list[str]:
+    """Every way in which the samples show that the evidence is not calibrated."""
+    cost, level = cost_of(assessment), assessment.confidence
+    total, part, nothing, unit = cost.total, cost.calibration, cost.no_evidence, cost.unit
+    at, found = describe_prior(assessment), []
+    if math.isinf(total.value):
+        found.append("it ruled out the true class at least once, so its cost is infinite; bounds "
+                     "would limit what it claims")  # fmt: skip
+    elif total.low > nothing:
+        found.append(
+            f"{at}, it costs {number(total.value)} {unit} per sample "
+            f"{between(total.low, total.high, level)}, and no evidence would cost {number(nothing)}"
+        )
+    elif part.low > SMALL / 4 * nothing or part.low > 0.2 * total.value:
+        found.append(
+            f"{at}, that would save about {number(part.corrected)} of {number(total.value)} {unit} "
+            f"per sample {between(part.low, part.high, level)}"
+        )
+    if assessment.worst_bin is not None and assessment.worst_bin.p_value < _RARE:
+        found.append(_describe_bin(assessment.worst_bin))
+    found += _losing_decisions(assessment)
+    test = assessment.calibration_test
+    if test is not None and test.p_value < _RARE and part.corrected > SMALL / 2 * nothing:
+        found.append(
+            f"it is {test.fault}, which chance does not explain (p = {number(test.p_value, 2)})"
+        )
+    if not found and assessment.n_infinite:
+        found.append(
+            f"{assessment.n_infinite:,} samples rule a class out altogether, which no number of "
+            f"samples can justify; bounds would limit what they claim"
+        )
+    return found
+
+
+def _describe_bin(one: ReliabilityBin) -> str:
+    return (
+        f"posteriors of about {number(one.predicted, 2)} at even odds came true in "
+        f"{percent(one.observed)} of {one.n_samples:,} cases ({percent(one.low)} to "
+        f"{percent(one.high)})"
+    )
+
+
+def _real_but_small(assessment: Assessment) -> str:
+    test = assessment.calibration_test
+    if test is None:
+        return ""
+    p = f"(p = {number(test.p_value, 2)})"
+    if test.p_value < _RARE:
+        return f" That it is {test.fault} is real {p}, but costs next to nothing."
+    return f" There is no sign of miscalibration {p}."
+
+
+def _doubt(assessment: Assessment, cost: Cost) -> tuple[str, str] | None:
+    """A word and a reason why samples are too few to use the evidence."""
+    total, nothing = cost.total, cost.no_evidence
+    if total.high >= nothing and _enough_errors(assessment):
+        return "may do harm", (
+            f"{describe_prior(assessment)}, it may cost more than no evidence, "
+            f"{number(total.value)} {cost.unit} "
+            f"{between(total.low, total.high, assessment.confidence)} of {number(nothing)}"
+        )
+    if doubt := calibration_doubt(assessment, cost):
+        return doubt
+    for where, actual, _, _, asked in _decisions(assessment):
+        if asked and not actual.high < 1:
+            return "may cost more", (
+                f"decisions {where} may cost more than without it, {number(actual.value)} times as "
+                f"much {between(actual.low, actual.high, assessment.confidence)}"
+            )
+    return None
+
+
+def _enough_errors(assessment: Assessment) -> bool:
+    return max(assessment.n_wrong, assessment.expected_wrong) >= _ENOUGH_ERRORS
+
+
+def calibration_doubt(assessment: Assessment, cost: Cost) -> tuple[str, str] | None:
+    """A word and a reason why samples are too few to call the evidence calibrated."""
+    total, part, nothing = cost.total, cost.calibration, cost.no_evidence
+    n = f"{sum(assessment.counts):,}"
+    if not _enough_errors(assessment):
+        return "cannot be judged", (
+            f"{assessment.n_wrong or 'none'} of {n} decisions went wrong, and the evidence itself "
+            f"predicts {number(assessment.expected_wrong, 2)}; harder samples would tell, too"
+        )
+    one = assessment.worst_bin
+    if one is not None and one.p_value < _UNLIKELY:
+        return "may be calibrated", f"{_describe_bin(one)}, which may be chance"
+    gain = max(0.0, nothing - cost.discrimination.corrected)
+    tolerated = min(_TOLERATED * nothing, gain / 4)
+    if part.high <= tolerated and part.corrected <= total.value / 2:
+        return None
+    test = assessment.calibration_test
+    calm = test is not None and test.p_value >= _UNLIKELY
+    return "may be calibrated", (
+        f"{'there is no sign of miscalibration, but ' if calm else ''}these {n} samples do not "
+        f"rule out that recalibration would save {number(min(part.high, total.value), 2)} of "
+        f"{number(total.value)} {cost.unit} {describe_prior(assessment)}"
+    )
+
+
+# --- decisions ----------------------------------------------------------------------------
+
+
+class Decisions(NamedTuple):
+    """Costs of decisions at one prior and costs; 1 is the cost of deciding without evidence."""
+
+    where: str
+    actual: Quantity
+    least: Quantity
+    loss: Quantity
+    asked: bool  # whether the costs were asked for
+
+
+def _decisions(assessment: Assessment) -> Iterator[Decisions]:
+    prior, C = np.array(assessment.prior), assessment.costs
+    for q in assessment.quantities:
+        base, at, point = q.key.partition("@")
+        if base == "expected_cost" and C is not None and len(prior) > 2:
+            right = float(prior @ np.diag(C))
+            q = _rescale(q, right, float((prior @ C).min()) - right)
+        elif base != "detection_cost":
+            continue
+        where = f"at {point}" if point else describe_prior(assessment)
+        if C is not None and not point:
+            where += " and the costs given"
+        least = find_quantity(assessment, f"min_{base}{at}{point}")
+        loss = find_quantity(assessment, f"decision_loss{at}{point}")
+        yield Decisions(where, q, least, loss, bool(point) or C is not None)
+
+
+def _rescale(q: Quantity, zero: float, unit: float) -> Quantity:
+    names = ("value", "low", "high", "corrected")
+    return replace(q, **{name: (getattr(q, name) - zero) / unit for name in names})
+
+
+def _unhelpful_decisions(assessment: Assessment) -> str:
+    """Why decisions that were asked for are the same without the evidence, even recalibrated."""
+    asked = [one for one in _decisions(assessment) if one.asked]
+    if not asked or not all(one.least.low >= 1 - SMALL for one in asked):
+        return ""
+    best = min(asked, key=lambda one: one.least.low)
+    return (
+        f"Do not use it for decisions {best.where}: with the best threshold they cost at least "
+        f"{percent(best.least.low)} of what they cost without it."
+    )
+
+
+def _losing_decisions(assessment: Assessment) -> list[str]:
+    """How decisions show that the evidence is not calibrated."""
+    found = []
+    for where, actual, _, loss, _ in _decisions(assessment):
+        if actual.low > 1:
+            found.append(
+                f"decisions {where} cost {number(actual.value)} times what they cost without it "
+                f"{between(actual.low, actual.high, assessment.confidence)}"
+            )
+        elif loss.low > SMALL:
+            found.append(
+                f"decisions {where} cost {number(actual.value)} of what they cost without it, of "
+                f"which that would save about {number(loss.corrected, 2)} "
+                f"{between(loss.low, loss.high, assessment.confidence)}"
+            )
+    return found
