@@ -22,6 +22,7 @@ def test_numbers_of_two_classes_are_those_of_the_metrics(two):
     found = assess(y, e, prior=prior, costs=COSTS, n_resamples=0)
     point = {"prior": 0.2, "cost_false_alarm": 3.0}
     misled = metrics.misleading_rates(y, llr)
+    best = Evidence.from_llr(metrics.pav(y, llr).transform(llr))
     expected = {
         "cllr": metrics.cllr(y, llr),
         "cllr_min": metrics.cllr_min(y, llr),
@@ -31,9 +32,14 @@ def test_numbers_of_two_classes_are_those_of_the_metrics(two):
         "misleading_target": misled.target,
         "misleading_other": misled.other,
         "cross_entropy": metrics.cross_entropy(y, e, prior=prior),
+        "discrimination": metrics.cross_entropy(y, best, prior=prior),
+        "calibration": metrics.cross_entropy(y, e, prior=prior)
+        - metrics.cross_entropy(y, best, prior=prior),
         "accuracy": metrics.accuracy(y, e, prior=prior),
         "detection_cost": metrics.detection_cost(y, llr, **point),
         "min_detection_cost": metrics.min_detection_cost(y, llr, **point),
+        "decision_loss": metrics.detection_cost(y, llr, **point)
+        - metrics.min_detection_cost(y, llr, **point),
         "expected_cost": metrics.expected_cost(y, e, COSTS, prior=prior),
     }
     assert [q.key for q in found.quantities] == list(expected)
@@ -216,7 +222,8 @@ def test_infinite_llrs_cost_what_they_cost_and_are_written_as_text():
     assert data["pairwise_cllr"][0][0] is None
     assert set(data) == {
         "classes", "counts", "prior", "costs", "confidence", "quantities", "pairwise_cllr",
-        "pairwise_cllr_min", "warnings", "design", "calibration_test",
+        "pairwise_cllr_min", "warnings", "design", "calibration_test", "worst_bin", "action",
+        "verdicts",
     }  # fmt: skip
 
 

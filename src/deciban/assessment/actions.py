@@ -31,13 +31,17 @@ _ENOUGH_ERRORS = 5  # expected or seen, to judge calibration by
 
 
 class Cost(NamedTuple):
-    """The cost of evidence and its parts, and the cost of no evidence, all in one unit."""
+    """The cost of evidence and its parts, and the cost of no evidence, all in one unit.
+
+    ``at`` names the prior, as part of a sentence.
+    """
 
     total: Quantity
     calibration: Quantity
     discrimination: Quantity
     no_evidence: float
     unit: str
+    at: str
 
 
 class Conclusion(NamedTuple):
@@ -55,7 +59,8 @@ def cost_of(assessment: Assessment) -> Cost:
     if len(prior) == 2 and is_even(assessment):
         keys, nothing = ("cllr", "cllr_cal", "cllr_min"), 1.0
     total, calibration, discrimination = (find_quantity(assessment, key) for key in keys)
-    return Cost(total, calibration, discrimination, float(nothing), total.unit)
+    at = describe_prior(assessment)
+    return Cost(total, calibration, discrimination, float(nothing), total.unit, at)
 
 
 def find_quantity(assessment: Assessment, key: str) -> Quantity:
@@ -72,7 +77,8 @@ def is_even(assessment: Assessment) -> bool:
 def describe_prior(assessment: Assessment) -> str:
     """The prior at which costs hold, as part of a sentence."""
     if is_even(assessment):
-        return "at even prior odds" if len(assessment.prior) == 2 else "at the same prior for each"
+        two = len(assessment.prior) == 2
+        return "at even prior odds" if two else "at the same prior for each class"
     if len(assessment.prior) == 2:
         return f"at a prior of {assessment.prior[1]:.4g} for {shorten(assessment.classes[1], 30)}"
     return "at the prior given"
@@ -80,13 +86,17 @@ def describe_prior(assessment: Assessment) -> str:
 
 def between(low: float, high: float, confidence: float) -> str:
     """An interval in brackets."""
-    return f"({number(low)} to {number(high)}, {100 * confidence:g} %)"
+    return f"({100 * confidence:g} % interval {number(low)} to {number(high)})"
+
+
+def _sentence(reason: str) -> str:
+    return f"{reason[0].upper()}{reason[1:]}."
 
 
 def conclude(assessment: Assessment) -> Conclusion:
     """What to do with the evidence, by the first rule that applies."""
-    cost, at = cost_of(assessment), describe_prior(assessment)
-    total, rest, nothing = cost.total, cost.discrimination, cost.no_evidence
+    cost = cost_of(assessment)
+    total, rest, nothing, at = cost.total, cost.discrimination, cost.no_evidence, cost.at
     if math.isnan(total.low):
         return Conclusion("", "not known", "Without intervals, nothing follows from the numbers.")
     spread = f"{number(nothing)} {cost.unit} {at}"
@@ -94,36 +104,32 @@ def conclude(assessment: Assessment) -> Conclusion:
         least = number(max(0.0, 1 - rest.low / nothing) * 100, 2)
         return Conclusion(
             DO_NOT_USE, "says nothing",
-            f"Do not use it: even recalibrated, it removes at most {least} % of the uncertainty "
+            f"Even recalibrated, it removes at most {least} % of the uncertainty "
             f"about the class, {spread}.",
         )  # fmt: skip
     if unhelpful := _unhelpful_decisions(assessment):
         return Conclusion(DO_NOT_USE, "changes no decision", unhelpful)
     if reversal := _reversal(assessment):
-        return Conclusion(DO_NOT_USE, "points the wrong way", f"Do not use it: {reversal}.")
+        return Conclusion(DO_NOT_USE, "points the wrong way", _sentence(reversal))
     shown = miscalibration(assessment)
     harm = total.low > nothing
-    if (
-        harm
-        and math.isfinite(total.value)
-        and not rest.high < nothing
-        and not math.isnan(rest.high)
-    ):
-        return Conclusion(DO_NOT_USE, "does harm", f"Do not use it: {shown[0]}.")
+    if harm and math.isfinite(total.value) and rest.high >= nothing:
+        return Conclusion(DO_NOT_USE, "does harm", _sentence(shown[0]))
     if shown:
         return Conclusion(
             RECALIBRATE, "does harm as it is" if harm else "claims the wrong strength",
-            f"Recalibrate it: {shown[0]}.",
+            _sentence("; ".join(shown[:2])),
         )  # fmt: skip
     if doubt := _doubt(assessment, cost):
-        return Conclusion(MORE_SAMPLES, doubt[0], f"Get more samples: {doubt[1]}.")
+        return Conclusion(MORE_SAMPLES, doubt[0], _sentence(doubt[1]))
     share, low, high = (percent(1 - x / nothing) for x in (total.value, total.high, total.low))
     level = f"{100 * assessment.confidence:g} %"
     return Conclusion(
         USE, "can be taken at face value",
-        f"Use it: it removes {share} of the uncertainty about the class ({low} to {high}, {level}) "
+        f"It removes {share} of the uncertainty about the class ({level} interval {low} to {high}) "
         f"{at}, and recalibration would save at most {number(cost.calibration.high, 2)} of "
-        f"{number(total.value)} {cost.unit}.{_real_but_small(assessment)}",
+        f"{number(total.value)} {cost.unit}.{_asked_decisions(assessment)}"
+        f"{_real_but_small(assessment)}",
     )  # fmt: skip
 
 
@@ -133,7 +139,10 @@ def _reversal(assessment: Assessment) -> str:
     wrong = [find_quantity(assessment, f"misleading_{one}") for one in ("target", "other")]
     if len(assessment.classes) == 2 and min(q.low for q in wrong) > 0.5:
         rates = " and ".join(percent(q.value) for q in wrong)
-        return f"it points to the wrong class for {rates} of the classes; check which it is for"
+        return (
+            f"it points to the wrong class for {rates} of the samples of the two classes; check "
+            f"which class it is in favor of"
+        )
     if len(assessment.classes) > 2 and is_even(assessment) and accuracy.high < assessment.prior[0]:
         return (
             f"decisions by it are right in {percent(accuracy.value)} of cases, less often than "
@@ -146,7 +155,7 @@ def miscalibration(assessment: Assessment) -> list[str]:
     """Every way in which the samples show that the evidence is not calibrated."""
     cost, level = cost_of(assessment), assessment.confidence
     total, part, nothing, unit = cost.total, cost.calibration, cost.no_evidence, cost.unit
-    at, found = describe_prior(assessment), []
+    at, found = cost.at, []
     if math.isinf(total.value):
         found.append("it ruled out the true class at least once, so its cost is infinite; bounds "
                      "would limit what it claims")  # fmt: skip
@@ -155,10 +164,10 @@ def miscalibration(assessment: Assessment) -> list[str]:
             f"{at}, it costs {number(total.value)} {unit} per sample "
             f"{between(total.low, total.high, level)}, and no evidence would cost {number(nothing)}"
         )
-    elif part.low > SMALL / 4 * nothing or part.low > 0.2 * total.value:
+    if part.low > SMALL / 4 * nothing or part.low > 0.2 * total.value:
         found.append(
-            f"{at}, that would save about {number(part.corrected)} of {number(total.value)} {unit} "
-            f"per sample {between(part.low, part.high, level)}"
+            f"{at}, recalibration would save about {number(part.corrected)} of "
+            f"{number(total.value)} {unit} per sample {between(part.low, part.high, level)}"
         )
     if assessment.worst_bin is not None and assessment.worst_bin.p_value < _RARE:
         found.append(_describe_bin(assessment.worst_bin))
@@ -166,7 +175,7 @@ def miscalibration(assessment: Assessment) -> list[str]:
     test = assessment.calibration_test
     if test is not None and test.p_value < _RARE and part.corrected > SMALL / 2 * nothing:
         found.append(
-            f"it is {test.fault}, which chance does not explain (p = {number(test.p_value, 2)})"
+            f"chance does not explain that it is {test.fault} (p = {number(test.p_value, 2)})"
         )
     if not found and assessment.n_infinite:
         found.append(
@@ -199,7 +208,7 @@ def _doubt(assessment: Assessment, cost: Cost) -> tuple[str, str] | None:
     total, nothing = cost.total, cost.no_evidence
     if total.high >= nothing and _enough_errors(assessment):
         return "may do harm", (
-            f"{describe_prior(assessment)}, it may cost more than no evidence, "
+            f"{cost.at}, it may cost more than no evidence, "
             f"{number(total.value)} {cost.unit} "
             f"{between(total.low, total.high, assessment.confidence)} of {number(nothing)}"
         )
@@ -232,14 +241,15 @@ def calibration_doubt(assessment: Assessment, cost: Cost) -> tuple[str, str] | N
         return "may be calibrated", f"{_describe_bin(one)}, which may be chance"
     gain = max(0.0, nothing - cost.discrimination.corrected)
     tolerated = min(_TOLERATED * nothing, gain / 4)
-    if part.high <= tolerated and part.corrected <= total.value / 2:
+    most = max(part.high, part.value)  # PAV's own value stays large where few samples are distinct
+    if most <= tolerated and part.corrected <= total.value / 2:
         return None
     test = assessment.calibration_test
     calm = test is not None and test.p_value >= _UNLIKELY
     return "may be calibrated", (
         f"{'there is no sign of miscalibration, but ' if calm else ''}these {n} samples do not "
-        f"rule out that recalibration would save {number(min(part.high, total.value), 2)} of "
-        f"{number(total.value)} {cost.unit} {describe_prior(assessment)}"
+        f"rule out that recalibration would save {number(min(most, total.value), 2)} of "
+        f"{number(total.value)} {cost.unit} {cost.at}"
     )
 
 
@@ -278,6 +288,16 @@ def _rescale(q: Quantity, zero: float, unit: float) -> Quantity:
     return replace(q, **{name: (getattr(q, name) - zero) / unit for name in names})
 
 
+def _asked_decisions(assessment: Assessment) -> str:
+    """What decisions cost that were asked for."""
+    return "".join(
+        f" Decisions {where} cost {number(actual.value)} of what they cost without it "
+        f"{between(actual.low, actual.high, assessment.confidence)}."
+        for where, actual, _, _, asked in _decisions(assessment)
+        if asked
+    )
+
+
 def _unhelpful_decisions(assessment: Assessment) -> str:
     """Why decisions that were asked for are the same without the evidence, even recalibrated."""
     asked = [one for one in _decisions(assessment) if one.asked]
@@ -285,8 +305,8 @@ def _unhelpful_decisions(assessment: Assessment) -> str:
         return ""
     best = min(asked, key=lambda one: one.least.low)
     return (
-        f"Do not use it for decisions {best.where}: with the best threshold they cost at least "
-        f"{percent(best.least.low)} of what they cost without it."
+        f"With the best threshold, decisions {best.where} cost at least {percent(best.least.low)} "
+        f"of what they cost without it."
     )
 
 
@@ -302,7 +322,7 @@ def _losing_decisions(assessment: Assessment) -> list[str]:
         elif loss.low > SMALL:
             found.append(
                 f"decisions {where} cost {number(actual.value)} of what they cost without it, of "
-                f"which that would save about {number(loss.corrected, 2)} "
+                f"which recalibration would save about {number(loss.corrected, 2)} "
                 f"{between(loss.low, loss.high, assessment.confidence)}"
             )
     return found

@@ -9,6 +9,7 @@ from scipy.special import expit
 
 from deciban.assessment.systems import Setting, System
 from deciban.evidence import from_nats
+from deciban.evidence.units import to_nats
 from deciban.metrics import Interval, PairwiseCosts
 from deciban.metrics.costs import cost_of_blocks, softplus
 from deciban.metrics.designs import Design
@@ -89,12 +90,15 @@ class TwoClassSystem(System):
         intervals = mean_cost_intervals(samples, cost_terms(setting), plan)
         for key, step in at.items():
             intervals[key] = step_interval(samples, step, plan)
-        best = _best_steps(setting)
+        best, rates = _best_steps(setting), {}
         if other is None:  # rates, which have Wilson's intervals; their differences do not
             for key in [key for key in best if key != "min_c_primary"]:
                 (step,) = best.pop(key)(self.sample)
-                intervals[key] = best_step_interval(self.sample, step, plan)
-        intervals |= recalibrated_cost_intervals(samples, plan, best, _parts(setting))
+                rates[key] = best_step_interval(self.sample, step, plan)
+        intervals |= recalibrated_cost_intervals(samples, plan, best, _parts(setting)) | rates
+        if setting.log_odds == 0:
+            for key, of in (("discrimination", "cllr_min"), ("calibration", "cllr_cal")):
+                intervals[key] = Interval(*to_nats(np.array(intervals[of]), "bit").tolist())
         if other is not None and _same_order(self, other):
             seen = Interval(0.0, 0.0, 0.0) if self.values["cllr_min"] else Interval(0.0)
             intervals |= dict.fromkeys(["cllr_min", "discrimination", *best], seen)
@@ -124,8 +128,9 @@ def _best_steps(setting: Setting) -> dict[str, BestSteps]:
 
 def _parts(setting: Setting) -> Parts:
     """Costs under the prior and at the operating points, with what recalibration would save."""
-    found = {("discrimination", "calibration"): cost_terms(setting)["cross_entropy"]}
-    at = steps(setting)
+    found, at = {}, steps(setting)
+    if setting.log_odds != 0:  # at even odds, they are Cllr's
+        found[("discrimination", "calibration")] = cost_terms(setting)["cross_entropy"]
     return found | {(f"min_{key}", _loss_key(key)): at[key].terms for key in setting.weights}
 
 

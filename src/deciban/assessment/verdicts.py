@@ -29,6 +29,7 @@ _MODERATE = 0.08  # calibration loss, as a share of the cost of no evidence
 _TONES = {USE: "good", MORE_SAMPLES: "fair", RECALIBRATE: "fair", DO_NOT_USE: "poor", "": ""}
 _SHARES = {0.9: "nearly all of it", 0.6: "most of it", 0.4: "about half of it", 0.1: "part of it",
            0.0: "very little of it"}  # fmt: skip
+_MOST_REASONS = 3
 _FEW, _SOME = 30, 200  # samples of the rarest class
 
 
@@ -67,7 +68,7 @@ def judge_information(assessment: Assessment) -> Verdict:
     sentence = (
         f"The evidence removes {percent(share)} of the uncertainty about the class: from "
         f"{number(nothing)} to {number(total.value)} {cost.unit} per sample, "
-        f"{describe_prior(assessment)}.{risk}"
+        f"{cost.at}.{risk}"
     )
     return Verdict(what, percent(share), word, tone, sentence, interval)
 
@@ -75,8 +76,8 @@ def judge_information(assessment: Assessment) -> Verdict:
 def _judge_doubtful(cost: Cost, share: float, high: float) -> tuple[str, str, str, str]:
     """The number, word, tone and sentence on evidence that may be worse than none."""
     costs = (
-        f"it costs {number(cost.total.value)} {cost.unit} per sample, and no evidence would cost "
-        f"{number(cost.no_evidence)}"
+        f"{cost.at}, it costs {number(cost.total.value)} {cost.unit} per sample, and no evidence "
+        f"would cost {number(cost.no_evidence)}"
     )
     remedy = _after_recalibration(cost)
     if high < 0 or (math.isnan(high) and share < 0):
@@ -150,11 +151,10 @@ def _judge_loss(assessment: Assessment, cost: Cost) -> tuple[str, str, str]:
         sentence = f"Recalibration seems to save {saved}, but without intervals that may be chance."
         return "not known", "", sentence
     if shown := miscalibration(assessment):
-        others = "".join(f" {reason[0].upper()}{reason[1:]}." for reason in shown[1:])
-        sentence = f"Recalibration, which is cheap, would save about {saved}.{others}"
+        sentence = f"The evidence is miscalibrated: {'; '.join(shown[:_MOST_REASONS])}."
         if part.corrected > _MODERATE * nothing or assessment.n_infinite:
-            return "poorly calibrated", "poor", f"The evidence is miscalibrated. {sentence}"
-        return "miscalibrated", "fair", f"The evidence is miscalibrated. {sentence}"
+            return "poorly calibrated", "poor", sentence
+        return "miscalibrated", "fair", sentence
     if doubt := calibration_doubt(assessment, cost):
         word, reason = doubt
         sentence = f"Too few samples to tell whether the evidence is calibrated: {reason}."
@@ -208,8 +208,8 @@ def judge_samples(assessment: Assessment) -> Verdict:
     """Judge whether there are enough samples to say all this."""
     total, rarest = sum(assessment.counts), min(assessment.counts)
     word, tone = "enough to say this", "good"
-    if rarest < _FEW:
-        word, tone = "too few to be sure", "poor"
+    if conclude(assessment).action == MORE_SAMPLES:
+        word, tone = "too few to be sure", "poor" if rarest < _FEW else "fair"
     elif rarest < _SOME:
         word, tone = "enough for a rough answer", "fair"
     name = shorten(assessment.classes[assessment.counts.index(rarest)], 30)

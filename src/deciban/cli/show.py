@@ -80,7 +80,7 @@ def describe_samples(source: str, classes: Sequence[Hashable], counts: Sequence[
 
 
 def print_assessment(assessment: Assessment, source: str, about: Iterable[str] = ()) -> None:
-    """Print what was read, all quantities with their intervals, and the notes on them."""
+    """Print what was read, all quantities with their intervals, what to do, and the notes."""
     for line in (describe_samples(source, assessment.classes, assessment.counts), *about):
         echo(line)
     rows = []
@@ -90,6 +90,8 @@ def print_assessment(assessment: Assessment, source: str, about: Iterable[str] =
     header = ("", "value", f"{100 * assessment.confidence:g} % interval", "what it means")
     print_table(header, rows, right=(1,), explanation=True)
     print_design(assessment.design)
+    if assessment.action:
+        echo(f"{assessment.verdicts[0].big}. {assessment.verdicts[0].sentence}")
     print_notes(assessment.warnings)
 
 

@@ -178,9 +178,11 @@ def _bounded_costs(sample: LlrSample, best: Mapping[str, BestSteps], parts: Part
         def saving(rates: Floats, rest: str = rest, after: Allowance = after) -> Floats:
             return as_is.unseen(rest, rates) - after(rates)
 
-        # Maps that are held out know of a misleading sample of each class, so that the saving that
-        # they prove needs no allowance for more.
         allowances |= {f"{rest} high": after, f"{saved} high": saving}
+        # Maps that are held out know of a misleading sample of each class. At even odds, the saving
+        # that they prove needs no allowance for more.
+        if terms is not cllr_terms:
+            allowances[f"{saved} low"] = lambda rates, after=after: -after(rates)  # type: ignore[misc]
     for name, steps_of in best.items():
         steps = steps_of(sample)
         bounds = [sample.bounds(step.terms) for step in steps]

@@ -296,8 +296,10 @@ def _bin_posteriors(
 ) -> Reliability:
     """Posteriors of an event in bins of equally many samples, and how often it happened there."""
     # Where many posteriors are the same, quantiles coincide, and there are fewer bins.
-    edges = np.unique(np.quantile(p, np.linspace(0, 1, n_bins + 1)))
-    bin_of = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, max(len(edges) - 2, 0))
+    quantiles = np.quantile(p, np.linspace(0, 1, n_bins + 1))
+    edges = np.unique(quantiles)
+    last = len(edges) - (1 if quantiles[-2] == quantiles[-1] else 2)  # the largest fill a bin
+    bin_of = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, last)
     _, bin_of = np.unique(bin_of, return_inverse=True)  # no bin is empty
     total, count = np.bincount(bin_of, w), np.bincount(bin_of)
     events = np.bincount(bin_of, happened).astype(float)

@@ -196,13 +196,14 @@ def _attempt(title: str, draw: Drawer) -> str:
 
 
 def _summary(assessment: Assessment) -> Section:
-    found = verdicts(assessment)
+    action, *found = verdicts(assessment)
     tiles = "".join(f"<li>{_tile(verdict)}</li>" for verdict in found)
     sentences = "".join(f"<li>{text(verdict.sentence)}</li>" for verdict in found)
     care = "".join(f"<li>{text(warning)}</li>" for warning in assessment.warnings)
     if care:
         care = f'<div class="caution"><strong>Before quoting a number</strong><ul>{care}</ul></div>'
-    body = f'<ul class="tiles">{tiles}</ul><ul class="verdicts">{sentences}</ul>{care}'
+    banner = _tile(action._replace(range=action.sentence))
+    body = f'{banner}<ul class="tiles">{tiles}</ul><ul class="verdicts">{sentences}</ul>{care}'
     return "summary", "Summary", body
 
 

@@ -50,9 +50,10 @@ def decomposition(cost: Cost) -> Figure:
     spans.append(("total", 0.0, total))
     return Figure(
         "decomposition",
-        f"The cost is {number(total)} {unit}. Calibration would save {number(calibration)} {unit}; "
-        f"{number(discrimination)} {unit} is due to classes that the evidence cannot tell apart. "
-        f"The pale part up to the dotted line is what it gains over no evidence.",
+        f"The cost is {number(total)} {unit} {cost.at}. Calibration would save "
+        f"{number(calibration)} {unit}; {number(discrimination)} {unit} is due to classes that the "
+        f"evidence cannot tell apart. The pale part up to the dotted line is what it gains over no "
+        f"evidence.",
         canvas,
         (Key("solid", 0, "discrimination: what it cannot tell apart"),
          Key("solid", 1, "calibration: what calibration would save"),
@@ -85,7 +86,7 @@ def reliability(data: Labelled, confidence: float) -> Figure:
         "reliability",
         f"Of all samples with a posterior of 0.8, eight in ten should be right: points then lie on "
         f"the dotted line. Bars are {100 * confidence:g} % intervals; the histogram shows how "
-        f"often each posterior occurs. Every class has the same weight.",
+        f"often each posterior occurs. Every class has the same weight, whatever the prior.",
         canvas,
         (Key("point", 0, "observed frequency"), Key("rule", 0, "calibrated"),
          Key("bar", 6, "spread of the posteriors")),
