@@ -99,7 +99,9 @@ def _solve_shrunk(problem: _Problem, class_sizes: np.ndarray) -> np.ndarray:
     D, P = len(class_sizes), len(problem.identity)
     # One over the number of samples, in units of the prior's entropy as the weights are.
     share = float((1 / class_sizes).sum()) / D**2 / np.log(D)
-    square = float((problem.typical**2).mean()) / 0.455  # of a Gaussian with that median
+    # The mean square of a Gaussian with this mean size, which a few extreme scores change less.
+    size = float(problem.weight @ np.abs(problem.l).mean(axis=0)) / problem.weight.sum()
+    square = size**2 * np.pi / 2
     theta = _solve(replace(problem, scale="scalar", jeffreys=share))
     if len(theta) == P:
         return theta
@@ -160,17 +162,13 @@ class _Problem:
         return np.concatenate([entries[self.scale], np.zeros(self.k * self.has_offset)])
 
     @cached_property
-    def typical(self) -> np.ndarray:
-        """The size of most scores, whatever a few extreme ones are."""
-        some = np.abs(self.l[:, :: max(1, len(self.truth) // _FIRST)])
-        typical = np.median(some, axis=1)
-        return np.where(typical > 0, typical, np.abs(self.l).mean(axis=1))
-
-    @cached_property
     def size(self) -> np.ndarray:
         """Upper bounds on the roots of the second derivatives by each parameter."""
-        # Extreme scores must not make the others look like rounding.
-        squares = self.typical**2 * self.weight.sum() + _ROUNDING
+        # The size of most scores: a few extreme ones must not make the others look like rounding.
+        some = np.abs(self.l[:, :: max(1, len(self.truth) // _FIRST)])
+        typical = np.median(some, axis=1)
+        typical = np.where(typical > 0, typical, np.abs(self.l).mean(axis=1))
+        squares = typical**2 * self.weight.sum() + _ROUNDING
         bounds = {"scalar": [squares.sum()], "diagonal": squares, "full": np.tile(squares, self.k)}
         ones = np.ones(self.k * self.has_offset)
         return np.sqrt(self.ridge + np.concatenate([bounds[self.scale], ones]))
