@@ -27,7 +27,10 @@ class BootstrapCalibrator(Calibrator):
     """A calibrator with intervals by the bootstrap, for any kind and design of the samples.
 
     The evidence is that of the calibrator, fitted to all samples; :meth:`interval` comes from the
-    same calibrator fitted to resamples. Percentiles are expanded for small samples (Hesterberg).
+    same calibrator fitted to resamples. With few samples resamples are further from the fit than
+    the fit is from the truth, to one side: each end is therefore that of the percentile interval or
+    of its mirror image about the fit, whichever is further out. Percentiles are expanded for small
+    samples (Hesterberg).
 
     Parameters
     ----------
@@ -121,9 +124,14 @@ class BootstrapCalibrator(Calibrator):
     def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
         n = max(self.n_units_, 2.0)
         tail = ndtr(-np.sqrt(n / (n - 1)) * stdtrit(n - 1, (1 + confidence) / 2))
-        values = [one.evidence(X).log_likelihoods @ contrasts.T for one in self.resampled_]
-        low, high = np.quantile(np.stack(values), [tail, 1 - tail], axis=0, method="inverted_cdf")
-        return low, high
+        value, *resamples = (
+            one.evidence(X).log_likelihoods @ contrasts.T
+            for one in (self.calibrator_, *self.resampled_)
+        )
+        ends = np.quantile(np.stack(resamples), [tail, 1 - tail], axis=0, method="inverted_cdf")
+        with np.errstate(invalid="ignore"):  # infinite LLRs have no mirror image
+            mirrored = 2 * value - ends[::-1]
+        return np.fmin(ends[0], mirrored[0]), np.fmax(ends[1], mirrored[1])
 
     def _finish_loading(self) -> None:
         for one in (self.calibrator_, *self.resampled_):

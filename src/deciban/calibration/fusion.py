@@ -28,6 +28,8 @@ from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled, class_sizes
 from deciban.simplex import Basis
 
+_EFFECTS = 20.0  # penalty of effects of quality measures, in that of weights
+
 
 @register(
     systems_=tuple, coefficients_="P", uncertainty_=Uncertainty,
@@ -61,8 +63,8 @@ class FusionCalibrator(Calibrator):
     ridge : float, default 0.01
         Penalty: the sum of squares of all weights of standardized scores, times ``ridge`` and the
         number of systems and divided by the number of samples a class, is added to the mean
-        cross-entropy in nats. It does not depend on the unit of the scores, and vanishes with
-        samples; 0 is none.
+        cross-entropy in nats; effects of quality measures count twenty times. It does not depend
+        on the unit of the scores, and vanishes with samples; 0 is none.
     prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
         How much each class counts, and the prior of ``predict_proba``; it is not part of the
         evidence.
@@ -156,7 +158,9 @@ class FusionCalibrator(Calibrator):
         # Systems that are K copies of one then have its penalty, since each has its share.
         strength = self.ridge * D * float(np.sum(self.prior_**2 / sizes)) * len(self.systems_)
         penalty = np.full(P, strength)
-        constant = P - (D - 1) * features.covariates.shape[1]
+        U = features.covariates.shape[1]
+        constant = P - (D - 1) * U
+        penalty[constant // U :] *= _EFFECTS
         penalty[constant : constant + D - 1] = 0.0
         V = Basis.gram_schmidt(D).contrast
         problem = LinearProblem(

@@ -21,6 +21,8 @@ from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
 
 Covariance = Literal["shared", "separate"]
+_DRAWS = 500  # from the posterior, behind an interval
+_BLOCK = 1 << 22  # numbers held at once
 
 
 @register(
@@ -29,6 +31,7 @@ Covariance = Literal["shared", "separate"]
     covariances_="D k k",
     degrees_of_freedom_="D",
     _factors="D k k",
+    _sizes="D",
 )
 class GaussianCalibrator(Calibrator):
     r"""Evidence through the likelihood function of Gaussian densities of its ILRLs.
@@ -109,7 +112,8 @@ class GaussianCalibrator(Calibrator):
         self.means_, S = moments.means, moments.covariances(self.covariance == "shared")
         size = np.trace(S, axis1=1, axis2=2)[:, None, None] / k
         S = (1 - self.shrinkage) * S + self.shrinkage * size * np.eye(k)
-        nu, scale = self._predictive_spread(samples.sizes)
+        self._sizes = samples.sizes
+        nu, scale = self._predictive_spread(self._sizes)
         self.degrees_of_freedom_ = nu
         self._factors = _cholesky(scale[:, None, None] * S, float((l * l).mean()))
         self.covariances_ = (scale / np.where(nu > 2, 1 - 2 / nu, 1.0))[:, None, None] * S
@@ -129,6 +133,49 @@ class GaussianCalibrator(Calibrator):
             finite_ilr(evidence), self.means_, self._factors, self.degrees_of_freedom_
         )
         return Evidence(log_f, evidence.classes)
+
+    def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
+        """Percentiles of the LLR over the posterior of the means and covariances."""
+        if self._reader.fusion is not None:
+            raise InputError(
+                "interval must be asked of scores of one system; got several that are fused "
+                "before. Use FusionCalibrator."
+            )
+        evidence = self._uncalibrated(X)
+        l, draws = finite_ilr(evidence), self._draw_parameters()
+        value = self._calibrate(evidence).log_likelihoods @ contrasts.T
+        low, high = np.empty_like(value), np.empty_like(value)
+        tails = (1 - confidence) / 2, (1 + confidence) / 2
+        step = max(1, _BLOCK // (_DRAWS * len(contrasts)))
+        for start in range(0, len(l), step):
+            rows = slice(start, start + step)
+            drawn = [gaussian_log_densities(l[rows], *one) @ contrasts.T for one in draws]
+            low[rows], high[rows] = np.quantile(np.stack(drawn), tails, axis=0)
+        # The predictive LLR may lie beyond most draws where samples are few.
+        return np.minimum(low, value), np.maximum(high, value)
+
+    def _draw_parameters(self) -> list[tuple[Floats, Floats]]:
+        """Means and factors of covariances from their posterior under Jeffreys' prior."""
+        from scipy.stats import invwishart  # slow to import
+
+        n, (D, k) = self._sizes, self.means_.shape
+        shared = self.covariance == "shared"
+        total = np.full(D, n.sum()) if shared else n
+        degrees = total - (D if shared else 1)
+        if not (degrees >= k).all():
+            raise InputError(
+                f"interval must have {k + 1} samples of a class or more; got {n.min():g}. Fit more."
+            )
+        S = np.einsum("cij,ckj->cik", self._factors, self._factors)
+        W = S * (total / self._predictive_spread(n)[1])[:, None, None]
+        rng = np.random.default_rng(0)
+        covariances = [
+            invwishart.rvs(degrees[c], W[c], _DRAWS, rng).reshape(_DRAWS, k, k)
+            for c in range(1 if shared else D)
+        ]
+        factors = np.linalg.cholesky(np.stack(covariances * (D if shared else 1), axis=1))
+        z = rng.normal(size=(_DRAWS, D, k)) / np.sqrt(n)[:, None]
+        return list(zip(self.means_ + np.einsum("bcij,bcj->bci", factors, z), factors, strict=True))
 
     @property
     def reference_(self) -> CalibratedGaussian:
