@@ -20,8 +20,9 @@ from deciban._estimation.newton import minimum
 from deciban._persistence.encoding import register_value
 
 _BLOCK = 1 << 20  # numbers held at once
-_FEWEST, _PER_CLASS = 5000, 50  # samples behind a covariance; the others are left out
-_FIRST = 20_000
+_FEWEST, _PER_CLASS = 3000, 50  # samples behind a covariance; the others are left out
+_FIRST = 20_000  # samples that give a start
+_STEPS = 2  # of Newton from an estimate to maximum likelihood, which is far where samples are few
 
 
 class Features(NamedTuple):
@@ -108,7 +109,8 @@ class LinearProblem:
     """Mean cross-entropy of the posteriors plus a penalty, by the parameters of a linear map.
 
     ``weight`` sums to one over all samples and to the prior over each class; ``penalty`` is that of
-    the square of each parameter, ``sizes`` the number of samples of each class.
+    the squared distance of each parameter from its ``center``, and ``sizes`` are the numbers of
+    samples of the classes.
     """
 
     features: Features
@@ -119,6 +121,7 @@ class LinearProblem:
     scale: Scale
     penalty: np.ndarray
     sizes: np.ndarray
+    center: np.ndarray | float = 0.0
 
     def fit(self) -> np.ndarray:
         """Parameters at the minimum."""
@@ -158,6 +161,9 @@ class LinearProblem:
         prior = np.exp(self.log_prior)
         share = prior**2 / self.sizes
         some = self._thin_out(max(_FEWEST, _PER_CLASS * D))
+        for _ in range(_STEPS):  # away from a prior that holds theta back and makes H too large
+            at = _At(some, 1.0, theta)
+            theta = theta - _inverse(at.curvature()) @ at.slope
         H, J, mean = np.zeros((P, P)), np.zeros((P, P)), np.zeros((D, P))
         for c, weight, G in some.slopes_by_class(theta):
             square = (weight[:, None] * G).T @ G
@@ -166,9 +172,7 @@ class LinearProblem:
             mean[c] += weight @ G / prior[c]
         J -= (mean.T * share) @ mean
         penalty = np.diag(2 * self.penalty)
-        unit = np.sqrt(np.diag(H + penalty)) + 1e-300
-        inverse = np.linalg.pinv((H + penalty) / np.outer(unit, unit), hermitian=True)
-        inverse /= np.outer(unit, unit)
+        inverse = _inverse(H + penalty)
         C = inverse @ (J + penalty * share.sum()) @ inverse
         return Uncertainty((C + C.T) / 2, max(1.0, float(1 / share.sum()) - P))
 
@@ -199,8 +203,9 @@ class _At:
 
     def __init__(self, problem: LinearProblem, unit: float, theta: np.ndarray) -> None:
         self.problem, self.unit, self.theta = problem, unit, theta
-        self.slope = 2 * problem.penalty * theta / unit
-        self.value = float(self.slope @ theta) / 2
+        away = theta - problem.center
+        self.slope = 2 * problem.penalty * away / unit
+        self.value = float(self.slope @ away) / 2
         for rows in problem.blocks():
             p, cost = problem.posteriors(theta, rows)
             w = problem.weight[rows] / unit
@@ -215,3 +220,9 @@ class _At:
         for _, share, G in self.problem.slopes_by_class(self.theta):
             total += (share[:, None] * G).T @ G
         return np.asarray(total / self.unit)
+
+
+def _inverse(H: np.ndarray) -> np.ndarray:
+    """Pseudoinverse of second derivatives, whatever the units of the parameters."""
+    unit = np.sqrt(np.diag(H)) + 1e-300
+    return np.linalg.pinv(H / np.outer(unit, unit), hermitian=True) / np.outer(unit, unit)

@@ -127,18 +127,25 @@ class AffineCalibrator(Calibrator):
         self.uncertainty_ = None if fused else self._uncertainty(samples, basis)
 
     def _uncertainty(self, samples: Labelled, basis: Basis) -> Uncertainty | None:
-        features, scale = self._features(samples.evidence), self.scale
-        theta = np.append(
-            free_entries(self.matrix_, scale), self.offset_[: self.offset * basis.contrast.shape[1]]
+        k = basis.contrast.shape[1]
+        here, identity = (
+            np.append(free_entries(A, self.scale), b[: k * self.offset])
+            for A, b in ((self.matrix_, self.offset_), (np.eye(k), np.zeros(k)))
         )
-        if len(theta) > _MOST_PARAMETERS:
+        if len(here) > _MOST_PARAMETERS:
             return None
-        share = balance_weights(samples.codes, samples.weight, self.prior_)
-        penalty = np.full(len(theta), self.ridge or 0.0)
-        return LinearProblem(
-            features, samples.codes, share, np.log(self.prior_), basis.contrast, scale, penalty,
+        problem = LinearProblem(
+            self._features(samples.evidence),
+            samples.codes,
+            balance_weights(samples.codes, samples.weight, self.prior_),
+            np.log(self.prior_),
+            basis.contrast,
+            self.scale,
+            np.full(len(here), self.ridge or 0.0),
             samples.sizes,
-        ).uncertainty(theta)  # fmt: skip
+            identity,
+        )
+        return problem.uncertainty(here)
 
     def _features(self, evidence: Evidence) -> Features:
         l = finite_ilr(evidence, self.basis)
