@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
+from scipy.special import ndtr
 
 from deciban import metrics
 from deciban.metrics.intervals import Plan
@@ -111,3 +112,57 @@ def test_miscalibration_of_few_targets_and_many_others_is_found(scale, offset):
         found = metrics.bootstrap(metrics.cllr_cal, y, scale * llr + offset, n_resamples=200)
         excluded += found.low > 0
     assert excluded >= 9
+
+
+FITTED = [metrics.cllr_min, metrics.eer, metrics.min_detection_cost]
+
+
+@pytest.mark.parametrize("metric", FITTED)
+def test_llrs_that_point_the_wrong_way_are_as_good_as_none_at_both_ends(metric):
+    y, llr = calibrated(100, 100, 4.0, 0)
+    value, low, high, _ = metrics.bootstrap(metric, y, -llr, n_resamples=200)
+    assert value == high == metric(y, 0 * llr)
+    assert low > 0.9 * value
+
+
+@pytest.mark.parametrize("metric", FITTED)
+@pytest.mark.parametrize("size", [1e-300, 1e-6, 1e6, 1e300])
+def test_intervals_after_recalibration_do_not_depend_on_the_unit_of_scores(metric, size):
+    y, llr = calibrated(60, 40, 4.0, 1)
+    expected = metrics.bootstrap(metric, y, llr, n_resamples=100)
+    found = metrics.bootstrap(metric, y, size * llr, n_resamples=100)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_one_sample_of_each_class_tells_nothing_about_costs_after_recalibration():
+    for metric, largest in ((metrics.cllr_min, 1.0), (metrics.eer, 0.5)):
+        _, low, high, _ = metrics.bootstrap(metric, [0, 1], [-1.0, 1.0])
+        assert (low, high) == (0.0, largest)
+    assert metrics.bootstrap(metrics.cllr_cal, [0, 1], [-1.0, 1.0]).low == 0.0
+
+
+def test_one_sample_of_a_class_does_not_show_that_errors_are_made():
+    y, llr = np.repeat([0, 1], [100, 1]), np.append(np.linspace(-8, 0, 100), 3.0)
+    for metric in FITTED:
+        assert metrics.bootstrap(metric, y, llr).low == 0.0
+
+
+@pytest.mark.parametrize("metric", [metrics.cllr, metrics.cllr_min, metrics.cllr_cal])
+def test_an_llr_of_1e300_in_the_wrong_direction_has_a_finite_interval(metric):
+    y, llr = calibrated(50, 50, 4.0, 2)
+    llr[0] = 1e300
+    value, low, high, _ = metrics.bootstrap(metric, y, llr, n_resamples=200)
+    assert 0.0 <= low <= value <= high < np.inf
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(1000, 5), (5, 1000)])
+def test_errors_at_the_best_threshold_are_covered_where_a_class_has_five_samples(sizes):
+    """LLRs of divergence 16: the equal-error rate is Phi(-2), and half the cost at even odds."""
+    misses = {metrics.eer: 0, metrics.min_detection_cost: 0}
+    for seed in range(150):
+        y, llr = calibrated(*sizes, 16.0, seed)
+        for metric, truth in ((metrics.eer, ndtr(-2)), (metrics.min_detection_cost, 2 * ndtr(-2))):
+            interval = metrics.bootstrap(metric, y, llr, n_resamples=2)
+            misses[metric] += not interval.low <= truth <= interval.high
+    assert max(misses.values()) <= 0.1 * 150

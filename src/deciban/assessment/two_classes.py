@@ -25,6 +25,7 @@ from deciban.metrics.llr_intervals import (
     best_step_interval,
     cllr_terms,
     detection_step,
+    equal_error_interval,
     equal_error_step,
     mean_cost_intervals,
     mean_cost_of_blocks,
@@ -92,6 +93,8 @@ class TwoClassSystem(System):
             intervals[key] = step_interval(samples, step, plan)
         best, rates = _best_steps(setting), {}
         if other is None:  # rates, which have Wilson's intervals; their differences do not
+            del best["eer"]
+            rates["eer"] = equal_error_interval(self.sample, plan)
             for key in [key for key in best if key != "min_c_primary"]:
                 (step,) = best.pop(key)(self.sample)
                 rates[key] = best_step_interval(self.sample, step, plan)

@@ -283,7 +283,21 @@ def equal_error_step(sample: LlrSample) -> Step:
     slope = blocks.llr[equal_error_corner(*blocks.hull()) - 1]
     if after.affine is not None:
         slope = np.median(after.affine[after.fitted == slope])
-    slope = float(np.clip(slope, -_STEEPEST, _STEEPEST))
+    return _weighted_errors(float(np.clip(slope, -_STEEPEST, _STEEPEST)))
+
+
+def equal_error_interval(sample: LlrSample, plan: Plan) -> Interval:
+    """Interval of the equal-error rate.
+
+    It is the largest of the costs at all priors. Where a class is small, the prior at which it is
+    reached is hardly known, so that the cost at even odds bounds it, too.
+    """
+    interval = best_step_interval(sample, equal_error_step(sample), plan)
+    at_even_odds = best_step_interval(sample, _weighted_errors(0.0), plan)
+    return interval._replace(high=max(interval.high, at_even_odds.high))
+
+
+def _weighted_errors(slope: float) -> Step:
     return Step(slope, True, np.array([[0.0, expit(slope)], [expit(-slope), 0.0]]))
 
 
@@ -325,10 +339,6 @@ def _cllr_cal_interval(sample: LlrSample, plan: Plan) -> Interval:
     return recalibrated_cost_intervals([sample], plan)["cllr_cal"]
 
 
-def _eer_interval(sample: LlrSample, plan: Plan) -> Interval:
-    return best_step_interval(sample, equal_error_step(sample), plan)
-
-
 def _detection_cost_interval(
     sample: LlrSample, plan: Plan, normalize: bool = True, **point: Any
 ) -> Interval:
@@ -365,7 +375,7 @@ LLR_INTERVALS: dict[Callable[..., float], Callable[..., Interval]] = {
     cllr: _cllr_interval,
     cllr_min: _cllr_min_interval,
     cllr_cal: _cllr_cal_interval,
-    eer: _eer_interval,
+    eer: equal_error_interval,
     detection_cost: _detection_cost_interval,
     min_detection_cost: _min_detection_cost_interval,
     c_primary: _c_primary_interval,

@@ -144,8 +144,9 @@ def add_unseen(interval: Interval, extra: Floats) -> Interval:
     value, low, high, _ = interval
     if np.isinf(value) or np.isnan(low):
         return interval
-    down, up = (np.sum(np.where(sign * extra > 0, extra, 0.0) ** 2) for sign in (-1, 1))
-    return interval._replace(
-        low=value - float(np.sqrt((value - low) ** 2 + down)),
-        high=value + float(np.sqrt((high - value) ** 2 + up)),
+    # Squares of 1e200 would overflow.
+    down, up = (
+        float(np.hypot.reduce(np.append(extra[sign * extra > 0], gap)))
+        for sign, gap in ((-1, value - low), (1, high - value))
     )
+    return interval._replace(low=value - down, high=value + up)

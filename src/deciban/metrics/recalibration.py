@@ -83,7 +83,11 @@ class Recalibration(NamedTuple):
         upper = fitted + rising * (held_out - fitted)
         if self.affine is not None:
             upper = min(upper, terms(self.affine), key=total)
-        return Bounds(min(lower, upper, key=total), upper)
+        upper = max(upper, fitted, key=total)
+        most, excess = total(upper) - total(fitted), total(lower) - total(fitted)
+        if excess > most:  # what PAV costs in either class, but no more than the upper bound
+            lower = fitted + most / excess * (lower - fitted)
+        return Bounds(lower, upper)
 
 
 def recalibrate_llrs(
@@ -101,7 +105,8 @@ def recalibrate_llrs(
     for new, known in splits:
         target, other = llr[known & is_target], llr[known & ~is_target]
         if len(target) == 0 or len(other) == 0:
-            continue  # nothing is known, and an LLR of zero says so
+            alone[new] = True  # nothing is known, and an LLR of zero says so
+            continue
         trials = Trials(Scores(target), Scores(other))
         held_out[new] = pool(add_misleading(trials)).transform(llr[new])
         alone[new] = np.where(is_target[new], llr[new] > other.max(), llr[new] < target.min())
@@ -109,6 +114,7 @@ def recalibrate_llrs(
             affine[new] = _fit_affine_map(trials)(llr[new])
     trials = Trials(Scores(llr[is_target]), Scores(llr[~is_target]))
     share = sum(float(new.mean() * known.mean()) for new, known in splits)
+    share = share or np.inf  # one sample of each class: what is held out is all that bounds costs
     return Recalibration(pool(trials).transform(llr), held_out, affine, alone, share)
 
 
@@ -123,12 +129,14 @@ def _random_splits(llr: Floats, codes: NDArray[np.intp]) -> list[Split]:
 
 
 def _fit_affine_map(trials: Trials) -> Terms:
-    """The affine map of LLRs that costs the least at even odds.
+    """The affine map of LLRs, if possible a rising one, that costs the least at even odds.
 
     As for PAV a misleading sample of each class is added, here at the mean of the other class and
     with half the weight: classes that are far apart in these samples need not be so in others.
     """
     some = [x.llr[:: len(x.llr) // _ENOUGH + 1] for x in (trials.other, trials.target)]
+    size = max(float(np.abs(x).max()) for x in some) or 1.0  # of which the square may overflow
+    some = [x / size for x in some]
     llr = np.concatenate([*some, [some[1].mean(), some[0].mean()]])
     codes = np.concatenate([np.repeat([0, 1], [len(x) for x in some]), [0, 1]])
     weight = np.concatenate([np.ones(len(llr) - 2), [0.5, 0.5]])
@@ -137,4 +145,6 @@ def _fit_affine_map(trials: Trials) -> Terms:
     to_calibrated = fit_affine(
         llr[:, None] / unit, codes, balance_weights(codes, weight, even), np.log(even), V, "scalar"
     )
-    return lambda llr: unit * to_calibrated(llr[:, None] / unit)[:, 0]
+    if to_calibrated.matrix[0, 0] < 0:  # LLRs that point the wrong way are best ignored
+        return np.zeros_like
+    return lambda llr: unit * to_calibrated(llr[:, None] / (size * unit))[:, 0]
