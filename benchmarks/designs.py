@@ -12,6 +12,7 @@ import numpy as np
 
 from _timing import print_setting
 from deciban import Evidence, assess
+from deciban.metrics import bootstrap, cllr, detection_cost
 
 KEYS = ("cllr", "cllr_min", "cllr_cal", "eer", "misleading_target", "misleading_other", "accuracy",
         "min_detection_cost")  # fmt: skip
@@ -119,23 +120,30 @@ def truth(design):
     target, other = design.draw_independent(500_000, np.random.default_rng(0))
     llr, y = np.concatenate([target, other]), np.repeat([1, 0], 500_000)
     found = assess(y, Evidence.from_llr(llr), n_resamples=0)
-    return {key: found[key].value for key in KEYS}
+    return {key: found[key].value for key in (*KEYS, "detection_cost")}
+
+
+def estimate(y, llr, args, **shared):
+    """Intervals by their key."""
+    shared["n_resamples"] = args.resamples
+    if not args.unfitted:
+        return assess(y, Evidence.from_llr(llr), **shared)
+    return {f.__name__: bootstrap(f, y, llr, **shared) for f in (cllr, detection_cost)}
 
 
 def coverage(design, args):
-    expected = truth(design)
-    held, width = ({naive: dict.fromkeys(KEYS, 0.0) for naive in (False, True)} for _ in range(2))
+    expected, keys = truth(design), ("cllr", "detection_cost") if args.unfitted else KEYS
+    held, width = ({naive: dict.fromkeys(keys, 0.0) for naive in (False, True)} for _ in range(2))
     for seed in range(args.draws):
         y, llr, shared = design.draw(np.random.default_rng([seed, design.m]))
         for naive in (False, True) if args.naive else (False,):
-            options = {} if naive else shared
-            found = assess(y, Evidence.from_llr(llr), n_resamples=args.resamples, **options)
-            for key in KEYS:
+            found = estimate(y, llr, args, **({} if naive else shared))
+            for key in keys:
                 q = found[key]
                 held[naive][key] += q.low - 5e-4 <= expected[key] <= q.high + 5e-4
                 width[naive][key] += (q.high - q.low) / args.draws
-    print(f"{design.name} ({found.design if not args.naive else 'beside independent samples'})")
-    for key in KEYS:
+    print(design.name)
+    for key in keys:
         line = f"  {key:20} {expected[key]:8.4f}  {100 * held[False][key] / args.draws:5.1f} %"
         line += f"  mean width {width[False][key]:.4f}"
         if args.naive:
@@ -162,6 +170,7 @@ def main():
     parser.add_argument("--naive", action="store_true", help="beside intervals without the design")
     parser.add_argument("--sizes", type=int, nargs="*", default=[40, 100, 320])
     parser.add_argument("--quick", action="store_true", help="40 draws of sizes 40 and 100")
+    parser.add_argument("--unfitted", action="store_true", help="Cllr and detection cost only")
     parser.add_argument("--glass", action="store_true", help="only the file of 102,400 comparisons")
     args = parser.parse_args()
     if args.quick:
