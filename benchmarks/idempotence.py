@@ -114,6 +114,7 @@ def main():
     parser.add_argument("--classes", type=int, nargs="+", default=[2, 3, 5, 10])
     parser.add_argument("--draws", type=int, default=199)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=100_000, help="of the first trial")
     parser.add_argument("--only", choices=["level", "power", "coverage"])
     parser.add_argument("--quick", action="store_true", help="200 trials, 300 samples")
     args = parser.parse_args()
@@ -125,7 +126,7 @@ def main():
     run = Parallel(n_jobs=args.jobs)
 
     def rate(evidence, counts, fault):
-        trials = range(args.trials)
+        trials = range(args.seed, args.seed + args.trials)
         p = run(delayed(p_value)(evidence, counts, fault, s, args.draws) for s in trials)
         return f"{100 * np.mean(np.array(p) <= 0.05):10.1f}"
 
