@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, stdtrit
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -20,6 +19,7 @@ from deciban.calibration.affine import clone_calibrator
 from deciban.calibration.base import Calibrator
 from deciban.evidence import Evidence
 from deciban.metrics.designs import Items, read_design, split_items
+from deciban.metrics.intervals import expand_confidence, tails
 
 
 @register(calibrator_=Calibrator, resampled_=list, n_units_=float)
@@ -122,13 +122,12 @@ class BootstrapCalibrator(Calibrator):
         return self.calibrator_.evidence(X)
 
     def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
-        n = max(self.n_units_, 2.0)
-        tail = ndtr(-np.sqrt(n / (n - 1)) * stdtrit(n - 1, (1 + confidence) / 2))
+        level = expand_confidence(confidence, self.n_units_ - 1)
         value, *resamples = (
             one.evidence(X).log_likelihoods @ contrasts.T
             for one in (self.calibrator_, *self.resampled_)
         )
-        ends = np.quantile(np.stack(resamples), [tail, 1 - tail], axis=0, method="inverted_cdf")
+        ends = np.quantile(np.stack(resamples), tails(level), axis=0, method="inverted_cdf")
         with np.errstate(invalid="ignore"):  # infinite LLRs have no mirror image
             mirrored = 2 * value - ends[::-1]
         return np.fmin(ends[0], mirrored[0]), np.fmax(ends[1], mirrored[1])

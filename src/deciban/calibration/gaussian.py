@@ -16,6 +16,7 @@ from deciban.calibration.scores import ScoreReader
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.densities import gaussian_log_densities, moments_by_class
+from deciban.metrics.intervals import tails
 from deciban.metrics.labelled import Labelled
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
@@ -145,12 +146,11 @@ class GaussianCalibrator(Calibrator):
         l, draws = finite_ilr(evidence), self._draw_parameters()
         value = self._calibrate(evidence).log_likelihoods @ contrasts.T
         low, high = np.empty_like(value), np.empty_like(value)
-        tails = (1 - confidence) / 2, (1 + confidence) / 2
         step = max(1, _BLOCK // (_DRAWS * len(contrasts)))
         for start in range(0, len(l), step):
             rows = slice(start, start + step)
             drawn = [gaussian_log_densities(l[rows], *one) @ contrasts.T for one in draws]
-            low[rows], high[rows] = np.quantile(np.stack(drawn), tails, axis=0)
+            low[rows], high[rows] = np.quantile(np.stack(drawn), tails(confidence), axis=0)
         # The predictive LLR may lie beyond most draws where samples are few.
         return np.minimum(low, value), np.maximum(high, value)
 

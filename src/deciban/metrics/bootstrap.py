@@ -140,22 +140,19 @@ def bootstrap(
     low, high = percentiles(resamples, confidence)
     if method == "bca":
         left_out = np.array([evaluate(np.flatnonzero(rest)) for rest in design.left_out()])
-        _warn_if_biased(bias(value, resamples))
+        shift = bias(value, resamples)
+        if abs(shift) > _BIASED:
+            warnings.warn(
+                f"{ndtr(shift):.0%} of the resamples lie below the metric: it is biased under "
+                f"resampling, as metrics that are fitted to the samples are. Take its interval "
+                f"with care, or judge fresh samples.",
+                stacklevel=2,
+            )
         low, high = bca(value, resamples, left_out, confidence)
         if not low <= value <= high:  # resamples are off from the samples as these are from truth
             low, high = np.quantile(resamples, tails(confidence)) - 2 * (np.mean(resamples) - value)
     spread = float(resamples.std(ddof=1)) if np.isfinite(resamples).all() else np.inf
     return Interval(value, float(low), float(high), spread)
-
-
-def _warn_if_biased(shift: float) -> None:
-    if abs(shift) > _BIASED:
-        warnings.warn(
-            f"{ndtr(shift):.0%} of the resamples lie below the metric: it is biased under "
-            f"resampling, as metrics that are fitted to the samples are. Take its interval with "
-            f"care, or judge fresh samples.",
-            stacklevel=3,
-        )
 
 
 def _indexable(evidence: Any) -> Any:

@@ -29,7 +29,7 @@ from deciban.metrics.densities import (
     scatter_matrix,
 )
 from deciban.metrics.designs import Design, read_design
-from deciban.metrics.intervals import Interval, Seed, seed_from
+from deciban.metrics.intervals import Interval, Seed, seed_from, tails
 from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_labelled, share_out
 from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
@@ -290,8 +290,7 @@ def _distances(
         surplus, at = (excess, float(np.median(totals)) - total)
         if len(blurs):
             surplus = at = float(np.mean(blurs))
-        tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-        low, high = _root(np.quantile(totals, tails) - excess - surplus)
+        low, high = _root(np.quantile(totals, tails(confidence)) - excess - surplus)
         spread = np.std(np.sqrt(totals), ddof=1)
         moments = moments * max(0.0, 1 - at / total) if total > 0 else moments
         average = _median([regions for _, regions in blurred or resamples])

@@ -9,7 +9,6 @@ which takes no longer for ten million samples than for ten thousand.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -21,8 +20,6 @@ from deciban._validation.scalars import as_generator, require_fraction, require_
 from deciban.exceptions import InputError
 from deciban.metrics.designs import Design
 
-Counts = tuple[np.ndarray, ...]  # for each class, how often each sample or bag is taken
-Statistic = Callable[[Counts], Floats]
 Seed = np.random.Generator | int | None
 
 _HIGHEST_CONFIDENCE = 0.99999
@@ -92,32 +89,6 @@ class Resamples(NamedTuple):
     left_out: Floats
 
 
-def _draw(n: int, rng: np.random.Generator) -> np.ndarray:
-    """How often each of n samples is in a draw of n with replacement."""
-    return np.bincount(rng.integers(n, size=n), minlength=n)
-
-
-def _leave_out(counts: Counts, rng: np.random.Generator) -> Iterator[Counts]:
-    """Counts without one block of samples at a time; each block has its share of every class."""
-    n = int(sum(c.sum() for c in counts))
-    if n > _LARGE:
-        return
-    n_blocks = min(_BLOCKS, n)
-    owners, start = [], 0
-    for c in counts:
-        cell = np.repeat(np.arange(len(c)), c)
-        block = (start + rng.permutation(len(cell))) % n_blocks
-        owners.append((cell, block))
-        start += len(cell)
-    for k in range(n_blocks):
-        rest = tuple(
-            c - np.bincount(cell[block == k], minlength=len(c))
-            for c, (cell, block) in zip(counts, owners, strict=True)
-        )
-        if all(c.sum() > 0 for c in rest):
-            yield rest
-
-
 def resample_means(by_class: list[Floats], plan: Plan) -> Resamples:
     """Resample quantities that are sums, over the classes, of means over their samples.
 
@@ -125,21 +96,27 @@ def resample_means(by_class: list[Floats], plan: Plan) -> Resamples:
     """
     rng = np.random.default_rng(plan.seed)
     bags = [_bag_means(values, rng) for values in by_class]
-    exact = np.sum([values.mean(axis=1) for values in by_class], axis=0)
+    # One class after the other, all resamples at once: there may be a thousand small classes.
+    drawn = sum(_resample_class(values, plan.n_resamples, rng) for values in bags)
+    return Resamples(np.asarray(drawn), _leave_out_blocks(bags, rng))
 
-    def statistic(counts: Counts) -> Floats:
-        means = [weighted_sums(v, c) / c.sum() for v, c in zip(bags, counts, strict=True)]
-        return np.asarray(np.sum(means, axis=0))
 
-    ones = tuple(np.ones(values.shape[1], dtype=np.int64) for values in bags)
-    if all(np.isfinite(values).all() for values in bags):
-        # One class after the other, all resamples at once: there may be a thousand small classes.
-        drawn = sum(_resample_class(values, plan.n_resamples, rng) for values in bags)
-    else:
-        draws = (tuple(_draw(len(c), rng) for c in ones) for _ in range(plan.n_resamples))
-        drawn = np.array([statistic(draw) for draw in draws])
-    left_out = [statistic(rest) for rest in _leave_out(ones, rng)]
-    return Resamples(np.asarray(drawn), np.array(left_out).reshape(-1, len(exact)))
+def _leave_out_blocks(by_class: list[Floats], rng: np.random.Generator) -> Floats:
+    """The quantities without one block of samples at a time, which has its share of every class."""
+    sizes = [values.shape[1] for values in by_class]
+    n, n_quantities = sum(sizes), len(by_class[0])
+    n_blocks = min(_BLOCKS, n) if n <= _LARGE else 0
+    starts = np.cumsum(sizes) - sizes
+    block_of = [
+        (start + rng.permutation(size)) % max(n_blocks, 1)
+        for start, size in zip(starts, sizes, strict=True)
+    ]
+    left_out = []
+    for k in range(n_blocks):
+        rest = [values[:, block != k] for values, block in zip(by_class, block_of, strict=True)]
+        if all(values.shape[1] for values in rest):
+            left_out.append(np.sum([values.mean(axis=1) for values in rest], axis=0))
+    return np.array(left_out).reshape(-1, n_quantities)
 
 
 def _resample_class(values: Floats, times: int, rng: np.random.Generator) -> Floats:
@@ -152,13 +129,6 @@ def _resample_class(values: Floats, times: int, rng: np.random.Generator) -> Flo
             for start in range(0, times, block)
         ]
     )
-
-
-def weighted_sums(values: Floats, counts: np.ndarray) -> Floats:
-    """Sums of each row of values, weighted by counts; an infinity without a count adds nothing."""
-    if np.isfinite(values).all():
-        return np.asarray(values @ counts)
-    return np.asarray(np.where(counts > 0, values * counts, 0.0).sum(axis=1))
 
 
 def _bag_means(values: Floats, rng: np.random.Generator) -> Floats:
