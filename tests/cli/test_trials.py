@@ -93,7 +93,7 @@ def test_targets_and_others_may_stand_in_separate_files(trials):
     done = run("compare", "tar.txt", "tar.csv", "--nontarget-scores", "non.txt,non.csv", "--json",
                "--resamples", "0")  # fmt: skip
     assert json.loads(done.stdout)["differences"][0]["a"] == CLLR
-    with pytest.raises(InputError, match="a file of A and one of B"):
+    with pytest.raises(InputError, match="one name for each of 2 files"):
         run("compare", "tar.txt", "tar.csv", "--nontarget-scores", "non.txt")
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Self, get_type_hints
 
 import typer
 
@@ -45,6 +45,15 @@ Prior = Annotated[_Text, option(
 Costs = Annotated[_Text, option(
     "Costs of errors: 'a>b=5' is 5 for deciding b when a is true; others cost 1. Or a table with "
     "the true class in its first column and one column for each decision.", "COSTS",
+)]  # fmt: skip
+CalibratorFile = Annotated[Path, option("Calibrator file to write.", "FILE", "--output", "-o")]
+SampleId = Annotated[_Text, option(
+    "Column that names the sample, where tables are matched; by default, rows are matched by "
+    "their order, trials by their names.", "COLUMN", "--id",
+)]  # fmt: skip
+Quality = Annotated[_Text, option(
+    "Columns of the (first) table with quality measures, on which the factors and offsets of "
+    "affine maps may depend: 'log_duration,snr'.", "COLUMNS",
 )]  # fmt: skip
 Seed = Annotated[int, option("Seed of the random numbers.", "N")]
 Report = Annotated[Path | None, option("HTML page with all numbers and figures.", "FILE")]
@@ -102,6 +111,21 @@ class ScoreOptions:
         """The files that are read for the scores of a source, and this one first."""
         files = (source, self.key, self.nontarget_scores)
         return tuple(file for file in files if file is not None)
+
+    def split_among(self, n_tables: int) -> list[Self]:
+        """The options of each table; --llr and --nontarget-scores may have a name for each."""
+        given = {"llr": self.llr, "nontarget_scores": self.nontarget_scores}
+        names: dict[str, Any] = {k: split_names(v) for k, v in given.items() if v is not None}
+        for key, several in names.items():
+            if len(several) not in (n_tables, 1 if key == "llr" else n_tables):
+                raise InputError(
+                    f"--{key.replace('_', '-')} must have one name for each of {n_tables} files; "
+                    f"got {len(several)}. Separate them by commas."
+                )
+        return [
+            replace(self, **{key: several[k % len(several)] for key, several in names.items()})
+            for k in range(n_tables)
+        ]
 
     def __post_init__(self) -> None:
         kinds = {

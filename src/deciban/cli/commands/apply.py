@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deciban.cli.options import Costs, Force, Format, Json, OutputTable, Prior, option
+from deciban.cli.options import Costs, Force, Format, Json, OutputTable, Prior, SampleId, option
 from deciban.cli.show import print_written
 from deciban.cli.words import count, join_words, name_source
 from deciban.exceptions import InputError
@@ -48,11 +48,7 @@ def apply(
         option("Add the interval of each value with this confidence, such as 0.95: what the "
                "calibrator's finite training data leave open.", "0-1"),
     ] = None,
-    id_column: Annotated[
-        str | None,
-        option("Column that names the sample in the tables of a fusion; by default, rows are "
-               "matched by their order, trials by their names.", "COLUMN", "--id"),
-    ] = None,
+    id_column: SampleId = None,
     table_format: Format = None,
     as_json: Json = False,
     force: Force = False,
@@ -159,7 +155,7 @@ def _read_others(
     table_format: str | None,
 ) -> dict[str, Evidence]:  # fmt: skip
     """Evidence of each system but the first, in the order of the rows of the first table."""
-    from deciban.cli.commands.compare import find_rows
+    from deciban.cli.matching import find_rows
     from deciban.cli.score_columns import require_finite
 
     names = _systems(calibrator) or ("scores",)

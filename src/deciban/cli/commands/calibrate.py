@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from deciban.cli import show
-from deciban.cli.options import Force, Json, ScoreOptions, Table, option, with_options
+from deciban.cli.options import (
+    CalibratorFile,
+    Force,
+    Json,
+    Quality,
+    ScoreOptions,
+    Table,
+    option,
+    with_options,
+)
 from deciban.cli.words import name_source, require_choice, split_names
 from deciban.exceptions import DecibanError, InputError
 
@@ -31,7 +39,7 @@ _COSTS = ("cross_entropy", "calibration", "discrimination")
 @with_options
 def calibrate(
     table: Table,
-    output: Annotated[Path, option("Calibrator file to write.", "FILE", "--output", "-o")],
+    output: CalibratorFile,
     columns: ScoreOptions,
     method: Annotated[
         str, option("affine: one factor and an offset (for two classes logistic regression). "
@@ -48,10 +56,7 @@ def calibrate(
                              "place of the default, which vanishes with samples; 0 for none.",
                              "NUMBER"),
     ] = None,
-    quality: Annotated[
-        str | None, option("Columns with quality measures, on which factor and offset of an affine "
-                           "map may depend: 'log_duration,snr'.", "COLUMNS"),
-    ] = None,
+    quality: Quality = None,
     resamples: Annotated[
         int, option("Number of resamples to fit, too, so that `apply --interval` works with any "
                     "method: 200, say. Affine maps need none.", "N"),

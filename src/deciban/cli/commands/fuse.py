@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from deciban.cli import show
-from deciban.cli.options import Force, Json, ScoreOptions, option, with_options
+from deciban.cli.options import (
+    CalibratorFile,
+    Force,
+    Json,
+    Quality,
+    SampleId,
+    ScoreOptions,
+    option,
+    with_options,
+)
 from deciban.cli.words import name_source, split_names
 from deciban.exceptions import InputError
 
@@ -24,16 +32,10 @@ _SCALES = ("scalar", "diagonal", "full")
 @with_options
 def fuse(
     tables: Annotated[list[str], typer.Argument(help="Scores of each system.", metavar="A B …")],
-    output: Annotated[Path, option("Calibrator file to write.", "FILE", "--output", "-o")],
+    output: CalibratorFile,
     columns: ScoreOptions,
-    id_column: Annotated[
-        str | None, option("Column that names the sample; by default, rows are matched by their "
-                           "order, trials by their names.", "COLUMN", "--id"),
-    ] = None,
-    quality: Annotated[
-        str | None, option("Columns of A with quality measures, on which the weights may depend: "
-                           "'log_duration,snr'.", "COLUMNS"),
-    ] = None,
+    id_column: SampleId = None,
+    quality: Quality = None,
     scale: Annotated[
         str, option("scalar: one weight for each system. diagonal, full: a weight for each ILR "
                     "coordinate, a whole matrix.", "SCALE"),
@@ -54,13 +56,18 @@ def fuse(
     """
     from deciban.calibration import FusionCalibrator
     from deciban.cli.columns import measure_columns, read_scores
-    from deciban.cli.commands.compare import match_all
     from deciban.cli.io.writing import require_outputs
+    from deciban.cli.matching import match_all
     from deciban.cli.provenance import describe_run, hash_inputs
     from deciban.cli.words import require_choice
 
     require_choice(scale, "--scale", _SCALES)
-    each = _options_of_each(columns, tables)
+    if len(tables) < 2:
+        raise InputError(
+            "fuse must have the files of two systems or more; got one. For one system use "
+            "deciban calibrate."
+        )
+    each = columns.split_among(len(tables))
     files = [file for table, its in zip(tables, each, strict=True) for file in its.inputs(table)]
     require_outputs({"--output": output}, tuple(files), force=force)
     hashes = hash_inputs(files)
@@ -91,30 +98,6 @@ def fuse(
         show.print_json(summary | {"provenance": record})
     else:
         _show(summary, tables)
-
-
-def _options_of_each(columns: ScoreOptions, tables: list[str]) -> list[ScoreOptions]:
-    """The options of each table; --llr and --nontarget-scores may have one name for each."""
-    given = {"llr": columns.llr, "nontarget_scores": columns.nontarget_scores}
-    names: dict[str, list[Any]] = {
-        key: split_names(text) for key, text in given.items() if text is not None
-    }
-    for key, several in names.items():
-        if len(several) not in (len(tables), 1 if key == "llr" else len(tables)):
-            raise InputError(
-                f"--{key.replace('_', '-')} must have one name for each of {len(tables)} files; "
-                f"got {len(several)}. Separate them by commas."
-            )
-    if len(tables) < 2:
-        raise InputError(
-            "fuse must have the files of two systems or more; got one. For one system use "
-            "deciban calibrate."
-        )
-    llr, other = (names.get(key, [None]) for key in given)
-    return [
-        replace(columns, llr=llr[k % len(llr)], nontarget_scores=other[k % len(other)])
-        for k in range(len(tables))
-    ]
 
 
 def _name_systems(tables: list[str]) -> list[str]:
