@@ -457,3 +457,17 @@ def test_rounded_posteriors_are_not_taken_for_log_likelihoods(tmp_path):
                        ).write_csv(path)  # fmt: skip
     with pytest.raises(InputError, match="row 1 sums to 0"):
         run(path, "--truth", "class", "--posteriors", "auto", "--prior", "uniform")
+
+
+def test_the_terminal_json_and_the_report_say_what_to_do_in_the_same_words(two, tmp_path):
+    _, _, path = two
+    report = tmp_path / "r.html"
+    options = (path, "--truth", "class", "--at-prior", "same=0.2", "--resamples", "50")
+    found = json.loads(run(*options, "--json", "--report", report).stdout)
+    action, sentence = found["action"], found["verdicts"][0]["sentence"]
+    assert action in ("use it", "recalibrate it", "get more samples", "do not use it")
+    assert "at a prior of 0.2 for same" in sentence
+    assert f"{action.capitalize()}. {sentence}" in run(*options).stdout
+    page = report.read_text("utf-8").replace("&nbsp;", " ")
+    assert f'<span class="big">{action.capitalize()}</span>' in page
+    assert sentence in page

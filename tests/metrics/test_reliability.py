@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
 from deciban import CalibratedGaussian, Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import read_labelled
 from deciban.metrics.proportions import wilson
-from deciban.metrics.reliability import reliability_curves
+from deciban.metrics.reliability import reliability_curves, worst_bin
 
 
 def only_curve(y_true, evidence, sample_weight=None, **options):
@@ -103,3 +103,29 @@ def test_bins_without_an_error_have_the_intervals_of_wilson():
 def test_wrong_settings_are_refused_in_a_sentence(wrong, message):
     with pytest.raises(InputError, match=message):
         only_curve([0, 1], Evidence(np.zeros((2, 2))), **wrong)
+
+
+def test_the_worst_bin_is_the_one_that_chance_explains_the_least():
+    rng = np.random.default_rng(0)
+    y = np.arange(1000) % 2
+    llr = rng.normal(4.0 * y - 2, 2.0)
+    assert worst_bin(read_labelled(y, Evidence.from_llr(llr)), gap=1.0) is None
+    data = read_labelled(y, Evidence.from_llr(llr + 1.5))
+    found = worst_bin(data, gap=0.03)
+    (curve,) = reliability_curves(data)
+    k = int(np.flatnonzero(curve.predicted == found.predicted)[0])
+    assert (found.observed, found.low, found.n_samples) == (curve.observed[k], curve.low[k], 100)
+    # Classes of equal size: the test of the bin is the exact binomial one, for ten bins.
+    tail = binom.cdf(found.observed * 100, 100, found.predicted)
+    assert found.p_value == pytest.approx(min(1.0, 20 * tail), rel=1e-9)
+    assert found.p_value < 1e-3
+    fewer = worst_bin(data, gap=0.03, independent=0.1)  # groups of ten that are alike
+    assert fewer.p_value > 0.05
+
+
+def test_posteriors_of_few_values_have_bins_of_their_own():
+    llr = np.repeat([-4.0, -1.0, 1.0, 4.0], 100)
+    y = np.tile([0, 1], 200)
+    (curve,) = reliability_curves(read_labelled(y, Evidence.from_llr(llr)))
+    np.testing.assert_allclose(curve.predicted, 1 / (1 + np.exp([4.0, 1.0, -1.0, -4.0])))
+    assert curve.count.tolist() == [100] * 4

@@ -77,6 +77,9 @@ class Conditions:
             pairs = zip(self.pooled.classes, counts, strict=True)
             classes = ", ".join(str(label) for label, n in pairs if n == 0)
             found.append(f"{self.column} {name} lacks samples of {classes}: it has no results.")
+        for action in dict.fromkeys(one.action for one in self.assessments.values() if one.action):
+            of = [str(name) for name, one in self.assessments.items() if one.action == action]
+            found.append(f"{action.capitalize()} where {self.column} is {', '.join(of)}.")
         few = [str(name) for name, one in self.assessments.items() if min(one.counts) < FEW]
         if few:
             found.append(
@@ -104,7 +107,7 @@ class Conditions:
         each: list[dict[str, Any]] = []
         for name, one in self.assessments.items():
             found = {"counts": list(one.counts), "quantities": to_plain(one.quantities)}
-            each.append({"name": to_plain(name), **found})
+            each.append({"name": to_plain(name), **found, "action": one.action})
         each += [{"name": to_plain(name), "counts": list(n)} for name, n in self.lacking.items()]
         means = {q.key: to_plain(self.mean(q.key)) for q in self.quantities}
         return {
