@@ -58,7 +58,8 @@ def true_values(scale, prior):
         return ((1 - prior) * ndtr(-z[0]) + prior * ndtr(z[1])) / min(prior, 1 - prior)
 
     best = cross_entropy(1.0)
-    return {"discrimination": best, "calibration": cross_entropy(scale) - best,
+    total = cross_entropy(scale)
+    return {"cross_entropy": total, "discrimination": best, "calibration": total - best,
             "decision_loss": cost(scale) - cost(1.0)}  # fmt: skip
 
 

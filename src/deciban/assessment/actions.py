@@ -187,7 +187,7 @@ def miscalibration(assessment: Assessment) -> list[str]:
 
 def _describe_bin(one: ReliabilityBin) -> str:
     return (
-        f"posteriors of about {number(one.predicted, 2)} at even odds came true in "
+        f"posteriors of about {number(one.predicted, 2)} at an even prior came true in "
         f"{percent(one.observed)} of {one.n_samples:,} cases ({percent(one.low)} to "
         f"{percent(one.high)})"
     )
@@ -239,15 +239,16 @@ def calibration_doubt(assessment: Assessment, cost: Cost) -> tuple[str, str] | N
     one = assessment.worst_bin
     if one is not None and one.p_value < _UNLIKELY:
         return "may be calibrated", f"{_describe_bin(one)}, which may be chance"
+    test = assessment.calibration_test
+    calm = test is None or test.p_value >= _UNLIKELY
     gain = max(0.0, nothing - cost.discrimination.corrected)
-    tolerated = min(_TOLERATED * nothing, gain / 4)
+    tolerated = min((_TOLERATED if calm else SMALL) * nothing, gain / 4)
     most = max(part.high, part.value)  # PAV's own value stays large where few samples are distinct
     if most <= tolerated and part.corrected <= total.value / 2:
         return None
-    test = assessment.calibration_test
-    calm = test is not None and test.p_value >= _UNLIKELY
+    sign = "there is no sign of miscalibration, but " if calm and test is not None else ""
     return "may be calibrated", (
-        f"{'there is no sign of miscalibration, but ' if calm else ''}these {n} samples do not "
+        f"{sign}these {n} samples do not "
         f"rule out that recalibration would save {number(min(most, total.value), 2)} of "
         f"{number(total.value)} {cost.unit} {cost.at}"
     )

@@ -99,6 +99,8 @@ class TwoClassSystem(System):
                 (step,) = best.pop(key)(self.sample)
                 rates[key] = best_step_interval(self.sample, step, plan)
         intervals |= recalibrated_cost_intervals(samples, plan, best, _parts(setting)) | rates
+        if other is None:
+            self._add_rare_errors(intervals, plan)
         if setting.log_odds == 0:
             for key, of in (("discrimination", "cllr_min"), ("calibration", "cllr_cal")):
                 intervals[key] = Interval(*to_nats(np.array(intervals[of]), "bit").tolist())
@@ -109,6 +111,20 @@ class TwoClassSystem(System):
             chosen = [at[key] for key in setting.point_keys]
             intervals["c_primary"] = mean_step_interval(samples, chosen, plan)
         return intervals
+
+    def _add_rare_errors(self, intervals: dict[str, Interval], plan: Plan) -> None:
+        """Raise high ends for errors at the prior and costs that no resample may contain."""
+        setting = self.setting
+        for key in setting.weights:  # rates allow for them
+            loss, least = _loss_key(key), intervals[f"min_{key}"].value
+            most = max(intervals[loss].high, intervals[key].high - least)
+            intervals[loss] = intervals[loss]._replace(high=most)
+        if setting.log_odds != 0:  # at even odds, errors are LLRs of the wrong sign
+            terms = {"cross_entropy": cost_terms(setting)["cross_entropy"]}
+            rare = mean_cost_intervals([self.sample], terms, plan, -setting.log_odds)
+            more = max(0.0, rare["cross_entropy"].high - intervals["cross_entropy"].high)
+            for key in ("cross_entropy", "calibration"):
+                intervals[key] = intervals[key]._replace(high=intervals[key].high + more)
 
 
 def _same_order(a: TwoClassSystem, b: TwoClassSystem) -> bool:

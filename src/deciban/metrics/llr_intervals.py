@@ -115,19 +115,24 @@ class LlrSample:
 
 
 def mean_cost_intervals(
-    samples: Sequence[LlrSample], terms: Mapping[str, Terms], plan: Plan
+    samples: Sequence[LlrSample], terms: Mapping[str, Terms], plan: Plan, threshold: float = 0.0
 ) -> dict[str, Interval]:
-    """Intervals of mean costs of the LLRs as they are."""
-    return mean_intervals([_actual_costs(sample, terms) for sample in samples], plan)
+    """Intervals of mean costs of the LLRs as they are.
+
+    LLRs on the wrong side of the threshold are the errors that may be more frequent than was seen.
+    """
+    return mean_intervals([_actual_costs(sample, terms, threshold) for sample in samples], plan)
 
 
-def _actual_costs(sample: LlrSample, terms: Mapping[str, Terms]) -> SampleCosts:
+def _actual_costs(
+    sample: LlrSample, terms: Mapping[str, Terms], threshold: float = 0.0
+) -> SampleCosts:
     """What each LLR costs, and what it would cost with the opposite sign."""
     actual, mirrored = (
         {key: sample.costs(one, sign * sample.llr) for key, one in terms.items()}
         for sign in (1.0, -1.0)
     )
-    right = np.where(sample.codes == 1, sample.llr >= 0, sample.llr <= 0)
+    right = np.where(sample.codes == 1, sample.llr >= threshold, sample.llr <= threshold)
     return SampleCosts(sample.codes, actual, mirrored, right)
 
 
