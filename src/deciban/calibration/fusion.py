@@ -14,12 +14,7 @@ from deciban._estimation.linear import Features, LinearMap, LinearProblem, Uncer
 from deciban._estimation.samples import encode_classes, read_samples, require_numbers
 from deciban._persistence.registry import register
 from deciban._validation.arrays import Floats, column_names, to_numpy
-from deciban._validation.scalars import (
-    quote,
-    quote_each,
-    require_one_of,
-    require_positive_number,
-)
+from deciban._validation.scalars import quote, quote_each, require_one_of, require_positive_number
 from deciban.calibration.base import Calibrator, require_columns
 from deciban.calibration.scores import order_by_class
 from deciban.evidence import Evidence

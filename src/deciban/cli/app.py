@@ -93,9 +93,6 @@ for _panel, _modules in _PANELS.items():
         _command = getattr(_module, _name)
         _name_options(_command)
         _register = app.command(
-            name=_name,
-            help=_help_text(_command),
-            epilog=_module.EXAMPLE,
-            rich_help_panel=_panel,
+            name=_name, help=_help_text(_command), epilog=_module.EXAMPLE, rich_help_panel=_panel
         )
         _register(_command)

@@ -32,19 +32,12 @@ _MOST_CLASSES = 10_000
 class Column:
     """Cells of a column, and where they come from.
 
-    Attributes
-    ----------
-    cells : polars.Series
-    file : str
-        Name of the file in messages.
-    start : int
-        Number of the table's rows that come before the first cell.
-    remedy : str
-        What messages advise where a cell is empty.
+    ``start`` rows of the table come before the first cell; ``remedy`` is what messages advise where
+    a cell is empty.
     """
 
     cells: pl.Series
-    file: str
+    file: str  # its name in messages
     start: int = 0
     remedy: str = "Correct it, or give a copy of the table without such rows."
 

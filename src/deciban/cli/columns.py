@@ -35,14 +35,7 @@ from deciban.cli.trials import (
     open_trials,
     read_trials,
 )
-from deciban.cli.words import (
-    count,
-    join_words,
-    name_source,
-    quote,
-    quote_name,
-    split_names,
-)
+from deciban.cli.words import count, join_words, name_source, quote, quote_name, split_names
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 
@@ -53,18 +46,8 @@ _NO_LABEL = "Fill it in, or pass --subset to leave such rows out."
 class LabelledScores:
     """Evidence, and the true class of each row as an index among the evidence's classes.
 
-    Attributes
-    ----------
-    beside : polars.DataFrame
-        Further columns, as asked for.
-    ids : polars.DataFrame
-        Columns that name the samples, where they are known.
-    left_out : dict of int
-        Number of rows that were left out, by reason.
-    notes : tuple of str
-        How the scores were read, where the options leave it open.
-    identifiers : polars.DataFrame
-        Columns that seem to name what samples share.
+    Beside them are further columns that were asked for, columns that name the samples (``ids``) and
+    columns that seem to name what samples share (``identifiers``).
     """
 
     codes: NDArray[np.intp]
@@ -72,8 +55,8 @@ class LabelledScores:
     columns: ScoreColumns
     beside: pl.DataFrame = field(default_factory=pl.DataFrame)
     ids: pl.DataFrame = field(default_factory=pl.DataFrame)
-    left_out: dict[str, int] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    left_out: dict[str, int] = field(default_factory=dict)  # number of rows, by reason
+    notes: tuple[str, ...] = ()  # how the scores were read, where the options leave it open
     identifiers: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @property
@@ -284,11 +267,7 @@ def _class_option(options: ScoreOptions) -> str:
 
 
 def _class_columns(
-    labels: Labels,
-    codes: NDArray[np.intp],
-    table: Table,
-    options: ScoreOptions,
-    calibrated: bool,
+    labels: Labels, codes: NDArray[np.intp], table: Table, options: ScoreOptions, calibrated: bool
 ) -> ScoreColumns:
     """One column for each class, which has the class's name after the prefix."""
     named = _named_columns(options, table)

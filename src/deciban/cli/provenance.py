@@ -58,9 +58,7 @@ def hash_inputs(sources: Iterable[str | None]) -> list[dict[str, Any]]:
 
 
 def describe_run(
-    inputs: list[dict[str, Any]],
-    scored: Iterable[tuple[str, LabelledScores]] = (),
-    **settings: Any,
+    inputs: list[dict[str, Any]], scored: Iterable[tuple[str, LabelledScores]] = (), **settings: Any
 ) -> dict[str, Any]:
     """How a result came about, as plain data: the scores of each source and the settings.
 

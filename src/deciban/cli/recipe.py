@@ -30,23 +30,13 @@ _VERSION = 1
 class Recipe:
     """Which columns a model takes, and how they become features.
 
-    Attributes
-    ----------
-    label : str
-        Column of the class.
-    numeric : list of str
-        Columns of numbers and truth values, taken as they are.
-    levels : dict of list of str
-        Columns of text and their values; each value but the first becomes a feature of zeros and
-        ones.
-    fill : dict
-        Replacement for missing values, by column; other columns must have none.
+    Each value of a column of text but the first becomes a feature of zeros and ones.
     """
 
-    label: str
-    numeric: list[str]
-    levels: dict[str, list[str]]
-    fill: dict[str, Any]
+    label: str  # column of the class
+    numeric: list[str]  # columns of numbers and truth values, taken as they are
+    levels: dict[str, list[str]]  # columns of text, and their values
+    fill: dict[str, Any]  # replacement for missing values; other columns must have none
 
     @classmethod
     def learn(

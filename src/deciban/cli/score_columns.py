@@ -24,27 +24,15 @@ _KEY = "scores"  # of the columns in a calibrator's file
 class ScoreColumns:
     """Columns of scores and what they hold, as a calibrator's file stores them.
 
-    Attributes
-    ----------
-    kind : {"llr", "trials", "log-likelihoods", "posteriors"}
-    columns : tuple of str
-        The column of LLRs, or one column for each class in the order of the sorted classes.
-    positive : int
-        Index of the class that LLRs favor; 1 where there are none.
-    base : {"e", "2", "10"}
-        Base of the logarithms.
-    prior : tuple of float, or None
-        Prior contained in posteriors; None is the uniform one.
-    floor : float, or None
-        Value to which smaller posteriors are raised.
+    There is one column of LLRs, or one for each class in the order of the sorted classes.
     """
 
-    kind: str
+    kind: str  # "llr", "trials", "log-likelihoods" or "posteriors"
     columns: tuple[str, ...]
-    positive: int = 1
-    base: str = "e"
-    prior: tuple[float, ...] | None = None
-    floor: float | None = None
+    positive: int = 1  # index of the class that LLRs favor; 1 where there are none
+    base: str = "e"  # of the logarithms: "e", "2" or "10"
+    prior: tuple[float, ...] | None = None  # contained in posteriors; None is the uniform one
+    floor: float | None = None  # to which smaller posteriors are raised
 
     @property
     def nats(self) -> float:

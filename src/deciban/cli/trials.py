@@ -44,13 +44,8 @@ CALIBRATED = "calibrated_"  # before the name of a column that was calibrated
 class TrialList:
     """A list of trials.
 
-    Attributes
-    ----------
-    table : Table
-    names : dict of str
-        Names that the columns get: their own where there is a header, else what they hold.
-    roles : dict of str
-        Names of the columns of the model, the segment, the score and the label, where they exist.
+    Columns get the ``names`` that they have or, without a header, the names of what they hold;
+    ``roles`` are the names of the model, the segment, the score and the label, where they exist.
     """
 
     table: Table
@@ -112,36 +107,22 @@ class TrialList:
 class Trials:
     """Trials with their labels and scores, and how they came together.
 
-    Attributes
-    ----------
-    frame : polars.DataFrame
-        The columns label and score, model and segment where trials have these names, and further
-        columns as asked for, their names after "beside:".
-    column : str
-        Name of the column of the scores.
-    key : str
-        Name of the file with the labels.
-    left_out : dict of int
-        Number of scores that were left out, by reason.
-    notes : tuple of str
+    The frame has the columns label and score, model and segment where trials have these names, and
+    further columns as asked for, their names after "beside:".
     """
 
     frame: pl.DataFrame
-    column: str
-    key: str
-    left_out: dict[str, int] = field(default_factory=dict)
+    column: str  # name of the column of the scores
+    key: str  # name of the file with the labels
+    left_out: dict[str, int] = field(default_factory=dict)  # number of scores, by reason
     notes: tuple[str, ...] = ()
 
 
 class TrialText(DelimitedText):
-    """Lines of fields; without a header, the columns are called field 1, field 2 and so on.
+    """Lines of fields; without a header, the columns are called field 1, field 2 and so on."""
 
-    Attributes
-    ----------
-    spaced : bool
-        Whether spaces separate the fields.
-    first_line : list of str
-    """
+    spaced: bool  # whether spaces separate the fields
+    first_line: list[str]
 
     def __init__(self, path: Path, name: str, column: str | None) -> None:
         self._column, self.spaced = column, False

@@ -119,13 +119,7 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
         require_sound(whitening.scale, self._density_quantiles, self._means, whitening.matrix)
 
 
-@register(
-    _center="d",
-    _scale="d",
-    _means="D d",
-    _factors="D d d",
-    _density_quantiles="n",
-)
+@register(_center="d", _scale="d", _means="D d", _factors="D d d", _density_quantiles="n")
 class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  # type: ignore[misc]
     """Gaussian classes, each with a covariance of its own. It has no base space.
 

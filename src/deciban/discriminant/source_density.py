@@ -36,16 +36,10 @@ class Sets(NamedTuple):
 
 @dataclass(frozen=True)
 class SourceDensity:
-    """A mixture of equally likely normal densities of the sources, all of one variance.
+    """A mixture of equally likely normal densities of the sources, all of one variance."""
 
-    Attributes
-    ----------
-    centers : array of shape (n_kernels, d)
-    variance : array of shape (d,)
-    """
-
-    centers: Floats
-    variance: Floats
+    centers: Floats  # (n_kernels, d)
+    variance: Floats  # (d,)
 
     def log_density(self, sets: Sets) -> Floats:
         """Log-density of the mean of each set."""

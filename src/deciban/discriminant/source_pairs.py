@@ -25,11 +25,7 @@ class Pairs(NamedTuple):
 
 
 def pairs(
-    source: ArrayLike,
-    *,
-    apart: ArrayLike | None = None,
-    limit: int | None = None,
-    rng: Rng = None,
+    source: ArrayLike, *, apart: ArrayLike | None = None, limit: int | None = None, rng: Rng = None
 ) -> Pairs:
     """Pairs of rows, those of the same source first; each pair once, the earlier row on the left.
 

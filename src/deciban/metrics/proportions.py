@@ -45,19 +45,13 @@ def wilson(count: ArrayLike, n_samples: ArrayLike, confidence: float) -> tuple[F
 class EventCounts(NamedTuple):
     """Mutually exclusive events among the samples of one class, and their effect on a quantity.
 
-    Attributes
-    ----------
-    weight : array of shape (n_events,)
-        Change of the quantity if the event happened to every sample of the class.
-    counts : array of shape (n_events,)
-        Number of samples to which each event happened; a fraction where that is an estimate.
-    n_samples : float
-        Number of samples of the class, or of independent samples that would tell as much.
+    ``weight`` is the change of the quantity if an event happened to every sample of the class.
+    Counts are fractions where they are estimates.
     """
 
-    weight: Floats
-    counts: NDArray[np.int64] | Floats
-    n_samples: float
+    weight: Floats  # (n_events,)
+    counts: NDArray[np.int64] | Floats  # (n_events,)
+    n_samples: float  # of the class, or of independent samples that would tell as much
 
 
 def count_events(

@@ -51,28 +51,17 @@ class Bounds(NamedTuple):
 
 
 class Recalibration(NamedTuple):
-    """LLRs after recalibration by several maps.
+    """LLRs of the samples after recalibration by several maps.
 
-    Attributes
-    ----------
-    fitted : array of shape (n_samples,)
-        By PAV on all samples.
-    held_out : array of shape (n_samples,)
-        By PAV without the sample's fold, but with one misleading sample of each class.
-    affine : array of shape (n_samples,), or None
-        By an affine map without the sample's fold; None where there is none, as with infinite LLRs.
-    alone : array of shape (n_samples,)
-        Whether a sample is held out beyond all samples of the other class: nothing shows then that
-        it costs anything.
-    share : float
-        Fraction of the samples that maps without a fold are fitted to.
+    ``alone`` tells whether a sample is held out beyond all samples of the other class: nothing
+    shows then that it costs anything.
     """
 
-    fitted: Floats
-    held_out: Floats
-    affine: Floats | None
+    fitted: Floats  # by PAV on all samples
+    held_out: Floats  # by PAV without the sample's fold, but with a misleading sample of each class
+    affine: Floats | None  # by an affine map without the fold; None where LLRs are infinite
     alone: NDArray[np.bool_]
-    share: float
+    share: float  # fraction of the samples that maps without a fold are fitted to
 
     def bounds(self, terms: Terms, total: Total) -> Bounds:
         """What samples cost, at least and at most."""

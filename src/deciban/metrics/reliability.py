@@ -160,29 +160,18 @@ def _area(left: Floats, right: Floats) -> Floats:
 class Reliability:
     """Mean posteriors of an event in bins, beside its relative frequencies there.
 
-    Attributes
-    ----------
-    of : str
-        The event that the posteriors predict: a class, or that the decided class is true.
-    predicted, observed, low, high : arrays of shape (n_bins,)
-        Mean posterior and relative frequency in each bin, with its interval.
-    count, events : arrays of shape (n_bins,)
-        Number of samples in each bin, and of those with the event.
-    ratio : array of shape (n_bins,)
-        Weight of a sample with the event, relative to one without it, in the frequency.
-    histogram : array of shape (20,)
-        Share of the posteriors in 20 equal parts of 0 to 1.
+    Arrays have one entry for each bin, the histogram one for each of 20 equal parts of 0 to 1.
     """
 
-    of: str
-    predicted: Floats
-    observed: Floats
+    of: str  # what the posteriors predict: a class, or that the decided class is true
+    predicted: Floats  # mean posterior
+    observed: Floats  # relative frequency, with the ends of its interval
     low: Floats
     high: Floats
-    count: NDArray[np.intp]
-    events: Floats
-    ratio: Floats
-    histogram: Floats
+    count: NDArray[np.intp]  # samples
+    events: Floats  # samples with the event
+    ratio: Floats  # weight of a sample with the event, relative to one without, in the frequency
+    histogram: Floats  # share of the posteriors
 
 
 def reliability_curves(

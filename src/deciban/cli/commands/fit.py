@@ -11,16 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deciban.cli.commands.evaluate import write_report
-from deciban.cli.options import (
-    Force,
-    Format,
-    Json,
-    Report,
-    Seed,
-    Table,
-    option,
-    require_seed,
-)
+from deciban.cli.options import Force, Format, Json, Report, Seed, Table, option, require_seed
 from deciban.cli.show import echo, print_assessment, print_json, print_notes
 from deciban.cli.words import count, join_words
 from deciban.exceptions import CheckpointError, InputError, InterruptedFitWarning

@@ -59,16 +59,11 @@ def format_of(
 
 
 class Table:
-    """A table in a file, read as often as needed and a few rows at a time.
+    """A table in a file, read as often as needed and a few rows at a time."""
 
-    Attributes
-    ----------
-    path : Path
-    name : str
-        Name of the file in messages.
-    schema : dict of polars types
-        Names and types of the columns.
-    """
+    path: Path
+    name: str  # of the file in messages
+    schema: dict[str, pl.DataType]  # names and types of the columns
 
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name = path, name

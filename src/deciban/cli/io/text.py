@@ -38,15 +38,9 @@ Places = NDArray[np.intp]
 
 
 class TextTable(Table):
-    """A table of UTF-8 text, packed with gzip or not.
+    """A table of UTF-8 text, packed with gzip or not."""
 
-    Attributes
-    ----------
-    quotes : bool
-        Whether a newline between quotes is part of a cell.
-    """
-
-    quotes: bool
+    quotes: bool  # whether a newline between quotes is part of a cell
 
     def read_records(self) -> Iterator[tuple[int, bytes, Places]]:
         """Whole records at a time: the line they start on, their bytes, and where each ends."""
