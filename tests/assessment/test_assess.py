@@ -488,4 +488,4 @@ def test_several_classes_are_resampled_by_groups(rng):
 def test_few_groups_are_named():
     y = np.arange(40) % 2
     found = assess(y, Evidence.from_llr(2.0 * y - 1), groups=np.arange(40) // 10, n_resamples=20)
-    assert "Only 4 groups or items are resampled" in found.warnings[0]
+    assert "Only 4 groups or items of a class are resampled" in found.warnings[0]

@@ -550,3 +550,9 @@ def test_kernels_say_where_their_samples_cannot_support_them():
         warnings.simplefilter("error")
         BoundedCalibrator(KernelDensityCalibrator()).fit(x, y)
         KernelDensityCalibrator().fit(rng.normal(0.5 * y, 1.0)[:, None], y)
+
+
+def test_constant_scores_have_intervals_of_a_finite_width():
+    calibrator = AffineCalibrator().fit(np.zeros((40, 1)), np.repeat([0, 1], 20))
+    assert np.isfinite(calibrator.uncertainty_.covariance).all()
+    assert np.isfinite(calibrator.interval([[0.0]], 1, 0)).all()

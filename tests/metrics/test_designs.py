@@ -146,9 +146,10 @@ def test_designs_that_cannot_be_drawn_are_refused(options, message):
 def test_a_class_that_most_resamples_would_lose_is_named():
     i, j = all_pairs(20)
     y = ((i == 0) & (j == 1)).astype(int)
-    found = metrics.bootstrap(
-        metrics.cllr, y, np.linspace(-1, 1, 400), n_resamples=20, items=(i, j)
-    )
+    with pytest.warns(UserWarning, match="1 groups or items of a class"):
+        found = metrics.bootstrap(
+            metrics.cllr, y, np.linspace(-1, 1, 400), n_resamples=20, items=(i, j)
+        )
     assert np.isfinite(found.high)
     rare = read_design(np.append(np.zeros(3000, dtype=int), [1]), None, [
         np.append(np.arange(3000), [0]), np.append(np.arange(3000), [1])])  # fmt: skip
@@ -261,3 +262,21 @@ def test_intervals_of_crossed_items_contain_the_truth_as_often_as_they_say():
         rates = found["misleading_other"], found["misleading_target"]
         held += [q.low <= p <= q.high for q, p in zip(rates, truth, strict=True)]
     assert (held >= 0.91 * 200).all()  # 93 % or more, less three standard errors of 200 draws
+
+
+def test_one_suspect_in_every_comparison_is_taken_as_given():
+    """Same-source comparisons of one suspect link one source, whose mean would never vary."""
+    rng, y = np.random.default_rng(0), np.repeat([0, 1], 100)
+    llr = rng.normal((2 * y - 1) * 2, 2)
+    items = np.zeros(200, dtype=int), np.arange(1, 201)
+    found = metrics.bootstrap(metrics.cllr, y, llr, items=items)
+    expected = metrics.bootstrap(metrics.cllr, y, llr, groups=np.arange(200))
+    assert found == expected
+
+
+def test_a_class_of_few_groups_is_cautioned_against_however_many_there_are():
+    y, groups = np.repeat([0, 1], 100), np.concatenate([np.arange(100), np.full(100, 100)])
+    with pytest.warns(UserWarning, match="1 groups or items of a class"):
+        metrics.bootstrap(metrics.cllr, y, 2.0 * y - 1, groups=groups, n_resamples=10)
+    left, right = np.arange(200) % 3, 1000 + np.arange(200) % 50
+    assert design_of((left, right), codes=y).fewest_units == 3

@@ -224,5 +224,5 @@ class _At:
 
 def _inverse(H: np.ndarray) -> np.ndarray:
     """Pseudoinverse of second derivatives, whatever the units of the parameters."""
-    unit = np.sqrt(np.diag(H)) + 1e-300
+    unit = np.where(np.diag(H) > 0, np.sqrt(np.diag(H)), 1.0)  # constant scores have none
     return np.linalg.pinv(H / np.outer(unit, unit), hermitian=True) / np.outer(unit, unit)

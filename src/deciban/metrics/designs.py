@@ -77,13 +77,28 @@ class Design:
         """Whether samples share groups or items."""
         return self.left is not None
 
+    @cached_property
+    def fewest_units(self) -> int:
+        """Smallest number of units, of those drawn together, that the samples of a class have."""
+        sides = [side for side in (self.left, self.right) if side is not None]
+        edges, found = np.cumsum([0, *self.sizes]), []
+        for rows in self.rows_by_class:
+            used = np.zeros(self.n_units + 1, dtype=bool)
+            for side in sides:
+                used[side[rows]] = True
+            counts = np.add.reduceat(used[:-1], edges[:-1], dtype=int)
+            found.append(int(counts[counts > 0].min()))
+        return min(found)
+
     @property
     def caution(self) -> str:
         """What a reader should know where there are few units, else nothing."""
-        fewest = min(self.sizes, default=_FEW_UNITS)
-        if fewest >= _FEW_UNITS:
+        if not self.depends or self.fewest_units >= _FEW_UNITS:
             return ""
-        return f"Only {fewest} groups or items are resampled: intervals are too narrow."
+        return (
+            f"Only {self.fewest_units} groups or items of a class are resampled: intervals are too "
+            f"narrow."
+        )
 
     def select(self, rows: NDArray[Any]) -> Design:
         """The design of some of the samples; all units are drawn as before."""
@@ -322,10 +337,9 @@ def _find_sources(
     (left, right), same = np.split(items, 2), codes == 1
     graph = coo_array((np.ones(same.sum()), (left[same], right[same])), shape=(n_items, n_items))
     n_sources, source = connected_components(graph, directed=False)
-    linked = _FEW_UNITS <= n_sources < n_items and np.array_equal(
-        source[left] == source[right], same
-    )
-    return np.asarray(source, dtype=np.intp) if linked else None
+    n_linked = np.count_nonzero(np.bincount(source[left[same]]))
+    linked = n_sources < n_items and np.array_equal(source[left] == source[right], same)
+    return np.asarray(source, dtype=np.intp) if linked and n_linked >= _FEW_UNITS else None
 
 
 def _number_units(

@@ -121,7 +121,7 @@ def mean_intervals(systems: Sequence[SampleCosts], plan: Plan) -> dict[str, Inte
         left_out = plan.design.left_out_means(table)
     intervals = {}
     for k, key in enumerate(costs.actual):
-        df = costs.degrees_of_freedom(key) if plan.design is None else min(plan.design.sizes) - 1
+        df = costs.degrees_of_freedom(key) if plan.design is None else plan.design.fewest_units - 1
         level = expand_confidence(plan.confidence, df)
         intervals[key] = resampled_interval(costs.total(key), drawn[:, k], left_out[:, k], level)
     # Errors that no resample contains: of all systems, or of one of them alone.
