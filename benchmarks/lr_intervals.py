@@ -51,7 +51,7 @@ def coverage(calibrator, draw, family, n, draws):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--draws", type=int, default=150)
     parser.add_argument("--quick", action="store_true", help="40 fits each")
     args = parser.parse_args()
     draws = 40 if args.quick else args.draws
@@ -65,11 +65,11 @@ def main():
     for title, family, how in cases:
         for calibrator in plain:
             report(title, calibrator, how, family, draws)
+    report("two systems, 2 × 4 nats", FusionCalibrator(), draw_systems, two[4.0], draws)
+    report("two systems, three classes", FusionCalibrator(), draw_systems, three, draws)
     for inner in (AffineCalibrator(), GaussianCalibrator()):
         bootstrap = BootstrapCalibrator(inner, n_resamples=100)
         report("two classes, 4 nats", bootstrap, draw, two[4.0], draws // 5)
-    report("two systems, 2 × 4 nats", FusionCalibrator(), draw_systems, two[4.0], draws)
-    report("two systems, three classes", FusionCalibrator(), draw_systems, three, draws)
 
 
 def report(title, calibrator, how, family, draws):
