@@ -92,6 +92,11 @@ def test_trial_lists_ask_for_their_items_and_take_them(tmp_path):
         (["Enroll", "Test", "label", "score"], ["Enroll", "Test"]),
         (["item_1", "item_2", "llr"], ["item_1", "item_2"]),
         (["id1", "id2", "llr"], ["id1", "id2"]),
+        (["control", "recovered", "same_source", "log10_lr"], ["control", "recovered"]),
+        (["known_file", "questioned_file", "llr"], ["known_file", "questioned_file"]),
+        (["modelid", "segmentid", "score"], ["modelid", "segmentid"]),
+        (["pane_1", "pane_2", "llr"], ["pane_1", "pane_2"]),
+        (["control", "test", "trace", "llr"], []),  # which one is compared with the control?
         (["speaker_a", "speaker_b", "llr"], ["speaker_a", "speaker_b"]),
         (["class", "speaker", "ll_a", "ll_b"], ["speaker"]),
         (["x1", "x2", "class"], []),

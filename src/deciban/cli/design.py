@@ -15,12 +15,12 @@ from deciban.exceptions import InputError
 if TYPE_CHECKING:
     from deciban.cli.options import AssessmentOptions
 
-_THING = "(item|id|name|file|sample|source|speaker|utt|utterance|segment|object|print|exhibit)"
-_PAIRS = (
-    ("left", "right"), ("model", "segment"), ("modelid", "segmentid"), ("enroll", "test"),
-    ("enrollment", "test"), ("reference", "questioned"), ("known", "questioned"),
-    ("reference", "probe"), ("reference", "trace"),
-)  # fmt: skip
+_THING = (
+    "(item|id|name|file|sample|source|speaker|voice|recording|utt|utterance|segment|object|print|"
+    "exhibit|fragment|pane)"
+)
+_FIRST = "left|model|enroll|enrollment|enrolment|reference|known|control|suspect|gallery"
+_SECOND = "right|segment|test|questioned|probe|trace|recovered|disputed|unknown"
 _ENDS = (("1", "2"), ("a", "b"), ("left", "right"), ("l", "r"))
 _GROUPS = re.compile(r"(speaker|source|subject|patient|donor|person|writer|group)([ _-]?id)?")
 _FEWEST = 10  # groups below which resampling them says little
@@ -60,9 +60,12 @@ def _encode(columns: Sequence[pl.Series], option: str) -> list[np.ndarray]:
 def find_identifiers(names: Sequence[str]) -> list[str]:
     """Columns that seem to name the two items of each comparison, or the group of each sample."""
     lower = {name.strip().lower(): name for name in names}
-    for first, second in _PAIRS:
-        if first in lower and second in lower:
-            return [lower[first], lower[second]]
+    sides = [
+        [name for name in lower if re.fullmatch(rf"({words})([ _-]?{_THING})?", name)]
+        for words in (_FIRST, _SECOND)
+    ]
+    if all(len(side) == 1 for side in sides):
+        return [lower[side[0]] for side in sides]
     for name in lower:
         for first, second in _ENDS:
             other = name.removesuffix(first) + second
