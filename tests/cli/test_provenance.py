@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -113,6 +114,9 @@ def test_criteria_pass_or_fail_with_the_status_to_match():
     assert (missed.stdout.count("pass"), missed.stdout.count("FAIL")) == (2, 1)
     page = Path("r.html").read_text()
     assert "1 of 3 criteria failed." in page
+    in_percent = run(*BASE, "--subset", "--require", "eer<=50%", "--report", "r.html", "--force")
+    assert re.search(r"eer<=50%\s+value\s+[\d.]+ %\s+pass", in_percent.stdout)
+    assert re.search(r"<td>[\d.]+&nbsp;%</td><td>pass</td>", Path("r.html").read_text())
     assert "Provenance" in page
     found = json.loads(run(*BASE, "--subset", "--require", "cllr<0.9", "--json").stdout)
     value = next(q["value"] for q in found["quantities"] if q["key"] == "cllr")

@@ -133,6 +133,8 @@ def print_criteria(criteria: Sequence[Mapping[str, Any]]) -> None:
     rows = []
     for one in criteria:
         found = f"{float(one['found']):.6g}"
+        if one["criterion"].endswith("%"):
+            found = f"{100 * float(one['found']):.6g} %"
         result = "pass" if one["passed"] else "FAIL"
         rows.append((one["criterion"], one["judged_on"], found, result))
     print_table(("criterion", "judged on", "found", "result"), rows, right=(2,))

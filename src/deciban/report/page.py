@@ -289,10 +289,12 @@ def _cards(
 def _criteria(criteria: Sequence[Mapping[str, Any]]) -> list[Section]:
     if not criteria:
         return []
-    columns = ("criterion", "judged_on", "found", "passed")
     rows = [
-        [*(one[c] for c in columns[:3]), "pass" if one["passed"] else "FAIL"] for one in criteria
-    ]
+        [one["criterion"], one["judged_on"],
+         f"{100 * float(one['found']):.4g} %" if one["criterion"].endswith("%") else one["found"],
+         "pass" if one["passed"] else "FAIL"]
+        for one in criteria
+    ]  # fmt: skip
     failed = sum(not one["passed"] for one in criteria)
     caption = f"{failed} of {len(rows)} criteria failed." if failed else "All criteria are met."
     found = table(caption, ("criterion", "judged on", "found", "result"), rows)
