@@ -137,6 +137,25 @@ def test_posteriors_are_read_with_the_prior_of_the_fit(three):
     )
 
 
+def test_the_advice_after_apply_takes_the_scores_before_calibration(tmp_path):
+    rng = np.random.default_rng(0)
+    truth = np.array(CLASSES)[np.arange(60) % 3]
+    scores = 2.0 * (truth[:, None] == CLASSES) + rng.normal(size=(60, 3))
+    path = tmp_path / "plain.csv"
+    pl.DataFrame({"class": truth, **dict(zip(CLASSES, scores.T, strict=True))}).write_csv(path)
+    calibrator, _ = fitted(path)
+    out = tmp_path / "out.csv"
+    done = run("apply", calibrator, path, "-o", out, "--interval", "0.9")
+    assert "dog_high, calibrated_owl, calibrated_owl_low, calibrated_owl_high ->" in done.stderr
+    done = run("evaluate", out, "--truth", "class", "--resamples", "0")
+    assert "--log-likelihoods auto takes those before calibration" in done.stdout
+    before = run("evaluate", out, "--truth", "class", "--log-likelihoods", "auto", "--json",
+                 "--resamples", "0")  # fmt: skip
+    cost = {q["key"]: q["value"] for q in json.loads(before.stdout)["quantities"]}
+    expected = metrics.cross_entropy(truth, Evidence(scores, CLASSES))
+    assert cost["cross_entropy"] == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("method", ["isotonic", "kernel"])
 def test_two_classes_have_methods_of_their_own(two, method):
     y, llr, path = two
@@ -344,7 +363,7 @@ def test_files_that_are_no_calibrators_are_refused(two):
         applied(bare, path)
     with pytest.raises(InputError, match="it cannot be read"):
         applied(path, path)
-    with pytest.raises(InputError, match="there is none at"):
+    with pytest.raises(InputError, match="must be a file; there is none"):
         applied(path.parent / "none.deciban", path)
 
 

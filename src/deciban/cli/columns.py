@@ -190,10 +190,11 @@ def _describe(
 ) -> tuple[str, ...]:
     """Which column was taken, which class it favors, and how many rows were left out."""
     names, notes = scores.columns.columns, []
-    raw = join_words(quote_name(name.removeprefix(CALIBRATED)) for name in names)
     calibrated = all(name.startswith(CALIBRATED) for name in names) and not options.llr
-    option = "--llr" if scores.columns.is_llr else "--log-likelihoods"
-    remedy = f" They are calibrated; {option} {raw} takes those before calibration."
+    before = "--log-likelihoods auto"
+    if scores.columns.is_llr:
+        before = f"--llr {quote_name(names[0].removeprefix(CALIBRATED))}"
+    remedy = f" They are calibrated; {before} takes those before calibration."
     if scores.columns.is_llr:
         favored = str(scores.evidence.classes[1])
         if options.positive is None and fold_key_word(favored) != "target":

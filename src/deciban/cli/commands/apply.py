@@ -115,7 +115,7 @@ def apply(
                 frame = frame.with_columns(map(pl.Series, columns.columns, values.T))
             write(frame.hstack(list(map(pl.Series, new, new.values()))))
     added = list(nothing)
-    sentence = f"{count(rows, 'row')} calibrated: {', '.join(added[:10])}"
+    sentence = f"{count(rows, 'row')} calibrated: {join_words(added, 10)}"
     found = {"rows": rows, "added": added, "provenance": describe_run(hashes)}
     print_written(sentence, found, output, as_json)
 
