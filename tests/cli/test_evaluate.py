@@ -330,6 +330,7 @@ def test_trials_that_do_not_match_are_counted(tmp_path):
         ("y,0,1\n1,1,2\n0,2,3\n", "--log-likelihoods 0,1,0", "named twice"),
         ("y,llr\n1,2\n0,3\n", "--at-prior 0.5", "--at-prior must be like '0=0.5,1=0.5'"),
         ("y,llr\n1,2\n0,3\n", "--at-prior 0=1,1=0", "one of them is 0"),
+        ("y,llr\n1,2\n0,3\n", "--at-prior target=0.1", "got 'target'. The target is '1'."),
         ("y,llr\n1,2\n0,3\n", "--at-prior 0=0.6,1=0.6", "sum to 1.2"),
         ("y,llr\n1,2\n0,3\n", "--at-prior 0=1", "lacks 1"),
         ("y,llr\n1,2\n0,3\n", "--at-prior 0=x,1=0.6", "finite numbers"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deciban.cli.cells import find_target, fold_key_word
 from deciban.cli.io.sources import read_table
 from deciban.cli.words import join_words, quote, quote_name, split, suggest, unquote
 from deciban.evidence import Evidence
@@ -220,9 +221,12 @@ def find_class(text: str, option: str, classes: Classes) -> Hashable:
         if str(label) == wanted or (isinstance(label, bool) and str(label).lower() == wanted):
             return label
     names = [str(label) for label in classes]
+    target = find_target(classes)
+    meant = fold_key_word(wanted) == "target" and target is not None
+    hint = f" The target is {quote(str(target))}." if meant else suggest(wanted, names)
     raise InputError(
         f"{option} must name one of the classes {join_words(map(quote_name, names), 10)}; got "
-        f"{quote(wanted)}.{suggest(wanted, names) or ' Check its spelling.'}"
+        f"{quote(wanted)}.{hint or ' Check its spelling.'}"
     )
 
 
