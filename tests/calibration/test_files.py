@@ -279,7 +279,7 @@ def test_other_kinds_and_newer_files_are_refused(bounded, tmp_path):
     for load in (BoundedCalibrator.load, load_with_extra):
         with pytest.raises(InputError, match=r"must have format 1; it has format 9\. Update"):
             load(tmp_path / "newer")
-        with pytest.raises(InputError, match="there is none at"):
+        with pytest.raises(InputError, match="must be a file; there is none"):
             load(tmp_path / "none")
     (tmp_path / "text").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="text must be a whole deciban file; it cannot be read"):

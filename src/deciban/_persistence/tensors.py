@@ -81,7 +81,7 @@ def read(
         raise InputError(f"path must be text or a path; got {path!r}. Give a file name.")
     path = Path(path)
     if not os.path.isfile(path):  # False, too, for impossible names
-        raise InputError(f"path must be a file; there is none at {path}. Check its spelling.")
+        raise InputError(f"{path} must be a file; there is none. Check its spelling.")
     try:
         arrays, metadata = _parse(path)
         plain = json.loads(metadata.get(_KEY, "null"))

@@ -335,7 +335,7 @@ def _bias_notes(quantities: tuple[Quantity, ...]) -> list[str]:
         if not (q.low <= q.value <= q.high) and abs(q.value - q.corrected) > _NOTABLE:
             size = "large" if q.value > q.high else "small"
             notes.append(
-                f"{q.label} comes out too {size} with so few samples; {number(q.corrected)} is "
-                f"nearer to the truth. Quote its interval."
+                f"{q.label} is fitted to the samples that it judges and comes out too {size}; "
+                f"{number(q.corrected)} is nearer to the truth. Quote its interval."
             )
     return notes
