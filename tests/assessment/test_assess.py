@@ -489,3 +489,19 @@ def test_few_groups_are_named():
     y = np.arange(40) % 2
     found = assess(y, Evidence.from_llr(2.0 * y - 1), groups=np.arange(40) // 10, n_resamples=20)
     assert "Only 4 groups or items of a class are resampled" in found.warnings[0]
+
+    assert "Only 4 groups or items are resampled" in found.warnings[0]
+
+
+def test_an_assessment_prints_as_a_table_with_what_to_do():
+    y = np.arange(400) % 2
+    llr = 2 * np.random.default_rng(0).normal(2 * y - 1)
+    found = assess(y, Evidence.from_llr(llr), n_resamples=100)
+    first, cost, *_, intervals, action = str(found).splitlines()
+    assert first == "Assessment: 200 of 0, 200 of 1"
+    assert cost.split() == ["cllr", *str(found["cllr"]).split(), "bit"]
+    assert intervals == f"95 % intervals: {found.design}."
+    assert action == f"{found.verdicts[0].big}. {found.verdicts[0].sentence}"
+    assert len(str(assess(y, Evidence.from_llr(llr), n_resamples=0)).splitlines()) == 1 + len(
+        found.quantities
+    )

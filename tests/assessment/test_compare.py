@@ -218,3 +218,17 @@ def test_systems_are_compared_by_the_items_that_comparisons_share(rng):
     assert "40 items" in crossed.to_dict()["design"]
     one, other = plain["misleading_other"], crossed["misleading_other"]
     assert other.high - other.low > 1.5 * (one.high - one.low)
+
+
+def test_a_comparison_prints_each_system_against_the_first():
+    y = np.arange(100) % 2
+    llr = 2 * np.random.default_rng(0).normal(2 * y - 1)
+    systems = {name: Evidence.from_llr(llr * k) for name, k in (("x", 1), ("y", 3), ("z", 0.3))}
+    lines = str(compare(y, systems, n_resamples=50)).splitlines()
+    assert lines[0] == "Comparison: a is x, b is y"
+    assert lines[1].split() == ["a", "b", "a", "−", "b"]
+    half = len(lines) // 2
+    assert lines[half] == "Comparison: a is x, b is z"
+    assert [line.split()[0] for line in lines[2:half]] == [
+        line.split()[0] for line in lines[half + 2 : -1]
+    ]

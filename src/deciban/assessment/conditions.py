@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from deciban._validation.labels import align_by_index, factorize_labels, read_labels
 from deciban.assessment.assess import FEW, assess
 from deciban.assessment.results import Assessment, Quantity, to_plain
-from deciban.assessment.wording import number, percent, shorten
+from deciban.assessment.wording import in_unit, shorten
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.designs import Items, split_items
@@ -70,7 +70,7 @@ class Conditions:
             at = {name: one[self.quantities[0].key] for name, one in self.assessments.items()}
             most = at.pop(self.worst)
             near = [str(name) for name, q in at.items() if q.high >= most.low]
-            found = [f"The worst {self.column} by {most.label} is {self.worst}: {_cell(most)}."]
+            found = [f"The worst {self.column} by {most.label} is {self.worst}: {most}."]
             if near:
                 found[0] += f" Its interval overlaps that of {', '.join(near)}."
         for name, counts in self.lacking.items():
@@ -91,14 +91,14 @@ class Conditions:
         """Header and rows of text: each condition, their mean, and all samples."""
         shown = self.quantities
         rows = [
-            [shorten(name, 40), _counts(one.counts), *(_cell(one[q.key]) for q in shown)]
+            [shorten(name, 40), _counts(one.counts), *(str(one[q.key]) for q in shown)]
             for name, one in self.assessments.items()
         ]
         for name, counts in self.lacking.items():
             rows.append([shorten(name, 40), _counts(counts), *["–"] * len(shown)])
-        means = [_in_unit(self.mean(q.key), q.unit) for q in shown]
+        means = [in_unit(self.mean(q.key), q.unit) for q in shown]
         rows.append(["mean", "", *means])
-        rows.append(["all samples", _counts(self.pooled.counts), *map(_cell, shown)])
+        rows.append(["all samples", _counts(self.pooled.counts), *map(str, shown)])
         labels = [q.label.replace("Detection cost at", "DCF") for q in shown]
         return [self.column, "samples", *labels], rows
 
@@ -183,12 +183,3 @@ def assess_by(
 def _counts(counts: Sequence[int]) -> str:
     """Number of samples of each class, or of all where classes are many."""
     return " + ".join(f"{n:,}" for n in counts) if len(counts) < 4 else f"{sum(counts):,}"
-
-
-def _cell(q: Quantity) -> str:
-    value, low, high = (_in_unit(x, q.unit) for x in (q.value, q.low, q.high))
-    return value if np.isnan(q.low) else f"{value} ({low.removesuffix(' %')} to {high})"
-
-
-def _in_unit(value: float, unit: str) -> str:
-    return percent(value, 3) if unit == "fraction" and not np.isnan(value) else number(value)

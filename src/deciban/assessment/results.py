@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deciban.assessment.wording import in_unit, shorten
 from deciban.metrics import CalibrationTest, Interval
 from deciban.metrics.reliability import ReliabilityBin
 
@@ -133,6 +134,11 @@ class Quantity:
     meaning: str
     corrected: float
 
+    def __str__(self) -> str:
+        """The value and its interval, without the unit; fractions are in percent."""
+        value, low, high = (in_unit(x, self.unit) for x in (self.value, self.low, self.high))
+        return value if math.isnan(self.low) else f"{value} ({low.removesuffix(' %')} to {high})"
+
 
 class Verdict(NamedTuple):
     """A finding: a number for a tile, a word on it, and the sentence that says what it means."""
@@ -145,7 +151,7 @@ class Verdict(NamedTuple):
     range: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Assessment:
     """How good a set of evidence is.
 
@@ -207,6 +213,15 @@ class Assessment:
         """A quantity by its key."""
         return _find(key, self.quantities)
 
+    def __repr__(self) -> str:
+        pairs = zip(self.counts, self.classes, strict=True)
+        lines = ["Assessment: " + shorten(", ".join(f"{n:,} of {c}" for n, c in pairs), 80)]
+        lines += _align((q.key, str(q), q.unit.replace("fraction", "")) for q in self.quantities)
+        if self.design:
+            lines.append(f"{100 * self.confidence:g} % intervals: {self.design}.")
+            lines += [f"{one.big}. {one.sentence}" for one in self.verdicts[:1]]
+        return "\n".join(lines)
+
     def difficulty(self) -> NDArray[np.float64]:
         """How hard each pair of classes is to tell apart: by Cllr_min, and by Cllr in a tie."""
         tables = self.pairwise_cllr_min, self.pairwise_cllr
@@ -253,7 +268,7 @@ class Difference:
     verdict: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Systems on the same samples, each further one compared with the first.
 
@@ -293,10 +308,34 @@ class Comparison:
         key, name = (key, self.systems[1]) if isinstance(key, str) else key
         return _find(key, [one for one in self.differences if one.systems[1] == name])
 
+    def __repr__(self) -> str:
+        rows = [("", "a", "b", "a − b", "")] + [
+            (d.key, *(in_unit(x, d.unit) for x in (d.a, d.b, d.difference)), d.verdict)
+            for d in self.differences
+        ]
+        each = len(self.differences) // (len(self.systems) - 1)
+        lines = []
+        for k, name in enumerate(self.systems[1:]):
+            lines.append(f"Comparison: a is {self.systems[0]}, b is {name}")
+            lines += _align([rows[0], *rows[1 + k * each : 1 + (k + 1) * each]])
+        if self.design:
+            lines.append(f"{100 * self.confidence:g} % intervals: {self.design}.")
+        return "\n".join(lines)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: NaN is None (null), infinities are "inf" and "-inf"."""
         names = ("systems", "classes", "counts", "confidence", "differences", "warnings", "design")
         return {name: to_plain(getattr(self, name)) for name in names}
+
+
+def _align(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lines of a table whose columns have one width each."""
+    table = list(rows)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        "  ".join(cell.ljust(n) for cell, n in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
 
 
 _Found = TypeVar("_Found", Quantity, Difference)

@@ -52,6 +52,15 @@ def percent(share: float, digits: int = 2) -> str:
     return f"{number(100 * share, 3 if 0.99 < share < 1 else digits)} %"
 
 
+def in_unit(value: float, unit: str) -> str:
+    """A number without its unit; a fraction in percent.
+
+    >>> in_unit(0.12345, "bit"), in_unit(0.12345, "fraction"), in_unit(float("nan"), "fraction")
+    ('0.123', '12.3 %', '–')
+    """
+    return percent(value, 3) if unit == "fraction" and value == value else number(value)
+
+
 def shorten(value: object, most: int = 18) -> str:
     """A name in one line, cut where it is long.
 
