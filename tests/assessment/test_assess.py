@@ -2,6 +2,7 @@
 
 import json
 import math
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -503,3 +504,12 @@ def test_an_assessment_prints_as_a_table_with_what_to_do():
     assert len(str(assess(y, Evidence.from_llr(llr), n_resamples=0)).splitlines()) == 1 + len(
         found.quantities
     )
+
+
+def test_very_many_samples_are_tested_by_some_of_them(monkeypatch):
+    monkeypatch.setattr(import_module("deciban.assessment.assess"), "_MOST_TESTED", 300)
+    rng = np.random.default_rng(0)
+    y = np.concatenate([[0], np.ones(2000, dtype=int)])  # the rare class must be among them
+    llr = rng.normal((2 * y - 1) * 2.0, 2.0)
+    found = assess(y, Evidence.from_llr(llr), n_resamples=50).calibration_test
+    assert found.p_value > 0.01

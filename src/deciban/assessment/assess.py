@@ -42,6 +42,7 @@ from deciban.metrics.reliability import ReliabilityBin, worst_bin
 
 OperatingPoints = Iterable[OperatingPoint | tuple[float, float, float]]
 FEW = 30  # samples of a class below which its intervals are rough
+_MOST_TESTED = 500_000  # samples to test for calibration
 _NOTABLE = 0.005  # correction of a quantity that is worth a note
 _NOTABLE_GAP = 0.03  # between a posterior and the frequency of what it predicts
 
@@ -160,6 +161,11 @@ def _test_calibration(data: Labelled, plan: Plan, design: Design) -> Calibration
     if design.depends or not plan.n_resamples:
         return None
     rng = np.random.default_rng([plan.seed, 3])
+    n = len(data.codes)
+    if n > _MOST_TESTED:  # more would not change the answer, only the memory that it takes
+        some = rng.choice(n, _MOST_TESTED, replace=False)
+        first = [rows[:1] for rows in data.rows_by_class]  # every class must occur
+        data = data.select(np.unique(np.concatenate([some, *first])))
     return run_calibration_test(data, min(plan.n_resamples, 999), rng)
 
 

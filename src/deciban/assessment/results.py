@@ -180,8 +180,8 @@ class Assessment:
     design : str
         What was resampled: samples, groups, or the items of comparisons. Empty without intervals.
     calibration_test : CalibrationTest, optional
-        Whether the evidence is calibrated; None without resamples, and where samples share groups
-        or items.
+        Whether the evidence is calibrated, by half a million samples at most; None without
+        resamples, and where samples share groups or items.
     worst_bin : ReliabilityBin, optional
         Of bins of posteriors at the uniform prior that differ by more than 0.03 from the frequency
         of what they predict, the one that chance explains the least; None where none differs.
