@@ -65,12 +65,11 @@ def assess(
 ) -> Assessment:
     """Compute every metric that suits the evidence, with its interval.
 
-    Samples are resampled within each class, or by the groups or items that they share. Values are
-    those of all samples; with more than a few thousand samples, intervals come from resampled bins
-    of LLRs, or bags of samples. Error rates have Wilson's intervals, which hold where no error was
-    seen. Quantities such as Cllr_min, for which PAV is judged on the samples that it was fitted to,
-    come out too good from few samples: their intervals make up for it. devPAV has no interval,
-    since resamples do not tell by how much it is too large.
+    Samples are resampled within each class, or by the groups or items that they share. Error rates
+    have Wilson's intervals, which hold where no error was seen. Quantities such as Cllr_min, for
+    which PAV is judged on the samples that it was fitted to, come out too good from few samples:
+    their intervals make up for it. devPAV has no interval, since resamples do not tell by how much
+    it is too large.
 
     Parameters
     ----------

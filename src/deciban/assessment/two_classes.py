@@ -104,7 +104,8 @@ class TwoClassSystem(System):
         if setting.log_odds == 0:
             for key, of in (("discrimination", "cllr_min"), ("calibration", "cllr_cal")):
                 intervals[key] = Interval(*to_nats(np.array(intervals[of]), "bit").tolist())
-        if other is not None and _same_order(self, other):
+        first, last = (samples[k].recalibration.fitted for k in (0, -1))
+        if other is not None and np.array_equal(first, last):  # as where neither has an error
             seen = Interval(0.0, 0.0, 0.0) if self.values["cllr_min"] else Interval(0.0)
             intervals |= dict.fromkeys(["cllr_min", "discrimination", *best], seen)
         if len(setting.points) > 1:
@@ -125,11 +126,6 @@ class TwoClassSystem(System):
             more = max(0.0, rare["cross_entropy"].high - intervals["cross_entropy"].high)
             for key in ("cross_entropy", "calibration"):
                 intervals[key] = intervals[key]._replace(high=intervals[key].high + more)
-
-
-def _same_order(a: TwoClassSystem, b: TwoClassSystem) -> bool:
-    """Whether PAV gives both systems the same LLRs, as where neither has made an error."""
-    return np.array_equal(a.sample.recalibration.fitted, b.sample.recalibration.fitted)
 
 
 def _best_steps(setting: Setting) -> dict[str, BestSteps]:

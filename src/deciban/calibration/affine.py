@@ -35,10 +35,9 @@ class AffineCalibrator(Calibrator):
     """Evidence through the affine map of its ILRLs with the smallest cross-entropy.
 
     The calibrated ILRL is :math:`A l + b`. The cross-entropy of the posteriors under ``prior`` is
-    convex in A and b; it is minimized by a safeguarded Newton method until a further step would
-    gain less than 1e-11 of what the prior alone leaves. For two classes it is linear logistic
+    convex in A and b, and minimized by Newton's method. For two classes this is linear logistic
     regression, the calibration of speaker recognition; with a scalar and no offset it is
-    temperature scaling, where the posteriors that are scaled have the uniform prior.
+    temperature scaling of posteriors at the uniform prior.
 
     Few samples make that map overconfident, without limit where the classes do not overlap. By
     default the scalar map therefore has Jeffreys' prior (for two classes this is Firth's logistic
@@ -56,7 +55,7 @@ class AffineCalibrator(Calibrator):
     ridge : float, optional
         Weight of the squared distance of the parameters from the identity map, added to the mean
         cross-entropy in nats, in place of the default: 0 for maximum likelihood, 0.001 to 0.1 for
-        few samples of LLRs that are nearly calibrated.
+        few samples that are nearly calibrated.
     prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
         How much each class counts, and the prior of ``predict_proba``; it is not part of the
         evidence.
@@ -160,10 +159,8 @@ class AffineCalibrator(Calibrator):
             )
         evidence = self._uncalibrated(X)
         basis = basis_for(self.basis, evidence.n_classes).align_to(evidence.classes)
-        along = contrasts @ basis.contrast
-        half = self.uncertainty_.half_widths(
-            self._features(evidence), along, self.scale, confidence
-        )
+        features, along = self._features(evidence), contrasts @ basis.contrast
+        half = self.uncertainty_.half_widths(features, along, self.scale, confidence)
         center = self._calibrate(evidence).log_likelihoods @ contrasts.T
         return center - half, center + half
 

@@ -27,10 +27,9 @@ class BootstrapCalibrator(Calibrator):
     """A calibrator with intervals by the bootstrap, for any kind and design of the samples.
 
     The evidence is that of the calibrator, fitted to all samples; :meth:`interval` comes from the
-    same calibrator fitted to resamples. With few samples resamples are further from the fit than
-    the fit is from the truth, to one side: each end is therefore that of the percentile interval or
-    of its mirror image about the fit, whichever is further out. Percentiles are expanded for small
-    samples (Hesterberg).
+    same calibrator fitted to resamples. With few samples, resamples err to one side of the fit:
+    each end is that of the percentile interval or of its mirror image about the fit, whichever is
+    further out. Percentiles are expanded for small samples (Hesterberg).
 
     Parameters
     ----------

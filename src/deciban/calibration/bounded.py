@@ -27,11 +27,10 @@ class BoundedCalibrator(Calibrator):
     An LLR is supported as long as Bayes decisions that act on it would cost less than decisions
     without evidence, even if each class had one more misleading sample than it has (the empirical
     lower and upper bounds of Vergeer et al.). With more than two classes each pair has its bound,
-    found on the samples of this pair, and tightened where a third class leaves less: the shortest
-    paths of the bounds. Where a pair exceeds its bound the less likely class is raised, no more
-    than needed, so that every pair keeps its bound and evidence within all bounds stays what it is.
-    With many classes of few samples each that leaves little: the posterior of the best of D classes
-    with n samples each stays below 1 / (1 + (D - 1) / (n + 1)).
+    found on its samples and tightened where a third class leaves less (shortest paths). Where a
+    pair exceeds its bound the less likely class is raised, no more than needed: evidence within all
+    bounds stays what it is. Many classes of few samples leave little: the posterior of the best of
+    D classes with n samples each stays below 1 / (1 + (D - 1) / (n + 1)).
 
     Parameters
     ----------

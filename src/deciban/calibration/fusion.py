@@ -206,19 +206,13 @@ class FusionCalibrator(Calibrator):
         return np.concatenate(blocks, axis=1), tuple(map(str, systems))
 
     def _quality_names(self) -> list[str]:
-        return (
-            []
-            if self.quality is None or isinstance(self.quality, int | np.integer)
-            else [*self.quality]
-        )
+        given: Any = self.quality
+        return [] if given is None or isinstance(given, int | np.integer) else [*given]
 
     @property
     def _n_quality(self) -> int:
-        return (
-            self.quality
-            if isinstance(self.quality, int | np.integer)
-            else len(self._quality_names())
-        )
+        given: Any = self.quality
+        return int(given) if isinstance(given, int | np.integer) else len(self._quality_names())
 
     @property
     def _is_of_classes(self) -> bool:

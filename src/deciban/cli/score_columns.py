@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -43,6 +44,10 @@ class ScoreColumns:
     def is_llr(self) -> bool:
         """Whether the scores are LLRs of two classes."""
         return self.kind in ("llr", "trials")
+
+    def favored_first(self, classes: Sequence[Any]) -> tuple[Any, Any]:
+        """Of two classes, the one that LLRs favor and the other."""
+        return classes[self.positive], classes[1 - self.positive]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a calibrator's file."""
@@ -91,8 +96,7 @@ class ScoreColumns:
     def evidence(self, values: Floats, classes: Labels, source: str, start: int = 0) -> Evidence:
         """What the scores say. Of two classes, the one that LLRs favor is the second."""
         if self.is_llr:
-            pair = classes[self.positive], classes[1 - self.positive]
-            return Evidence.from_llr(values[:, 0] * self.nats, *pair)
+            return Evidence.from_llr(values[:, 0] * self.nats, *self.favored_first(classes))
         self._require_rows(values, source, start)
         if self.kind == "posteriors":
             shares = normalize_posteriors(values, self.floor, source, start)
@@ -120,8 +124,7 @@ class ScoreColumns:
         """Values of the calibrated columns, in the base of the scores."""
         if not self.is_llr:
             return np.asarray(calibrator.transform(evidence) / self.nats)
-        classes = calibrator.classes_.tolist()
-        llr = calibrator.evidence(evidence).llr(classes[self.positive], classes[1 - self.positive])
+        llr = calibrator.evidence(evidence).llr(*self.favored_first(calibrator.classes_.tolist()))
         return np.asarray(llr[:, None] / self.nats)
 
     def interval(self, calibrator: Any, evidence: Any, confidence: float) -> tuple[Floats, Floats]:
@@ -129,7 +132,8 @@ class ScoreColumns:
         D = len(calibrator.classes_)
         contrasts = np.eye(D) - 1 / D
         if self.is_llr:
-            contrasts = (np.eye(D)[self.positive] - np.eye(D)[1 - self.positive])[None, :]
+            favored, other = self.favored_first(list(np.eye(D)))
+            contrasts = (favored - other)[None, :]
         low, high = calibrator._interval(evidence, contrasts, confidence)
         return low / self.nats, high / self.nats
 

@@ -50,9 +50,8 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
     estimator : {"corrected", "ml", "moments"}, default "corrected"
         "ml" is maximum likelihood (EM where sources differ in number of measurements). "corrected"
         multiplies its W by :math:`\nu / (\nu - d - 1)`, for :math:`\nu` more measurements than
-        sources, so that the inverse of W, on which LLRs depend, is not too large: with few
-        measurements, LLRs would be far too strong. "moments" are the unbiased estimates of the
-        analysis of variance. Negative variances between sources become zero.
+        sources: with few, the inverse of W and so the LLRs would be far too large. "moments" are
+        the unbiased estimates of the analysis of variance. Negative variances become zero.
     bandwidth : "silverman" or float, default "silverman"
         The bandwidth h, from 0 to 1, or Silverman's :math:`(4 / ((d + 2) m))^{1 / (d + 4)}` for m
         sources of d features.

@@ -57,12 +57,10 @@ def bootstrap(
 
     The metrics of two classes (``cllr``, ``cllr_min``, ``cllr_cal``, ``eer``, ``detection_cost``,
     ``min_detection_cost`` and ``c_primary``) have intervals of their own, which allow for errors
-    that were not seen. They allow for the noise that PAV fits, too: the value of the samples may
-    lie outside the interval of the true one. Any other function is computed on resamples. If it
-    fits something to the samples that it judges, as ``dev_pav`` does, it comes out larger or
-    smaller on resamples than on fresh data: there is a warning where that spoils the interval, and
-    the interval holds the percentiles of the resamples moved back by twice their bias. Data that
-    every resample judges alike then give an interval of no width.
+    that were not seen and for the noise that PAV fits: the value of the samples may lie outside.
+    Any other function is computed on resamples. If it fits something to the samples that it judges,
+    as ``dev_pav`` does, it is biased on resamples: there is a warning where that spoils the
+    interval, which then holds the percentiles of the resamples moved back by twice their bias.
 
     Parameters
     ----------

@@ -170,7 +170,7 @@ def _parts(scale: Floats, offset: Floats, shape: Floats) -> Floats:
 
 
 def _p_value(values: Floats) -> float:
-    """How often a data set, the true one first, has a value as large as the true one."""
+    """How often a data set has a value as large as the true one, which is the first."""
     return float(np.mean(values >= values[0] - _ROUNDING * (1 + abs(values[0]))))
 
 

@@ -115,9 +115,8 @@ def idempotence(
     Evidence is calibrated where the likelihood function of the ILRL is what the ILRL says. The
     densities of the ILRLs under each class are estimated, and their likelihood function is
     compared with the evidence. The interval holds the percentiles of bootstrap resamples, moved
-    down by the excess that estimating the densities gives them, and cut off at zero. The p-value is
-    that of :func:`calibration_test`, which holds its level for any number of classes and any
-    distribution of the evidence.
+    down by the excess that estimating the densities gives them. The p-value is that of
+    :func:`calibration_test`.
 
     Parameters
     ----------
@@ -128,10 +127,9 @@ def idempotence(
     density : {"shared", "gaussian", "kernel"}, default "kernel"
         Gaussian with one covariance for all classes, Gaussian with one for each, or kernel
         densities. Gaussian densities are sharper where the evidence is nearly Gaussian. Kernels
-        follow any shape but blur it, so that evidence looks too strong; the distance of labels that
-        are drawn from the posteriors shows by how much, and is subtracted. They cannot show how
-        strong evidence should be beyond the logarithm of their number: there both sides are cut
-        off. Of more than 4,000 samples, 4,000 are taken at random.
+        follow any shape but blur it: the distance of labels that are drawn from the posteriors
+        shows by how much, and is subtracted. They cannot show evidence beyond the logarithm of
+        their number: there both sides are cut off. Of more than 4,000 samples, 4,000 are drawn.
     confidence : float, default 0.95
     n_resamples : int, default 200
         Number of resamples for the interval and the correction, at least 2; 0 for neither.

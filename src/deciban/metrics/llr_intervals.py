@@ -1,6 +1,6 @@
 """Intervals of every quantity of a set of LLRs, or of the differences between two sets.
 
-Quantities are of four kinds. Means of costs, such as Cllr, are resampled. Rates of errors at a
+Quantities are of three kinds. Means of costs, such as Cllr, are resampled. Rates of errors at a
 given threshold have Wilson's intervals. Quantities for which a recalibration is fitted are means or
 rates, too, and known from both sides (:mod:`deciban.metrics.recalibration`): the lower end of their
 interval is that of the lower bound, the upper end that of the upper bound.
@@ -41,9 +41,7 @@ from deciban.metrics.sample_costs import Allowance, SampleCosts, mean_intervals
 
 Terms = Callable[[Floats, int], Floats]  # of the LLRs of the first (0) or second (1) class
 Parts = Mapping[tuple[str, str], Terms]  # names of a cost after recalibration and of its saving
-BestSteps = Callable[
-    ["LlrSample"], Sequence["Step"]
-]  # whose costs at the best threshold to average
+BestSteps = Callable[["LlrSample"], Sequence["Step"]]  # costs to average at the best thresholds
 _BLOCKS = 5  # of groups or items that are held out one or two at a time
 _LARGEST_COST = 1e300  # relative to that of no evidence; sums of larger ones would overflow
 _STEEPEST = 3.0  # nats; the largest slope of the ROC curve that is believed
@@ -332,31 +330,6 @@ def llr_interval(
     return interval._replace(value=value, low=low, high=high)
 
 
-def _cllr_interval(sample: LlrSample, plan: Plan) -> Interval:
-    return mean_cost_intervals([sample], {"cllr": cllr_terms}, plan)["cllr"]
-
-
-def _cllr_min_interval(sample: LlrSample, plan: Plan) -> Interval:
-    return recalibrated_cost_intervals([sample], plan)["cllr_min"]
-
-
-def _cllr_cal_interval(sample: LlrSample, plan: Plan) -> Interval:
-    return recalibrated_cost_intervals([sample], plan)["cllr_cal"]
-
-
-def _detection_cost_interval(
-    sample: LlrSample, plan: Plan, normalize: bool = True, **point: Any
-) -> Interval:
-    return step_interval([sample], detection_step(OperatingPoint(**point).weights, normalize), plan)
-
-
-def _min_detection_cost_interval(
-    sample: LlrSample, plan: Plan, normalize: bool = True, **point: Any
-) -> Interval:
-    step = detection_step(OperatingPoint(**point).weights, normalize)
-    return best_step_interval(sample, step, plan)
-
-
 def _c_primary_interval(
     sample: LlrSample, plan: Plan, operating_points: Iterable[Any], minimum: bool = False
 ) -> Interval:
@@ -376,13 +349,17 @@ def detection_step(weights: ErrorWeights, normalize: bool = True) -> Step:
     return Step(float(weights.threshold), True, np.array([[0.0, false_alarm], [miss, 0.0]]))
 
 
+def _step_at(normalize: bool = True, **point: float) -> Step:
+    return detection_step(OperatingPoint(**point).weights, normalize)
+
+
 LLR_INTERVALS: dict[Callable[..., float], Callable[..., Interval]] = {
-    cllr: _cllr_interval,
-    cllr_min: _cllr_min_interval,
-    cllr_cal: _cllr_cal_interval,
+    cllr: lambda sample, plan: mean_cost_intervals([sample], {"cllr": cllr_terms}, plan)["cllr"],
+    cllr_min: lambda sample, plan: recalibrated_cost_intervals([sample], plan)["cllr_min"],
+    cllr_cal: lambda sample, plan: recalibrated_cost_intervals([sample], plan)["cllr_cal"],
     eer: equal_error_interval,
-    detection_cost: _detection_cost_interval,
-    min_detection_cost: _min_detection_cost_interval,
+    detection_cost: lambda sample, plan, **at: step_interval([sample], _step_at(**at), plan),
+    min_detection_cost: lambda sample, plan, **at: best_step_interval(sample, _step_at(**at), plan),
     c_primary: _c_primary_interval,
 }
 _LARGEST = {cllr_min: 1.0, eer: 0.5, min_detection_cost: 1.0}

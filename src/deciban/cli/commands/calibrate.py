@@ -105,11 +105,7 @@ def calibrate(
             notes.append(
                 f"The costs after calibration are unknown; a fold cannot be fitted: {error}"
             )
-    settings: dict[str, Any] = {
-        "method": method,
-        "folds": folds,
-        "estimator": type(calibrator).__name__,
-    }
+    settings = {"method": method, "folds": folds, "estimator": type(calibrator).__name__}
     settings |= calibrator.get_params()
     record = describe_run(hashes, [(name_source(table), scored)], **settings)
     extra = scored.columns.to_dict() | {"quality": measures, "provenance": record}
@@ -286,8 +282,7 @@ def _formula(calibrator: Any, columns: ScoreColumns) -> str | None:
 
     if not columns.is_llr or not isinstance(calibrator, AffineCalibrator):
         return None
-    classes = calibrator.classes_.tolist()
-    pair = classes[columns.positive], classes[1 - columns.positive]
+    pair = columns.favored_first(calibrator.classes_.tolist())
     two = Evidence.from_llr([0.0, columns.nats], *pair)
     offset, at_one = columns.calibrate(calibrator, two)[:, 0]
     sign = "+" if offset >= 0 else "-"
