@@ -10,8 +10,8 @@ import pytest
 from deciban import CalibratedGaussian, Evidence, metrics
 from deciban.assessment import Assessment, assess, compare
 from deciban.exceptions import InputError
-from deciban.metrics.intervals import Plan, resample_means
 from deciban.metrics.proportions import wilson
+from deciban.metrics.resampling import resample_means
 
 COSTS = np.array([[0.0, 3.0], [1.0, 0.0]])
 
@@ -133,7 +133,7 @@ def test_the_functions_and_the_assessment_give_the_same_intervals(draw):
 def test_bags_of_samples_spread_as_samples_do():
     rng = np.random.default_rng(0)
     values = [rng.exponential(size=(1, 40_000)), rng.exponential(size=(1, 90_000))]
-    drawn = resample_means(values, Plan(n_resamples=2000)).drawn[:, 0]
+    drawn = resample_means(values, 2000, rng).drawn[:, 0]
     expected = np.sqrt(sum(v.var() / v.size for v in values))
     assert drawn.std() == pytest.approx(expected, rel=0.06)
 

@@ -31,14 +31,14 @@ from deciban._validation.arrays import Floats, is_frame
 from deciban._validation.labels import factorize_labels, read_labels
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import split_by_class
+from deciban.metrics.resampling import Resamples, resample_means
 
 Items = ArrayLike | tuple[ArrayLike, ArrayLike] | None  # two identifiers for each sample
 _JACKKNIFE = 200  # blocks to leave out one by one; single samples would be too many
 _FEW_UNITS = 10
 _REDRAWS = 100  # attempts to draw a resample that holds every class
 _PROBE = 1000  # samples of a class of which most likely one is in a resample
-_AT_ONCE = 64  # resamples whose weights are held in memory
-_CHUNK = 1 << 13  # samples for which they are
+_AT_ONCE, _CHUNK = 64, 1 << 13  # resamples, and samples, whose weights are held in memory
 _INDEPENDENT = "samples were resampled within each class, as if they were independent"
 
 
@@ -46,26 +46,18 @@ _INDEPENDENT = "samples were resampled within each class, as if they were indepe
 class Design:
     """Which samples share a group or an item.
 
-    Attributes
-    ----------
-    codes : array of shape (n_samples,)
-        Position of each sample's class.
-    left, right : arrays of shape (n_samples,), or None
-        The units of each sample, which are numbered from zero: its group, or both of its items. A
-        sample with one unit only has ``n_units`` on the right. Both are None where samples are
-        independent, and right is None where no sample has two units.
-    sizes : tuple of int
-        Number of units that are drawn together: all of them, or those on the left and on the right
-        where these are different things, such as reference items and questioned items.
-    words : str
-        What is resampled, for readers.
+    ``left`` and ``right`` are the units of each sample, numbered from zero: its group, or both of
+    its items. A sample with one unit only has ``n_units`` on the right. Both are None where samples
+    are independent, and right is None where no sample has two units. ``sizes`` are the numbers of
+    units that are drawn together: all of them, or those on the left and those on the right where
+    these are different things, such as reference items and questioned items.
     """
 
-    codes: NDArray[np.intp]
+    codes: NDArray[np.intp]  # position of each sample's class
     left: NDArray[np.intp] | None = None
     right: NDArray[np.intp] | None = None
     sizes: tuple[int, ...] = ()
-    words: str = _INDEPENDENT
+    words: str = _INDEPENDENT  # what is resampled, for readers
 
     @property
     def n_units(self) -> int:
@@ -162,17 +154,12 @@ class Design:
         block[np.argsort(self.codes, kind="stable")] = np.arange(len(self.codes)) % _JACKKNIFE
         return block
 
-    def resample_means(self, values: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
-        """Sums over the classes of their means, in each resample of groups or items.
-
-        Parameters
-        ----------
-        values : array of shape (n_quantities, n_samples)
-
-        Returns
-        -------
-        array of shape (n_resamples, n_quantities)
-        """
+    def resample_means(
+        self, values: Floats, n_resamples: int, rng: np.random.Generator
+    ) -> Resamples:
+        """Sums over the classes of the mean of each row of values, (n_quantities, n_samples)."""
+        if self.left is None:
+            return resample_means([values[:, r] for r in self.rows_by_class], n_resamples, rng)
         found: list[Floats] = []
         missing, left = n_resamples, _REDRAWS * n_resamples
         while missing:
@@ -183,13 +170,9 @@ class Design:
             found.append(means)
             missing -= len(means)
             left -= width
-        return np.concatenate(found)
-
-    def left_out_means(self, values: Floats) -> Floats:
-        """The same without one block of units at a time, (n_blocks, n_quantities)."""
         block = self._blocks()
-        kept = (block[:, None] != np.arange(block.max() + 1)).astype(float)
-        return self._means(values, kept)
+        rest = (block[:, None] != np.arange(block.max() + 1)).astype(float)
+        return Resamples(np.concatenate(found), self._means(values, rest))
 
     def _means(self, values: Floats, of_units: Floats) -> Floats:
         """Sums of class means for each column of weights of the units, if every class has some."""

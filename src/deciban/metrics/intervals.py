@@ -1,10 +1,4 @@
-"""Intervals of means over the samples of each class, from resamples of the samples.
-
-Every quantity that has such an interval is a sum, over the classes, of means over their samples.
-Cllr is; so are quantities for which a recalibration is fitted, such as Cllr_min, once the map is
-given (:mod:`deciban.metrics.recalibration`). Large classes are resampled in bags of a few samples,
-which takes no longer for ten million samples than for ten thousand.
-"""
+"""Confidence intervals from resamples, and the plan that they follow."""
 
 from __future__ import annotations
 
@@ -23,10 +17,6 @@ from deciban.metrics.designs import Design
 Seed = np.random.Generator | int | None
 
 _HIGHEST_CONFIDENCE = 0.99999
-_BLOCKS = 200  # left out one at a time to find the skewness of the estimate
-_LARGE = 200_000  # number of samples above which that skewness is negligible
-_DRAWS = 1 << 18  # random numbers held in memory at once
-_BAGS = 4096  # bags that stand for the samples of a large class
 
 
 class Interval(NamedTuple):
@@ -80,71 +70,6 @@ def make_plan(confidence: float, n_resamples: int, rng: Seed, design: Design | N
     as_generator(rng)
     shared = design if design is not None and design.depends else None
     return Plan(float(confidence), int(n_resamples), seed_from(rng), shared)
-
-
-class Resamples(NamedTuple):
-    """Quantities (columns) of each resample, and of the samples without one block at a time."""
-
-    drawn: Floats
-    left_out: Floats
-
-
-def resample_means(by_class: list[Floats], plan: Plan) -> Resamples:
-    """Resample quantities that are sums, over the classes, of means over their samples.
-
-    ``by_class`` holds an array of shape (n_quantities, n_samples) for each class.
-    """
-    rng = np.random.default_rng(plan.seed)
-    bags = [_bag_means(values, rng) for values in by_class]
-    # One class after the other, all resamples at once: there may be a thousand small classes.
-    drawn = sum(_resample_class(values, plan.n_resamples, rng) for values in bags)
-    return Resamples(np.asarray(drawn), _leave_out_blocks(bags, rng))
-
-
-def _leave_out_blocks(by_class: list[Floats], rng: np.random.Generator) -> Floats:
-    """The quantities without one block of samples at a time, which has its share of every class."""
-    sizes = [values.shape[1] for values in by_class]
-    n, n_quantities = sum(sizes), len(by_class[0])
-    n_blocks = min(_BLOCKS, n) if n <= _LARGE else 0
-    starts = np.cumsum(sizes) - sizes
-    block_of = [
-        (start + rng.permutation(size)) % max(n_blocks, 1)
-        for start, size in zip(starts, sizes, strict=True)
-    ]
-    left_out = []
-    for k in range(n_blocks):
-        rest = [values[:, block != k] for values, block in zip(by_class, block_of, strict=True)]
-        if all(values.shape[1] for values in rest):
-            left_out.append(np.sum([values.mean(axis=1) for values in rest], axis=0))
-    return np.array(left_out).reshape(-1, n_quantities)
-
-
-def _resample_class(values: Floats, times: int, rng: np.random.Generator) -> Floats:
-    """Means of resampled columns, of shape (times, n_quantities)."""
-    n = values.shape[1]
-    block = max(1, _DRAWS // n)
-    return np.concatenate(
-        [
-            values[:, rng.integers(n, size=(min(block, times - start), n))].mean(axis=2).T
-            for start in range(0, times, block)
-        ]
-    )
-
-
-def _bag_means(values: Floats, rng: np.random.Generator) -> Floats:
-    """Means of random bags of samples, or the samples themselves where they are few.
-
-    The mean of resampled bags varies as much as the mean of resampled samples.
-    """
-    n = values.shape[1]
-    if n <= 2 * _BAGS:
-        return values
-    bag = rng.permutation(n) % _BAGS
-    size = np.bincount(bag, minlength=_BAGS)
-    return np.array([np.bincount(bag, weights=row, minlength=_BAGS) / size for row in values])
-
-
-# --- from resamples to intervals ----------------------------------------------------------
 
 
 def percentiles(resamples: Floats, confidence: float) -> tuple[float, float]:

@@ -10,13 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban._validation.arrays import Floats
-from deciban.metrics.intervals import (
-    Interval,
-    Plan,
-    expand_confidence,
-    resample_means,
-    resampled_interval,
-)
+from deciban.metrics.designs import Design
+from deciban.metrics.intervals import Interval, Plan, expand_confidence, resampled_interval
 from deciban.metrics.labelled import split_by_class
 from deciban.metrics.proportions import add_unseen, unseen_rate
 
@@ -113,15 +108,12 @@ def mean_intervals(systems: Sequence[SampleCosts], plan: Plan) -> dict[str, Inte
     """Intervals of the quantities of one system, or of the differences of two."""
     costs = subtract_costs(systems)
     table = np.array([*costs.actual.values()])
-    if plan.design is None:
-        drawn, left_out = resample_means([table[:, rows] for rows in costs.rows_by_class], plan)
-    else:
-        rng = np.random.default_rng(plan.seed)
-        drawn = plan.design.resample_means(table, plan.n_resamples, rng)
-        left_out = plan.design.left_out_means(table)
+    design = Design(costs.codes) if plan.design is None else plan.design
+    rng = np.random.default_rng(plan.seed)
+    drawn, left_out = design.resample_means(table, plan.n_resamples, rng)
     intervals = {}
     for k, key in enumerate(costs.actual):
-        df = costs.degrees_of_freedom(key) if plan.design is None else plan.design.fewest_units - 1
+        df = design.fewest_units - 1 if design.depends else costs.degrees_of_freedom(key)
         level = expand_confidence(plan.confidence, df)
         intervals[key] = resampled_interval(costs.total(key), drawn[:, k], left_out[:, k], level)
     # Errors that no resample contains: of all systems, or of one of them alone.
