@@ -232,3 +232,13 @@ def test_a_comparison_prints_each_system_against_the_first():
     assert [line.split()[0] for line in lines[2:half]] == [
         line.split()[0] for line in lines[half + 2 : -1]
     ]
+
+
+def test_systems_that_decided_alike_so_far_do_not_have_the_same_decision_loss(rng):
+    y = np.repeat([0, 1], 50)
+    llr = np.where(y, 3.0, -3.0) + 0.3 * rng.normal(size=100)
+    found = compare(y, {name: Evidence.from_llr(k * llr) for name, k in (("a", 1), ("b", 1.5))})
+    by_key = {d.key: d for d in found.differences}
+    loss, cost = by_key["decision_loss"], by_key["detection_cost"]
+    assert (loss.low, loss.high) == (cost.low, cost.high)
+    assert loss.verdict == cost.verdict == "cannot tell"

@@ -108,6 +108,7 @@ class TwoClassSystem(System):
         if other is not None and np.array_equal(first, last):  # as where neither has an error
             seen = Interval(0.0, 0.0, 0.0) if self.values["cllr_min"] else Interval(0.0)
             intervals |= dict.fromkeys(["cllr_min", "discrimination", *best], seen)
+            intervals |= {_loss_key(key): intervals[key] for key in setting.weights}
         if len(setting.points) > 1:
             chosen = [at[key] for key in setting.point_keys]
             intervals["c_primary"] = mean_step_interval(samples, chosen, plan)
