@@ -513,3 +513,16 @@ def test_very_many_samples_are_tested_by_some_of_them(monkeypatch):
     llr = rng.normal((2 * y - 1) * 2.0, 2.0)
     found = assess(y, Evidence.from_llr(llr), n_resamples=50).calibration_test
     assert found.p_value > 0.01
+
+
+@pytest.mark.slow
+def test_a_few_decisions_that_would_change_do_not_prove_a_loss():
+    """Calibrated LLRs lose nothing at any operating point."""
+    rng, y = np.random.default_rng(3), np.repeat([0, 1], 100)
+    points, proved = [(10, 1, 0.01), (1, 1, 0.5), (9, 81, 0.5)], np.zeros(3)
+    for _ in range(100):
+        evidence = Evidence.from_llr(rng.normal(4 * y - 2, 2))
+        found = assess(y, evidence, n_resamples=200, operating_points=points)
+        losses = [q for q in found.quantities if q.key.startswith("decision_loss@")]
+        proved += [q.low > 0 for q in losses]
+    assert proved.max() <= 4

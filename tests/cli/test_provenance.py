@@ -130,6 +130,7 @@ def test_criteria_pass_or_fail_with_the_status_to_match():
     ("cllr=1", "must be like 'cllr<0.1'"),
     ("cllr<x", "must be like 'cllr<0.1'"),
     ("dev_pav.high<1", "dev_pav has no interval"),
+    ("eer<2", "eer, a fraction, .* Write eer<2% for percent"),
 ])  # fmt: skip
 def test_a_criterion_that_cannot_be_judged_is_refused(criterion, words):
     with pytest.raises(InputError, match=words):

@@ -31,6 +31,7 @@ from deciban.metrics.llr_intervals import (
     mean_cost_of_blocks,
     mean_step_interval,
     recalibrated_cost_intervals,
+    saving_interval,
     step_interval,
 )
 from deciban.metrics.pav import PooledBlocks
@@ -115,12 +116,15 @@ class TwoClassSystem(System):
         return intervals
 
     def _add_rare_errors(self, intervals: dict[str, Interval], plan: Plan) -> None:
-        """Raise high ends for errors at the prior and costs that no resample may contain."""
+        """Widen intervals for errors at the prior and costs that no resample may contain."""
         setting = self.setting
         for key in setting.weights:  # rates allow for them
             loss, least = _loss_key(key), intervals[f"min_{key}"].value
             most = max(intervals[loss].high, intervals[key].high - least)
-            intervals[loss] = intervals[loss]._replace(high=most)
+            seen = saving_interval(self.sample, steps(setting)[key], plan)
+            intervals[loss] = intervals[loss]._replace(
+                low=min(intervals[loss].low, seen.low), high=most
+            )
         if setting.log_odds != 0:  # at even odds, errors are LLRs of the wrong sign
             terms = {"cross_entropy": cost_terms(setting)["cross_entropy"]}
             rare = mean_cost_intervals([self.sample], terms, plan, -setting.log_odds)

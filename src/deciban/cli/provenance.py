@@ -115,6 +115,11 @@ class Criterion(NamedTuple):
                 f"--require must name a number; {self.key} {what} for these samples. "
                 f"{'Require its value.' if self.end else 'Leave it out.'}"
             )
+        if found[self.key].unit == "fraction" and not 0 <= self.limit <= 1:
+            raise InputError(
+                f"--require must compare {self.key}, a fraction, with a number from 0 to 1; got "
+                f"{quote(self.text)}. Write {self.key}{self.relation}{self.limit:g}% for percent."
+            )
         level = f"{100 * assessment.confidence:g} % interval"
         ends = {"": "value", "low": f"lower end of {level}", "high": f"upper end of {level}"}
         return {

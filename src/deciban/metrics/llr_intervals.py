@@ -264,15 +264,26 @@ def best_step_interval(sample: LlrSample, step: Step, plan: Plan) -> Interval:
     return Interval((low.value + high.value) / 2, low.low, high.high)
 
 
-def _rates_interval(sample: LlrSample, costs: Floats, step: Step, plan: Plan) -> Interval:
-    """Wilson's interval from costs that are fractions of what one error costs."""
+def saving_interval(sample: LlrSample, step: Step, plan: Plan) -> Interval:
+    """Interval of what recalibration saves, by the decisions that it corrects and those it spoils.
+
+    Where it changes a few decisions only, resamples hardly contain any that it spoils.
+    """
+    saved = sample.costs(step.terms, sample.llr) - sample.bounds(step.terms).upper
+    return _rates_interval(sample, saved, step, plan, (1.0, -1.0))
+
+
+def _rates_interval(
+    sample: LlrSample, costs: Floats, step: Step, plan: Plan, signs: tuple[float, ...] = (1.0,)
+) -> Interval:
+    """Wilson's interval from costs, of these signs, that are fractions of what one error costs."""
     events = []
     for t, rows in enumerate(sample.rows):
         worst = float(step.worth[t].max())
         rates = costs[rows] / worst if worst > 0 else np.zeros(len(rows))
         size = plan.effective_size(t, rates)
-        count = rates.mean() * size
-        events.append(EventCounts(np.array([worst]), np.array([count]), size))
+        counts = [np.maximum(sign * rates, 0.0).mean() * size for sign in signs]
+        events.append(EventCounts(worst * np.array(signs), np.array(counts), size))
     return sum_interval(sample.total(costs), events, plan.confidence)
 
 
