@@ -6,7 +6,7 @@ the wrong shape, reversed, useless, separated, or with infinite LLRs.
 
 import argparse
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from itertools import product
 from pathlib import Path
 
@@ -34,14 +34,22 @@ def count_actions(kind, n_classes, n_samples, of_last, with_costs, draws, resamp
 
 
 def print_actions(args, sizes):
+    pooled = defaultdict(Counter)
     print(f"{'':20} classes samples prior  costs  " + "  ".join(f"{a:>16}" for a in ACTIONS))
-    for kind, D, n, prior, costs in product(args.kinds, args.classes, sizes, PRIORS, (False, True)):
+    for kind, D, n, prior, costs in product(
+        args.kinds, args.classes, sizes, args.priors, (False, True)
+    ):
         draws = max(2, args.draws // (50 if n > 1000 else 1))
         found = count_actions(kind, D, n, prior, costs, draws, args.resamples)
+        pooled[kind, n] += found
         shares = "  ".join(f"{100 * found[a] / draws:14.1f} %" for a in ACTIONS)
         print(
             f"{kind:20} {D:7} {n:7} {prior:5g} {'yes' if costs else 'no':>6}  {shares}", flush=True
         )
+    print("classes, priors and costs together:")
+    for (kind, n), found in pooled.items():
+        shares = "  ".join(f"{100 * found[a] / found.total():14.1f} %" for a in ACTIONS)
+        print(f"{kind:20} {'':7} {n:7} {'':5} {'':6}  {shares}")
 
 
 def true_values(scale, prior):
@@ -83,6 +91,7 @@ def main():
     parser.add_argument("--resamples", type=int, default=200)
     parser.add_argument("--classes", type=int, nargs="+", default=[2, 3, 10])
     parser.add_argument("--samples", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--priors", type=float, nargs="+", default=PRIORS)
     parser.add_argument("--kinds", nargs="+", default=KINDS)
     parser.add_argument("--quick", action="store_true", help="10 draws, no 100,000 samples")
     parser.add_argument("--coverage", action="store_true", help="of intervals at a prior, only")

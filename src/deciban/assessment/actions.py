@@ -173,7 +173,7 @@ def miscalibration(assessment: Assessment) -> list[str]:
         found.append(_describe_bin(assessment.worst_bin))
     found += _losing_decisions(assessment)
     test = assessment.calibration_test
-    if test is not None and test.p_value < _RARE and part.corrected > SMALL / 2 * nothing:
+    if test is not None and test.p_value < _RARE and part.corrected > SMALL * nothing:
         found.append(
             f"chance does not explain that it is {test.fault} (p = {number(test.p_value, 2)})"
         )
