@@ -195,6 +195,10 @@ def test_quality_measures_bring_the_cost_down_to_the_floor():
     assert metrics.cllr(y, without) > 1.05 * floor
     assert metrics.cllr(y, fusion.evidence(X)) < 1.01 * floor
     assert fusion.quality_weights_.shape == (1, 1)
+    apart = np.array([duration.mean(), duration.mean() + duration.std()])
+    at_zero = fusion.evidence({"score": np.zeros(2), "duration": apart}).ilr()
+    np.testing.assert_allclose(at_zero[0], fusion.offset_)
+    np.testing.assert_allclose(at_zero[1] - at_zero[0], fusion.quality_offsets_[0])
     # The true scale is 0.5 + 2 duration: 1.5 at the mean, 2 / sqrt(12) a standard deviation.
     np.testing.assert_allclose(fusion.weights_, [1.5], rtol=0.1)
     np.testing.assert_allclose(fusion.quality_weights_, [[2 / 12**0.5]], rtol=0.15)

@@ -122,8 +122,17 @@ class FusionCalibrator(Calibrator):
     @property
     def offset_(self) -> Floats:
         """Fused ILRL where all scores are zero, at mean quality."""
-        shift = np.einsum("kij,kj->i", self._matrices()[0], self._centers)
-        return np.asarray(self._map().offsets[0] - shift)
+        return self._offsets()[0]
+
+    @property
+    def quality_offsets_(self) -> Floats:
+        """Change of the offset by a standard deviation of each measure."""
+        return self._offsets()[1:]
+
+    def _offsets(self) -> Floats:
+        """Offset at mean quality, and its change by each measure."""
+        shifts = np.einsum("mkij,kj->mi", self._matrices(), self._centers)
+        return np.asarray(self._map().offsets - shifts)
 
     def evidence(self, X: Any) -> Evidence:
         """Fused evidence over the classes."""
