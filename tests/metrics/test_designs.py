@@ -23,7 +23,7 @@ def all_pairs(m, with_itself=True):
 
 def test_a_pair_is_drawn_as_often_as_the_product_of_its_items_and_itself_as_often_as_its_item(rng):
     i, j = all_pairs(30)
-    counts = design_of((i, j)).counts(rng).reshape(30, 30)
+    counts = design_of((i, j)).draw_counts(rng).reshape(30, 30)
     own = np.diag(counts)
     assert own.sum() == 30
     np.testing.assert_array_equal(counts, np.where(np.eye(30), own, np.outer(own, own)))
@@ -33,7 +33,7 @@ def test_different_things_on_the_left_and_right_are_drawn_apart(rng):
     left, right = (index.ravel() for index in np.indices((12, 40)))
     design = design_of((left, [f"segment {k}" for k in right]))
     assert design.sizes == (12, 40)
-    counts = design.counts(rng).reshape(12, 40)
+    counts = design.draw_counts(rng).reshape(12, 40)
     assert np.linalg.matrix_rank(counts) == 1
     assert counts.sum() == 12 * 40
     assert "12 items on the left and 40 on the right" in design.words
@@ -41,7 +41,7 @@ def test_different_things_on_the_left_and_right_are_drawn_apart(rng):
 
 def test_pairs_that_share_no_item_are_drawn_as_independent_samples(rng):
     design = design_of((np.arange(500), np.arange(500, 1000)))
-    draws = np.array([design.counts(rng) for _ in range(400)])
+    draws = np.array([design.draw_counts(rng) for _ in range(400)])
     assert (draws.sum(axis=1) == 500).all()
     np.testing.assert_allclose(draws.var(axis=0).mean(), 1.0, rtol=0.05)
     assert design.effective_size(np.arange(500) < 100) == pytest.approx(500, rel=0.01)
@@ -50,19 +50,19 @@ def test_pairs_that_share_no_item_are_drawn_as_independent_samples(rng):
 def test_an_item_of_one_comparison_leaves_the_draw_to_the_other_item():
     models, segments = np.repeat(np.arange(20), 10), np.arange(200) + 1000
     by_items, by_models = design_of((models, segments)), design_of(groups=models)
-    one, other = (design.counts(np.random.default_rng(0)) for design in (by_items, by_models))
+    one, other = (design.draw_counts(np.random.default_rng(0)) for design in (by_items, by_models))
     np.testing.assert_array_equal(one, other)
 
 
 def test_an_item_of_every_comparison_is_not_drawn(rng):
     design = design_of((["suspect"] * 50, [f"trace {k}" for k in range(50)]))
-    assert design.counts(rng).sum() == 50
+    assert design.draw_counts(rng).sum() == 50
     assert design.n_units == 50
 
 
 def test_leaving_items_out_leaves_no_comparison_of_theirs():
     i, j = all_pairs(25)
-    rest = [*design_of((i, j)).left_out()]
+    rest = [*design_of((i, j)).leave_out()]
     assert len(rest) == 25
     for k, left in enumerate(rest):
         assert not left[(i == k) | (j == k)].any()
@@ -91,7 +91,7 @@ def test_resampled_items_vary_as_fresh_ones_do():
     found = []
     for _ in range(30):
         x, design = draw(), design_of((i, j))
-        counts = (design.counts(rng) for _ in range(100))
+        counts = (design.draw_counts(rng) for _ in range(100))
         found.append(np.std([np.average(x, weights=c) for c in counts]))
     assert 0.97 <= np.mean(found) / expected <= 1.25
 
@@ -153,7 +153,7 @@ def test_a_class_that_most_resamples_would_lose_is_named():
     assert np.isfinite(found.high)
     rare = read_design(np.append(np.zeros(3000, dtype=int), [1]), None, [
         np.append(np.arange(3000), [0]), np.append(np.arange(3000), [1])])  # fmt: skip
-    counts = rare.counts(np.random.default_rng(0))
+    counts = rare.draw_counts(np.random.default_rng(0))
     assert counts[-1] > 0
 
 
@@ -165,7 +165,7 @@ def test_resampled_means_are_those_of_the_counts(rng):
     found = design.resample_means(values, 80, np.random.default_rng(3)).drawn
     same = np.random.default_rng(3)
     for row in found:
-        counts = design.counts(same)
+        counts = design.draw_counts(same)
         with np.errstate(invalid="ignore"):
             terms = np.where(counts > 0, counts * values, 0.0)
         sums = [terms[:, codes == k].sum(axis=1) / counts[codes == k].sum() for k in (0, 1)]
@@ -220,7 +220,7 @@ def test_items_that_same_source_comparisons_link_are_one_source(rng):
     design = design_of((i, j), codes=codes)
     assert design.words == "60 items of 20 sources, each in 174 comparisons; sources were resampled"
     by_source = design_of((of[i], of[j]), codes=codes)
-    one, other = (d.counts(np.random.default_rng(0)) for d in (design, by_source))
+    one, other = (d.draw_counts(np.random.default_rng(0)) for d in (design, by_source))
     np.testing.assert_array_equal(one, other)
 
 
@@ -242,7 +242,7 @@ def test_an_item_of_one_comparison_in_its_class_is_not_counted_twice_there(rng):
     codes = np.where(segments // 2 == models, 1, 0)
     codes[(models == 3) & (segments == 20)] = 2  # three classes: sources are not looked for
     design = design_of((models, segments + 100), codes=codes)
-    counts, drawn = design.counts(rng), codes == 1
+    counts, drawn = design.draw_counts(rng), codes == 1
     assert (counts[drawn].reshape(15, 2)[:, 0] == counts[drawn].reshape(15, 2)[:, 1]).all()
 
 

@@ -22,7 +22,7 @@ _BLOCK = 1 << 21  # numbers held at once
 _DENSE = 1500  # parameters up to which the matrix of second derivatives is held and solved
 _ROUNDING = 1e-20  # squares of scores that count as zero
 _FIRST = 4000  # samples that give a start near the optimum of many more
-_PULL = 1.5  # of the scalar map: a diagonal differs from it by 0.6 of it or so
+_PULL = 1.5  # ridge towards the scalar map, as if entries differed from its factor by 0.6 of it
 _SINGULAR = 1e-13  # information, relative to its upper bound, that counts as none
 
 

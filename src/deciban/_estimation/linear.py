@@ -20,8 +20,8 @@ from deciban._estimation.newton import minimum
 from deciban._persistence.encoding import register_value
 
 _BLOCK = 1 << 20  # numbers held at once
-_FEWEST, _PER_CLASS = 3000, 50  # samples behind a covariance; the others are left out
-_FIRST = 20_000  # samples that give a start
+_FEWEST, _PER_CLASS = 3000, 50  # samples that are enough to estimate a covariance
+_FIRST = 20_000  # samples that give a start near the optimum of many more
 _STEPS = 2  # of Newton from an estimate to maximum likelihood, which is far where samples are few
 
 
@@ -127,7 +127,7 @@ class LinearProblem:
         """Parameters at the minimum."""
         # Under a nearly certain prior all costs are small; in units of its entropy they are not.
         unit = -float(np.exp(self.log_prior) @ self.log_prior)
-        some = self._thin_out(_FIRST)  # they give a start near the optimum of many more
+        some = self._thin_out(_FIRST)
         start = np.zeros(len(self.penalty)) if some is self else some.fit()
         return minimum(partial(_At, self, unit), start, np.full(len(start), unit**-0.5))
 

@@ -163,9 +163,8 @@ def _encode_fitted(encoder: Encoder, estimator: Any, path: str) -> dict[str, Any
 def _encode_state(encoder: Encoder, value: Any, path: str) -> Any:
     if type(value) is list:
         return [_encode_state(encoder, inner, f"{path}.{k}") for k, inner in enumerate(value)]
-    return (_encode_fitted if hasattr(value, "get_params") else Encoder.__call__)(
-        encoder, value, path
-    )
+    encode = _encode_fitted if hasattr(value, "get_params") else Encoder.__call__
+    return encode(encoder, value, path)
 
 
 def _encode_parameters(encoder: Encoder, estimator: Any, path: str) -> Any:

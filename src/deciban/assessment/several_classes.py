@@ -71,8 +71,7 @@ class SeveralClassSystem(System):
         intervals["accuracy"] = _accuracy_interval(systems, plan)
         if other is None:
             if "saving" in intervals:
-                _bound_saving(intervals, self.values["calibration"])
-                _bound_optimism(intervals)
+                _bound_calibration(intervals, self.values["calibration"])
             intervals["worst_pair_cllr"] = self._worst_pair_interval(plan)
         else:
             for key in [key for key in intervals if key.partition("@")[0] in _DECISION_COSTS]:
@@ -126,20 +125,17 @@ def _accuracy_interval(systems: Sequence[SeveralClassSystem], plan: Plan) -> Int
     return hull(interval, pooled_interval(value, events, plan.confidence))
 
 
-def _bound_saving(intervals: dict[str, Interval], calibration: float) -> None:
-    """Set the interval of the calibration part, where recalibration does not pay.
+def _bound_calibration(intervals: dict[str, Interval], saving: float) -> None:
+    """Set the intervals of calibration and discrimination, given both bounds on the saving.
 
     A map that has to be learned from few samples does harm, however poor the calibration is. How
-    much it may lose bounds the saving that these samples are too few to show.
+    much it may lose bounds the saving that these samples are too few to show. Nor is a map that was
+    fitted without the sample the best one: the other ends come from the map fitted to all.
     """
     _, low, high, _ = intervals["saving"]
-    if calibration == 0 and not np.isnan(low):
+    if saving == 0 and not np.isnan(low):
         most = min(max(high, -low), intervals["cross_entropy"].high)
         intervals["calibration"] = Interval(0.0, 0.0, most)
-
-
-def _bound_optimism(intervals: dict[str, Interval]) -> None:
-    """Move the ends that assume that a map fitted without the sample is the best one."""
     discrimination, calibration = intervals["discrimination"], intervals["calibration"]
     low = min(discrimination.low, intervals["least discrimination"].low)
     high = max(calibration.high, intervals["most calibration"].high)

@@ -109,7 +109,7 @@ class BootstrapCalibrator(Calibrator):
         self.calibrator_, self.resampled_ = fitted, []
         for _ in range(self.n_resamples):
             drawn = np.zeros(len(codes))
-            drawn[counts] = weight[counts] * design.counts(rng)
+            drawn[counts] = weight[counts] * design.draw_counts(rng)
             one = clone_calibrator(blank)
             one._learn(X, y, drawn)
             self.resampled_.append(one)

@@ -23,7 +23,7 @@ from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled, class_sizes
 from deciban.simplex import Basis
 
-_EFFECTS = 20.0  # penalty of effects of quality measures, in that of weights
+_EFFECTS = 20.0  # penalty of effects of quality measures, relative to that of weights
 
 
 @register(

@@ -22,18 +22,14 @@ from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
 
 Covariance = Literal["shared", "separate"]
-_DRAWS = 500  # from the posterior, behind an interval
+_DRAWS = 500  # number of draws from the posterior for an interval
 _BLOCK = 1 << 22  # numbers held at once
 
 
 @register(
-    _reader=ScoreReader,
-    means_="D k",
-    covariances_="D k k",
-    degrees_of_freedom_="D",
-    _factors="D k k",
-    _sizes="D",
-)
+    _reader=ScoreReader, means_="D k", covariances_="D k k", degrees_of_freedom_="D",
+    _factors="D k k", _sizes="D",
+)  # fmt: skip
 class GaussianCalibrator(Calibrator):
     r"""Evidence through the likelihood function of Gaussian densities of its ILRLs.
 

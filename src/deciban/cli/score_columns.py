@@ -18,7 +18,7 @@ from deciban.evidence import Evidence
 from deciban.exceptions import InputError, TableError
 
 Floats = NDArray[np.float64]
-_KEY = "scores"  # of the columns in a calibrator's file
+_KEY = "scores"  # where a calibrator's file stores its columns
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,8 @@ _LAYOUTS = (  # of lines without a header; the first that fits is taken
     ("label", "score"), ("score", "label"),
 )  # fmt: skip
 TRIAL = ["model", "segment"]
-_ROWS = 10_000  # that tell which field is what
-CALIBRATED = "calibrated_"  # before the name of a column that was calibrated
+_ROWS = 10_000  # number of rows by which to tell what each field holds
+CALIBRATED = "calibrated_"  # prefix of the names of calibrated columns
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from deciban._validation.scalars import Rng, as_generator, require_whole
 from deciban.exceptions import InputError
 
 Rows = NDArray[np.intp]
-_MOST = 10**8  # pairs that are made without a limit
-_BLOCK = 1 << 22  # pairs looked at at once
+_MOST = 10**8  # pairs above which a limit must be given
+_BLOCK = 1 << 22  # pairs held at once
 
 
 class Pairs(NamedTuple):

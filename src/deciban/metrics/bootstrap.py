@@ -124,7 +124,7 @@ def bootstrap(
         return _as_number(metric(labels[rows], values[rows], **options))
 
     def resample(seed: np.random.SeedSequence) -> float:
-        return evaluate(design.rows(np.random.default_rng(seed)))
+        return evaluate(design.draw_rows(np.random.default_rng(seed)))
 
     value = evaluate(np.arange(len(labels)))
     seeds = np.random.SeedSequence(seed_from(rng)).spawn(n_resamples)
@@ -137,7 +137,7 @@ def bootstrap(
         )
     low, high = percentiles(resamples, confidence)
     if method == "bca":
-        left_out = np.array([evaluate(np.flatnonzero(rest)) for rest in design.left_out()])
+        left_out = np.array([evaluate(np.flatnonzero(rest)) for rest in design.leave_out()])
         shift = bias(value, resamples)
         if abs(shift) > _BIASED:
             warnings.warn(

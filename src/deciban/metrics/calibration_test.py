@@ -15,11 +15,11 @@ from deciban._validation.scalars import quote, require_whole
 from deciban.metrics.intervals import Seed, seed_from
 from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_labelled, share_out
 
-_WEAKEST = -1e4  # nats; the posterior is zero far above this
+_WEAKEST = -1e4  # nats below the best class, where log-likelihoods are cut: the posterior is zero
 _PRIOR = 1.0  # information about every score: where classes are separated there is no other
-_LEAST = 0.02  # share of the information that is left where the class proportions take it all
-_ROUNDS = 50  # of Newton's method
-_JUMP = 0.05  # size of a term that is drawn by itself, in standard deviations of the sum
+_LEAST = 0.02  # smallest share of the information that is left, given the class proportions
+_ROUNDS = 50  # most steps of Newton's method
+_JUMP = 0.05  # standard deviations of the sum, above which a term is drawn by itself
 # How often draws exceed 1 in each tail: of the factor, the offsets and the shape, which most
 # faults do not change, so that it counts half.
 _TAILS = (0.04, 0.04, 0.08, 0.02, 0.02)

@@ -1,12 +1,12 @@
 """How samples were drawn, and how to draw them again: one by one, in groups, or as pairs of items.
 
-Comparisons of items share them: 320 items make 102,080 pairs, which are far from independent.
-A resample draws the items with replacement, and a pair of items i and j is in it as often as
+Comparisons of items share them: 320 items make 102,080 pairs, which are far from independent. A
+resample draws the items with replacement, and a pair of items i and j is in it as often as
 :math:`W_i W_j`, the product of how often each was drawn; a comparison of an item with itself as
-often as :math:`W_i`. This counts what varies between pairs of the same items up to three times, so
-that intervals are rather too wide than too narrow where each item stands in a few comparisons
-only. An item of one comparison of its class adds no dependence there and is left out of the
-product. Items that same-source comparisons link are one source, which is drawn as a whole.
+often as :math:`W_i`. This counts what varies between pairs of the same items up to three times:
+where each item stands in a few comparisons only, intervals are too wide rather than too narrow. An
+item of one comparison of its class adds no dependence there and is left out of the product. Items
+that same-source comparisons link are one source, which is drawn as a whole.
 ``benchmarks/designs.py`` prints how often the intervals contain the truth.
 
 References
@@ -37,7 +37,7 @@ Items = ArrayLike | tuple[ArrayLike, ArrayLike] | None  # two identifiers for ea
 _JACKKNIFE = 200  # blocks to leave out one by one; single samples would be too many
 _FEW_UNITS = 10
 _REDRAWS = 100  # attempts to draw a resample that holds every class
-_PROBE = 1000  # samples of a class of which most likely one is in a resample
+_PROBE = 1000  # samples of a class, at least one of which most resamples hold
 _AT_ONCE, _CHUNK = 64, 1 << 13  # resamples, and samples, whose weights are held in memory
 _INDEPENDENT = "samples were resampled within each class, as if they were independent"
 
@@ -97,17 +97,17 @@ class Design:
         left, right = (None if x is None else x[rows] for x in (self.left, self.right))
         return replace(self, codes=self.codes[rows], left=left, right=right)
 
-    def rows(self, rng: np.random.Generator) -> NDArray[np.intp]:
+    def draw_rows(self, rng: np.random.Generator) -> NDArray[np.intp]:
         """Positions of one draw; every class is among them."""
         if self.left is None:
             draw = [rows[rng.integers(len(rows), size=len(rows))] for rows in self.rows_by_class]
             return np.concatenate(draw)
-        return np.repeat(np.arange(len(self.codes)), self.counts(rng).astype(np.intp))
+        return np.repeat(np.arange(len(self.codes)), self.draw_counts(rng).astype(np.intp))
 
-    def counts(self, rng: np.random.Generator) -> Floats:
+    def draw_counts(self, rng: np.random.Generator) -> Floats:
         """How often each sample is in one draw, in which every class occurs."""
         if self.left is None:
-            return np.bincount(self.rows(rng), minlength=len(self.codes)).astype(float)
+            return np.bincount(self.draw_rows(rng), minlength=len(self.codes)).astype(float)
         for _ in range(_REDRAWS):
             counts = self._combine(self._draw(rng))
             if self._every_class(counts):
@@ -115,7 +115,7 @@ class Design:
         raise _loses_a_class()
 
     def _draw(self, rng: np.random.Generator) -> Floats:
-        """How often each unit is drawn; one more, drawn once, stands for none."""
+        """How often each unit is drawn; a last entry, always one, stands for no unit."""
         drawn = (np.bincount(rng.integers(n, size=n), minlength=n) for n in self.sizes)
         return np.concatenate([*drawn, [1]]).astype(float)
 
@@ -126,7 +126,7 @@ class Design:
         return self.left
 
     def _combine(self, of_units: Floats, rows: Any = slice(None)) -> Floats:
-        """What samples get from their units: the product over both."""
+        """Weight of each sample: the product of the weights of its units."""
         weights = of_units[self._left[rows]]
         return weights if self.right is None else weights * of_units[self.right[rows]]
 
@@ -138,8 +138,8 @@ class Design:
     def _every_class(self, counts: NDArray[Any]) -> bool:
         return all(counts[r[:_PROBE]].any() or counts[r].any() for r in self.rows_by_class)
 
-    def left_out(self) -> Iterator[NDArray[np.bool_]]:
-        """Which samples are left without one block of units, unless a class is lost."""
+    def leave_out(self) -> Iterator[NDArray[np.bool_]]:
+        """Masks of the samples that remain without one block of units, if every class has some."""
         block = self._blocks()
         for k in range(int(block.max()) + 1):
             rest = block != k if self.left is None else self._combine((block != k) * 1.0) > 0
@@ -147,7 +147,7 @@ class Design:
                 yield rest
 
     def _blocks(self) -> NDArray[np.intp]:
-        """Block of each sample, with its share of every class; or of each unit, -1 for none."""
+        """Block of each sample, even over the classes; or of each unit, and -1 for no unit."""
         if self.left is not None:
             return np.append(np.arange(self.n_units) % _JACKKNIFE, -1)
         block = np.empty(len(self.codes), dtype=np.intp)

@@ -37,7 +37,7 @@ from deciban.simplex.basis import basis_for
 _MOST = 4000  # samples for kernel densities, which compare all pairs
 _OUTWEIGHED = "all others of its class. Limit the weights, or drop the samples that hardly count."
 _REDRAWS = 100  # draws of a resample until its covariances have full rank
-_BLURRED = 20  # draws of labels that show the blur of kernels, fewer of many samples
+_BLURRED = 20  # draws of labels that show the blur of kernels; fewer where samples are many
 Squares = tuple[Floats, Floats]  # second moments of a difference, its mean square by region
 
 
@@ -248,7 +248,7 @@ def _resample(
     for _ in range(_REDRAWS):
         try:
             with np.errstate(over="raise"):
-                return comparison(weight * design.counts(rng))
+                return comparison(weight * design.draw_counts(rng))
         except (np.linalg.LinAlgError, FloatingPointError):  # too few for a covariance
             continue
     raise InputError(

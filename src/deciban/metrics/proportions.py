@@ -13,7 +13,7 @@ from scipy.special import bdtr, bdtrik, gammaincinv, ndtri
 from deciban._validation.arrays import Floats
 from deciban.metrics.intervals import Interval, Plan
 
-_SMALL = 50  # samples, up to which only two events count as few
+_SMALL = 50  # number of samples up to which only two events count as few
 _TINY = 1e-9
 
 

@@ -39,7 +39,7 @@ Terms = Callable[[Floats], Floats]  # of the LLRs of all samples, what each of t
 Total = Callable[[Floats], float]  # of what each sample costs, the cost of all
 
 _FOLDS, _FEW_FOLDS = 5, 2
-_MANY = 200_000  # samples, on which PAV hardly overfits: fewer folds are enough
+_MANY = 200_000  # samples, to which PAV hardly overfits: few folds are enough
 _ENOUGH = 20_000  # samples of a class that determine an affine map of LLRs
 
 

@@ -188,23 +188,12 @@ def reliability_curves(
 
     The samples of each class are weighted by its prior, so that their mix does not matter. Bins
     hold equally many samples. Intervals are Wilson's for the counts of the bin, reweighted by the
-    prior as the frequency is.
+    prior as the frequency is; ``independent`` is the number of independent samples that would tell
+    as much as one of these.
 
-    Parameters
-    ----------
-    data : Labelled
-        With samples of each class.
-    prior : array of shape (n_classes,) or mapping, default uniform
-    kind : {"class", "decided", "each"}, optional
-        ``class``: one class against the rest, the default where ``pos_label`` is given and for two
-        classes. ``decided``: the class with the largest posterior, the default for more. ``each``:
-        every class against the rest.
-    pos_label : label, default the last class
-    n_bins : int, default 10
-    confidence : float, default 0.95
-        Confidence of the intervals.
-    independent : float, default 1
-        How many independent samples would tell as much as one of these.
+    The ``kind`` is "class" for one class against the rest (``pos_label``, by default the last), the
+    default where that is given and for two classes; "decided" for the class with the largest
+    posterior, the default for more; or "each" for every class against the rest.
     """
     require_whole(n_bins, "n_bins", least=1)
     require_fraction(confidence, "confidence")

@@ -100,7 +100,11 @@ def calibrate(
             values = scored.evidence.log_likelihoods
             arrays = {"score": values, **measured} if measures else values
             after = assess_costs(scored, cross_validate(blank, arrays, scored, folds))
-            notes += _worse_note(before, after)
+            if total_cost(after).value > total_cost(before).value:
+                notes.append(
+                    "Calibration makes these scores worse on held-out samples: there are too few "
+                    "samples, or the scores were calibrated already."
+                )
         except DecibanError as error:
             notes.append(
                 f"The costs after calibration are unknown; a fold cannot be fitted: {error}"
@@ -263,16 +267,6 @@ def total_cost(assessment: Assessment) -> Quantity:
 def _costs(assessment: Assessment) -> tuple[str, ...]:
     """Keys of the costs to show: the total, and its parts."""
     return _TWO_CLASS_COSTS if len(assessment.classes) == 2 else _COSTS
-
-
-def _worse_note(before: Assessment, after: Assessment) -> list[str]:
-    key = _costs(before)[0]
-    if after[key].value <= before[key].value:
-        return []
-    return [
-        "Calibration makes these scores worse on held-out samples: there are too few samples, or "
-        "the scores were calibrated already."
-    ]
 
 
 def _formula(calibrator: Any, columns: ScoreColumns) -> str | None:

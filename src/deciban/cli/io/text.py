@@ -150,14 +150,7 @@ def _line_of(place: int, data: bytes, line: int) -> int:
 
 
 class DelimitedText(TextTable):
-    """A table of cells with separators between them; every column is text.
-
-    Attributes
-    ----------
-    separator : str
-        A comma or a tab; where it is empty, the header tells which.
-    has_header : bool
-    """
+    """A table of text cells. The separator is a comma or a tab, empty where the header tells."""
 
     quotes = True
     has_header = True
