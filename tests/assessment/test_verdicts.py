@@ -17,7 +17,7 @@ ALLOWED = {  # actions with few samples, and with a thousand or more
     "slightly too strong": ({MORE, RECALIBRATE}, {MORE, RECALIBRATE}),
     "too strong": ({MORE, RECALIBRATE, NEVER}, {RECALIBRATE, NEVER}),
     "too weak": ({MORE, RECALIBRATE}, {RECALIBRATE}),
-    "shifted": ({MORE, RECALIBRATE}, {RECALIBRATE}),
+    "shifted": ({MORE, RECALIBRATE, NEVER}, {RECALIBRATE}),
     "wrong shape": ({MORE, RECALIBRATE, NEVER}, {MORE, RECALIBRATE}),
     "reversed": ({MORE, RECALIBRATE, NEVER}, {RECALIBRATE, NEVER}),
     "useless": ({MORE, RECALIBRATE, NEVER}, {RECALIBRATE, NEVER}),
