@@ -331,6 +331,11 @@ def test_trials_that_do_not_match_are_counted(tmp_path):
         ("y,llr\n1,2\n0,3\n", "--at-prior 0.5", "--at-prior must be like '0=0.5,1=0.5'"),
         ("y,llr\n1,2\n0,3\n", "--at-prior 0=1,1=0", "one of them is 0"),
         ("y,llr\n1,2\n0,3\n", "--at-prior target=0.1", "got 'target'. The target is '1'."),
+        (
+            "y,a,b\na,2,1\nb,1,3\nother,0,0\n",
+            "--out-of-set other --c-avg",
+            "Every class needs one, also one that is out of the set",
+        ),
         ("y,llr\n1,2\n0,3\n", "--at-prior 0=0.6,1=0.6", "sum to 1.2"),
         ("y,llr\n1,2\n0,3\n", "--at-prior 0=1", "lacks 1"),
         ("y,llr\n1,2\n0,3\n", "--at-prior 0=x,1=0.6", "finite numbers"),

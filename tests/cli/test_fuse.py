@@ -69,6 +69,23 @@ def test_a_file_fused_with_itself_shows_how_double_counting_looks(systems):
     assert found["provenance"]["scores"][1]["rows_used"] == 400
 
 
+def test_systems_in_columns_of_one_table_are_fused_and_applied(systems):
+    y, a, b, folder = systems
+    pl.DataFrame({"class": y, "voice": a, "face": b}).write_csv(folder / "both.csv")
+    done = fuse(folder, "--llr", "voice,face", files=("both.csv",))
+    assert "voice " in done.stdout
+    fused = deciban.load(folder / "fused.deciban")
+    assert fused.systems_ == ("voice", "face")
+    run("apply", folder / "fused.deciban", folder / "both.csv", "-o", folder / "out.csv")
+    found = pl.read_csv(folder / "out.csv")["calibrated_voice"].to_numpy()
+    expected = fused.evidence({"voice": a, "face": b}).llr(1, 0)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    words = "its columns are class, voice, face. Name one of them; deciban fuse takes several"
+    with pytest.raises(InputError, match=words):
+        run("calibrate", folder / "both.csv", "--truth", "class", "--llr", "voice,face",
+            "-o", folder / "c.deciban")  # fmt: skip
+
+
 def test_three_classes_in_three_files(tmp_path):
     family = CalibratedGaussian.from_divergences([2.0, 3.0, 4.0])
     for k, name in enumerate("xyz"):
@@ -138,7 +155,9 @@ def test_apply_says_which_tables_a_fusion_takes(systems):
         run("apply", model, a, folder / "short.csv", "-o", folder / "out.csv")
     with pytest.raises(InputError, match=r"370 of .* are not in"):
         run("apply", model, a, folder / "short.csv", "--id", "sample", "-o", folder / "out.csv")
-    with pytest.raises(InputError, match="two systems or more; got one"):
+    with pytest.raises(
+        InputError, match="two systems or more, or one table with --llr a,b; got one"
+    ):
         fuse(folder, files=("a.csv",))
 
 
@@ -175,6 +194,11 @@ def test_quality_measures_are_columns_of_the_table(with_duration):
     found = json.loads(run(*common, "-o", model, "--quality", "duration").stdout)
     before, after = (one["quantities"][0]["after"] for one in (plain, found))
     assert after < 0.97 * before
+    shown = run(*common[:-1], "-o", model, "--force", "--quality", "duration").stdout
+    weight = found["quality_weights"]["duration"]
+    assert (
+        f"duration changes the factor, {found['factor']:.3f} at its mean, by {weight:.3f}" in shown
+    )
     assert after < 1.05 * metrics.cllr(y, llr)
     run("apply", model, path, "--interval", "0.95", "-o", out)
     X = {"score": score, "duration": duration}

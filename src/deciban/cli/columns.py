@@ -304,10 +304,15 @@ def _find_class_columns(labels: Labels, table: Table, options: ScoreOptions) -> 
             found[label] = options.prefix + str(label).lower()
     missing = [name for name in found.values() if name not in table.schema]
     if missing:
+        remedy = "Name them with --llr, --log-likelihoods, --posteriors or --prefix."
+        if len(missing) < len(found):
+            remedy = (
+                "Every class needs one, also one that is out of the set; add it, or leave "
+                "the samples of the class out."
+            )
         raise table.error(
             f"must have a column llr, or one for each class of {quote(options.truth)}; it lacks "
-            f"{join_words(missing, 5)}, columns are {join_words(table.columns)}. Name them with "
-            "--llr, --log-likelihoods, --posteriors or --prefix."
+            f"{join_words(missing, 5)}, columns are {join_words(table.columns)}. {remedy}"
         )
     return found
 

@@ -159,6 +159,8 @@ def _read_others(
     from deciban.cli.score_columns import require_finite
 
     names = _systems(calibrator) or ("scores",)
+    if len(tables) == 1 and len({columns.columns for columns in each}) == len(names):
+        tables = tables * len(names)  # columns of one table
     if len(tables) != len(names):
         raise InputError(
             f"apply must have {count(len(names), 'table')} for this calibrator "

@@ -123,6 +123,10 @@ def calibrate(
         "calibrator": str(output), "method": method, "folds": 0 if after is None else folds,
         "formula": _formula(calibrator, scored.columns),
         "bounds": to_plain(getattr(calibrator, "bounds_", None)),
+        "factor": calibrator.weights_[0].tolist() if measures else None,
+        "quality_weights": {
+            name: calibrator.quality_weights_[k, 0].tolist() for k, name in enumerate(measures)
+        },
         "notes": [*before.warnings, *notes],
     }  # fmt: skip
     if as_json:
@@ -284,6 +288,19 @@ def _formula(calibrator: Any, columns: ScoreColumns) -> str | None:
     return f"calibrated_{name} = {at_one - offset:.4g} × {name} {sign} {abs(offset):.4g}"
 
 
+def show_quality(weights: dict[str, Any], what: str) -> None:
+    """Print by how much each quality measure changes the weights of a calibrator."""
+    for name, changes in weights.items():
+        show.echo(f"A standard deviation of {name} changes the {what} by {round_weights(changes)}.")
+
+
+def round_weights(weight: Any) -> str:
+    """A weight, or lists of weights, with three decimals."""
+    if isinstance(weight, list):
+        return "[" + ", ".join(map(round_weights, weight)) + "]"
+    return f"{weight:.3f}"
+
+
 def _show_bounds(bounds: list[list[float]], classes: list[Any], columns: ScoreColumns) -> None:
     if columns.is_llr:
         k, name = columns.positive, columns.columns[0]
@@ -335,6 +352,9 @@ def _show(
         )
     if summary["formula"]:
         show.echo(summary["formula"])
+    if summary["quality_weights"]:
+        factor = round_weights(summary["factor"])
+        show_quality(summary["quality_weights"], f"factor, {factor} at its mean,")
     if summary["bounds"]:
         _show_bounds(summary["bounds"], summary["classes"], columns)
     show.echo(f"Calibrator ({summary['method']}): {summary['calibrator']}")

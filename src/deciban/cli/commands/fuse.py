@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deciban.cli import show
+from deciban.cli.commands.calibrate import round_weights, show_quality
 from deciban.cli.options import (
     CalibratorFile,
     Force,
@@ -50,9 +51,10 @@ def fuse(
     """Learn how to fuse the scores of several systems from samples whose truth is known.
 
     Each file has the columns that evaluate takes. Where the LLRs have other names in each, --llr
-    takes all of them, separated by commas. `deciban apply` takes the files of all systems in the
-    same order. The table shows the cost of each system, of all of them added up as if they were
-    independent, and of the fusion; each sample is scored by a fit without it.
+    takes all of them, separated by commas; they may be columns of one table. `deciban apply` takes
+    the files of all systems in the same order, or that table. The output shows the cost of each
+    system, of all of them added up as if they were independent, and of the fusion; each sample is
+    scored by a fit without it.
     """
     from deciban.calibration import FusionCalibrator
     from deciban.cli.columns import measure_columns, read_scores
@@ -62,10 +64,13 @@ def fuse(
     from deciban.cli.words import require_choice
 
     require_choice(scale, "--scale", _SCALES)
+    systems = [] if columns.llr is None else split_names(columns.llr)
+    if len(tables) == 1 < len(systems):
+        tables = tables * len(systems)  # columns of one table
     if len(tables) < 2:
         raise InputError(
-            "fuse must have the files of two systems or more; got one. For one system use "
-            "deciban calibrate."
+            "fuse must have the files of two systems or more, or one table with --llr a,b; got "
+            "one system. For one use deciban calibrate."
         )
     each = columns.split_among(len(tables))
     files = [file for table, its in zip(tables, each, strict=True) for file in its.inputs(table)]
@@ -78,7 +83,7 @@ def fuse(
         read_scores(table, its, more, calibrated=False)
         for table, its, more in zip(tables, each, beside, strict=True)
     ]
-    names = _name_systems(tables)
+    names = systems if len({*tables}) == 1 < len({*systems}) else _name_systems(tables)
     scored = match_all(scored, [name_source(table) for table in tables], id_column, columns.subset)
     fusion = FusionCalibrator(scale, quality=measures or None, ridge=ridge)  # type: ignore[arg-type]
     given = dict(zip(names, (one.evidence for one in scored), strict=True))
@@ -151,24 +156,17 @@ def _show(summary: dict[str, Any], tables: list[str]) -> None:
         return show.in_unit(float("nan") if value is None else value, summary["unit"])
 
     rows = [
-        (one["name"], cell(one["given"]), cell(one["calibrated"]), _round(one["weight"]))
+        (one["name"], cell(one["given"]), cell(one["calibrated"]), round_weights(one["weight"]))
         for one in summary["systems"]
     ]
     rows.append(("added up", cell(summary["added_up"]), "", ""))
     rows.append(("fused", "", cell(summary["fused"]), ""))
     what = show.label_with_unit(summary["label"], summary["unit"])
     show.print_table((what, "as given", "calibrated", "weight"), rows, right=(1, 2, 3))
-    for name, changes in summary["quality_weights"].items():
-        show.echo(f"A standard deviation of {name} changes the weights by {_round(changes)}.")
+    show_quality(summary["quality_weights"], "weights")
     show.echo(
         f"Calibrated and fused: cross-validated in {summary['folds']} folds. Weights well below 1 "
         f"of calibrated systems, and a cost of the sum above that of the fusion, mean that the "
         f"systems say in part the same."
     )
     show.echo(f"Calibrator (fusion): {summary['calibrator']}")
-
-
-def _round(weight: Any) -> str:
-    if isinstance(weight, list):
-        return "[" + ", ".join(map(_round, weight)) + "]"
-    return f"{weight:.3f}"

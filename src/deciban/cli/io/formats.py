@@ -116,6 +116,8 @@ class Table:
             )
         if name not in self.schema:
             hint = suggest(name, self.columns) or " Name one of them."
+            if {*name.split(",")} < {*self.columns}:
+                hint = " Name one of them; deciban fuse takes several systems."
             raise self.error(
                 f"must have the column {quote(name)}, for {who}; its columns are "
                 f"{join_words(self.columns)}.{hint}"
