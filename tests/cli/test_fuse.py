@@ -228,3 +228,21 @@ def test_any_method_has_intervals_by_resamples(with_duration):
     assert inside.mean() > 0.95
     with pytest.raises(InputError, match="--group must come with --resamples"):
         run("calibrate", path, *options, "--group", "speaker")
+
+
+def test_rows_whose_names_are_in_another_order_are_not_matched_by_their_position(systems):
+    """Shuffled within the classes, so that the truth is the same in each row."""
+    *_, folder = systems
+    fuse(folder, "--id", "sample")
+    table = pl.read_csv(folder / "b.csv").sort("class", "sample", descending=[False, True])
+    table.write_csv(folder / "b.csv")
+    pl.read_csv(folder / "a.csv").sort("class", "sample").write_csv(folder / "a.csv")
+    files = folder / "a.csv", folder / "b.csv"
+    for command in (
+        ("fuse", *files, "--truth", "class", "-o", folder / "other.deciban"),
+        ("compare", *files, "--truth", "class"),
+        ("apply", folder / "fused.deciban", *files, "-o", folder / "out.csv"),
+    ):
+        with pytest.raises(InputError, match="in the same order; column 'sample' has not"):
+            run(*command)
+    assert not (folder / "out.csv").exists()

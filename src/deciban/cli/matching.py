@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from deciban.cli.columns import LabelledScores
+from deciban.cli.io.sources import open_table
+from deciban.cli.score_columns import ScoreColumns
+from deciban.cli.trials import open_trials
 from deciban.cli.words import count, join_words, quote
 from deciban.exceptions import InputError
 
@@ -55,6 +59,30 @@ def _match_rows(
             rows=[row],
         )
     return first, second
+
+
+def require_same_order(
+    tables: Sequence[str], columns: Sequence[ScoreColumns], table_format: str | None
+) -> None:
+    """Raise where rows are matched by their order, and a column that names them has another one."""
+    opened = [
+        open_trials(table, format=table_format).table
+        if its.kind == "trials"
+        else open_table(table, table_format)
+        for table, its in zip(tables, columns, strict=True)
+    ]
+    scores = {name for its in columns for name in its.columns}
+    for other in opened[1:]:
+        shared = [n for n in opened[0].columns if n in other.columns and n not in scores]
+        here, there = (
+            (one.read(shared) if shared else pl.DataFrame()) for one in (opened[0], other)
+        )
+        for a, b in zip(here, there, strict=True):
+            if a.n_unique() == len(a) and not a.equals(b) and a.sort().equals(b.sort()):
+                raise InputError(
+                    f"{opened[0].name} and {other.name} must have their rows in the same order; "
+                    f"column {quote(a.name)} has not. Match them by it: --id {a.name}."
+                )
 
 
 def find_rows(

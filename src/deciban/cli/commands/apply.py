@@ -155,7 +155,7 @@ def _read_others(
     table_format: str | None,
 ) -> dict[str, Evidence]:  # fmt: skip
     """Evidence of each system but the first, in the order of the rows of the first table."""
-    from deciban.cli.matching import find_rows
+    from deciban.cli.matching import find_rows, require_same_order
     from deciban.cli.score_columns import require_finite
 
     names = _systems(calibrator) or ("scores",)
@@ -184,6 +184,8 @@ def _read_others(
             )
         found[names[k]] = each[k].evidence(values, tuple(calibrator.classes_.tolist()), sources[k])
         require_finite(found[names[k]], calibrator, sources[k])
+    if first is None:
+        require_same_order(tables, each, table_format)
     return found
 
 

@@ -36,7 +36,7 @@ def compare(
     from deciban import assessment
     from deciban.cli.columns import read_scores
     from deciban.cli.design import design_columns
-    from deciban.cli.matching import match_all
+    from deciban.cli.matching import match_all, require_same_order
     from deciban.cli.provenance import describe_run, hash_inputs
 
     beside = [("--id", id_column)]
@@ -47,8 +47,11 @@ def compare(
         read_scores(source, its, more)
         for source, its, more in zip((a, b), each, (shared, beside), strict=True)
     )
+    tables = a, b
     a, b = name_source(a), name_source(b)
     first, second = match_all([first, second], [a, b], id_column, columns.subset)
+    if not first.ids.width and columns.key is None:
+        require_same_order(tables, (first.columns, second.columns), columns.table_format)
     systems = {"A": first.evidence, "B": second.evidence}
     found = assessment.compare(first.y_true, systems, **assessment_settings(options, first))
     found = ask_for_design(found, options, first)

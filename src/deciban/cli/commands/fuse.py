@@ -59,7 +59,7 @@ def fuse(
     from deciban.calibration import FusionCalibrator
     from deciban.cli.columns import measure_columns, read_scores
     from deciban.cli.io.writing import require_outputs
-    from deciban.cli.matching import match_all
+    from deciban.cli.matching import match_all, require_same_order
     from deciban.cli.provenance import describe_run, hash_inputs
     from deciban.cli.words import require_choice
 
@@ -85,6 +85,8 @@ def fuse(
     ]
     names = systems if len({*tables}) == 1 < len({*systems}) else _name_systems(tables)
     scored = match_all(scored, [name_source(table) for table in tables], id_column, columns.subset)
+    if not scored[0].ids.width and columns.key is None:
+        require_same_order(tables, [one.columns for one in scored], columns.table_format)
     fusion = FusionCalibrator(scale, quality=measures or None, ridge=ridge)  # type: ignore[arg-type]
     given = dict(zip(names, (one.evidence for one in scored), strict=True))
     measured = measure_columns(scored[0].beside, measures, name_source(tables[0]))
