@@ -153,9 +153,8 @@ class AffineCalibrator(Calibrator):
     def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
         if self.uncertainty_ is None:
             raise InputError(
-                f"interval must be asked of a map with {_MOST_PARAMETERS} parameters at most, and "
-                f"not of scores that are fused before; got others. Use FusionCalibrator, or put "
-                f"this into BootstrapCalibrator."
+                f"interval must be asked of a map with {_MOST_PARAMETERS} parameters at most; got "
+                f"{self.matrix_.size + self.offset_.size}. Put it into BootstrapCalibrator."
             )
         evidence = self._uncalibrated(X)
         basis = basis_for(self.basis, evidence.n_classes).align_to(evidence.classes)

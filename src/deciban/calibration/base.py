@@ -83,6 +83,11 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         """
         check_is_fitted(self)
         require_fraction(confidence, "confidence")
+        if getattr(getattr(self, "_reader", None), "fusion", None) is not None:
+            raise InputError(
+                "interval must be asked of scores of one system; got several, which are fused "
+                "first. Use FusionCalibrator, or put this into BootstrapCalibrator."
+            )
         D, names = len(self.classes_), self._names()
         if a is None and b is None and D > 2:
             return self._interval(X, np.eye(D) - 1 / D, confidence)

@@ -133,11 +133,6 @@ class GaussianCalibrator(Calibrator):
 
     def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
         """Percentiles of the LLR over the posterior of the means and covariances."""
-        if self._reader.fusion is not None:
-            raise InputError(
-                "interval must be asked of scores of one system; got several that are fused "
-                "before. Use FusionCalibrator."
-            )
         evidence = self._uncalibrated(X)
         l, draws = finite_ilr(evidence), self._draw_parameters()
         value = self._calibrate(evidence).log_likelihoods @ contrasts.T
