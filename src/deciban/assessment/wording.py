@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -59,6 +61,20 @@ def in_unit(value: float, unit: str) -> str:
     ('0.123', '12.3 %', '–')
     """
     return percent(value, 3) if unit == "fraction" and value == value else number(value)
+
+
+CRITERIA = ("criterion", "judged on", "found", "result")  # header of the rows below
+
+
+def criteria_rows(criteria: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, str, str]]:
+    """What was required, on what that was judged, what was found, and whether it passes."""
+    rows = []
+    for one in criteria:
+        in_percent = one["criterion"].endswith("%")
+        found = f"{float(one['found']) * (100 if in_percent else 1):.6g}{' %' * in_percent}"
+        result = "pass" if one["passed"] else "FAIL"
+        rows.append((one["criterion"], one["judged_on"], found, result))
+    return rows
 
 
 def shorten(value: object, most: int = 18) -> str:

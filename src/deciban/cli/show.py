@@ -128,16 +128,10 @@ def track_progress(steps: Sequence[Any]) -> Iterable[Any]:
 
 def print_criteria(criteria: Sequence[Mapping[str, Any]]) -> None:
     """Print which criteria are met, and what each was judged on."""
-    if not criteria:
-        return
-    rows = []
-    for one in criteria:
-        found = f"{float(one['found']):.6g}"
-        if one["criterion"].endswith("%"):
-            found = f"{100 * float(one['found']):.6g} %"
-        result = "pass" if one["passed"] else "FAIL"
-        rows.append((one["criterion"], one["judged_on"], found, result))
-    print_table(("criterion", "judged on", "found", "result"), rows, right=(2,))
+    from deciban.assessment.wording import CRITERIA, criteria_rows
+
+    if criteria:
+        print_table(CRITERIA, criteria_rows(criteria), right=(2,))
 
 
 def print_design(design: str) -> None:

@@ -16,7 +16,7 @@ from deciban.assessment import Assessment, Conditions, Quantity, assess
 from deciban.assessment.actions import cost_of
 from deciban.assessment.results import Verdict
 from deciban.assessment.verdicts import verdicts
-from deciban.assessment.wording import number, percent, shorten
+from deciban.assessment.wording import CRITERIA, criteria_rows, number, percent, shorten
 from deciban.evidence import Evidence
 from deciban.exceptions import DecibanError, InputError
 from deciban.metrics.labelled import Labelled, read_labelled
@@ -289,15 +289,9 @@ def _cards(
 def _criteria(criteria: Sequence[Mapping[str, Any]]) -> list[Section]:
     if not criteria:
         return []
-    rows = [
-        [one["criterion"], one["judged_on"],
-         f"{100 * float(one['found']):.4g} %" if one["criterion"].endswith("%") else one["found"],
-         "pass" if one["passed"] else "FAIL"]
-        for one in criteria
-    ]  # fmt: skip
     failed = sum(not one["passed"] for one in criteria)
-    caption = f"{failed} of {len(rows)} criteria failed." if failed else "All criteria are met."
-    found = table(caption, ("criterion", "judged on", "found", "result"), rows)
+    caption = f"{failed} of {len(criteria)} criteria failed." if failed else "All criteria are met."
+    found = table(caption, CRITERIA, criteria_rows(criteria))
     return [("criteria", "Acceptance criteria", f'<div class="card">{found}</div>')]
 
 

@@ -144,10 +144,8 @@ def _load(path: Path) -> tuple[Any, list[ScoreColumns], list[str]]:
 
 def _systems(calibrator: Any) -> tuple[str, ...]:
     """Names of the systems that a fusion takes, which may be inside of a bootstrap."""
-    systems: tuple[str, ...] = getattr(
-        getattr(calibrator, "calibrator_", calibrator), "systems_", ()
-    )
-    return systems
+    inner = getattr(calibrator, "calibrator_", calibrator)
+    return tuple(getattr(inner, "systems_", ()))
 
 
 def _read_others(
