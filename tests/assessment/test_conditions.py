@@ -121,3 +121,17 @@ def test_conditions_with_too_few_samples_to_recalibrate_have_the_other_quantitie
     found = assess_by(np.array(e.classes)[y], e, small, n_resamples=0)
     assert list(found.assessments) == [0, 1]
     assert set(found.to_dict()["mean"]) == {"cross_entropy", "accuracy"}
+
+
+def test_items_of_a_condition_keep_the_sources_that_all_samples_tell():
+    model, segment = (x.ravel() for x in np.indices((20, 60)))
+    y = (segment % 20 == model).astype(int)  # three segments of each speaker
+    evidence = Evidence.from_llr(np.where(y, 2.0, -2.0))
+    items = (model, segment + 100)
+    found = assess_by(y, evidence, model % 2, items=items, n_resamples=50)
+    # without an error, the interval is that of as many samples as there are sources
+    limits = [one["misleading_other"].high for one in (found.pooled, *found.assessments.values())]
+    np.testing.assert_allclose(limits, limits[0])
+    of_each = assess(y[model % 2 == 0], evidence[model % 2 == 0], n_resamples=50,
+                     items=tuple(x[model % 2 == 0] for x in items))  # fmt: skip
+    assert of_each["misleading_other"].high < limits[0]  # segments of other models count as sources

@@ -15,7 +15,7 @@ from deciban.assessment.results import Assessment, Quantity, to_plain
 from deciban.assessment.wording import in_unit, shorten
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.designs import Items, split_items
+from deciban.metrics.designs import Items, name_sources, split_items
 from deciban.metrics.labelled import read_labelled
 
 _MOST = 200  # conditions; a column with more values holds measurements or identifiers
@@ -167,6 +167,7 @@ def assess_by(
         return assess(labels[rows], evidence[rows], groups=of_rows, items=both, **settings)
 
     pooled, assessments, lacking = assess_rows(slice(None)), {}, {}
+    pair = name_sources(pair, data.codes) if pair else pair  # conditions alone may not tell them
     for k, name in enumerate(track(names)):
         rows = np.flatnonzero(codes == k)
         counts = data.select(rows).counts

@@ -278,10 +278,7 @@ def _read_groups(groups: ArrayLike, codes: NDArray[np.intp]) -> Design:
 
 
 def _read_items(items: Sequence[ArrayLike], codes: NDArray[np.intp]) -> Design:
-    columns = [read_labels(column, len(codes), "items") for column in items]
-    if columns[0].dtype.kind != columns[1].dtype.kind:
-        columns = [column.astype(object) for column in columns]  # 1 and "1" are two items
-    both = _encode(np.concatenate(columns))
+    both = _encode_items(items, len(codes))
     n_items = int(both.max()) + 1
     source = _find_sources(both, codes, n_items)
     left, right = np.split(both if source is None else source[both], 2)
@@ -305,6 +302,21 @@ def _read_items(items: Sequence[ArrayLike], codes: NDArray[np.intp]) -> Design:
     alone = [times[pair] == 1 for pair in pairs]
     units = _number_units((left, right), alone, degree == len(codes), on_right)
     return _require_units(Design(codes, *units, words), "items")
+
+
+def name_sources(items: Sequence[ArrayLike], codes: NDArray[np.intp]) -> list[Any]:
+    """Sources in place of items, where comparisons tell them: some of the samples may not."""
+    both = _encode_items(items, len(codes))
+    source = _find_sources(both, codes, int(both.max()) + 1)
+    return list(items) if source is None else np.split(source[both], 2)
+
+
+def _encode_items(items: Sequence[ArrayLike], n_samples: int) -> NDArray[np.intp]:
+    """Numbers of the items on the left, then of those on the right."""
+    columns = [read_labels(column, n_samples, "items") for column in items]
+    if columns[0].dtype.kind != columns[1].dtype.kind:
+        columns = [column.astype(object) for column in columns]  # 1 and "1" are two items
+    return _encode(np.concatenate(columns))
 
 
 def _find_sources(
