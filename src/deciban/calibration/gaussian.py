@@ -155,7 +155,7 @@ class GaussianCalibrator(Calibrator):
         degrees = total - (D if shared else 1)
         if not (degrees >= k).all():
             raise InputError(
-                f"interval must have {k + 1} samples of a class or more; got {n.min():g}. Fit more."
+                f"interval must have {k + 1} samples of a class or more; got {n.min():g}. Add some."
             )
         S = np.einsum("cij,ckj->cik", self._factors, self._factors)
         W = S * (total / self._predictive_spread(n)[1])[:, None, None]

@@ -201,7 +201,7 @@ def _parse_points(texts: Sequence[str]) -> list[OperatingPoint]:
                 f"between 0 and 1; got {quote(text)}. Write --dcf 10:1:0.01."
             ) from None
         if points[-1] in points[:-1]:
-            raise InputError(f"--dcf must name each operating point once; {text} is one again.")
+            raise InputError(f"--dcf must name each operating point once; {text} is given twice.")
     return points
 
 

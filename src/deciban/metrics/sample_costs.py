@@ -47,7 +47,7 @@ class SampleCosts:
         return split_by_class(self.codes, len(self.counts))
 
     def total(self, key: str) -> float:
-        """A quantity of all samples."""
+        """Value of a quantity over all samples."""
         return float(np.sum(np.bincount(self.codes, self.actual[key]) / self.counts))
 
     def degrees_of_freedom(self, key: str) -> float:

@@ -167,8 +167,7 @@ def _show(summary: dict[str, Any], tables: list[str]) -> None:
     show.print_table((what, "as given", "calibrated", "weight"), rows, right=(1, 2, 3))
     show_quality(summary["quality_weights"], "weights")
     show.echo(
-        f"Calibrated and fused: cross-validated in {summary['folds']} folds. Weights well below 1 "
-        f"of calibrated systems, and a cost of the sum above that of the fusion, mean that the "
-        f"systems say in part the same."
+        f"Calibrated and fused: cross-validated in {summary['folds']} folds. Where calibrated "
+        f"systems get weights well below 1, or cost more added up than fused, they share evidence."
     )
     show.echo(f"Calibrator (fusion): {summary['calibrator']}")
