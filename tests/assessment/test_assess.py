@@ -526,3 +526,25 @@ def test_a_few_decisions_that_would_change_do_not_prove_a_loss():
         losses = [q for q in found.quantities if q.key.startswith("decision_loss@")]
         proved += [q.low > 0 for q in losses]
     assert proved.max() <= 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("offset", "least", "most"), [(0.0, 0, 2), (3.0, 45, 50)])
+def test_a_loss_by_decisions_of_three_classes_is_proved_where_there_is_one(offset, least, most):
+    family, proved = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0]), 0
+    costs = [[0, 1, 20], [1, 0, 1], [5, 1, 0]]
+    for seed in range(50):
+        l, y = family.sample([100] * 3, rng=seed)
+        evidence = family.evidence(l) + Evidence([[offset, 0.0, 0.0]])
+        proved += assess(y, evidence, n_resamples=200, costs=costs)["decision_loss"].low > 0
+    assert least <= proved <= most
+
+
+def test_log_likelihoods_of_1e300_are_recalibrated_like_others():
+    family = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0])
+    l, y = family.sample([30] * 3, rng=0)
+    w = family.evidence(l).log_likelihoods
+    expected, found = (assess(y, Evidence(k * w), n_resamples=50) for k in (1e20, 1e300))
+    expected, found = (one["discrimination"] for one in (expected, found))
+    for end in ("value", "low", "high"):
+        assert getattr(found, end) == pytest.approx(getattr(expected, end), rel=1e-6)

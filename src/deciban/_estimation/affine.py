@@ -23,6 +23,7 @@ _DENSE = 1500  # parameters up to which the matrix of second derivatives is held
 _ROUNDING = 1e-20  # squares of scores that count as zero
 _FIRST = 4000  # samples that give a start near the optimum of many more
 _PULL = 1.5  # ridge towards the scalar map, as if entries differed from its factor by 0.6 of it
+_LARGE = 1e100  # scores
 _SINGULAR = 1e-13  # information, relative to its upper bound, that counts as none
 
 
@@ -66,6 +67,9 @@ def fit_affine(
     # Under a nearly certain prior all costs are small: in units of the entropy of the prior the
     # optimum is as sharp as ever. A common offset of the scores would blunt it, too.
     unit = -float(np.exp(log_prior) @ log_prior)
+    size = float(np.abs(l).max()) if ridge == 0 else 1.0
+    size = size if size > _LARGE else 1.0  # or their squares would overflow
+    l = l / size
     center = weight @ l if offset and ridge == 0 else np.zeros(l.shape[1])
     away = l - center
     rounding = 1e-11 * np.maximum(1.0, np.abs(l).max(axis=0))
@@ -83,7 +87,7 @@ def fit_affine(
     )
     theta = _solve(problem) if class_sizes is None else _solve_shrunk(problem, class_sizes)
     matrix, b = problem.map(theta)
-    return AffineMap(matrix, b - matrix @ center)
+    return AffineMap(matrix / size, b - matrix @ center)
 
 
 def _solve(problem: _Problem) -> np.ndarray:

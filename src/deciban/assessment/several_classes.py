@@ -72,10 +72,15 @@ class SeveralClassSystem(System):
         if other is None:
             if "saving" in intervals:
                 _bound_calibration(intervals, self.values["calibration"])
+            if "decision_loss" in intervals:
+                worst = self.costs.mirrored["expected_cost"] / _unit_of_costs(self.setting)
+                seen = _cost_interval("decision_loss", self.costs, worst, plan)
+                intervals["decision_loss"] = hull(intervals["decision_loss"], seen)
             intervals["worst_pair_cllr"] = self._worst_pair_interval(plan)
         else:
             for key in [key for key in intervals if key.partition("@")[0] in _DECISION_COSTS]:
-                apart = _cost_interval(key, self.costs, other.costs, plan)
+                both = subtract_costs([self.costs, other.costs])
+                apart = _cost_interval(key, both, self.costs.mirrored[key], plan)
                 intervals[key] = hull(intervals[key], apart)
             if not any(s.values.get("calibration") for s in systems):
                 intervals.pop("calibration", None)  # neither is recalibrated
@@ -143,14 +148,14 @@ def _bound_calibration(intervals: dict[str, Interval], saving: float) -> None:
     intervals["calibration"] = calibration._replace(high=high)
 
 
-def _cost_interval(key: str, a: SampleCosts, b: SampleCosts, plan: Plan) -> Interval:
-    """Interval from how often the decision of one system costs more than that of the other.
+def _cost_interval(key: str, costs: SampleCosts, worst: Floats, plan: Plan) -> Interval:
+    """Interval from how often decisions cost more than other ones do.
 
     The extra cost is the mean of those seen, or the worst possible where none was seen.
     """
-    costs, events = subtract_costs([a, b]), []
+    events = []
     for t, rows in enumerate(costs.rows_by_class):
-        gaps, most = costs.actual[key][rows], a.mirrored[key][rows[0]]
+        gaps, most = costs.actual[key][rows], worst[rows[0]]
         sides = {1: gaps[gaps > 0], -1: gaps[gaps < 0]}
         weight = [side.mean() if len(side) else sign * most for sign, side in sides.items()]
         size = plan.effective_size(t, np.sign(gaps))
@@ -195,9 +200,7 @@ def _sample_costs(
     actual["most calibration"] = actual["cross_entropy"] - least
     if setting.costs is not None:
         after = prior * _decision_costs(held_out, truth, setting.costs)
-        best = setting.prior @ np.diag(setting.costs)
-        unit = (setting.prior @ setting.costs).min() - best
-        actual["decision_loss"] = (actual["expected_cost"] - after) / unit
+        actual["decision_loss"] = (actual["expected_cost"] - after) / _unit_of_costs(setting)
     for part in (actual, mirrored):
         part["saving"] = part["calibration"] = part["cross_entropy"] - part["discrimination"]
     if costs.total("saving") < 0:  # recalibration that does not pay is not used
@@ -205,6 +208,12 @@ def _sample_costs(
             part["discrimination"] = part["cross_entropy"]
             part["calibration"] = np.zeros(len(truth))
     return costs
+
+
+def _unit_of_costs(setting: Setting) -> float:
+    """What the best decision without evidence costs more than right decisions do."""
+    costs = np.asarray(setting.costs)
+    return float((setting.prior @ costs).min() - setting.prior @ np.diag(costs))
 
 
 def _decision_costs(log_p: Floats, truth: NDArray[np.intp], costs: Floats) -> Floats:
