@@ -310,7 +310,12 @@ def _provenance(record: Mapping[str, Any] | None) -> list[Section]:
 
 
 def _pairs(values: Mapping[str, Any]) -> str:
-    given = {name: value for name, value in values.items() if value not in (None, False, "")}
+    """Settings that were given; zero is one, such as a seed."""
+    given = {
+        name: " and ".join(map(str, value)) if isinstance(value, list) else value
+        for name, value in values.items()
+        if value is not None and value is not False and value not in ("", [])
+    }
     return ", ".join(f"{name} {value}" for name, value in given.items())
 
 
