@@ -218,6 +218,14 @@ def test_a_list_that_lacks_something_is_told_what(name, options, words):
         run("evaluate", name, *options)
 
 
+def test_a_header_is_known_by_its_model_and_segment_and_the_missing_column_is_named():
+    lines = Path("key.txt").read_text().splitlines()
+    write("odd.txt", ["model segment true_label", *lines])
+    words = "the columns model, segment and label; its columns are model, segment, true_label"
+    with pytest.raises(InputError, match=words):
+        run("evaluate", "scores.txt", "--key", "odd.txt")
+
+
 def test_a_trial_list_may_be_compressed_or_read_in_pieces(monkeypatch):
     monkeypatch.setattr(text, "BLOCK", 64)
     content = Path("scores.txt").read_bytes()

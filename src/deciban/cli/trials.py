@@ -136,8 +136,8 @@ class TrialText(DelimitedText):
         self.first_line, lower = fields, {name.lower() for name in fields}
         known = {role: not lower.isdisjoint(names) for role, names in _NAMES.items()}
         lone_word = len(fields) == 1 and pl.Series(fields).cast(pl.Float64, strict=False)[0] is None
-        key = known["model"] and known["segment"] and known["label"]
-        self.has_header = known["score"] or self._column in fields or key or lone_word
+        trial = known["model"] and known["segment"]
+        self.has_header = known["score"] or self._column in fields or trial or lone_word
         return fields if self.has_header else [f"field {k + 1}" for k in range(len(fields))]
 
     def read_records(self) -> Iterator[tuple[int, bytes, Places]]:
