@@ -92,23 +92,14 @@ def calibrate(
     calibrator, notes = _fit(blank, method, scored, name_source(table), given)
     before = assess_costs(scored, scored.evidence)
     folds = min(FOLDS, *scored.counts)
-    after = None
-    if folds < 2:
-        notes.append("The costs after calibration are unknown: each class needs two samples.")
-    else:
-        try:
-            values = scored.evidence.log_likelihoods
-            arrays = {"score": values, **measured} if measures else values
-            after = assess_costs(scored, cross_validate(blank, arrays, scored, folds))
-            if total_cost(after).value > total_cost(before).value:
-                notes.append(
-                    "Calibration makes these scores worse on held-out samples: there are too few "
-                    "samples, or the scores were calibrated already."
-                )
-        except DecibanError as error:
-            notes.append(
-                f"The costs after calibration are unknown; a fold cannot be fitted: {error}"
-            )
+    values = scored.evidence.log_likelihoods
+    arrays = {"score": values, **measured} if measures else values
+    after = _assess_held_out(blank, arrays, scored, folds, notes)
+    if after is not None and total_cost(after).value > total_cost(before).value:
+        notes.append(
+            "Calibration makes these scores worse on held-out samples: there are too few samples, "
+            "or the scores were calibrated already."
+        )
     settings = {"method": method, "folds": folds, "estimator": type(calibrator).__name__}
     settings |= calibrator.get_params()
     record = describe_run(hashes, [(name_source(table), scored)], **settings)
@@ -234,6 +225,21 @@ def assess_costs(scored: LabelledScores, evidence: Evidence) -> Assessment:
     from deciban.assessment import assess
 
     return assess(scored.y_true, evidence, n_resamples=0)
+
+
+def _assess_held_out(
+    blank: Any, given: Any, scored: LabelledScores, folds: int, notes: list[str]
+) -> Assessment | None:
+    """Costs after calibration, each sample by a fit without it; or None, and a note on why."""
+    unknown = "The costs after calibration are unknown"
+    if folds < 2:
+        notes.append(f"{unknown}: each class needs two samples.")
+        return None
+    try:
+        return assess_costs(scored, cross_validate(blank, given, scored, folds))
+    except DecibanError as error:
+        notes.append(f"{unknown}; a fold cannot be fitted: {error}")
+        return None
 
 
 def cross_validate(blank: Any, given: Any, scored: LabelledScores, folds: int) -> Evidence:
