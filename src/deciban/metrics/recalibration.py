@@ -68,10 +68,11 @@ class Recalibration(NamedTuple):
         fitted, held_out = terms(self.fitted), terms(self.held_out)
         rising = 1 / (1 + self.share ** (-2 / 3) / 3)  # G / (G + R) of a map that rises strictly
         steps = 1 / (1 + 1 / self.share)  # the same of a map that is made of steps
-        lower = fitted + steps * (np.where(self.alone, fitted, held_out) - fitted)
-        upper = fitted + rising * (held_out - fitted)
+        upper, best = fitted + rising * (held_out - fitted), held_out
         if self.affine is not None:
-            upper = min(upper, terms(self.affine), key=total)
+            affine = terms(self.affine)
+            upper, best = min(upper, affine, key=total), min(best, affine, key=total)
+        lower = fitted + steps * (np.where(self.alone, fitted, best) - fitted)
         upper = max(upper, fitted, key=total)
         most, excess = total(upper) - total(fitted), total(lower) - total(fitted)
         if excess > most:  # what PAV costs in either class, but no more than the upper bound
