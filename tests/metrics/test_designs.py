@@ -146,7 +146,7 @@ def test_designs_that_cannot_be_drawn_are_refused(options, message):
 def test_a_class_that_most_resamples_would_lose_is_named():
     i, j = all_pairs(20)
     y = ((i == 0) & (j == 1)).astype(int)
-    with pytest.warns(UserWarning, match="1 groups or items of a class"):
+    with pytest.warns(UserWarning, match="Only 1 group or item of a class is"):
         found = metrics.bootstrap(
             metrics.cllr, y, np.linspace(-1, 1, 400), n_resamples=20, items=(i, j)
         )
@@ -272,11 +272,15 @@ def test_one_suspect_in_every_comparison_is_taken_as_given():
     found = metrics.bootstrap(metrics.cllr, y, llr, items=items)
     expected = metrics.bootstrap(metrics.cllr, y, llr, groups=np.arange(200))
     assert found == expected
+    words = design_of(items, codes=y).words
+    assert words == (
+        "one item in every comparison, 200 others each in 1 comparison; the others were resampled"
+    )
 
 
 def test_a_class_of_few_groups_is_cautioned_against_however_many_there_are():
     y, groups = np.repeat([0, 1], 100), np.concatenate([np.arange(100), np.full(100, 100)])
-    with pytest.warns(UserWarning, match="1 groups or items of a class"):
+    with pytest.warns(UserWarning, match="Only 1 group or item of a class is"):
         metrics.bootstrap(metrics.cllr, y, 2.0 * y - 1, groups=groups, n_resamples=10)
     left, right = np.arange(200) % 3, 1000 + np.arange(200) % 50
     assert design_of((left, right), codes=y).fewest_units == 3

@@ -87,10 +87,9 @@ class Design:
         """What a reader should know where there are few units, else nothing."""
         if not self.depends or self.fewest_units >= _FEW_UNITS:
             return ""
-        return (
-            f"Only {self.fewest_units} groups or items of a class are resampled: intervals are too "
-            f"narrow."
-        )
+        few = self.fewest_units
+        units = "group or item of a class is" if few == 1 else "groups or items of a class are"
+        return f"Only {few} {units} resampled: intervals are too narrow."
 
     def select(self, rows: NDArray[Any]) -> Design:
         """The design of some of the samples; all units are drawn as before."""
@@ -288,6 +287,10 @@ def _read_items(items: Sequence[ArrayLike], codes: NDArray[np.intp]) -> Design:
     use, on_right = f"each in {_range(degree, 'comparison')}", np.zeros(n_units, dtype=np.intp)
     if source is not None:
         words = f"{n_items:,} items of {n_units:,} sources, {use}; sources were resampled"
+    elif n_items > 2 and degree.max() == len(codes):
+        rest = _range(degree[degree < len(codes)], "comparison")
+        words = f"one item in every comparison, {n_items - 1:,} others each in {rest}; the others "
+        words += "were resampled"
     elif np.any((places[0] > 0) & (places[1] > 0)):
         words = f"{n_items:,} items, {use}; items were resampled on both sides"
     else:
