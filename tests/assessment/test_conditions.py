@@ -135,3 +135,12 @@ def test_items_of_a_condition_keep_the_sources_that_all_samples_tell():
     of_each = assess(y[model % 2 == 0], evidence[model % 2 == 0], n_resamples=50,
                      items=tuple(x[model % 2 == 0] for x in items))  # fmt: skip
     assert of_each["misleading_other"].high < limits[0]  # segments of other models count as sources
+
+
+def test_conditions_print_as_a_table_with_their_notes(rooms):
+    y, llr, room = rooms
+    found = assess_by(y, Evidence.from_llr(llr), room, column="room", n_resamples=20)
+    lines = str(found).splitlines()
+    assert [line.split()[0] for line in lines[1:6]] == ["room", "noisy", "quiet", "mean", "all"]
+    assert str(found.pooled["cllr"]) in lines[5]
+    assert lines[6:] == found.notes

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from deciban._validation.labels import align_by_index, factorize_labels, read_labels
 from deciban.assessment.assess import FEW, assess
-from deciban.assessment.results import Assessment, Quantity, to_plain
+from deciban.assessment.results import Assessment, Quantity, align_cells, to_plain
 from deciban.assessment.wording import in_unit, shorten
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
@@ -23,7 +23,7 @@ _ASKED = ("c_primary", "detection_cost@", "c_avg")
 _USUAL = {True: ("cllr", "cllr_min", "eer"), False: ("cross_entropy", "accuracy")}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Conditions:
     """Assessments of the samples of each condition, beside that of all samples.
 
@@ -101,6 +101,10 @@ class Conditions:
         rows.append(["all samples", _counts(self.pooled.counts), *map(str, shown)])
         labels = [q.label.replace("Detection cost at", "DCF") for q in shown]
         return [self.column, "samples", *labels], rows
+
+    def __repr__(self) -> str:
+        header, rows = self.table()
+        return "\n".join(["Conditions:", *align_cells([header, *rows]), *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

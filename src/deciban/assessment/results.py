@@ -216,7 +216,9 @@ class Assessment:
     def __repr__(self) -> str:
         pairs = zip(self.counts, self.classes, strict=True)
         lines = ["Assessment: " + shorten(", ".join(f"{n:,} of {c}" for n, c in pairs), 80)]
-        lines += _align((q.key, str(q), q.unit.replace("fraction", "")) for q in self.quantities)
+        lines += align_cells(
+            (q.key, str(q), q.unit.replace("fraction", "")) for q in self.quantities
+        )
         if self.design:
             lines.append(f"{100 * self.confidence:g} % intervals: {self.design}.")
             lines += [f"{one.big}. {one.sentence}" for one in self.verdicts[:1]]
@@ -317,7 +319,7 @@ class Comparison:
         lines = []
         for k, name in enumerate(self.systems[1:]):
             lines.append(f"Comparison: a is {self.systems[0]}, b is {name}")
-            lines += _align([rows[0], *rows[1 + k * each : 1 + (k + 1) * each]])
+            lines += align_cells([rows[0], *rows[1 + k * each : 1 + (k + 1) * each]])
         if self.design:
             lines.append(f"{100 * self.confidence:g} % intervals: {self.design}.")
         return "\n".join(lines)
@@ -328,7 +330,7 @@ class Comparison:
         return {name: to_plain(getattr(self, name)) for name in names}
 
 
-def _align(rows: Iterable[Sequence[str]]) -> list[str]:
+def align_cells(rows: Iterable[Sequence[str]]) -> list[str]:
     """Lines of a table whose columns have one width each."""
     table = list(rows)
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
