@@ -132,9 +132,10 @@ def test_the_functions_and_the_assessment_give_the_same_intervals(draw):
 
 def test_bags_of_samples_spread_as_samples_do():
     rng = np.random.default_rng(0)
-    values = [rng.exponential(size=(1, 40_000)), rng.exponential(size=(1, 90_000))]
-    drawn = resample_means(values, 2000, rng).drawn[:, 0]
-    expected = np.sqrt(sum(v.var() / v.size for v in values))
+    values = rng.exponential(size=130_000)
+    rows = np.split(np.arange(130_000), [40_000])
+    drawn = resample_means([values], rows, 2000, rng).drawn[:, 0]
+    expected = np.sqrt(sum(values[r].var() / len(r) for r in rows))
     assert drawn.std() == pytest.approx(expected, rel=0.06)
 
 

@@ -154,24 +154,25 @@ class Design:
         return block
 
     def resample_means(
-        self, values: Floats, n_resamples: int, rng: np.random.Generator
+        self, values: Sequence[Floats], n_resamples: int, rng: np.random.Generator
     ) -> Resamples:
-        """Sums over the classes of the mean of each row of values, (n_quantities, n_samples)."""
+        """Sums over the classes of the means of what each sample adds to each quantity."""
         if self.left is None:
-            return resample_means([values[:, r] for r in self.rows_by_class], n_resamples, rng)
+            return resample_means(values, self.rows_by_class, n_resamples, rng)
+        table = np.array(values)
         found: list[Floats] = []
         missing, left = n_resamples, _REDRAWS * n_resamples
         while missing:
             if left <= 0:
                 raise _loses_a_class()
             width = min(missing, _AT_ONCE, left)
-            means = self._means(values, np.column_stack([self._draw(rng) for _ in range(width)]))
+            means = self._means(table, np.column_stack([self._draw(rng) for _ in range(width)]))
             found.append(means)
             missing -= len(means)
             left -= width
         block = self._blocks()
         rest = (block[:, None] != np.arange(block.max() + 1)).astype(float)
-        return Resamples(np.concatenate(found), self._means(values, rest))
+        return Resamples(np.concatenate(found), self._means(table, rest))
 
     def _means(self, values: Floats, of_units: Floats) -> Floats:
         """Sums of class means for each column of weights of the units, if every class has some."""

@@ -8,11 +8,16 @@ takes no longer for ten million samples than for ten thousand.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
 
 from deciban._validation.arrays import Floats
+
+Rows = NDArray[np.intp]  # positions of samples
 
 _BLOCKS = 200  # left out one at a time to find the skewness of the estimate
 _LARGE = 200_000  # number of samples above which that skewness is negligible
@@ -27,18 +32,20 @@ class Resamples(NamedTuple):
     left_out: Floats
 
 
-def resample_means(by_class: list[Floats], n_resamples: int, rng: np.random.Generator) -> Resamples:
+def resample_means(
+    values: Sequence[Floats], rows_by_class: Sequence[Rows], n_resamples: int, rng: Generator
+) -> Resamples:
     """Resample quantities that are sums, over the classes, of means over their samples.
 
-    ``by_class`` holds an array of shape (n_quantities, n_samples) for each class.
+    ``values`` holds what each sample adds to each quantity.
     """
-    bags = [_bag_means(values, rng) for values in by_class]
+    bags = [_bag_means(values, rows, rng) for rows in rows_by_class]
     # One class after the other, all resamples at once: there may be a thousand small classes.
     drawn = sum(_resample_class(values, n_resamples, rng) for values in bags)
     return Resamples(np.asarray(drawn), _leave_out_blocks(bags, rng))
 
 
-def _leave_out_blocks(by_class: list[Floats], rng: np.random.Generator) -> Floats:
+def _leave_out_blocks(by_class: list[Floats], rng: Generator) -> Floats:
     """The quantities without one block of samples at a time, which has its share of every class."""
     sizes = [values.shape[1] for values in by_class]
     n, n_quantities = sum(sizes), len(by_class[0])
@@ -56,7 +63,7 @@ def _leave_out_blocks(by_class: list[Floats], rng: np.random.Generator) -> Float
     return np.array(left_out).reshape(-1, n_quantities)
 
 
-def _resample_class(values: Floats, times: int, rng: np.random.Generator) -> Floats:
+def _resample_class(values: Floats, times: int, rng: Generator) -> Floats:
     """Means of resampled columns, of shape (times, n_quantities)."""
     n = values.shape[1]
     block = max(1, _DRAWS // n)
@@ -68,14 +75,14 @@ def _resample_class(values: Floats, times: int, rng: np.random.Generator) -> Flo
     )
 
 
-def _bag_means(values: Floats, rng: np.random.Generator) -> Floats:
-    """Means of random bags of samples, or the samples themselves where they are few.
+def _bag_means(values: Sequence[Floats], rows: Rows, rng: Generator) -> Floats:
+    """Means of random bags of the samples of a class, or the samples where they are few.
 
     The mean of resampled bags varies as much as the mean of resampled samples.
     """
-    n = values.shape[1]
+    n = len(rows)
     if n <= 2 * _BAGS:
-        return values
+        return np.array([one[rows] for one in values])
     bag = rng.permutation(n) % _BAGS
     size = np.bincount(bag, minlength=_BAGS)
-    return np.array([np.bincount(bag, weights=row, minlength=_BAGS) / size for row in values])
+    return np.array([np.bincount(bag, one[rows], _BAGS) / size for one in values])

@@ -107,10 +107,9 @@ def _subtract(a: Allowance, b: Allowance) -> Allowance:
 def mean_intervals(systems: Sequence[SampleCosts], plan: Plan) -> dict[str, Interval]:
     """Intervals of the quantities of one system, or of the differences of two."""
     costs = subtract_costs(systems)
-    table = np.array([*costs.actual.values()])
     design = Design(costs.codes) if plan.design is None else plan.design
     rng = np.random.default_rng(plan.seed)
-    drawn, left_out = design.resample_means(table, plan.n_resamples, rng)
+    drawn, left_out = design.resample_means([*costs.actual.values()], plan.n_resamples, rng)
     intervals = {}
     for k, key in enumerate(costs.actual):
         df = design.fewest_units - 1 if design.depends else costs.degrees_of_freedom(key)
