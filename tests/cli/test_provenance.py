@@ -103,6 +103,14 @@ def test_a_run_is_reproduced_bit_for_bit():
     assert made[0] == made[1]
 
 
+def test_the_column_of_conditions_is_among_the_settings():
+    lines = Path("t.csv").read_text().splitlines()
+    rows = [f"{line},{'ab'[k % 4 > 1]}" for k, line in enumerate(lines[1:])]
+    Path("rooms.csv").write_text("\n".join([lines[0] + ",room", *rows]) + "\n")
+    done = run("evaluate", "rooms.csv", *BASE[2:], "--subset", "--by", "room", "--json")
+    assert json.loads(done.stdout)["provenance"]["settings"]["by"] == "room"
+
+
 def test_criteria_pass_or_fail_with_the_status_to_match():
     met = run(*BASE, "--subset", "--require", "cllr<0.9", "--require", "eer<=50%")
     assert met.exit_code == 0

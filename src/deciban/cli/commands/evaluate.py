@@ -95,7 +95,9 @@ def evaluate(
         found = conditions.pooled
     found = ask_for_design(found, options, scored)
     record: dict[str, Any] = {
-        "provenance": describe_run(hashes, [(name_source(source), scored)], **asdict(options)),
+        "provenance": describe_run(
+            hashes, [(name_source(source), scored)], **asdict(options), by=by
+        ),
         "criteria": [one.judge(found) for one in criteria],
     }
     if report is not None:
