@@ -477,3 +477,11 @@ def test_the_terminal_json_and_the_report_say_what_to_do_in_the_same_words(two, 
     page = report.read_text("utf-8").replace("&nbsp;", " ")
     assert f'<span class="big">{action.capitalize()}</span>' in page
     assert sentence in page
+
+
+def test_a_column_called_log10_asks_for_its_base(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("y,log10_lr\n1,2\n0,-3\n1,1\n0,-1\n")
+    options = (path, "--truth", "y", "--llr", "log10_lr", "--resamples", "0")
+    assert "give --base 10" in run(*options).stdout
+    assert "give --base 10" not in run(*options, "--base", "10").stdout

@@ -200,6 +200,9 @@ def _describe(
         if options.positive is None and fold_key_word(favored) != "target":
             favored += ", which is taken for the target"
         notes.append(f"LLRs: column {names[0]}, in favor of {favored}.{remedy * calibrated}")
+        if scores.columns.base == "e" and "log10" in names[0].lower():
+            notes.append(f"They are read as natural logarithms; if {names[0]} holds logarithms to "
+                         "base 10, give --base 10.")  # fmt: skip
     elif calibrated:
         notes.append(f"Log-likelihoods: columns {join_words(names, 5)}.{remedy}")
     for reason, rows in left_out.items():
