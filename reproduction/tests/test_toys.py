@@ -24,6 +24,7 @@ def tiny(monkeypatch):
     monkeypatch.setattr("reproduction.two_classes.scale", lambda quick: TINY)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # from fits that are far too short
 def test_circles_run_from_samples_to_a_page(tiny, tmp_path):
     (outcome,) = Run(tmp_path, tmp_path / "work", quick=True)([TwoClasses("circles")])

@@ -327,6 +327,7 @@ def test_an_interrupted_fit_leaves_no_model_and_keeps_its_checkpoint(folder, mon
     assert (folder / "m.deciban.checkpoint").exists()
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_fit_is_refused_and_replaced_only_with_force(folder):
     words = ("fit", "iris.csv", "--label", "species", "-o", "m.deciban", "--epochs", "1")
     left = folder / "m.deciban.checkpoint"

@@ -222,6 +222,7 @@ def test_parameters_that_change_later_leave_the_fitted_model_alone(iris):
 # --- hard tables --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_hard_tables_are_taken():
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2

@@ -188,6 +188,7 @@ def test_the_optimum_does_not_depend_on_the_way_there(scale, monkeypatch):
         np.testing.assert_allclose(other.offset, dense.offset, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_hard_fits_reach_their_optimum():
     # Few samples, scaled and shifted: saturated posteriors and nearly separable folds.
     for seed in range(60):
