@@ -89,7 +89,7 @@ def assess(
     c_avg : bool, default False
         Whether to compute :func:`~deciban.metrics.c_avg` at even odds; three classes or more.
     out_of_set : label, optional
-        The class that is no target in the costs of detection.
+        The class that is not a target in the costs of detection.
     p_out_of_set : float, default 0.2
     confidence : float, default 0.95
         Confidence level of the intervals.

@@ -49,8 +49,8 @@ def c_avg(
     :math:`\log p(x|T) - \log \sum_{j \ne T} p(x|j) P_j / (1 - P_{target})`, reaches the Bayes
     threshold :math:`\log [C_{fa} (1 - P_{target}) / (C_{miss} P_{target})]`. :math:`P_j` is
     :math:`P_{nontarget} = (1 - P_{target} - P_{oos}) / (N - 1)` for another target class and
-    :math:`P_{oos}` for the class of all that is out of the set, which is no target itself. Without
-    such a class (a closed set) :math:`P_{oos}` is zero.
+    :math:`P_{oos}` for the class of all that is out of the set, which is not a target itself.
+    Without such a class (a closed set) :math:`P_{oos}` is zero.
 
     Parameters
     ----------
