@@ -114,6 +114,26 @@ class InterruptedFitWarning(UserWarning):
     """A fit that was interrupted and keeps the best model so far."""
 
 
+class UnreachableEvidenceWarning(UserWarning):
+    """Features that do not carry the evidence that was asked for, as there may be none that do.
+
+    Attributes
+    ----------
+    rows : tuple of int
+        All such rows, counted from 0.
+    left : tuple of float
+        For each of them, the largest LLR between what was asked for and what the features carry,
+        in nats; infinite where the features are not finite.
+    """
+
+    def __init__(
+        self, message: str, *, rows: Iterable[int] = (), left: Iterable[float] = ()
+    ) -> None:
+        super().__init__(message)
+        self.rows = tuple(int(row) for row in rows)
+        self.left = tuple(float(nats) for nats in left)
+
+
 class MissingExtraError(DecibanError, ImportError):
     """An optional dependency that is not installed.
 

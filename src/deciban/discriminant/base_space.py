@@ -6,6 +6,7 @@ ILRL.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable
 from typing import Any
 
@@ -23,11 +24,12 @@ from deciban._validation.arrays import Floats, to_numpy
 from deciban._validation.labels import index_of
 from deciban._validation.scalars import quote, require_whole
 from deciban.evidence import Evidence
-from deciban.exceptions import InputError
+from deciban.exceptions import InputError, UnreachableEvidenceWarning
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
 
+REACHED = 0.01  # nats that features may be away from the evidence asked for: 1/23 of a deciban
 _QUANTILES = 1001
 
 
@@ -190,20 +192,27 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         alpha = alpha[:, None]
         l = (1 - alpha) * start + alpha * end
         residual = np.zeros((len(l), self._n_base() - l.shape[1]))
-        return self._features_at(np.hstack([l, residual]))
+        return self._features_with(np.hstack([l, residual]))
 
     def neutralize(self, X: ArrayLike) -> Floats:
         """The same samples without evidence: ILRL zero, residual kept. The class is hidden.
 
         It is hidden from this model: another one may still find it, and features may leave their
         usual range. Where dimensions were added to the features, these are the nearest features
-        whose evidence is zero, and the residual is kept as far as features can.
+        whose evidence is zero, and the residual is kept as far as features can. Where none are
+        found, as between three nested rings, they are those with the least evidence, and an
+        :class:`~deciban.exceptions.UnreachableEvidenceWarning` lists the rows with more than 0.01
+        nat left.
         """
         check_is_fitted(self)
         return self._replace_ilr(X, np.zeros(len(self._names()) - 1))
 
     def convert(self, X: ArrayLike, to: Hashable) -> Floats:
-        """The same samples as of another class: its center for the ILRL, residual kept."""
+        """The same samples as of another class: its center for the ILRL, residual kept.
+
+        Rows whose features cannot be given this evidence, within 0.01 nat, cause an
+        :class:`~deciban.exceptions.UnreachableEvidenceWarning`.
+        """
         check_is_fitted(self)
         return self._replace_ilr(X, self.reference_.means[index_of(to, self._names())])
 
@@ -225,7 +234,30 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
     def _replace_ilr(self, X: ArrayLike, l: Floats) -> Floats:
         Z = self._to_base(self._read(X))
         Z[:, : len(l)] = l
-        return self._features_at(Z)
+        return self._features_with(Z)
+
+    def _features_with(self, Z: Floats) -> Floats:
+        """Features with the ILRL of points in base space, and a warning where they miss it."""
+        X = self._features_at(Z)
+        left = np.full(len(X), np.inf)
+        finite = np.isfinite(X).all(axis=1)
+        k = len(self.classes_) - 1
+        missing = (self._to_base(X[finite]) - Z[finite])[:, :k]
+        left[finite] = np.ptp(missing @ self._choose_basis().contrast.T, axis=1)
+        rows = np.flatnonzero(left > REACHED)
+        if len(rows):
+            worst = rows[np.argmax(left[rows])]
+            warnings.warn(
+                UnreachableEvidenceWarning(
+                    f"features must be able to carry the evidence that is asked for; {len(rows)} "
+                    f"of {len(X)} rows miss it, by up to {left[worst]:.3g} nat (row {worst}). Drop "
+                    f"them: the attribute rows of this warning lists them.",
+                    rows=rows,
+                    left=left[rows],
+                ),
+                stacklevel=4,
+            )
+        return X
 
 
 def _generator(random_state: int | RandomState | None) -> np.random.Generator:

@@ -21,6 +21,8 @@ from deciban.flows.runtime import double_precision, require_unforked
 DENSITY_DRAWS = 16  # draws of added dimensions over which densities are averaged
 _ROWS = (256, 4096)  # rows in a batch: each new shape compiles anew
 _REFINEMENTS = 25
+_RESIDUAL_SHARES = (0.5, 0.0)  # of the residual, where features do not reach an ILRL with all of it
+_REACHED = 1e-3  # distance of an ILRL, in nats
 
 Program = Callable[[Model, Params, jax.Array], jax.Array]
 
@@ -71,8 +73,21 @@ class FittedFlows:
         return self._compute(_inverse, self.only_member(), Z)
 
     def features_at(self, Z: Floats) -> Floats:
-        """Whitened features whose evidence is the ILRL of points in base space."""
-        return self._compute(_at_ilr, self.only_member(), Z)
+        """Whitened features whose evidence is the ILRL of points in base space.
+
+        Rows that miss it are tried again with less of their residual; the nearest to it is kept.
+        """
+        best = self._compute(_at_ilr, self.only_member(), Z)
+        Z = Z.copy()
+        for share in _RESIDUAL_SHARES:
+            rows = np.flatnonzero(~(best[:, -1] < _REACHED))  # also where it is NaN
+            if not len(rows):
+                break
+            Z[rows, self.model.n_classes - 1 :] *= share
+            again = self._compute(_at_ilr, self.only_member(), Z[rows])
+            better = ~(again[:, -1] >= best[rows, -1]) & np.isfinite(again[:, -1])
+            best[rows[better]] = again[better]
+        return best[:, :-1]
 
     def log_likelihoods(self, W: Floats) -> Floats:
         """Centered evidence of whitened features, with added dimensions at their center."""
@@ -184,6 +199,8 @@ def _inverse(model: Model, params: Params, z: jax.Array) -> jax.Array:
 def _at_ilr(model: Model, params: Params, z: jax.Array) -> jax.Array:
     """Whitened features whose evidence, with added dimensions at their center, is the ILRL of z.
 
+    The last column is the distance of their ILRL from it.
+
     The inverse map puts something into the added dimensions, which features cannot hold. From what
     it puts into the others, damped least squares (Levenberg, Marquardt) goes to the nearest
     features with the ILRL that is asked for.
@@ -206,4 +223,6 @@ def _at_ilr(model: Model, params: Params, z: jax.Array) -> jax.Array:
         return jax.lax.fori_loop(0, _REFINEMENTS, step, (w, jnp.asarray(1e-3, w.dtype)))[0]
 
     start = model.flow.inverse(params["flow"], z)[0][:, :d]
-    return jax.vmap(refine_one)(start, z[:, :k])
+    w = jax.vmap(refine_one)(start, z[:, :k])
+    left = jnp.linalg.norm(jax.vmap(gap)(w, z[:, :k]), axis=1)
+    return jnp.concatenate([w, left[:, None]], axis=1)
