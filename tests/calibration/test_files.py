@@ -161,7 +161,7 @@ def test_a_loaded_calibrator_can_be_fitted_and_cloned(tmp_path):
     X, y = two()
     model = BoundedCalibrator(IsotonicCalibrator()).fit(X, y)
     back = back_from_file(model, tmp_path / "calibrator")
-    back.prior_[:] = [0.5, 0.5]  # its own memory, not that of the file
+    back.class_counts_[:] = [0.5, 0.5]  # its own memory, not that of the file
     same_bits(back.fit(X, y), model, X)
 
 
@@ -308,12 +308,12 @@ def at(*keys):
         (at("state"), {}),
         (at("state", "more"), 1),
         (at("state", "bounds_"), None),
-        (at("state", "bounds_"), {"array": "prior_"}),
+        (at("state", "bounds_"), {"array": "class_counts_"}),
         (at("state", "bounds_"), {"array": "none"}),
         (at("state", "bounds_"), {"array": ["bounds_"]}),
         (at("state", "bounds_"), {"class": "Popen", "parts": {"args": "true"}}),
         (at("state", "bounds_"), {"estimator": "Pipeline", "parameters": {}, "state": None}),
-        (at("state", "prior_"), {"array": "twice"}),
+        (at("state", "class_counts_"), {"array": "negative"}),
         (at("state", "n_features_in_"), 10**12),
         (at("state", "n_features_in_"), True),
         (at("state", "n_features_in_"), {"number": "inf"}),
@@ -342,7 +342,7 @@ def test_claims_of_sealed_files_are_looked_at(change, value, bounded, tmp_path):
     bounded.save(path)
     arrays, plain = tensors.read(path, ["BoundedCalibrator"])
     change(plain, value)
-    tensors.write(path, plain["kind"], arrays | {"twice": 2 * arrays["prior_"]}, plain)
+    tensors.write(path, plain["kind"], arrays | {"negative": -arrays["class_counts_"]}, plain)
     with pytest.raises(InputError, match="calibrator must be a whole model; a part is missing"):
         load_with_extra(path)
 
@@ -355,7 +355,7 @@ def test_nan_and_three_classes_of_two_are_refused(tmp_path):
     with pytest.raises(InputError, match="means_ holds NaN"):
         GaussianCalibrator.load(path)
     model = IsotonicCalibrator().fit(*two())
-    model.classes_, model.prior_ = np.arange(3), np.full(3, 1 / 3)
+    model.classes_, model.class_counts_ = np.arange(3), np.ones(3)
     model._reader.classes, model.n_features_in_ = (0, 1, 2), 3
     model.save(path)
     with pytest.raises(InputError, match=r"\(3 classes\)"):

@@ -11,6 +11,7 @@ import pytest
 from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
+import deciban
 from deciban import LinearDiscriminant
 from deciban.cli.app import app
 from deciban.cli.commands.fit import _split_rows
@@ -110,6 +111,29 @@ def test_priors_and_costs_change_decisions_but_not_the_evidence(folder):
     a, b = pl.read_csv("a.csv"), pl.read_csv("b.csv")
     assert a["log_likelihood_setosa"].equals(b["log_likelihood_setosa"])
     assert (b["decision"] == "setosa").sum() > (a["decision"] == "setosa").sum()
+
+
+def test_decisions_are_at_the_class_mix_of_the_fit_unless_a_prior_is_given(folder):
+    rng = np.random.default_rng(0)
+    y = np.arange(3000) % 1000 == 0
+    rare = pl.DataFrame({"x": rng.normal(size=len(y)) + 1.5 * y, "fraud": np.where(y, "yes", "no")})
+    rare.write_csv("rare.csv")
+    done("fit", "rare.csv", "--label", "fraud", "-o", "rare.deciban", "--model", "lda",
+         "--validation", "0")  # fmt: skip
+    model = deciban.load("rare.deciban")
+    words = ["predict", "rare.deciban", "rare.csv", "--json", "-o"]
+    decisions = {
+        prior: json.loads(done(*words, f"{prior}.csv", "--prior", prior).output)["decisions"]
+        for prior in ("empirical", "uniform")
+    }
+    plain = json.loads(done(*words, "plain.csv").output)
+    assert plain["decisions"] == decisions["empirical"] == {"no": 3000, "yes": 0}
+    assert decisions["uniform"]["yes"] > 300
+    found = pl.read_csv("plain.csv")["posterior_yes"].to_numpy()
+    np.testing.assert_allclose(found, model.predict_proba(rare[["x"]].to_numpy())[:, 1])
+    told = json.loads(done("explain", "rare.deciban", "rare.csv", "--json").output)
+    np.testing.assert_allclose(told["posterior"]["yes"], found[0])
+    assert told["prior_within_groups"] is None
 
 
 def test_batches_do_not_show(folder, monkeypatch):

@@ -113,7 +113,7 @@ def test_unfitted_other_and_unsound_models_are_refused(tmp_path):
         "_density_quantiles": lambda a: a[::-1],
         "_means": lambda a: a * np.nan,
         "basis_.contrast": lambda a: 2 * a,
-        "prior_": lambda a: 2 * a,
+        "class_counts_": lambda a: 0 * a,
     }.items():
         arrays, plain = tensors.read(path, ["LinearDiscriminant"])
         changed = arrays | {name: change(arrays[name])}
@@ -280,8 +280,8 @@ def test_claims_of_a_resealed_cda_are_checked_before_anything_is_built(change, v
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("prior_", lambda a: -a),
-        ("prior_", lambda a: 5 * a),
+        ("class_counts_", lambda a: -a),
+        ("class_counts_", lambda a: np.inf * a),
         ("_whitening.scale", lambda a: 0 * a),
         ("_whitening.matrix", lambda a: 0 * a),
         ("_density_quantiles", lambda a: a[::-1]),

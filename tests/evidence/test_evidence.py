@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deciban import Basis, Evidence, shift_prior
+from deciban import Basis, Evidence, metrics, shift_prior
 from deciban.exceptions import CromwellError, InputError, UnknownClassError, ZeroPartsError
 from deciban.simplex import logparts
 from strategies import bases, log_compositions
@@ -142,6 +142,23 @@ def test_rows_of_costs_without_names_are_in_the_order_of_the_columns(library):
     frames = pytest.importorskip(library)
     costs = frames.DataFrame({"b": [0, 20], "a": [1, 0]})  # the truth a and the decision b: 20
     assert Evidence([[0.0, 0.0]], classes=["a", "b"]).decide(costs).tolist() == ["a"]
+
+
+def test_costs_may_be_mappings_by_class_name():
+    evidence = Evidence(np.log([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.1, 0.8, 0.1]]), list("abc"))
+    table = [[0, 1, 1], [9, 0, 1], [1, 4, 0]]
+    by_pair = {("b", "a"): 9, ("c", "b"): 4.0}
+    nested = {"b": {"a": 9}, "c": {"b": 4, "c": 0}}
+    for named in (by_pair, nested, {("b", "a"): 9, "c": {"b": 4}}):
+        assert evidence.decide(named).tolist() == evidence.decide(table).tolist() == ["c", "c", "b"]
+        cost = metrics.expected_cost(["a", "c", "b"], evidence, named)
+        assert cost == metrics.expected_cost(["a", "c", "b"], evidence, table)
+    with pytest.raises(InputError, match=r"the true and the decided class; got 'ab'. Give .*'b'"):
+        evidence.decide({"ab": 3})
+    with pytest.raises(InputError, match="class must be one of 'a', 'b', 'c'; got 'd'"):
+        evidence.decide({("a", "d"): 3})
+    with pytest.raises(InputError, match="each cost must be a finite number; got 'x'"):
+        evidence.decide({("a", "b"): "x"})
 
 
 def test_evidence_of_evidence_keeps_its_classes():

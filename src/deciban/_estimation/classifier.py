@@ -12,14 +12,20 @@ from sklearn.base import ClassifierMixin
 from deciban._validation.arrays import Floats
 from deciban._validation.labels import align_by_index, encode_labels, read_labels, read_weights
 from deciban.evidence import Evidence
-from deciban.evidence.bayes import balance_weights
+from deciban.evidence.bayes import balance_weights, read_prior
 
 
 class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]
     """Posteriors, decisions and a score from ``evidence`` and ``prior_``."""
 
+    prior: Any
     classes_: NDArray[Any]
-    prior_: Floats
+    class_counts_: Floats
+
+    @property
+    def prior_(self) -> Floats:
+        """Probabilities of the classes that ``prior`` stands for now, of shape (n_classes,)."""
+        return read_prior(self.prior, self._names(), self.class_counts_)
 
     def _names(self) -> tuple[Hashable, ...]:
         return tuple(self.classes_.tolist())

@@ -27,7 +27,7 @@ class Samples(NamedTuple):
 def read_samples(
     estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None, **options: Any
 ) -> Samples:
-    """Read the samples of ``fit`` that count, and set the estimator's ``classes_`` and ``prior_``.
+    """Read the samples of ``fit`` that count, and set ``classes_`` and ``class_counts_``.
 
     Rows of pandas objects are matched by their index. ``options`` go to scikit-learn's
     ``validate_data``.
@@ -42,8 +42,8 @@ def read_samples(
     weight = np.ones(len(X)) if weight is None else weight
     mass = np.bincount(codes, weights=weight)
     require_weight_of_every_class(classes, mass)
-    prior = read_prior(estimator.prior, tuple(classes.tolist()), mass)
-    estimator.classes_, estimator.prior_ = classes, prior
+    read_prior(estimator.prior, tuple(classes.tolist()), mass)  # refused here, not in predict
+    estimator.classes_, estimator.class_counts_ = classes, mass
     if not weight.all():
         counts = weight > 0
         X, codes, weight = X[counts], codes[counts], weight[counts]

@@ -35,7 +35,7 @@ _MODULES = {
     "KernelDensityCalibrator": "deciban.calibration",
 }
 _REGISTERED: dict[type, dict[str, Spec]] = {}
-_COMMON: dict[str, Spec] = {"classes_": np.ndarray, "prior_": "D", "n_features_in_": int}
+_COMMON: dict[str, Spec] = {"classes_": np.ndarray, "class_counts_": "D", "n_features_in_": int}
 _COLUMNS = "feature_names_in_"  # stored where the features had names
 Estimator = TypeVar("Estimator", bound="type[PersistentMixin]")
 
@@ -197,9 +197,9 @@ def _decode_estimator(decoder: Decoder, node: dict[str, Any]) -> Any:
     sizes = _sizes(state)
     for name, spec in parts.items():
         require_spec(name, state[name], spec, sizes)
-    prior = state.get("prior_", np.ones(1))
-    if (prior < 0).any() or abs(prior.sum() - 1) > 1e-6:
-        raise ValueError("not a valid prior")
+    counts = state.get("class_counts_", np.ones(1))
+    if not ((counts > 0) & (counts < np.inf)).all():
+        raise ValueError("counts of the classes that are not positive")
     for name, value in state.items():
         setattr(estimator, name, value)
     estimator._finish_loading()

@@ -22,7 +22,7 @@ from deciban.metrics.designs import Items, read_design, split_items
 from deciban.metrics.intervals import expand_confidence, tails
 
 
-@register(calibrator_=Calibrator, resampled_=list, n_units_=float)
+@register(class_counts_=None, calibrator_=Calibrator, resampled_=list, n_units_=float)
 class BootstrapCalibrator(Calibrator):
     """A calibrator with intervals by the bootstrap, for any kind and design of the samples.
 
@@ -90,7 +90,7 @@ class BootstrapCalibrator(Calibrator):
         require_whole(self.n_resamples, "n_resamples", 20)
         blank = clone_calibrator(self.calibrator)
         fitted = clone_calibrator(blank).fit(X, y, sample_weight)
-        for name in ("classes_", "prior_", "n_features_in_", "feature_names_in_"):
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(fitted, name):
                 setattr(self, name, getattr(fitted, name))
@@ -114,6 +114,11 @@ class BootstrapCalibrator(Calibrator):
             one._learn(X, y, drawn)
             self.resampled_.append(one)
         return self
+
+    @property
+    def prior_(self) -> Floats:
+        """Prior of the calibrator, of shape (n_classes,)."""
+        return self.calibrator_.prior_
 
     def evidence(self, X: Any) -> Evidence:
         """Evidence of the calibrator that was fitted to all samples."""

@@ -60,8 +60,9 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         "prefit" takes the estimator as it is, fitted elsewhere: fit this on samples that it has
         not seen, and give the class mix of its training in ``training_prior``. Do not leave out
         one sample at a time: the class mix of the others then gives its class away.
-    prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
-        Prior of ``predict`` and ``predict_proba``; it never touches the evidence.
+    prior : "empirical", "uniform", array of shape (n_classes,) or mapping, default "empirical"
+        Prior of ``predict`` and ``predict_proba``, by default the class mix of the samples in
+        ``fit``. It never touches the evidence, and another one set after ``fit`` takes effect.
     training_prior : "empirical", "uniform", array of shape (n_classes,) or mapping
         The prior in the estimator's posteriors; by default ("empirical") the class mix of the
         samples that it was fitted to, or, where it was fitted elsewhere, of those in ``fit``. For
@@ -82,6 +83,8 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         The estimator, fitted to all samples.
     calibrator_ : calibrator
     classes_, prior_ : arrays of shape (n_classes,)
+    class_counts_ : array of shape (n_classes,)
+        Number of samples of each class in ``fit``, or the sum of their weights.
     training_prior_ : array of shape (n_classes,)
         Prior that is taken out of the posteriors of ``estimator_``.
 
@@ -106,7 +109,7 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         calibrator: Any = None,
         *,
         cv: Any = 5,
-        prior: Any = "uniform",
+        prior: Any = "empirical",
         training_prior: Any = "empirical",
         response_method: str = "auto",
         floor: float = 1e-16,
@@ -152,13 +155,14 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         X, codes = indexable(X, codes)
         labels = self.classes_[codes]
         weight = read_weights(sample_weight, len(codes), for_fit=True)
-        mass = np.bincount(codes, weights=weight)
+        mass = np.bincount(codes, weights=weight).astype(np.float64)
         require_weight_of_every_class(self.classes_, mass)
-        self.prior_ = read_prior(self.prior, self._names(), mass)
+        read_prior(self.prior, self._names(), mass)  # refused here, not in predict
+        self.class_counts_ = mass
         if not self._is_table():
             require_classifier(self._estimator(), fitted=self.cv == "prefit")
             if weight_parameter(self._estimator()) is None:
-                mass = np.bincount(codes)  # the class mix that it is fitted to
+                mass = np.bincount(codes).astype(np.float64)  # the class mix that it is fitted to
         self.training_prior_ = read_prior(self.training_prior, self._names(), mass)
         evidence, rows = self._uncalibrated_evidence(X, labels, weight, groups)
         times = np.bincount(rows, minlength=len(codes))  # left out twice, counted once

@@ -25,7 +25,7 @@ _HOW_COSTS = "Write true class > decided class = cost"
 
 
 def parse_prior(
-    text: str | None, option: str, classes: Classes, counts: Sequence[int] | None = None
+    text: str | None, option: str, classes: Classes, counts: Sequence[float] | None = None
 ) -> dict[Hashable, float] | None:
     """Probabilities from ``a=0.5,b=0.5``, ``uniform`` (None), or ``empirical`` (from the counts).
 

@@ -42,6 +42,10 @@ Prior = Annotated[_Text, option(
     "Prior of the posteriors and decisions: 'a=0.9,b=0.1', 'uniform', or a table of classes and "
     "probabilities.", "PRIOR",
 )]  # fmt: skip
+ModelPrior = Annotated[str, option(
+    "Prior of the posteriors and decisions: 'a=0.9,b=0.1', 'uniform', 'empirical' (the class mix "
+    "of the rows that the model was fitted to), or a table of classes and probabilities.", "PRIOR",
+)]  # fmt: skip
 Costs = Annotated[_Text, option(
     "Costs of errors: 'a>b=5' is 5 for deciding b when a is true; others cost 1. Or a table with "
     "the true class in its first column and one column for each decision.", "COSTS",

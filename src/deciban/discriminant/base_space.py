@@ -51,7 +51,7 @@ class DiscriminantMixin(EvidenceClassifierMixin):
 
     def score_samples(self, X: ArrayLike) -> Floats:
         """Log-density of each sample under the classes mixed by ``prior_``."""
-        return self._log_mixture(self._read(X))
+        return self._log_mixture(self._read(X), self.prior_)
 
     def outlier_score(self, X: ArrayLike) -> Floats:
         """Share of the samples of ``fit`` that are less likely: near zero for an outlier.
@@ -59,15 +59,18 @@ class DiscriminantMixin(EvidenceClassifierMixin):
         Held-out samples are counted where there are enough: training samples are often more likely
         than new ones, most of all in small tables.
         """
-        density = self.score_samples(X)
+        density = self._log_mixture(self._read(X), self._class_mix())
         return np.searchsorted(self._density_quantiles, density) / len(self._density_quantiles)
 
-    def _log_mixture(self, X: Floats) -> Floats:
-        return np.asarray(logsumexp(self._log_densities(X) + np.log(self.prior_), axis=1))
+    def _class_mix(self) -> Floats:
+        return self.class_counts_ / self.class_counts_.sum()
+
+    def _log_mixture(self, X: Floats, prior: Floats) -> Floats:
+        return np.asarray(logsumexp(self._log_densities(X) + np.log(prior), axis=1))
 
     def _remember_densities(self, X: Floats) -> None:
         quantiles = np.linspace(0, 1, _QUANTILES)
-        self._density_quantiles = np.quantile(self._log_mixture(X), quantiles)
+        self._density_quantiles = np.quantile(self._log_mixture(X, self._class_mix()), quantiles)
 
     def _read(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)

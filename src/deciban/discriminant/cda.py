@@ -67,8 +67,9 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         Number of independent normal dimensions added to the features and drawn anew in training:
         room for classes that enclose one another. The evidence is taken at their center, densities
         are averaged over 16 draws.
-    prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
-        Prior of ``predict`` and ``predict_proba``. It does not affect the evidence.
+    prior : "empirical", "uniform", array of shape (n_classes,) or mapping, default "empirical"
+        Prior of ``predict`` and ``predict_proba``, by default the class mix of the samples in
+        ``fit``. It does not affect the evidence, and another one set after ``fit`` takes effect.
     basis : Basis, default Gram-Schmidt
         Basis of the ILRL.
     epochs, batch_size : int or "auto"
@@ -104,7 +105,8 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
     history_ : list of dict
         Loss, cross-entropy of the held-out samples (score) and seconds of each epoch.
     classes_ : array of shape (n_classes,)
-    prior_ : array of shape (n_classes,)
+    class_counts_, prior_ : arrays of shape (n_classes,)
+        Number of samples in ``fit`` (sum of their weights), and the prior in use.
     n_features_in_ : int
 
     Examples
@@ -129,7 +131,7 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         depth: int = 2,
         discriminative_weight: float | str = "auto",
         augment: int | str = "auto",
-        prior: ArrayLike | Mapping[Hashable, float] = "uniform",
+        prior: ArrayLike | Mapping[Hashable, float] = "empirical",
         basis: Basis | None = None,
         epochs: int | str = "auto",
         batch_size: int | str = "auto",

@@ -42,8 +42,9 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
     shrinkage : float, default 0
         Shrinkage of the covariance of the standardized features, from 0 (none) to 1 (a multiple
         of the identity).
-    prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
-        Prior of ``predict`` and ``predict_proba``. It does not affect the evidence.
+    prior : "empirical", "uniform", array of shape (n_classes,) or mapping, default "empirical"
+        Prior of ``predict`` and ``predict_proba``, by default the class mix of the samples in
+        ``fit``. It does not affect the evidence, and another one set after ``fit`` takes effect.
     basis : Basis, default Gram-Schmidt
         Basis of the ILRL.
 
@@ -53,7 +54,8 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
         The family of the evidence; needs at least n_classes - 1 features.
     covariance_, divergences_ : arrays
     classes_ : array of shape (n_classes,)
-    prior_ : array of shape (n_classes,)
+    class_counts_, prior_ : arrays of shape (n_classes,)
+        Number of samples in ``fit`` (sum of their weights), and the prior in use.
     n_features_in_ : int
 
     Examples
@@ -68,7 +70,7 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
     """
 
     def __init__(
-        self, *, shrinkage: float = 0.0, prior: Prior = "uniform", basis: Basis | None = None
+        self, *, shrinkage: float = 0.0, prior: Prior = "empirical", basis: Basis | None = None
     ) -> None:
         self.shrinkage = shrinkage
         self.prior = prior
@@ -127,15 +129,17 @@ class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator): 
     ----------
     shrinkage : float, default 0
         Shrinkage of the covariance of each class, as for :class:`LinearDiscriminant`.
-    prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
-        Prior of ``predict`` and ``predict_proba``. It does not affect the evidence.
+    prior : "empirical", "uniform", array of shape (n_classes,) or mapping, default "empirical"
+        Prior of ``predict`` and ``predict_proba``, by default the class mix of the samples in
+        ``fit``. It does not affect the evidence, and another one set after ``fit`` takes effect.
 
     Attributes
     ----------
     means_ : array of shape (n_classes, n_features)
     covariances_ : array of shape (n_classes, n_features, n_features)
     classes_ : array of shape (n_classes,)
-    prior_ : array of shape (n_classes,)
+    class_counts_, prior_ : arrays of shape (n_classes,)
+        Number of samples in ``fit`` (sum of their weights), and the prior in use.
     n_features_in_ : int
 
     Examples
@@ -146,7 +150,7 @@ class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator): 
     array([0, 1])
     """
 
-    def __init__(self, *, shrinkage: float = 0.0, prior: Prior = "uniform") -> None:
+    def __init__(self, *, shrinkage: float = 0.0, prior: Prior = "empirical") -> None:
         self.shrinkage = shrinkage
         self.prior = prior
 

@@ -29,8 +29,8 @@ _FARTHEST = 1e100  # standard deviations within sources; squares of more overflo
 
 
 @register(
-    prior_=None, mean_="d", within_="d d", between_="d d", bandwidth_=float, log_likelihoods_="t",
-    _source_means="m d", _source_counts="m",
+    class_counts_=None, mean_="d", within_="d d", between_="d d", bandwidth_=float,
+    log_likelihoods_="t", _source_means="m d", _source_counts="m",
 )  # fmt: skip
 class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
     r"""Do two sets of measurements come from the same source? The two-level Gaussian model.

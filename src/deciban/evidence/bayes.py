@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation.arrays import column_names, to_numpy
 from deciban._validation.labels import index_of, order_by_name, reorder_square
-from deciban._validation.scalars import quote_each, require_number, require_one_of
+from deciban._validation.scalars import quote, quote_each, require_number, require_one_of
 from deciban._validation.values import refuse_rows, require_finite, require_nonnegative
 from deciban.exceptions import CromwellError, InputError
 
 Prior = ArrayLike | Mapping[Hashable, float] | None
+Costs = ArrayLike | Mapping[Any, Any] | None
 
 # Probabilities are often typed or stored with three digits: 0.333 three times means thirds.
 _SUM_TOLERANCE = 2e-3
@@ -106,7 +107,7 @@ def _prior_from_mapping(
 def choose_least_cost(
     log_posterior: NDArray[np.float64],
     classes: tuple[Hashable, ...],
-    costs: ArrayLike | None,
+    costs: Costs,
     reject_cost: float | None,
 ) -> NDArray[np.intp]:
     """Index of the class to decide for, for each row; the number of classes stands for rejection.
@@ -153,9 +154,13 @@ def _expected_regret(
 def cost_matrix(costs: Any, classes: tuple[Hashable, ...]) -> NDArray[np.float64]:
     """Costs with the truth on rows and the decision in columns, in the order of the classes.
 
-    The rows and the columns of a frame are matched with the classes by name.
+    The rows and the columns of a frame are matched with the classes by name, and so are the keys
+    of a mapping: ``{(true, decided): cost}`` or ``{true: {decided: cost}}``. Errors that a mapping
+    does not name cost 1, right decisions nothing.
     """
     D = len(classes)
+    if isinstance(costs, Mapping):
+        costs = _costs_from_mapping(costs, classes)
     C = to_numpy(costs, "costs")
     if C.shape != (D, D):
         raise InputError(
@@ -166,7 +171,25 @@ def cost_matrix(costs: Any, classes: tuple[Hashable, ...]) -> NDArray[np.float64
     return reorder_square(C, costs, classes, "costs")
 
 
-def _read_reject_cost(reject_cost: Any, costs: ArrayLike | None) -> float:
+def _costs_from_mapping(
+    costs: Mapping[Any, Any], classes: tuple[Hashable, ...]
+) -> NDArray[np.float64]:
+    C = 1.0 - np.eye(len(classes))
+    for key, cost in costs.items():
+        nested = isinstance(cost, Mapping)
+        if not nested and not (isinstance(key, tuple) and len(key) == 2):
+            raise InputError(
+                f"costs must be named by the true and the decided class; got {quote(key)}. Give "
+                f"{{({quote(classes[0])}, {quote(classes[1])}): 5}}, say."
+            )
+        named = {(key, decided): one for decided, one in cost.items()} if nested else {key: cost}
+        for (true, decided), one in named.items():
+            value = require_number(one, "each cost", remedy="Give a finite number.")
+            C[index_of(true, classes), index_of(decided, classes)] = value
+    return C
+
+
+def _read_reject_cost(reject_cost: Any, costs: Costs) -> float:
     if isinstance(reject_cost, np.ndarray) and reject_cost.ndim == 0:
         reject_cost = reject_cost[()]
     value = require_number(reject_cost, "reject_cost", remedy="Give the cost of not deciding.")

@@ -21,7 +21,7 @@ from deciban._validation.values import (
     require_table,
 )
 from deciban.evidence.batch import ZERO_REMEDY, Batch
-from deciban.evidence.bayes import Prior, choose_least_cost, log_prior, require_probabilities
+from deciban.evidence.bayes import Costs, Prior, choose_least_cost, log_prior, require_probabilities
 from deciban.evidence.groups import find_members, name_group, pool_members, read_groups
 from deciban.evidence.units import SCALES, Unit, VerbalScale, from_nats, to_nats
 from deciban.exceptions import InputError, ZeroPartsError
@@ -379,7 +379,7 @@ class Evidence(Batch):
 
     def decide(
         self,
-        costs: ArrayLike | None = None,
+        costs: Costs = None,
         prior: Prior = None,
         *,
         reject_cost: float | None = None,
@@ -392,7 +392,8 @@ class Evidence(Batch):
         costs : array of shape (n_classes, n_classes), optional
             ``costs[i, j]`` is what it costs to decide for class j when class i is true. By
             default every error costs 1. Ties go to the first class. A pandas frame is matched
-            by the names of its rows and columns.
+            by the names of its rows and columns; a mapping names classes and leaves other errors
+            at 1: ``{("true", "decided"): 5}`` or ``{"true": {"decided": 5}}``.
         prior : array or mapping, default uniform
         reject_cost : float, optional
             What it costs not to decide. Without it every sample is decided; with it the labels
@@ -404,6 +405,8 @@ class Evidence(Batch):
         --------
         >>> e = Evidence.from_likelihoods([[0.7, 0.3], [0.95, 0.05]], classes=["no", "yes"])
         >>> e.decide(costs=[[0, 1], [10, 0]])
+        array(['yes', 'no'], dtype='<U3')
+        >>> e.decide(costs={("yes", "no"): 10})
         array(['yes', 'no'], dtype='<U3')
         >>> e.decide(reject_cost=0.1)
         array([None, 'no'], dtype=object)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from deciban.cli.options import Costs, Format, Json, Model, Prior, Table, option
+from deciban.cli.options import Costs, Format, Json, Model, ModelPrior, Table, option
 from deciban.cli.show import echo, print_json, print_table
 from deciban.exceptions import InputError
 
@@ -18,7 +18,7 @@ def explain(
     model: Model,
     table: Table,
     row: Annotated[int, option("Number of the row, from 1.", "N")] = 1,
-    prior: Prior = None,
+    prior: ModelPrior = "empirical",
     costs: Costs = None,
     table_format: Format = None,
     as_json: Json = False,
@@ -27,7 +27,8 @@ def explain(
 
     Each node of the tree sets one group of classes against another; its number is how much more
     likely the row is under the first group than under the second: 10 decibans are a factor of ten.
-    The likelihood of a group is the mean of its classes' likelihoods, weighted by --prior.
+    The likelihood of a group is the mean of its classes' likelihoods, weighted by a --prior that is
+    given, with equal weights otherwise.
     """
     from deciban.cli.io.sources import open_table
     from deciban.cli.operating import parse_costs, parse_prior
@@ -47,13 +48,14 @@ def explain(
     X = recipe.matrix(frame[row - 1 : row], source.name, row - 1)
     evidence = estimator.evidence(X)
     classes = evidence.classes
-    before = parse_prior(prior, "--prior", classes)
+    before = parse_prior(prior, "--prior", classes, estimator.class_counts_.tolist())
+    weights = None if prior == "empirical" else before
     decision = evidence.decide(parse_costs(costs, "--costs", classes), before)[0]
     posterior = evidence.posterior(before)[0]
     found = {
         "row": row,
-        "nodes": _nodes(evidence, estimator, before),
-        "prior_within_groups": before and {str(label): p for label, p in before.items()},
+        "nodes": _nodes(evidence, estimator, before, weights),
+        "prior_within_groups": weights and {str(label): p for label, p in weights.items()},
         "posterior": dict(zip(map(str, classes), posterior.tolist(), strict=True)),
         "decision": decision.item() if hasattr(decision, "item") else decision,
         "strength_deciban": float(evidence.strength("deciban")[0]),
@@ -65,7 +67,7 @@ def explain(
         _show(found)
 
 
-def _nodes(evidence: Evidence, estimator: Any, prior: Any) -> list[dict[str, Any]]:
+def _nodes(evidence: Evidence, estimator: Any, prior: Any, weights: Any) -> list[dict[str, Any]]:
     """What each node of the tree says: the LLR of its two groups, words for it, and the posterior.
 
     The posterior is that of the first group, given that the class is in one of the two.
@@ -86,8 +88,8 @@ def _nodes(evidence: Evidence, estimator: Any, prior: Any) -> list[dict[str, Any
             {
                 "for": [str(label) for label in a],
                 "against": [str(label) for label in b],
-                "deciban": float(evidence.llr(a, b, "deciban", prior=prior)[0]),
-                "words": str(evidence.verbal(a, b, prior=prior)[0]),
+                "deciban": float(evidence.llr(a, b, "deciban", prior=weights)[0]),
+                "words": str(evidence.verbal(a, b, prior=weights)[0]),
                 "posterior": float(np.exp(log_p - np.logaddexp(log_p, log_q))),
             }
         )

@@ -6,7 +6,17 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-from deciban.cli.options import Costs, Force, Format, Json, Model, OutputTable, Prior, Table, option
+from deciban.cli.options import (
+    Costs,
+    Force,
+    Format,
+    Json,
+    Model,
+    ModelPrior,
+    OutputTable,
+    Table,
+    option,
+)
 from deciban.cli.show import print_written
 from deciban.cli.words import count
 from deciban.exceptions import InputError
@@ -25,7 +35,7 @@ def predict(
     model: Model,
     table: Table,
     output: OutputTable,
-    prior: Prior = None,
+    prior: ModelPrior = "empirical",
     costs: Costs = None,
     outlier: Annotated[
         float, option("Flag rows less likely than this fraction of the training rows; 0 for no "
@@ -57,8 +67,8 @@ def predict(
     source = open_table(table, table_format)
     recipe.require_in(source)
     classes = tuple(estimator.classes_.tolist())
-    priors = parse_prior(prior, "--prior", classes), parse_costs(costs, "--costs", classes)
-    add = partial(_columns, estimator, outlier, *priors)
+    before = parse_prior(prior, "--prior", classes, estimator.class_counts_.tolist())
+    add = partial(_columns, estimator, outlier, before, parse_costs(costs, "--costs", classes))
     # the columns of a table without rows: those of a row of zeros, without it
     nothing = {name: v[:0] for name, v in add(np.zeros((1, len(recipe.features)))).items()}
     carried = [name for name in source.columns if name not in recipe.columns]
