@@ -1,6 +1,16 @@
 """Evidence: batches of likelihood functions over named classes, and what is done with them."""
 
+from deciban.evidence.class_mix import PriorEstimate
 from deciban.evidence.evidence import Evidence, shift_prior
 from deciban.evidence.units import NATS_PER_UNIT, SCALES, Unit, VerbalScale, from_nats
 
-__all__ = ["NATS_PER_UNIT", "SCALES", "Evidence", "Unit", "VerbalScale", "from_nats", "shift_prior"]
+__all__ = [
+    "NATS_PER_UNIT",
+    "SCALES",
+    "Evidence",
+    "PriorEstimate",
+    "Unit",
+    "VerbalScale",
+    "from_nats",
+    "shift_prior",
+]

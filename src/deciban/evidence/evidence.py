@@ -11,7 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation.arrays import to_numpy
 from deciban._validation.labels import as_labels, column_order, label_array
-from deciban._validation.scalars import quote, require_one_of
+from deciban._validation.scalars import (
+    Rng,
+    as_generator,
+    quote,
+    require_fraction,
+    require_one_of,
+    require_whole,
+)
 from deciban._validation.values import (
     read_llrs,
     refuse_rows,
@@ -22,6 +29,12 @@ from deciban._validation.values import (
 )
 from deciban.evidence.batch import ZERO_REMEDY, Batch
 from deciban.evidence.bayes import Costs, Prior, choose_least_cost, log_prior, require_probabilities
+from deciban.evidence.class_mix import (
+    PriorEstimate,
+    estimate_shares,
+    share_intervals,
+    shift_p_value,
+)
 from deciban.evidence.groups import find_members, name_group, pool_members, read_groups
 from deciban.evidence.units import SCALES, Unit, VerbalScale, from_nats, to_nats
 from deciban.exceptions import InputError, ZeroPartsError
@@ -425,6 +438,64 @@ class Evidence(Batch):
                 f"such as None."
             )
         return label_array([*self._classes, reject_label]).astype(object)[choice]
+
+    def estimate_prior(
+        self,
+        training_prior: Prior = None,
+        *,
+        confidence: float = 0.95,
+        n_resamples: int = 999,
+        rng: Rng = 0,
+    ) -> PriorEstimate:
+        """The class mix of these samples, whose labels are unknown, by maximum likelihood.
+
+        The shares s that maximize :math:`sum_n log sum_k s_k w_nk`, with an interval of each and,
+        where ``training_prior`` is given, a test of whether the mix is another one. Samples are
+        taken to be independent and the evidence to be calibrated for each class: errors of
+        evidence that was learned from few samples are no part of the intervals.
+
+        Parameters
+        ----------
+        training_prior : array of shape (n_classes,) or mapping, optional
+            Class mix to test against. Without it there is no p-value.
+        confidence : float, default 0.95
+        n_resamples : int, default 999
+            Number of resamples for the test.
+        rng : Generator, int or None
+
+        Returns
+        -------
+        PriorEstimate
+            ``shares``, ``low``, ``high`` of shape (n_classes,), and ``p_value``. It is a mapping
+            from classes to probabilities above zero: pass it as ``prior``.
+
+        References
+        ----------
+        Saerens, Latinne and Decaestecker (2002), Adjusting the outputs of a classifier to new a
+        priori probabilities.
+
+        Examples
+        --------
+        >>> evidence = Evidence.from_llr([4.0, 5.0, -3.0, 6.0, 3.0, 1.0, 4.0, 5.0])
+        >>> evidence.estimate_prior(training_prior=[0.5, 0.5])
+        Class mix of 8 samples, 95 % intervals; shift: p = 0.04
+          0: 0.0880 (0.0000 to 0.4454)
+          1: 0.9120 (0.5546 to 1.0000)
+        >>> evidence.posterior(evidence.estimate_prior())[2].round(2)
+        array([0.76, 0.24])
+        """
+        require_fraction(confidence, "confidence")
+        require_whole(n_resamples, "n_resamples", 1)
+        if len(self) == 0:
+            raise InputError("evidence must hold samples to estimate a class mix; got none.")
+        L = np.exp(self._below_best())
+        shares = estimate_shares(L)
+        p_value = None
+        if training_prior is not None:
+            p = np.exp(log_prior(training_prior, self._classes)[0])
+            p_value = shift_p_value(L, shares, p, n_resamples, as_generator(rng))
+        ends = share_intervals(L, shares, confidence)
+        return PriorEstimate(self._classes, shares, *ends, confidence, len(self), p_value)
 
     def _plus_prior(self, prior: Prior) -> NDArray[np.float64]:
         return self._log_likelihoods + log_prior(prior, self._classes, len(self))
