@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
 
 _MOST_ROWS = 5
 
@@ -132,6 +133,20 @@ class UnreachableEvidenceWarning(UserWarning):
         super().__init__(message)
         self.rows = tuple(int(row) for row in rows)
         self.left = tuple(float(nats) for nats in left)
+
+
+class UnseenValueWarning(UserWarning):
+    """Values in a column of features that it did not have in ``fit``.
+
+    Attributes
+    ----------
+    values : dict
+        The values, by the name of the column; None is a missing value.
+    """
+
+    def __init__(self, message: str, *, values: dict[Hashable, list[Any]] | None = None) -> None:
+        super().__init__(message)
+        self.values = values or {}
 
 
 class MissingExtraError(DecibanError, ImportError):

@@ -87,8 +87,7 @@ def test_names_of_columns_are_kept(tmp_path):
     for model in (LinearDiscriminant().fit(frame, Y), QuadraticDiscriminant().fit(frame, Y)):
         back = back_from_file(model, tmp_path / "model")
         assert back.feature_names_in_.tolist() == list("abcd")
-        with pytest.raises(ValueError, match="in the same order"):
-            back.evidence(frame[list("dcba")])
+        assert back.evidence(frame[list("dcba")]).allclose(model.evidence(frame))
 
 
 def test_any_file_is_loaded_with_what_went_along(tmp_path):
@@ -213,8 +212,7 @@ def test_a_cda_comes_back_with_its_columns_and_parameters(tmp_path):
     assert back.get_params()["basis"] == TREE
     np.testing.assert_array_equal(back.get_params()["prior"], prior)
     np.testing.assert_array_equal(back.predict_proba(frame), cda.predict_proba(frame))
-    with pytest.raises(ValueError, match="in the same order"):
-        back.evidence(frame[list("dcba")])
+    assert back.evidence(frame[list("dcba")]).allclose(cda.evidence(frame))
 
 
 def test_a_loaded_cda_writes_no_checkpoint(edit, cda, tmp_path):

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from deciban._estimation.columns import Columns, is_table
 from deciban._validation.arrays import Floats, find_non_numbers, is_frame, refuse_masked, to_numpy
 from deciban._validation.labels import align_by_index, read_labels, read_weights
 from deciban._validation.scalars import quote_each
@@ -48,6 +49,39 @@ def read_samples(
         counts = weight > 0
         X, codes, weight = X[counts], codes[counts], weight[counts]
     return Samples(X, codes, weight)
+
+
+def read_table_samples(
+    estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None
+) -> Samples:
+    """Read the samples of ``fit`` from a frame or an array, as features.
+
+    Sets the estimator's ``columns_``, too.
+    """
+    X, y, sample_weight = align_by_index(X=X, y=y, sample_weight=sample_weight)
+    columns = Columns.describe(X)
+    codes = columns.read(X) if is_table(X) else X
+    samples = read_samples(estimator, codes, y, sample_weight, ensure_all_finite="allow-nan")
+    if is_table(X):
+        validate_data(estimator, X, skip_check_array=True)  # the names of its columns
+    estimator.columns_ = columns.learn_gaps(samples.X)
+    return samples._replace(X=estimator.columns_.encode(samples.X))
+
+
+def read_features(estimator: Any, X: Any) -> Floats:
+    """Read new samples as the features that an estimator was fitted to."""
+    check_is_fitted(estimator)
+    columns = estimator.columns_
+    if is_table(X):
+        if not columns.names:
+            validate_data(estimator, X, reset=False, skip_check_array=True)
+        codes = check_array(columns.read(X), ensure_all_finite="allow-nan", input_name="X")
+    else:
+        columns.require_arrays()
+        require_numbers(X)
+        options = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+        codes = validate_data(estimator, X, reset=False, **options)
+    return columns.encode(np.asarray(codes))
 
 
 def require_weight_of_every_class(classes: NDArray[Any], mass: NDArray[Any]) -> None:

@@ -216,4 +216,5 @@ def _sizes(state: dict[str, Any]) -> dict[str, int]:
         columns.shape != (d,) or {type(name) for name in columns.tolist()} != {str}
     ):
         raise ValueError(f"names that are not those of {d} features")
-    return {"D": D, "k": D - 1, "d": d, "2": 2}
+    features = getattr(state.get("columns_"), "n_features", d)  # a column may give several
+    return {"D": D, "k": D - 1, "columns": d, "d": features, "2": 2}

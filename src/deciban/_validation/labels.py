@@ -201,7 +201,7 @@ def _is_missing(labels: np.ndarray, name: str) -> NDArray[np.bool_]:
         return np.zeros(len(labels), dtype=bool)
     entries = labels.tolist()
     try:
-        missing = {label for label in set(entries) if _is_missing_label(label)}
+        missing = {label for label in set(entries) if is_missing(label)}
     except TypeError:
         raise InputError(
             f"{name} must hold hashable labels; got a {type(entries[0]).__name__}. "
@@ -209,10 +209,11 @@ def _is_missing(labels: np.ndarray, name: str) -> NDArray[np.bool_]:
         ) from None
     if not missing:
         return np.zeros(len(labels), dtype=bool)
-    return np.array([_is_missing_label(label) for label in entries], dtype=bool)
+    return np.array([is_missing(label) for label in entries], dtype=bool)
 
 
-def _is_missing_label(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
+    """Whether a single value stands for a missing one: None, NaN, NA or NaT."""
     # pandas' NA answers a comparison with itself by NA, which has no truth value.
     missing = label is None or type(label).__name__ in {"NAType", "NaTType"}
     return missing or (isinstance(label, float | complex | np.generic) and bool(label != label))

@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from deciban._estimation.classifier import EvidenceClassifierMixin
-from deciban._estimation.samples import require_numbers
+from deciban._estimation.columns import Columns
+from deciban._estimation.samples import read_features
 from deciban._validation.arrays import Floats, to_numpy
 from deciban._validation.labels import index_of
 from deciban._validation.scalars import quote, require_whole
@@ -37,6 +38,7 @@ class DiscriminantMixin(EvidenceClassifierMixin):
     """Classes, evidence and densities of a generative classifier."""
 
     n_features_in_: int
+    columns_: Columns
 
     def _log_densities(self, X: Floats) -> Floats:
         raise NotImplementedError
@@ -73,9 +75,12 @@ class DiscriminantMixin(EvidenceClassifierMixin):
         self._density_quantiles = np.quantile(self._log_mixture(X, self._class_mix()), quantiles)
 
     def _read(self, X: ArrayLike) -> Floats:
-        check_is_fitted(self)
-        require_numbers(X)
-        return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
+        return read_features(self, X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
 
 def require_sound(scale: Floats, quantiles: Floats, *others: Floats) -> None:
@@ -147,7 +152,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
             )
         if not np.isfinite(points).all():
             raise InputError("Z must be finite; it holds NaN or infinity. Drop these rows.")
-        return self._from_base(points)
+        return self.columns_.decode(self._from_base(points), Z)
 
     def sample(
         self,
@@ -177,7 +182,8 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         noise = rng.standard_normal((n, self._n_base()))
         k = len(self.classes_) - 1
         l = self.reference_.means[truth] + noise[:, :k] @ self.reference_.cholesky.T
-        return self._from_base(np.hstack([l, noise[:, k:]])), self.classes_[truth]
+        features = self._from_base(np.hstack([l, noise[:, k:]]))
+        return self.columns_.decode(features), self.classes_[truth]
 
     def interpolate(self, a: Hashable, b: Hashable, alphas: ArrayLike) -> Floats:
         """Features between the center of class b (alpha 0) and that of class a (alpha 1).
@@ -232,20 +238,20 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return basis_for(self.basis, len(names)).align_to(names)
 
     def _n_base(self) -> int:
-        return self.n_features_in_
+        return self.columns_.n_features
 
     def _replace_ilr(self, X: ArrayLike, l: Floats) -> Floats:
         Z = self._to_base(self._read(X))
         Z[:, : len(l)] = l
-        return self._features_with(Z)
+        return self._features_with(Z, X)
 
-    def _features_with(self, Z: Floats) -> Floats:
+    def _features_with(self, Z: Floats, like: Any = None) -> Any:
         """Features with the ILRL of points in base space, and a warning where they miss it."""
         X = self._features_at(Z)
         left = np.full(len(X), np.inf)
         finite = np.isfinite(X).all(axis=1)
         k = len(self.classes_) - 1
-        missing = (self._to_base(X[finite]) - Z[finite])[:, :k]
+        missing = (self._to_base(self.columns_.snap(X[finite])) - Z[finite])[:, :k]
         left[finite] = np.ptp(missing @ self._choose_basis().contrast.T, axis=1)
         rows = np.flatnonzero(left > REACHED)
         if len(rows):
@@ -260,7 +266,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
                 ),
                 stacklevel=4,
             )
-        return X
+        return self.columns_.decode(X, like)
 
 
 def _generator(random_state: int | RandomState | None) -> np.random.Generator:

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from deciban._estimation.samples import Samples, read_samples
+from deciban._estimation.columns import Columns
+from deciban._estimation.samples import Samples, read_table_samples
 from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats
 from deciban.discriminant.base_space import BaseSpaceMixin, require_sound
@@ -33,6 +34,7 @@ _ENOUGH_HELD_OUT = 50  # samples to rank the density of others by
 
 
 @register(
+    columns_=Columns,
     _settings=Settings,
     _params=dict,
     _whitening=Whitening,
@@ -175,7 +177,7 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
         """
-        samples = read_samples(self, X, y, sample_weight)
+        samples = read_table_samples(self, X, y, sample_weight)
         n, d = samples.X.shape
         settings = resolve_settings(self, n, d)
         self._require_room(d, settings.augment)
@@ -217,7 +219,7 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
     @property
     def _flows(self) -> FittedFlows:
         check_is_fitted(self)
-        model = _model(self._settings, self.basis_, self.n_features_in_)
+        model = _model(self._settings, self.basis_, self.columns_.n_features)
         return FittedFlows(model, self._settings, self._params)
 
     @property
@@ -244,7 +246,7 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         return self._flows.to_base(np.hstack([self._whitening(X), added]))
 
     def _from_base(self, Z: Floats) -> Floats:
-        return self._whitening.undo(self._flows.from_base(Z)[:, : self.n_features_in_])
+        return self._whitening.undo(self._flows.from_base(Z)[:, : self.columns_.n_features])
 
     def _features_at(self, Z: Floats) -> Floats:
         if self._settings.augment == 0:
@@ -252,7 +254,7 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         return self._whitening.undo(self._flows.features_at(Z))
 
     def _n_base(self) -> int:
-        return self.n_features_in_ + self._settings.augment
+        return self.columns_.n_features + self._settings.augment
 
     def _finish_loading(self) -> None:
         white = self._whitening

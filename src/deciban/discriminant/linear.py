@@ -12,7 +12,8 @@ from scipy.linalg import solve_triangular
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from deciban._estimation.samples import read_samples
+from deciban._estimation.columns import Columns
+from deciban._estimation.samples import read_table_samples
 from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats
 from deciban._validation.scalars import require_fraction
@@ -33,7 +34,9 @@ from deciban.simplex import Basis
 Prior = ArrayLike | Mapping[Hashable, float]
 
 
-@register(_whitening=Whitening, _means="D d", basis_=Basis, _density_quantiles="n")
+@register(
+    columns_=Columns, _whitening=Whitening, _means="D d", basis_=Basis, _density_quantiles="n"
+)
 class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
     """Gaussian classes with one covariance: the closed form that a CDA starts from.
 
@@ -79,7 +82,7 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to features and classes."""
         require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
-        samples = read_samples(self, X, y, sample_weight)
+        samples = read_table_samples(self, X, y, sample_weight)
         moments = class_moments(samples, len(self.classes_))
         self._whitening = symmetric_whitening(moments, self.shrinkage)
         self._means = moments.means @ self._whitening.matrix.T
@@ -121,7 +124,10 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
         require_sound(whitening.scale, self._density_quantiles, self._means, whitening.matrix)
 
 
-@register(_center="d", _scale="d", _means="D d", _factors="D d d", _density_quantiles="n")
+@register(
+    columns_=Columns, _center="d", _scale="d", _means="D d", _factors="D d d",
+    _density_quantiles="n",
+)  # fmt: skip
 class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  # type: ignore[misc]
     """Gaussian classes, each with a covariance of its own. It has no base space.
 
@@ -157,7 +163,7 @@ class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator): 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to features and classes."""
         require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
-        samples = read_samples(self, X, y, sample_weight)
+        samples = read_table_samples(self, X, y, sample_weight)
         D, d = len(self.classes_), samples.X.shape[1]
         moments = class_moments(samples, D)
         largest = float(np.linalg.eigvalsh(moments.within)[-1])

@@ -130,11 +130,11 @@ class Batch:
                 f"classes must be distinct as text to name columns; got "
                 f"{quote_each(self._classes)}. Rename them with evidence.rename."
             )
-        return _import_frames("polars").DataFrame(np.array(self._log_likelihoods), schema=names)
+        return import_frames("polars").DataFrame(np.array(self._log_likelihoods), schema=names)
 
     def to_pandas(self) -> Any:
         """A pandas frame of log-likelihoods; the columns are the class labels."""
-        pandas = _import_frames("pandas")
+        pandas = import_frames("pandas")
         columns = pandas.Index(list(self._classes), tupleize_cols=False)
         return pandas.DataFrame(np.array(self._log_likelihoods), columns=columns)
 
@@ -295,7 +295,8 @@ class Batch:
         return cls._wrap(log_likelihoods, classes)
 
 
-def _import_frames(library: str) -> Any:
+def import_frames(library: str) -> Any:
+    """The module of a library of frames, or an error that names what to install."""
     try:
         return importlib.import_module(library)
     except ImportError as error:

@@ -1,0 +1,466 @@
+"""From the columns of a table to the features of a model, the same way each time, and back.
+
+A table is read into codes: one column of floats for each of its columns, NaN where a value is
+missing. scikit-learn's transformers make features of these.
+"""
+
+from __future__ import annotations
+
+import datetime
+import numbers
+import warnings
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from deciban._persistence.encoding import register_value
+from deciban._validation.arrays import Floats, is_frame
+from deciban._validation.labels import is_missing
+from deciban._validation.scalars import quote, quote_each
+from deciban.evidence.batch import import_frames
+from deciban.exceptions import InputError, UnseenValueWarning
+
+_MOST_CATEGORIES = 50  # of a column of text; names and free text have more
+_FEWEST_GAPS = 10  # missing values in a column that are worth a feature
+_TYPICAL_ROWS = 10_000  # enough for a median
+_DAY = np.timedelta64(86_400_000_000, "us")
+_FIRST, _LAST = -719_162, 2_932_896  # days of the years 1 and 9999
+_RARE = -1  # a column with gaps, too few for a feature
+_CODED = ("category", "ordered")
+_NOUNS = {
+    "number": "numbers", "boolean": "truth values", "category": "text or categories",
+    "ordered": "ordered categories", "date": "dates", "datetime": "dates",
+    "duration": "durations", "": "missing values only",
+}  # fmt: skip
+_BY_TYPE: dict[Any, str] = {
+    str: "category", bool | np.bool_: "boolean", numbers.Real | Decimal: "number",
+    datetime.date | np.datetime64: "date", datetime.timedelta | np.timedelta64: "duration",
+}  # fmt: skip
+_BY_DTYPE = {"b": "boolean", "i": "number", "u": "number", "f": "number", "M": "date",
+             "m": "duration"}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What the columns of a table are, and how they become features.
+
+    Numbers are features as they are; truth values are 0 or 1, dates and durations days, and the
+    values of an ordered categorical their ranks. Each value but the first of any other column of
+    categories or text is a feature of zeros and ones. A missing value is filled in by the median,
+    or, among truth values and categories, by the most frequent value; where ten or more are missing
+    in ``fit``, a further feature says so, one for all columns with the same gaps.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the columns; empty where they have none.
+    kinds : dict
+        What each column holds that is not one of numbers, by its position: "boolean", "category",
+        "ordered", "date" (whole days), "datetime" or "duration".
+    categories : dict
+        The values of each column of categories or text, by its position.
+    fill : array of shape (n_columns,)
+        What stands for a missing value: a number, or the position among the categories.
+    gaps : dict
+        Positions of the columns with missing values in ``fit``, and of the column whose gaps are a
+        feature for them; -1 where they were too few.
+    library : {"pandas", "polars", ""}
+        Where the table comes from; an array comes from neither.
+    """
+
+    names: list[str] = field(default_factory=list)
+    kinds: dict[int, str] = field(default_factory=dict)
+    categories: dict[int, list[Any]] = field(default_factory=dict)
+    fill: Floats = field(default_factory=lambda: np.zeros(0))
+    gaps: dict[int, int] = field(default_factory=dict)
+    library: str = ""
+
+    def __post_init__(self) -> None:
+        n = len(self.fill)
+        coded = [k for k, kind in self.kinds.items() if kind in _CODED]
+        places = [*self.kinds, *self.gaps, *(k for k in self.gaps.values() if k != _RARE)]
+        if (
+            not all(type(k) is int and 0 <= k < n for k in places)
+            or not all(kind in _NOUNS for kind in self.kinds.values())
+            or coded != list(self.categories)
+            or not all(0 < len(set(values)) == len(values) for values in self.categories.values())
+            or len(self.names) not in (0, n)
+            or self.library not in ("pandas", "polars", "")
+        ):
+            raise ValueError("columns that contradict one another")
+
+    @classmethod
+    def describe(cls, X: Any) -> Self:
+        """Kinds and categories of the columns of a table; an array has numbers only."""
+        if not is_table(X):
+            return cls()
+        keys = list(X.columns)
+        if len(set(keys)) < len(keys):
+            twice = next(key for k, key in enumerate(keys) if key in keys[:k])
+            raise InputError(f"X must have columns of different names; got {quote(twice)} twice.")
+        kinds, categories = {}, {}
+        for k, key in enumerate(keys):
+            kind, cells = _read_cells(X[key], key)
+            if kind == "":
+                raise InputError(
+                    f"X must hold a value in every column; {quote(key)} holds none. Drop it."
+                )
+            if kind == "date" and (cells[~np.isnan(cells)] % 1).any():
+                kind = "datetime"
+            if kind != "number":
+                kinds[k] = kind
+            if kind in _CODED:
+                categories[k] = _categories(X[key].dtype, kind, cells)
+        _refuse_free_text({keys[k]: v for k, v in categories.items() if kinds[k] == "category"})
+        names = keys if all(isinstance(key, str) for key in keys) else []
+        return cls(names, kinds, categories, np.zeros(len(keys)), library=_library(X))
+
+    def learn_gaps(self, codes: Floats) -> Self:
+        """The same columns, with what stands for a missing value, and where a feature says so."""
+        holes = np.isnan(codes)
+        counts = holes.sum(axis=0)
+        if (counts == len(codes)).any():
+            k = int(np.argmax(counts))
+            raise InputError(
+                f"X must hold a value in every column; {quote(self._key(k))} holds none. Drop it."
+            )
+        gaps: dict[int, int] = {}
+        for k in np.flatnonzero(counts).tolist():
+            twins = (j for j in gaps if (holes[:, j] == holes[:, k]).all())
+            gaps[k] = next(twins, k) if counts[k] >= _FEWEST_GAPS else _RARE
+        columns = replace(self, fill=_typical(codes, holes, self.kinds), gaps=gaps)
+        if columns.n_features == 0:
+            raise InputError("X must hold different values; got columns of one text each. Add one.")
+        return columns
+
+    def read(self, X: Any) -> Floats:
+        """Codes of a table whose columns are found by their names, in whatever order they are.
+
+        Columns of other names are left alone. A value that ``fit`` did not see counts as missing,
+        with a warning.
+        """
+        keys = list(X.columns)
+        if self.names:
+            absent = [name for name in self.names if name not in keys]
+            if absent:
+                raise InputError(
+                    f"X must have the columns that it had in fit; it lacks {quote_each(absent, 5)}."
+                    f" Add {'them' if len(absent) > 1 else 'it'}."
+                )
+            keys = list(self.names)
+        codes = np.empty((len(X), len(keys)))
+        unseen: dict[Hashable, list[Any]] = {}
+        for k, key in enumerate(keys):
+            codes[:, k] = self._codes(k, X[key], key, unseen)
+        if unseen:
+            each = [f"{quote_each(v, 3)} in {quote(key)}" for key, v in list(unseen.items())[:5]]
+            _warn(f"X has values that fit did not see: {', '.join(each)}. They count as missing.",
+                  unseen)  # fmt: skip
+        return codes
+
+    def encode(self, codes: Floats) -> Floats:
+        """Features of codes."""
+        holes = np.isnan(codes).any(axis=0)
+        new = {self._key(k): [None] for k in np.flatnonzero(holes).tolist() if k not in self.gaps}
+        if new:
+            _warn(f"X has missing values in {quote_each(new, 5)}, where fit saw none. They are "
+                  f"filled in by the median or the most frequent value.", new)  # fmt: skip
+        if not (self._one_hot or self._flagged or holes.any()):
+            return codes
+        return np.asarray(self._transformer.transform(codes), dtype=np.float64)
+
+    def decode(self, features: Floats, like: Any = None) -> Any:
+        """Table of features: the inverse of ``encode`` and ``read``, as far as there is one.
+
+        It is a frame where ``like`` is one, or where the columns of ``fit`` do not fit into an
+        array of numbers; its columns are those of ``fit``, with the types that they have in
+        ``like``. A category is the nearest one, a truth value what is above one half, and a value
+        is missing where the feature that says so is above one half.
+        """
+        codes = self._round(self._decode(features))
+        like = like if is_table(like) else None
+        library = _library(like) or (self.library if self.kinds else "")
+        if not library:
+            return codes
+        values = {name: self._values(k, codes[:, k]) for k, name in enumerate(self._names())}
+        return (_to_pandas if library == "pandas" else _to_polars)(values, like)
+
+    def snap(self, features: Floats) -> Floats:
+        """The nearest features that a table can hold."""
+        if not self.kinds and not self._flagged:
+            return features
+        return self.encode(self._round(self._decode(features)))
+
+    def require_arrays(self) -> None:
+        """Raise where a table without names cannot hold the columns."""
+        if any(kind != "boolean" for kind in self.kinds.values()):
+            k, kind = next((k, kind) for k, kind in self.kinds.items() if kind != "boolean")
+            raise InputError(
+                f"X must be a frame with the columns of fit, since {quote(self._key(k))} holds "
+                f"{_NOUNS[kind]}; got an array. Give a frame."
+            )
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        levels = sum(len(self.categories[k]) - 1 for k in self._one_hot)
+        return len(self._values_as_they_are) + levels + len(self._flagged)
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the features, such as ``age``, ``site=north`` and ``age missing``."""
+        names = self._names()
+        levels = [(k, value) for k in self._one_hot for value in self.categories[k][1:]]
+        return [
+            *(names[k] for k in self._values_as_they_are),
+            *(f"{names[k]}={value}" for k, value in levels),
+            *(f"{names[k]} missing" for k in self._flagged),
+        ]
+
+    # --- between codes and features -----------------------------------------------------
+
+    @property
+    def _one_hot(self) -> list[int]:
+        return [k for k, kind in self.kinds.items() if kind == "category"]
+
+    @property
+    def _values_as_they_are(self) -> list[int]:
+        return [k for k in range(len(self.fill)) if self.kinds.get(k) != "category"]
+
+    @property
+    def _flagged(self) -> list[int]:
+        """Columns whose gaps are a feature."""
+        return sorted({k for k in self.gaps.values() if k != _RARE})
+
+    @cached_property
+    def _transformer(self) -> Any:
+        """scikit-learn's transformers of codes, fitted to the one typical row."""
+        from sklearn.compose import ColumnTransformer  # slow to import
+        from sklearn.impute import MissingIndicator, SimpleImputer
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import OneHotEncoder
+
+        places = [np.arange(len(self.categories[k]), dtype=np.float64) for k in self._one_hot]
+        one_hot = OneHotEncoder(categories=places, drop="first", sparse_output=False)
+        categories = make_pipeline(SimpleImputer(), one_hot)
+        parts = [
+            ("values", SimpleImputer(), self._values_as_they_are),
+            ("categories", categories, self._one_hot),
+            ("gaps", MissingIndicator(features="all"), self._flagged),
+        ]
+        return ColumnTransformer(parts).fit(self.fill[None])  # whose mean is itself
+
+    def _decode(self, features: Floats) -> Floats:
+        if not self.kinds and not self._flagged:
+            return features
+        codes = np.empty((len(features), len(self.fill)))
+        at = len(self._values_as_they_are)
+        codes[:, self._values_as_they_are] = features[:, :at]
+        for k in self._one_hot:
+            end = at + len(self.categories[k]) - 1
+            others = features[:, at:end]
+            first = 1 - others.sum(axis=1, keepdims=True)
+            codes[:, k], at = np.argmax(np.hstack([first, others]), axis=1), end
+        missing = dict(zip(self._flagged, features[:, at:].T > 0.5, strict=True))
+        for k, flag in self.gaps.items():
+            if flag != _RARE:
+                codes[missing[flag], k] = np.nan
+        return codes
+
+    def _round(self, codes: Floats) -> Floats:
+        """Codes that stand for values: ranks, 0 or 1, days of the calendar, numbers as they are."""
+        if not self.kinds:
+            return codes
+        codes = codes.copy()
+        for k, kind in self.kinds.items():
+            last = len(self.categories.get(k, (False, True))) - 1
+            low, high = (0, last) if kind in (*_CODED, "boolean") else (_FIRST, _LAST)
+            whole = codes[:, k] if kind in ("datetime", "duration") else np.rint(codes[:, k])
+            codes[:, k] = np.clip(whole, low, high)
+        return codes
+
+    # --- between cells and codes --------------------------------------------------------
+
+    def _names(self) -> list[str]:
+        return self.names or [f"x{k}" for k in range(len(self.fill))]
+
+    def _key(self, k: int) -> Hashable:
+        return self.names[k] if self.names else k
+
+    def _codes(self, k: int, column: Any, key: Hashable, unseen: dict[Any, Any]) -> Floats:
+        """Codes of a column; values that are none of its categories are added to ``unseen``."""
+        wanted = self.kinds.get(k, "number")
+        kind, cells = _read_cells(column, key)
+        if wanted in _CODED:
+            values = self.categories[k]
+            place: dict[Any, float] = {None: np.nan} | {v: i for i, v in enumerate(values)}
+            fits = kind in (*_CODED, "") or not all(isinstance(v, str) for v in values)
+            plain = [_plain(cell) for cell in cells.tolist()]
+            codes = np.array([place.get(value, -1.0) for value in plain])
+            if (codes < 0).any():
+                unseen[key] = list(dict.fromkeys(v for v in plain if v not in place))
+            codes[codes < 0] = np.nan if k in self.gaps else self.fill[k]
+        else:
+            allowed = {"number": ("boolean",), "datetime": ("date",)}.get(wanted, ())
+            fits = kind in (wanted, "", *allowed)
+            if wanted == "boolean" and kind == "number":
+                fits = bool(np.isin(cells[~np.isnan(cells)], (0, 1)).all())
+            codes = cells if fits else np.zeros(0)
+        if not fits:
+            raise InputError(
+                f"X must hold {_NOUNS[wanted]} in {quote(key)}, as in fit; got {_NOUNS[kind]}. "
+                f"Convert the column."
+            )
+        return codes
+
+    def _values(self, k: int, codes: Floats) -> Any:
+        """Values of codes: an array of floats, dates or durations, or a list with None."""
+        kind = self.kinds.get(k, "number")
+        if kind == "number":
+            return codes
+        if kind in (*_CODED, "boolean"):
+            values = self.categories.get(k, [False, True])
+            return [None if c != c else values[int(c)] for c in codes.tolist()]
+        steps = np.rint(np.nan_to_num(codes) * _DAY.astype(np.int64)).astype("timedelta64[us]")
+        steps[np.isnan(codes)] = np.timedelta64("NaT")
+        return steps if kind == "duration" else steps + np.datetime64(0, "us")
+
+
+register_value(
+    Columns, names=list, kinds=dict, categories=dict, fill="columns", gaps=dict, library=str
+)
+
+
+def is_table(X: Any) -> bool:
+    """Whether this is a frame of pandas or polars that holds data, not a series."""
+    return is_frame(X) and hasattr(X, "columns") and hasattr(X, "to_numpy")
+
+
+def _library(X: Any) -> str:
+    return type(X).__module__.partition(".")[0] if is_table(X) else ""
+
+
+def _read_cells(column: Any, key: Hashable) -> tuple[str, Any]:
+    """What a column holds, and its cells.
+
+    They are floats, or, for text and categories, objects, with None for a missing value.
+    """
+    dtype = column.dtype
+    in_utc = {"dtype": "datetime64[us]"} if getattr(dtype, "kind", "") == "M" else {}
+    cells = np.asarray(column.to_numpy(**in_utc))
+    if str(dtype).lower().startswith(("categor", "enum")):
+        objects = _without_missing(cells.astype(object))
+        return "ordered" if getattr(dtype, "ordered", False) else "category", objects
+    kind = _BY_DTYPE.get(cells.dtype.kind, "")
+    if not kind:
+        cells = _without_missing(cells)
+        kind = _kind_of_objects(cells, key)
+    if kind == "date":
+        return kind, (cells.astype("datetime64[us]") - np.datetime64(0, "us")) / _DAY
+    if kind == "duration":
+        return kind, cells.astype("timedelta64[us]") / _DAY
+    return kind, cells if kind == "category" else cells.astype(np.float64)
+
+
+def _without_missing(cells: np.ndarray) -> np.ndarray:
+    """Objects with None for whatever stands for a missing value."""
+    objects = np.empty(len(cells), dtype=object)
+    objects[:] = [None if is_missing(cell) else cell for cell in cells.tolist()]
+    return objects
+
+
+def _kind_of_objects(cells: np.ndarray, key: Hashable) -> str:
+    types = {type(cell) for cell in cells.tolist() if cell is not None}
+    found = {next((k for kind, k in _BY_TYPE.items() if issubclass(t, kind)), t) for t in types}
+    if found == {"number", "boolean"}:
+        return "number"
+    if len(found) > 1 or not all(isinstance(kind, str) for kind in found):
+        got = quote_each(sorted(t.__name__ for t in types), 3)
+        raise InputError(
+            f"X must hold numbers, truth values, dates or text in {quote(key)}; got {got}. Convert "
+            f"the column, or drop it."
+        )
+    return str(next(iter(found), ""))
+
+
+def _plain(value: Any) -> Any:
+    """A category as a file can hold it; intervals and the like as text."""
+    if is_missing(value):
+        return None
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+def _categories(dtype: Any, kind: str, cells: np.ndarray) -> list[Any]:
+    """The values of a column: those of an ordered categorical in its order, others sorted."""
+    if kind == "ordered":
+        return [_plain(value) for value in dtype.categories.tolist()]
+    found = {_plain(cell) for cell in cells.tolist()} - {None}
+    if len({isinstance(value, str) for value in found}) > 1:
+        return sorted(found, key=str)
+    return sorted(found)
+
+
+def _refuse_free_text(categories: dict[Hashable, list[Any]]) -> None:
+    many = [name for name, values in categories.items() if len(values) > _MOST_CATEGORIES]
+    if many:
+        values = categories[many[0]]
+        raise InputError(
+            f"X must hold at most {_MOST_CATEGORIES} different texts or categories in a column; "
+            f"{quote_each(many, 5)} holds more, such as {quote(values[0])} of {len(values):,}. "
+            f"Drop it, group its values, or convert it if it should be numbers or dates."
+        )
+
+
+def _typical(codes: Floats, holes: np.ndarray, kinds: dict[int, str]) -> Floats:
+    """The median of each column, or its most frequent code."""
+    if not kinds and not holes.any():
+        return np.asarray(np.median(codes[:: 1 + len(codes) // _TYPICAL_ROWS], axis=0))
+    fill = np.empty(codes.shape[1])
+    for k in range(len(fill)):
+        known = codes[~holes[:, k], k]
+        if kinds.get(k, "number") in (*_CODED, "boolean"):
+            fill[k] = np.bincount(known.astype(np.intp)).argmax()
+        else:
+            fill[k] = np.median(known[:: 1 + len(known) // _TYPICAL_ROWS])
+    return fill
+
+
+def _warn(message: str, values: dict[Hashable, list[Any]]) -> None:
+    warnings.warn(UnseenValueWarning(message, values=values), stacklevel=5)
+
+
+def _to_pandas(values: dict[str, Any], like: Any) -> Any:
+    pd = import_frames("pandas")
+    index = getattr(like, "index", None)
+    dtypes: dict[Any, Any] = {} if like is None else dict(like.dtypes)
+    frame = pd.DataFrame({name: pd.Series(cells, index=index) for name, cells in values.items()})
+    for name, cells in values.items():
+        dtype = dtypes.get(name)
+        if isinstance(dtype, pd.CategoricalDtype):
+            own = {_plain(value): value for value in dtype.categories.tolist()}
+            frame[name] = pd.Categorical([own.get(cell) for cell in cells], dtype=dtype)
+        elif isinstance(dtype, pd.DatetimeTZDtype):
+            frame[name] = frame[name].dt.tz_localize("UTC").dt.tz_convert(dtype.tz)
+        elif bool in map(type, cells):
+            frame[name] = frame[name].astype("boolean" if None in cells else "bool")
+    return frame
+
+
+def _to_polars(values: dict[str, Any], like: Any) -> Any:
+    pl = import_frames("polars")
+    dtypes: dict[str, Any] = {} if like is None else dict(like.schema)
+    columns = []
+    for name, cells in values.items():
+        column = pl.Series(name, cells, nan_to_null=True)
+        dtype: Any = dtypes.get(name)
+        if getattr(dtype, "time_zone", None) is not None:
+            column = column.dt.replace_time_zone("UTC").dt.convert_time_zone(dtype.time_zone)
+        elif dtype in (pl.Categorical, pl.Enum, pl.Date, pl.Boolean):
+            column = column.cast(dtype, strict=False)
+        columns.append(column)
+    return pl.DataFrame(columns)
