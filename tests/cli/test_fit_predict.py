@@ -168,6 +168,30 @@ def test_gaps_are_refused_or_filled(folder):
     assert not (folder / "x.csv").exists()
 
 
+def test_the_class_mix_of_a_table_is_estimated_and_used(folder):
+    fitted()
+    few = iris().filter(pl.col("species") != "virginica")[20:]  # 30 setosa, 50 versicolor
+    few.drop("species").write_csv("few.csv")
+    words = ("predict", "m.deciban", "few.csv", "--estimate-prior", "-o")
+    text = done(*words, "a.csv").stderr
+    assert "Class mix of 80 samples" in text
+    assert "setosa: 0.375" in text
+    found = json.loads(done(*words, "b.csv", "--json").stdout)
+    assert found["class_mix"]["virginica"]["share"] < 0.03 < found["class_mix"]["virginica"]["high"]
+    assert found["shift_p_value"] < 0.01
+    out = pl.read_csv("b.csv")
+    names = [str(name) for name in load_iris().target_names]
+    evidence = deciban.Evidence(
+        out.select(f"log_likelihood_{name}" for name in names).to_numpy(), names
+    )
+    prior = {name: found["class_mix"][name]["prior"] for name in names}
+    p = out.select(f"posterior_{name}" for name in names).to_numpy()
+    np.testing.assert_allclose(p, evidence.posterior(prior), atol=1e-9)
+    assert "must not come together" in refused(*words, "c.csv", "--prior", "uniform")
+    few[:0].drop("species").write_csv("few.csv")
+    assert "few.csv must have rows" in refused(*words, "c.csv")
+
+
 def test_explain_tells_each_node_in_decibans_and_words(folder):
     fitted()
     told = done("explain", "m.deciban", "new.parquet", "--row", "1", "--json")

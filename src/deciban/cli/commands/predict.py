@@ -17,13 +17,17 @@ from deciban.cli.options import (
     Table,
     option,
 )
-from deciban.cli.show import print_written
+from deciban.cli.show import echo, print_written
 from deciban.cli.words import count
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from deciban.cli.io.formats import Table as InputTable
+    from deciban.cli.recipe import Recipe
+    from deciban.evidence import PriorEstimate
 
     Floats = NDArray[np.float64]
 
@@ -36,6 +40,11 @@ def predict(
     table: Table,
     output: OutputTable,
     prior: ModelPrior = "empirical",
+    estimate_prior: Annotated[
+        bool, option("Take the class mix of this table, estimated from the evidence of all rows, as"
+                     " the prior: deciban predict iris.deciban iris-new.csv -o out.csv "
+                     "--estimate-prior.", None, "--estimate-prior"),
+    ] = False,
     costs: Costs = None,
     outlier: Annotated[
         float, option("Flag rows less likely than this fraction of the training rows; 0 for no "
@@ -50,7 +59,8 @@ def predict(
     Columns that the model does not use are carried along unchanged. Added are the log-likelihood of
     each class in nats (they sum to zero in each row), the ILRL, the strength of the evidence in
     decibans, the posterior probability of each class, the decision, and whether the row is an
-    outlier. Rows are read and written in batches, so that memory stays flat.
+    outlier. Rows are read and written in batches, so that memory stays flat (with --estimate-prior
+    the evidence of all rows is held).
     """
     import numpy as np
     import polars as pl
@@ -62,12 +72,16 @@ def predict(
 
     if not 0 <= outlier < 1:
         raise InputError(f"--outlier must be at least 0 and below 1; got {outlier}. Give 0.01.")
+    if estimate_prior and prior != "empirical":
+        raise InputError("--prior and --estimate-prior must not come together. Leave one out.")
     require_outputs({"--output": output}, (model, table, prior, costs), force=force)
     estimator, recipe = load_model(model)
     source = open_table(table, table_format)
     recipe.require_in(source)
     classes = tuple(estimator.classes_.tolist())
     before = parse_prior(prior, "--prior", classes, estimator.class_counts_.tolist())
+    mix = _estimate_prior(estimator, recipe, source) if estimate_prior else None
+    before = before if mix is None else dict(mix)
     add = partial(_columns, estimator, outlier, before, parse_costs(costs, "--costs", classes))
     # the columns of a table without rows: those of a row of zeros, without it
     nothing = {name: v[:0] for name, v in add(np.zeros((1, len(recipe.features)))).items()}
@@ -94,7 +108,28 @@ def predict(
     if outlier:
         found["outliers"] = outliers
         sentence += f"; {count(outliers, 'outlier')}"
+    if mix is not None:
+        rows = zip(classes, mix.shares, mix.low, mix.high, strict=True)
+        shares = {str(c): {"share": s, "low": a, "high": b, "prior": mix[c]} for c, s, a, b in rows}
+        found |= {"class_mix": shares, "confidence": mix.confidence, "shift_p_value": mix.p_value}
+        if not as_json:
+            echo(repr(mix), err=True)
     print_written(sentence, found, output, as_json)
+
+
+def _estimate_prior(model: Any, recipe: Recipe, source: InputTable) -> PriorEstimate:
+    """The class mix of a table, tested against that of the training rows."""
+    from deciban.evidence import Evidence
+
+    parts, start = [], 0
+    for frame in source.batches(_ROWS):
+        if frame.height:
+            parts.append(model.evidence(recipe.matrix(frame, source.name, start)))
+        start += frame.height
+    if not parts:
+        raise source.error("must have rows to estimate their class mix; got none. Give --prior.")
+    training_mix = model.class_counts_ / model.class_counts_.sum()
+    return Evidence.concatenate(parts).estimate_prior(training_mix)
 
 
 def _columns(
