@@ -111,6 +111,20 @@ class ForkedProcessError(DecibanError, RuntimeError):
     """A flow in a process that was forked after JAX was used, where JAX would wait forever."""
 
 
+class FewSamplesWarning(UserWarning):
+    """Too few labeled samples for what is asked.
+
+    Attributes
+    ----------
+    classes : tuple
+        The classes that this concerns.
+    """
+
+    def __init__(self, message: str, *, classes: Sequence[Hashable] = ()) -> None:
+        super().__init__(message)
+        self.classes = tuple(classes)
+
+
 class InterruptedFitWarning(UserWarning):
     """A fit that was interrupted and keeps the best model so far."""
 

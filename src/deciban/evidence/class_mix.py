@@ -59,7 +59,22 @@ class PriorEstimate(Mapping[Hashable, float]):
         return "\n".join([title + shift, *lines])
 
 
-def estimate_shares(L: Floats) -> Floats:
+def estimate_class_mix(
+    L: Floats,
+    classes: tuple[Hashable, ...],
+    prior: Floats | None,
+    confidence: float,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> PriorEstimate:
+    """Shares of the classes with intervals, and a p-value where there is a prior to test."""
+    shares = _maximize(L)
+    low, high = _intervals(L, shares, confidence)
+    p_value = None if prior is None else _shift_p_value(L, shares, prior, n_resamples, rng)
+    return PriorEstimate(classes, shares, low, high, confidence, len(L), p_value)
+
+
+def _maximize(L: Floats) -> Floats:
     """Maximum of the mean of :math:`log sum_k s_k L_nk` over the simplex.
 
     The constrained Newton method: each step solves the quadratic approximation by nonnegative least
@@ -120,7 +135,7 @@ def _mean_log1p(x: Floats) -> float:
         return float(np.log1p(np.maximum(x, -1)).mean())
 
 
-def share_intervals(L: Floats, shares: Floats, confidence: float) -> tuple[Floats, Floats]:
+def _intervals(L: Floats, shares: Floats, confidence: float) -> tuple[Floats, Floats]:
     """Likelihood intervals of each share.
 
     The log-likelihood with the other classes in their estimated proportions, times the fraction of
@@ -169,7 +184,7 @@ def _variances(S: Floats, shares: Floats) -> Floats:
     return variance
 
 
-def shift_p_value(
+def _shift_p_value(
     L: Floats, shares: Floats, prior: Floats, n_resamples: int, rng: np.random.Generator
 ) -> float:
     """How often samples of this class mix deviate as much from it as these: a score test.

@@ -10,11 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation.arrays import to_numpy
-from deciban._validation.labels import as_labels, column_order, label_array
+from deciban._validation.labels import (
+    as_labels,
+    column_order,
+    encode_labels,
+    label_array,
+    read_labels,
+)
 from deciban._validation.scalars import (
     Rng,
     as_generator,
     quote,
+    require_bool,
     require_fraction,
     require_one_of,
     require_whole,
@@ -28,14 +35,17 @@ from deciban._validation.values import (
     require_table,
 )
 from deciban.evidence.batch import ZERO_REMEDY, Batch
-from deciban.evidence.bayes import Costs, Prior, choose_least_cost, log_prior, require_probabilities
-from deciban.evidence.class_mix import (
-    PriorEstimate,
-    estimate_shares,
-    share_intervals,
-    shift_p_value,
+from deciban.evidence.bayes import (
+    Costs,
+    Prior,
+    choose_least_cost,
+    log_prior,
+    read_prior,
+    require_probabilities,
 )
+from deciban.evidence.class_mix import PriorEstimate, estimate_class_mix
 from deciban.evidence.groups import find_members, name_group, pool_members, read_groups
+from deciban.evidence.prediction_sets import PredictionSets, conformal_sets, smallest_sets
 from deciban.evidence.units import SCALES, Unit, VerbalScale, from_nats, to_nats
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.simplex import Basis, logparts
@@ -439,6 +449,70 @@ class Evidence(Batch):
             )
         return label_array([*self._classes, reject_label]).astype(object)[choice]
 
+    def prediction_set(
+        self,
+        alpha: float,
+        prior: Prior = None,
+        *,
+        calibration: tuple[ArrayLike, Evidence] | None = None,
+        by_class: bool = False,
+    ) -> PredictionSets:
+        """Sets of classes, each of which holds the true class with probability 1 - alpha.
+
+        Without ``calibration`` the smallest sets with a posterior mass of 1 - alpha: right where
+        the evidence is calibrated and the prior is that of the samples. With labeled samples, which
+        the model must not have learned from, split-conformal sets: right whatever the evidence is
+        worth. A class is in the set where its posterior is at least a threshold; of all scores,
+        these give the smallest sets on average. A set is never empty: it holds the likeliest class.
+
+        Parameters
+        ----------
+        alpha : float
+            Error rate, between 0 and 1.
+        prior : array of shape (n_classes,) or mapping, default uniform
+            Class mix for which the sets hold. The mix of the calibration samples does not matter;
+            with ``prior="empirical"`` it is that mix, for plain split-conformal sets.
+        calibration : (y_true, Evidence), optional
+            Labels and evidence of samples from the same population, in each class.
+        by_class : bool, default False
+            Whether the sets hold for the samples of each class, whatever their mix; else, on
+            average. It takes 1 / alpha - 1 calibration samples of each class.
+
+        Warns
+        -----
+        FewSamplesWarning
+            Where there are too few calibration samples, so that every set holds some classes.
+
+        References
+        ----------
+        Sadinle, Lei and Wasserman (2019), Least ambiguous set-valued classifiers with bounded error
+        levels. Podkopaev and Ramdas (2021), Distribution-free uncertainty quantification for
+        classification under label shift.
+
+        Examples
+        --------
+        >>> likelihoods = [[0.7, 0.2, 0.1], [0.96, 0.03, 0.01]]
+        >>> evidence = Evidence.from_likelihoods(likelihoods, classes=["a", "b", "c"])
+        >>> evidence.prediction_set(0.15)
+        PredictionSets of 2 samples: {a, b}, {a}
+        """
+        require_fraction(alpha, "alpha", remedy="Give 0.1 for sets that hold in 90 % of cases.")
+        if calibration is None:
+            if by_class:
+                raise InputError("by_class must come with calibration; got none. Give both.")
+            return PredictionSets(smallest_sets(self.log_posterior(prior), alpha), self._classes)
+        if not isinstance(calibration, tuple | list) or len(calibration) != 2:
+            raise InputError(
+                f"calibration must be a pair of labels and evidence; got {quote(calibration)}. "
+                f"Write calibration=(y_true, evidence)."
+            )
+        labeled = Evidence(calibration[1], self._classes)
+        codes = encode_labels(read_labels(calibration[0], len(labeled)), self._classes)
+        p = read_prior(prior, self._classes, np.bincount(codes, minlength=self.n_classes))
+        scores = -labeled.log_posterior(p)[np.arange(len(codes)), codes]
+        options = (self._classes, scores, codes, None if require_bool(by_class, "by_class") else p)
+        return PredictionSets(conformal_sets(self.log_posterior(p), alpha, *options), self._classes)
+
     def estimate_prior(
         self,
         training_prior: Prior = None,
@@ -488,14 +562,10 @@ class Evidence(Batch):
         require_whole(n_resamples, "n_resamples", 1)
         if len(self) == 0:
             raise InputError("evidence must hold samples to estimate a class mix; got none.")
-        L = np.exp(self._below_best())
-        shares = estimate_shares(L)
-        p_value = None
-        if training_prior is not None:
-            p = np.exp(log_prior(training_prior, self._classes)[0])
-            p_value = shift_p_value(L, shares, p, n_resamples, as_generator(rng))
-        ends = share_intervals(L, shares, confidence)
-        return PriorEstimate(self._classes, shares, *ends, confidence, len(self), p_value)
+        given = training_prior is not None
+        p = np.exp(log_prior(training_prior, self._classes)[0]) if given else None
+        likelihoods, generator = np.exp(self._below_best()), as_generator(rng)
+        return estimate_class_mix(likelihoods, self._classes, p, confidence, n_resamples, generator)
 
     def _plus_prior(self, prior: Prior) -> NDArray[np.float64]:
         return self._log_likelihoods + log_prior(prior, self._classes, len(self))
