@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from sklearn.metrics import balanced_accuracy_score, log_loss
+from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss
 
 from deciban import CalibratedGaussian, Evidence, metrics
 from deciban.exceptions import CromwellError, InputError, UnknownClassError
@@ -25,10 +25,26 @@ def test_cross_entropy_is_scikit_learns_log_loss_on_balanced_data(data):
     np.testing.assert_allclose(bits, expected / np.log(2), rtol=1e-12)
 
 
+def test_brier_is_scikit_learns_score_of_several_classes_and_twice_that_of_two(data, rng):
+    y, evidence = data
+    expected = brier_score_loss(y, evidence.posterior(), labels=["a", "b", "c"])
+    np.testing.assert_allclose(metrics.brier(y, evidence), expected, rtol=1e-12)
+    y, llr = np.array([0, 1, 1, 1, 0]), rng.normal(size=5)
+    two, mix = Evidence.from_llr(llr), [0.4, 0.6]
+    expected = brier_score_loss(y, two.posterior(mix)[:, 1])
+    np.testing.assert_allclose(metrics.brier(y, two, prior=mix), 2 * expected, rtol=1e-12)
+
+
+def test_brier_of_certain_evidence_is_zero_or_two():
+    certain = Evidence.from_llr([np.inf, -np.inf])
+    assert metrics.brier([1, 0], certain) == 0
+    assert metrics.brier([0, 1], certain) == 2
+
+
 def test_the_class_mix_of_the_samples_does_not_matter(data):
     y, evidence = data
     rows = np.concatenate([np.flatnonzero(y == "a").repeat(5), np.flatnonzero(y != "a")])
-    for metric in (metrics.cross_entropy, metrics.accuracy):
+    for metric in (metrics.cross_entropy, metrics.accuracy, metrics.brier):
         np.testing.assert_allclose(metric(y[rows], evidence[rows]), metric(y, evidence), rtol=1e-12)
 
 
@@ -36,7 +52,7 @@ def test_weights_are_repetitions(data):
     y, evidence = data
     times = np.arange(len(y)) % 3 + 1
     rows = np.arange(len(y)).repeat(times)
-    for metric in (metrics.cross_entropy, metrics.accuracy):
+    for metric in (metrics.cross_entropy, metrics.accuracy, metrics.brier):
         np.testing.assert_allclose(
             metric(y, evidence, sample_weight=times), metric(y[rows], evidence[rows]), rtol=1e-12
         )

@@ -1,11 +1,13 @@
 """How good evidence is. The truth comes first; LLRs and log-likelihoods are in nats.
 
 Two classes: :func:`cllr` and its parts, :func:`pav`, error rates and curves over thresholds and
-priors. Any number of classes: :func:`cross_entropy`, :func:`accuracy`, :func:`expected_cost`,
-:func:`pairwise_cllr`. Each takes an :class:`Evidence` in the place of an array, and weights.
+priors. Any number of classes: :func:`cross_entropy`, :func:`brier`, :func:`accuracy`,
+:func:`expected_cost`, :func:`pairwise_cllr`. Each takes an :class:`Evidence` in the place of an
+array, and weights.
 """
 
 from deciban.metrics.bootstrap import bootstrap
+from deciban.metrics.calibration_error import calibration_error
 from deciban.metrics.calibration_test import CalibrationTest, calibration_test
 from deciban.metrics.costs import cllr, cllr_cal, cllr_min
 from deciban.metrics.curves import (
@@ -33,12 +35,14 @@ from deciban.metrics.languages import c_avg
 from deciban.metrics.multiclass import (
     PairwiseCosts,
     accuracy,
+    brier,
     cross_entropy,
     expected_cost,
     pairwise_cllr,
 )
 from deciban.metrics.pav import PooledBlocks, pav
 from deciban.metrics.reliability import MisleadingRates, dev_pav, misleading_rates
+from deciban.metrics.scorers import make_evidence_scorer
 
 __all__ = [
     "CalibrationTest",
@@ -55,8 +59,10 @@ __all__ = [
     "TippettCurve",
     "accuracy",
     "bootstrap",
+    "brier",
     "c_avg",
     "c_primary",
+    "calibration_error",
     "calibration_test",
     "cllr",
     "cllr_cal",
@@ -70,6 +76,7 @@ __all__ = [
     "empirical_cross_entropy_curve",
     "expected_cost",
     "idempotence",
+    "make_evidence_scorer",
     "min_detection_cost",
     "misleading_rates",
     "normalized_bayes_error_curve",

@@ -57,6 +57,39 @@ def cross_entropy(
     return float(from_nats(p @ data.mean_by_class(loss), unit))
 
 
+def brier(
+    y_true: ArrayLike,
+    log_likelihoods: EvidenceLike,
+    *,
+    prior: Prior = None,
+    classes: Sequence[Hashable] | None = None,
+    sample_weight: Weights = None,
+) -> float:
+    """Brier score of the posteriors under a prior, from 0, which is perfect, to 2.
+
+    :math:`sum_i p_i E_i sum_k (P(k | x) - [k = i])^2`, the means over the samples of each class. It
+    sums over all classes, as Brier did: for two it is twice the square of one posterior's error.
+
+    Parameters
+    ----------
+    y_true, log_likelihoods, prior, classes, sample_weight
+        As for :func:`cross_entropy`.
+
+    References
+    ----------
+    Brier (1950), Verification of forecasts expressed in terms of probability.
+
+    Examples
+    --------
+    >>> brier([0, 1], [[0.0, 0.0], [0.0, 0.0]])
+    0.5
+    """
+    data, p = _read(y_true, log_likelihoods, prior, classes, sample_weight)
+    error = data.evidence.posterior(p)
+    error[np.arange(len(error)), data.codes] -= 1
+    return float(p @ data.mean_by_class((error**2).sum(axis=1)))
+
+
 def accuracy(
     y_true: ArrayLike,
     log_likelihoods: EvidenceLike,

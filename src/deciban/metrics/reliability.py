@@ -201,7 +201,7 @@ def reliability_curves(
     weight = balance_weights(data.codes, data.weight, p)
     return [
         _bin_posteriors(*event, weight, n_bins, confidence, independent)
-        for event in _predicted_events(data, p, kind, pos_label)
+        for event in predicted_events(data, p, kind, pos_label)
     ]
 
 
@@ -245,7 +245,7 @@ def worst_bin(
     )
 
 
-def _predicted_events(
+def predicted_events(
     data: Labelled, prior: Floats, kind: Kind | None, pos_label: Hashable | None
 ) -> list[tuple[str, Floats, NDArray[np.bool_]]]:
     """Name of each predicted event, its posteriors, and where it is true."""
@@ -273,12 +273,7 @@ def _bin_posteriors(
     independent: float,
 ) -> Reliability:
     """Posteriors of an event in bins of equally many samples, and how often it happened there."""
-    # Where many posteriors are the same, quantiles coincide, and there are fewer bins.
-    quantiles = np.quantile(p, np.linspace(0, 1, n_bins + 1))
-    edges = np.unique(quantiles)
-    last = len(edges) - (1 if quantiles[-2] == quantiles[-1] else 2)  # the largest fill a bin
-    bin_of = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, last)
-    _, bin_of = np.unique(bin_of, return_inverse=True)  # no bin is empty
+    bin_of = bins_of_equal_counts(p, n_bins)
     total, count = np.bincount(bin_of, w), np.bincount(bin_of)
     events = np.bincount(bin_of, happened).astype(float)
     low, high = wilson(independent * events, independent * count, confidence)
@@ -295,6 +290,18 @@ def _bin_posteriors(
         yes / no,
         np.histogram(p, 20, (0, 1), weights=w)[0] / w.sum(),
     )
+
+
+def bins_of_equal_counts(p: Floats, n_bins: int) -> NDArray[np.intp]:
+    """The bin of each posterior, where bins hold equally many; no bin is empty.
+
+    Where many posteriors are the same, quantiles coincide, and there are fewer bins.
+    """
+    quantiles = np.quantile(p, np.linspace(0, 1, n_bins + 1))
+    edges = np.unique(quantiles)
+    last = len(edges) - (1 if quantiles[-2] == quantiles[-1] else 2)  # the largest fill a bin
+    bin_of = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, last)
+    return np.unique(bin_of, return_inverse=True)[1]
 
 
 def _mean_weight(

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deciban._estimation.classifier import evidence_of
 from deciban.evidence import Evidence, Unit, from_nats
-from deciban.exceptions import InputError
 from deciban.metrics.labelled import read_labelled, read_trials
 from deciban.plots._axes import Axes, get_axes
 from deciban.plots._style import literal
@@ -96,7 +96,7 @@ class Display:
         """
         if "name" in cls._settings:
             options = {"name": type(estimator).__name__} | options
-        return cls.from_predictions(y, _evidence_of(estimator, X), **options)
+        return cls.from_predictions(y, evidence_of(estimator, X), **options)
 
     def _label(self, text: str) -> str:
         """Label in the legend, after the name of the system where it has one."""
@@ -173,22 +173,3 @@ class PairDisplay(Display):
         ax = get_axes(ax)
         self._draw(ax, unit, line_options)
         return self._finish(ax)
-
-
-def _evidence_of(estimator: Any, X: Any) -> Evidence:
-    # A pipeline has no method evidence of its own. (Its class would be slow to import.)
-    if hasattr(estimator, "steps") and hasattr(estimator[-1], "evidence"):
-        estimator, X = estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X
-    method = getattr(estimator, "evidence", None)
-    if not callable(method):
-        raise InputError(
-            f"estimator must have a method evidence(X); {type(estimator).__name__} has none. "
-            f"Wrap it in deciban.calibration.CalibratedEvidenceClassifier."
-        )
-    evidence = method(X)
-    if not isinstance(evidence, Evidence):
-        raise InputError(
-            f"estimator.evidence(X) must return Evidence; got {type(evidence).__name__}. "
-            f"Return deciban.Evidence(log_likelihoods, classes)."
-        )
-    return evidence

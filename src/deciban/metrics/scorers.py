@@ -1,0 +1,62 @@
+"""Metrics of evidence as scorers for scikit-learn's cross-validation and searches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from deciban._estimation.classifier import evidence_of
+from deciban.metrics.multiclass import cross_entropy
+
+
+@dataclass(frozen=True)
+class EvidenceScorer:
+    """A metric of the evidence that an estimator gives; larger is better."""
+
+    metric: Callable[..., float]
+    sign: int
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(
+        self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Score samples with known classes."""
+        options = self.options | ({} if sample_weight is None else {"sample_weight": sample_weight})
+        return self.sign * self.metric(y, evidence_of(estimator, X), **options)
+
+
+def make_evidence_scorer(
+    metric: Callable[..., float] = cross_entropy, *, greater_is_better: bool = False, **options: Any
+) -> EvidenceScorer:
+    """A scorer for ``cross_val_score``, ``GridSearchCV`` and their like from a metric of evidence.
+
+    It takes estimators with a method ``evidence``, and pipelines whose last step has one. Their
+    ``prior`` does not matter: the metric has its own. Every class must occur in each test fold.
+
+    Parameters
+    ----------
+    metric : callable ``metric(y_true, evidence, **options)``, default :func:`cross_entropy`
+        Such as :func:`brier`, :func:`accuracy` or, for two classes, :func:`cllr`.
+    greater_is_better : bool, default False
+        Whether the metric is no cost; the score of a cost is minus the cost.
+    **options
+        Passed on to the metric: ``prior``, ``pos_label``, ``unit``, ...
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import PolynomialFeatures
+    >>> from deciban import LinearDiscriminant
+    >>> model = make_pipeline(PolynomialFeatures(include_bias=False), LinearDiscriminant())
+    >>> search = GridSearchCV(
+    ...     model, {"polynomialfeatures__degree": [1, 2]}, scoring=make_evidence_scorer()
+    ... )
+    >>> search.fit(*load_iris(return_X_y=True)).best_params_
+    {'polynomialfeatures__degree': 1}
+    """
+    return EvidenceScorer(metric, 1 if greater_is_better else -1, options)
