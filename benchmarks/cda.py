@@ -153,7 +153,7 @@ def main():
     parser.add_argument("--mnist", action="store_true")
     parser.add_argument("--small", action="store_true", help="small tables, beside LDA")
     args = parser.parse_args()
-    print_setting("deciban", "jax", "optax", "numpy")
+    print_setting("deciban", "jax", "numpy")
     if args.mnist:
         digits()
     elif args.small:

@@ -56,7 +56,7 @@ class Deciban:
         return jnp.mean(0.5 * jnp.sum(z * z, axis=1) - log_det)
 
     def epoch(self):
-        (state,) = self.trainer.run(self.state, self.data, None, jax.random.key(1))
+        (state,) = self.trainer.run(self.state, self.data, None, 1)
         jax.block_until_ready(state.params)
 
     def invert(self):

@@ -278,17 +278,16 @@ def test_bad_options_are_refused(options, message, iris):
         CDA(**SMALL | options).fit(*iris)
 
 
-@pytest.mark.parametrize("missing", ["jax", "optax"])
-def test_a_missing_extra_is_named(missing):
+def test_a_missing_extra_is_named():
     code = (
-        f"import sys; sys.modules[{missing!r}] = None\n"
+        "import sys; sys.modules['jax'] = None\n"
         "import deciban\n"
         "deciban.LinearDiscriminant()\n"
         "try: deciban.CompositionalDiscriminantAnalysis\n"
         "except deciban.exceptions.MissingExtraError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert f"{missing} must be installed" in done.stdout
+    assert "jax must be installed" in done.stdout
     assert "pip install 'deciban[flow]'" in done.stdout
 
 

@@ -26,7 +26,7 @@ def trainer(score=each_square, **options):
 
 def run(job, data, aside):
     """The state after the last epoch."""
-    *_, state = job.run(job.start(start(), aside), data, aside, jax.random.key(0))
+    *_, state = job.run(job.start(start(), aside), data, aside, 0)
     return state
 
 

@@ -24,7 +24,7 @@ _REFINEMENTS = 25
 _RESIDUAL_SHARES = (0.5, 0.0)  # of the residual, where features do not reach an ILRL with all of it
 _REACHED = 1e-3  # distance of an ILRL, in nats
 
-Program = Callable[[Model, Params, jax.Array], jax.Array]
+Program = Callable[[Model, Params, Any], jax.Array]
 
 
 @contextmanager
@@ -140,13 +140,12 @@ class FittedFlows:
         rows = _ROWS[0] if len(values) <= _ROWS[0] else _ROWS[1]
         results = []
         with use_precision(self.settings.dtype):
-            params = jax.tree.map(jnp.asarray, params)
+            params = jax.device_put(params)
             for start in range(0, max(1, len(values)), rows):  # without rows there are columns
                 part = values[start : start + rows]
-                padded = np.pad(part, ((0, rows - len(part)), (0, 0)))
+                padded = np.pad(part.astype(self.settings.dtype), ((0, rows - len(part)), (0, 0)))
                 with jax.default_matmul_precision("highest"):  # accelerators round otherwise
-                    x = jnp.asarray(padded, self.settings.dtype)
-                    out = np.asarray(program(self.model, params, x))
+                    out = np.asarray(program(self.model, params, padded))
                 results.append(out[: len(part)].astype(np.float64))
         return np.concatenate(results)
 
@@ -159,16 +158,15 @@ class FittedFlows:
         n, flow = self.model.flow.n_features, self.params["flow"]
         if flow["affine"]["factors"].shape[-2:] != (n, n):
             raise ValueError(f"not a map of {n} dimensions")
-        layers = [len(coupling) for coupling in flow["couplings"]]
-        if (
-            layers != [1 if n == 1 else self.settings.depth + 1] * len(layers)
-            or len(layers) != self.settings.n_couplings
-        ):
-            raise ValueError(f"couplings of {layers[:5]} layers")
+        E, K = self.settings.n_estimators, self.settings.n_couplings
+        widths = [] if n == 1 else [self.settings.width] * self.settings.depth
+        for flip, layers in zip(range(min(2, K)), flow["couplings"], strict=True):
+            count = (E,) * (E > 1) + ((K + 1 - flip) // 2,)
+            *hidden, last = [layer["bias"].shape for layer in layers]
+            if hidden != [(*count, width) for width in widths] or last[:-1] != count:
+                raise ValueError(f"{K} couplings with layers of shapes {hidden[:5]}, {last}")
         with use_precision(self.settings.dtype):
-            init = partial(self.model.init, dtype=self.settings.dtype)
-            one = jax.eval_shape(init, jax.random.key(0))
-        E = self.settings.n_estimators
+            one = self.model.init(0, dtype=self.settings.dtype)
 
         def require_like(leaf: Any, array: np.ndarray) -> None:
             shape = leaf.shape if E == 1 else (E, *leaf.shape)

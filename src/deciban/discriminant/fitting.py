@@ -8,7 +8,6 @@ from functools import lru_cache, partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from sklearn.model_selection import train_test_split
 
@@ -50,13 +49,12 @@ def train(
 ) -> tuple[Params, list[dict[str, float]]]:
     """Parameters and history of flows trained on samples of whitened features."""
     with use_precision(settings.dtype):
-        key = jax.random.key(checkpoint.seed)
-        params = _first_params(model, start, samples, settings, key)
+        params = _first_params(model, start, samples, settings, checkpoint.seed)
         trainer = _trainer(model, settings, len(samples.codes), held_out is not None)
         data = _batch(samples, settings.dtype)
         aside = None if held_out is None else _batch(held_out, settings.dtype)
         state = checkpoint.restore(trainer.start(params, aside))
-        states = trainer.run(state, data, aside, jax.random.fold_in(key, 1))
+        states = trainer.run(state, data, aside, checkpoint.seed)
         with _open_bar(settings.epochs, state.epoch) if verbose else nullcontext() as bar:
             try:
                 for state in states:
@@ -93,22 +91,22 @@ def _trainer(model: Model, settings: Settings, n_samples: int, scored: bool) -> 
 
 
 def _first_params(
-    model: Model, start: Start, samples: Samples, settings: Settings, key: jax.Array
+    model: Model, start: Start, samples: Samples, settings: Settings, seed: int
 ) -> Params:
-    keys = jax.random.split(key, settings.n_estimators)
-    each = [model.init(k, start, dtype=settings.dtype) for k in keys]
-    params = each[0] if len(each) == 1 else jax.tree.map(lambda *a: jnp.stack(a), *each)
+    # In NumPy: JAX would compile each operation.
+    seeds = np.random.default_rng(seed).integers(2**31, size=settings.n_estimators).tolist()
+    each = [model.init(k, start, dtype=settings.dtype) for k in seeds]
+    params = each[0] if len(each) == 1 else jax.tree.map(lambda *a: np.stack(a), *each)
     mix = np.bincount(samples.codes, weights=samples.weight, minlength=model.n_classes)
-    log_mix = jnp.asarray(np.maximum(np.log(mix / mix.sum()), _LEAST_LOG_MIX), settings.dtype)
-    params["log_mix"] = jnp.broadcast_to(log_mix, params["log_mix"].shape)
-    return params
+    log_mix = np.maximum(np.log(mix / mix.sum()), _LEAST_LOG_MIX).astype(settings.dtype)
+    params["log_mix"] = np.broadcast_to(log_mix, params["log_mix"].shape).copy()
+    return jax.device_put(params)
 
 
 def _batch(samples: Samples, dtype: str) -> Batch:
-    return (
-        jnp.asarray(samples.X, dtype),
-        jnp.asarray(samples.codes, jnp.int32),
-        jnp.asarray(samples.weight / samples.weight.mean(), dtype),
+    weight = samples.weight / samples.weight.mean()
+    return jax.device_put(
+        (samples.X.astype(dtype), samples.codes.astype(np.int32), weight.astype(dtype))
     )
 
 

@@ -35,7 +35,7 @@ class Model:
         """Number of classes, D."""
         return len(self.contrast)
 
-    def init(self, key: jax.Array, start: Start | None = None, *, dtype: str) -> Params:
+    def init(self, key: jax.Array | int, start: Start | None = None, *, dtype: str) -> Params:
         """Parameters that start at an affine map and a covariance, by default the identity.
 
         ``log_mix`` is not learned: the logarithm of the classes' shares of the training samples.
@@ -43,8 +43,8 @@ class Model:
         matrix, offset, covariance = start or (None, None, np.eye(self.n_classes - 1))
         return {
             "flow": self.flow.init(key, matrix=matrix, offset=offset, dtype=dtype),
-            "covariance": jnp.asarray(log_cholesky(covariance), dtype),
-            "log_mix": jnp.full(self.n_classes, -np.log(self.n_classes), dtype),
+            "covariance": log_cholesky(covariance).astype(dtype),
+            "log_mix": np.full(self.n_classes, -np.log(self.n_classes), dtype),
         }
 
     def decays(self, params: Params) -> Params:
@@ -72,7 +72,7 @@ class Model:
         VL = V @ L
         mu = (VL @ L.T)[0] - 0.5 * (V.T @ jnp.sum(VL**2, axis=1))
         white = solve_triangular(L, (l - mu).T, lower=True)
-        log_f = -0.5 * jnp.sum(white**2, axis=0) - jnp.sum(jnp.log(jnp.diag(L)))
+        log_f = -0.5 * jnp.sum(white**2, axis=0) - jnp.trace(params["covariance"])
         return scores, log_f + rest - scores[..., 0]
 
     def loss(
@@ -86,18 +86,14 @@ class Model:
         x, truth, weight = batch
         x = self._add_noise(x, key, noise)
         log_f = self.log_densities(params, x)
-        at = jnp.take_along_axis(log_f, truth[:, None], axis=1)[:, 0]
+        at = _at(truth, log_f)
         entropy = -_log_posterior_at(truth, log_f, params)
         return jnp.sum(weight * (entropy_weight * entropy - at)) / jnp.sum(weight)
 
     def _add_noise(self, x: jax.Array, key: jax.Array, noise: float) -> jax.Array:
-        data, added = jax.random.split(key)
-        if noise > 0:
-            x = x + noise * jax.random.normal(data, x.shape, x.dtype)
-        if self.n_added:
-            more = jax.random.normal(added, (x.shape[0], self.n_added), x.dtype)
-            x = jnp.concatenate([x, more], axis=1)
-        return x
+        sizes = np.repeat([noise, 1.0], [x.shape[1], self.n_added]).astype(x.dtype)
+        x = jnp.pad(x, ((0, 0), (0, self.n_added)))
+        return x + sizes * jax.random.normal(key, x.shape, x.dtype) if sizes.any() else x
 
     def score(self, params: Params, batch: Batch) -> jax.Array:
         """Cross-entropy of each held-out sample's posterior, added dimensions at their center.
@@ -112,7 +108,12 @@ class Model:
 
 def _log_posterior_at(truth: jax.Array, log_f: jax.Array, params: Params) -> jax.Array:
     log_p = jax.nn.log_softmax(log_f + jax.lax.stop_gradient(params["log_mix"]), axis=1)
-    return jnp.take_along_axis(log_p, truth[:, None], axis=1)[:, 0]
+    return _at(truth, log_p)
+
+
+def _at(truth: jax.Array, values: jax.Array) -> jax.Array:
+    """The value of each sample's own class; as a sum, which needs no gather and no scatter."""
+    return jnp.sum(jnp.where(truth[:, None] == np.arange(values.shape[1]), values, 0.0), axis=1)
 
 
 def log_cholesky(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -123,4 +124,5 @@ def log_cholesky(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def cholesky(free: jax.Array) -> jax.Array:
     """The Cholesky factor behind a matrix that :func:`log_cholesky` made."""
-    return jnp.tril(free, -1) + jnp.diag(jnp.exp(jnp.diag(free)))
+    eye = np.eye(len(free), dtype=bool)
+    return jnp.tril(free, -1) + jnp.where(eye, jnp.exp(jnp.where(eye, free, 0.0)), 0.0)

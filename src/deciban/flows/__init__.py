@@ -13,7 +13,6 @@ from deciban.exceptions import MissingExtraError
 
 try:
     import jax  # noqa: F401  (tried here, so that a missing one is named with its extra)
-    import optax  # noqa: F401
 except ModuleNotFoundError as missing:
     raise MissingExtraError(
         f"{missing.name} must be installed for flows and a CDA. Run: pip install 'deciban[flow]'",

@@ -24,7 +24,7 @@ _EXACT = jax.lax.Precision.HIGHEST
 
 def init(
     n_features: int, matrix: ArrayLike | None, offset: ArrayLike | None, dtype: np.dtype[Any]
-) -> dict[str, jax.Array]:
+) -> dict[str, np.ndarray]:
     """Parameters of a given map, of the identity where ``matrix`` or ``offset`` is None.
 
     ``pivots`` holds P: row i of A is row r of L U, where r is the rank of ``|pivots[i]|``, times
@@ -39,9 +39,9 @@ def init(
     L, U = signs[:, None] * L * signs, signs[:, None] * U
     factors = np.tril(L, -1) + np.triu(U, 1) + np.diag(np.log(np.diag(U)))
     return {
-        "factors": jnp.asarray(factors, dtype),
-        "pivots": jnp.asarray(signs[rows] * (rows + 1.0), dtype),
-        "offset": jnp.asarray(b, dtype),
+        "factors": factors.astype(dtype),
+        "pivots": (signs[rows] * (rows + 1.0)).astype(dtype),
+        "offset": b.astype(dtype),
     }
 
 
@@ -50,7 +50,7 @@ def forward(params: dict[str, jax.Array], x: jax.Array) -> tuple[jax.Array, jax.
     ranks, signs = _permutation(params["pivots"])
     L, U = _triangles(params["factors"])
     PL = signs[:, None] * L[ranks]
-    return _product(PL, _product(U, x)) + params["offset"], _log_det(params["factors"])
+    return product(PL, product(U, x)) + params["offset"], _log_det(params["factors"])
 
 
 def inverse(params: dict[str, jax.Array], z: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -63,7 +63,7 @@ def inverse(params: dict[str, jax.Array], z: jax.Array) -> tuple[jax.Array, jax.
 def multiply(factors: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
     """L U x, and log |det L U|."""
     L, U = _triangles(factors)
-    return _product(L, _product(U, x)), _log_det(factors)
+    return product(L, product(U, x)), _log_det(factors)
 
 
 def solve(factors: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -74,23 +74,27 @@ def solve(factors: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
     return solve_triangular(U, columns).T.reshape(y.shape), -_log_det(factors)
 
 
-def _product(A: jax.Array, x: jax.Array) -> jax.Array:
+def product(A: jax.Array, x: jax.Array) -> jax.Array:
+    """A x, for samples x on the last axis."""
     return jnp.matmul(x, A.T, precision=_EXACT)
 
 
 def _triangles(factors: jax.Array) -> tuple[jax.Array, jax.Array]:
-    L = jnp.tril(factors, -1) + jnp.eye(len(factors), dtype=factors.dtype)
-    U = jnp.triu(factors, 1) + jnp.diag(jnp.exp(jnp.diagonal(factors)))
+    # By masks: a diagonal is gathered and scattered, in several programs of their own.
+    eye = np.eye(len(factors), dtype=bool)
+    L = jnp.tril(factors, -1) + eye
+    U = jnp.triu(factors, 1) + jnp.where(eye, jnp.exp(jnp.where(eye, factors, 0.0)), 0.0)
     return L, U
 
 
 def _log_det(factors: jax.Array) -> jax.Array:
-    return jnp.sum(jnp.diagonal(factors))
+    return jnp.sum(jnp.where(np.eye(len(factors), dtype=bool), factors, 0.0))
 
 
 def _permutation(pivots: jax.Array) -> tuple[jax.Array, jax.Array]:
     pivots = jax.lax.stop_gradient(pivots)
-    return jnp.argsort(jnp.argsort(jnp.abs(pivots))), jnp.sign(pivots)
+    size = jnp.abs(pivots)
+    return jnp.sum(size < size[:, None], axis=1), jnp.sign(pivots)
 
 
 def _read(values: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:

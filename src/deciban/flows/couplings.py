@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from deciban.flows.elementwise import bound_softly
 
 Activation = Literal["relu", "gelu", "silu", "tanh"]
-Layers = list[dict[str, jax.Array]]
+Layers = list[dict[str, Any]]
 
 # Inputs are read as if within ±16, small ones as they are. Outliers then do not drive all scales to
 # their bounds at once, where several couplings together would no longer invert in float32.
@@ -61,28 +61,25 @@ def join(halves: Halves) -> jax.Array:
     return jnp.concatenate(halves, axis=-1)
 
 
-# Compiled once for all couplings of a flow, with one draw: drawing layer by layer takes seconds.
-@partial(jax.jit, static_argnums=(1, 2, 3, 4, 5))
 def init_layers(
-    key: jax.Array, n_in: int, n_out: int, width: int, depth: int, dtype: Any
+    rng: np.random.Generator, count: int, n_in: int, n_out: int, width: int, depth: int, dtype: Any
 ) -> Layers:
-    """Layers of a perceptron whose last one is zero, so that the coupling is the identity at first.
+    """Layers of perceptrons whose last one is zero, so that couplings are the identity at first.
 
-    With nothing to read (``n_in = 0``) there is only the last layer's bias: the output is learned,
-    and the same for every sample.
+    The first axis of each array is that of ``count`` perceptrons. With nothing to read
+    (``n_in = 0``) there is only the last layer's bias: the output is learned, and the same for
+    every sample. Drawn by NumPy: there is nothing to compile.
     """
+    last_bias = np.zeros((count, n_out), dtype)
     if n_in == 0:
-        return [{"bias": jnp.zeros(n_out, dtype)}]
-    sizes = [n_in] + [width] * (depth - 1)
-    noise = jax.random.normal(key, (sum(sizes) + depth, width), dtype)
-    layers, start = [], 0
-    for size in sizes:
-        stop = start + size
-        weight = math.sqrt(2 / size) * noise[start:stop]
+        return [{"bias": last_bias}]
+    layers = []
+    for size in [n_in] + [width] * (depth - 1):
+        noise = rng.standard_normal((count, size + 1, width)).astype(dtype)
+        weight = math.sqrt(2 / size) * noise[:, :-1]
         # Spread, not zero: with a single input all kinks would start at one point.
-        layers.append({"weight": weight, "bias": noise[stop] / math.sqrt(size)})
-        start = stop + 1
-    return [*layers, {"weight": jnp.zeros((width, n_out), dtype), "bias": jnp.zeros(n_out, dtype)}]
+        layers.append({"weight": weight, "bias": noise[:, -1] / math.sqrt(size)})
+    return [*layers, {"weight": np.zeros((count, width, n_out), dtype), "bias": last_bias}]
 
 
 def _output(layers: Layers, x: jax.Array, activation: Activation) -> jax.Array:

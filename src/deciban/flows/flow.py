@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,16 @@ from numpy.typing import ArrayLike, DTypeLike
 from deciban._validation.scalars import require_one_of, require_positive_number, require_whole
 from deciban.exceptions import InputError
 from deciban.flows import affine
-from deciban.flows.couplings import Activation, couple, half_sizes, init_layers, join, split
+from deciban.flows.couplings import (
+    Activation,
+    Halves,
+    Layers,
+    couple,
+    half_sizes,
+    init_layers,
+    join,
+    split,
+)
 from deciban.flows.elementwise import Scaling, Spline
 from deciban.flows.runtime import require_dtype
 
@@ -23,6 +33,7 @@ Mixing = Literal["none", "random", "linear"]
 Params = dict[str, Any]
 """Nested dicts and lists of arrays: they pickle, store, and pass through any optimizer."""
 
+_SMALL = 64  # features, and hidden units, of flows whose compilation takes longer than training
 _MOST_BINS = 500  # each has a smallest share, and they must leave some to be learned
 
 
@@ -113,7 +124,7 @@ class Flow:
 
     def init(
         self,
-        key: jax.Array,
+        key: jax.Array | int,
         *,
         matrix: ArrayLike | None = None,
         offset: ArrayLike | None = None,
@@ -123,7 +134,8 @@ class Flow:
 
         Parameters
         ----------
-        key : random key, as ``jax.random.key`` makes
+        key : int or random key, as ``jax.random.key`` makes
+            Seed of the weights of the networks.
         matrix : array of shape (d, d), default identity
             A, invertible. Features should vary about as much as one another and as z, or else one
             step size does not suit all parameters.
@@ -139,18 +151,20 @@ class Flow:
                 "matrix and offset must be left out of a Flow without an affine map; got one of "
                 "them. Make the Flow with affine=True."
             )
-        keys = jax.random.split(key, max(self.n_couplings, 1))
+        seed = np.asarray(jax.random.key_data(key)) if isinstance(key, jax.Array) else key
+        rng = np.random.default_rng(seed)
         params: Params = {"couplings": []}
-        for k in range(self.n_couplings):
+        for flip in range(min(2, self.n_couplings)):
             sizes = half_sizes(d)
-            n_seen, n_mapped = reversed(sizes) if self._flips(k) else sizes
+            n_seen, n_mapped = reversed(sizes) if self._flips(flip) else sizes
             n_out = n_mapped * self._elementwise().n_parameters
-            layers = init_layers(keys[k], n_seen, n_out, self.width, self.depth, dtype)
+            count = (self.n_couplings + 1 - flip) // 2
+            layers = init_layers(rng, count, n_seen, n_out, self.width, self.depth, dtype)
             params["couplings"].append(layers)
         if self.affine:
             params["affine"] = affine.init(d, matrix, offset, dtype)
-        if self.mixing == "linear":
-            params["mixing"] = [jnp.zeros((d, d), dtype) for _ in _changes(self)]
+        if self.mixing == "linear" and self.n_couplings > 2:
+            params["mixing"] = np.zeros(((self.n_couplings - 1) // 2, d, d), dtype)
         return params
 
     def forward(self, params: Params, x: Any) -> tuple[jax.Array, jax.Array]:
@@ -180,6 +194,11 @@ class Flow:
         """Whether coupling k maps the first half; that of a single feature is empty."""
         return k % 2 == 1 and self.n_features > 1
 
+    @property
+    def _is_small(self) -> bool:
+        """Whether compilation takes longer than training: pairs of couplings are one loop then."""
+        return self.width <= _SMALL and self.n_features <= _SMALL and self.n_couplings > 3
+
     def _read(self, params: Params, values: Any, name: str) -> jax.Array:
         array = jnp.asarray(values, require_dtype(jax.tree.leaves(params)[0].dtype))
         if array.ndim == 0 or array.shape[-1] != self.n_features:
@@ -190,48 +209,53 @@ class Flow:
         return array
 
 
-# Compiled here too, so that a call outside of the caller's own jit is not run step by step. The
-# couplings are unrolled: a scan over layers saves a third of a spline's compilation, at most, and
-# asks for parameters in stacks.
+# Compiled here too, so that a call outside of the caller's own jit is not run step by step.
 @partial(jax.jit, static_argnums=0)
 def _forward(flow: Flow, params: Params, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    changes = _changes(flow)
     y, total = x, jnp.zeros((), x.dtype)
     if flow.affine:
         y, total = affine.forward(params["affine"], x)
-    halves = split(y)
     elementwise = flow._elementwise().forward
-    for k, layers in zip(range(flow.n_couplings), params["couplings"], strict=True):
-        if k in changes:
-            y = join(halves)[..., changes[k]]
-            if flow.mixing == "linear":
-                y, log_det = affine.multiply(params["mixing"][list(changes).index(k)], y)
+
+    def pair(carry: _Carry, part: _Pair) -> tuple[_Carry, None]:
+        halves, total = carry
+        if part.order is not None:
+            y = _permute(join(halves), part.order)
+            if part.mixing is not None:
+                y, log_det = affine.multiply(part.mixing, y)
                 total += log_det
             halves = split(y)
-        halves, log_det = couple(layers, halves, elementwise, flow.activation, flow._flips(k))
-        total += log_det
+        for k, layers in enumerate(part.couplings):
+            halves, log_det = couple(layers, halves, elementwise, flow.activation, flow._flips(k))
+            total += log_det
+        return (halves, total), None
+
+    halves, total = _run_pairs(flow, params, pair, (split(y), total))
     z = join(halves)
-    if changes:
-        z = z[..., _invert(_order(flow))]
+    if flow.mixing != "none":
+        z = z[..., _invert(_last_order(flow))]
     return z, jnp.broadcast_to(total, z.shape[:-1])
 
 
 @partial(jax.jit, static_argnums=0)
 def _inverse(flow: Flow, params: Params, z: jax.Array) -> tuple[jax.Array, jax.Array]:
-    changes = _changes(flow)
-    halves = split(z[..., _order(flow)] if changes else z)
-    total = jnp.zeros((), z.dtype)
+    y = z if flow.mixing == "none" else z[..., _last_order(flow)]
     elementwise = flow._elementwise().inverse
-    for k in reversed(range(flow.n_couplings)):
-        layers = params["couplings"][k]
-        halves, log_det = couple(layers, halves, elementwise, flow.activation, flow._flips(k))
-        total += log_det
-        if k in changes:
+
+    def pair(carry: _Carry, part: _Pair) -> tuple[_Carry, None]:
+        halves, total = carry
+        for k, layers in reversed(list(enumerate(part.couplings))):
+            halves, log_det = couple(layers, halves, elementwise, flow.activation, flow._flips(k))
+            total += log_det
+        if part.order is not None:
             y = join(halves)
-            if flow.mixing == "linear":
-                y, log_det = affine.solve(params["mixing"][list(changes).index(k)], y)
+            if part.mixing is not None:
+                y, log_det = affine.solve(part.mixing, y)
                 total += log_det
-            halves = split(y[..., _invert(changes[k])])
+            halves = split(_permute(y, part.order, inverse=True))
+        return (halves, total), None
+
+    halves, total = _run_pairs(flow, params, pair, (split(y), jnp.zeros((), z.dtype)), reverse=True)
     x = join(halves)
     if flow.affine:
         x, log_det = affine.inverse(params["affine"], x)
@@ -239,26 +263,88 @@ def _inverse(flow: Flow, params: Params, z: jax.Array) -> tuple[jax.Array, jax.A
     return x, jnp.broadcast_to(total, x.shape[:-1])
 
 
+_Carry = tuple[Halves, jax.Array]
+
+
+class _Pair(NamedTuple):
+    """Two couplings, which together map all features (the last one may be alone), after mixing."""
+
+    couplings: list[Layers]
+    order: Any  # where each feature comes from: a permutation, or a matrix of zeros and ones
+    mixing: Any
+
+
+def _run_pairs(
+    flow: Flow, params: Params, pair: Callable[..., Any], carry: _Carry, reverse: bool = False
+) -> _Carry:
+    """What remains after all pairs of couplings, in their order or in reverse.
+
+    One by one they run fastest. In a loop they compile in half the time; it keeps products only,
+    since each other value that the gradient asks for would be a program of its own.
+    """
+    n = (flow.n_couplings + 1) // 2
+    together = flow.n_couplings // 2 if flow._is_small else 0
+    parts = [_pair(flow, params, j) for j in range(together, n)]
+    for part in reversed(parts) if reverse else []:
+        carry, _ = pair(carry, part)
+    if together:
+        body = jax.checkpoint(pair, policy=jax.checkpoint_policies.dots_saveable, prevent_cse=False)
+        halves, total = carry
+        carry = halves, jnp.broadcast_to(total, halves[0].shape[:-1])
+        carry, _ = jax.lax.scan(body, carry, _all_pairs(flow, params, together), reverse=reverse)
+    for part in [] if reverse else parts:
+        carry, _ = pair(carry, part)
+    return carry
+
+
+def _pair(flow: Flow, params: Params, j: int) -> _Pair:
+    couplings = [
+        jax.tree.map(lambda a: a[j], layers)
+        for layers in params["couplings"][: flow.n_couplings - 2 * j]
+    ]
+    if j == 0 or flow.mixing == "none":
+        return _Pair(couplings, None, None)
+    mixing = params["mixing"][j - 1] if flow.mixing == "linear" else None
+    return _Pair(couplings, _orders(flow)[j], mixing)
+
+
+def _all_pairs(flow: Flow, params: Params, n: int) -> _Pair:
+    """The first n pairs, on the first axis of each array; the first one is mixed by identities."""
+    couplings = jax.tree.map(lambda a: a[:n], params["couplings"])
+    if flow.mixing == "none":
+        return _Pair(couplings, None, None)
+    orders = np.eye(flow.n_features, dtype=bool)[_orders(flow)[:n]]
+    mixing = None
+    if flow.mixing == "linear":
+        mixing = jnp.pad(params["mixing"], ((1, 0), (0, 0), (0, 0)))[:n]
+    return _Pair(couplings, orders, mixing)
+
+
+def _permute(y: jax.Array, order: Any, inverse: bool = False) -> jax.Array:
+    """Features in another order, a permutation or, inside of a loop, a matrix."""
+    if order.ndim == 1:
+        return y[..., _invert(order) if inverse else order]
+    matrix = order.astype(y.dtype)
+    return affine.product(matrix.T if inverse else matrix, y)
+
+
 @lru_cache(maxsize=64)
-def _changes(flow: Flow) -> dict[int, np.ndarray]:
-    """Permutation of the features before each coupling that has one: every second, not the first.
+def _orders(flow: Flow) -> np.ndarray:
+    """Permutation of the features before each pair of couplings; before the first one, identity.
 
     Two couplings map all features; only then is a new split worth its while. (Reversal, as often
     used, would undo the alternation of the halves.)
     """
-    if flow.mixing == "none":
-        return {}
     rng = np.random.default_rng(flow.seed)
+    drawn = [rng.permutation(flow.n_features) for _ in range(2, flow.n_couplings, 2)]
     # int32 is itself with and without double precision; JAX mixes the two up otherwise.
-    return {
-        k: rng.permutation(flow.n_features).astype(np.int32) for k in range(2, flow.n_couplings, 2)
-    }
+    return np.stack([np.arange(flow.n_features), *drawn]).astype(np.int32)
 
 
-def _order(flow: Flow) -> np.ndarray:
+def _last_order(flow: Flow) -> np.ndarray:
     """Where each feature of the last coupling comes from: all permutations, one after another."""
     order = np.arange(flow.n_features, dtype=np.int32)
-    for change in _changes(flow).values():
+    for change in _orders(flow):
         order = order[change]
     return order
 

@@ -15,7 +15,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from deciban.exceptions import ConvergenceError
 
@@ -84,17 +83,12 @@ class Trainer:
         self.batch_size = min(batch_size, n_samples)
         self.n_batches = max(1, n_samples // self.batch_size)
         self._loss, self._clip = loss, clip
-        steps = max(2, epochs * self.n_batches)
-        rate = optax.warmup_cosine_decay_schedule(
-            learning_rate / 25, learning_rate, max(1, steps // 10), steps
-        )
-        self._optimizer = optax.adamw(rate, weight_decay=weight_decay, mask=decays)
-        epoch, init = self._epoch, self._optimizer.init
+        self._learning_rate, self._weight_decay, self._decays = learning_rate, weight_decay, decays
+        epoch = self._epoch
         if n_members > 1:
-            epoch = jax.vmap(epoch, in_axes=(0, 0, None, 0, None))
-            init = jax.vmap(init)
+            epoch = jax.vmap(epoch, in_axes=(0, 0, None, 0, 0, None))
             score = None if score is None else jax.vmap(score, in_axes=(0, None))
-        self._run_epoch, self._init = jax.jit(epoch), jax.jit(init)
+        self._run_epoch = jax.jit(epoch)
         self._score = None if score is None else jax.jit(score)
 
     def start(self, params: Tree, held_out: Batch = None) -> State:
@@ -102,12 +96,17 @@ class Trainer:
         score = np.full(self.n_members, np.inf)
         if self._score is not None:
             score = self._scores(params, held_out).mean(axis=1)
-        return State(params, self._init(params), params, score, 1.0, 0, ())
+        leaves = jax.tree.leaves(params)
+        shape = (self.n_members, -1) if self.n_members > 1 else (-1,)
+        zeros = np.zeros(sum(leaf.size for leaf in leaves), leaves[0].dtype).reshape(shape)
+        count = np.zeros(shape[:-1], np.int32)
+        optimizer = {"mean": zeros, "square": zeros, "count": count}
+        return State(params, optimizer, params, score, 1.0, 0, ())
 
-    def run(self, state: State, data: Batch, held_out: Batch, key: jax.Array) -> Iterator[State]:
+    def run(self, state: State, data: Batch, held_out: Batch, seed: int) -> Iterator[State]:
         """Yield the state after each of the remaining epochs."""
         while state.epoch < self.epochs:
-            state = self._run_next_epoch(state, data, held_out, key)
+            state = self._run_next_epoch(state, data, held_out, seed)
             yield state
 
     def choose(self, state: State, held_out: Batch) -> Tree:
@@ -132,14 +131,12 @@ class Trainer:
         assert self._score is not None
         return np.atleast_2d(np.asarray(self._score(params, held_out), dtype=np.float64))
 
-    def _run_next_epoch(self, state: State, data: Batch, held_out: Batch, key: jax.Array) -> State:
+    def _run_next_epoch(self, state: State, data: Batch, held_out: Batch, seed: int) -> State:
         began = time.perf_counter()
-        keys = jax.random.fold_in(key, state.epoch)
-        if self.n_members > 1:
-            keys = jax.random.split(keys, self.n_members)
+        drawn = self._draw(np.random.default_rng([seed, state.epoch]), data)
         for _ in range(_RETRIES):
             params, optimizer, losses, skipped = self._run_epoch(
-                state.params, state.optimizer, jnp.float32(state.factor), keys, data
+                state.params, state.optimizer, np.float32(state.factor), *drawn, data
             )
             if bool(np.all(np.asarray(skipped) <= _MOST_SKIPPED)):
                 break
@@ -168,38 +165,85 @@ class Trainer:
         history = (*state.history, record)
         return State(params, optimizer, best, best_score, state.factor, state.epoch + 1, history)
 
+    def _draw(self, rng: np.random.Generator, data: Batch) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and a random key of each batch of an epoch; by NumPy, which compiles nothing."""
+        n, members = jax.tree.leaves(data)[0].shape[0], (self.n_members,) * (self.n_members > 1)
+        rows = np.stack([rng.permutation(n) for _ in range(self.n_members)]).astype(np.int32)
+        rows = rows[:, : self.n_batches * self.batch_size]
+        keys = rng.integers(2**32, size=(*members, self.n_batches, 2), dtype=np.uint32)
+        return rows.reshape(*members, self.n_batches, self.batch_size), keys
+
     def _epoch(
-        self, params: Tree, optimizer: Tree, factor: jax.Array, key: jax.Array, data: Batch
+        self,
+        params: Tree,
+        optimizer: Tree,
+        factor: jax.Array,
+        rows: jax.Array,
+        keys: jax.Array,
+        data: Batch,
     ) -> tuple[Tree, Tree, jax.Array, jax.Array]:
-        """All batches in random order; also the mean loss and the share of skipped steps."""
-        n = jax.tree.leaves(data)[0].shape[0]
-        shuffle, noise = jax.random.split(key)
-        order = jax.random.permutation(shuffle, n)[: self.n_batches * self.batch_size]
-        order = order.reshape(self.n_batches, self.batch_size)
+        """All batches, in the order of their rows; also the mean loss and share of skipped steps.
 
-        def step(carry: tuple[Tree, Tree], rows: Any) -> tuple[tuple[Tree, Tree], Any]:
-            params, optimizer = carry
-            rows, key = rows
+        The parameters are one vector here: as many programs as arrays would have to be compiled.
+        """
+        vector, restore, n_decaying = _flatten(params, self._decays(params))
+
+        def step(carry: tuple[Tree, Tree], drawn: Any) -> tuple[tuple[Tree, Tree], Any]:
+            rows, key = drawn
             batch = jax.tree.map(lambda values: values[rows], data)
-            loss, slope = jax.value_and_grad(self._loss)(params, batch, key)
+            key = jax.random.wrap_key_data(key, impl="threefry2x32")
+            loss, slope = jax.value_and_grad(lambda v: self._loss(restore(v), batch, key))(carry[0])
             # A sum is finite where all of its terms are, unless it overflows: then clip could not.
-            squares = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(slope))
+            squares = jnp.sum(slope**2)
             usable = jnp.isfinite(loss) & jnp.isfinite(squares)
-            shorter = jnp.minimum(1.0, self._clip / jnp.sqrt(squares))
-            slope = jax.tree.map(lambda leaf: (shorter * leaf).astype(leaf.dtype), slope)
-            updates, moved = self._optimizer.update(slope, optimizer, params)
-            params = jax.tree.map(
-                lambda p, u: jnp.where(usable, p + (factor * u).astype(p.dtype), p), params, updates
-            )
-            optimizer = jax.tree.map(lambda new, old: jnp.where(usable, new, old), moved, optimizer)
-            return (params, optimizer), (jnp.where(usable, loss, 0.0), usable)
+            shorter = jnp.minimum(1.0, self._clip / jnp.sqrt(squares)).astype(slope.dtype)
+            moved = self._update(*carry, shorter * slope, factor, n_decaying)
+            carry = jax.tree.map(lambda new, old: jnp.where(usable, new, old), moved, carry)
+            return carry, (jnp.where(usable, loss, 0.0), usable)
 
-        keys = jax.random.split(noise, self.n_batches)
-        (params, optimizer), (losses, usable) = jax.lax.scan(
-            step, (params, optimizer), (order, keys)
+        (vector, optimizer), (losses, usable) = jax.lax.scan(
+            step, (vector, optimizer), (rows, keys)
         )
         used = jnp.maximum(usable.sum(), 1)
-        return params, optimizer, losses.sum() / used, 1 - usable.mean()
+        return restore(vector), optimizer, losses.sum() / used, 1 - usable.mean()
+
+    def _update(
+        self, vector: jax.Array, state: Tree, slope: jax.Array, factor: jax.Array, n_decaying: int
+    ) -> tuple[jax.Array, Tree]:
+        """One step of Adam with decoupled weight decay of the first parameters."""
+        count = state["count"] + 1
+        mean = 0.9 * state["mean"] + 0.1 * slope
+        square = 0.999 * state["square"] + 0.001 * slope**2
+        root = jnp.sqrt(square / (1 - 0.999**count).astype(square.dtype)) + 1e-8
+        direction = mean / ((1 - 0.9**count).astype(mean.dtype) * root)
+        decay = jnp.where(jnp.arange(vector.size) < n_decaying, self._weight_decay * vector, 0.0)
+        rate = (factor * self._rate(state["count"])).astype(vector.dtype)
+        moved = {"mean": mean, "square": square, "count": count}
+        return vector - rate * (direction + decay), moved
+
+    def _rate(self, count: jax.Array) -> jax.Array:
+        """Step size: linear from a 25th over the first tenth of all steps, then half a cosine."""
+        steps = max(2, self.epochs * self.n_batches)
+        warm = max(1, steps // 10)
+        rising = 1 / 25 + (1 - 1 / 25) * count / warm
+        falling = 0.5 + 0.5 * jnp.cos(jnp.pi * jnp.clip((count - warm) / (steps - warm), 0, 1))
+        return self._learning_rate * jnp.where(count < warm, rising, falling)
+
+
+def _flatten(params: Tree, decays: Tree) -> tuple[jax.Array, Callable[[jax.Array], Tree], int]:
+    """All parameters in one vector, those that decay first; the way back; how many decay."""
+    leaves, tree = jax.tree.flatten(params)
+    flags = jax.tree.leaves(decays)
+    places = sorted(range(len(leaves)), key=lambda k: not flags[k])
+    ends = np.cumsum([leaves[k].size for k in places])
+
+    def restore(vector: jax.Array) -> Tree:
+        parts = dict(zip(places, jnp.split(vector, ends[:-1]), strict=True))
+        shaped = [parts[k].reshape(leaf.shape) for k, leaf in enumerate(leaves)]
+        return jax.tree.unflatten(tree, shaped)
+
+    vector = jnp.concatenate([leaves[k].ravel() for k in places])
+    return vector, restore, sum(leaf.size for leaf, flag in zip(leaves, flags, strict=True) if flag)
 
 
 def _select(better: np.ndarray, new: Tree, old: Tree, n_members: int) -> Tree:
