@@ -300,7 +300,7 @@ class Columns:
             place: dict[Any, float] = {None: np.nan} | {v: i for i, v in enumerate(values)}
             fits = kind in (*_CODED, "") or not all(isinstance(v, str) for v in values)
             plain = [_plain(cell) for cell in cells.tolist()]
-            codes = np.array([place.get(value, -1.0) for value in plain])
+            codes = np.array([place.get(value, -1) for value in plain], dtype=np.float64)
             if (codes < 0).any():
                 unseen[key] = list(dict.fromkeys(v for v in plain if v not in place))
             codes[codes < 0] = np.nan if k in self.gaps else self.fill[k]
@@ -431,7 +431,7 @@ def _typical(codes: Floats, holes: np.ndarray, kinds: dict[int, str]) -> Floats:
 
 
 def _warn(message: str, values: dict[Hashable, list[Any]]) -> None:
-    warnings.warn(UnseenValueWarning(message, values=values), stacklevel=5)
+    warnings.warn(UnseenValueWarning(message, values=values), stacklevel=2)
 
 
 def _to_pandas(values: dict[str, Any], like: Any) -> Any:

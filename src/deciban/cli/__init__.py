@@ -12,6 +12,7 @@ import signal
 import sys
 import warnings
 from contextlib import ExitStack, suppress
+from functools import cache
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -107,7 +108,12 @@ def _run(words: list[str]) -> int:
 
 
 def _print_warning(message: Warning | str, *where: Any, **more: Any) -> None:
-    _print_error(f"Note: {message}")
+    _print_note(str(message))
+
+
+@cache  # each batch of rows may have the same to say
+def _print_note(note: str) -> None:
+    _print_error(f"Note: {note}")
 
 
 def _print_error(text: str) -> None:

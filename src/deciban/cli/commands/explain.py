@@ -30,14 +30,14 @@ def explain(
     The likelihood of a group is the mean of its classes' likelihoods, weighted by a --prior that is
     given, with equal weights otherwise.
     """
+    from deciban.cli.features import load_model, read_rows, require_columns
     from deciban.cli.io.sources import open_table
     from deciban.cli.operating import parse_costs, parse_prior
-    from deciban.cli.recipe import load_model
 
-    estimator, recipe = load_model(model)
+    estimator = load_model(model)
     source = open_table(table, table_format)
-    recipe.require_in(source)
-    frame = source.read(recipe.columns)
+    require_columns(source, estimator)
+    frame = source.read(estimator.columns_.names)
     if not len(frame):
         raise source.error("must hold rows; it holds none. Give a table with samples.")
     if not 1 <= row <= len(frame):
@@ -45,7 +45,7 @@ def explain(
             f"--row must be from 1 to {len(frame):,}, the rows of {source.name}; got {row}. Choose "
             f"one."
         )
-    X = recipe.matrix(frame[row - 1 : row], source.name, row - 1)
+    X = read_rows(estimator.columns_, frame[row - 1 : row], source.name, row - 1)
     evidence = estimator.evidence(X)
     classes = evidence.classes
     before = parse_prior(prior, "--prior", classes, estimator.class_counts_.tolist())

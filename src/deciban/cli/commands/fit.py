@@ -18,6 +18,7 @@ from deciban.exceptions import CheckpointError, InputError, InterruptedFitWarnin
 
 if TYPE_CHECKING:
     import numpy as np
+    import polars as pl
     from numpy.typing import NDArray
 
     from deciban.assessment import Assessment
@@ -48,8 +49,14 @@ def fit(
         str | None, option("Columns to leave out, separated by commas.", "COLUMNS")
     ] = None,
     impute: Annotated[
-        bool, option("Fill missing values: medians, or the most frequent text.", None, "--impute")
-    ] = False,
+        bool,
+        option(
+            "Fill missing values (medians, or the most frequent text) and learn from where they "
+            "are missing, or refuse them.",
+            None,
+            "--impute/--no-impute",
+        ),
+    ] = True,
     validation: Annotated[
         float, option("Fraction of the rows set aside to assess the model; 0 for none.", "0-1")
     ] = 0.2,
@@ -64,15 +71,15 @@ def fit(
 ) -> None:
     """Learn from a table what its columns say about a class, and write the model to a file.
 
-    Numbers are taken as they are; text becomes a feature for each of its values but the first. A
-    part of the rows is set aside to assess the model. Repeat the command to continue a fit that
-    was interrupted.
+    Numbers are taken as they are; dates become days, and text a feature for each of its values but
+    the first. A part of the rows is set aside to assess the model. Repeat the command to continue a
+    fit that was interrupted.
     """
     from deciban._validation.labels import label_array
     from deciban.cli.cells import Column, encode_labels
+    from deciban.cli.features import describe_doubts, select_features, type_columns, typical_row
     from deciban.cli.io.sources import open_table
     from deciban.cli.io.writing import require_outputs
-    from deciban.cli.recipe import Recipe, select_features
 
     checkpoint = output.with_name(f"{output.name}.checkpoint") if model is Kind.cda else None
     outputs = {"--output": output, "--report": report}
@@ -92,26 +99,27 @@ def fit(
             "two rows. Is it the right --label?"
         )
     train, held_out = _split_rows(codes, labels, validation, seed, report is not None)
-    columns = [Column(frame[name], source.name) for name in names]
-    recipe = Recipe.learn(columns, label, impute, train)
-    print_notes([*_label_notes(labels), *recipe.notes(frame)])
-    X, y = recipe.matrix(frame, source.name), label_array(labels)[codes]
+    X = type_columns([Column(frame[name], source.name) for name in names], impute)
+    print_notes([*_label_notes(labels), *describe_doubts(frame, X)])
+    y = label_array(labels)[codes]
     estimator = _make_model(model, epochs, seed, checkpoint)
     try:
         _fit(estimator, X[train], y[train])
     except CheckpointError:
         _discard(checkpoint, force)
         _fit(estimator, X[train], y[train])
-    estimator.save(output, extra=recipe.to_dict(), replace=force)
+    estimator.save(output, replace=force)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
+    columns = estimator.columns_
+    typical = typical_row(columns).row(0, named=True)
     summary: dict[str, Any] = {
         "model": type(estimator).__name__,
         "file": str(output),
         "rows": len(train),
-        "features": recipe.features,
+        "features": columns.features,
         "classes": estimator.classes_.tolist(),
-        "filled": recipe.fill,
+        "filled": {columns.names[k]: typical[columns.names[k]] for k in columns.gaps},
     }
     assessment = None
     if held_out is not None:
@@ -213,7 +221,7 @@ def _discard(checkpoint: Path | None, force: bool) -> None:
     checkpoint.unlink(missing_ok=True)
 
 
-def _fit(model: Any, X: np.ndarray, y: np.ndarray) -> None:
+def _fit(model: Any, X: pl.DataFrame, y: np.ndarray) -> None:
     """Fit a model, or exit with its checkpoint on disk: half a fit is not a model to hand out."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

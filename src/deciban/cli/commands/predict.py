@@ -23,10 +23,10 @@ from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
     import numpy as np
+    import polars as pl
     from numpy.typing import NDArray
 
     from deciban.cli.io.formats import Table as InputTable
-    from deciban.cli.recipe import Recipe
     from deciban.evidence import PriorEstimate
 
     Floats = NDArray[np.float64]
@@ -62,36 +62,35 @@ def predict(
     outlier. Rows are read and written in batches, so that memory stays flat (with --estimate-prior
     the evidence of all rows is held).
     """
-    import numpy as np
     import polars as pl
 
+    from deciban.cli.features import load_model, read_rows, require_columns, typical_row
     from deciban.cli.io.sources import open_table
     from deciban.cli.io.writing import require_outputs, table_writer
     from deciban.cli.operating import parse_costs, parse_prior
-    from deciban.cli.recipe import load_model
 
     if not 0 <= outlier < 1:
         raise InputError(f"--outlier must be at least 0 and below 1; got {outlier}. Give 0.01.")
     if estimate_prior and prior != "empirical":
         raise InputError("--prior and --estimate-prior must not come together. Leave one out.")
     require_outputs({"--output": output}, (model, table, prior, costs), force=force)
-    estimator, recipe = load_model(model)
+    estimator = load_model(model)
     source = open_table(table, table_format)
-    recipe.require_in(source)
+    require_columns(source, estimator)
     classes = tuple(estimator.classes_.tolist())
     before = parse_prior(prior, "--prior", classes, estimator.class_counts_.tolist())
-    mix = _estimate_prior(estimator, recipe, source) if estimate_prior else None
+    mix = _estimate_prior(estimator, source) if estimate_prior else None
     before = before if mix is None else dict(mix)
     add = partial(_columns, estimator, outlier, before, parse_costs(costs, "--costs", classes))
-    # the columns of a table without rows: those of a row of zeros, without it
-    nothing = {name: v[:0] for name, v in add(np.zeros((1, len(recipe.features)))).items()}
-    carried = [name for name in source.columns if name not in recipe.columns]
+    # the columns of a table without rows: those of any row, without it
+    nothing = {name: v[:0] for name, v in add(typical_row(estimator.columns_)).items()}
+    carried = [name for name in source.columns if name not in estimator.columns_.names]
     source.refuse_columns(nothing, carried)
     decisions: Counter[Any] = Counter(dict.fromkeys(classes, 0))
     start = outliers = 0
     with table_writer(output, force=force) as write:
         for frame in source.batches(_ROWS):
-            X = recipe.matrix(frame, source.name, start)
+            X = read_rows(estimator.columns_, frame, source.name, start)
             new = add(X) if len(X) else nothing
             added = pl.DataFrame([pl.Series(name, values) for name, values in new.items()])
             # A frame of no columns may have forgotten how many rows it had.
@@ -117,14 +116,15 @@ def predict(
     print_written(sentence, found, output, as_json)
 
 
-def _estimate_prior(model: Any, recipe: Recipe, source: InputTable) -> PriorEstimate:
+def _estimate_prior(model: Any, source: InputTable) -> PriorEstimate:
     """The class mix of a table, tested against that of the training rows."""
+    from deciban.cli.features import read_rows
     from deciban.evidence import Evidence
 
     parts, start = [], 0
     for frame in source.batches(_ROWS):
         if frame.height:
-            parts.append(model.evidence(recipe.matrix(frame, source.name, start)))
+            parts.append(model.evidence(read_rows(model.columns_, frame, source.name, start)))
         start += frame.height
     if not parts:
         raise source.error("must have rows to estimate their class mix; got none. Give --prior.")
@@ -133,7 +133,7 @@ def _estimate_prior(model: Any, recipe: Recipe, source: InputTable) -> PriorEsti
 
 
 def _columns(
-    model: Any, outlier: float, prior: Any, costs: Floats | None, X: Floats
+    model: Any, outlier: float, prior: Any, costs: Floats | None, X: pl.DataFrame
 ) -> dict[str, Any]:
     """The columns to add, by name."""
     from deciban.cli.operating import decision_columns
