@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deciban._persistence.encoding import register_value
 from deciban._validation.arrays import Floats, is_frame
@@ -88,6 +89,7 @@ class Columns:
             or not all(kind in _NOUNS for kind in self.kinds.values())
             or coded != list(self.categories)
             or not all(0 < len(set(values)) == len(values) for values in self.categories.values())
+            or not all(0 <= self.fill[k] < len(values) for k, values in self.categories.items())
             or len(self.names) not in (0, n)
             or self.library not in ("pandas", "polars", "")
         ):
@@ -105,13 +107,9 @@ class Columns:
         kinds, categories = {}, {}
         for k, key in enumerate(keys):
             kind, cells = _read_cells(X[key], key)
-            if kind == "":
-                raise InputError(
-                    f"X must hold a value in every column; {quote(key)} holds none. Drop it."
-                )
             if kind == "date" and (cells[~np.isnan(cells)] % 1).any():
                 kind = "datetime"
-            if kind != "number":
+            if kind not in ("number", ""):
                 kinds[k] = kind
             if kind in _CODED:
                 categories[k] = _categories(X[key].dtype, kind, cells)
@@ -124,14 +122,13 @@ class Columns:
         holes = np.isnan(codes)
         counts = holes.sum(axis=0)
         if (counts == len(codes)).any():
-            k = int(np.argmax(counts))
-            raise InputError(
-                f"X must hold a value in every column; {quote(self._key(k))} holds none. Drop it."
-            )
+            name = self._names()[int(np.argmax(counts))]
+            raise InputError(f"X must hold a value in every column; {name!r} holds none. Drop it.")
         gaps: dict[int, int] = {}
+        first: dict[bytes, int] = {}  # the first column with the same gaps
         for k in np.flatnonzero(counts).tolist():
-            twins = (j for j in gaps if (holes[:, j] == holes[:, k]).all())
-            gaps[k] = next(twins, k) if counts[k] >= _FEWEST_GAPS else _RARE
+            twin = first.setdefault(np.packbits(holes[:, k]).tobytes(), k)
+            gaps[k] = twin if counts[k] >= _FEWEST_GAPS else _RARE
         columns = replace(self, fill=_typical(codes, holes, self.kinds), gaps=gaps)
         if columns.n_features == 0:
             raise InputError("X must hold different values; got columns of one text each. Add one.")
@@ -165,7 +162,10 @@ class Columns:
     def encode(self, codes: Floats) -> Floats:
         """Features of codes."""
         holes = np.isnan(codes).any(axis=0)
-        new = {self._key(k): [None] for k in np.flatnonzero(holes).tolist() if k not in self.gaps}
+        found = np.flatnonzero(holes).tolist()
+        new: dict[Hashable, list[Any]] = {
+            self._names()[k]: [None] for k in found if k not in self.gaps
+        }
         if new:
             _warn(f"X has missing values in {quote_each(new, 5)}, where fit saw none. They are "
                   f"filled in by the median or the most frequent value.", new)  # fmt: skip
@@ -189,26 +189,33 @@ class Columns:
         values = {name: self._values(k, codes[:, k]) for k, name in enumerate(self._names())}
         return (_to_pandas if library == "pandas" else _to_polars)(values, like)
 
-    def snap(self, features: Floats) -> Floats:
-        """The nearest features that a table can hold."""
+    def snap(self, features: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """The nearest features that a table can hold, and which of them may have other values."""
+        free = np.ones(features.shape, dtype=bool)
         if not self.kinds and not self._flagged:
-            return features
-        return self.encode(self._round(self._decode(features)))
+            return features, free
+        features = self.encode(self._round(self._decode(features)))
+        free[:, len(self._direct) :] = False
+        missing = dict(zip(self._flagged, features.T[-len(self._flagged) :] > 0.5, strict=False))
+        for j, k in enumerate(self._direct):
+            continuous = self.kinds.get(k, "number") in ("number", "datetime", "duration")
+            free[:, j] = continuous & ~missing.get(self.gaps.get(k, _RARE), np.False_)
+        return features, free
 
     def require_arrays(self) -> None:
         """Raise where a table without names cannot hold the columns."""
         if any(kind != "boolean" for kind in self.kinds.values()):
             k, kind = next((k, kind) for k, kind in self.kinds.items() if kind != "boolean")
             raise InputError(
-                f"X must be a frame with the columns of fit, since {quote(self._key(k))} holds "
+                f"X must be a frame with the columns of fit, since {self._names()[k]!r} holds "
                 f"{_NOUNS[kind]}; got an array. Give a frame."
             )
 
     @property
     def n_features(self) -> int:
         """Number of features."""
-        levels = sum(len(self.categories[k]) - 1 for k in self._one_hot)
-        return len(self._values_as_they_are) + levels + len(self._flagged)
+        more = sum(len(self.categories[k]) - 2 for k in self._one_hot)
+        return len(self.fill) + more + len(self._flagged)
 
     @property
     def features(self) -> list[str]:
@@ -216,7 +223,7 @@ class Columns:
         names = self._names()
         levels = [(k, value) for k in self._one_hot for value in self.categories[k][1:]]
         return [
-            *(names[k] for k in self._values_as_they_are),
+            *(names[k] for k in self._direct),
             *(f"{names[k]}={value}" for k, value in levels),
             *(f"{names[k]} missing" for k in self._flagged),
         ]
@@ -228,7 +235,7 @@ class Columns:
         return [k for k, kind in self.kinds.items() if kind == "category"]
 
     @property
-    def _values_as_they_are(self) -> list[int]:
+    def _direct(self) -> list[int]:
         return [k for k in range(len(self.fill)) if self.kinds.get(k) != "category"]
 
     @property
@@ -248,7 +255,7 @@ class Columns:
         one_hot = OneHotEncoder(categories=places, drop="first", sparse_output=False)
         categories = make_pipeline(SimpleImputer(), one_hot)
         parts = [
-            ("values", SimpleImputer(), self._values_as_they_are),
+            ("values", SimpleImputer(), self._direct),
             ("categories", categories, self._one_hot),
             ("gaps", MissingIndicator(features="all"), self._flagged),
         ]
@@ -258,8 +265,8 @@ class Columns:
         if not self.kinds and not self._flagged:
             return features
         codes = np.empty((len(features), len(self.fill)))
-        at = len(self._values_as_they_are)
-        codes[:, self._values_as_they_are] = features[:, :at]
+        at = len(self._direct)
+        codes[:, self._direct] = features[:, :at]
         for k in self._one_hot:
             end = at + len(self.categories[k]) - 1
             others = features[:, at:end]
@@ -287,9 +294,6 @@ class Columns:
 
     def _names(self) -> list[str]:
         return self.names or [f"x{k}" for k in range(len(self.fill))]
-
-    def _key(self, k: int) -> Hashable:
-        return self.names[k] if self.names else k
 
     def _codes(self, k: int, column: Any, key: Hashable, unseen: dict[Any, Any]) -> Floats:
         """Codes of a column; values that are none of its categories are added to ``unseen``."""
@@ -353,8 +357,9 @@ def _read_cells(column: Any, key: Hashable) -> tuple[str, Any]:
     in_utc = {"dtype": "datetime64[us]"} if getattr(dtype, "kind", "") == "M" else {}
     cells = np.asarray(column.to_numpy(**in_utc))
     if str(dtype).lower().startswith(("categor", "enum")):
-        objects = _without_missing(cells.astype(object))
-        return "ordered" if getattr(dtype, "ordered", False) else "category", objects
+        cells = _without_missing(cells.astype(object))
+        if any(cell is not None for cell in cells.tolist()):
+            return "ordered" if getattr(dtype, "ordered", False) else "category", cells
     kind = _BY_DTYPE.get(cells.dtype.kind, "")
     if not kind:
         cells = _without_missing(cells)

@@ -32,6 +32,7 @@ from deciban.simplex.basis import basis_for
 
 REACHED = 0.01  # nats that features may be away from the evidence asked for: 1/23 of a deciban
 _QUANTILES = 1001
+_STEP, _LONGEST, _REFINEMENTS = 0.1, 5.0, 10  # in the ILRL, of the search for features
 
 
 class DiscriminantMixin(EvidenceClassifierMixin):
@@ -251,7 +252,8 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         left = np.full(len(X), np.inf)
         finite = np.isfinite(X).all(axis=1)
         k = len(self.classes_) - 1
-        missing = (self._to_base(self.columns_.snap(X[finite])) - Z[finite])[:, :k]
+        X[finite] = self._settle(X[finite], Z[finite])
+        missing = (self._to_base(X[finite]) - Z[finite])[:, :k]
         left[finite] = np.ptp(missing @ self._choose_basis().contrast.T, axis=1)
         rows = np.flatnonzero(left > REACHED)
         if len(rows):
@@ -267,6 +269,39 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
                 stacklevel=4,
             )
         return self.columns_.decode(X, like)
+
+    def _settle(self, X: Floats, Z: Floats) -> Floats:
+        """Features that a table can hold, their numbers such that the ILRL is that of Z.
+
+        What is lost where categories are rounded is made up for by numbers: they are taken from
+        the inverse at another ILRL, which Broyden's method finds.
+        """
+        nearest, free = self.columns_.snap(X)
+        if free.all():
+            return X
+        k = len(self.classes_) - 1
+
+        def features_at(u: Floats) -> tuple[Floats, Floats]:
+            features = np.where(free, self._from_base(np.hstack([u, Z[:, k:]])), nearest)
+            return features, self._to_base(features)[:, :k] - Z[:, :k]
+
+        u = Z[:, :k]
+        X, gap = features_at(u)
+        J = np.stack([features_at(u + e)[1] - gap for e in _STEP * np.eye(k)], axis=2) / _STEP
+        for _ in range(_REFINEMENTS):
+            J_t = np.swapaxes(J, 1, 2)
+            step = -np.linalg.solve(J_t @ J + 1e-8 * np.eye(k), J_t @ gap[:, :, None])[:, :, 0]
+            step *= np.minimum(1, _LONGEST / (np.linalg.norm(step, axis=1, keepdims=True) + 1e-300))
+            new_X, new_gap = features_at(u + step)
+            error = new_gap - gap - np.einsum("nij,nj->ni", J, step)
+            size = np.sum(step**2, axis=1) + 1e-300
+            J = J + error[:, :, None] * step[:, None, :] / size[:, None, None]
+            rows = np.sum(new_gap**2, axis=1) < np.sum(gap**2, axis=1)
+            u = u + rows[:, None] * step
+            X[rows], gap[rows] = new_X[rows], new_gap[rows]
+        before = self._to_base(nearest)[:, :k] - Z[:, :k]
+        worse = np.sum(gap**2, axis=1) > np.sum(before**2, axis=1)
+        return np.where(worse[:, None], nearest, X)
 
 
 def _generator(random_state: int | RandomState | None) -> np.random.Generator:
