@@ -43,11 +43,12 @@ def test_the_threshold_is_the_score_of_the_rank_that_the_theory_has(rng):
     _, new = draw([20, 20, 20], 1.0, rng)
     scores = np.sort(1 - labeled.posterior()[np.arange(90), y])
     rank = int(np.ceil(91 * 0.8))
-    sets = new.prediction_set(0.2, calibration=(y, labeled))
+    even = np.full(3, 1 / 3)
+    sets = new.prediction_set(0.2, even, calibration=(y, labeled))
     expected = 1 - new.posterior() <= scores[rank - 1] + 1e-12
     expected[np.arange(60), new.posterior().argmax(axis=1)] = True
     np.testing.assert_array_equal(sets.members, expected)
-    by_class = new.prediction_set(0.2, calibration=(y, labeled), by_class=True)
+    by_class = new.prediction_set(0.2, even, calibration=(y, labeled), by_class=True)
     for k in range(3):
         own = np.sort(1 - labeled.posterior()[y == k, k])
         limit = own[int(np.ceil(31 * 0.8)) - 1]
@@ -55,18 +56,20 @@ def test_the_threshold_is_the_score_of_the_rank_that_the_theory_has(rng):
         np.testing.assert_array_equal(by_class.members[:, k], inside)
 
 
-def test_the_empirical_prior_counts_every_sample_once(rng):
-    y, labeled = draw([50, 10, 3], 1.0, rng)
-    mix = np.array([50, 10, 3]) / 63
-    sets = labeled.prediction_set(0.1, "empirical", calibration=(y, labeled))
-    scores = np.sort(-labeled.log_posterior(mix)[np.arange(63), y])
-    limit = scores[int(np.ceil(64 * 0.9)) - 1]
-    np.testing.assert_array_equal(
-        sets.contains(y), (-labeled.log_posterior(mix)[np.arange(63), y] <= limit)
-        | (labeled.posterior(mix).argmax(axis=1) == y),
-    )  # fmt: skip
-    same = labeled.prediction_set(0.1, mix, calibration=(y, labeled))
-    np.testing.assert_array_equal(same.members, sets.members)
+def test_without_a_prior_the_new_sample_is_treated_like_those_of_the_calibration(rng):
+    y, labeled = draw([15, 6, 2], 1.0, rng)
+    _, new = draw([3, 3, 3], 1.0, rng)
+    sets = new.prediction_set(0.2, calibration=(y, labeled))
+    best = new.decide(prior=(np.array([15, 6, 2]) + 1 / 3) / 24)
+    expected = np.zeros((9, 3), dtype=bool)
+    for row, k in np.ndindex(9, 3):
+        labels = np.append(y, k)  # as if the new sample were of this class
+        prior = (np.bincount(labels, minlength=3) + 1 / 3) / 25
+        both = Evidence.concatenate([labeled, new[row]])
+        scores = 1 - both.posterior(prior)[np.arange(24), labels]
+        limit = np.sort(scores[:-1])[int(np.ceil(24 * 0.8)) - 1]
+        expected[row, k] = scores[-1] <= limit or best[row] == k
+    np.testing.assert_array_equal(sets.members, expected)
 
 
 def test_nine_samples_are_just_enough_for_ten_percent(rng):
@@ -91,7 +94,7 @@ def test_a_class_without_calibration_samples_is_in_every_set(rng):
         assert sets.members[:, 2].all()
         assert not sets.members[:, 0].all()
     with pytest.warns(FewSamplesWarning):  # a third of the samples may be of this class
-        assert labeled.prediction_set(0.1, calibration=(y, labeled)).members.all()
+        assert labeled.prediction_set(0.1, [1 / 3] * 3, calibration=(y, labeled)).members.all()
     none = Evidence(np.zeros((0, 3)))
     with pytest.warns(FewSamplesWarning):
         assert labeled.prediction_set(0.1, calibration=([], none)).members.all()
@@ -99,7 +102,7 @@ def test_a_class_without_calibration_samples_is_in_every_set(rng):
 
 def test_evidence_that_rules_out_the_truth_makes_sets_of_all_classes():
     wrong = Evidence.from_llr(np.full(20, np.inf))
-    sets = wrong.prediction_set(0.1, "empirical", calibration=([0] * 19 + [1], wrong))
+    sets = wrong.prediction_set(0.1, calibration=([0] * 19 + [1], wrong))
     assert sets.members.all()
 
 
@@ -154,7 +157,7 @@ def test_conformal_sets_cover_whatever_the_evidence_is_worth(factor, rng):
         y, labeled = draw([60, 30, 10], 1.0, rng, factor)
         truth, new = draw([60, 30, 10], 1.0, rng, factor)
         calibration = (y, labeled)
-        held.append(new.prediction_set(0.1, "empirical", calibration=calibration).contains(truth))
+        held.append(new.prediction_set(0.1, calibration=calibration).contains(truth))
         sets = new.prediction_set(0.1, calibration=calibration, by_class=True)
         held_by_class.append([sets.contains(truth)[truth == k].mean() for k in range(3)])
         sets = new.prediction_set(0.1, [0.1, 0.2, 0.7], calibration=calibration)

@@ -40,7 +40,6 @@ from deciban.evidence.bayes import (
     Prior,
     choose_least_cost,
     log_prior,
-    read_prior,
     require_probabilities,
 )
 from deciban.evidence.class_mix import PriorEstimate, estimate_class_mix
@@ -469,9 +468,9 @@ class Evidence(Batch):
         ----------
         alpha : float
             Error rate, between 0 and 1.
-        prior : array of shape (n_classes,) or mapping, default uniform
-            Class mix for which the sets hold. The mix of the calibration samples does not matter;
-            with ``prior="empirical"`` it is that mix, for plain split-conformal sets.
+        prior : array of shape (n_classes,) or mapping, optional
+            Class mix for which the sets hold; by default that of the calibration samples, which
+            gives plain split-conformal sets, and uniform without them.
         calibration : (y_true, Evidence), optional
             Labels and evidence of samples from the same population, in each class.
         by_class : bool, default False
@@ -508,10 +507,11 @@ class Evidence(Batch):
             )
         labeled = Evidence(calibration[1], self._classes)
         codes = encode_labels(read_labels(calibration[0], len(labeled)), self._classes)
-        p = read_prior(prior, self._classes, np.bincount(codes, minlength=self.n_classes))
-        scores = -labeled.log_posterior(p)[np.arange(len(codes)), codes]
-        options = (self._classes, scores, codes, None if require_bool(by_class, "by_class") else p)
-        return PredictionSets(conformal_sets(self.log_posterior(p), alpha, *options), self._classes)
+        p = None if prior is None else np.exp(log_prior(prior, self._classes)[0])
+        by_class = require_bool(by_class, "by_class")
+        both = self._below_best(), labeled._below_best()
+        members = conformal_sets(*both, codes, self._classes, p, alpha, by_class)
+        return PredictionSets(members, self._classes)
 
     def estimate_prior(
         self,

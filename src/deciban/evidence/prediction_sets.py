@@ -65,45 +65,63 @@ def smallest_sets(log_posterior: Floats, alpha: float) -> NDArray[np.bool_]:
 
 
 def conformal_sets(
-    log_posterior: Floats,
-    alpha: float,
-    classes: tuple[Hashable, ...],
-    scores: Floats,
+    new: Floats,
+    labeled: Floats,
     codes: NDArray[np.intp],
+    classes: tuple[Hashable, ...],
     prior: Floats | None,
+    alpha: float,
+    by_class: bool,
 ) -> NDArray[np.bool_]:
     """Classes whose score, minus the log-posterior, is up to a threshold; the best is always in.
 
-    ``scores`` are those of the true classes ``codes`` of labeled samples. The threshold is the k-th
-    smallest of n, k = ceil((1 - alpha)(n + 1)), and infinity where k > n. With a prior, a sample
-    counts as often as the prior says, relative to the share of its class; without one, each class
-    has the threshold of its own samples.
+    The threshold is the k-th smallest of the scores of n labeled samples, k = ceil((1 - alpha)
+    (n + 1)), and infinity where k > n. By class, each class has that of its own samples. With a
+    prior, a sample counts as often as the prior says, relative to the share of its class. Without
+    one, the prior is the class mix of the labeled samples and the new one, whose class is the one
+    considered: all n + 1 are treated alike, which makes the coverage exact.
     """
-    counts = np.bincount(codes, minlength=len(classes))
-    if prior is None:
-        own = [np.sort(scores[codes == k]) for k in range(len(classes))]
-        rank = np.ceil((1 - alpha) * (counts + 1) * (1 - _ROUNDING)).astype(int)
-        few = rank > counts
-        ends = [s[r - 1] if r <= len(s) else np.inf for s, r in zip(own, rank, strict=True)]
-        threshold = np.array(ends)
+    D, n, rows = len(classes), len(codes), np.arange(len(codes))
+    counts = np.bincount(codes, minlength=D)
+    base = np.log(counts + 1 / D if prior is None else prior)
+    total, new_total = (np.logaddexp.reduce(x + base, axis=1)[:, None] for x in (labeled, new))
+    scores, new_scores = (total - labeled - base)[rows, codes], new_total - new - base
+    if by_class:
+        threshold = np.array([_quantile(scores[codes == k], alpha) for k in range(D)])
+        few = _rank(counts, alpha) > counts
+    elif prior is None:
+        more = np.log(counts + 1 / D + 1)
+        changed = np.where(codes[:, None] == np.arange(D), more, base[codes, None])
+        own = np.logaddexp(total, labeled) - labeled[rows, codes, None] - changed
+        new_scores = np.logaddexp(new_total, new) - new - more
+        threshold, few = _quantile(own, alpha), np.full(D, _rank(n, alpha) > n)
     else:
-        weight = len(codes) * prior / np.maximum(counts, 1)
+        weight = n * prior / np.maximum(counts, 1)
         order = np.argsort(scores, kind="stable")
-        mass = np.cumsum(weight[codes[order]])
-        # The new sample, and classes that were not seen, may have any score.
-        total = np.where(counts > 0, len(codes) + weight, np.inf)
-        rank = np.searchsorted(mass, (1 - alpha) * total * (1 - _ROUNDING))
-        few = rank == len(codes)
-        threshold = np.append(scores[order], np.inf)[rank]
+        # The new sample, and classes without samples, may have any score.
+        wanted = (1 - alpha) * np.where(counts > 0, n + weight, np.inf) * (1 - _ROUNDING)
+        rank = np.searchsorted(np.cumsum(weight[codes[order]]), wanted)
+        threshold, few = np.append(scores[order], np.inf)[rank], rank == n
     if few.any():
-        _warn_of_few([classes[k] for k in np.flatnonzero(few)], alpha, prior is None)
-    members = -log_posterior <= threshold * (1 + _ROUNDING)
-    members[np.arange(len(members)), log_posterior.argmax(axis=1)] = True
+        _warn_of_few([classes[k] for k in np.flatnonzero(few)], alpha, by_class)
+    members = new_scores <= threshold * (1 + _ROUNDING)
+    members[np.arange(len(new)), (new + base).argmax(axis=1)] = True
     return members
 
 
+def _rank(n: Any, alpha: float) -> Any:
+    """Rank of the threshold among n scores."""
+    return np.ceil((1 - alpha) * (n + 1) * (1 - _ROUNDING)).astype(int)
+
+
+def _quantile(scores: Floats, alpha: float) -> Floats:
+    """The threshold along the first axis."""
+    rank, nothing = _rank(len(scores), alpha), np.full(scores.shape[1:], np.inf)
+    return np.sort(scores, axis=0)[rank - 1] if rank <= len(scores) else nothing
+
+
 def _warn_of_few(classes: list[Hashable], alpha: float, by_class: bool) -> None:
-    least = int(np.ceil((1 - alpha) / alpha - 1e-9))
+    least = int(np.ceil((1 - alpha) / alpha * (1 - _ROUNDING)))
     warnings.warn(
         FewSamplesWarning(
             f"calibration should hold {least} samples or more{' of each class' * by_class} at "
