@@ -17,6 +17,7 @@ Floats = NDArray[np.float64]
 
 _FLAT = 1e-10  # possible gain, in nats a sample, at which the maximum is reached
 _NEARLY_FLAT = 1e-6
+_HIDDEN = 1e-15  # gain that rounding hides
 _STEPS = 500
 _SINGULAR = 1e-12  # relative eigenvalue below which the evidence does not tell classes apart
 _FEW = 2000  # samples of large influence that are drawn one by one
@@ -59,22 +60,7 @@ class PriorEstimate(Mapping[Hashable, float]):
         return "\n".join([title + shift, *lines])
 
 
-def estimate_class_mix(
-    L: Floats,
-    classes: tuple[Hashable, ...],
-    prior: Floats | None,
-    confidence: float,
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> PriorEstimate:
-    """Shares of the classes with intervals, and a p-value where there is a prior to test."""
-    shares = _maximize(L)
-    low, high = _intervals(L, shares, confidence)
-    p_value = None if prior is None else _shift_p_value(L, shares, prior, n_resamples, rng)
-    return PriorEstimate(classes, shares, low, high, confidence, len(L), p_value)
-
-
-def _maximize(L: Floats) -> Floats:
+def estimate_shares(L: Floats) -> Floats:
     """Maximum of the mean of :math:`log sum_k s_k L_nk` over the simplex.
 
     The constrained Newton method: each step solves the quadratic approximation by nonnegative least
@@ -94,15 +80,12 @@ def _maximize(L: Floats) -> Floats:
         if slope.max() - 1 <= _FLAT:
             break
         step = _quadratic_maximum(S, shares * slope) - shares
-        along, size = L @ step, 1.0
-        while not (gain := _mean_log1p(size * along / mixture)) >= 0.1 * size * (slope @ step):
-            size /= 2
-            if size < 1e-12:
-                break
-        if not gain > 0:
-            break  # rounding hides what is left
-        shares = shares + step if size == 1 else shares + size * step
-        shares = np.maximum(shares, 0) / np.maximum(shares, 0).sum()
+        rise, along = slope @ step, L @ step / mixture
+        while _mean_log1p(along) < 0.1 * rise and rise > _HIDDEN:
+            step, rise, along = step / 2, rise / 2, along / 2
+        if rise <= _HIDDEN:
+            break
+        shares = np.maximum(shares + step, 0)
         mixture = L @ shares
     if slope.max() - 1 > _NEARLY_FLAT:
         raise ConvergenceError(
@@ -135,7 +118,7 @@ def _mean_log1p(x: Floats) -> float:
         return float(np.log1p(np.maximum(x, -1)).mean())
 
 
-def _intervals(L: Floats, shares: Floats, confidence: float) -> tuple[Floats, Floats]:
+def share_intervals(L: Floats, shares: Floats, confidence: float) -> tuple[Floats, Floats]:
     """Likelihood intervals of each share.
 
     The log-likelihood with the other classes in their estimated proportions, times the fraction of
@@ -184,7 +167,7 @@ def _variances(S: Floats, shares: Floats) -> Floats:
     return variance
 
 
-def _shift_p_value(
+def shift_p_value(
     L: Floats, shares: Floats, prior: Floats, n_resamples: int, rng: np.random.Generator
 ) -> float:
     """How often samples of this class mix deviate as much from it as these: a score test.

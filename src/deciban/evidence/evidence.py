@@ -34,6 +34,7 @@ from deciban._validation.values import (
     require_nonnegative,
     require_table,
 )
+from deciban.evidence import class_mix
 from deciban.evidence.batch import ZERO_REMEDY, Batch
 from deciban.evidence.bayes import (
     Costs,
@@ -42,7 +43,6 @@ from deciban.evidence.bayes import (
     log_prior,
     require_probabilities,
 )
-from deciban.evidence.class_mix import PriorEstimate, estimate_class_mix
 from deciban.evidence.groups import find_members, name_group, pool_members, read_groups
 from deciban.evidence.prediction_sets import PredictionSets, conformal_sets, smallest_sets
 from deciban.evidence.units import SCALES, Unit, VerbalScale, from_nats, to_nats
@@ -461,8 +461,8 @@ class Evidence(Batch):
         Without ``calibration`` the smallest sets with a posterior mass of 1 - alpha: right where
         the evidence is calibrated and the prior is that of the samples. With labeled samples, which
         the model must not have learned from, split-conformal sets: right whatever the evidence is
-        worth. A class is in the set where its posterior is at least a threshold; of all scores,
-        these give the smallest sets on average. A set is never empty: it holds the likeliest class.
+        worth. These hold the classes whose posterior is at least a threshold, the score with the
+        smallest sets on average, and the likeliest class in any case.
 
         Parameters
         ----------
@@ -520,7 +520,7 @@ class Evidence(Batch):
         confidence: float = 0.95,
         n_resamples: int = 999,
         rng: Rng = 0,
-    ) -> PriorEstimate:
+    ) -> class_mix.PriorEstimate:
         """The class mix of these samples, whose labels are unknown, by maximum likelihood.
 
         The shares s that maximize :math:`sum_n log sum_k s_k w_nk`, with an interval of each and,
@@ -562,10 +562,15 @@ class Evidence(Batch):
         require_whole(n_resamples, "n_resamples", 1)
         if len(self) == 0:
             raise InputError("evidence must hold samples to estimate a class mix; got none.")
-        given = training_prior is not None
-        p = np.exp(log_prior(training_prior, self._classes)[0]) if given else None
-        likelihoods, generator = np.exp(self._below_best()), as_generator(rng)
-        return estimate_class_mix(likelihoods, self._classes, p, confidence, n_resamples, generator)
+        L, p_value = np.exp(self._below_best()), None
+        shares = class_mix.estimate_shares(L)
+        if training_prior is not None:
+            p = np.exp(log_prior(training_prior, self._classes)[0])
+            p_value = class_mix.shift_p_value(L, shares, p, n_resamples, as_generator(rng))
+        low, high = class_mix.share_intervals(L, shares, confidence)
+        return class_mix.PriorEstimate(
+            self._classes, shares, low, high, confidence, len(self), p_value
+        )
 
     def _plus_prior(self, prior: Prior) -> NDArray[np.float64]:
         return self._log_likelihoods + log_prior(prior, self._classes, len(self))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -12,25 +12,9 @@ from deciban._estimation.classifier import evidence_of
 from deciban.metrics.multiclass import cross_entropy
 
 
-@dataclass(frozen=True)
-class EvidenceScorer:
-    """A metric of the evidence that an estimator gives; larger is better."""
-
-    metric: Callable[..., float]
-    sign: int
-    options: dict[str, Any] = field(default_factory=dict)
-
-    def __call__(
-        self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> float:
-        """Score samples with known classes."""
-        options = self.options | ({} if sample_weight is None else {"sample_weight": sample_weight})
-        return self.sign * self.metric(y, evidence_of(estimator, X), **options)
-
-
 def make_evidence_scorer(
     metric: Callable[..., float] = cross_entropy, *, greater_is_better: bool = False, **options: Any
-) -> EvidenceScorer:
+) -> Callable[..., float]:
     """A scorer for ``cross_val_score``, ``GridSearchCV`` and their like from a metric of evidence.
 
     It takes estimators with a method ``evidence``, and pipelines whose last step has one. Their
@@ -59,4 +43,16 @@ def make_evidence_scorer(
     >>> search.fit(*load_iris(return_X_y=True)).best_params_
     {'polynomialfeatures__degree': 1}
     """
-    return EvidenceScorer(metric, 1 if greater_is_better else -1, options)
+    return partial(_score, metric, 1 if greater_is_better else -1, options)
+
+
+def _score(
+    metric: Callable[..., float],
+    sign: int,
+    options: dict[str, Any],
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    **weights: ArrayLike,
+) -> float:
+    return sign * metric(y, evidence_of(estimator, X), **options, **weights)
