@@ -87,7 +87,14 @@ def test_parts_and_log_parts_have_the_same_functions():
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/closed-form.md", "docs/metrics.md", "docs/same-source.md"]
+    "page",
+    [
+        "README.md",
+        "docs/closed-form.md",
+        "docs/deployment.md",
+        "docs/metrics.md",
+        "docs/same-source.md",
+    ],
 )
 def test_the_examples_in_the_documentation_run(page):
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

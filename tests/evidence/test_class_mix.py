@@ -126,6 +126,23 @@ def test_a_shift_is_found_and_no_shift_is_not(rng):
     assert evidence.estimate_prior().p_value is None
 
 
+def test_a_shift_is_found_beside_a_class_that_hardly_ever_occurs(rng):
+    evidence = draw([0.8, 0.2, 0.0], 300, 3.0, rng)
+    rare = 1e-14
+    assert evidence.estimate_prior([0.2 - rare, 0.8, rare]).p_value == 0.001
+    assert evidence.estimate_prior([0.8 - rare, 0.2, rare]).p_value > 0.01
+
+
+def test_a_class_that_every_sample_rules_out_has_no_share(rng):
+    possible = draw([0.5, 0.5], 50, 2.0, rng).log_likelihoods
+    found = Evidence(np.column_stack([possible, np.full(50, -np.inf)])).estimate_prior(
+        [0.4, 0.4, 0.2]
+    )
+    assert found.shares[2] == 0
+    np.testing.assert_allclose((1 - found.high[2]) ** 50, 0.025, rtol=1e-6)
+    assert found.p_value < 0.05
+
+
 def test_many_samples_are_tested_like_few(rng):
     evidence = draw([0.5, 0.3, 0.2], 20_000, 1.0, rng)
     assert evidence.estimate_prior([0.5, 0.3, 0.2]).p_value > 0.01

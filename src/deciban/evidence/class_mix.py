@@ -158,8 +158,9 @@ def _variances(S: Floats, shares: Floats) -> Floats:
     """Variance of each share, the other positive ones unknown; huge where nothing tells it."""
     n, slope, H = len(S), S.mean(axis=0), S.T @ S
     some, none = np.flatnonzero(shares > 0), np.flatnonzero(shares == 0)
-    w, Q = np.linalg.eigh(H[np.ix_(some, some)])
-    root = Q / np.sqrt(np.maximum(w, _SINGULAR * w[-1]))
+    scale = np.sqrt(shares[some])  # eigenvalues up to n, however small a share is
+    w, Q = np.linalg.eigh(H[np.ix_(some, some)] * scale * scale[:, None])
+    root = scale[:, None] * Q / np.sqrt(np.maximum(w, _SINGULAR * w[-1]))
     variance = np.empty(len(shares))
     variance[some] = (root**2).sum(axis=1) - shares[some] ** 2 / n
     left = np.diag(H)[none] - ((H[np.ix_(none, some)] @ root) ** 2).sum(axis=1)
@@ -178,7 +179,7 @@ def shift_p_value(
     """
     n, null, mixture = len(L), L @ prior, L @ shares
     unseen = np.maximum(1 - (L / mixture[:, None]).mean(axis=0), 0)
-    X = np.vstack([L / null[:, None], np.diag(1 / prior)]) - 1
+    X = (np.vstack([L / null[:, None], np.diag(1 / prior)]) - 1) * np.sqrt(prior)
     rate = np.concatenate([null / mixture, n * prior * unseen])
     w, Q = np.linalg.eigh((X * rate[:, None]).T @ X)
     told = w > 1e-10 * max(w[-1], _SINGULAR)
