@@ -79,9 +79,10 @@ def predict(
     require_columns(source, estimator)
     classes = tuple(estimator.classes_.tolist())
     before = parse_prior(prior, "--prior", classes, estimator.class_counts_.tolist())
+    prices = parse_costs(costs, "--costs", classes)
     mix = _estimate_prior(estimator, source) if estimate_prior else None
     before = before if mix is None else dict(mix)
-    add = partial(_columns, estimator, outlier, before, parse_costs(costs, "--costs", classes))
+    add = partial(_columns, estimator, outlier, before, prices)
     # the columns of a table without rows: those of any row, without it
     nothing = {name: v[:0] for name, v in add(typical_row(estimator.columns_)).items()}
     carried = [name for name in source.columns if name not in estimator.columns_.names]
