@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
-from scipy.stats import binom, chi2
+from scipy.stats import binom, binomtest, chi2
 
 from deciban import Evidence
 from deciban.exceptions import InputError, UnknownClassError
@@ -124,6 +124,14 @@ def test_a_shift_is_found_and_no_shift_is_not(rng):
     assert evidence.estimate_prior([1 / 3] * 3).p_value == 0.001
     assert evidence.estimate_prior([0.8, 0.1, 0.1]).p_value > 0.01
     assert evidence.estimate_prior().p_value is None
+
+
+def test_the_test_of_samples_that_name_their_class_is_the_exact_multinomial_one():
+    for n_ones, n in ((3, 3), (7, 8), (16, 20)):
+        evidence = Evidence.from_llr(np.where(np.arange(n) < n_ones, np.inf, -np.inf))
+        expected = binomtest(n_ones, n).pvalue
+        found = evidence.estimate_prior([0.5, 0.5], n_resamples=9999).p_value
+        assert found == pytest.approx(expected, abs=0.015)
 
 
 def test_a_shift_is_found_beside_a_class_that_hardly_ever_occurs(rng):

@@ -16,8 +16,8 @@ from deciban.exceptions import ConvergenceError
 Floats = NDArray[np.float64]
 
 _FLAT = 1e-10  # possible gain, in nats a sample, at which the maximum is reached
-_NEARLY_FLAT = 1e-6
-_HIDDEN = 1e-15  # gain that rounding hides
+_NEARLY_FLAT = 1e-3
+_HIDDEN = 1e-14  # gain that rounding hides: the step is the last
 _STEPS = 500
 _SINGULAR = 1e-12  # relative eigenvalue below which the evidence does not tell classes apart
 _FEW = 2000  # samples of large influence that are drawn one by one
@@ -81,12 +81,12 @@ def estimate_shares(L: Floats) -> Floats:
             break
         step = _quadratic_maximum(S, shares * slope) - shares
         rise, along = slope @ step, L @ step / mixture
-        while _mean_log1p(along) < 0.1 * rise and rise > _HIDDEN:
+        while rise > _HIDDEN and _mean_log1p(along) < 0.1 * rise:
             step, rise, along = step / 2, rise / 2, along / 2
-        if rise <= _HIDDEN:
-            break
         shares = np.maximum(shares + step, 0)
         mixture = L @ shares
+        if rise <= _HIDDEN:
+            break
     if slope.max() - 1 > _NEARLY_FLAT:
         raise ConvergenceError(
             f"the class mix must reach its maximum likelihood; {slope.max() - 1:.1g} nat a sample "
@@ -186,11 +186,13 @@ def shift_p_value(
     Z = X @ (Q[:, told] / np.sqrt(w[told]))
     order = np.argsort(-(Z**2).sum(axis=1), kind="stable")
     few, many = order[:_FEW], order[_FEW:]  # the sum of many small terms is Gaussian
-    drawn = (rng.poisson(rate[few], (n_resamples, len(few))) - rate[few]) @ Z[few]
     if len(many):
+        counts = rng.poisson(rate[few], (n_resamples, len(few)))
         spread = (Z[many] * rate[many, None]).T @ Z[many]
-        zero = np.zeros(len(spread))
-        drawn += rng.multivariate_normal(zero, spread, n_resamples, method="eigh")
+        drawn = rng.multivariate_normal(np.zeros(len(spread)), spread, n_resamples, method="eigh")
+    else:
+        counts, drawn = rng.multinomial(n, rate[few] / rate.sum(), n_resamples), np.zeros(1)
+    drawn = drawn + (counts - rate[few]) @ Z[few]
     statistic = float((Z[:n].sum(axis=0) ** 2).sum())
     as_far = (drawn**2).sum(axis=1) >= statistic * (1 - 1e-9)
     return float((1 + as_far.sum()) / (1 + n_resamples))

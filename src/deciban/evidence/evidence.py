@@ -552,7 +552,7 @@ class Evidence(Batch):
         --------
         >>> evidence = Evidence.from_llr([4.0, 5.0, -3.0, 6.0, 3.0, 1.0, 4.0, 5.0])
         >>> evidence.estimate_prior(training_prior=[0.5, 0.5])
-        Class mix of 8 samples, 95 % intervals; shift: p = 0.04
+        Class mix of 8 samples, 95 % intervals; shift: p = 0.029
           0: 0.0880 (0.0000 to 0.4454)
           1: 0.9120 (0.5546 to 1.0000)
         >>> evidence.posterior(evidence.estimate_prior())[2].round(2)
