@@ -13,7 +13,6 @@ from deciban._validation.arrays import Floats
 from deciban._validation.labels import align_by_index, encode_labels, read_labels, read_weights
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import balance_weights, read_prior
-from deciban.exceptions import InputError
 
 
 class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]
@@ -65,25 +64,3 @@ class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         with np.errstate(invalid="ignore"):
             terms = share * log_p[np.arange(len(codes)), codes]
         return float(np.sum(terms[share > 0]))
-
-
-def evidence_of(estimator: Any, X: Any) -> Evidence:
-    """Evidence that samples give, by an estimator or by a pipeline whose last step gives evidence.
-
-    scikit-learn's ``Pipeline`` passes on no method of the name.
-    """
-    if hasattr(estimator, "steps") and hasattr(estimator[-1], "evidence"):
-        estimator, X = estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X
-    method = getattr(estimator, "evidence", None)
-    if not callable(method):
-        raise InputError(
-            f"estimator must have a method evidence(X); {type(estimator).__name__} has none. "
-            f"Wrap it in deciban.calibration.CalibratedEvidenceClassifier."
-        )
-    evidence = method(X)
-    if not isinstance(evidence, Evidence):
-        raise InputError(
-            f"estimator.evidence(X) must return Evidence; got {type(evidence).__name__}. "
-            f"Return deciban.Evidence(log_likelihoods, classes)."
-        )
-    return evidence

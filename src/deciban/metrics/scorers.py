@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from deciban._estimation.classifier import evidence_of
+from deciban._estimation.pipelines import evidence_of
 from deciban.metrics.multiclass import cross_entropy
 
 
