@@ -6,29 +6,33 @@ missing. scikit-learn's transformers make features of these.
 
 from __future__ import annotations
 
-import datetime
-import numbers
 import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deciban._estimation.frames import (
+    DAY,
+    as_plain,
+    find_categories,
+    is_table,
+    library_of,
+    read_cells,
+    to_pandas,
+    to_polars,
+)
 from deciban._persistence.encoding import register_value
-from deciban._validation.arrays import Floats, is_frame
-from deciban._validation.labels import is_missing
+from deciban._validation.arrays import Floats
 from deciban._validation.scalars import quote, quote_each
-from deciban.evidence.batch import import_frames
 from deciban.exceptions import InputError, UnseenValueWarning
 
 _MOST_CATEGORIES = 50  # of a column of text; names and free text have more
 _FEWEST_GAPS = 10  # missing values in a column that are worth a feature
 _TYPICAL_ROWS = 10_000  # enough for a median
-_DAY = np.timedelta64(86_400_000_000, "us")
 _FIRST, _LAST = -719_162, 2_932_896  # days of the years 1 and 9999
 _RARE = -1  # a column with gaps, too few for a feature
 _CODED = ("category", "ordered")
@@ -37,12 +41,6 @@ _NOUNS = {
     "ordered": "ordered categories", "date": "dates", "datetime": "dates",
     "duration": "durations", "": "missing values only",
 }  # fmt: skip
-_BY_TYPE: dict[Any, str] = {
-    str: "category", bool | np.bool_: "boolean", numbers.Real | Decimal: "number",
-    datetime.date | np.datetime64: "date", datetime.timedelta | np.timedelta64: "duration",
-}  # fmt: skip
-_BY_DTYPE = {"b": "boolean", "i": "number", "u": "number", "f": "number", "M": "date",
-             "m": "duration"}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,16 +104,16 @@ class Columns:
             raise InputError(f"X must have columns of different names; got {quote(twice)} twice.")
         kinds, categories = {}, {}
         for k, key in enumerate(keys):
-            kind, cells = _read_cells(X[key], key)
+            kind, cells = read_cells(X[key], key)
             if kind == "date" and (cells[~np.isnan(cells)] % 1).any():
                 kind = "datetime"
             if kind not in ("number", ""):
                 kinds[k] = kind
             if kind in _CODED:
-                categories[k] = _categories(X[key].dtype, kind, cells)
+                categories[k] = find_categories(X[key].dtype, kind, cells)
         _refuse_free_text({keys[k]: v for k, v in categories.items() if kinds[k] == "category"})
         names = keys if all(isinstance(key, str) for key in keys) else []
-        return cls(names, kinds, categories, np.zeros(len(keys)), library=_library(X))
+        return cls(names, kinds, categories, np.zeros(len(keys)), library=library_of(X))
 
     def learn_gaps(self, codes: Floats) -> Self:
         """The same columns, with what stands for a missing value, and where a feature says so."""
@@ -183,11 +181,11 @@ class Columns:
         """
         codes = self._round(self._decode(features))
         like = like if is_table(like) else None
-        library = _library(like) or (self.library if self.kinds else "")
+        library = library_of(like) or (self.library if self.kinds else "")
         if not library:
             return codes
         values = {name: self._values(k, codes[:, k]) for k, name in enumerate(self._names())}
-        return (_to_pandas if library == "pandas" else _to_polars)(values, like)
+        return (to_pandas if library == "pandas" else to_polars)(values, like)
 
     def snap(self, features: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """The nearest features that a table can hold, and which of them may have other values."""
@@ -298,12 +296,12 @@ class Columns:
     def _codes(self, k: int, column: Any, key: Hashable, unseen: dict[Any, Any]) -> Floats:
         """Codes of a column; values that are none of its categories are added to ``unseen``."""
         wanted = self.kinds.get(k, "number")
-        kind, cells = _read_cells(column, key)
+        kind, cells = read_cells(column, key)
         if wanted in _CODED:
             values = self.categories[k]
             place: dict[Any, float] = {None: np.nan} | {v: i for i, v in enumerate(values)}
             fits = kind in (*_CODED, "") or not all(isinstance(v, str) for v in values)
-            plain = [_plain(cell) for cell in cells.tolist()]
+            plain = [as_plain(cell) for cell in cells.tolist()]
             codes = np.array([place.get(value, -1) for value in plain], dtype=np.float64)
             if (codes < 0).any():
                 unseen[key] = list(dict.fromkeys(v for v in plain if v not in place))
@@ -329,7 +327,7 @@ class Columns:
         if kind in (*_CODED, "boolean"):
             values = self.categories.get(k, [False, True])
             return [None if c != c else values[int(c)] for c in codes.tolist()]
-        steps = np.rint(np.nan_to_num(codes) * _DAY.astype(np.int64)).astype("timedelta64[us]")
+        steps = np.rint(np.nan_to_num(codes) * DAY.astype(np.int64)).astype("timedelta64[us]")
         steps[np.isnan(codes)] = np.timedelta64("NaT")
         return steps if kind == "duration" else steps + np.datetime64(0, "us")
 
@@ -337,77 +335,6 @@ class Columns:
 register_value(
     Columns, names=list, kinds=dict, categories=dict, fill="columns", gaps=dict, library=str
 )
-
-
-def is_table(X: Any) -> bool:
-    """Whether this is a frame of pandas or polars that holds data, not a series."""
-    return is_frame(X) and hasattr(X, "columns") and hasattr(X, "to_numpy")
-
-
-def _library(X: Any) -> str:
-    return type(X).__module__.partition(".")[0] if is_table(X) else ""
-
-
-def _read_cells(column: Any, key: Hashable) -> tuple[str, Any]:
-    """What a column holds, and its cells.
-
-    They are floats, or, for text and categories, objects, with None for a missing value.
-    """
-    dtype = column.dtype
-    in_utc = {"dtype": "datetime64[us]"} if getattr(dtype, "kind", "") == "M" else {}
-    cells = np.asarray(column.to_numpy(**in_utc))
-    if str(dtype).lower().startswith(("categor", "enum")):
-        cells = _without_missing(cells.astype(object))
-        if any(cell is not None for cell in cells.tolist()):
-            return "ordered" if getattr(dtype, "ordered", False) else "category", cells
-    kind = _BY_DTYPE.get(cells.dtype.kind, "")
-    if not kind:
-        cells = _without_missing(cells)
-        kind = _kind_of_objects(cells, key)
-    if kind == "date":
-        return kind, (cells.astype("datetime64[us]") - np.datetime64(0, "us")) / _DAY
-    if kind == "duration":
-        return kind, cells.astype("timedelta64[us]") / _DAY
-    return kind, cells if kind == "category" else cells.astype(np.float64)
-
-
-def _without_missing(cells: np.ndarray) -> np.ndarray:
-    """Objects with None for whatever stands for a missing value."""
-    objects = np.empty(len(cells), dtype=object)
-    objects[:] = [None if is_missing(cell) else cell for cell in cells.tolist()]
-    return objects
-
-
-def _kind_of_objects(cells: np.ndarray, key: Hashable) -> str:
-    types = {type(cell) for cell in cells.tolist() if cell is not None}
-    found = {next((k for kind, k in _BY_TYPE.items() if issubclass(t, kind)), t) for t in types}
-    if found == {"number", "boolean"}:
-        return "number"
-    if len(found) > 1 or not all(isinstance(kind, str) for kind in found):
-        got = quote_each(sorted(t.__name__ for t in types), 3)
-        raise InputError(
-            f"X must hold numbers, truth values, dates or text in {quote(key)}; got {got}. Convert "
-            f"the column, or drop it."
-        )
-    return str(next(iter(found), ""))
-
-
-def _plain(value: Any) -> Any:
-    """A category as a file can hold it; intervals and the like as text."""
-    if is_missing(value):
-        return None
-    value = value.item() if isinstance(value, np.generic) else value
-    return value if isinstance(value, str | int | float) else str(value)
-
-
-def _categories(dtype: Any, kind: str, cells: np.ndarray) -> list[Any]:
-    """The values of a column: those of an ordered categorical in its order, others sorted."""
-    if kind == "ordered":
-        return [_plain(value) for value in dtype.categories.tolist()]
-    found = {_plain(cell) for cell in cells.tolist()} - {None}
-    if len({isinstance(value, str) for value in found}) > 1:
-        return sorted(found, key=str)
-    return sorted(found)
 
 
 def _refuse_free_text(categories: dict[Hashable, list[Any]]) -> None:
@@ -437,35 +364,3 @@ def _typical(codes: Floats, holes: np.ndarray, kinds: dict[int, str]) -> Floats:
 
 def _warn(message: str, values: dict[Hashable, list[Any]]) -> None:
     warnings.warn(UnseenValueWarning(message, values=values), stacklevel=2)
-
-
-def _to_pandas(values: dict[str, Any], like: Any) -> Any:
-    pd = import_frames("pandas")
-    index = getattr(like, "index", None)
-    dtypes: dict[Any, Any] = {} if like is None else dict(like.dtypes)
-    frame = pd.DataFrame({name: pd.Series(cells, index=index) for name, cells in values.items()})
-    for name, cells in values.items():
-        dtype = dtypes.get(name)
-        if isinstance(dtype, pd.CategoricalDtype):
-            own = {_plain(value): value for value in dtype.categories.tolist()}
-            frame[name] = pd.Categorical([own.get(cell) for cell in cells], dtype=dtype)
-        elif isinstance(dtype, pd.DatetimeTZDtype):
-            frame[name] = frame[name].dt.tz_localize("UTC").dt.tz_convert(dtype.tz)
-        elif bool in map(type, cells):
-            frame[name] = frame[name].astype("boolean" if None in cells else "bool")
-    return frame
-
-
-def _to_polars(values: dict[str, Any], like: Any) -> Any:
-    pl = import_frames("polars")
-    dtypes: dict[str, Any] = {} if like is None else dict(like.schema)
-    columns = []
-    for name, cells in values.items():
-        column = pl.Series(name, cells, nan_to_null=True)
-        dtype: Any = dtypes.get(name)
-        if getattr(dtype, "time_zone", None) is not None:
-            column = column.dt.replace_time_zone("UTC").dt.convert_time_zone(dtype.time_zone)
-        elif dtype in (pl.Categorical, pl.Enum, pl.Date, pl.Boolean):
-            column = column.cast(dtype, strict=False)
-        columns.append(column)
-    return pl.DataFrame(columns)

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from deciban._estimation.columns import Columns, is_table
+from deciban._estimation.columns import Columns
+from deciban._estimation.frames import is_table
 from deciban._validation.arrays import Floats, find_non_numbers, is_frame, refuse_masked, to_numpy
 from deciban._validation.labels import align_by_index, read_labels, read_weights
 from deciban._validation.scalars import quote_each

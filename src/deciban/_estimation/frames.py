@@ -1,0 +1,132 @@
+"""Cells of the columns of pandas and polars frames as floats or objects, and back."""
+
+from __future__ import annotations
+
+import datetime
+import numbers
+from collections.abc import Hashable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from deciban._validation.arrays import is_frame
+from deciban._validation.labels import is_missing
+from deciban._validation.scalars import quote, quote_each
+from deciban.evidence.batch import import_frames
+from deciban.exceptions import InputError
+
+DAY = np.timedelta64(86_400_000_000, "us")
+_BY_TYPE: dict[Any, str] = {
+    str: "category", bool | np.bool_: "boolean", numbers.Real | Decimal: "number",
+    datetime.date | np.datetime64: "date", datetime.timedelta | np.timedelta64: "duration",
+}  # fmt: skip
+_BY_DTYPE = {"b": "boolean", "i": "number", "u": "number", "f": "number", "M": "date",
+             "m": "duration"}  # fmt: skip
+
+
+def is_table(X: Any) -> bool:
+    """Whether this is a frame of pandas or polars that holds data, not a series."""
+    return is_frame(X) and hasattr(X, "columns") and hasattr(X, "to_numpy")
+
+
+def library_of(X: Any) -> str:
+    """The library that a frame is of; none for anything else."""
+    return type(X).__module__.partition(".")[0] if is_table(X) else ""
+
+
+def read_cells(column: Any, key: Hashable) -> tuple[str, Any]:
+    """What a column holds, and its cells.
+
+    They are floats, or, for text and categories, objects, with None for a missing value.
+    """
+    dtype = column.dtype
+    in_utc = {"dtype": "datetime64[us]"} if getattr(dtype, "kind", "") == "M" else {}
+    cells = np.asarray(column.to_numpy(**in_utc))
+    if str(dtype).lower().startswith(("categor", "enum")):
+        cells = _without_missing(cells.astype(object))
+        if any(cell is not None for cell in cells.tolist()):
+            return "ordered" if getattr(dtype, "ordered", False) else "category", cells
+    kind = _BY_DTYPE.get(cells.dtype.kind, "")
+    if not kind:
+        cells = _without_missing(cells)
+        kind = _kind_of_objects(cells, key)
+    if kind == "date":
+        return kind, (cells.astype("datetime64[us]") - np.datetime64(0, "us")) / DAY
+    if kind == "duration":
+        return kind, cells.astype("timedelta64[us]") / DAY
+    return kind, cells if kind == "category" else cells.astype(np.float64)
+
+
+def _without_missing(cells: np.ndarray) -> np.ndarray:
+    """Objects with None for whatever stands for a missing value."""
+    objects = np.empty(len(cells), dtype=object)
+    objects[:] = [None if is_missing(cell) else cell for cell in cells.tolist()]
+    return objects
+
+
+def _kind_of_objects(cells: np.ndarray, key: Hashable) -> str:
+    types = {type(cell) for cell in cells.tolist() if cell is not None}
+    found = {next((k for kind, k in _BY_TYPE.items() if issubclass(t, kind)), t) for t in types}
+    if found == {"number", "boolean"}:
+        return "number"
+    if len(found) > 1 or not all(isinstance(kind, str) for kind in found):
+        got = quote_each(sorted(t.__name__ for t in types), 3)
+        raise InputError(
+            f"X must hold numbers, truth values, dates or text in {quote(key)}; got {got}. Convert "
+            f"the column, or drop it."
+        )
+    return str(next(iter(found), ""))
+
+
+def as_plain(value: Any) -> Any:
+    """A category as a file can hold it; intervals and the like as text."""
+    if is_missing(value):
+        return None
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+def find_categories(dtype: Any, kind: str, cells: np.ndarray) -> list[Any]:
+    """The values of a column: those of an ordered categorical in its order, others sorted."""
+    if kind == "ordered":
+        return [as_plain(value) for value in dtype.categories.tolist()]
+    found = {as_plain(cell) for cell in cells.tolist()} - {None}
+    if len({isinstance(value, str) for value in found}) > 1:
+        return sorted(found, key=str)
+    return sorted(found)
+
+
+def to_pandas(values: dict[str, Any], like: Any) -> Any:
+    """A frame with the index of ``like`` and, where the values allow it, its types."""
+    pd = import_frames("pandas")
+    dtypes: dict[Any, Any] = {} if like is None else dict(like.dtypes)
+    frame = pd.DataFrame(values, index=getattr(like, "index", None))
+    for name, cells in values.items():
+        dtype = dtypes.get(name)
+        if isinstance(dtype, pd.CategoricalDtype):
+            own = {None: None} | {as_plain(value): value for value in dtype.categories.tolist()}
+            if own.keys() >= {*cells}:
+                frame[name] = pd.Categorical([own[cell] for cell in cells], dtype=dtype)
+        elif isinstance(dtype, pd.DatetimeTZDtype):
+            frame[name] = frame[name].dt.tz_localize("UTC").dt.tz_convert(dtype.tz)
+        elif bool in map(type, cells):
+            frame[name] = frame[name].astype("boolean" if None in cells else "bool")
+    return frame
+
+
+def to_polars(values: dict[str, Any], like: Any) -> Any:
+    """A frame with the types of ``like``, where the values allow it."""
+    pl = import_frames("polars")
+    dtypes: dict[str, Any] = {} if like is None else dict(like.schema)
+    columns = []
+    for name, cells in values.items():
+        column = pl.Series(name, cells, nan_to_null=True)
+        dtype: Any = dtypes.get(name)
+        if getattr(dtype, "time_zone", None) is not None:
+            column = column.dt.replace_time_zone("UTC").dt.convert_time_zone(dtype.time_zone)
+        elif dtype in (pl.Categorical, pl.Enum, pl.Date, pl.Boolean):
+            same = column.cast(dtype, strict=False)
+            column = same if same.null_count() == column.null_count() else column
+        columns.append(column)
+    return pl.DataFrame(columns)
