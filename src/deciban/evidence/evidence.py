@@ -485,8 +485,7 @@ class Evidence(Batch):
         References
         ----------
         Sadinle, Lei and Wasserman (2019), Least ambiguous set-valued classifiers with bounded error
-        levels. Podkopaev and Ramdas (2021), Distribution-free uncertainty quantification for
-        classification under label shift.
+        levels; for a prior, Podkopaev and Ramdas (2021).
 
         Examples
         --------
@@ -523,15 +522,14 @@ class Evidence(Batch):
     ) -> class_mix.PriorEstimate:
         """The class mix of these samples, whose labels are unknown, by maximum likelihood.
 
-        The shares s that maximize :math:`sum_n log sum_k s_k w_nk`, with an interval of each and,
-        where ``training_prior`` is given, a test of whether the mix is another one. Samples are
-        taken to be independent and the evidence to be calibrated for each class: errors of
-        evidence that was learned from few samples are no part of the intervals.
+        The shares s that maximize :math:`sum_n log sum_k s_k w_nk`, with an interval of each.
+        Samples are taken to be independent and the evidence to be right for each class: intervals
+        do not allow for the errors of a model that learned from few samples.
 
         Parameters
         ----------
         training_prior : array of shape (n_classes,) or mapping, optional
-            Class mix to test against. Without it there is no p-value.
+            Class mix to test against; without it there is no p-value.
         confidence : float, default 0.95
         n_resamples : int, default 999
             Number of resamples for the test.

@@ -122,12 +122,9 @@ def _quantile(scores: Floats, alpha: float) -> Floats:
 
 def _warn_of_few(classes: list[Hashable], alpha: float, by_class: bool) -> None:
     least = int(np.ceil((1 - alpha) / alpha * (1 - _ROUNDING)))
-    warnings.warn(
-        FewSamplesWarning(
-            f"calibration should hold {least} samples or more{' of each class' * by_class} at "
-            f"alpha={alpha:g}, and more where their class mix is not the prior; for want of them, "
-            f"every set holds {quote_each(classes)}.",
-            classes=classes,
-        ),
-        stacklevel=4,
+    sentence = (
+        f"calibration should hold {least} samples or more{' of each class' * by_class} at alpha="
+        f"{alpha:g}, and more where their class mix is not the prior; for want of them, every set "
+        f"holds {quote_each(classes)}."
     )
+    warnings.warn(FewSamplesWarning(sentence, classes=classes), stacklevel=4)

@@ -36,11 +36,10 @@ def calibration_error(
     In bins, :math:`sum_b |sum_(n in b) v_n (e_n - p_n)|`, where p are the posteriors of an event,
     e is 1 where it happened, and the weights v give each class its prior and sum to one. Smoothed,
     the width s at which :math:`int_0^1 |sum_n v_n (e_n - p_n) K_s(t, p_n)| dt = s`, where K is the
-    Gaussian kernel reflected at 0 and 1: no bins to choose, and continuous in the posteriors.
+    Gaussian kernel reflected at 0 and 1.
 
-    All of these are above zero for calibrated evidence, the more so the fewer the samples and the
-    more the bins, and say nothing about discrimination. Prefer :func:`decompose`, which tells in
-    nats what recalibration would save, and :func:`calibration_test` for whether it is chance.
+    All are above zero for calibrated evidence, the more so the fewer samples and the more bins, and
+    say nothing about discrimination: prefer :func:`decompose` and :func:`calibration_test`.
 
     Parameters
     ----------
@@ -56,16 +55,11 @@ def calibration_error(
     References
     ----------
     Błasiok and Nakkiran (2024), Smooth ECE: principled reliability diagrams via kernel smoothing.
-    Kull et al. (2019), Beyond temperature scaling. Guo et al. (2017), On calibration of modern
-    neural networks.
 
     Examples
     --------
-    >>> y, llr = [0, 0, 1, 1], [-1.0, 1.0, -1.0, 1.0]           # right half of the time
-    >>> log_likelihoods = [[0.0, x] for x in llr]               # and sure by 73 %
-    >>> round(calibration_error(y, log_likelihoods, method="equal-width"), 4)
-    0.2311
-    >>> round(calibration_error(y, log_likelihoods), 4)
+    >>> llr = [-1.0, 1.0, -1.0, 1.0]                  # right half of the time, and sure by 73 %
+    >>> round(calibration_error([0, 0, 1, 1], [[0.0, x] for x in llr]), 4)
     0.2311
     """
     require_one_of(kind, "kind", _KINDS)

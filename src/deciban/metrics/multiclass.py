@@ -68,16 +68,8 @@ def brier(
     """Brier score of the posteriors under a prior, from 0, which is perfect, to 2.
 
     :math:`sum_i p_i E_i sum_k (P(k | x) - [k = i])^2`, the means over the samples of each class. It
-    sums over all classes, as Brier did: for two it is twice the square of one posterior's error.
-
-    Parameters
-    ----------
-    y_true, log_likelihoods, prior, classes, sample_weight
-        As for :func:`cross_entropy`.
-
-    References
-    ----------
-    Brier (1950), Verification of forecasts expressed in terms of probability.
+    sums over all classes, as Brier (1950) did: for two it is twice the squared error of one
+    posterior. Parameters are those of :func:`cross_entropy`.
 
     Examples
     --------

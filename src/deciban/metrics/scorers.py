@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from numpy.typing import ArrayLike
-
 from deciban._estimation.pipelines import evidence_of
 from deciban.metrics.multiclass import cross_entropy
 
@@ -33,26 +31,16 @@ def make_evidence_scorer(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.model_selection import GridSearchCV
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import PolynomialFeatures
-    >>> from deciban import LinearDiscriminant
-    >>> model = make_pipeline(PolynomialFeatures(include_bias=False), LinearDiscriminant())
-    >>> search = GridSearchCV(
-    ...     model, {"polynomialfeatures__degree": [1, 2]}, scoring=make_evidence_scorer()
-    ... )
+    >>> from deciban import QuadraticDiscriminant
+    >>> grid = {"shrinkage": [0.0, 0.1]}
+    >>> search = GridSearchCV(QuadraticDiscriminant(), grid, scoring=make_evidence_scorer())
     >>> search.fit(*load_iris(return_X_y=True)).best_params_
-    {'polynomialfeatures__degree': 1}
+    {'shrinkage': 0.1}
     """
     return partial(_score, metric, 1 if greater_is_better else -1, options)
 
 
 def _score(
-    metric: Callable[..., float],
-    sign: int,
-    options: dict[str, Any],
-    estimator: Any,
-    X: Any,
-    y: ArrayLike,
-    **weights: ArrayLike,
+    metric: Any, sign: int, options: Any, estimator: Any, X: Any, y: Any, **weights: Any
 ) -> float:
     return sign * metric(y, evidence_of(estimator, X), **options, **weights)
