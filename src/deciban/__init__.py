@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         simplex,
     )
     from deciban import flows as flows
+    from deciban._estimation.pipelines import evidence_of
     from deciban._persistence.registry import load
     from deciban.assessment import assess, compare
     from deciban.discriminant import LinearDiscriminant, QuadraticDiscriminant, SameSourceModel
@@ -50,6 +51,7 @@ _HOME = {  # the module of each name that is not a module itself
     "Evidence": "evidence",
     "assess": "assessment",
     "compare": "assessment",
+    "evidence_of": "_estimation.pipelines",
     "load": "_persistence.registry",
     "VerbalScale": "evidence",
     "shift_prior": "evidence",
@@ -71,6 +73,7 @@ __all__ = [
     "datasets",
     "discriminant",
     "evidence",
+    "evidence_of",
     "exceptions",
     "load",
     "metrics",

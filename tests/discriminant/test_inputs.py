@@ -6,6 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import deciban
 from deciban import LinearDiscriminant, QuadraticDiscriminant
@@ -90,6 +94,19 @@ def test_columns_are_found_by_name_whatever_their_order(model, library):
             np.testing.assert_array_equal(getattr(model, method)(other, **seed), same)
     with pytest.raises(InputError, match="must have the columns that it had in fit; it lacks 'b'"):
         model.evidence(frames.DataFrame({name: columns[name] for name in "acd"}))
+
+
+def test_evidence_comes_out_of_pipelines_and_searches():
+    model = make_pipeline(StandardScaler(), make_pipeline(LinearDiscriminant()))
+    step = "pipeline__lineardiscriminant"
+    search = GridSearchCV(model, {f"{step}__shrinkage": [0.0, 0.5]}, cv=3).fit(X, Y)
+    scaled = StandardScaler().fit_transform(X)
+    best = LinearDiscriminant(shrinkage=search.best_params_[f"{step}__shrinkage"]).fit(scaled, Y)
+    for estimator in (search, search.best_estimator_):
+        assert deciban.evidence_of(estimator, X).allclose(best.evidence(scaled))
+    last = make_pipeline(LogisticRegression())
+    with pytest.raises(InputError, match="LogisticRegression has none"):
+        deciban.evidence_of(last, X)
 
 
 @each_model

@@ -9,12 +9,33 @@ from deciban.exceptions import InputError
 
 
 def evidence_of(estimator: Any, X: Any) -> Evidence:
-    """Evidence that samples give, by an estimator or by a pipeline whose last step gives evidence.
+    """Evidence that samples give, by an estimator, a pipeline that ends in one, or a search.
 
-    scikit-learn's ``Pipeline`` passes on no method of the name.
+    scikit-learn's ``Pipeline`` and ``GridSearchCV`` pass on no method of the name ``evidence``.
+
+    Parameters
+    ----------
+    estimator : estimator with a method ``evidence``, or Pipeline or search of such
+    X : array of shape (n_samples, n_features), or whatever the estimator takes
+
+    Returns
+    -------
+    Evidence
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from deciban import LinearDiscriminant
+    >>> X, y = load_iris(return_X_y=True)
+    >>> pipeline = make_pipeline(PCA(3), LinearDiscriminant()).fit(X, y)
+    >>> evidence_of(pipeline, X[:2]).decide()
+    array([0, 0])
     """
-    if hasattr(estimator, "steps") and hasattr(estimator[-1], "evidence"):
-        estimator, X = estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X
+    estimator = getattr(estimator, "best_estimator_", estimator)
+    if hasattr(estimator, "steps") and not hasattr(estimator, "evidence"):
+        return evidence_of(estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X)
     method = getattr(estimator, "evidence", None)
     if not callable(method):
         raise InputError(
