@@ -49,6 +49,7 @@ def main() -> None:
         for name in ("stdout", "stderr"):
             if getattr(sys, name) is None:  # it was closed, which libraries do not expect
                 setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        os.environ.setdefault("DECIBAN_COMPILATION_CACHE", "1")
         status = _run(sys.argv[1:])
     except KeyboardInterrupt:
         _leave(_INTERRUPTED, "Interrupted.\n")
