@@ -368,7 +368,8 @@ def test_text_that_looks_like_numbers_is_the_same_text_whatever_the_other_rows_h
         assert out["decision"][0] == "hi"
     whole = pl.DataFrame({"x": [0.1], "code": [1]})
     whole.write_parquet("whole.parquet")
-    assert "must be text" in refused("predict", "c.deciban", "whole.parquet", "-o", "x.csv")
+    said = refused("predict", "c.deciban", "whole.parquet", "-o", "x.csv")
+    assert "must hold text or categories in 'code'" in said
 
 
 def test_a_column_that_may_identify_rows_is_noted_and_the_features_are_named(folder):

@@ -36,6 +36,7 @@ _TYPICAL_ROWS = 10_000  # enough for a median
 _FIRST, _LAST = -719_162, 2_932_896  # days of the years 1 and 9999
 _RARE = -1  # a column with gaps, too few for a feature
 _CODED = ("category", "ordered")
+_CONTINUOUS = ("number", "datetime", "duration")
 _NOUNS = {
     "number": "numbers", "boolean": "truth values", "category": "text or categories",
     "ordered": "ordered categories", "date": "dates", "datetime": "dates",
@@ -127,7 +128,9 @@ class Columns:
         for k in np.flatnonzero(counts).tolist():
             twin = first.setdefault(np.packbits(holes[:, k]).tobytes(), k)
             gaps[k] = twin if counts[k] >= _FEWEST_GAPS else _RARE
-        columns = replace(self, fill=_typical(codes, holes, self.kinds), gaps=gaps)
+        known = [codes[~hole, k] for k, hole in enumerate(holes.T)]
+        fill = [_typical(part, self.kinds.get(k, "number")) for k, part in enumerate(known)]
+        columns = replace(self, fill=np.array(fill), gaps=gaps)
         if columns.n_features == 0:
             raise InputError("X must hold different values; got columns of one text each. Add one.")
         return columns
@@ -179,7 +182,7 @@ class Columns:
         ``like``. A category is the nearest one, a truth value what is above one half, and a value
         is missing where the feature that says so is above one half.
         """
-        codes = self._round(self._decode(features))
+        codes = self._decode(features)
         like = like if is_table(like) else None
         library = library_of(like) or (self.library if self.kinds else "")
         if not library:
@@ -189,16 +192,11 @@ class Columns:
 
     def snap(self, features: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """The nearest features that a table can hold, and which of them may have other values."""
-        free = np.ones(features.shape, dtype=bool)
-        if not self.kinds and not self._flagged:
-            return features, free
-        features = self.encode(self._round(self._decode(features)))
-        free[:, len(self._direct) :] = False
-        missing = dict(zip(self._flagged, features.T[-len(self._flagged) :] > 0.5, strict=False))
-        for j, k in enumerate(self._direct):
-            continuous = self.kinds.get(k, "number") in ("number", "datetime", "duration")
-            free[:, j] = continuous & ~missing.get(self.gaps.get(k, _RARE), np.False_)
-        return features, free
+        codes = self._decode(features)
+        kinds = [self.kinds.get(k, "number") for k in self._direct]
+        free = np.zeros(features.shape, dtype=bool)
+        free[:, : len(kinds)] = np.isin(kinds, _CONTINUOUS) & ~np.isnan(codes[:, self._direct])
+        return self.encode(codes), free
 
     def require_arrays(self) -> None:
         """Raise where a table without names cannot hold the columns."""
@@ -260,6 +258,7 @@ class Columns:
         return ColumnTransformer(parts).fit(self.fill[None])  # whose mean is itself
 
     def _decode(self, features: Floats) -> Floats:
+        """Codes of the nearest values that the columns can hold; NaN where they are missing."""
         if not self.kinds and not self._flagged:
             return features
         codes = np.empty((len(features), len(self.fill)))
@@ -270,22 +269,14 @@ class Columns:
             others = features[:, at:end]
             first = 1 - others.sum(axis=1, keepdims=True)
             codes[:, k], at = np.argmax(np.hstack([first, others]), axis=1), end
-        missing = dict(zip(self._flagged, features[:, at:].T > 0.5, strict=True))
-        for k, flag in self.gaps.items():
-            if flag != _RARE:
-                codes[missing[flag], k] = np.nan
-        return codes
-
-    def _round(self, codes: Floats) -> Floats:
-        """Codes that stand for values: ranks, 0 or 1, days of the calendar, numbers as they are."""
-        if not self.kinds:
-            return codes
-        codes = codes.copy()
         for k, kind in self.kinds.items():
             last = len(self.categories.get(k, (False, True))) - 1
-            low, high = (0, last) if kind in (*_CODED, "boolean") else (_FIRST, _LAST)
-            whole = codes[:, k] if kind in ("datetime", "duration") else np.rint(codes[:, k])
-            codes[:, k] = np.clip(whole, low, high)
+            bounds = (0, last) if kind in (*_CODED, "boolean") else (_FIRST, _LAST)
+            whole = codes[:, k] if kind in _CONTINUOUS else np.rint(codes[:, k])
+            codes[:, k] = np.clip(whole, *bounds)
+        for k, flag in self.gaps.items():
+            if flag != _RARE:
+                codes[features[:, at + self._flagged.index(flag)] > 0.5, k] = np.nan
         return codes
 
     # --- between cells and codes --------------------------------------------------------
@@ -311,7 +302,7 @@ class Columns:
             fits = kind in (wanted, "", *allowed)
             if wanted == "boolean" and kind == "number":
                 fits = bool(np.isin(cells[~np.isnan(cells)], (0, 1)).all())
-            codes = cells if fits else np.zeros(0)
+            codes = cells
         if not fits:
             raise InputError(
                 f"X must hold {_NOUNS[wanted]} in {quote(key)}, as in fit; got {_NOUNS[kind]}. "
@@ -348,18 +339,11 @@ def _refuse_free_text(categories: dict[Hashable, list[Any]]) -> None:
         )
 
 
-def _typical(codes: Floats, holes: np.ndarray, kinds: dict[int, str]) -> Floats:
-    """The median of each column, or its most frequent code."""
-    if not kinds and not holes.any():
-        return np.asarray(np.median(codes[:: 1 + len(codes) // _TYPICAL_ROWS], axis=0))
-    fill = np.empty(codes.shape[1])
-    for k in range(len(fill)):
-        known = codes[~holes[:, k], k]
-        if kinds.get(k, "number") in (*_CODED, "boolean"):
-            fill[k] = np.bincount(known.astype(np.intp)).argmax()
-        else:
-            fill[k] = np.median(known[:: 1 + len(known) // _TYPICAL_ROWS])
-    return fill
+def _typical(codes: Floats, kind: str) -> float:
+    """The median of known codes, or the most frequent one."""
+    if kind in (*_CODED, "boolean"):
+        return float(np.bincount(codes.astype(np.intp)).argmax())
+    return float(np.median(codes[:: 1 + len(codes) // _TYPICAL_ROWS]))
 
 
 def _warn(message: str, values: dict[Hashable, list[Any]]) -> None:

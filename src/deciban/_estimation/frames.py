@@ -51,11 +51,15 @@ def read_cells(column: Any, key: Hashable) -> tuple[str, Any]:
     if not kind:
         cells = _without_missing(cells)
         kind = _kind_of_objects(cells, key)
+    if kind == "category":
+        return kind, cells
     if kind == "date":
-        return kind, (cells.astype("datetime64[us]") - np.datetime64(0, "us")) / DAY
-    if kind == "duration":
-        return kind, cells.astype("timedelta64[us]") / DAY
-    return kind, cells if kind == "category" else cells.astype(np.float64)
+        floats = (cells.astype("datetime64[us]") - np.datetime64(0, "us")) / DAY
+    elif kind == "duration":
+        floats = cells.astype("timedelta64[us]") / DAY
+    else:
+        floats = cells.astype(np.float64)
+    return "" if np.isnan(floats).all() else kind, floats
 
 
 def _without_missing(cells: np.ndarray) -> np.ndarray:

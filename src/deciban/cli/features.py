@@ -134,26 +134,20 @@ def select_features(
 
 def _convert(column: Column, kind: str) -> pl.Series:
     """A column as numbers, truth values, dates or text, according to what it was in training."""
-    cells = column.cells
     if kind in ("category", "ordered"):
-        if _is_number(cells) and kind == "category":
-            raise column.error(
-                f"must be text, as it was in training; got {cells.dtype}. Correct the column."
-            )
-        return cells
-    cells = _parse(cells, numeric=True)
-    dated = kind not in ("number", "boolean")
-    if cells.null_count() < len(cells) and (not _is_number(cells) or dated):
-        if dated and cells.dtype.is_temporal():
-            return cells
+        return column.cells
+    cells, dated = _parse(column.cells, numeric=True), kind not in ("number", "boolean")
+    fits = cells.dtype.is_temporal() if dated else _is_number(cells)
+    if not fits and cells.null_count() < len(cells):
         first = _first_text(cells)
-        what = "dates" if dated else "numbers"
         raise column.error(
-            f"must be {what}, as it was in training; {column.row(first)} holds "
-            f"{quote(cells[first])}. Correct it, or give a copy without the row.",
+            f"must be {'dates' if dated else 'numbers'}, as it was in training; "
+            f"{column.row(first)} holds {quote(cells[first])}. Correct it, or give a copy without "
+            f"the row.",
             first,
         )
-    _require_moderate(column, cells)
+    if not dated:
+        _require_moderate(column, cells)
     return cells
 
 
