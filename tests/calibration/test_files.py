@@ -17,7 +17,9 @@ from deciban.calibration import (
     AffineCalibrator,
     BoundedCalibrator,
     CalibratedEvidenceClassifier,
+    CurvedCalibrator,
     GaussianCalibrator,
+    IdentityCalibrator,
     IsotonicCalibrator,
     KernelDensityCalibrator,
 )
@@ -35,7 +37,9 @@ NAMES = {
 TWO = [
     AffineCalibrator("full", prior=[0.3, 0.7]),
     AffineCalibrator(ridge=np.float64(0.01), prior="empirical"),
+    CurvedCalibrator(),
     GaussianCalibrator("separate", shrinkage=0.1),
+    IdentityCalibrator(),
     IsotonicCalibrator(prior=(0.25, 0.75)),
     KernelDensityCalibrator("scott"),
     KernelDensityCalibrator(0.5, prior=np.array([0.1, 0.9])),
@@ -47,8 +51,10 @@ SEVERAL = [
     AffineCalibrator(),
     AffineCalibrator("diagonal", offset=False, basis=Basis(TREE.contrast)),
     AffineCalibrator("full", ridge=0.1, prior=[0.2, 0.3, 0.5]),
+    CurvedCalibrator(prior="empirical"),
     GaussianCalibrator(),
     GaussianCalibrator("separate"),
+    IdentityCalibrator(),
     BoundedCalibrator(AffineCalibrator("full", prior=[0.2, 0.3, 0.5])),
 ]
 

@@ -29,8 +29,10 @@ _MODULES = {
     "BootstrapCalibrator": "deciban.calibration",
     "BoundedCalibrator": "deciban.calibration",
     "CalibratedEvidenceClassifier": "deciban.calibration",
+    "CurvedCalibrator": "deciban.calibration",
     "FusionCalibrator": "deciban.calibration",
     "GaussianCalibrator": "deciban.calibration",
+    "IdentityCalibrator": "deciban.calibration",
     "IsotonicCalibrator": "deciban.calibration",
     "KernelDensityCalibrator": "deciban.calibration",
 }

@@ -10,6 +10,7 @@ from deciban.calibration.affine import AffineCalibrator, SeparableWarning
 from deciban.calibration.bootstrap import BootstrapCalibrator
 from deciban.calibration.bounded import BoundedCalibrator
 from deciban.calibration.classifier import CalibratedEvidenceClassifier
+from deciban.calibration.curved import CurvedCalibrator, IdentityCalibrator
 from deciban.calibration.fusion import FusionCalibrator
 from deciban.calibration.gaussian import GaussianCalibrator
 from deciban.calibration.isotonic import IsotonicCalibrator, ReversedScoresWarning
@@ -22,9 +23,11 @@ __all__ = [
     "BoundedCalibrator",
     "CalibratedEvidenceClassifier",
     "ColumnOrderWarning",
+    "CurvedCalibrator",
     "FusionCalibrator",
     "FusionWarning",
     "GaussianCalibrator",
+    "IdentityCalibrator",
     "IsotonicCalibrator",
     "KernelDensityCalibrator",
     "ReversedScoresWarning",

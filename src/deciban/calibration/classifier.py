@@ -21,9 +21,10 @@ from deciban._estimation.samples import (
 from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats, refuse_masked
 from deciban._validation.labels import align_by_index, read_weights
-from deciban._validation.scalars import quote, quote_each
+from deciban._validation.scalars import is_whole, quote, quote_each
 from deciban.calibration.affine import clone_calibrator
 from deciban.calibration.base import Calibrator
+from deciban.calibration.choice import choose_calibrator
 from deciban.calibration.sources import (
     TABLES,
     apply_floor,
@@ -36,11 +37,13 @@ from deciban.calibration.sources import (
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import read_prior
 from deciban.exceptions import InputError
+from deciban.metrics.labelled import Labelled
 
 
 @register(
-    estimator_=PersistentMixin | str, calibrator_=Calibrator, training_prior_="D", _floor=float
-)
+    estimator_=PersistentMixin | str, calibrator_=Calibrator, training_prior_="D", _floor=float,
+    choice_=str | None, losses_=dict,
+)  # fmt: skip
 class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that gives calibrated evidence, free of the training prior.
 
@@ -55,8 +58,14 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         ``decision_function``; by default logistic regression. A string says that X itself holds
         the output of some other model, one column for each class: only the calibrator is fitted.
         Logits are log-probabilities up to a constant for each row.
-    calibrator : calibrator, default AffineCalibrator()
+    calibrator : calibrator or "auto", default "auto"
+        "auto" chooses among an affine map, the evidence as it is ("identity"), Gaussian densities,
+        a factor that depends on the strength ("curved"), and for two classes isotonic regression
+        and kernel densities, both with bounds, for more a full matrix: by their cross-entropy on
+        the samples of each fold after a fit to those of the others. The first of those that tie
+        within noise, in this order, is fitted to the left-out samples of all folds.
     cv : int, cross-validation generator, iterable or "prefit", default 5
+        A number of folds is of samples in random order, with all classes in each.
         "prefit" takes the estimator as it is, fitted elsewhere: fit this on samples that it has
         not seen, and give the class mix of its training in ``training_prior``. Do not leave out
         one sample at a time: the class mix of the others then gives its class away.
@@ -82,6 +91,12 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
     estimator_ : classifier
         The estimator, fitted to all samples.
     calibrator_ : calibrator
+    choice_ : str or None
+        Name of the calibrator that "auto" has chosen.
+    losses_ : dict of str to float
+        What "auto" has compared: of each candidate the cross-entropy of samples that it was not
+        fitted to, relative to that without evidence, and the mean of that at equal priors and at
+        the class mix. Infinite where it cannot be fitted.
     classes_, prior_ : arrays of shape (n_classes,)
     class_counts_ : array of shape (n_classes,)
         Number of samples of each class in ``fit``, or the sum of their weights.
@@ -106,7 +121,7 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
     def __init__(
         self,
         estimator: Any = None,
-        calibrator: Any = None,
+        calibrator: Any = "auto",
         *,
         cv: Any = 5,
         prior: Any = "empirical",
@@ -164,10 +179,18 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
             if weight_parameter(self._estimator()) is None:
                 mass = np.bincount(codes).astype(np.float64)  # the class mix that it is fitted to
         self.training_prior_ = read_prior(self.training_prior, self._names(), mass)
-        evidence, rows = self._uncalibrated_evidence(X, labels, weight, groups)
+        evidence, rows, folds = self._uncalibrated_evidence(X, labels, weight, groups)
         times = np.bincount(rows, minlength=len(codes))  # left out twice, counted once
         share = (np.ones(len(codes)) if weight is None else weight)[rows] / times[rows]
-        calibrator = clone_calibrator(self.calibrator)
+        self.choice_: str | None = None
+        self.losses_: dict[str, float] = {}
+        if isinstance(self.calibrator, str) and self.calibrator == "auto":
+            samples = Labelled(evidence, codes[rows], share)
+            # A sample that is left out twice must not be on both sides.
+            once = folds if times.max() == 1 else None
+            self.choice_, calibrator, self.losses_ = choose_calibrator(samples, once)
+        else:
+            calibrator = clone_calibrator(self.calibrator)
         self.calibrator_ = calibrator.fit(evidence, labels[rows], sample_weight=share)
         return self
 
@@ -182,25 +205,25 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
 
     def _uncalibrated_evidence(
         self, X: Any, y: NDArray[Any], weight: Floats | None, groups: Any
-    ) -> tuple[Evidence, NDArray[np.intp]]:
-        """Evidence of samples that the estimator was not fitted to, and which samples they are."""
+    ) -> tuple[Evidence, NDArray[np.intp], NDArray[np.intp] | None]:
+        """Evidence of samples that the estimator was not fitted to, which they are, their folds."""
         if self._is_table() or (isinstance(self.cv, str) and self.cv == "prefit"):
             self.estimator_ = self.estimator
             log_p = self._log_posteriors(self.estimator_, X)
-            log_prior, rows = np.log(self.training_prior_), np.arange(len(y))
+            log_prior, rows, folds = np.log(self.training_prior_), np.arange(len(y)), None
         else:
-            log_p, log_prior, rows = self._cross_fit(X, y, weight, groups)
+            log_p, log_prior, rows, folds = self._cross_fit(X, y, weight, groups)
         self._floor = log_floor(log_p, self.floor)
-        return Evidence(apply_floor(log_p, self._floor) - log_prior, self._names()), rows
+        return Evidence(apply_floor(log_p, self._floor) - log_prior, self._names()), rows, folds
 
     def _cross_fit(
         self, X: Any, y: NDArray[Any], weight: Floats | None, groups: Any
-    ) -> tuple[Floats, Floats, NDArray[np.intp]]:
-        """Log-posteriors of left-out samples, the log-priors in them, and which samples they are.
+    ) -> tuple[Floats, Floats, NDArray[np.intp], NDArray[np.intp]]:
+        """Log-posteriors of left-out samples, the log-priors in them, which they are, their folds.
 
         The estimator is also fitted to all samples.
         """
-        from sklearn.model_selection import check_cv  # slow to import
+        from sklearn.model_selection import StratifiedKFold, check_cv  # slow to import
 
         estimator = self._estimator()
         if weight is not None and weight_parameter(estimator) is None:
@@ -210,7 +233,10 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
                 stacklevel=4,
             )
             weight = None
-        folds = list(check_cv(self.cv, y, classifier=True).split(X, y, groups))
+        cv = self.cv
+        if is_whole(cv):  # tables are often sorted: neighbors may differ from all other rows
+            cv = StratifiedKFold(cv, shuffle=True, random_state=0)
+        folds = list(check_cv(cv, y, classifier=True).split(X, y, groups))
         self._require_weight_in_folds(folds, y, weight)
         models = Parallel(n_jobs=self.n_jobs)(
             delayed(fit_clone)(estimator, X, y, weight, rows)
@@ -225,7 +251,8 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
             prior = read_prior(self.training_prior, self._names(), mass)
             log_prior.append(np.tile(np.log(prior), (len(held_out), 1)))
         left_out = np.concatenate([held_out for _, held_out in folds])
-        return np.concatenate(log_p), np.concatenate(log_prior), left_out
+        numbers = np.repeat(np.arange(len(folds)), [len(held_out) for _, held_out in folds])
+        return np.concatenate(log_p), np.concatenate(log_prior), left_out, numbers
 
     def _require_weight_in_folds(self, folds: list[Any], y: NDArray[Any], weight: Any) -> None:
         for rows, _ in folds if weight is not None else ():

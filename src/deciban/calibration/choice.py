@@ -1,0 +1,140 @@
+"""The choice of a calibrator: candidates are compared on samples that they were not fitted to."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban._validation.arrays import Floats
+from deciban.calibration.affine import AffineCalibrator
+from deciban.calibration.base import Calibrator
+from deciban.calibration.bounded import BoundedCalibrator
+from deciban.calibration.curved import CurvedCalibrator, IdentityCalibrator
+from deciban.calibration.gaussian import GaussianCalibrator
+from deciban.calibration.isotonic import IsotonicCalibrator, ReversedScoresWarning
+from deciban.calibration.kernel import KernelDensityCalibrator
+from deciban.evidence import Evidence
+from deciban.evidence.bayes import balance_weights
+from deciban.exceptions import InputError
+from deciban.metrics.labelled import Labelled
+
+_FOLDS = 5
+_ENOUGH = 50_000  # samples that tell the candidates apart
+_MANY = 2000  # samples with which PAV does as well as kernel densities, and much faster
+_MOST_CLASSES = 30  # of a full map: more take long to fit
+
+
+def candidate_calibrators(n_classes: int, n_samples: int) -> dict[str, Calibrator]:
+    """Calibrators to choose from by name; those that tie are taken in this order.
+
+    The affine map is first, since its prior makes it safe with few samples.
+    """
+    found: dict[str, Calibrator] = {
+        "affine": AffineCalibrator(),
+        "identity": IdentityCalibrator(),
+        "gaussian": GaussianCalibrator(),
+        "curved": CurvedCalibrator(),
+    }
+    if n_classes == 2:
+        found["isotonic"] = BoundedCalibrator(IsotonicCalibrator())
+        if n_samples <= _MANY:
+            found["kernel"] = BoundedCalibrator(KernelDensityCalibrator())
+    elif n_classes <= _MOST_CLASSES:
+        found["full"] = AffineCalibrator("full")
+    return found
+
+
+def choose_calibrator(
+    samples: Labelled, folds: NDArray[np.intp] | None = None
+) -> tuple[str, Calibrator, dict[str, float]]:
+    """Name of the best candidate, the calibrator, not fitted, and the losses of all candidates.
+
+    Parameters
+    ----------
+    samples : Labelled
+    folds : array of shape (n_samples,), optional
+        The fold of each sample; by default five at random.
+
+    Returns
+    -------
+    The loss is the mean of two cross-entropies, at equal priors and at the class mix of the
+    samples, each relative to that without evidence; infinite where a candidate cannot be fitted.
+    The choice is the first candidate that is worse than the best by no more than one standard error
+    of their difference.
+    """
+    if not samples.weights.all():
+        counts = np.flatnonzero(samples.weights)
+        samples, folds = samples.select(counts), None if folds is None else folds[counts]
+    candidates = candidate_calibrators(samples.evidence.n_classes, len(samples.codes))
+    if samples.counts.min() < 2:  # there is nothing to compare them by
+        return "affine", candidates["affine"], {}
+    numbered = Evidence(samples.evidence.log_likelihoods, range(samples.evidence.n_classes))
+    samples = replace(samples, evidence=numbered)  # positions are labels that sort as they should
+    samples, folds = _thin_out(samples, _usable_folds(samples, folds))
+    terms = {name: _loss_terms(one, samples, folds) for name, one in candidates.items()}
+    losses = {name: float(one.sum()) for name, one in terms.items()}
+    best = min(losses, key=lambda name: losses[name])
+    for name in candidates:
+        with np.errstate(invalid="ignore"):  # of candidates that cannot be fitted
+            excess = terms[name] - terms[best]
+            spread = [np.var(excess[rows]) * len(rows) for rows in samples.rows_by_class]
+        if excess.sum() <= np.sqrt(sum(spread)):
+            break
+    return name, candidates[name], losses
+
+
+def _loss_terms(calibrator: Calibrator, samples: Labelled, folds: NDArray[np.intp]) -> Floats:
+    """What each sample adds to the loss of a candidate that was fitted without its fold."""
+    n = len(samples.codes)
+    log_f = np.empty((n, samples.evidence.n_classes))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReversedScoresWarning)
+        for fold in np.unique(folds):
+            train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            try:
+                calibrator._learn(
+                    samples.evidence[train], samples.codes[train], samples.weights[train]
+                )
+            except InputError:
+                return np.full(n, np.inf)
+            log_f[test] = calibrator.evidence(samples.evidence[test]).log_likelihoods
+    mix = samples.mass / samples.mass.sum()
+    terms = np.zeros(n)
+    for prior in (np.full(len(mix), 1 / len(mix)), mix):
+        z = log_f + np.log(prior)
+        cost = np.logaddexp.reduce(z, axis=1) - z[np.arange(n), samples.codes]
+        weight = balance_weights(samples.codes, samples.weight, prior)
+        terms += weight * cost / (-2 * prior @ np.log(prior))
+    return terms
+
+
+def _usable_folds(samples: Labelled, folds: NDArray[np.intp] | None) -> NDArray[np.intp]:
+    """The folds, or others where leaving one out would leave no sample of a class."""
+    from sklearn.model_selection import StratifiedKFold  # slow to import
+
+    codes = samples.codes
+    if folds is not None and len(np.unique(folds)) > 1:
+        whole = samples.counts
+        if all((np.bincount(codes[folds == k], minlength=len(whole)) < whole).all()
+               for k in np.unique(folds)):  # fmt: skip
+            return folds
+    splitter = StratifiedKFold(min(_FOLDS, int(samples.counts.min())), shuffle=True, random_state=0)
+    found = np.empty(len(codes), dtype=np.intp)
+    for k, (_, rows) in enumerate(splitter.split(codes, codes)):
+        found[rows] = k
+    return found
+
+
+def _thin_out(samples: Labelled, folds: NDArray[np.intp]) -> tuple[Labelled, NDArray[np.intp]]:
+    """Enough of the samples to compare by, of every class; those that stay count for the others."""
+    share = _ENOUGH // samples.evidence.n_classes
+    if len(samples.codes) <= _ENOUGH or samples.counts.max() <= share:
+        return samples, folds
+    rng = np.random.default_rng(0)
+    rows = np.sort(np.concatenate([rng.permutation(one)[:share] for one in samples.rows_by_class]))
+    times = samples.counts / np.minimum(samples.counts, share)
+    some = samples.select(rows)
+    return replace(some, weight=some.weights * times[some.codes]), folds[rows]
