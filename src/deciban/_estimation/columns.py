@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from deciban._estimation.frames import (
     DAY,
-    as_plain,
+    factorize,
     find_categories,
     is_table,
     library_of,
@@ -128,7 +128,7 @@ class Columns:
         for k in np.flatnonzero(counts).tolist():
             twin = first.setdefault(np.packbits(holes[:, k]).tobytes(), k)
             gaps[k] = twin if counts[k] >= _FEWEST_GAPS else _RARE
-        known = [codes[~hole, k] for k, hole in enumerate(holes.T)]
+        known = [codes[~holes[:, k], k] if n else codes[:, k] for k, n in enumerate(counts)]
         fill = [_typical(part, self.kinds.get(k, "number")) for k, part in enumerate(known)]
         columns = replace(self, fill=np.array(fill), gaps=gaps)
         if columns.n_features == 0:
@@ -292,10 +292,11 @@ class Columns:
             values = self.categories[k]
             place: dict[Any, float] = {None: np.nan} | {v: i for i, v in enumerate(values)}
             fits = kind in (*_CODED, "") or not all(isinstance(v, str) for v in values)
-            plain = [as_plain(cell) for cell in cells.tolist()]
-            codes = np.array([place.get(value, -1) for value in plain], dtype=np.float64)
-            if (codes < 0).any():
-                unseen[key] = list(dict.fromkeys(v for v in plain if v not in place))
+            factor = cells if kind in _CODED else factorize(cells.tolist(), key)
+            each = np.array([place.get(value, -1) for value in factor.values], dtype=np.float64)
+            if (each < 0).any():
+                unseen[key] = [value for value in factor.values if value not in place]
+            codes = each[factor.places]
             codes[codes < 0] = np.nan if k in self.gaps else self.fill[k]
         else:
             allowed = {"number": ("boolean",), "datetime": ("date",)}.get(wanted, ())

@@ -6,9 +6,10 @@ import datetime
 import numbers
 from collections.abc import Hashable
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deciban._validation.arrays import is_frame
 from deciban._validation.labels import is_missing
@@ -35,24 +36,28 @@ def library_of(X: Any) -> str:
     return type(X).__module__.partition(".")[0] if is_table(X) else ""
 
 
-def read_cells(column: Any, key: Hashable) -> tuple[str, Any]:
-    """What a column holds, and its cells.
+class Factor(NamedTuple):
+    """The values of a column, None for a missing one, and the place of each cell's among them."""
 
-    They are floats, or, for text and categories, objects, with None for a missing value.
-    """
+    values: list[Any]
+    places: NDArray[np.intp]
+
+
+def read_cells(column: Any, key: Hashable) -> tuple[str, Any]:
+    """What a column holds, and its cells: a Factor for text and categories, floats otherwise."""
     dtype = column.dtype
     in_utc = {"dtype": "datetime64[us]"} if getattr(dtype, "kind", "") == "M" else {}
     cells = np.asarray(column.to_numpy(**in_utc))
-    if str(dtype).lower().startswith(("categor", "enum")):
-        cells = _without_missing(cells.astype(object))
-        if any(cell is not None for cell in cells.tolist()):
-            return "ordered" if getattr(dtype, "ordered", False) else "category", cells
-    kind = _BY_DTYPE.get(cells.dtype.kind, "")
+    categorical = str(dtype).lower().startswith(("categor", "enum"))
+    kind = "" if categorical else _BY_DTYPE.get(cells.dtype.kind, "")
     if not kind:
-        cells = _without_missing(cells)
-        kind = _kind_of_objects(cells, key)
-    if kind == "category":
-        return kind, cells
+        values, places = factorize(cells.astype(object).tolist(), key)
+        known = [value for value in values if value is not None]
+        kind = "category" if categorical and known else _kind_of(known, key)
+        if kind == "category":
+            factor = Factor([as_plain(value) for value in values], places)
+            return "ordered" if getattr(dtype, "ordered", False) else kind, factor
+        cells = np.array(values, dtype=object)[places]
     if kind == "date":
         floats = (cells.astype("datetime64[us]") - np.datetime64(0, "us")) / DAY
     elif kind == "duration":
@@ -62,43 +67,46 @@ def read_cells(column: Any, key: Hashable) -> tuple[str, Any]:
     return "" if np.isnan(floats).all() else kind, floats
 
 
-def _without_missing(cells: np.ndarray) -> np.ndarray:
-    """Objects with None for whatever stands for a missing value."""
-    objects = np.empty(len(cells), dtype=object)
-    objects[:] = [None if is_missing(cell) else cell for cell in cells.tolist()]
-    return objects
+def factorize(cells: list[Any], key: Hashable) -> Factor:
+    """The values of cells, in order of appearance."""
+    found: dict[Any, int] = {}
+    try:
+        places = np.array([found.setdefault(cell, len(found)) for cell in cells], dtype=np.intp)
+    except TypeError:
+        raise _wrong_type(cells, key) from None
+    return Factor([None if is_missing(value) else value for value in found], places)
 
 
-def _kind_of_objects(cells: np.ndarray, key: Hashable) -> str:
-    types = {type(cell) for cell in cells.tolist() if cell is not None}
-    found = {next((k for kind, k in _BY_TYPE.items() if issubclass(t, kind)), t) for t in types}
+def _kind_of(values: list[Any], key: Hashable) -> str:
+    types = {type(value) for value in values}
+    found = {next((k for kind, k in _BY_TYPE.items() if issubclass(t, kind)), "?") for t in types}
     if found == {"number", "boolean"}:
         return "number"
-    if len(found) > 1 or not all(isinstance(kind, str) for kind in found):
-        got = quote_each(sorted(t.__name__ for t in types), 3)
-        raise InputError(
-            f"X must hold numbers, truth values, dates or text in {quote(key)}; got {got}. Convert "
-            f"the column, or drop it."
-        )
-    return str(next(iter(found), ""))
+    if len(found) > 1 or "?" in found:
+        raise _wrong_type(values, key)
+    return next(iter(found), "")
+
+
+def _wrong_type(values: list[Any], key: Hashable) -> InputError:
+    got = quote_each(sorted({type(value).__name__ for value in values}), 3)
+    return InputError(
+        f"X must hold numbers, truth values, dates or text in {quote(key)}; got {got}. Convert the "
+        f"column, or drop it."
+    )
 
 
 def as_plain(value: Any) -> Any:
     """A category as a file can hold it; intervals and the like as text."""
-    if is_missing(value):
-        return None
     value = value.item() if isinstance(value, np.generic) else value
-    return value if isinstance(value, str | int | float) else str(value)
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def find_categories(dtype: Any, kind: str, cells: np.ndarray) -> list[Any]:
+def find_categories(dtype: Any, kind: str, factor: Factor) -> list[Any]:
     """The values of a column: those of an ordered categorical in its order, others sorted."""
     if kind == "ordered":
         return [as_plain(value) for value in dtype.categories.tolist()]
-    found = {as_plain(cell) for cell in cells.tolist()} - {None}
-    if len({isinstance(value, str) for value in found}) > 1:
-        return sorted(found, key=str)
-    return sorted(found)
+    found = {*factor.values} - {None}
+    return sorted(found, key=str if len({type(value) for value in found}) > 1 else None)
 
 
 def to_pandas(values: dict[str, Any], like: Any) -> Any:
