@@ -143,7 +143,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return self._to_base(rows, added)[:, len(self.classes_) - 1 :]
 
     def inverse_transform(self, Z: ArrayLike) -> Floats:
-        """Features of points in base space."""
+        """Features of points in base space; for a frame a frame."""
         check_is_fitted(self)
         points = to_numpy(Z, "Z")
         if points.ndim != 2 or points.shape[1] != self._n_base():
@@ -172,6 +172,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         Returns
         -------
         tuple of array of shape (n, n_features) and array of shape (n,)
+            A frame in the place of the former where ``fit`` had one with other than numbers.
         """
         check_is_fitted(self)
         n = require_whole(n, "n")
@@ -212,7 +213,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         whose evidence is zero, and the residual is kept as far as features can. Where none are
         found, as between three nested rings, they are those with the least evidence, and an
         :class:`~deciban.exceptions.UnreachableEvidenceWarning` lists the rows with more than 0.01
-        nat left.
+        nat left. A frame gives a frame.
         """
         check_is_fitted(self)
         return self._replace_ilr(X, np.zeros(len(self._names()) - 1))

@@ -110,6 +110,8 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
     class_counts_, prior_ : arrays of shape (n_classes,)
         Number of samples in ``fit`` (sum of their weights), and the prior in use.
     n_features_in_ : int
+    columns_ : Columns
+        How the columns of X become features; ``columns_.features`` names these.
 
     Examples
     --------
@@ -173,7 +175,8 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
+        X : array or frame of shape (n_samples, n_features)
+            Missing values, and in frames categories, text, truth values and dates are allowed.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
         """

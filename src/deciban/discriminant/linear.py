@@ -60,6 +60,8 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
     class_counts_, prior_ : arrays of shape (n_classes,)
         Number of samples in ``fit`` (sum of their weights), and the prior in use.
     n_features_in_ : int
+    columns_ : Columns
+        How the columns of X become features; ``columns_.features`` names these.
 
     Examples
     --------
@@ -147,6 +149,8 @@ class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator): 
     class_counts_, prior_ : arrays of shape (n_classes,)
         Number of samples in ``fit`` (sum of their weights), and the prior in use.
     n_features_in_ : int
+    columns_ : Columns
+        How the columns of X become features; ``columns_.features`` names these.
 
     Examples
     --------
