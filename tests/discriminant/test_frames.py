@@ -241,11 +241,12 @@ def test_categories_of_numbers_intervals_and_objects_are_read_and_come_back():
             "on": [datetime.date(2020, 1, 1 + k % 28) for k in range(60)],
             "whole": pd.array([None if k % 4 == 0 else k for k in range(60)], dtype="Int64"),
             "wait": pd.to_timedelta(rng.random(60), "h"),
+            "at": pd.Series(pd.to_datetime(1e15 * rng.random(60), utc=True)).astype(object),
         }
     )
     model = LinearDiscriminant().fit(frame, x > 0)
     assert model.columns_.kinds == {
-        0: "category", 1: "ordered", 2: "boolean", 3: "date", 5: "duration",
+        0: "category", 1: "ordered", 2: "boolean", 3: "date", 5: "duration", 6: "datetime",
     }  # fmt: skip
     assert model.columns_.categories[0] == [0, 1, 2]
     back = model.columns_.decode(model._read(frame), frame)
@@ -316,11 +317,15 @@ def test_columns_of_another_type_than_in_fit_are_refused(change, said):
         (pd.concat([X, X[["sex"]]], axis=1), "of different names; got 'sex' twice"),
         (pd.DataFrame({"a": ["x"] * 240}), "must hold different values"),
         (X.assign(mixed=[1, "a"] * 120), "text in 'mixed'; got 'int', 'str'"),
+        (pl.DataFrame({"a": [{"b": 1}] * 240}), "text in 'a'; got 'list'"),
+        (pl.DataFrame({"a": [datetime.time(7)] * 240}), "text in 'a'; got 'time'"),
+        (pl.LazyFrame({"a": [1.0] * 240}), r"Call X\.collect\(\) first"),
+        (X["length"].fillna(0.0), "a 2-dimensional container but got"),
     ],
 )
 def test_frames_that_cannot_be_learnt_from_are_refused(frame, said):
-    with pytest.raises(InputError, match=said):
-        LinearDiscriminant().fit(frame.reset_index(drop=True), Y)
+    with pytest.raises(ValueError, match=said):
+        LinearDiscriminant().fit(frame, Y)
 
 
 def test_what_lacks_columns_is_refused_by_name():

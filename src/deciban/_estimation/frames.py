@@ -28,7 +28,7 @@ _BY_DTYPE = {"b": "boolean", "i": "number", "u": "number", "f": "number", "M": "
 
 def is_table(X: Any) -> bool:
     """Whether this is a frame of pandas or polars that holds data, not a series."""
-    return is_frame(X) and hasattr(X, "columns") and hasattr(X, "to_numpy")
+    return is_frame(X) and hasattr(X, "to_numpy") and hasattr(X, "columns")
 
 
 def library_of(X: Any) -> str:
@@ -49,7 +49,7 @@ def read_cells(column: Any, key: Hashable) -> tuple[str, Any]:
     in_utc = {"dtype": "datetime64[us]"} if getattr(dtype, "kind", "") == "M" else {}
     cells = np.asarray(column.to_numpy(**in_utc))
     categorical = str(dtype).lower().startswith(("categor", "enum"))
-    kind = "" if categorical else _BY_DTYPE.get(cells.dtype.kind, "")
+    kind = "" if categorical or cells.ndim > 1 else _BY_DTYPE.get(cells.dtype.kind, "")
     if not kind:
         values, places = factorize(cells.astype(object).tolist(), key)
         known = [value for value in values if value is not None]
@@ -57,7 +57,7 @@ def read_cells(column: Any, key: Hashable) -> tuple[str, Any]:
         if kind == "category":
             factor = Factor([as_plain(value) for value in values], places)
             return "ordered" if getattr(dtype, "ordered", False) else kind, factor
-        cells = np.array(values, dtype=object)[places]
+        cells = np.array([_in_utc(value) for value in values], dtype=object)[places]
     if kind == "date":
         floats = (cells.astype("datetime64[us]") - np.datetime64(0, "us")) / DAY
     elif kind == "duration":
@@ -65,6 +65,12 @@ def read_cells(column: Any, key: Hashable) -> tuple[str, Any]:
     else:
         floats = cells.astype(np.float64)
     return "" if np.isnan(floats).all() else kind, floats
+
+
+def _in_utc(value: Any) -> Any:
+    """A time without its zone, which NumPy does not know; anything else as it is."""
+    zone = getattr(value, "tzinfo", None)
+    return value if zone is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
 def factorize(cells: list[Any], key: Hashable) -> Factor:

@@ -126,8 +126,10 @@ def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.intp]]:
 def require_numbers(X: Any) -> None:
     """Raise for masked values, dates and text, which scikit-learn would read as numbers."""
     refuse_masked(X, "X")
-    if is_frame(X):
-        dtypes = list(getattr(X, "dtypes", ()))
+    if is_frame(X) and not is_table(X):
+        dtypes, refused = [], True  # a series, or a frame that is not collected
+    elif is_frame(X):
+        dtypes = list(X.dtypes)
         kinds = ("date", "time", "duration", "str")
         refused = any(str(dtype).lower().startswith(kinds) for dtype in dtypes)
     else:
