@@ -35,7 +35,7 @@ LIBRARIES = {
 }
 LEARNERS = list(LIBRARIES)
 CALIBRATED = [f"calibrated {name}" for name in LEARNERS if name != "CDA"]
-TREES = "LightGBM"
+TREES = "HGB"
 FUSION = f"fusion of CDA and {TREES}"
 QUICK = ["crabs", "glass", "heart", "iris", "penguins", "wine"]
 FUSED = ["page-blocks", "satimage", "spambase"]
