@@ -58,6 +58,8 @@ class CurvedCalibrator(Calibrator):
 
     Parameters
     ----------
+    ridge : float, default 0.01
+        Penalty of a and b, as in :class:`FusionCalibrator`; it vanishes with samples.
     prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
         How much each class counts, and the prior of ``predict_proba``; it is not part of the
         evidence.
@@ -82,15 +84,18 @@ class CurvedCalibrator(Calibrator):
     True
     """
 
-    def __init__(self, *, prior: Any = "uniform", fuse: bool | None = None) -> None:
+    def __init__(
+        self, *, ridge: float = 0.01, prior: Any = "uniform", fuse: bool | None = None
+    ) -> None:
+        self.ridge = ridge
         self.prior = prior
         self.fuse = fuse
 
     def _fit(self, samples: Labelled) -> None:
         r = np.linalg.norm(finite_ilr(samples.evidence), axis=1)
-        self._typical = float(np.average(r, weights=samples.weights)) or 1.0
+        self._typical = float(np.average(r, weights=samples.weights / samples.weights.max())) or 1.0
         self._largest = float(r.max())
-        self.fusion_ = FusionCalibrator(prior=self.prior)
+        self.fusion_ = FusionCalibrator(ridge=self.ridge, prior=self.prior)
         systems = self._systems(samples.evidence)
         self.fusion_._learn(systems, self.classes_[samples.codes], samples.weights)
 
