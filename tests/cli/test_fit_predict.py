@@ -331,6 +331,9 @@ def test_dates_are_days_whether_they_are_text_or_dates(folder):
     done("predict", "d.deciban", "iris.csv", "-o", "a.csv")
     done("predict", "d.deciban", "iris.parquet", "-o", "b.csv")
     assert (folder / "a.csv").read_bytes() == (folder / "b.csv").read_bytes()
+    dated.with_columns(pl.when(pl.int_range(150) % 5 > 0).then("day")).write_csv("gaps.csv")
+    words = ("fit", "gaps.csv", "--label", "species", "-o", "g.deciban", "--model", "lda", "--json")
+    assert json.loads(done(*words).stdout)["filled"]["day"].startswith("2020-03-1")
     dated.with_columns(pl.lit("May").alias("day")).write_csv("odd.csv")
     said = refused("predict", "d.deciban", "odd.csv", "-o", "x.csv")
     assert "day in odd.csv must be dates, as it was in training; row 1 holds 'May'" in said

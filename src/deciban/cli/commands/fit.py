@@ -75,6 +75,9 @@ def fit(
     the first. A part of the rows is set aside to assess the model. Repeat the command to continue a
     fit that was interrupted.
     """
+    import polars as pl
+    import polars.selectors as cs
+
     from deciban._validation.labels import label_array
     from deciban.cli.cells import Column, encode_labels
     from deciban.cli.features import describe_doubts, select_features, type_columns, typical_row
@@ -112,7 +115,7 @@ def fit(
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     columns = estimator.columns_
-    typical = typical_row(columns).row(0, named=True)
+    typical = typical_row(columns).with_columns(cs.temporal().cast(pl.String)).row(0, named=True)
     summary: dict[str, Any] = {
         "model": type(estimator).__name__,
         "file": str(output),
