@@ -11,8 +11,14 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from deciban._estimation.columns import Columns
 from deciban._estimation.frames import is_table
+from deciban._persistence.encoding import register_value
 from deciban._validation.arrays import Floats, find_non_numbers, is_frame, refuse_masked, to_numpy
-from deciban._validation.labels import align_by_index, read_labels, read_weights
+from deciban._validation.labels import (
+    align_by_index,
+    encode_labels,
+    read_labels,
+    read_weights,
+)
 from deciban._validation.scalars import quote_each
 from deciban.evidence.bayes import read_prior
 from deciban.exceptions import InputError
@@ -24,6 +30,9 @@ class Samples(NamedTuple):
     X: Floats
     codes: NDArray[np.intp]
     weight: Floats
+
+
+register_value(Samples, X="m d", codes=np.ndarray, weight="m")
 
 
 def read_samples(
@@ -67,6 +76,68 @@ def read_table_samples(
         validate_data(estimator, X, skip_check_array=True)  # the names of its columns
     estimator.columns_ = columns.learn_gaps(samples.X)
     return samples._replace(X=estimator.columns_.encode(samples.X))
+
+
+def read_batch(
+    estimator: Any, X: Any, y: Any, classes: Any, sample_weight: ArrayLike | None, *, first: bool
+) -> Samples:
+    """Read samples of ``partial_fit``; the first ones set ``classes_`` and ``columns_``."""
+    X, y, sample_weight = align_by_index(X=X, y=y, sample_weight=sample_weight)
+    if first and classes is None:
+        raise InputError(
+            "classes must name all classes in the first call of partial_fit; got none. Pass them, "
+            "also those without samples so far."
+        )
+    known = estimator.classes_ if classes is None else encode_classes(classes)[0]
+    if not first and known.tolist() != estimator.classes_.tolist():
+        raise InputError(
+            f"classes must be those of the first call of partial_fit, "
+            f"{quote_each(estimator.classes_.tolist())}; got {quote_each(known.tolist())}."
+        )
+    if first:
+        read_prior(estimator.prior, tuple(known.tolist()), np.ones(len(known)))
+        columns = Columns.describe(X)
+        table = columns.read(X) if is_table(X) else X
+        require_numbers(table)
+        options = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+        estimator.columns_ = columns.learn_gaps(validate_data(estimator, table, **options))
+        if is_table(X):
+            validate_data(estimator, X, skip_check_array=True)  # the names of its columns
+        estimator.classes_ = known
+    X = read_features(estimator, X)
+    codes = encode_labels(read_labels(y, len(X), "y"), known.tolist(), "y")
+    weight = read_weights(sample_weight, len(X), for_fit=True)
+    weight = np.ones(len(X)) if weight is None else weight
+    return Samples(X[weight > 0], codes[weight > 0], weight[weight > 0])
+
+
+def condense(samples: Samples) -> Samples:
+    """Few samples with the same mass and mean of each class, and the same scatter within classes.
+
+    One at the mean of each class; for the largest, pairs about it that have all of the scatter.
+    """
+    present, codes = np.unique(samples.codes, return_inverse=True)
+    mass = np.bincount(codes, weights=samples.weight)
+    means = np.zeros((len(present), samples.X.shape[1]))
+    np.add.at(means, codes, samples.X * (samples.weight / mass[codes])[:, None])
+    away = (samples.X - means[codes]) * np.sqrt(samples.weight)[:, None]
+    k, R = int(np.argmax(mass)), _scatter_root(away)
+    step = R * np.sqrt(len(R) / mass[k])
+    X = np.concatenate([np.delete(means, k, axis=0), means[k] + step, means[k] - step])
+    pairs = 2 * len(R)
+    return Samples(
+        X,
+        np.append(np.delete(present, k), np.full(pairs, present[k])),
+        np.append(np.delete(mass, k), np.full(pairs, mass[k] / pairs)),
+    )
+
+
+def _scatter_root(away: Floats) -> Floats:
+    """A square matrix R with R^T R = A^T A."""
+    spread = np.sqrt(np.einsum("nd,nd->d", away, away))
+    scaled = away / np.where(spread > 0, spread, 1.0)
+    values, vectors = np.linalg.eigh(scaled.T @ scaled)
+    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * spread
 
 
 def read_features(estimator: Any, X: Any) -> Floats:

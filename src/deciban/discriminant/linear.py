@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Mapping
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from deciban._estimation.columns import Columns
-from deciban._estimation.samples import read_table_samples
+from deciban._estimation.samples import Samples, condense, read_batch, read_table_samples
 from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats
 from deciban._validation.scalars import require_fraction
@@ -35,8 +35,9 @@ Prior = ArrayLike | Mapping[Hashable, float]
 
 
 @register(
-    columns_=Columns, _whitening=Whitening, _means="D d", basis_=Basis, _density_quantiles="n"
-)
+    columns_=Columns, _whitening=Whitening, _means="D d", basis_=Basis, _density_quantiles="n",
+    _past=Samples,
+)  # fmt: skip
 class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
     """Gaussian classes with one covariance: the closed form that a CDA starts from.
 
@@ -85,14 +86,61 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
         """Fit to features and classes."""
         require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
         samples = read_table_samples(self, X, y, sample_weight)
-        moments = class_moments(samples, len(self.classes_))
-        self._whitening = symmetric_whitening(moments, self.shrinkage)
-        self._means = moments.means @ self._whitening.matrix.T
-        self.basis_ = self._choose_basis()
+        self._past = condense(samples)
+        self._solve()
         self._remember_densities(samples.X)
         return self
 
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from another batch: the same model as of ``fit`` to all batches together.
+
+        A batch may lack classes; there is evidence once each has had a sample, and one of them two.
+        Outliers are relative to the last batch.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        classes : array of shape (n_classes,)
+            All classes, needed in the first call.
+        sample_weight : array of shape (n_samples,), optional
+        """
+        require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
+        first = "_past" not in vars(self)
+        batch = every = read_batch(self, X, y, classes, sample_weight, first=first)
+        if not first:
+            joined: Any = map(np.concatenate, zip(self._past, batch, strict=True))
+            every = Samples(*joined)
+        D = len(self.classes_)
+        self.class_counts_ = np.bincount(every.codes, every.weight, D).astype(np.float64)
+        self._past = condense(every)
+        if self.class_counts_.all() and len(every.codes) > D:
+            self._solve()
+            self._remember_densities(batch.X)
+        return self
+
+    def _solve(self) -> None:
+        moments = class_moments(self._past, len(self.classes_))
+        self._whitening = symmetric_whitening(moments, self.shrinkage)
+        self._means = moments.means @ self._whitening.matrix.T
+        self.basis_ = self._choose_basis()
+
+    def _require_solution(self) -> None:
+        if "_means" not in vars(self):
+            had = dict(zip(self._names(), self.class_counts_.tolist(), strict=True))
+            raise InputError(
+                f"partial_fit must have had samples of every class, and two of one, before there "
+                f"is evidence; it had {had}. Call it with more."
+            )
+
     def _log_densities(self, X: Floats) -> Floats:
+        self._require_solution()
         W = self._whitening(X)
         squares = np.stack([np.sum((W - m) ** 2, axis=1) for m in self._means], axis=1)
         return self._whitening.log_det - 0.5 * (squares + W.shape[1] * np.log(2 * np.pi))
@@ -103,7 +151,8 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
         return CalibratedGaussian(self._start().covariance, self.basis_)
 
     def _start(self) -> Start:
-        check_is_fitted(self, "_means")
+        check_is_fitted(self)
+        self._require_solution()
         D, d = self._means.shape
         if d < D - 1:
             raise InputError(
@@ -124,6 +173,10 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
     def _finish_loading(self) -> None:
         whitening = self._whitening
         require_sound(whitening.scale, self._density_quantiles, self._means, whitening.matrix)
+        codes = self._past.codes  # fewer classes than there are, and others, would be forgotten
+        if codes.dtype.kind != "i" or set(codes.tolist()) != set(range(len(self.classes_))):
+            raise ValueError("samples of other classes")
+        require_sound(self._past.weight, self._density_quantiles, self._past.X)
 
 
 @register(
