@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Mapping
 from dataclasses import asdict
-from typing import ClassVar, Literal, Self
+from functools import partial
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.random import RandomState
@@ -20,9 +21,9 @@ from deciban._validation.arrays import Floats
 from deciban.discriminant.base_space import BaseSpaceMixin, require_sound
 from deciban.discriminant.checkpoints import Checkpoint
 from deciban.discriminant.evaluation import FittedFlows
-from deciban.discriminant.fitting import hold_out, train
-from deciban.discriminant.initialization import Whitening, initialize
-from deciban.discriminant.objective import Model
+from deciban.discriminant.fitting import fit_flows
+from deciban.discriminant.objective import Model, covariance_of
+from deciban.discriminant.preparation import Preparation
 from deciban.discriminant.settings import Settings, resolve_settings
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
@@ -37,9 +38,10 @@ _ENOUGH_HELD_OUT = 50  # samples to rank the density of others by
     columns_=Columns,
     _settings=Settings,
     _params=dict,
-    _whitening=Whitening,
+    _preparation=Preparation,
     basis_=Basis,
     history_=list,
+    selection_=list,
     _density_quantiles="n",
 )
 class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
@@ -123,6 +125,7 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
     """
 
     history_: list[dict[str, float]]
+    selection_: list[dict[str, Any]]
     _transient: ClassVar[tuple[str, ...]] = ("checkpoint", "verbose")
 
     def __init__(
@@ -142,6 +145,8 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         learning_rate: float | str = "auto",
         weight_decay: float | str = "auto",
         input_noise: float | str = "auto",
+        shrinkage: float | str = "auto",
+        calibrate: bool | str = "auto",
         validation_fraction: float | str = "auto",
         n_estimators: int = 1,
         dtype: Literal["float32", "float64"] = "float32",
@@ -163,6 +168,8 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.input_noise = input_noise
+        self.shrinkage = shrinkage
+        self.calibrate = calibrate
         self.validation_fraction = validation_fraction
         self.n_estimators = n_estimators
         self.dtype = dtype
@@ -182,22 +189,20 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         """
         samples = read_table_samples(self, X, y, sample_weight)
         n, d = samples.X.shape
-        settings = resolve_settings(self, n, d)
-        self._require_room(d, settings.augment)
+        options = resolve_settings(self, n, d, len(self.classes_))
+        self._require_room(d, options[0].augment)
         basis = self._choose_basis()
-        checkpoint = self._open_checkpoint(samples, settings)
-        train_part, held_out = hold_out(samples, settings.validation_fraction, checkpoint.seed)
-        whitening, start = initialize(train_part, basis.contrast, settings)
-        self._params, self.history_ = train(
-            _model(settings, basis, d),
-            start,
-            train_part._replace(X=whitening(train_part.X)),
-            None if held_out is None else held_out._replace(X=whitening(held_out.X)),
-            settings,
-            checkpoint,
+        fitted = fit_flows(
+            samples,
+            basis.contrast,
+            options,
+            partial(_model, basis=basis, d=d),
+            self._open_checkpoint(samples, options),
             bool(self.verbose),
         )
-        self._settings, self._whitening, self.basis_ = settings, whitening, basis
+        self._settings, self._preparation, self._params = fitted[:3]
+        self.history_, self.selection_, self.basis_ = fitted.history, fitted.selection, basis
+        held_out = fitted.held_out
         if held_out is not None and len(held_out.codes) >= _ENOUGH_HELD_OUT:
             samples = held_out
         self._remember_densities(samples.X)
@@ -208,14 +213,14 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         if d + added < D - 1:
             raise InputError(
                 f"X must have at least {D - 1} features for {D} classes, so that the evidence has "
-                f"room; got {d}. Pass augment={D - 1 - d} to add independent normal dimensions."
+                f"room; got {d}, and augment={added}. Leave augment at 'auto'."
             )
 
-    def _open_checkpoint(self, samples: Samples, settings: Settings) -> Checkpoint:
+    def _open_checkpoint(self, samples: Samples, choices: list[Settings]) -> Checkpoint:
         """The checkpoint of this fit; without a seed, that of the file is taken."""
         seed = int(check_random_state(self.random_state).randint(2**31))
         contrast = None if self.basis is None else self.basis.contrast.tolist()
-        options = [asdict(settings), contrast, [str(name) for name in self._names()]]
+        options = [[asdict(one) for one in choices], contrast, [str(name) for name in self._names()]]
         any_seed = self.random_state is None
         return Checkpoint(self.checkpoint, samples, options, seed, any_seed)
 
@@ -228,9 +233,8 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
     @property
     def reference_(self) -> CalibratedGaussian:  # type: ignore[override]
         """The calibrated Gaussian family of the ILRL; an ensemble has none."""
-        free = np.asarray(self._flows.only_member()["covariance"], dtype=np.float64)
-        L = np.tril(free, -1) + np.diag(np.exp(np.diag(free)))
-        return CalibratedGaussian(L @ L.T, self.basis_)
+        covariance = covariance_of(self._flows.only_member()["covariance"])
+        return CalibratedGaussian(covariance, self.basis_)
 
     def evidence(self, X: ArrayLike) -> Evidence:
         """Evidence that each sample gives about the classes: the ILRL, named.
@@ -238,30 +242,32 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         It is taken at the center of added dimensions. That of an ensemble is the mean of its ILRLs.
         """
         X = self._read(X)
-        return Evidence(self._flows.log_likelihoods(self._whitening(X)), self._names())
+        return Evidence(self._flows.log_likelihoods(self._preparation(X)), self._names())
 
     def _log_densities(self, X: Floats) -> Floats:
-        return self._flows.log_densities(self._whitening(X)) + self._whitening.log_det
+        return self._flows.log_densities(self._preparation(X)) + self._preparation.log_slopes(X)[:, None]
 
     def _to_base(self, X: Floats, added: Floats | None = None) -> Floats:
         if added is None:
             added = np.zeros((len(X), self._settings.augment))
-        return self._flows.to_base(np.hstack([self._whitening(X), added]))
+        return self._flows.to_base(np.hstack([self._preparation(X), added]))
 
     def _from_base(self, Z: Floats) -> Floats:
-        return self._whitening.undo(self._flows.from_base(Z)[:, : self.columns_.n_features])
+        return self._preparation.undo(self._flows.from_base(Z)[:, : self.columns_.n_features])
 
     def _features_at(self, Z: Floats) -> Floats:
         if self._settings.augment == 0:
             return self._from_base(Z)
-        return self._whitening.undo(self._flows.features_at(Z))
+        return self._preparation.undo(self._flows.features_at(Z))
 
     def _n_base(self) -> int:
         return self.columns_.n_features + self._settings.augment
 
     def _finish_loading(self) -> None:
-        white = self._whitening
-        require_sound(white.scale, self._density_quantiles, *white)
+        tails, white = self._preparation
+        require_sound(white.scale, self._density_quantiles, tails.center, *white)
+        if not (tails.bend > 0).all():
+            raise ValueError("bends that are not positive")
         if not np.allclose(white.matrix @ white.inverse, np.eye(len(white.mean)), atol=1e-4):
             raise ValueError("a matrix and an inverse that is not its own")
         self._flows.require_consistent()

@@ -103,7 +103,7 @@ class Checkpoint:
 
 
 def _arrays(state: State) -> dict[str, Any]:
-    return {name: getattr(state, name) for name in ("params", "optimizer", "best", "best_score")}
+    return {name: getattr(state, name) for name in ("params", "optimizer", "average", "kept")}
 
 
 def _restore(fresh: State, arrays: tensors.Arrays, plain: tensors.Plain) -> State:

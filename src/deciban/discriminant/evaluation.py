@@ -64,9 +64,13 @@ class FittedFlows:
 
     def to_base(self, W: Floats) -> Floats:
         """Base space of whitened features, added dimensions included."""
-        Z = self._compute(_forward, self.only_member(), W)
+        Z = self.base_of(self.only_member(), W)
         self._require_finite(Z)
         return Z
+
+    def base_of(self, params: Params, W: Floats) -> Floats:
+        """The same for a member of an ensemble, whatever it gives."""
+        return self._compute(_forward, params, W)
 
     def from_base(self, Z: Floats) -> Floats:
         """Whitened features, added dimensions included, of points in base space."""
@@ -167,6 +171,9 @@ class FittedFlows:
                 raise ValueError(f"{K} couplings with layers of shapes {hidden[:5]}, {last}")
         with use_precision(self.settings.dtype):
             one = self.model.init(0, dtype=self.settings.dtype)
+        if "finish" in self.params:
+            like = one["flow"]["affine"]
+            one["finish"] = {"matrix": like["factors"], "offset": like["offset"]}
 
         def require_like(leaf: Any, array: np.ndarray) -> None:
             shape = leaf.shape if E == 1 else (E, *leaf.shape)
@@ -185,12 +192,12 @@ def _parts(model: Model, params: Params, x: jax.Array) -> jax.Array:
 
 @partial(jax.jit, static_argnums=0)
 def _forward(model: Model, params: Params, x: jax.Array) -> jax.Array:
-    return model.flow.forward(params["flow"], x)[0]
+    return model.forward(params, x)[0]
 
 
 @partial(jax.jit, static_argnums=0)
 def _inverse(model: Model, params: Params, z: jax.Array) -> jax.Array:
-    return model.flow.inverse(params["flow"], z)[0]
+    return model.inverse(params, z)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -206,7 +213,7 @@ def _at_ilr(model: Model, params: Params, z: jax.Array) -> jax.Array:
     k, d = model.n_classes - 1, z.shape[1] - model.n_added
 
     def gap(w: jax.Array, target: jax.Array) -> jax.Array:
-        return model.flow.forward(params["flow"], jnp.pad(w, (0, model.n_added)))[0][:k] - target
+        return model.forward(params, jnp.pad(w, (0, model.n_added)))[0][:k] - target
 
     def refine_one(w: jax.Array, target: jax.Array) -> jax.Array:
         def step(_: Any, carry: Any) -> Any:
@@ -220,7 +227,7 @@ def _at_ilr(model: Model, params: Params, z: jax.Array) -> jax.Array:
 
         return jax.lax.fori_loop(0, _REFINEMENTS, step, (w, jnp.asarray(1e-3, w.dtype)))[0]
 
-    start = model.flow.inverse(params["flow"], z)[0][:, :d]
+    start = model.inverse(params, z)[:, :d]
     w = jax.vmap(refine_one)(start, z[:, :k])
     left = jnp.linalg.norm(jax.vmap(gap)(w, z[:, :k]), axis=1)
     return jnp.concatenate([w, left[:, None]], axis=1)

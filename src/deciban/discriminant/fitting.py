@@ -3,24 +3,174 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import nullcontext
-from functools import lru_cache, partial
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from sklearn.model_selection import train_test_split
 
 from deciban._estimation.samples import Samples
+from deciban._validation.arrays import Floats
 from deciban.discriminant.checkpoints import Checkpoint
-from deciban.discriminant.evaluation import use_precision
-from deciban.discriminant.initialization import Start
-from deciban.discriminant.objective import Batch, Model, Params
+from deciban.discriminant.evaluation import FittedFlows, use_precision
+from deciban.discriminant.finish import calibrate, family_covariance, finish_base, losses_at
+from deciban.discriminant.initialization import Start, initialize
+from deciban.discriminant.objective import Model, Params, covariance_of, log_cholesky
+from deciban.discriminant.preparation import Preparation
+from deciban.discriminant.selection import Selection, judgments
 from deciban.discriminant.settings import Settings
 from deciban.exceptions import InterruptedFitWarning
-from deciban.flows.training import Trainer
+from deciban.flows import affine
+from deciban.flows.training import State, Trainer
 
 _LEAST_LOG_MIX = -30.0  # of a class that weighs next to nothing
+_FEW_HELD_OUT = 500  # samples to which the weights are often overfitted
+_MOST_FINISHED = 20_000  # samples that the finish of the residual is learned from
+
+MakeModel = Callable[[Settings], Model]
+
+
+class Fitted(NamedTuple):
+    """A fitted flow, or an ensemble, and how it came about."""
+
+    settings: Settings
+    preparation: Preparation
+    params: Params
+    history: list[dict[str, float]]
+    selection: list[dict[str, Any]]
+    held_out: Samples | None  # samples that the flow has not seen
+
+
+def fit_flows(
+    samples: Samples,
+    V: Floats,
+    options: list[Settings],
+    make_model: MakeModel,
+    checkpoint: Checkpoint,
+    verbose: bool,
+) -> Fitted:
+    """Flows of the samples, with the best of several settings or with the only ones."""
+    fit = _fit_chosen if options[0].folds else _fit_given
+    with use_precision(options[0].dtype):
+        return fit(samples, V, options, make_model, checkpoint, verbose)
+
+
+def _fit_chosen(
+    samples: Samples,
+    V: Floats,
+    options: list[Settings],
+    make_model: MakeModel,
+    checkpoint: Checkpoint,
+    verbose: bool,
+) -> Fitted:
+    """Flows with settings and epochs that are chosen on folds, or LDA itself."""
+    selection = Selection.plan(samples, V, options, checkpoint.seed)
+    model = make_model(options[0])
+    state = _train_on_folds(selection, model, checkpoint, verbose)
+    choice = selection.choose(state.kept)
+    prepare, start = initialize(samples, V, choice.settings)
+    model, params = make_model(choice.settings), choice.params
+    if params is None:
+        key = jax.random.key(checkpoint.seed)
+        params = _first_params(model, [start], key, samples, choice.settings)
+        params = jax.tree.map(lambda a: np.asarray(a[0]), params)
+        settings = replace(choice.settings, n_estimators=1)
+    else:
+        settings = choice.settings
+    judged = Samples(*(values[choice.rows] for values in samples))
+    prepared = samples._replace(X=prepare(samples.X))
+    flows = FittedFlows(model, settings, params)
+    params = _finish(flows, choice.ilr, judged, selection.log_mix, prepared, V)
+    history = list(state.history[: choice.settings.epochs])
+    return Fitted(settings, prepare, params, history, choice.report, None)
+
+
+def _train_on_folds(
+    selection: Selection, model: Model, checkpoint: Checkpoint, verbose: bool
+) -> State:
+    """The last state of the flows of all settings and folds, with what is kept of them."""
+    settings, samples = selection.options[0], selection.samples
+    dtype = settings.dtype
+    key = jax.random.key(checkpoint.seed)
+    prepared = {
+        (one.shrinkage, p): selection.prepare(one, selection.parts[p])
+        for one, p in dict.fromkeys(selection.members())
+    }
+    members = [(one, p, *prepared[one.shrinkage, p]) for one, p in selection.members()]
+    params = _first_params(model, [start for *_, start in members], key, samples, settings)
+    trainer = selection.trainer(model)
+    M = len(members)
+    X = {at: jnp.asarray(prepare(samples.X), dtype) for at, (prepare, _) in prepared.items()}
+    x, (_, codes, weight) = jnp.stack([X[m[0].shrinkage, m[1]] for m in members]), _batch(samples, dtype)
+    data = (x, *(jnp.broadcast_to(values, (M, len(values))) for values in (codes, weight)))
+    rows = jnp.asarray(np.stack([selection.parts[p] for _, p, *_ in members]))
+    state = checkpoint.restore(trainer.start(params, selection.first_kept(params)))
+    numbers = _numbers([one for one, *_ in members], dtype)
+    ilrs, judged = jax.jit(jax.vmap(model.ilr)), set(judgments(settings.epochs))
+
+    def advance(state: State) -> State:
+        state = trainer.step(state, data, rows, numbers, jax.random.fold_in(key, 1))
+        if state.epoch not in judged:
+            return state
+        state = selection.keep(state, np.asarray(ilrs(state.average, x), dtype=np.float64))
+        score = float(state.kept["loss"].min())
+        return _record(state, score=score)
+
+    def is_over(state: State) -> bool:
+        return not len(selection.rows) or selection.is_over(state, trainer.n_batches)
+
+    return _run(state, advance, is_over, settings.epochs, checkpoint, verbose)
+
+
+def _fit_given(
+    samples: Samples,
+    V: Floats,
+    options: list[Settings],
+    make_model: MakeModel,
+    checkpoint: Checkpoint,
+    verbose: bool,
+) -> Fitted:
+    """Flows of given settings and epochs, watched by held-out samples."""
+    settings = options[0]
+    part, held_out = hold_out(samples, settings.validation_fraction, checkpoint.seed)
+    prepare, start = initialize(part, V, settings)
+    prepared = part._replace(X=prepare(part.X))
+    model, E, n = make_model(settings), settings.n_estimators, len(part.codes)
+    key = jax.random.key(checkpoint.seed)
+    params = _first_params(model, [start] * E, key, part, settings)
+    batch = min(settings.batch_size, n)
+    trainer = Trainer(
+        model.loss,
+        model.decays,
+        n_batches=max(1, n // batch),
+        batch_size=batch,
+        learning_rate=settings.learning_rate,
+        epochs=settings.epochs,
+    )
+    data, rows = _batch(prepared, settings.dtype), jnp.ones(n, dtype=bool)
+    numbers = _numbers([settings] * E, settings.dtype)
+    mix = np.bincount(samples.codes, weights=samples.weight, minlength=len(V))
+    log_mix = np.log(mix / mix.sum())
+    watch = None if held_out is None else Watch(model, held_out, prepare, log_mix, V, settings.dtype)
+    kept = {} if watch is None else {"params": params, "loss": watch(params).mean(axis=1)}
+    state = checkpoint.restore(trainer.start(params, kept))
+
+    def advance(state: State) -> State:
+        state = trainer.step(state, data, rows, numbers, jax.random.fold_in(key, 1))
+        return state if watch is None else watch.keep_best(state)
+
+    state = _run(state, advance, lambda s: False, settings.epochs, checkpoint, verbose)
+    best = state.average if watch is None else watch.choose(state, settings.epochs)
+    params = jax.tree.map(lambda a: np.asarray(a[0] if E == 1 else a), best)
+    if watch is not None:
+        ilr = watch.ilrs(best).mean(axis=0)
+        flows = FittedFlows(model, settings, params)
+        params = _finish(flows, ilr, held_out, log_mix, prepared, V)
+    return Fitted(settings, prepare, params, list(state.history), [], held_out)
 
 
 def hold_out(samples: Samples, fraction: float, seed: int) -> tuple[Samples, Samples | None]:
@@ -38,87 +188,171 @@ def hold_out(samples: Samples, fraction: float, seed: int) -> tuple[Samples, Sam
     return train_part, held_out
 
 
-def train(
-    model: Model,
-    start: Start,
-    samples: Samples,
-    held_out: Samples | None,
-    settings: Settings,
+class Watch:
+    """Held-out samples, and what flows in training make of them."""
+
+    def __init__(
+        self,
+        model: Model,
+        held_out: Samples,
+        prepare: Preparation,
+        log_mix: Floats,
+        V: Floats,
+        dtype: str,
+    ) -> None:
+        self._samples, self._log_mix, self._V = held_out, log_mix, V
+        self._x = jnp.asarray(prepare(held_out.X), dtype)
+        self._ilrs = jax.jit(jax.vmap(model.ilr, in_axes=(0, None)))
+
+    def ilrs(self, params: Params) -> Floats:
+        """ILRLs of the held-out samples from each member."""
+        return np.asarray(self._ilrs(params, self._x), dtype=np.float64)
+
+    def __call__(self, params: Params) -> Floats:
+        """Cross-entropy of each held-out sample from each member, weighted."""
+        weight = self._samples.weight / self._samples.weight.mean()
+        losses = [losses_at(l, self._samples, self._log_mix, self._V) for l in self.ilrs(params)]
+        return np.array(losses) * weight
+
+    def keep_best(self, state: State) -> State:
+        """The state with the best parameters so far of each member."""
+        loss = self(state.average).mean(axis=1)
+        better = loss < state.kept["loss"]  # never for NaN
+        best = _select(better, state.average, state.kept["params"])
+        kept = {"params": best, "loss": np.where(better, loss, state.kept["loss"])}
+        state = replace(state, kept=kept)
+        return _record(state, score=float(loss.mean()), best_score=float(kept["loss"].mean()))
+
+    def choose(self, state: State, epochs: int) -> Params:
+        """The parameters to keep.
+
+        After all epochs, whose last steps are small, these are the last ones, unless the best ones
+        are clearly better: the best of many noisy scores is often that of an epoch in which the
+        steps were still large. After an interruption they are the best ones.
+        """
+        if state.epoch < epochs:
+            return state.kept["params"]
+        loss = self(state.average) - self(state.kept["params"])
+        n = loss.shape[1]
+        standard_errors = 1 if n < _FEW_HELD_OUT else 2
+        doubt = standard_errors * loss.std(axis=1) / n**0.5
+        return _select(loss.mean(axis=1) <= doubt, state.average, state.kept["params"])
+
+
+def _run(
+    state: State,
+    advance: Callable[[State], State],
+    is_over: Callable[[State], bool],
+    epochs: int,
     checkpoint: Checkpoint,
     verbose: bool,
-) -> tuple[Params, list[dict[str, float]]]:
-    """Parameters and history of flows trained on samples of whitened features."""
-    with use_precision(settings.dtype):
-        params = _first_params(model, start, samples, settings, checkpoint.seed)
-        trainer = _trainer(model, settings, len(samples.codes), held_out is not None)
-        data = _batch(samples, settings.dtype)
-        aside = None if held_out is None else _batch(held_out, settings.dtype)
-        state = checkpoint.restore(trainer.start(params, aside))
-        states = trainer.run(state, data, aside, checkpoint.seed)
-        with _open_bar(settings.epochs, state.epoch) if verbose else nullcontext() as bar:
-            try:
-                for state in states:
-                    checkpoint.save(state)
-                    if bar is not None:
-                        _advance(bar, state.history[-1])
-            except KeyboardInterrupt:
-                warnings.warn(
-                    f"fit was interrupted after {state.epoch} of {settings.epochs} epochs; the "
-                    f"best model so far is kept.",
-                    InterruptedFitWarning,
-                    stacklevel=3,
-                )
-        checkpoint.save(state, force=True)
-        return jax.tree.map(np.asarray, trainer.choose(state, aside)), list(state.history)
+) -> State:
+    """The state after the last epoch, or after the one in which the user interrupted."""
+    with _progress(epochs, state.epoch, verbose) as show:
+        try:
+            while state.epoch < epochs and not is_over(state):
+                state = advance(state)
+                checkpoint.save(state)
+                show(state.history[-1])
+        except KeyboardInterrupt:
+            warnings.warn(
+                f"fit was interrupted after {state.epoch} of {epochs} epochs; the best model so "
+                f"far is kept.",
+                InterruptedFitWarning,
+                stacklevel=5,
+            )
+    checkpoint.save(state, force=True)
+    return state
 
 
-@lru_cache(maxsize=32)
-def _trainer(model: Model, settings: Settings, n_samples: int, scored: bool) -> Trainer:
-    """One trainer for all fits of one size, as in a cross-validation: it is compiled once."""
-    return Trainer(
-        partial(
-            model.loss, entropy_weight=settings.discriminative_weight, noise=settings.input_noise
-        ),
-        model.score if scored else None,
-        model.decays,
-        n_samples,
-        epochs=settings.epochs,
-        batch_size=settings.batch_size,
-        learning_rate=settings.learning_rate,
-        weight_decay=settings.weight_decay,
-        n_members=settings.n_estimators,
-    )
+def _finish(
+    flows: FittedFlows, ilr: Floats, unseen: Samples, log_mix: Floats, prepared: Samples, V: Floats
+) -> Params:
+    """Parameters with the calibrated finish, learned from ILRLs of unseen samples."""
+    if not flows.settings.calibrate:
+        return flows.params
+    found = calibrate(ilr, unseen, log_mix, V)
+    rows = slice(None, None, -(-len(prepared.codes) // _MOST_FINISHED))
+    added = np.random.default_rng(0).standard_normal((len(prepared.codes), flows.settings.augment))
+    W = np.hstack([prepared.X, added])[rows]
+    each = []
+    for params in flows.members():
+        covariance = covariance_of(params["covariance"])
+        if len(ilr):
+            covariance = family_covariance(ilr, unseen, covariance, found.map, V)
+        finish = finish_base(flows.base_of(params, W), prepared.weight[rows], found.map, covariance)
+        each.append(flows.model.finish(params, finish))
+    if len(each) == 1:
+        return each[0]
+    return jax.tree.map(lambda *a: np.stack(a), *each)
 
 
 def _first_params(
-    model: Model, start: Start, samples: Samples, settings: Settings, seed: int
+    model: Model, starts: list[Start], key: jax.Array, samples: Samples, settings: Settings
 ) -> Params:
-    # In NumPy: JAX would compile each operation.
-    seeds = np.random.default_rng(seed).integers(2**31, size=settings.n_estimators).tolist()
-    each = [model.init(k, start, dtype=settings.dtype) for k in seeds]
-    params = each[0] if len(each) == 1 else jax.tree.map(lambda *a: np.stack(a), *each)
+    """Parameters of members that start where they are told, with the members on the first axis.
+
+    The members of an ensemble differ by their networks; those that are compared have the same.
+    """
+    E, M = settings.n_estimators, len(starts)
+    init = jax.jit(jax.vmap(lambda k: model.init(k, dtype=settings.dtype)))
+    params = init(jax.random.split(key, E)[np.arange(M) % E])
+    maps = {id(s): affine.init(len(s.offset), s.matrix, s.offset, settings.dtype) for s in starts}
+    each = [maps[id(start)] for start in starts]
+    params["flow"]["affine"] = jax.tree.map(lambda *a: jnp.stack(a), *each)
+    free = np.stack([log_cholesky(start.covariance) for start in starts])
+    params["covariance"] = jnp.asarray(free, settings.dtype)
     mix = np.bincount(samples.codes, weights=samples.weight, minlength=model.n_classes)
-    log_mix = np.maximum(np.log(mix / mix.sum()), _LEAST_LOG_MIX).astype(settings.dtype)
-    params["log_mix"] = np.broadcast_to(log_mix, params["log_mix"].shape).copy()
-    return jax.device_put(params)
+    log_mix = jnp.asarray(np.maximum(np.log(mix / mix.sum()), _LEAST_LOG_MIX), settings.dtype)
+    params["log_mix"] = jnp.broadcast_to(log_mix, params["log_mix"].shape)
+    return params
 
 
-def _batch(samples: Samples, dtype: str) -> Batch:
-    weight = samples.weight / samples.weight.mean()
-    return jax.device_put(
-        (samples.X.astype(dtype), samples.codes.astype(np.int32), weight.astype(dtype))
+def _numbers(members: list[Settings], dtype: str) -> dict[str, jax.Array]:
+    """The numbers of each member that a compiled training takes as arguments."""
+    weights = np.array([one.discriminative_weight for one in members])
+    return {
+        "noise": jnp.asarray([one.input_noise for one in members], dtype),
+        "weight_decay": jnp.asarray([one.weight_decay for one in members], dtype),
+        "entropy_share": jnp.asarray(weights / (1 + weights), dtype),
+    }
+
+
+def _batch(samples: Samples, dtype: str) -> tuple[jax.Array, jax.Array, jax.Array]:
+    return (
+        jnp.asarray(samples.X, dtype),
+        jnp.asarray(samples.codes, jnp.int32),
+        jnp.asarray(samples.weight / samples.weight.mean(), dtype),
     )
 
 
-def _open_bar(epochs: int, done: int) -> Any:
+def _select(better: np.ndarray, new: Params, old: Params) -> Params:
+    """The new parameters of the members that are better, and the old ones of the others."""
+    flags = jnp.asarray(better)
+    return jax.tree.map(
+        lambda a, b: jnp.where(flags.reshape((-1,) + (1,) * (a.ndim - 1)), a, b), new, old
+    )
+
+
+def _record(state: State, **values: float) -> State:
+    """The state with more about its last epoch in its history."""
+    return replace(state, history=(*state.history[:-1], state.history[-1] | values))
+
+
+@contextmanager
+def _progress(epochs: int, done: int, verbose: bool) -> Iterator[Callable[[dict[str, float]], None]]:
+    """A function that shows the loss of an epoch, and the cross-entropy of held-out samples."""
+    if not verbose:
+        yield lambda record: None
+        return
     from tqdm.auto import tqdm
 
-    return tqdm(total=epochs, initial=done, unit="epoch")
+    with tqdm(total=epochs, initial=done, unit="epoch") as bar:
 
+        def show(record: dict[str, float]) -> None:
+            shown = {"loss": "loss", "score": "C_mc", "best_score": "best"}
+            values = {label: f"{record[k]:.4g}" for k, label in shown.items() if k in record}
+            bar.set_postfix(values, refresh=False)
+            bar.update()
 
-def _advance(bar: Any, record: dict[str, float]) -> None:
-    """Show the loss of an epoch, and the cross-entropy of held-out samples."""
-    shown = {"loss": "loss", "score": "C_mc", "best_score": "best"}
-    values = {label: f"{record[name]:.4g}" for name, label in shown.items() if name in record}
-    bar.set_postfix(values, refresh=False)
-    bar.update()
+        yield show

@@ -14,41 +14,17 @@ import numpy as np
 from scipy.linalg import null_space
 
 from deciban._estimation.samples import Samples
-from deciban._persistence.encoding import register_value
 from deciban._validation.arrays import Floats
-from deciban.discriminant.settings import Settings
+from deciban.discriminant.preparation import Preparation, Tails, Whitening
+from deciban.discriminant.settings import LEDOIT_WOLF, Settings
 from deciban.exceptions import InputError
 from deciban.reference import closed_form
 
 FLOOR = 1e-6  # smallest eigenvalue relative to the largest: constant and collinear features
 _ROUNDING = 1e-12  # spread below this share of a feature's size is rounding
 _LEAST_SINGULAR = 1.5  # smallest singular value of a CDA's discriminant block at the start
+_NO_LESS = 1e-3  # the same for LDA itself, whose covariance must be of full rank
 _BEYOND_CHANCE = 1.5  # multiple of what chance makes of the difference of means
-
-
-class Whitening(NamedTuple):
-    """Features of unit covariance within the classes: ``(x - mean) / scale @ matrix.T``."""
-
-    mean: Floats
-    scale: Floats
-    matrix: Floats
-    inverse: Floats
-
-    def __call__(self, X: Floats) -> Floats:
-        """Whitened features."""
-        return ((X - self.mean) / self.scale) @ self.matrix.T
-
-    def undo(self, W: Floats) -> Floats:
-        """Features of whitened ones."""
-        return (W @ self.inverse.T) * self.scale + self.mean
-
-    @property
-    def log_det(self) -> float:
-        """Logarithm of the determinant, by which densities change."""
-        return float(np.linalg.slogdet(self.matrix)[1] - np.log(self.scale).sum())
-
-
-register_value(Whitening, mean="d", scale="d", matrix="d d", inverse="d d")
 
 
 class Start(NamedTuple):
@@ -57,6 +33,23 @@ class Start(NamedTuple):
     matrix: Floats
     offset: Floats
     covariance: Floats
+
+    def evidence(self, W: Floats, V: Floats) -> Floats:
+        """Evidence of whitened features, added dimensions at their center."""
+        k = len(self.covariance)
+        return (W @ self.matrix[:k, : W.shape[1]].T + self.offset[:k]) @ V.T
+
+    def seen_through(self, change: Floats) -> Start:
+        """The same evidence of features that another whitening made; ``change`` undoes that.
+
+        The other rows are orthonormal in what the couplings see, so that the features that vary
+        most there are those that are learned from first.
+        """
+        k, d = len(self.covariance), len(change)
+        B = self.matrix[:k].copy()
+        B[:, :d] = B[:, :d] @ change
+        offset = np.where(np.arange(len(self.offset)) < k, self.offset, 0.0)
+        return self._replace(matrix=np.vstack([B, null_space(B).T]), offset=offset)
 
 
 class Moments(NamedTuple):
@@ -121,21 +114,32 @@ def symmetric_whitening(moments: Moments, shrinkage: float) -> Whitening:
     return Whitening(moments.center, moments.scale, matrix, inverse)
 
 
-def initialize(samples: Samples, V: Floats, settings: Settings) -> tuple[Whitening, Start]:
-    """The whitening of a CDA, with Ledoit and Wolf's shrinkage, and where its flow starts."""
+def initialize(samples: Samples, V: Floats, settings: Settings) -> tuple[Preparation, Start]:
+    """The preparation of a CDA's features, and where its flow starts: at LDA.
+
+    LDA's covariance has Ledoit and Wolf's shrinkage. Without couplings the start is LDA itself.
+    """
     from sklearn.covariance import ledoit_wolf_shrinkage  # slow to import, and only a CDA needs it
 
     D, d = len(V), samples.X.shape[1]
+    tails = Tails.fit(samples.X) if settings.draw_in_tails else Tails.none(d)
+    samples = samples._replace(X=tails(samples.X))
     moments = class_moments(samples, D)
     away = (samples.X - moments.center) / moments.scale - moments.means[samples.codes]
     shrinkage = float(ledoit_wolf_shrinkage(away, assume_centered=True)) if d > 1 else 0.0
     white = symmetric_whitening(moments, shrinkage)
     means = np.pad(moments.means @ white.matrix.T, ((0, 0), (0, settings.augment)))
     if settings.init == "paper":
-        return white, paper_start(means, V)
+        return Preparation(tails, white), paper_start(means, V)
+    if settings.n_couplings == 0 and settings.epochs == 0:
+        return Preparation(tails, white), linear_start(means, V, _NO_LESS, settings.augment)
     # The largest singular value of means that differ by chance alone is about this.
     chance = np.sqrt(D / len(samples.codes)) * (np.sqrt(D - 1) + np.sqrt(d))
-    return white, linear_start(means, V, _LEAST_SINGULAR, settings.augment, _BEYOND_CHANCE * chance)
+    start = linear_start(means, V, _LEAST_SINGULAR, settings.augment, _BEYOND_CHANCE * chance)
+    if settings.shrinkage == LEDOIT_WOLF:
+        return Preparation(tails, white), start
+    seen = symmetric_whitening(moments, settings.shrinkage)
+    return Preparation(tails, seen), start.seen_through(white.matrix @ seen.inverse)
 
 
 def linear_start(

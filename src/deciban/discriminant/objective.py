@@ -11,9 +11,11 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 from numpy.typing import NDArray
 
+from deciban.discriminant.finish import Finish
 from deciban.discriminant.initialization import Start
 from deciban.flows import Flow
 
+_EXACT = jax.lax.Precision.HIGHEST  # accelerators round the factors of a product otherwise
 HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 Params = dict[str, Any]
 Batch = tuple[jax.Array, jax.Array, jax.Array]  # whitened features, codes of the classes, weights
@@ -51,6 +53,33 @@ class Model:
         """True for the parameters that weight decay is meant for."""
         return {"flow": self.flow.decays(params["flow"]), "covariance": False, "log_mix": False}
 
+    def finish(self, params: Params, finish: Finish) -> Params:
+        """Parameters of a trained flow with an affine map of the base space at its end."""
+        dtype = params["covariance"].dtype
+        return params | {
+            "covariance": log_cholesky(finish.covariance).astype(dtype),
+            "finish": {
+                "matrix": finish.matrix.astype(dtype),
+                "offset": finish.offset.astype(dtype),
+            },
+        }
+
+    def forward(self, params: Params, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Base space of prepared features, and log |det|."""
+        z, log_det = self.flow.forward(params["flow"], x)
+        if "finish" not in params:
+            return z, log_det
+        F = params["finish"]["matrix"]
+        z = jnp.matmul(z, F.T, precision=_EXACT) + params["finish"]["offset"]
+        return z, log_det + jnp.linalg.slogdet(F)[1]
+
+    def inverse(self, params: Params, z: jax.Array) -> jax.Array:
+        """Prepared features of points in base space."""
+        if "finish" in params:
+            F, offset = params["finish"]["matrix"], params["finish"]["offset"]
+            z = jnp.linalg.solve(F, (z - offset).T).T
+        return self.flow.inverse(params["flow"], z)[0]
+
     def log_densities(self, params: Params, x: jax.Array) -> jax.Array:
         """Log-density of each sample under each class, (n, D)."""
         scores, common = self.parts(params, x)
@@ -62,7 +91,7 @@ class Model:
         Far from the data the second is so large that their sum would have no digits left for the
         first.
         """
-        z, log_det = self.flow.forward(params["flow"], x)
+        z, log_det = self.forward(params, x)
         l, residual = z[..., : self.n_classes - 1], z[..., self.n_classes - 1 :]
         rest = -0.5 * jnp.sum(residual**2, axis=-1) - HALF_LOG_2PI * z.shape[-1] + log_det
         V = jnp.asarray(self.contrast, z.dtype)
@@ -75,40 +104,32 @@ class Model:
         log_f = -0.5 * jnp.sum(white**2, axis=0) - jnp.trace(params["covariance"])
         return scores, log_f + rest - scores[..., 0]
 
-    def loss(
-        self, params: Params, batch: Batch, key: jax.Array, *, entropy_weight: float, noise: float
-    ) -> jax.Array:
-        """Negative log-likelihood, and cross-entropy of the posteriors at the samples' own mix.
+    def loss(self, params: Params, batch: Batch, key: jax.Array, options: Params) -> jax.Array:
+        """Cross-entropy of the posteriors at the samples' own mix, and negative log-likelihood.
 
-        At any other prior the mix of the classes would find its way into the evidence. ``noise`` is
-        the standard deviation of the noise on the whitened features.
+        At any other prior the mix of the classes would find its way into the evidence. ``options``
+        have the share of the cross-entropy, and ``noise``, the standard deviation of the noise on
+        the prepared features.
         """
         x, truth, weight = batch
-        x = self._add_noise(x, key, noise)
+        x = self._add_noise(x, key, options["noise"])
         log_f = self.log_densities(params, x)
         at = _at(truth, log_f)
-        entropy = -_log_posterior_at(truth, log_f, params)
-        return jnp.sum(weight * (entropy_weight * entropy - at)) / jnp.sum(weight)
+        mix = jax.lax.stop_gradient(params["log_mix"])
+        entropy = -_at(truth, jax.nn.log_softmax(log_f + mix, axis=1))
+        share = options["entropy_share"]
+        return jnp.sum(weight * (share * entropy - (1 - share) * at)) / jnp.sum(weight)
 
-    def _add_noise(self, x: jax.Array, key: jax.Array, noise: float) -> jax.Array:
-        sizes = np.repeat([noise, 1.0], [x.shape[1], self.n_added]).astype(x.dtype)
+    def _add_noise(self, x: jax.Array, key: jax.Array, noise: jax.Array) -> jax.Array:
+        d = x.shape[1]
         x = jnp.pad(x, ((0, 0), (0, self.n_added)))
-        return x + sizes * jax.random.normal(key, x.shape, x.dtype) if sizes.any() else x
+        sizes = jnp.where(np.arange(x.shape[1]) < d, noise, 1.0).astype(x.dtype)
+        return x + sizes * jax.random.normal(key, x.shape, x.dtype)
 
-    def score(self, params: Params, batch: Batch) -> jax.Array:
-        """Cross-entropy of each held-out sample's posterior, added dimensions at their center.
-
-        Weighted, so that the plain mean is the weighted one.
-        """
-        x, truth, weight = batch
-        x = jnp.pad(x, ((0, 0), (0, self.n_added)))
-        at = _log_posterior_at(truth, self.log_densities(params, x), params)
-        return -at * weight / jnp.mean(weight)
-
-
-def _log_posterior_at(truth: jax.Array, log_f: jax.Array, params: Params) -> jax.Array:
-    log_p = jax.nn.log_softmax(log_f + jax.lax.stop_gradient(params["log_mix"]), axis=1)
-    return _at(truth, log_p)
+    def ilr(self, params: Params, x: jax.Array) -> jax.Array:
+        """ILRLs of prepared features, (n, D - 1), with added dimensions at their center."""
+        z, _ = self.forward(params, jnp.pad(x, ((0, 0), (0, self.n_added))))
+        return z[..., : self.n_classes - 1]
 
 
 def _at(truth: jax.Array, values: jax.Array) -> jax.Array:
@@ -120,6 +141,13 @@ def log_cholesky(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
     """A covariance as a matrix without constraints: its Cholesky factor, the diagonal as logs."""
     L = np.linalg.cholesky(np.asarray(covariance, dtype=np.float64))
     return np.tril(L, -1) + np.diag(np.log(np.diag(L)))
+
+
+def covariance_of(free: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """The covariance behind a matrix that :func:`log_cholesky` made."""
+    free = np.asarray(free, dtype=np.float64)
+    L = np.tril(free, -1) + np.diag(np.exp(np.diag(free)))
+    return L @ L.T
 
 
 def cholesky(free: jax.Array) -> jax.Array:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Literal
+
+import numpy as np
 
 from deciban._persistence.encoding import register_value
 from deciban._validation.scalars import (
@@ -17,9 +19,15 @@ from deciban._validation.scalars import (
 )
 from deciban.exceptions import InputError
 
-_MANY = 20_000  # samples that can teach wide conditioners
-_MOST_HELD_OUT = 2_000  # samples are enough to tell one epoch from another
+LEDOIT_WOLF = "ledoit-wolf"
+_MANY = 20_000  # samples that can teach wide conditioners, and that one held-out part is enough for
+_MOST_HELD_OUT = 5_000  # samples are enough to tell one epoch from another
 _FEW = 2_000  # samples that a flow overfits easily
+_MOST_NOISE = 0.7  # of features of unit spread
+_MANY_STEPS = 24_000  # about 100 epochs of 60,000 samples in batches of 256
+_FEW_STEPS = {500: 600, 2_000: 2_500, _MANY: 6_000}  # the most on folds of fewer samples
+_VERY_FEW = 500  # samples that do not tell many settings apart
+_FOLDS = ((1_000, 5), (4_000, 3))  # below so many samples, so many folds; above, one part of four
 
 
 def _require_share(value: Any, name: str) -> float:
@@ -27,6 +35,22 @@ def _require_share(value: Any, name: str) -> float:
     if is_number(value) and 0 <= value < 1:
         return float(value)
     raise InputError(f"{name} must be a number from 0 to below 1; got {quote(value)}. Give 0.1.")
+
+
+def _require_shrinkage(value: Any, name: str) -> float | str:
+    """Raise unless the value is a number from 0 to 1, or the name of a rule."""
+    if value == LEDOIT_WOLF or (is_number(value) and 0 <= value <= 1):
+        return value if isinstance(value, str) else float(value)
+    raise InputError(
+        f"{name} must be a number from 0 to 1, or {LEDOIT_WOLF!r}; got {quote(value)}. Give 1 to "
+        f"leave the correlations of the features as they are."
+    )
+
+
+def _require_truth(value: Any, name: str) -> bool:
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise InputError(f"{name} must be True or False; got {quote(value)}. Choose one of them.")
 
 
 def _setting(check: Callable[..., Any], **options: Any) -> Any:
@@ -49,10 +73,14 @@ class Settings:
     learning_rate: float = _setting(require_positive_number, or_zero=True)
     weight_decay: float = _setting(require_positive_number, or_zero=True)
     input_noise: float = _setting(require_positive_number, or_zero=True)
+    shrinkage: float | str = _setting(_require_shrinkage)
     validation_fraction: float = _setting(_require_share)
+    calibrate: bool = _setting(_require_truth)
+    draw_in_tails: bool = _setting(_require_truth)
     n_estimators: int = _setting(require_whole, least=1)
     dtype: Literal["float32", "float64"] = _setting(require_one_of, options=("float32", "float64"))
     init: Literal["lda", "paper"] = _setting(require_one_of, options=("lda", "paper"))
+    folds: int = _setting(require_whole, least=0)  # 0: one held-out part and a fixed schedule
 
     def __post_init__(self) -> None:
         for setting in fields(self):
@@ -63,42 +91,70 @@ class Settings:
 register_value(Settings, **{setting.name: object for setting in fields(Settings)})
 
 
-def resolve_settings(estimator: Any, n: int, d: int) -> Settings:
-    """Settings of an estimator for n samples of d features, with "auto" replaced."""
+def resolve_settings(estimator: Any, n: int, d: int, D: int) -> list[Settings]:
+    """Settings of an estimator for n samples of d features and D classes, with "auto" replaced.
+
+    More than one where the best are to be chosen on folds of the samples.
+    """
     if estimator.preset not in (None, "paper"):
         raise InputError(
             f"preset must be 'paper' or None; got {quote(estimator.preset)}. Choose one of them."
         )
-    values = _automatic(n, d)
+    values = _automatic(n, d, D)
     if estimator.preset == "paper":
-        values |= _PAPER
+        values |= _PAPER | {"epochs": 100 if n >= _MANY else 60}
+    given = {}
     for setting in fields(Settings):
-        given = getattr(estimator, setting.name, "auto")
-        if not (isinstance(given, str) and given == "auto"):
-            values[setting.name] = given
-    return Settings(**values)
+        value = getattr(estimator, setting.name, "auto")
+        if not (isinstance(value, str) and value == "auto"):
+            given[setting.name] = value
+    choose = estimator.preset is None and n < _MANY and "epochs" not in given
+    first = Settings(**(values | given), folds=_n_folds(n) if choose else 0)
+    if not choose:
+        return [first]
+    noise, decay = first.input_noise, first.weight_decay
+    others: list[dict[str, Any]] = [
+        {"input_noise": min(3 * noise, _MOST_NOISE)},
+        {"shrinkage": LEDOIT_WOLF},
+        {"input_noise": 0.3 * noise},
+        {"weight_decay": 10 * decay},
+    ]
+    others = others[:2] if n < _VERY_FEW else others
+    return [first, *(replace(first, **one) for one in others if given.keys().isdisjoint(one))]
 
 
-def _automatic(n: int, d: int) -> dict[str, Any]:
-    """Settings that gave the best held-out evidence on data of this size."""
-    wide, few = n >= _MANY and d >= 16, n < _FEW
+def _n_folds(n: int) -> int:
+    """Number of folds that settings are chosen on; 1 is one held-out part of four."""
+    return next((folds for least, folds in _FOLDS if n < least), 1)
+
+
+def _automatic(n: int, d: int, D: int) -> dict[str, Any]:
+    """Settings that gave the best held-out evidence on tables of this size."""
+    many, few = n >= _MANY, n < _FEW
+    wide = many and d >= 16
+    batch_size = 256 if not few else max(16, n // 10)
+    most_steps = next((steps for most, steps in _FEW_STEPS.items() if n < most), _MANY_STEPS)
     return {
-        "n_couplings": 12 if wide else 6 if few else 8,
+        "n_couplings": 12 if wide else 8 if many else 6,
         "width": 512 if wide else 64,
-        # Added dimensions give room to classes that enclose one another in a few dimensions.
-        "augment": 2 if d < 16 else 0,
-        "discriminative_weight": 10 + min(d, 160) / 4,
-        "epochs": 100 if n >= _MANY else 80 if few else 60,
-        "batch_size": 256 if not few else max(16, n // 8),
-        "learning_rate": 1e-3 if wide or few else 3e-3,
+        # Added dimensions give room to classes that enclose one another in a few dimensions, and to
+        # the evidence of many classes.
+        "augment": max(2 if d < 16 else 0, D - 1 - d),
+        "discriminative_weight": 10 + min(d, 160) / 4 if many else 50,
+        "epochs": max(1, min(100, most_steps * batch_size // n)) if many else most_steps * batch_size // n,
+        "batch_size": batch_size,
+        "learning_rate": 1e-3 if wide or few else 2e-3,
         "weight_decay": 0.6 if wide else 0.3,
         "input_noise": min(0.5, min(0.4, 0.01 * d) + (3 / n**0.5 if few else 0.0)),
+        "shrinkage": 1.0,
         "validation_fraction": min(0.1, _MOST_HELD_OUT / n),
+        "calibrate": True,
+        "draw_in_tails": True,
         "init": "lda",
     }
 
 
-# The paper's: maximum likelihood alone, from its appendix's start.
+# The paper's: maximum likelihood alone, from its appendix's start, and no calibration afterwards.
 _PAPER = {
     "n_couplings": 8,
     "width": 64,
@@ -107,5 +163,8 @@ _PAPER = {
     "learning_rate": 1e-3,
     "weight_decay": 0.0,
     "input_noise": 0.0,
+    "shrinkage": LEDOIT_WOLF,
+    "calibrate": False,
+    "draw_in_tails": False,
     "init": "paper",
 }

@@ -1,0 +1,127 @@
+"""The calibrated finish of a CDA: an affine map at the end of its flow.
+
+Flows are overconfident about the samples that they have not seen. From evidence about such samples
+the finish learns an affine map of the ILRL, a scale and more where the samples carry it, and the
+covariance of the calibrated family that describes the result. Of the residual it takes what is
+linear in the ILRL, and its correlations. The base space stays one: evidence, densities, samples and
+their inverse all pass through the finish.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from deciban._estimation.affine import AffineMap, Scale, fit_affine
+from deciban._estimation.samples import Samples
+from deciban._validation.arrays import Floats
+from deciban.reference import closed_form
+
+_FEWEST = 10  # samples to learn a scale from
+_LEAST_SCALE = 0.05  # evidence that is worth nothing keeps a little, and the map an inverse
+
+
+class Finish(NamedTuple):
+    """Affine map of base space, ``z @ matrix.T + offset``, and the covariance of the ILRL then."""
+
+    matrix: Floats
+    offset: Floats
+    covariance: Floats
+
+
+class Calibration(NamedTuple):
+    """An affine map of ILRLs, what it leaves of the cross-entropy in nats, and what it costs."""
+
+    map: AffineMap
+    losses: Floats  # of each sample
+    criterion: float  # mean loss and what its parameters fit by chance
+
+
+def losses_at(l: Floats, samples: Samples, log_mix: Floats, V: Floats) -> Floats:
+    """Cross-entropy of the posterior of each sample at the classes' own mix, in nats."""
+    log_p = l @ V.T + log_mix
+    log_p = log_p - np.logaddexp.reduce(log_p, axis=1)[:, None]
+    return -log_p[np.arange(len(l)), samples.codes]
+
+
+def calibrate(
+    l: Floats, samples: Samples, log_mix: Floats, V: Floats, *, affine: bool = True
+) -> Calibration:
+    """The affine map of ILRLs of unseen samples that is worth its parameters.
+
+    By Schwarz's criterion, among the identity, a scale, a scale with an offset and a full map;
+    unless ``affine``, the identity.
+    """
+    n, k = l.shape
+    share = samples.weight / samples.weight.sum()
+
+    def judge(change: AffineMap, n_parameters: int) -> Calibration:
+        losses = losses_at(change(l), samples, log_mix, V)
+        penalty = 0.5 * n_parameters * np.log(max(n, 2)) / max(n, 1)
+        return Calibration(change, losses, float(share @ losses) + penalty)
+
+    best = judge(AffineMap(np.eye(k), np.zeros(k)), 0)
+    if not affine or n < _FEWEST:
+        return best
+    sizes = np.maximum(np.bincount(samples.codes, minlength=len(V)), 1)
+    kinds: list[tuple[Scale, bool, int]] = [("scalar", False, 1), ("scalar", True, 1 + k)]
+    if 1 < k and k * k + k < n / 20:
+        kinds.append(("full", True, k * k + k))
+    for scale, offset, n_parameters in kinds:
+        found = fit_affine(
+            l, samples.codes, share, log_mix, V, scale, offset=offset, class_sizes=sizes
+        )
+        change = _keep_invertible(found)
+        if change is not None and (one := judge(change, n_parameters)).criterion < best.criterion:
+            best = one
+    return best
+
+
+def _keep_invertible(change: AffineMap) -> AffineMap | None:
+    """The map with a scale of at least a little; None for a full map that is nearly singular."""
+    matrix, k = change.matrix, len(change.matrix)
+    if np.allclose(matrix, matrix[0, 0] * np.eye(k)):
+        return AffineMap(max(matrix[0, 0], _LEAST_SCALE) * np.eye(k), change.offset)
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return change if values[-1] > _LEAST_SCALE and np.linalg.det(matrix) > 0 else None
+
+
+def family_covariance(
+    l: Floats, samples: Samples, covariance: Floats, change: AffineMap, V: Floats
+) -> Floats:
+    """Covariance of the calibrated family of ILRLs that the map has calibrated.
+
+    A multiple of what the map makes of the flow's covariance, the most likely one: with q the mean
+    squares of the ILRLs and of the means under this covariance, m c² + k c - q = 0.
+    """
+    S = change.matrix @ covariance @ change.matrix.T
+    means = closed_form.means(S, V)
+    share = samples.weight / samples.weight.sum()
+    squares = np.sum(change(l) * np.linalg.solve(S, change(l).T).T, axis=1)
+    of_means = np.sum(means * np.linalg.solve(S, means.T).T, axis=1)[samples.codes]
+    q, m, k = float(share @ squares), float(share @ of_means), len(S)
+    return S * (2 * q / (k + np.sqrt(k * k + 4 * m * q)))
+
+
+def finish_base(Z: Floats, weight: Floats, change: AffineMap, covariance: Floats) -> Finish:
+    """The finish of a flow whose training samples have these places in base space.
+
+    The residual loses what is linear in the ILRL, and is whitened, with Ledoit and Wolf's
+    shrinkage.
+    """
+    from sklearn.covariance import ledoit_wolf
+
+    k, n = len(covariance), Z.shape[1]
+    matrix, offset = np.eye(n), np.zeros(n)
+    matrix[:k, :k], offset[:k] = change.matrix, change.offset
+    if n > k:
+        root = np.sqrt(weight / weight.sum())[:, None]
+        l, r = np.hstack([np.ones((len(Z), 1)), Z[:, :k]]), Z[:, k:]
+        ridge = np.vstack([root * l, 1e-3 * np.eye(k + 1)])
+        slopes = np.linalg.lstsq(ridge, np.vstack([root * r, np.zeros((k + 1, n - k))]), rcond=None)[0]
+        S = ledoit_wolf((r - l @ slopes) * root * np.sqrt(len(Z)), assume_centered=True)[0]
+        values, vectors = np.linalg.eigh(np.atleast_2d(S))
+        W = (vectors / np.sqrt(np.maximum(values, 1e-6 * values[-1]))) @ vectors.T
+        matrix[k:, :k], matrix[k:, k:], offset[k:] = -W @ slopes[1:].T, W, -W @ slopes[0]
+    return Finish(matrix, offset, covariance)

@@ -1,0 +1,229 @@
+"""Settings, and the number of epochs, chosen on folds of the samples.
+
+Flows with several settings are trained at once, under one compilation: on all samples but a fold,
+for every fold, and on all samples. The samples of each fold are judged by the flows that have not
+seen them. Whenever a setting does better than before, its flow of all samples is kept. Linear
+discriminant analysis takes part in its closed form, and is kept where the flows are no better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban._estimation.samples import Samples
+from deciban._validation.arrays import Floats
+from deciban.discriminant.finish import Calibration, calibrate, losses_at
+from deciban.discriminant.initialization import initialize
+from deciban.discriminant.objective import Model, Params
+from deciban.discriminant.preparation import Preparation
+from deciban.discriminant.settings import Settings
+from deciban.flows.training import State, Trainer
+
+_GROWTH = 1.2  # of the epochs from one judgment to the next
+_GAIN = 0.01  # of the lowest loss: what counts as getting better
+_PATIENCE = 1.7  # times the epoch of the last gain: so long training goes on without another
+_PATIENT_STEPS = 60  # and so many steps more
+_IN_DOUBT = 0.5  # standard errors by which flows must be better than the closed form
+_PARTS = 4  # of which one is held out where one is enough
+
+
+class Choice(NamedTuple):
+    """What was chosen: a flow of all samples, or nothing but its settings for LDA itself."""
+
+    settings: Settings
+    params: Params | None  # without the axis of the members where there is one
+    rows: NDArray[np.intp]  # samples that were judged
+    ilr: Floats  # their ILRLs, from models that have not seen them
+    report: list[dict[str, Any]]  # each setting and its loss
+
+
+def assign_folds(codes: NDArray[np.intp], n_folds: int, seed: int) -> NDArray[np.intp]:
+    """Fold of each sample, alike in every class; -1 for the only sample of a class.
+
+    Every class is then among the samples outside of each fold.
+    """
+    rng = np.random.default_rng(seed)
+    fold = np.full(len(codes), -1)
+    for k, count in enumerate(np.bincount(codes)):
+        rows = rng.permutation(np.flatnonzero(codes == k))
+        if count > 1:
+            fold[rows] = (np.arange(count) + rng.integers(n_folds)) % n_folds
+    return fold
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The samples, their folds, and the settings to choose from."""
+
+    samples: Samples
+    V: Floats
+    options: list[Settings]
+    fold: NDArray[np.intp]
+
+    @classmethod
+    def plan(cls, samples: Samples, V: Floats, options: list[Settings], seed: int) -> Selection:
+        """Folds for settings that ask for them; one of four parts where one fold is enough."""
+        n_folds = options[0].folds
+        fold = assign_folds(samples.codes, n_folds if n_folds > 1 else _PARTS, seed)
+        return cls(samples, V, options, np.where(fold < n_folds, fold, -1))
+
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """Samples that are judged."""
+        return np.flatnonzero(self.fold >= 0)
+
+    @property
+    def log_mix(self) -> Floats:
+        """Logarithm of the classes' shares of the samples."""
+        mass = np.bincount(self.samples.codes, weights=self.samples.weight, minlength=len(self.V))
+        return np.log(mass / mass.sum())
+
+    @property
+    def parts(self) -> list[NDArray[np.bool_]]:
+        """Samples to train on: all but a fold, for every fold, and then all of them."""
+        n_folds = self.options[0].folds
+        return [*(self.fold != f for f in range(n_folds)), np.ones(len(self.fold), dtype=bool)]
+
+    def judged(self) -> Samples:
+        """The samples that are judged."""
+        return Samples(*(values[self.rows] for values in self.samples))
+
+    def prepare(self, settings: Settings, part: NDArray[np.bool_]) -> tuple[Preparation, Any]:
+        """Preparation and start of a flow that is trained on some of the samples."""
+        some = Samples(*(values[part] for values in self.samples))
+        return initialize(some, self.V, settings)
+
+    # --- flows -----------------------------------------------------------------------------------
+
+    def trainer(self, model: Model) -> Trainer:
+        """A trainer of all members, with the same number of steps for each."""
+        least = min(int(part.sum()) for part in self.parts)
+        batch = min(self.options[0].batch_size, least)
+        return Trainer(
+            model.loss,
+            model.decays,
+            n_batches=max(1, least // batch),
+            batch_size=batch,
+            learning_rate=self.options[0].learning_rate,
+            own_data=True,
+        )
+
+    def members(self) -> Iterator[tuple[Settings, int]]:
+        """Settings and part of each member; an ensemble has several of each."""
+        for settings in self.options:
+            for p in range(len(self.parts)):
+                yield from [(settings, p)] * settings.n_estimators
+
+    def keep(self, state: State, ilrs: Floats) -> State:
+        """The state with what is worth keeping of this epoch.
+
+        ``ilrs`` are those of all samples from all members, of shape (n_members, n, D - 1).
+        """
+        shape = (len(self.options), len(self.parts), self.options[0].n_estimators)
+        each = ilrs.reshape(*shape, *ilrs.shape[1:]).mean(axis=2)
+        kept, judged = state.kept, self.judged()
+        share = judged.weight / judged.weight.sum()
+        kept = {**kept, "ilr": kept["ilr"].copy(), "loss": kept["loss"].copy(), "epoch": kept["epoch"].copy()}
+        better = []
+        for c in range(len(self.options)):
+            l = each[c, self.fold[self.rows], self.rows]
+            loss = float(share @ losses_at(l, judged, self.log_mix, self.V))
+            if loss < kept["loss"][c]:  # never for NaN
+                kept["ilr"][c], kept["loss"][c], kept["epoch"][c] = l, loss, state.epoch
+                better.append(c)
+        if kept["loss"].min() < (1 - _GAIN) * kept["low"]:
+            kept |= {"low": kept["loss"].min(), "gained": np.int64(state.epoch)}
+        if better:
+            final = jax.tree.map(lambda a: a.reshape(*shape, *a.shape[1:])[:, -1], state.average)
+            is_better = np.isin(np.arange(shape[0]), better)
+            kept["params"] = jax.tree.map(
+                lambda new, old: jnp.where(_like(is_better, new), new, old), final, kept["params"]
+            )
+        return replace(state, kept=kept)
+
+    def first_kept(self, params: Params) -> dict[str, Any]:
+        """What is kept before the first epoch."""
+        C = len(self.options)
+        shape = (C, len(self.parts), self.options[0].n_estimators)
+        return {
+            "ilr": np.zeros((C, len(self.rows), self.V.shape[1])),
+            "loss": np.full(C, np.inf),
+            "epoch": np.zeros(C, dtype=np.int64),
+            "low": np.float64(np.inf),  # loss, and epoch, when the best setting last gained
+            "gained": np.int64(0),
+            "params": jax.tree.map(lambda a: a.reshape(*shape, *a.shape[1:])[:, -1], params),
+        }
+
+    def is_over(self, state: State, n_batches: int) -> bool:
+        """Whether no setting has gained for long."""
+        patience = -(-_PATIENT_STEPS // n_batches)
+        return bool(state.epoch >= _PATIENCE * state.kept["gained"] + patience)
+
+    # --- the choice ------------------------------------------------------------------------------
+
+    def choose(self, kept: dict[str, Any]) -> Choice:
+        """The settings with the lowest loss on the folds, calibrated; LDA itself when in doubt."""
+        judged, first = self.judged(), self.options[0]
+        tried = [replace(s, epochs=int(e)) for s, e in zip(self.options, kept["epoch"], strict=True)]
+        ilrs = list(kept["ilr"])
+        room = max(0, len(self.V) - 1 - self.samples.X.shape[1])
+        linear = replace(first, n_couplings=0, epochs=0, augment=room, shrinkage="ledoit-wolf")
+        for tails in sorted({first.draw_in_tails, False}):
+            tried.append(replace(linear, draw_in_tails=tails))
+            ilrs.append(self._linear_ilr(tried[-1]))
+        found = [calibrate(l, judged, self.log_mix, self.V, affine=first.calibrate) for l in ilrs]
+        criteria = np.array([one.criterion for one in found])
+        n_flows = len(self.options)
+        criteria[:n_flows][kept["epoch"] == 0] = np.inf  # interrupted before it was judged
+        flow, lda = int(np.argmin(criteria[:n_flows])), n_flows + int(np.argmin(criteria[n_flows:]))
+        gain = found[lda].losses - found[flow].losses
+        doubt = _IN_DOUBT * gain.std() / max(1, len(gain)) ** 0.5
+        by = criteria[lda] - criteria[flow]
+        best = flow if by > doubt else lda
+        report = [_describe(s, one, k == best) for k, (s, one) in enumerate(zip(tried, found, strict=True))]
+        params = None
+        if best == flow:
+            params = jax.tree.map(lambda a: np.asarray(a[best]), kept["params"])
+            if first.n_estimators == 1:
+                params = jax.tree.map(lambda a: a[0], params)
+        return Choice(tried[best], params, self.rows, ilrs[best], report)
+
+    def _linear_ilr(self, settings: Settings) -> Floats:
+        """ILRLs of the judged samples from LDA of the samples outside of their folds."""
+        ilr = np.zeros((len(self.fold), self.V.shape[1]))
+        for f, part in enumerate(self.parts[:-1]):
+            prepare, start = self.prepare(settings, part)
+            held = self.fold == f
+            ilr[held] = start.evidence(prepare(self.samples.X[held]), self.V) @ self.V
+        return ilr[self.rows]
+
+
+def judgments(epochs: int) -> Iterable[int]:
+    """Epochs after which the folds are judged: all at first, then fewer and fewer."""
+    epoch = 1
+    while epoch < epochs:
+        yield epoch
+        epoch = max(epoch + 1, round(_GROWTH * epoch))
+    yield epochs
+
+
+def _describe(settings: Settings, found: Calibration, is_chosen: bool) -> dict[str, Any]:
+    names = ("epochs", "input_noise", "weight_decay", "shrinkage", "draw_in_tails")
+    model = "flow" if settings.n_couplings or settings.epochs else "closed form"
+    return {
+        "model": model,
+        **{name: getattr(settings, name) for name in names},
+        "cross_entropy": float(found.losses.mean()) if len(found.losses) else None,
+        "chosen": is_chosen,
+    }
+
+
+def _like(flags: NDArray[np.bool_], array: Any) -> NDArray[np.bool_]:
+    return flags.reshape((-1,) + (1,) * (array.ndim - 1))
