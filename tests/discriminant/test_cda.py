@@ -170,7 +170,7 @@ def test_an_ensemble_is_the_mean_of_its_ilrls(iris):
     X, y = iris
     two = CDA(n_estimators=2, **SMALL).fit(X, y)
     flows = two._flows
-    W = np.pad(two._whitening(X), ((0, 0), (0, 2)))
+    W = np.pad(two._preparation(X), ((0, 0), (0, 2)))
     each = [flows._parts(params, W)[0] for params in flows.members()]
     assert not np.allclose(each[0], each[1], atol=1e-3)
     mean = np.mean(each, axis=0)

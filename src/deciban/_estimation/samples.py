@@ -31,6 +31,10 @@ class Samples(NamedTuple):
     codes: NDArray[np.intp]
     weight: Floats
 
+    def at(self, rows: NDArray[Any]) -> Samples:
+        """Some of the samples."""
+        return Samples(self.X[rows], self.codes[rows], self.weight[rows])
+
 
 register_value(Samples, X="m d", codes=np.ndarray, weight="m")
 

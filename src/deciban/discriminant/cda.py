@@ -220,7 +220,11 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         """The checkpoint of this fit; without a seed, that of the file is taken."""
         seed = int(check_random_state(self.random_state).randint(2**31))
         contrast = None if self.basis is None else self.basis.contrast.tolist()
-        options = [[asdict(one) for one in choices], contrast, [str(name) for name in self._names()]]
+        options = [
+            [asdict(one) for one in choices],
+            contrast,
+            [str(name) for name in self._names()],
+        ]
         any_seed = self.random_state is None
         return Checkpoint(self.checkpoint, samples, options, seed, any_seed)
 
@@ -245,7 +249,10 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         return Evidence(self._flows.log_likelihoods(self._preparation(X)), self._names())
 
     def _log_densities(self, X: Floats) -> Floats:
-        return self._flows.log_densities(self._preparation(X)) + self._preparation.log_slopes(X)[:, None]
+        return (
+            self._flows.log_densities(self._preparation(X))
+            + self._preparation.log_slopes(X)[:, None]
+        )
 
     def _to_base(self, X: Floats, added: Floats | None = None) -> Floats:
         if added is None:

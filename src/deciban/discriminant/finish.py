@@ -66,7 +66,7 @@ def calibrate(
         return best
     sizes = np.maximum(np.bincount(samples.codes, minlength=len(V)), 1)
     kinds: list[tuple[Scale, bool, int]] = [("scalar", False, 1), ("scalar", True, 1 + k)]
-    if 1 < k and k * k + k < n / 20:
+    if k > 1 and k * k + k < n / 20:
         kinds.append(("full", True, k * k + k))
     for scale, offset, n_parameters in kinds:
         found = fit_affine(
@@ -119,7 +119,9 @@ def finish_base(Z: Floats, weight: Floats, change: AffineMap, covariance: Floats
         root = np.sqrt(weight / weight.sum())[:, None]
         l, r = np.hstack([np.ones((len(Z), 1)), Z[:, :k]]), Z[:, k:]
         ridge = np.vstack([root * l, 1e-3 * np.eye(k + 1)])
-        slopes = np.linalg.lstsq(ridge, np.vstack([root * r, np.zeros((k + 1, n - k))]), rcond=None)[0]
+        slopes = np.linalg.lstsq(
+            ridge, np.vstack([root * r, np.zeros((k + 1, n - k))]), rcond=None
+        )[0]
         S = ledoit_wolf((r - l @ slopes) * root * np.sqrt(len(Z)), assume_centered=True)[0]
         values, vectors = np.linalg.eigh(np.atleast_2d(S))
         W = (vectors / np.sqrt(np.maximum(values, 1e-6 * values[-1]))) @ vectors.T

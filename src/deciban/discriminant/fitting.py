@@ -19,12 +19,11 @@ from deciban.discriminant.checkpoints import Checkpoint
 from deciban.discriminant.evaluation import FittedFlows, use_precision
 from deciban.discriminant.finish import calibrate, family_covariance, finish_base, losses_at
 from deciban.discriminant.initialization import Start, initialize
-from deciban.discriminant.objective import Model, Params, covariance_of, log_cholesky
+from deciban.discriminant.objective import Model, Params, covariance_of
 from deciban.discriminant.preparation import Preparation
 from deciban.discriminant.selection import Selection, judgments
 from deciban.discriminant.settings import Settings
 from deciban.exceptions import InterruptedFitWarning
-from deciban.flows import affine
 from deciban.flows.training import State, Trainer
 
 _LEAST_LOG_MIX = -30.0  # of a class that weighs next to nothing
@@ -32,6 +31,7 @@ _FEW_HELD_OUT = 500  # samples to which the weights are often overfitted
 _MOST_FINISHED = 20_000  # samples that the finish of the residual is learned from
 
 MakeModel = Callable[[Settings], Model]
+Show = Callable[[dict[str, float]], None]
 
 
 class Fitted(NamedTuple):
@@ -75,18 +75,15 @@ def _fit_chosen(
     prepare, start = initialize(samples, V, choice.settings)
     model, params = make_model(choice.settings), choice.params
     if params is None:
-        key = jax.random.key(checkpoint.seed)
-        params = _first_params(model, [start], key, samples, choice.settings)
+        one = replace(choice.settings, n_estimators=1)
+        params = _first_params(model, [start], checkpoint.seed, samples, one)
         params = jax.tree.map(lambda a: np.asarray(a[0]), params)
-        settings = replace(choice.settings, n_estimators=1)
-    else:
-        settings = choice.settings
-    judged = Samples(*(values[choice.rows] for values in samples))
+        choice = choice._replace(settings=one)
     prepared = samples._replace(X=prepare(samples.X))
-    flows = FittedFlows(model, settings, params)
-    params = _finish(flows, choice.ilr, judged, selection.log_mix, prepared, V)
+    flows = FittedFlows(model, choice.settings, params)
+    params = _finish(flows, choice.ilr, samples.at(choice.rows), selection.log_mix, prepared, V)
     history = list(state.history[: choice.settings.epochs])
-    return Fitted(settings, prepare, params, history, choice.report, None)
+    return Fitted(choice.settings, prepare, params, history, choice.report, None)
 
 
 def _train_on_folds(
@@ -94,26 +91,28 @@ def _train_on_folds(
 ) -> State:
     """The last state of the flows of all settings and folds, with what is kept of them."""
     settings, samples = selection.options[0], selection.samples
-    dtype = settings.dtype
-    key = jax.random.key(checkpoint.seed)
+    dtype, seed = settings.dtype, checkpoint.seed
     prepared = {
         (one.shrinkage, p): selection.prepare(one, selection.parts[p])
         for one, p in dict.fromkeys(selection.members())
     }
     members = [(one, p, *prepared[one.shrinkage, p]) for one, p in selection.members()]
-    params = _first_params(model, [start for *_, start in members], key, samples, settings)
+    params = _first_params(model, [start for *_, start in members], seed, samples, settings)
     trainer = selection.trainer(model)
     M = len(members)
     X = {at: jnp.asarray(prepare(samples.X), dtype) for at, (prepare, _) in prepared.items()}
-    x, (_, codes, weight) = jnp.stack([X[m[0].shrinkage, m[1]] for m in members]), _batch(samples, dtype)
+    x, (_, codes, weight) = (
+        jnp.stack([X[m[0].shrinkage, m[1]] for m in members]),
+        _batch(samples, dtype),
+    )
     data = (x, *(jnp.broadcast_to(values, (M, len(values))) for values in (codes, weight)))
-    rows = jnp.asarray(np.stack([selection.parts[p] for _, p, *_ in members]))
+    rows = [np.flatnonzero(selection.parts[p]) for _, p, *_ in members]
     state = checkpoint.restore(trainer.start(params, selection.first_kept(params)))
     numbers = _numbers([one for one, *_ in members], dtype)
     ilrs, judged = jax.jit(jax.vmap(model.ilr)), set(judgments(settings.epochs))
 
     def advance(state: State) -> State:
-        state = trainer.step(state, data, rows, numbers, jax.random.fold_in(key, 1))
+        state = trainer.step(state, data, rows, numbers, checkpoint.seed)
         if state.epoch not in judged:
             return state
         state = selection.keep(state, np.asarray(ilrs(state.average, x), dtype=np.float64))
@@ -140,8 +139,7 @@ def _fit_given(
     prepare, start = initialize(part, V, settings)
     prepared = part._replace(X=prepare(part.X))
     model, E, n = make_model(settings), settings.n_estimators, len(part.codes)
-    key = jax.random.key(checkpoint.seed)
-    params = _first_params(model, [start] * E, key, part, settings)
+    params = _first_params(model, [start] * E, checkpoint.seed, part, settings)
     batch = min(settings.batch_size, n)
     trainer = Trainer(
         model.loss,
@@ -151,22 +149,24 @@ def _fit_given(
         learning_rate=settings.learning_rate,
         epochs=settings.epochs,
     )
-    data, rows = _batch(prepared, settings.dtype), jnp.ones(n, dtype=bool)
+    data, rows = _batch(prepared, settings.dtype), [np.arange(n)] * E
     numbers = _numbers([settings] * E, settings.dtype)
     mix = np.bincount(samples.codes, weights=samples.weight, minlength=len(V))
     log_mix = np.log(mix / mix.sum())
-    watch = None if held_out is None else Watch(model, held_out, prepare, log_mix, V, settings.dtype)
+    watch = (
+        None if held_out is None else Watch(model, held_out, prepare, log_mix, V, settings.dtype)
+    )
     kept = {} if watch is None else {"params": params, "loss": watch(params).mean(axis=1)}
     state = checkpoint.restore(trainer.start(params, kept))
 
     def advance(state: State) -> State:
-        state = trainer.step(state, data, rows, numbers, jax.random.fold_in(key, 1))
+        state = trainer.step(state, data, rows, numbers, checkpoint.seed)
         return state if watch is None else watch.keep_best(state)
 
     state = _run(state, advance, lambda s: False, settings.epochs, checkpoint, verbose)
     best = state.average if watch is None else watch.choose(state, settings.epochs)
     params = jax.tree.map(lambda a: np.asarray(a[0] if E == 1 else a), best)
-    if watch is not None:
+    if watch is not None and held_out is not None:
         ilr = watch.ilrs(best).mean(axis=0)
         flows = FittedFlows(model, settings, params)
         params = _finish(flows, ilr, held_out, log_mix, prepared, V)
@@ -184,8 +184,7 @@ def hold_out(samples: Samples, fraction: float, seed: int) -> tuple[Samples, Sam
     )
     if np.bincount(samples.codes[a], minlength=D).min() == 0:
         return samples, None  # every class must be learned from
-    train_part, held_out = (Samples(*(values[rows] for values in samples)) for rows in (a, b))
-    return train_part, held_out
+    return samples.at(a), samples.at(b)
 
 
 class Watch:
@@ -201,7 +200,7 @@ class Watch:
         dtype: str,
     ) -> None:
         self._samples, self._log_mix, self._V = held_out, log_mix, V
-        self._x = jnp.asarray(prepare(held_out.X), dtype)
+        self._x = jax.device_put(prepare(held_out.X).astype(dtype))
         self._ilrs = jax.jit(jax.vmap(model.ilr, in_axes=(0, None)))
 
     def ilrs(self, params: Params) -> Floats:
@@ -288,41 +287,41 @@ def _finish(
 
 
 def _first_params(
-    model: Model, starts: list[Start], key: jax.Array, samples: Samples, settings: Settings
+    model: Model, starts: list[Start], seed: int, samples: Samples, settings: Settings
 ) -> Params:
     """Parameters of members that start where they are told, with the members on the first axis.
 
     The members of an ensemble differ by their networks; those that are compared have the same.
     """
-    E, M = settings.n_estimators, len(starts)
-    init = jax.jit(jax.vmap(lambda k: model.init(k, dtype=settings.dtype)))
-    params = init(jax.random.split(key, E)[np.arange(M) % E])
-    maps = {id(s): affine.init(len(s.offset), s.matrix, s.offset, settings.dtype) for s in starts}
-    each = [maps[id(start)] for start in starts]
-    params["flow"]["affine"] = jax.tree.map(lambda *a: jnp.stack(a), *each)
-    free = np.stack([log_cholesky(start.covariance) for start in starts])
-    params["covariance"] = jnp.asarray(free, settings.dtype)
+    E, dtype = settings.n_estimators, np.dtype(settings.dtype)
+    seeds = np.random.default_rng(seed).integers(2**31, size=E).tolist()
+    made = {
+        (id(start), e): model.init(seeds[e], start, dtype=settings.dtype)
+        for m, start in enumerate(starts)
+        for e in [m % E]
+    }
+    each = [made[id(start), m % E] for m, start in enumerate(starts)]
+    params: Params = jax.tree.map(lambda *a: np.stack(a), *each)
     mix = np.bincount(samples.codes, weights=samples.weight, minlength=model.n_classes)
-    log_mix = jnp.asarray(np.maximum(np.log(mix / mix.sum()), _LEAST_LOG_MIX), settings.dtype)
-    params["log_mix"] = jnp.broadcast_to(log_mix, params["log_mix"].shape)
-    return params
+    log_mix = np.maximum(np.log(mix / mix.sum()), _LEAST_LOG_MIX).astype(dtype)
+    params["log_mix"] = np.broadcast_to(log_mix, params["log_mix"].shape).copy()
+    return jax.device_put(params)
 
 
-def _numbers(members: list[Settings], dtype: str) -> dict[str, jax.Array]:
+def _numbers(members: list[Settings], dtype: str) -> dict[str, np.ndarray]:
     """The numbers of each member that a compiled training takes as arguments."""
     weights = np.array([one.discriminative_weight for one in members])
     return {
-        "noise": jnp.asarray([one.input_noise for one in members], dtype),
-        "weight_decay": jnp.asarray([one.weight_decay for one in members], dtype),
-        "entropy_share": jnp.asarray(weights / (1 + weights), dtype),
+        "noise": np.array([one.input_noise for one in members], dtype),
+        "weight_decay": np.array([one.weight_decay for one in members], dtype),
+        "entropy_share": (weights / (1 + weights)).astype(dtype),
     }
 
 
-def _batch(samples: Samples, dtype: str) -> tuple[jax.Array, jax.Array, jax.Array]:
-    return (
-        jnp.asarray(samples.X, dtype),
-        jnp.asarray(samples.codes, jnp.int32),
-        jnp.asarray(samples.weight / samples.weight.mean(), dtype),
+def _batch(samples: Samples, dtype: str) -> Any:
+    weight = samples.weight / samples.weight.mean()
+    return jax.device_put(
+        (samples.X.astype(dtype), samples.codes.astype(np.int32), weight.astype(dtype))
     )
 
 
@@ -340,7 +339,9 @@ def _record(state: State, **values: float) -> State:
 
 
 @contextmanager
-def _progress(epochs: int, done: int, verbose: bool) -> Iterator[Callable[[dict[str, float]], None]]:
+def _progress(
+    epochs: int, done: int, verbose: bool
+) -> Iterator[Callable[[dict[str, float]], None]]:
     """A function that shows the loss of an epoch, and the cross-entropy of held-out samples."""
     if not verbose:
         yield lambda record: None

@@ -16,7 +16,7 @@ from scipy.linalg import null_space
 from deciban._estimation.samples import Samples
 from deciban._validation.arrays import Floats
 from deciban.discriminant.preparation import Preparation, Tails, Whitening
-from deciban.discriminant.settings import LEDOIT_WOLF, Settings
+from deciban.discriminant.settings import Settings
 from deciban.exceptions import InputError
 from deciban.reference import closed_form
 
@@ -117,7 +117,7 @@ def symmetric_whitening(moments: Moments, shrinkage: float) -> Whitening:
 def initialize(samples: Samples, V: Floats, settings: Settings) -> tuple[Preparation, Start]:
     """The preparation of a CDA's features, and where its flow starts: at LDA.
 
-    LDA's covariance has Ledoit and Wolf's shrinkage. Without couplings the start is LDA itself.
+    LDA's covariance has Ledoit and Wolf's shrinkage. Without epochs the start is LDA itself.
     """
     from sklearn.covariance import ledoit_wolf_shrinkage  # slow to import, and only a CDA needs it
 
@@ -131,12 +131,12 @@ def initialize(samples: Samples, V: Floats, settings: Settings) -> tuple[Prepara
     means = np.pad(moments.means @ white.matrix.T, ((0, 0), (0, settings.augment)))
     if settings.init == "paper":
         return Preparation(tails, white), paper_start(means, V)
-    if settings.n_couplings == 0 and settings.epochs == 0:
+    if settings.epochs == 0:
         return Preparation(tails, white), linear_start(means, V, _NO_LESS, settings.augment)
     # The largest singular value of means that differ by chance alone is about this.
     chance = np.sqrt(D / len(samples.codes)) * (np.sqrt(D - 1) + np.sqrt(d))
     start = linear_start(means, V, _LEAST_SINGULAR, settings.augment, _BEYOND_CHANCE * chance)
-    if settings.shrinkage == LEDOIT_WOLF:
+    if isinstance(settings.shrinkage, str):
         return Preparation(tails, white), start
     seen = symmetric_whitening(moments, settings.shrinkage)
     return Preparation(tails, seen), start.seen_through(white.matrix @ seen.inverse)

@@ -23,7 +23,7 @@ from deciban.discriminant.finish import Calibration, calibrate, losses_at
 from deciban.discriminant.initialization import initialize
 from deciban.discriminant.objective import Model, Params
 from deciban.discriminant.preparation import Preparation
-from deciban.discriminant.settings import Settings
+from deciban.discriminant.settings import LEDOIT_WOLF, Settings
 from deciban.flows.training import State, Trainer
 
 _GROWTH = 1.2  # of the epochs from one judgment to the next
@@ -93,12 +93,11 @@ class Selection:
 
     def judged(self) -> Samples:
         """The samples that are judged."""
-        return Samples(*(values[self.rows] for values in self.samples))
+        return self.samples.at(self.rows)
 
     def prepare(self, settings: Settings, part: NDArray[np.bool_]) -> tuple[Preparation, Any]:
         """Preparation and start of a flow that is trained on some of the samples."""
-        some = Samples(*(values[part] for values in self.samples))
-        return initialize(some, self.V, settings)
+        return initialize(self.samples.at(part), self.V, settings)
 
     # --- flows -----------------------------------------------------------------------------------
 
@@ -130,7 +129,12 @@ class Selection:
         each = ilrs.reshape(*shape, *ilrs.shape[1:]).mean(axis=2)
         kept, judged = state.kept, self.judged()
         share = judged.weight / judged.weight.sum()
-        kept = {**kept, "ilr": kept["ilr"].copy(), "loss": kept["loss"].copy(), "epoch": kept["epoch"].copy()}
+        kept = {
+            **kept,
+            "ilr": kept["ilr"].copy(),
+            "loss": kept["loss"].copy(),
+            "epoch": kept["epoch"].copy(),
+        }
         better = []
         for c in range(len(self.options)):
             l = each[c, self.fold[self.rows], self.rows]
@@ -171,10 +175,12 @@ class Selection:
     def choose(self, kept: dict[str, Any]) -> Choice:
         """The settings with the lowest loss on the folds, calibrated; LDA itself when in doubt."""
         judged, first = self.judged(), self.options[0]
-        tried = [replace(s, epochs=int(e)) for s, e in zip(self.options, kept["epoch"], strict=True)]
+        tried = [
+            replace(s, epochs=int(e)) for s, e in zip(self.options, kept["epoch"], strict=True)
+        ]
         ilrs = list(kept["ilr"])
         room = max(0, len(self.V) - 1 - self.samples.X.shape[1])
-        linear = replace(first, n_couplings=0, epochs=0, augment=room, shrinkage="ledoit-wolf")
+        linear = replace(first, n_couplings=0, epochs=0, augment=room, shrinkage=LEDOIT_WOLF)
         for tails in sorted({first.draw_in_tails, False}):
             tried.append(replace(linear, draw_in_tails=tails))
             ilrs.append(self._linear_ilr(tried[-1]))
@@ -187,7 +193,10 @@ class Selection:
         doubt = _IN_DOUBT * gain.std() / max(1, len(gain)) ** 0.5
         by = criteria[lda] - criteria[flow]
         best = flow if by > doubt else lda
-        report = [_describe(s, one, k == best) for k, (s, one) in enumerate(zip(tried, found, strict=True))]
+        report = [
+            _describe(s, one, k == best)
+            for k, (s, one) in enumerate(zip(tried, found, strict=True))
+        ]
         params = None
         if best == flow:
             params = jax.tree.map(lambda a: np.asarray(a[best]), kept["params"])
@@ -214,14 +223,13 @@ def judgments(epochs: int) -> Iterable[int]:
     yield epochs
 
 
-def _describe(settings: Settings, found: Calibration, is_chosen: bool) -> dict[str, Any]:
+def _describe(settings: Settings, found: Calibration) -> dict[str, Any]:
     names = ("epochs", "input_noise", "weight_decay", "shrinkage", "draw_in_tails")
-    model = "flow" if settings.n_couplings or settings.epochs else "closed form"
     return {
-        "model": model,
+        "model": "flow" if settings.epochs else "closed form",
         **{name: getattr(settings, name) for name in names},
         "cross_entropy": float(found.losses.mean()) if len(found.losses) else None,
-        "chosen": is_chosen,
+        "chosen": False,
     }
 
 

@@ -141,7 +141,9 @@ def _automatic(n: int, d: int, D: int) -> dict[str, Any]:
         # the evidence of many classes.
         "augment": max(2 if d < 16 else 0, D - 1 - d),
         "discriminative_weight": 10 + min(d, 160) / 4 if many else 50,
-        "epochs": max(1, min(100, most_steps * batch_size // n)) if many else most_steps * batch_size // n,
+        "epochs": max(1, min(100, most_steps * batch_size // n))
+        if many
+        else most_steps * batch_size // n,
         "batch_size": batch_size,
         "learning_rate": 1e-3 if wide or few else 2e-3,
         "weight_decay": 0.6 if wide else 0.3,
