@@ -193,10 +193,8 @@ class Selection:
         doubt = _IN_DOUBT * gain.std() / max(1, len(gain)) ** 0.5
         by = criteria[lda] - criteria[flow]
         best = flow if by > doubt else lda
-        report = [
-            _describe(s, one, k == best)
-            for k, (s, one) in enumerate(zip(tried, found, strict=True))
-        ]
+        report = [_describe(s, one) for s, one in zip(tried, found, strict=True)]
+        report[best]["chosen"] = True
         params = None
         if best == flow:
             params = jax.tree.map(lambda a: np.asarray(a[best]), kept["params"])

@@ -151,9 +151,9 @@ class Trainer:
             vector, optimizer, average = carry
             batch = jax.tree.map(lambda values: values[rows], data)
             key = jax.random.wrap_key_data(key, impl="threefry2x32")
-            loss, slope = jax.value_and_grad(
-                lambda v: self._loss(restore(v), batch, key, options)
-            )(vector)
+            loss, slope = jax.value_and_grad(lambda v: self._loss(restore(v), batch, key, options))(
+                vector
+            )
             # A sum is finite where all of its terms are, unless it overflows: then clip could not.
             squares = jnp.sum(slope**2)
             usable = jnp.isfinite(loss) & jnp.isfinite(squares)
