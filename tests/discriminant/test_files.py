@@ -107,8 +107,8 @@ def test_unfitted_other_and_unsound_models_are_refused(tmp_path):
     with pytest.raises(InputError, match="hold a QuadraticDiscriminant; it holds a LinearDisc"):
         QuadraticDiscriminant.load(path)
     for name, change in {
-        "_preparation.whitening.scale": lambda a: -a,
-        "_preparation.whitening.matrix": lambda a: a[:1],
+        "_whitening.scale": lambda a: -a,
+        "_whitening.matrix": lambda a: a[:1],
         "_density_quantiles": lambda a: a[::-1],
         "_means": lambda a: a * np.nan,
         "basis_.contrast": lambda a: 2 * a,
@@ -282,6 +282,7 @@ def test_claims_of_a_resealed_cda_are_checked_before_anything_is_built(change, v
         ("class_counts_", lambda a: np.inf * a),
         ("_preparation.whitening.scale", lambda a: 0 * a),
         ("_preparation.whitening.matrix", lambda a: 0 * a),
+        ("_preparation.tails.bend", lambda a: 0 * a),
         ("_density_quantiles", lambda a: a[::-1]),
         ("_params.1.1.0.1.0", lambda a: a[..., :1]),
         ("_params.1.1.0.1.0", lambda a: a * np.inf),

@@ -1,6 +1,4 @@
-"""Training: which parameters are kept, and that a run does not depend on being one run."""
-
-from dataclasses import replace
+"""Training: what each member learns from, and that a run does not depend on being one run."""
 
 import jax
 import jax.numpy as jnp
@@ -11,74 +9,68 @@ from deciban.exceptions import ConvergenceError
 from deciban.flows.training import Trainer
 
 
-def squares(params, batch, key):
+def squares(params, batch, key, options):
     return jnp.mean((batch - params["weight"]) ** 2)
 
 
-def each_square(params, held_out):
-    return (held_out[:, 0] - params["weight"]) ** 2
-
-
-def trainer(score=each_square, **options):
+def trainer(**options):
     decays = lambda params: jax.tree.map(lambda _: True, params)  # noqa: E731
-    return Trainer(squares, score, decays, 64, **{"learning_rate": 2e-3} | options)
+    defaults = {"n_batches": 4, "batch_size": 16, "learning_rate": 2e-3}
+    return Trainer(squares, decays, **defaults | options)
 
 
-def run(job, data, aside):
-    """The state after the last epoch."""
-    *_, state = job.run(job.start(start(), aside), data, aside, 0)
+def run(job, data, epochs, rows=None, state=None, members=1):
+    """The state after so many epochs."""
+    rows = [np.arange(data.shape[-2])] * members if rows is None else rows
+    state = job.start({"weight": np.zeros((members, 1), np.float32)}) if state is None else state
+    decay = {"weight_decay": np.zeros(members, np.float32)}
+    while state.epoch < epochs:
+        state = job.step(state, data, rows, decay, 0)
     return state
 
 
 def data(center, n=64, seed=0):
-    return jnp.asarray(np.random.default_rng(seed).normal(center, 1, size=(n, 1)), jnp.float32)
+    return np.random.default_rng(seed).normal(center, 1, size=(n, 1)).astype(np.float32)
 
 
-def start():
-    return {"weight": jnp.zeros(1)}
+def test_a_run_ends_where_it_would_have_ended_without_a_break():
+    whole = run(trainer(epochs=6), data(1.0), 6)
+    parts = run(trainer(epochs=6), data(1.0), 6, state=run(trainer(epochs=6), data(1.0), 3))
+    np.testing.assert_array_equal(whole.average["weight"], parts.average["weight"])
 
 
-def test_the_last_weights_are_kept_where_the_best_may_be_so_by_chance():
-    job = trainer(epochs=40, batch_size=16, learning_rate=0.1)
-    aside = data(1.0, seed=1)
-    state = run(job, data(1.0), aside)
-    assert state.best is not state.params
-    assert job.choose(state, aside) is state.params
+def test_the_average_is_steadier_than_the_weights():
+    job, states, state = trainer(learning_rate=0.3, batch_size=2), [], None
+    for epoch in range(100, 140):
+        state = run(job, data(1.0), epoch, state=state)
+        states.append(state)
+    last, mean = (
+        np.std([getattr(s, of)["weight"] for s in states]) for of in ("params", "average")
+    )
+    assert mean < last / 2
 
 
-def test_the_best_weights_are_kept_where_they_are_better_beyond_doubt():
-    job = trainer(epochs=40, batch_size=16, learning_rate=0.3)
-    aside = data(1.0, n=500, seed=1)  # on the way to what is learned, which is 3
-    state = run(job, data(3.0), aside)
-    kept = job.choose(state, aside)
-    np.testing.assert_array_equal(kept["weight"], state.best["weight"])
-    assert abs(float(kept["weight"][0]) - 1) < 0.5 < abs(float(state.params["weight"][0]) - 1)
-
-
-def test_a_run_that_was_interrupted_ends_with_the_best_weights():
-    job = trainer(epochs=40, batch_size=16, learning_rate=0.1)
-    aside = data(1.0, seed=1)
-    state = run(job, data(1.0), aside)
-    assert job.choose(replace(state, epoch=20), aside) is state.best
-
-
-def test_without_held_out_samples_the_last_weights_are_kept():
-    job = trainer(score=None, epochs=3, batch_size=16)
-    state = run(job, data(1.0), None)
-    assert job.choose(state, None) is state.params
+def test_members_learn_from_their_own_rows_and_samples():
+    samples = np.concatenate([data(0.0), data(5.0)])
+    rows = [np.arange(64), np.arange(64, 128)]
+    shared = run(trainer(learning_rate=0.1), samples, 60, rows, members=2)
+    np.testing.assert_allclose(shared.average["weight"][:, 0], [0, 5], atol=0.5)
+    own = np.stack([data(0.0), data(5.0)])
+    own = run(trainer(learning_rate=0.1, own_data=True), own, 60, [np.arange(64)] * 2, members=2)
+    np.testing.assert_allclose(own.average["weight"][:, 0], [0, 5], atol=0.5)
 
 
 def test_gradients_are_shortened():
-    long = trainer(epochs=1, batch_size=64, learning_rate=0.1, clip=1e30)
-    short = trainer(epochs=1, batch_size=64, learning_rate=0.1, clip=1e-20)
     far = data(1e3)
-    moved = [float(run(job, far, far).params["weight"][0]) for job in (long, short)]
+    moved = [
+        float(run(trainer(learning_rate=0.1, clip=clip), far, 1).params["weight"][0, 0])
+        for clip in (1e30, 1e-20)
+    ]
     # Adam divides by the size of a gradient; one of 1e-20 is lost beside its epsilon.
     assert moved[0] > 1e-3
     assert abs(moved[1]) < 1e-10
 
 
 def test_a_loss_that_is_never_finite_is_said_to_be():
-    job = trainer(epochs=2, batch_size=16)
     with pytest.raises(ConvergenceError, match="loss must stay finite"):
-        run(job, data(np.nan), data(1.0))
+        run(trainer(), data(np.nan), 1)

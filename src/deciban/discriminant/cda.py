@@ -213,7 +213,8 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         if d + added < D - 1:
             raise InputError(
                 f"X must have at least {D - 1} features for {D} classes, so that the evidence has "
-                f"room; got {d}, and augment={added}. Leave augment at 'auto'."
+                f"room; got {d}. Leave augment at 'auto', or pass augment={D - 1 - d}, to add "
+                f"independent normal dimensions."
             )
 
     def _open_checkpoint(self, samples: Samples, choices: list[Settings]) -> Checkpoint:

@@ -1,0 +1,228 @@
+"""What a CDA keeps: settings and epochs by folds, the closed form, and the calibrated finish."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from deciban import CompositionalDiscriminantAnalysis, LinearDiscriminant, load, metrics
+from deciban._estimation.affine import AffineMap
+from deciban._estimation.samples import Samples
+from deciban.discriminant.finish import calibrate, family_covariance, finish_base
+from deciban.discriminant.fitting import Watch
+from deciban.discriminant.preparation import Tails
+from deciban.discriminant.selection import assign_folds, judgments
+from deciban.discriminant.settings import resolve_settings
+from deciban.flows.training import State
+from deciban.reference import CalibratedGaussian
+from deciban.simplex import Basis
+
+V = Basis.gram_schmidt(2).contrast
+
+
+def evidence(n, scale=1.0, seed=0, D=2, divergence=2.0):
+    """Calibrated ILRLs, made too strong by a scale."""
+    family = CalibratedGaussian(divergence * np.eye(D - 1))
+    l, codes = family.sample([n] * D, rng=seed)
+    return scale * l, Samples(l, codes, np.ones(len(l)))
+
+
+@pytest.fixture(scope="module")
+def flow():
+    """A default fit of two moons, which no line can tell apart."""
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    angle = np.pi * rng.random(400)
+    X = np.column_stack([np.cos(angle) + y, np.where(y, 0.3 - np.sin(angle), np.sin(angle))])
+    X += 0.15 * rng.normal(size=X.shape)
+    return CompositionalDiscriminantAnalysis(random_state=0).fit(X, y), X, y
+
+
+# --- folds ------------------------------------------------------------------------------------
+
+
+def test_folds_are_alike_in_every_class_and_leave_every_class_outside():
+    codes = np.repeat([0, 1, 2, 3], [50, 7, 2, 1])
+    fold = assign_folds(codes, 5, seed=0)
+    assert fold[codes == 3] == -1
+    for f in range(5):
+        assert set(codes[fold != f]) == {0, 1, 2, 3}
+        assert (fold[codes == 0] == f).sum() == 10
+
+
+def test_judgments_grow_sparse_and_end_with_the_last_epoch():
+    epochs = list(judgments(100))
+    assert epochs[:5] == [1, 2, 3, 4, 5]
+    assert epochs[-1] == 100
+    assert len(epochs) < 25
+    assert list(judgments(1)) == [1]
+
+
+def test_what_the_user_gives_is_not_chosen():
+    few = CompositionalDiscriminantAnalysis(input_noise=0.1, shrinkage=0.5)
+    options = resolve_settings(few, 1000, 5, 2)
+    assert {one.input_noise for one in options} == {0.1}
+    assert {one.shrinkage for one in options} == {0.5}
+    assert len(options) > 1
+    assert len(resolve_settings(CompositionalDiscriminantAnalysis(epochs=3), 1000, 5, 2)) == 1
+    many = resolve_settings(CompositionalDiscriminantAnalysis(), 500_000, 50, 2)[0]
+    assert many.epochs < 20
+    assert resolve_settings(CompositionalDiscriminantAnalysis(), 20_000, 16, 26)[0].augment == 9
+
+
+# --- the finish -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("D", [2, 4])
+def test_evidence_that_is_too_strong_is_scaled_back(D):
+    l, samples = evidence(2000, scale=2.0, D=D)
+    basis = Basis.gram_schmidt(D).contrast
+    found = calibrate(l, samples, np.full(D, -np.log(D)), basis)
+    np.testing.assert_allclose(found.map.matrix, 0.5 * np.eye(D - 1), atol=0.06)
+    assert (
+        found.losses.mean()
+        < calibrate(l, samples, np.full(D, -np.log(D)), basis, affine=False).losses.mean()
+    )
+
+
+def test_calibrated_evidence_of_few_samples_is_left_alone():
+    changed = [
+        not np.array_equal(
+            calibrate(*evidence(30, seed=s), np.log([0.5, 0.5]), V).map.matrix, [[1]]
+        )
+        for s in range(40)
+    ]
+    assert np.mean(changed) < 0.2
+
+
+def test_evidence_of_no_worth_keeps_an_inverse():
+    l = np.random.default_rng(0).normal(size=(500, 1))
+    samples = Samples(l, np.arange(500) % 2, np.ones(500))
+    found = calibrate(10 * l, samples, np.log([0.5, 0.5]), V)
+    assert 0.05 <= found.map.matrix[0, 0] < 0.1
+
+
+def test_the_family_of_calibrated_evidence_has_its_covariance():
+    l, samples = evidence(5000, D=3, divergence=3.0)
+    change = AffineMap(np.eye(2), np.zeros(2))
+    basis = Basis.gram_schmidt(3).contrast
+    found = family_covariance(l, samples, 7.0 * np.eye(2), change, basis)
+    np.testing.assert_allclose(found, 3.0 * np.eye(2), rtol=0.05)
+
+
+def test_the_finish_takes_what_is_linear_out_of_the_residual():
+    rng = np.random.default_rng(0)
+    l = rng.normal(size=(3000, 1))
+    Z = np.hstack([l, 2 * l + [[1.0]] + rng.normal(size=(3000, 1)), 3 * rng.normal(size=(3000, 1))])
+    finish = finish_base(Z, np.ones(3000), AffineMap(0.5 * np.eye(1), np.ones(1)), np.eye(1))
+    after = Z @ finish.matrix.T + finish.offset
+    np.testing.assert_allclose(after[:, 0], 0.5 * l[:, 0] + 1)
+    np.testing.assert_allclose(np.cov(after[:, 1:].T), np.eye(2), atol=0.02)
+    np.testing.assert_allclose(np.corrcoef(after.T)[0, 1:], 0, atol=1e-3)
+
+
+# --- tails ------------------------------------------------------------------------------------
+
+
+def test_only_long_tails_are_drawn_in_and_come_back():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=1000), rng.standard_cauchy(1000), np.ones(1000)])
+    X = np.column_stack([X, np.where(rng.random(1000) < 0.9, 0, rng.lognormal(0, 2, 1000))])
+    tails = Tails.fit(X)
+    assert np.isfinite(tails.bend).tolist() == [False, True, False, True]
+    np.testing.assert_allclose(tails.undo(tails(X)), X, rtol=1e-9, atol=1e-12)
+    step = 1e-6 * (1 + np.abs(X))
+    slopes = (tails(X + step) - tails(X - step)) / (2 * step)
+    np.testing.assert_allclose(tails.log_slopes(X), np.log(slopes).sum(axis=1), atol=1e-3)
+
+
+# --- held-out samples -------------------------------------------------------------------------
+
+
+def watch_of(center, n, learned):
+    """A watch of samples whose best weight is ``center``, for a model whose ILRL is the weight."""
+    model = SimpleNamespace(ilr=lambda params, x: 0 * x + params["weight"])
+    codes = (np.arange(n) < n / (1 + np.exp(-np.sqrt(2) * center))).astype(int)
+    samples = Samples(np.zeros((n, 1)), codes, np.ones(n))
+    watch = Watch(model, samples, lambda X: X, np.log([0.5, 0.5]), -V, "float32")
+    best, last = ({"weight": np.array([[w]], np.float32)} for w in (center, learned))
+    kept = {"params": best, "loss": watch(best).mean(axis=1)}
+    return watch, State(last, None, last, kept, 1.0, 40, ({"epoch": 39},))
+
+
+def test_the_last_weights_are_kept_where_the_best_may_be_so_by_chance():
+    watch, state = watch_of(0.5, 100, learned=0.55)
+    assert watch.choose(state, 40)["weight"] == np.float32(0.55)
+    assert watch.keep_best(state).kept["params"]["weight"] == np.float32(0.5)
+
+
+def test_the_best_weights_are_kept_where_they_are_better_beyond_doubt():
+    watch, state = watch_of(0.5, 1000, learned=3.0)
+    assert watch.choose(state, 40)["weight"] == np.float32(0.5)
+
+
+def test_a_run_that_was_interrupted_ends_with_the_best_weights():
+    watch, state = watch_of(0.5, 100, learned=0.55)
+    assert watch.choose(replace(state, epoch=20), 40)["weight"] == np.float32(0.5)
+
+
+# --- whole fits -------------------------------------------------------------------------------
+
+
+def test_flows_are_chosen_where_they_are_better_than_a_line(flow):
+    cda, X, y = flow
+    chosen = [one for one in cda.selection_ if one["chosen"]]
+    assert [one["model"] for one in chosen] == ["flow"]
+    assert len(cda.history_) == chosen[0]["epochs"]
+    of_a_line = metrics.cllr(y, LinearDiscriminant().fit(X, y).evidence(X))
+    assert metrics.cllr(y, cda.evidence(X)) < 0.7 * of_a_line
+
+
+def test_the_base_space_is_one_after_the_finish(flow):
+    cda, X, _ = flow
+    Z = cda.transform(X)
+    np.testing.assert_allclose(Z[:, 0], cda.evidence(X).ilr()[:, 0], rtol=1e-4, atol=1e-4)
+    sampled, truth = cda.sample(3000, random_state=0)
+    assert metrics.cllr(truth, cda.evidence(sampled)) == pytest.approx(
+        cda.reference_.expected_cllr(1, 0), abs=0.08
+    )
+
+
+def test_a_finished_model_is_stored_whole(flow, tmp_path):
+    cda, X, _ = flow
+    cda.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.selection_ == cda.selection_
+    assert again.evidence(X).allclose(cda.evidence(X), rtol=0, atol=0)
+
+
+def test_gaussian_classes_are_left_to_the_closed_form():
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 3
+    X = rng.normal(size=(300, 4)) + np.array([[0, 0, 0, 0], [2, 0, 0, 0], [0, 2, 0, 0]])[y]
+    cda = CompositionalDiscriminantAnalysis(random_state=0).fit(X, y)
+    assert [one["model"] for one in cda.selection_ if one["chosen"]] == ["closed form"]
+    assert cda.history_ == []
+    new = rng.normal(size=(2000, 4))
+    lda = LinearDiscriminant().fit(X, y).evidence(new).ilr()
+    slope = np.sum(cda.evidence(new).ilr() * lda) / np.sum(lda**2)
+    assert 0.7 < slope < 1.3
+    assert cda.inverse_transform(cda.transform(X)) == pytest.approx(X, abs=1e-3)
+
+
+@pytest.mark.slow
+def test_many_classes_find_room_by_themselves():
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 6
+    X = rng.normal(size=(240, 2)) + 8 * np.column_stack([np.cos(y), np.sin(y)])
+    cda = CompositionalDiscriminantAnalysis(random_state=0).fit(X, y)
+    assert (cda.predict(X) == y).mean() > 0.9
+
+
+@pytest.mark.slow
+def test_an_ensemble_is_chosen_and_calibrated_as_one(flow):
+    _, X, y = flow
+    three = CompositionalDiscriminantAnalysis(n_estimators=3, random_state=0).fit(X, y)
+    assert metrics.cllr(y, three.evidence(X)) < 0.3
+    assert metrics.cllr_cal(y, three.evidence(X)) < 0.1
