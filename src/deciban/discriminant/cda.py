@@ -52,6 +52,12 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
     maximum likelihood and, by default, also by the cross-entropy of the posteriors, from the exact
     solution of linear discriminant analysis.
 
+    By default it learns how to learn from the samples: below 20,000 of them, noise, decay,
+    whitening and the number of epochs are chosen on folds, together with the flow of all samples
+    that is kept. An affine map at the end of the flow calibrates the evidence, learned from samples
+    that the flow had not seen. Where the folds are no better than linear discriminant analysis, the
+    fit is its closed form, and ``selection_`` says so.
+
     Parameters
     ----------
     preset : "paper", optional
@@ -77,17 +83,25 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
     basis : Basis, default Gram-Schmidt
         Basis of the ILRL.
     epochs, batch_size : int or "auto"
-        Number of passes over the samples, and number of samples in each step.
+        Number of passes over the samples, and number of samples in each step. A number of epochs is
+        kept to, and then nothing is chosen on folds.
     learning_rate : float or "auto"
-        Highest step size; it rises over the first tenth of the steps and then falls to zero.
+        Highest step size. On folds it stays there; otherwise it rises over the first tenth of the
+        steps and then falls to zero.
     weight_decay : float or "auto"
         Decoupled decay of the weights of the networks.
     input_noise : float or "auto"
-        Standard deviation of the noise added to the whitened features in training.
+        Standard deviation of the noise added to the prepared features in training.
+    shrinkage : float, "ledoit-wolf" or "auto"
+        How far features are left as correlated as they are, from 0, whitened by their covariance
+        within the classes, to 1, only scaled. Networks learn first from the directions that vary
+        most: those of the features, or all alike.
+    calibrate : bool or "auto"
+        Whether the flow ends in an affine map that calibrates the evidence; False is the paper's.
     validation_fraction : float or "auto"
-        Fraction of the samples held out to watch the training; 0 for none, "auto" for a tenth, but
-        no more than 2,000. The weights of the last epoch are kept unless those of another one are
-        clearly better on the held-out samples.
+        Fraction of the samples held out where nothing is chosen on folds; 0 for none, "auto" for a
+        tenth, but no more than 5,000. The weights of the last epoch are kept unless those of
+        another one are clearly better on them, and they calibrate the evidence.
     n_estimators : int, default 1
         Number of flows trained at once. The evidence is the mean of their ILRLs, and densities are
         averaged. An ensemble has no base space.
@@ -107,7 +121,9 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
     reference_ : CalibratedGaussian
     covariance_, divergences_ : arrays
     history_ : list of dict
-        Loss, cross-entropy of the held-out samples (score) and seconds of each epoch.
+        Loss, cross-entropy of samples not seen (score) and seconds of each epoch.
+    selection_ : list of dict
+        What was tried on folds: settings, their cross-entropy in nats, and which were chosen.
     classes_ : array of shape (n_classes,)
     class_counts_, prior_ : arrays of shape (n_classes,)
         Number of samples in ``fit`` (sum of their weights), and the prior in use.
