@@ -354,3 +354,26 @@ def test_what_lacks_columns_is_refused_by_name():
 def test_columns_that_contradict_one_another_are_refused(change):
     with pytest.raises(ValueError, match="contradict"):
         Columns(**({"names": ["a", "b"], "fill": np.zeros(2)} | change))
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("kinds", {"mapping": [[10**9, "boolean"]]}),
+        ("categories", {"mapping": [[1, [["Biscoe"]]]]}),
+        ("gaps", {"mapping": [["length", 0]]}),
+        ("names", {"mapping": []}),
+        ("library", 3),
+        ("fill", 0.0),
+    ],
+)
+def test_a_file_with_other_columns_than_its_model_has_is_refused(part, value, tmp_path):
+    LinearDiscriminant().fit(X, Y).save(tmp_path / "model")
+    arrays, plain = tensors.read(tmp_path / "model", ["LinearDiscriminant"])
+    if part == "fill":
+        del arrays[plain["state"]["columns_"]["parts"]["fill"]["array"]]
+    plain["state"]["columns_"]["parts"][part] = value
+    rest = {name: inner for name, inner in plain.items() if name not in ("kind", "version")}
+    tensors.write(tmp_path / "edited", "LinearDiscriminant", arrays, rest)
+    with pytest.raises(InputError, match="must be a whole model"):
+        deciban.load(tmp_path / "edited")
