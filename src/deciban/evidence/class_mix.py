@@ -83,8 +83,9 @@ def estimate_shares(L: Floats) -> Floats:
         rise, along = slope @ step, L @ step / mixture
         while rise > _HIDDEN and _mean_log1p(along) < 0.1 * rise:
             step, rise, along = step / 2, rise / 2, along / 2
-        shares = np.maximum(shares + step, 0)
-        mixture = L @ shares
+        if rise > -_HIDDEN:
+            shares = np.maximum(shares + step, 0)
+            mixture = L @ shares
         if rise <= _HIDDEN:
             break
     if slope.max() - 1 > _NEARLY_FLAT:
