@@ -78,13 +78,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=400, help="of each cell; half at 10,000")
     parser.add_argument("--quick", action="store_true", help="50 draws, up to 1,000 samples")
+    parser.add_argument("--classes", type=int, nargs="*", default=(2, 3, 10))
     args = parser.parse_args()
     sizes, draws = (SIZES[:3], 50) if args.quick else (SIZES, args.draws)
     print_setting("deciban", "numpy", "scipy")
     print(
         f"{draws} draws; 95 % intervals: coverage, mean/lowest (half width, points), level at 5 %"
     )
-    for D in (2, 3, 10):
+    for D in args.classes:
         for kind, mix in mixes(D).items():
             for name, strength in STRENGTHS.items():
                 cells = [
