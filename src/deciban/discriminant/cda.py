@@ -20,10 +20,11 @@ from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats
 from deciban.discriminant.base_space import BaseSpaceMixin, require_sound
 from deciban.discriminant.checkpoints import Checkpoint
-from deciban.discriminant.evaluation import FittedFlows
+from deciban.discriminant.evaluation import FittedFlows, use_precision
 from deciban.discriminant.fitting import fit_flows
 from deciban.discriminant.objective import Model, covariance_of
 from deciban.discriminant.preparation import Preparation
+from deciban.discriminant.residual_flow import train_residual
 from deciban.discriminant.settings import Settings, resolve_settings
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
@@ -102,6 +103,10 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         Fraction of the samples held out where nothing is chosen on folds; 0 for none, "auto" for a
         tenth, but no more than 5,000. The weights of the last epoch are kept unless those of
         another one are clearly better on them, and they calibrate the evidence.
+    residual_couplings : int or "auto"
+        Number of couplings that map the residual given the evidence, so that it does not tell the
+        class. They are trained last, by likelihood alone, and leave the evidence as it is. An
+        ensemble has none.
     n_estimators : int, default 1
         Number of flows trained at once. The evidence is the mean of their ILRLs, and densities are
         averaged. An ensemble has no base space.
@@ -164,6 +169,7 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         shrinkage: float | str = "auto",
         calibrate: bool | str = "auto",
         validation_fraction: float | str = "auto",
+        residual_couplings: int | str = "auto",
         n_estimators: int = 1,
         dtype: Literal["float32", "float64"] = "float32",
         checkpoint: str | os.PathLike[str] | None = None,
@@ -187,6 +193,7 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         self.shrinkage = shrinkage
         self.calibrate = calibrate
         self.validation_fraction = validation_fraction
+        self.residual_couplings = residual_couplings
         self.n_estimators = n_estimators
         self.dtype = dtype
         self.checkpoint = checkpoint
@@ -208,21 +215,35 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         options = resolve_settings(self, n, d, len(self.classes_))
         self._require_room(d, options[0].augment)
         basis = self._choose_basis()
+        checkpoint = self._open_checkpoint(samples, options)
         fitted = fit_flows(
             samples,
             basis.contrast,
             options,
             partial(_model, basis=basis, d=d),
-            self._open_checkpoint(samples, options),
+            checkpoint,
             bool(self.verbose),
         )
         self._settings, self._preparation, self._params = fitted[:3]
         self.history_, self.selection_, self.basis_ = fitted.history, fitted.selection, basis
+        self._map_residual(samples, checkpoint.seed)
         held_out = fitted.held_out
         if held_out is not None and len(held_out.codes) >= _ENOUGH_HELD_OUT:
             samples = held_out
         self._remember_densities(samples.X)
         return self
+
+    def _map_residual(self, samples: Samples, seed: int) -> None:
+        """Train the couplings of the residual, where they are asked for and there is one."""
+        settings, k = self._settings, len(self.classes_) - 1
+        if settings.residual_couplings == 0 or settings.n_estimators > 1 or self._n_base() == k:
+            return
+        added = np.random.default_rng(seed).standard_normal((len(samples.X), settings.augment))
+        Z = self._to_base(samples.X, added)
+        n, dtype, verbose = settings.residual_couplings, settings.dtype, bool(self.verbose)
+        with use_precision(dtype):
+            residual = train_residual(Z, samples.weight, k, n, dtype, seed, verbose)
+        self._params = self._params | {"residual": residual}
 
     def _require_room(self, d: int, added: int) -> None:
         D = len(self.classes_)

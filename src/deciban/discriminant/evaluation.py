@@ -14,6 +14,7 @@ import numpy as np
 
 from deciban._validation.arrays import Floats
 from deciban.discriminant.objective import HALF_LOG_2PI, Model, Params
+from deciban.discriminant.residual_flow import init_residual
 from deciban.discriminant.settings import Settings
 from deciban.exceptions import InputError
 from deciban.flows.runtime import double_precision, require_unforked
@@ -174,6 +175,8 @@ class FittedFlows:
         if "finish" in self.params:
             like = one["flow"]["affine"]
             one["finish"] = {"matrix": like["factors"], "offset": like["offset"]}
+        if "residual" in self.params:
+            one["residual"] = self._like_residual(n)
 
         def require_like(leaf: Any, array: np.ndarray) -> None:
             shape = leaf.shape if E == 1 else (E, *leaf.shape)
@@ -181,6 +184,12 @@ class FittedFlows:
                 raise ValueError(f"an array of shape {array.shape}, not of {shape}, or not finite")
 
         jax.tree.map(require_like, one, self.params)  # raises where the trees differ
+
+    def _like_residual(self, n: int) -> Params:
+        found, k = len(self.params["residual"]["couplings"]), self.model.n_classes - 1
+        if found != self.settings.residual_couplings:
+            raise ValueError(f"{found} couplings of the residual")
+        return init_residual(np.random.default_rng(0), k, n - k, found, self.settings.dtype)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from deciban.discriminant.finish import Finish
 from deciban.discriminant.initialization import Start
+from deciban.discriminant.residual_flow import map_residual, restore_residual
 from deciban.flows import Flow
 
 _EXACT = jax.lax.Precision.HIGHEST  # accelerators round the factors of a product otherwise
@@ -67,14 +68,19 @@ class Model:
     def forward(self, params: Params, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Base space of prepared features, and log |det|."""
         z, log_det = self.flow.forward(params["flow"], x)
-        if "finish" not in params:
-            return z, log_det
-        F = params["finish"]["matrix"]
-        z = jnp.matmul(z, F.T, precision=_EXACT) + params["finish"]["offset"]
-        return z, log_det + jnp.linalg.slogdet(F)[1]
+        if "finish" in params:
+            F = params["finish"]["matrix"]
+            z = jnp.matmul(z, F.T, precision=_EXACT) + params["finish"]["offset"]
+            log_det += jnp.linalg.slogdet(F)[1]
+        if "residual" in params:
+            z, more = map_residual(params["residual"], z)
+            log_det += more
+        return z, log_det
 
     def inverse(self, params: Params, z: jax.Array) -> jax.Array:
         """Prepared features of points in base space."""
+        if "residual" in params:
+            z = restore_residual(params["residual"], z)
         if "finish" in params:
             F, offset = params["finish"]["matrix"], params["finish"]["offset"]
             z = jnp.linalg.solve(F, (z - offset).T).T

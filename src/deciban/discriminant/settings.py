@@ -77,6 +77,7 @@ class Settings:
     validation_fraction: float = _setting(_require_share)
     calibrate: bool = _setting(_require_truth)
     draw_in_tails: bool = _setting(_require_truth)
+    residual_couplings: int = _setting(require_whole, least=0)
     n_estimators: int = _setting(require_whole, least=1)
     dtype: Literal["float32", "float64"] = _setting(require_one_of, options=("float32", "float64"))
     init: Literal["lda", "paper"] = _setting(require_one_of, options=("lda", "paper"))
@@ -150,6 +151,8 @@ def _automatic(n: int, d: int, D: int) -> dict[str, Any]:
         "input_noise": min(0.5, min(0.4, 0.01 * d) + (3 / n**0.5 if few else 0.0)),
         "shrinkage": 1.0,
         "validation_fraction": min(0.1, _MOST_HELD_OUT / n),
+        # Little beside such a fit; fewer samples are often learned by heart instead.
+        "residual_couplings": 12 if wide else 0,
         "calibrate": True,
         "draw_in_tails": True,
         "init": "lda",
@@ -165,6 +168,7 @@ _PAPER = {
     "learning_rate": 1e-3,
     "weight_decay": 0.0,
     "input_noise": 0.0,
+    "residual_couplings": 0,
     "shrinkage": LEDOIT_WOLF,
     "calibrate": False,
     "draw_in_tails": False,
