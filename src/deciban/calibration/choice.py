@@ -22,9 +22,9 @@ from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled
 
 _FOLDS = 5
-_ENOUGH = 50_000  # samples that tell the candidates apart
+_ENOUGH = 100_000  # samples times classes that tell the candidates apart
 _MANY = 2000  # samples with which PAV does as well as kernel densities, and much faster
-_MOST_CLASSES = 30  # of a full map: more take long to fit
+_MOST_CLASSES = 30  # of a curved or full map: more take long to fit
 
 
 def candidate_calibrators(n_classes: int, n_samples: int) -> dict[str, Calibrator]:
@@ -36,8 +36,9 @@ def candidate_calibrators(n_classes: int, n_samples: int) -> dict[str, Calibrato
         "affine": AffineCalibrator(),
         "identity": IdentityCalibrator(),
         "gaussian": GaussianCalibrator(),
-        "curved": CurvedCalibrator(),
     }
+    if n_classes <= _MOST_CLASSES:
+        found["curved"] = CurvedCalibrator()
     if n_classes == 2:
         found["isotonic"] = BoundedCalibrator(IsotonicCalibrator())
         if n_samples <= _MANY:
@@ -130,8 +131,8 @@ def _usable_folds(samples: Labelled, folds: NDArray[np.intp] | None) -> NDArray[
 
 def _thin_out(samples: Labelled, folds: NDArray[np.intp]) -> tuple[Labelled, NDArray[np.intp]]:
     """Enough of the samples to compare by, of every class; those that stay count for the others."""
-    share = _ENOUGH // samples.evidence.n_classes
-    if len(samples.codes) <= _ENOUGH or samples.counts.max() <= share:
+    share = _ENOUGH // samples.evidence.n_classes**2
+    if samples.counts.max() <= share:
         return samples, folds
     rng = np.random.default_rng(0)
     rows = np.sort(np.concatenate([rng.permutation(one)[:share] for one in samples.rows_by_class]))
