@@ -120,28 +120,22 @@ def condense(samples: Samples) -> Samples:
 
     One at the mean of each class; for the largest, pairs about it that have all of the scatter.
     """
+    X, weight = samples.X, samples.weight
     present, codes = np.unique(samples.codes, return_inverse=True)
-    mass = np.bincount(codes, weights=samples.weight)
-    means = np.zeros((len(present), samples.X.shape[1]))
-    np.add.at(means, codes, samples.X * (samples.weight / mass[codes])[:, None])
-    away = (samples.X - means[codes]) * np.sqrt(samples.weight)[:, None]
-    k, R = int(np.argmax(mass)), _scatter_root(away)
-    step = R * np.sqrt(len(R) / mass[k])
-    X = np.concatenate([np.delete(means, k, axis=0), means[k] + step, means[k] - step])
-    pairs = 2 * len(R)
+    rows = [codes == k for k in range(len(present))]
+    mass = np.bincount(codes, weights=weight)
+    means = np.stack([weight[own] @ X[own] / m for own, m in zip(rows, mass, strict=True)])
+    away = (X - means[codes]) * np.sqrt(weight)[:, None]
+    spread = np.sqrt(np.einsum("nd,nd->d", away, away))
+    away /= np.where(spread > 0, spread, 1.0)
+    values, vectors = np.linalg.eigh(away.T @ away)  # the scatter, scaled
+    k, pairs = int(np.argmax(mass)), 2 * len(values)
+    step = np.sqrt(np.maximum(values, 0) * len(values) / mass[k])[:, None] * vectors.T * spread
     return Samples(
-        X,
+        np.concatenate([np.delete(means, k, axis=0), means[k] + step, means[k] - step]),
         np.append(np.delete(present, k), np.full(pairs, present[k])),
         np.append(np.delete(mass, k), np.full(pairs, mass[k] / pairs)),
     )
-
-
-def _scatter_root(away: Floats) -> Floats:
-    """A square matrix R with R^T R = A^T A."""
-    spread = np.sqrt(np.einsum("nd,nd->d", away, away))
-    scaled = away / np.where(spread > 0, spread, 1.0)
-    values, vectors = np.linalg.eigh(scaled.T @ scaled)
-    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * spread
 
 
 def read_features(estimator: Any, X: Any) -> Floats:

@@ -117,10 +117,9 @@ def _usable_folds(samples: Labelled, folds: NDArray[np.intp] | None) -> NDArray[
     from sklearn.model_selection import StratifiedKFold  # slow to import
 
     codes = samples.codes
-    if folds is not None and len(np.unique(folds)) > 1:
-        whole = samples.counts
-        if all((np.bincount(codes[folds == k], minlength=len(whole)) < whole).all()
-               for k in np.unique(folds)):  # fmt: skip
+    if folds is not None:
+        kept = [samples.select(folds != k).counts.min() for k in np.unique(folds)]
+        if min(kept) > 0:
             return folds
     splitter = StratifiedKFold(min(_FOLDS, int(samples.counts.min())), shuffle=True, random_state=0)
     found = np.empty(len(codes), dtype=np.intp)
