@@ -485,7 +485,7 @@ def test_an_error_that_can_be_read_in_two_ways_is_refused():
 
 def test_what_fills_gaps_is_learnt_from_the_rows_that_are_learnt_from(folder):
     gaps = iris().with_columns(
-        pl.when(pl.int_range(150) % 10 > 0).then("petal_length").alias("petal_width")
+        pl.when(pl.int_range(150) % 4 > 0).then("petal_length").alias("petal_width")
     )
     gaps.write_csv("iris.csv")
     first = json.loads(fitted("--impute", "--validation", "0.5", "--json").stdout)

@@ -127,7 +127,8 @@ def test_arrays_without_gaps_are_features_as_they_are_and_gaps_are_filled_and_fl
     assert clone(model).fit(plain, y).columns_.features == ["x0", "x1", "x2"]
     fitted = clone(model).fit(gaps, y)
     assert fitted.columns_.features == ["x0", "x1", "x2", "x0 missing"]  # too few in x1
-    filled = np.where(np.isnan(gaps), np.nanmedian(gaps, axis=0), gaps)
+    assert fitted.columns_.fill[0] == np.nanmedian(gaps[:, 0])
+    filled = np.where(np.isnan(gaps), fitted.columns_.fill, gaps)
     filled = np.column_stack([filled, np.isnan(gaps[:, 0])])
     assert fitted.evidence(gaps).allclose(clone(model).fit(filled, y).evidence(filled))
     one = plain[:1].copy()
@@ -268,6 +269,21 @@ def test_categories_that_a_frame_has_no_type_for_come_back_as_text():
     assert set(model.convert(dream, to="Adelie")["island"]) > {"Biscoe"}
     dream = as_polars(dream).with_columns(pl.col("island").cast(pl.Enum(["Dream"])))
     assert set(model.convert(dream, to="Adelie")["island"]) > {"Biscoe"}
+
+
+def test_numbers_that_are_rarely_missing_are_filled_by_values_that_speak_for_no_class():
+    rng = np.random.default_rng(4)
+    y = rng.choice(3, p=[0.7, 0.2, 0.1], size=400)
+    numbers = rng.normal(size=(400, 4)) @ rng.normal(size=(4, 4)) + 3 * rng.normal(size=(3, 4))[y]
+    model = LinearDiscriminant().fit(numbers, y)
+    with pytest.warns(UnseenValueWarning, match="filled in by typical values"):
+        nothing = model.evidence(np.full((1, 4), np.nan))
+    assert np.ptp(nothing.log_likelihoods) < 1e-6
+    median = model.evidence(np.median(numbers, axis=0)[None])
+    assert np.ptp(median.log_likelihoods) > 1
+    one = LinearDiscriminant().fit(numbers[:, :1], y > 0)
+    assert one.columns_.fill[0] == pytest.approx((one._means / one._whitening.matrix).mean()
+        * one._whitening.scale[0] + one._whitening.mean[0])  # fmt: skip
 
 
 def test_columns_with_the_same_gaps_share_a_feature():

@@ -33,6 +33,8 @@ from deciban.exceptions import InputError, UnseenValueWarning
 _MOST_CATEGORIES = 50  # of a column of text; names and free text have more
 _FEWEST_GAPS = 10  # missing values in a column that are worth a feature
 _TYPICAL_ROWS = 10_000  # enough for a median
+_MOST_NEUTRAL = 100  # columns whose gaps are filled by values that speak for no class
+_FLOOR = 1e-6  # smallest eigenvalue of a covariance, relative to the largest
 _FIRST, _LAST = -719_162, 2_932_896  # days of the years 1 and 9999
 _RARE = -1  # a column with gaps, too few for a feature
 _CODED = ("category", "ordered")
@@ -52,7 +54,8 @@ class Columns:
     values of an ordered categorical their ranks. Each value but the first of any other column of
     categories or text is a feature of zeros and ones. A missing value is filled in by the median,
     or, among truth values and categories, by the most frequent value; where ten or more are missing
-    in ``fit``, a further feature says so, one for all columns with the same gaps.
+    in ``fit``, a further feature says so, one for all columns with the same gaps. Numbers of which
+    fewer are missing are filled in by values that speak for no class.
 
     Attributes
     ----------
@@ -116,7 +119,7 @@ class Columns:
         names = keys if all(isinstance(key, str) for key in keys) else []
         return cls(names, kinds, categories, np.zeros(len(keys)), library=library_of(X))
 
-    def learn_gaps(self, codes: Floats) -> Self:
+    def learn_gaps(self, codes: Floats, classes: NDArray[np.intp] | None = None) -> Self:
         """The same columns, with what stands for a missing value, and where a feature says so."""
         holes = np.isnan(codes)
         counts = holes.sum(axis=0)
@@ -129,8 +132,14 @@ class Columns:
             twin = first.setdefault(np.packbits(holes[:, k]).tobytes(), k)
             gaps[k] = twin if counts[k] >= _FEWEST_GAPS else _RARE
         known = [codes[~holes[:, k], k] if n else codes[:, k] for k, n in enumerate(counts)]
-        fill = [_typical(part, self.kinds.get(k, "number")) for k, part in enumerate(known)]
-        columns = replace(self, fill=np.array(fill), gaps=gaps)
+        kinds = [self.kinds.get(k, "number") for k in range(len(known))]
+        fill = np.array([_typical(*pair) for pair in zip(known, kinds, strict=True)])
+        plain = [k for k, kind in enumerate(kinds) if kind in _CONTINUOUS and gaps.get(k, -1) < 0]
+        if classes is not None and 0 < len(plain) <= _MOST_NEUTRAL:
+            rows = slice(None, None, 1 + len(codes) // _TYPICAL_ROWS)
+            X = np.where(holes[rows, plain], fill[plain], codes[rows, plain])
+            fill[plain] = _neutral(X, classes[rows], fill[plain])
+        columns = replace(self, fill=fill, gaps=gaps)
         if columns.n_features == 0:
             raise InputError("X must hold different values; got columns of one text each. Add one.")
         return columns
@@ -169,7 +178,7 @@ class Columns:
         }
         if new:
             _warn(f"X has missing values in {quote_each(new, 5)}, where fit saw none. They are "
-                  f"filled in by the median or the most frequent value.", new)  # fmt: skip
+                  f"filled in by typical values.", new)  # fmt: skip
         if not (self._one_hot or self._flagged or holes.any()):
             return codes
         return np.asarray(self._transformer.transform(codes), dtype=np.float64)
@@ -345,6 +354,27 @@ def _typical(codes: Floats, kind: str) -> float:
     if kind in (*_CODED, "boolean"):
         return float(np.bincount(codes.astype(np.intp)).argmax())
     return float(np.median(codes[:: 1 + len(codes) // _TYPICAL_ROWS]))
+
+
+def _neutral(X: Floats, classes: NDArray[np.intp], start: Floats) -> Floats:
+    """Values that speak for no class: equally far from the mean of each, and near to ``start``.
+
+    Distances are those of linear discriminant analysis, by the covariance within the classes.
+    """
+    _, classes = np.unique(classes, return_inverse=True)
+    means = np.stack([X[classes == k].mean(axis=0) for k in range(classes.max() + 1)])
+    if len(means) == 1:  # the others are rare
+        return start
+    away = X - means[classes]
+    scale = away.std(axis=0)
+    scale[scale == 0] = 1.0
+    away = away / scale
+    values, vectors = np.linalg.eigh(away.T @ away / len(away))
+    root = np.sqrt(np.maximum(values, _FLOOR * max(values[-1], _FLOOR)))
+    M = ((means - start) / scale) @ vectors / root
+    # |z - m_a|² = |z - m_b|², where the classes differ by more than a tenth of the most
+    z = np.linalg.lstsq(M[1:] - M[0], np.diff(np.sum(M**2, axis=1)).cumsum() / 2, rcond=0.1)[0]
+    return np.clip(start + (vectors @ (root * z)) * scale, X.min(axis=0), X.max(axis=0))
 
 
 def _warn(message: str, values: dict[Hashable, list[Any]]) -> None:

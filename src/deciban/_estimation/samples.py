@@ -78,7 +78,7 @@ def read_table_samples(
     samples = read_samples(estimator, codes, y, sample_weight, ensure_all_finite="allow-nan")
     if is_table(X):
         validate_data(estimator, X, skip_check_array=True)  # the names of its columns
-    estimator.columns_ = columns.learn_gaps(samples.X)
+    estimator.columns_ = columns.learn_gaps(samples.X, samples.codes)
     return samples._replace(X=estimator.columns_.encode(samples.X))
 
 
