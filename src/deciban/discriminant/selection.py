@@ -27,8 +27,8 @@ from deciban.discriminant.settings import LEDOIT_WOLF, Settings
 from deciban.flows.training import State, Trainer
 
 _GROWTH = 1.2  # of the epochs from one judgment to the next
-_GAIN = 0.01  # of the lowest loss: what counts as getting better
-_PATIENCE = 1.7  # times the epoch of the last gain: so long training goes on without another
+_GAIN = 0.003  # of the lowest loss: what counts as getting better
+_PATIENCE = 2.0  # times the epoch of the last gain: so long training goes on without another
 _PATIENT_STEPS = 60  # and so many steps more
 _IN_DOUBT = 0.5  # standard errors by which flows must be better than the closed form
 _PARTS = 4  # of which one is held out where one is enough
