@@ -36,7 +36,7 @@ import zuko
 
 from _timing import print_setting, race
 from deciban.flows import Flow
-from deciban.flows.training import Trainer
+from deciban.flows.training import Layout, Trainer
 
 COUPLINGS, WIDTH, BATCH, BATCHES, BINS, BOUND, RATE = 8, 128, 512, 8, 8, 8.0, 1e-4
 
@@ -46,21 +46,24 @@ class Deciban:
 
     def __init__(self, kind, d, data):
         self.flow = Flow(d, COUPLINGS, kind, WIDTH, 2, "relu", "none", BINS, BOUND, affine=False)
-        options = {"epochs": 1, "batch_size": BATCH, "learning_rate": RATE}
-        self.trainer = Trainer(self._loss, None, self.flow.decays, len(data), **options)
+        options = {"n_batches": BATCHES, "batch_size": BATCH, "learning_rate": RATE, "epochs": 1}
+        self.params = self.flow.init(0)
+        layout = Layout.of(self.params, self.flow.decays(self.params))
+        self.trainer = Trainer(self._loss, layout, **options)
         self.data, self.z = jnp.asarray(data), jnp.asarray(data[:BATCH])
-        self.state = self.trainer.start(self.flow.init(jax.random.key(0)))
+        self.state = self.trainer.start(jax.tree.map(lambda a: a[None], self.params))
 
-    def _loss(self, params, x, key):
+    def _loss(self, params, x, key, options):
         z, log_det = self.flow.forward(params, x)
         return jnp.mean(0.5 * jnp.sum(z * z, axis=1) - log_det)
 
     def epoch(self):
-        (state,) = self.trainer.run(self.state, self.data, None, 1)
+        rows, options = [np.arange(len(self.data))], {"weight_decay": np.zeros(1, np.float32)}
+        state = self.trainer.step(self.state, self.data, rows, options, 1)
         jax.block_until_ready(state.params)
 
     def invert(self):
-        jax.block_until_ready(self.flow.inverse(self.state.params, self.z))
+        jax.block_until_ready(self.flow.inverse(self.params, self.z))
 
 
 class Flowjax:

@@ -140,31 +140,45 @@ def test_only_long_tails_are_drawn_in_and_come_back():
 # --- held-out samples -------------------------------------------------------------------------
 
 
+class OneWeight:
+    """A model whose ILRL is its only parameter."""
+
+    flow = SimpleNamespace(has_small_kernels=False)
+
+    def init(self, key, *, dtype):
+        return {"weight": np.zeros(1, dtype)}
+
+    def decays(self, params):
+        return {"weight": True}
+
+    def ilr(self, params, x):
+        return 0 * x + params["weight"]
+
+
 def watch_of(center, n, learned):
-    """A watch of samples whose best weight is ``center``, for a model whose ILRL is the weight."""
-    model = SimpleNamespace(ilr=lambda params, x: 0 * x + params["weight"])
+    """A watch of samples whose best weight is ``center``."""
     codes = (np.arange(n) < n / (1 + np.exp(-np.sqrt(2) * center))).astype(int)
     samples = Samples(np.zeros((n, 1)), codes, np.ones(n))
-    watch = Watch(model, samples, lambda X: X, np.log([0.5, 0.5]), -V, "float32")
-    best, last = ({"weight": np.array([[w]], np.float32)} for w in (center, learned))
+    watch = Watch(OneWeight(), samples, lambda X: X, np.log([0.5, 0.5]), -V, "float32")
+    best, last = ((np.array([[w]], np.float32), np.zeros((1, 0))) for w in (center, learned))
     kept = {"params": best, "loss": watch(best).mean(axis=1)}
     return watch, State(last, None, last, kept, 1.0, 40, ({"epoch": 39},))
 
 
 def test_the_last_weights_are_kept_where_the_best_may_be_so_by_chance():
     watch, state = watch_of(0.5, 100, learned=0.55)
-    assert watch.choose(state, 40)["weight"] == np.float32(0.55)
-    assert watch.keep_best(state).kept["params"]["weight"] == np.float32(0.5)
+    assert watch.choose(state, 40)[0] == np.float32(0.55)
+    assert watch.keep_best(state).kept["params"][0] == np.float32(0.5)
 
 
 def test_the_best_weights_are_kept_where_they_are_better_beyond_doubt():
     watch, state = watch_of(0.5, 1000, learned=3.0)
-    assert watch.choose(state, 40)["weight"] == np.float32(0.5)
+    assert watch.choose(state, 40)[0] == np.float32(0.5)
 
 
 def test_a_run_that_was_interrupted_ends_with_the_best_weights():
     watch, state = watch_of(0.5, 100, learned=0.55)
-    assert watch.choose(replace(state, epoch=20), 40)["weight"] == np.float32(0.5)
+    assert watch.choose(replace(state, epoch=20), 40)[0] == np.float32(0.5)
 
 
 # --- whole fits -------------------------------------------------------------------------------

@@ -1,12 +1,11 @@
 """Training: what each member learns from, and that a run does not depend on being one run."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from deciban.exceptions import ConvergenceError
-from deciban.flows.training import Trainer
+from deciban.flows.training import Layout, Trainer
 
 
 def squares(params, batch, key, options):
@@ -14,9 +13,9 @@ def squares(params, batch, key, options):
 
 
 def trainer(**options):
-    decays = lambda params: jax.tree.map(lambda _: True, params)  # noqa: E731
+    layout = Layout.of({"weight": np.zeros(1)}, {"weight": True})
     defaults = {"n_batches": 4, "batch_size": 16, "learning_rate": 2e-3}
-    return Trainer(squares, decays, **defaults | options)
+    return Trainer(squares, layout, **defaults | options)
 
 
 def run(job, data, epochs, rows=None, state=None, members=1):
@@ -36,7 +35,7 @@ def data(center, n=64, seed=0):
 def test_a_run_ends_where_it_would_have_ended_without_a_break():
     whole = run(trainer(epochs=6), data(1.0), 6)
     parts = run(trainer(epochs=6), data(1.0), 6, state=run(trainer(epochs=6), data(1.0), 3))
-    np.testing.assert_array_equal(whole.average["weight"], parts.average["weight"])
+    np.testing.assert_array_equal(whole.average[0], parts.average[0])
 
 
 def test_the_average_is_steadier_than_the_weights():
@@ -44,9 +43,7 @@ def test_the_average_is_steadier_than_the_weights():
     for epoch in range(100, 140):
         state = run(job, data(1.0), epoch, state=state)
         states.append(state)
-    last, mean = (
-        np.std([getattr(s, of)["weight"] for s in states]) for of in ("params", "average")
-    )
+    last, mean = (np.std([getattr(s, of)[0] for s in states]) for of in ("params", "average"))
     assert mean < last / 2
 
 
@@ -54,16 +51,16 @@ def test_members_learn_from_their_own_rows_and_samples():
     samples = np.concatenate([data(0.0), data(5.0)])
     rows = [np.arange(64), np.arange(64, 128)]
     shared = run(trainer(learning_rate=0.1), samples, 60, rows, members=2)
-    np.testing.assert_allclose(shared.average["weight"][:, 0], [0, 5], atol=0.5)
+    np.testing.assert_allclose(shared.average[0][:, 0], [0, 5], atol=0.5)
     own = np.stack([data(0.0), data(5.0)])
     own = run(trainer(learning_rate=0.1, own_data=True), own, 60, [np.arange(64)] * 2, members=2)
-    np.testing.assert_allclose(own.average["weight"][:, 0], [0, 5], atol=0.5)
+    np.testing.assert_allclose(own.average[0][:, 0], [0, 5], atol=0.5)
 
 
 def test_gradients_are_shortened():
     far = data(1e3)
     moved = [
-        float(run(trainer(learning_rate=0.1, clip=clip), far, 1).params["weight"][0, 0])
+        float(run(trainer(learning_rate=0.1, clip=clip), far, 1).params[0][0, 0])
         for clip in (1e30, 1e-20)
     ]
     # Adam divides by the size of a gradient; one of 1e-20 is lost beside its epsilon.
@@ -74,3 +71,34 @@ def test_gradients_are_shortened():
 def test_a_loss_that_is_never_finite_is_said_to_be():
     with pytest.raises(ConvergenceError, match="loss must stay finite"):
         run(trainer(), data(np.nan), 1)
+
+
+def test_a_layout_gives_back_what_it_was_given():
+    rng = np.random.default_rng(0)
+    params = {"a": rng.normal(size=(3, 2)), "b": [rng.normal(size=4), rng.normal(size=())]}
+    layout = Layout.of(params, {"a": False, "b": [True, False]})
+    members = {"a": np.stack([params["a"]] * 2), "b": [np.stack([b] * 2) for b in params["b"]]}
+    vectors = layout.flatten(members)
+    assert [vector.shape for vector in vectors] == [(2, 4), (2, 7)]
+    both, one = layout.restore(vectors), layout.restore([vector[0] for vector in vectors])
+    np.testing.assert_array_equal(both["a"], members["a"])
+    np.testing.assert_array_equal(both["b"][1], members["b"][1])
+    np.testing.assert_array_equal(one["b"][0], params["b"][0])
+
+
+def test_only_what_decays_is_pulled_to_zero_and_steps_are_those_of_adam():
+    def loss(params, batch, key, options):
+        return jnp.sum(params["a"] ** 2 + 3 * params["b"])
+
+    first = {"a": np.full((1, 1), 2.0, np.float32), "b": np.full((1, 1), 5.0, np.float32)}
+    layout = Layout.of({k: v[0] for k, v in first.items()}, {"a": True, "b": False})
+    job = Trainer(loss, layout, n_batches=2, batch_size=1, learning_rate=0.1, clip=1e9)
+    rows, decay = [np.arange(2)], {"weight_decay": np.full(1, 0.5, np.float32)}
+    state = job.step(job.start(first), data(0.0, n=2), rows, decay, 0)
+    a, b, mean, square = 2.0, 5.0, np.zeros(2), np.zeros(2)
+    for t in (1, 2):  # Loshchilov and Hutter (2019), with the step size that rises over 50 steps
+        slope = np.array([2 * a, 3.0])
+        mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
+        move = mean / (1 - 0.9**t) / (np.sqrt(square / (1 - 0.999**t)) + 1e-8)
+        a, b = a - 0.1 * t / 50 * (move[0] + 0.5 * a), b - 0.1 * t / 50 * move[1]
+    np.testing.assert_allclose([state.params[0][0, 0], state.params[1][0, 0]], [a, b], rtol=1e-5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache
 from typing import Any
 
 import jax
@@ -17,7 +17,7 @@ from deciban.discriminant.objective import HALF_LOG_2PI, Model, Params
 from deciban.discriminant.residual_flow import init_residual
 from deciban.discriminant.settings import Settings
 from deciban.exceptions import InputError
-from deciban.flows.runtime import double_precision, require_unforked
+from deciban.flows.runtime import double_precision, jit, require_unforked
 
 DENSITY_DRAWS = 16  # draws of added dimensions over which densities are averaged
 _ROWS = (256, 4096)  # rows in a batch: each new shape compiles anew
@@ -71,7 +71,9 @@ class FittedFlows:
 
     def base_of(self, params: Params, W: Floats) -> Floats:
         """The same for a member of an ensemble, whatever it gives."""
-        return self._compute(_forward, params, W)
+        if self.settings.calibrate:  # with any finish it is the program that gives evidence later
+            params = self.model.without_effect() | params
+        return self._compute(_describe, params, W, slice(self.model.flow.n_features))
 
     def from_base(self, Z: Floats) -> Floats:
         """Whitened features, added dimensions included, of points in base space."""
@@ -127,7 +129,7 @@ class FittedFlows:
 
     def _parts(self, params: Params, W: Floats) -> tuple[Floats, Floats]:
         """The evidence (n, D) and what all classes share (n,) of the log-densities."""
-        out = self._compute(_parts, params, W)
+        out = self._compute(_describe, params, W, slice(self.model.flow.n_features, None))
         self._require_finite(out)
         return out[:, :-1], out[:, -1]
 
@@ -140,8 +142,11 @@ class FittedFlows:
                 rows=[row],
             )
 
-    def _compute(self, program: Program, params: Params, values: Floats) -> Floats:
-        """Run a program on rows, in batches of few sizes."""
+    def _compute(
+        self, program: Program, params: Params, values: Floats, columns: slice = slice(None)
+    ) -> Floats:
+        """Columns that a program gives for rows, which it takes in batches of few sizes."""
+        compiled = _compile(program, self.model.flow.has_small_kernels)
         rows = _ROWS[0] if len(values) <= _ROWS[0] else _ROWS[1]
         results = []
         with use_precision(self.settings.dtype):
@@ -150,8 +155,8 @@ class FittedFlows:
                 part = values[start : start + rows]
                 padded = np.pad(part.astype(self.settings.dtype), ((0, rows - len(part)), (0, 0)))
                 with jax.default_matmul_precision("highest"):  # accelerators round otherwise
-                    out = np.asarray(program(self.model, params, padded))
-                results.append(out[: len(part)].astype(np.float64))
+                    out = np.asarray(compiled(self.model, params, padded))
+                results.append(out[: len(part), columns].astype(np.float64))
         return np.concatenate(results)
 
     def require_consistent(self) -> None:
@@ -192,24 +197,23 @@ class FittedFlows:
         return init_residual(np.random.default_rng(0), k, n - k, found, self.settings.dtype)
 
 
-@partial(jax.jit, static_argnums=0)
-def _parts(model: Model, params: Params, x: jax.Array) -> jax.Array:
-    """Evidence and, in the last column, what the log-densities of all classes share."""
-    scores, common = model.parts(params, x)
-    return jnp.concatenate([scores, common[:, None]], axis=1)
+@cache
+def _compile(program: Program, quick: bool) -> Program:
+    compiled: Program = jit(program, quick=quick, static_argnums=0)
+    return compiled
 
 
-@partial(jax.jit, static_argnums=0)
-def _forward(model: Model, params: Params, x: jax.Array) -> jax.Array:
-    return model.forward(params, x)[0]
+def _describe(model: Model, params: Params, x: jax.Array) -> jax.Array:
+    """Base space, evidence and, in the last column, what the log-densities of all classes share."""
+    z, log_det = model.forward(params, x)
+    scores, common = model.parts_at(params, z, log_det)
+    return jnp.concatenate([z, scores, common[:, None]], axis=1)
 
 
-@partial(jax.jit, static_argnums=0)
 def _inverse(model: Model, params: Params, z: jax.Array) -> jax.Array:
     return model.inverse(params, z)
 
 
-@partial(jax.jit, static_argnums=0)
 def _at_ilr(model: Model, params: Params, z: jax.Array) -> jax.Array:
     """Whitened features whose evidence, with added dimensions at their center, is the ILRL of z.
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from sklearn.model_selection import train_test_split
 
@@ -21,10 +20,11 @@ from deciban.discriminant.finish import calibrate, family_covariance, finish_bas
 from deciban.discriminant.initialization import Start, initialize
 from deciban.discriminant.objective import Model, Params, covariance_of
 from deciban.discriminant.preparation import Preparation
+from deciban.discriminant.programs import ilr_program, make_trainer, select
 from deciban.discriminant.selection import Selection, judgments
 from deciban.discriminant.settings import Settings
 from deciban.exceptions import InterruptedFitWarning
-from deciban.flows.training import State, Trainer
+from deciban.flows.training import State, Vectors
 
 _LEAST_LOG_MIX = -30.0  # of a class that weighs next to nothing
 _FEW_HELD_OUT = 500  # samples to which the weights are often overfitted
@@ -72,12 +72,15 @@ def _fit_chosen(
     model = make_model(options[0])
     state = _train_on_folds(selection, model, checkpoint, verbose)
     choice = selection.choose(state.kept)
+    layout = selection.trainer(model).layout
     prepare, start = initialize(samples, V, choice.settings)
-    model, params = make_model(choice.settings), choice.params
-    if params is None:
+    model = make_model(choice.settings)
+    if choice.params is not None:
+        params = layout.restore(choice.params)
+    else:
         one = replace(choice.settings, n_estimators=1)
         params = _first_params(model, [start], checkpoint.seed, samples, one)
-        params = jax.tree.map(lambda a: np.asarray(a[0]), params)
+        params = jax.tree.map(lambda a: a[0], params)
         choice = choice._replace(settings=one)
     prepared = samples._replace(X=prepare(samples.X))
     flows = FittedFlows(model, choice.settings, params)
@@ -100,16 +103,15 @@ def _train_on_folds(
     params = _first_params(model, [start for *_, start in members], seed, samples, settings)
     trainer = selection.trainer(model)
     M = len(members)
-    X = {at: jnp.asarray(prepare(samples.X), dtype) for at, (prepare, _) in prepared.items()}
-    x, (_, codes, weight) = (
-        jnp.stack([X[m[0].shrinkage, m[1]] for m in members]),
-        _batch(samples, dtype),
-    )
-    data = (x, *(jnp.broadcast_to(values, (M, len(values))) for values in (codes, weight)))
+    X = {at: prepare(samples.X).astype(dtype) for at, (prepare, _) in prepared.items()}
+    _, *labels = _batch(samples, dtype)
+    x = jax.device_put(np.stack([X[m[0].shrinkage, m[1]] for m in members]))
+    data = (x, *(jax.device_put(np.broadcast_to(a, (M, len(a)))) for a in labels))
     rows = [np.flatnonzero(selection.parts[p]) for _, p, *_ in members]
-    state = checkpoint.restore(trainer.start(params, selection.first_kept(params)))
+    state = trainer.start(params)
+    state = checkpoint.restore(replace(state, kept=selection.first_kept(state.params)))
     numbers = _numbers([one for one, *_ in members], dtype)
-    ilrs, judged = jax.jit(jax.vmap(model.ilr)), set(judgments(settings.epochs))
+    ilrs, judged = ilr_program(model, dtype, own_data=True), set(judgments(settings.epochs))
 
     def advance(state: State) -> State:
         state = trainer.step(state, data, rows, numbers, checkpoint.seed)
@@ -141,23 +143,26 @@ def _fit_given(
     model, E, n = make_model(settings), settings.n_estimators, len(part.codes)
     params = _first_params(model, [start] * E, checkpoint.seed, part, settings)
     batch = min(settings.batch_size, n)
-    trainer = Trainer(
-        model.loss,
-        model.decays,
+    trainer = make_trainer(
+        model,
+        settings.dtype,
         n_batches=max(1, n // batch),
         batch_size=batch,
         learning_rate=settings.learning_rate,
         epochs=settings.epochs,
     )
-    data, rows = _batch(prepared, settings.dtype), [np.arange(n)] * E
+    data, rows = jax.device_put(_batch(prepared, settings.dtype)), [np.arange(n)] * E
     numbers = _numbers([settings] * E, settings.dtype)
     mix = np.bincount(samples.codes, weights=samples.weight, minlength=len(V))
     log_mix = np.log(mix / mix.sum())
     watch = (
         None if held_out is None else Watch(model, held_out, prepare, log_mix, V, settings.dtype)
     )
-    kept = {} if watch is None else {"params": params, "loss": watch(params).mean(axis=1)}
-    state = checkpoint.restore(trainer.start(params, kept))
+    state = trainer.start(params)
+    if watch is not None:
+        kept = {"params": state.params, "loss": watch(state.params).mean(axis=1)}
+        state = replace(state, kept=kept)
+    state = checkpoint.restore(state)
 
     def advance(state: State) -> State:
         state = trainer.step(state, data, rows, numbers, checkpoint.seed)
@@ -165,7 +170,8 @@ def _fit_given(
 
     state = _run(state, advance, lambda s: False, settings.epochs, checkpoint, verbose)
     best = state.average if watch is None else watch.choose(state, settings.epochs)
-    params = jax.tree.map(lambda a: np.asarray(a[0] if E == 1 else a), best)
+    at = 0 if E == 1 else slice(None)
+    params = trainer.layout.restore(tuple(np.asarray(vector)[at] for vector in best))
     if watch is not None and held_out is not None:
         ilr = watch.ilrs(best).mean(axis=0)
         flows = FittedFlows(model, settings, params)
@@ -201,29 +207,29 @@ class Watch:
     ) -> None:
         self._samples, self._log_mix, self._V = held_out, log_mix, V
         self._x = jax.device_put(prepare(held_out.X).astype(dtype))
-        self._ilrs = jax.jit(jax.vmap(model.ilr, in_axes=(0, None)))
+        self._ilrs = ilr_program(model, dtype)
 
-    def ilrs(self, params: Params) -> Floats:
+    def ilrs(self, vectors: Vectors) -> Floats:
         """ILRLs of the held-out samples from each member."""
-        return np.asarray(self._ilrs(params, self._x), dtype=np.float64)
+        return np.asarray(self._ilrs(vectors, self._x), dtype=np.float64)
 
-    def __call__(self, params: Params) -> Floats:
+    def __call__(self, vectors: Vectors) -> Floats:
         """Cross-entropy of each held-out sample from each member, weighted."""
         weight = self._samples.weight / self._samples.weight.mean()
-        losses = [losses_at(l, self._samples, self._log_mix, self._V) for l in self.ilrs(params)]
+        losses = [losses_at(l, self._samples, self._log_mix, self._V) for l in self.ilrs(vectors)]
         return np.array(losses) * weight
 
     def keep_best(self, state: State) -> State:
         """The state with the best parameters so far of each member."""
         loss = self(state.average).mean(axis=1)
         better = loss < state.kept["loss"]  # never for NaN
-        best = _select(better, state.average, state.kept["params"])
+        best = select(better, state.average, state.kept["params"])
         kept = {"params": best, "loss": np.where(better, loss, state.kept["loss"])}
         state = replace(state, kept=kept)
         return _record(state, score=float(loss.mean()), best_score=float(kept["loss"].mean()))
 
-    def choose(self, state: State, epochs: int) -> Params:
-        """The parameters to keep.
+    def choose(self, state: State, epochs: int) -> Vectors:
+        """The vectors of parameters to keep.
 
         After all epochs, whose last steps are small, these are the last ones, unless the best ones
         are clearly better: the best of many noisy scores is often that of an epoch in which the
@@ -235,7 +241,7 @@ class Watch:
         n = loss.shape[1]
         standard_errors = 1 if n < _FEW_HELD_OUT else 2
         doubt = standard_errors * loss.std(axis=1) / n**0.5
-        return _select(loss.mean(axis=1) <= doubt, state.average, state.kept["params"])
+        return select(loss.mean(axis=1) <= doubt, state.average, state.kept["params"])
 
 
 def _run(
@@ -305,7 +311,7 @@ def _first_params(
     mix = np.bincount(samples.codes, weights=samples.weight, minlength=model.n_classes)
     log_mix = np.maximum(np.log(mix / mix.sum()), _LEAST_LOG_MIX).astype(dtype)
     params["log_mix"] = np.broadcast_to(log_mix, params["log_mix"].shape).copy()
-    return jax.device_put(params)
+    return params
 
 
 def _numbers(members: list[Settings], dtype: str) -> dict[str, np.ndarray]:
@@ -320,17 +326,7 @@ def _numbers(members: list[Settings], dtype: str) -> dict[str, np.ndarray]:
 
 def _batch(samples: Samples, dtype: str) -> Any:
     weight = samples.weight / samples.weight.mean()
-    return jax.device_put(
-        (samples.X.astype(dtype), samples.codes.astype(np.int32), weight.astype(dtype))
-    )
-
-
-def _select(better: np.ndarray, new: Params, old: Params) -> Params:
-    """The new parameters of the members that are better, and the old ones of the others."""
-    flags = jnp.asarray(better)
-    return jax.tree.map(
-        lambda a, b: jnp.where(flags.reshape((-1,) + (1,) * (a.ndim - 1)), a, b), new, old
-    )
+    return samples.X.astype(dtype), samples.codes.astype(np.int32), weight.astype(dtype)
 
 
 def _record(state: State, **values: float) -> State:

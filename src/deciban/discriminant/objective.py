@@ -65,6 +65,11 @@ class Model:
             },
         }
 
+    def without_effect(self) -> Params:
+        """A finish that changes nothing."""
+        n = self.flow.n_features
+        return {"finish": {"matrix": np.eye(n), "offset": np.zeros(n)}}
+
     def forward(self, params: Params, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Base space of prepared features, and log |det|."""
         z, log_det = self.flow.forward(params["flow"], x)
@@ -97,7 +102,12 @@ class Model:
         Far from the data the second is so large that their sum would have no digits left for the
         first.
         """
-        z, log_det = self.forward(params, x)
+        return self.parts_at(params, *self.forward(params, x))
+
+    def parts_at(
+        self, params: Params, z: jax.Array, log_det: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """The same from points in base space."""
         l, residual = z[..., : self.n_classes - 1], z[..., self.n_classes - 1 :]
         rest = -0.5 * jnp.sum(residual**2, axis=-1) - HALF_LOG_2PI * z.shape[-1] + log_det
         V = jnp.asarray(self.contrast, z.dtype)

@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,10 +19,11 @@ from deciban._estimation.samples import Samples
 from deciban._validation.arrays import Floats
 from deciban.discriminant.finish import Calibration, calibrate, losses_at
 from deciban.discriminant.initialization import initialize
-from deciban.discriminant.objective import Model, Params
+from deciban.discriminant.objective import Model
 from deciban.discriminant.preparation import Preparation
+from deciban.discriminant.programs import make_trainer, select
 from deciban.discriminant.settings import LEDOIT_WOLF, Settings
-from deciban.flows.training import State, Trainer
+from deciban.flows.training import State, Trainer, Vectors
 
 _GROWTH = 1.2  # of the epochs from one judgment to the next
 _GAIN = 0.003  # of the lowest loss: what counts as getting better
@@ -38,7 +37,7 @@ class Choice(NamedTuple):
     """What was chosen: a flow of all samples, or nothing but its settings for LDA itself."""
 
     settings: Settings
-    params: Params | None  # without the axis of the members where there is one
+    params: Vectors | None  # with the members of an ensemble on the first axis
     rows: NDArray[np.intp]  # samples that were judged
     ilr: Floats  # their ILRLs, from models that have not seen them
     report: list[dict[str, Any]]  # each setting and its loss
@@ -105,9 +104,9 @@ class Selection:
         """A trainer of all members, with the same number of steps for each."""
         least = min(int(part.sum()) for part in self.parts)
         batch = min(self.options[0].batch_size, least)
-        return Trainer(
-            model.loss,
-            model.decays,
+        return make_trainer(
+            model,
+            self.options[0].dtype,
             n_batches=max(1, least // batch),
             batch_size=batch,
             learning_rate=self.options[0].learning_rate,
@@ -145,24 +144,25 @@ class Selection:
         if kept["loss"].min() < (1 - _GAIN) * kept["low"]:
             kept |= {"low": kept["loss"].min(), "gained": np.int64(state.epoch)}
         if better:
-            final = jax.tree.map(lambda a: a.reshape(*shape, *a.shape[1:])[:, -1], state.average)
-            is_better = np.isin(np.arange(shape[0]), better)
-            kept["params"] = jax.tree.map(
-                lambda new, old: jnp.where(_like(is_better, new), new, old), final, kept["params"]
-            )
+            final, flags = self._all_samples(state.average), np.isin(np.arange(shape[0]), better)
+            kept["params"] = select(flags[:, None], final, kept["params"])
         return replace(state, kept=kept)
 
-    def first_kept(self, params: Params) -> dict[str, Any]:
+    def _all_samples(self, vectors: Vectors) -> Vectors:
+        """Vectors of flows of all samples, of shape (settings, members of an ensemble, size)."""
+        shape = (len(self.options), len(self.parts), self.options[0].n_estimators)
+        return tuple(np.asarray(vector).reshape(*shape, -1)[:, -1] for vector in vectors)
+
+    def first_kept(self, vectors: Vectors) -> dict[str, Any]:
         """What is kept before the first epoch."""
         C = len(self.options)
-        shape = (C, len(self.parts), self.options[0].n_estimators)
         return {
             "ilr": np.zeros((C, len(self.rows), self.V.shape[1])),
             "loss": np.full(C, np.inf),
             "epoch": np.zeros(C, dtype=np.int64),
             "low": np.float64(np.inf),  # loss, and epoch, when the best setting last gained
             "gained": np.int64(0),
-            "params": jax.tree.map(lambda a: a.reshape(*shape, *a.shape[1:])[:, -1], params),
+            "params": self._all_samples(vectors),
         }
 
     def is_over(self, state: State, n_batches: int) -> bool:
@@ -197,9 +197,8 @@ class Selection:
         report[best]["chosen"] = True
         params = None
         if best == flow:
-            params = jax.tree.map(lambda a: np.asarray(a[best]), kept["params"])
-            if first.n_estimators == 1:
-                params = jax.tree.map(lambda a: a[0], params)
+            at = (best, 0) if first.n_estimators == 1 else (best,)
+            params = tuple(vector[at] for vector in kept["params"])
         return Choice(tried[best], params, self.rows, ilrs[best], report)
 
     def _linear_ilr(self, settings: Settings) -> Floats:
@@ -229,7 +228,3 @@ def _describe(settings: Settings, found: Calibration) -> dict[str, Any]:
         "cross_entropy": float(found.losses.mean()) if len(found.losses) else None,
         "chosen": False,
     }
-
-
-def _like(flags: NDArray[np.bool_], array: Any) -> NDArray[np.bool_]:
-    return flags.reshape((-1,) + (1,) * (array.ndim - 1))

@@ -195,6 +195,11 @@ class Flow:
         return k % 2 == 1 and self.n_features > 1
 
     @property
+    def has_small_kernels(self) -> bool:
+        """Whether programs of this flow are many small kernels: see ``runtime.jit``."""
+        return self._is_small and self.kind == "affine"
+
+    @property
     def _is_small(self) -> bool:
         """Whether compilation takes longer than training: pairs of couplings are one loop then."""
         return self.width <= _SMALL and self.n_features <= _SMALL and self.n_couplings > 3

@@ -8,6 +8,7 @@ where it would have ended.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,12 +19,52 @@ import jax.numpy as jnp
 import numpy as np
 
 from deciban.exceptions import ConvergenceError
+from deciban.flows.runtime import jit
 
 Tree = Any
+Vectors = tuple[Any, ...]
 _RETRIES = 8  # halvings of the step size after failed epochs
 _MOST_SKIPPED = 0.5  # share of an epoch's steps that may lack a finite gradient
 _WARM_UP = 50  # steps in which a step size rises that stays then
 _AVERAGED = 8.0  # the average is over about the last eighth of the steps
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Parameters as two vectors, those that decay and the others.
+
+    A compiler takes as long for a small array as for a large one.
+    """
+
+    tree: Any
+    shapes: tuple[tuple[int, ...], ...]
+    groups: tuple[tuple[int, ...], ...]  # arrays of each vector; those of the first one decay
+
+    @classmethod
+    def of(cls, params: Tree, decays: Tree) -> Layout:
+        """The order of parameters, some of which decay."""
+        leaves, tree = jax.tree.flatten(params)
+        flags = jax.tree.leaves(decays)
+        groups = tuple(tuple(k for k, f in enumerate(flags) if f is side) for side in (True, False))
+        return cls(tree, tuple(leaf.shape for leaf in leaves), groups)
+
+    def flatten(self, params: Tree) -> Vectors:
+        """The vectors of members, which are on the first axis."""
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(params)]
+        flat = [leaf.reshape(len(leaf), -1) for leaf in leaves]
+        none = flat[0][:, :0]
+        return tuple(np.hstack([none, *(flat[k] for k in group)]) for group in self.groups)
+
+    def restore(self, vectors: Vectors) -> Tree:
+        """The parameters in vectors on the last axis."""
+        leaves: list[Any] = [None] * len(self.shapes)
+        for group, vector in zip(self.groups, vectors, strict=True):
+            start = 0
+            for k in group:
+                stop = start + math.prod(self.shapes[k])
+                leaves[k] = vector[..., start:stop].reshape((*vector.shape[:-1], *self.shapes[k]))
+                start = stop
+        return jax.tree.unflatten(self.tree, leaves)
 
 
 @dataclass(frozen=True)
@@ -33,9 +74,9 @@ class State:
     Arrays have the members on their first axis.
     """
 
-    params: Tree
-    optimizer: Tree
-    average: Tree  # of the parameters over the last eighth of the steps
+    params: Vectors
+    optimizer: dict[str, Any]
+    average: Vectors  # of the parameters over the last eighth of the steps
     kept: Tree  # what the caller keeps, as it likes
     factor: float  # of the step size, halved after failed epochs
     epoch: int
@@ -49,10 +90,10 @@ class Trainer:
     ----------
     loss : callable
         ``loss(params, batch, key, options)``: the mean loss of a batch, a pytree of arrays with one
-        row for each sample. ``options`` are a dict of the member's own numbers.
-    decays : callable
-        ``decays(params)``: a pytree of bools, true for the parameters that weight decay is meant
-        for. Its strength is the member's option ``weight_decay``.
+        row for each sample. ``options`` are a dict of the member's own numbers, one of which is
+        ``weight_decay``.
+    layout : Layout
+        Order of the parameters of a member.
     n_batches, batch_size : int
         Number of steps in each epoch, and number of samples in each step.
     learning_rate : float
@@ -64,12 +105,14 @@ class Trainer:
         Whether each member has its own samples: arrays of shape (n_members, n_samples, ...).
     clip : float, default 1
         Largest norm of a gradient; longer ones are shortened to it.
+    quick : bool, default False
+        Whether to compile in less time, as suits small flows.
     """
 
     def __init__(
         self,
         loss: Callable[[Tree, Tree, jax.Array, Tree], jax.Array],
-        decays: Callable[[Tree], Tree],
+        layout: Layout,
         *,
         n_batches: int,
         batch_size: int,
@@ -77,21 +120,21 @@ class Trainer:
         epochs: int | None = None,
         own_data: bool = False,
         clip: float = 1.0,
+        quick: bool = False,
     ) -> None:
-        self.n_batches, self.batch_size = n_batches, batch_size
-        self._loss, self._decays, self._clip = loss, decays, clip
+        self.layout, self.n_batches, self.batch_size = layout, n_batches, batch_size
+        self._loss, self._clip = loss, clip
         self._learning_rate = learning_rate
         self._steps = None if epochs is None else max(2, epochs * n_batches)
         axes = (0, 0, 0, None, 0, 0, 0, 0 if own_data else None)
-        self._run_epoch = jax.jit(jax.vmap(self._epoch, in_axes=axes))
+        self._run_epoch = jit(jax.vmap(self._epoch, in_axes=axes), quick=quick)
 
     def start(self, params: Tree, kept: Tree = None) -> State:
-        """The state before the first epoch."""
-        leaves = jax.tree.leaves(params)
-        members = leaves[0].shape[0]
-        zeros = np.zeros((members, sum(leaf.size for leaf in leaves) // members), leaves[0].dtype)
-        optimizer = {"mean": zeros, "square": zeros, "count": np.zeros(members, np.int32)}
-        return State(params, optimizer, params, kept, 1.0, 0, ())
+        """The state before the first epoch, from parameters of all members."""
+        vectors = self.layout.flatten(params)
+        zeros = tuple(map(np.zeros_like, vectors))
+        optimizer = {"mean": zeros, "square": zeros, "count": np.zeros(len(vectors[0]), np.int32)}
+        return State(vectors, optimizer, vectors, kept, 1.0, 0, ())
 
     def step(
         self, state: State, data: Tree, rows: Sequence[np.ndarray], options: Tree, seed: int
@@ -130,58 +173,65 @@ class Trainer:
 
     def _epoch(
         self,
-        params: Tree,
-        optimizer: Tree,
-        average: Tree,
+        vectors: Vectors,
+        optimizer: dict[str, Any],
+        average: Vectors,
         factor: jax.Array,
         options: Tree,
         rows: jax.Array,
         keys: jax.Array,
         data: Tree,
-    ) -> tuple[Tree, Tree, Tree, jax.Array, jax.Array]:
-        """All batches, in the order of their rows; also the mean loss and share of skipped steps.
+    ) -> tuple[Vectors, dict[str, Any], Vectors, jax.Array, jax.Array]:
+        """All batches, in the order of their rows; also mean loss and share of skipped steps."""
 
-        The parameters are one vector here: as many programs as arrays would have to be compiled.
-        """
-        decays = self._decays(params)
-        vector, restore, n_decaying = _flatten(params, decays)
-
-        def step(carry: tuple[Tree, Tree, Tree], drawn: Any) -> tuple[tuple[Tree, Tree, Tree], Any]:
+        def step(carry: Any, drawn: Any) -> tuple[Any, Any]:
             rows, key = drawn
-            vector, optimizer, average = carry
             batch = jax.tree.map(lambda values: values[rows], data)
             key = jax.random.wrap_key_data(key, impl="threefry2x32")
-            loss, slope = jax.value_and_grad(lambda v: self._loss(restore(v), batch, key, options))(
-                vector
-            )
+            loss, slopes = jax.value_and_grad(
+                lambda vectors: self._loss(self.layout.restore(vectors), batch, key, options)
+            )(carry[0])
             # A sum is finite where all of its terms are, unless it overflows: then clip could not.
-            squares = jnp.sum(slope**2)
+            squares = sum(jnp.sum(slope**2) for slope in slopes)
             usable = jnp.isfinite(loss) & jnp.isfinite(squares)
-            shorter = jnp.minimum(1.0, self._clip / jnp.sqrt(squares)).astype(slope.dtype)
-            decay = jnp.where(jnp.arange(vector.size) < n_decaying, options["weight_decay"], 0.0)
-            moved, after = self._update(vector, optimizer, shorter * slope, factor, decay)
-            share = (_AVERAGED / (optimizer["count"] + _AVERAGED)).astype(vector.dtype)
-            new = (moved, after, average + share * (moved - average))
-            carry = jax.tree.map(lambda a, b: jnp.where(usable, a, b), new, carry)
+            shorter = jnp.minimum(1.0, self._clip / jnp.sqrt(squares))
+            slopes = [
+                jnp.where(usable, (shorter * slope).astype(slope.dtype), 0) for slope in slopes
+            ]
+            carry = self._update(carry, slopes, usable * factor, usable, options["weight_decay"])
             return carry, (jnp.where(usable, loss, 0.0), usable)
 
-        start = (vector, optimizer, _flatten(average, decays)[0])
-        (vector, optimizer, mean), (losses, usable) = jax.lax.scan(step, start, (rows, keys))
-        used = jnp.maximum(usable.sum(), 1)
-        return restore(vector), optimizer, restore(mean), losses.sum() / used, 1 - usable.mean()
+        start = (vectors, optimizer, average)
+        carry, (losses, usable) = jax.lax.scan(step, start, (rows, keys))
+        return *carry, losses.sum() / jnp.maximum(usable.sum(), 1), 1 - usable.mean()
 
     def _update(
-        self, vector: jax.Array, state: Tree, slope: jax.Array, factor: jax.Array, decay: jax.Array
-    ) -> tuple[jax.Array, Tree]:
-        """One step of Adam with decoupled weight decay."""
+        self, carry: Any, slopes: Sequence[jax.Array], factor: Any, usable: Any, decay: Any
+    ) -> Any:
+        """One step of Adam with decoupled weight decay, and of the average; none if not usable."""
+        vectors, state, average = carry
         count = state["count"] + 1
-        mean = 0.9 * state["mean"] + 0.1 * slope
-        square = 0.999 * state["square"] + 0.001 * slope**2
-        root = jnp.sqrt(square / (1 - 0.999**count).astype(square.dtype)) + 1e-8
-        direction = mean / ((1 - 0.9**count).astype(mean.dtype) * root)
-        rate = (factor * self._rate(state["count"])).astype(vector.dtype)
-        moved = {"mean": mean, "square": square, "count": count}
-        return vector - rate * (direction + decay.astype(vector.dtype) * vector), moved
+        rate = factor * self._rate(state["count"])
+        numbers = (
+            usable * 0.1,
+            usable * 0.001,
+            rate / (1 - 0.9**count),
+            1 / (1 - 0.999**count),
+            usable * _AVERAGED / (count - 1 + _AVERAGED),
+        )
+        out = []
+        for k, slope in enumerate(slopes):
+            vector, mean, square = vectors[k], state["mean"][k], state["square"][k]
+            a, b, first, second, share = (number.astype(slope.dtype) for number in numbers)
+            mean += a * (slope - mean)
+            square += b * (slope**2 - square)
+            moved = vector - first * mean / (jnp.sqrt(second * square) + 1e-8)
+            if k == 0:
+                moved -= (rate * decay).astype(slope.dtype) * vector
+            out.append((moved, mean, square, average[k] + share * (moved - average[k])))
+        moved, mean, square, average = zip(*out, strict=True)
+        optimizer = {"mean": mean, "square": square, "count": state["count"] + usable}
+        return moved, optimizer, average
 
     def _rate(self, count: jax.Array) -> jax.Array:
         """Step size after so many steps."""
@@ -193,19 +243,3 @@ class Trainer:
         return self._learning_rate * jnp.where(
             count < warm, rising, 0.5 + 0.5 * jnp.cos(jnp.pi * place)
         )
-
-
-def _flatten(params: Tree, decays: Tree) -> tuple[jax.Array, Callable[[jax.Array], Tree], int]:
-    """All parameters in one vector, those that decay first; the way back; how many decay."""
-    leaves, tree = jax.tree.flatten(params)
-    flags = jax.tree.leaves(decays)
-    places = sorted(range(len(leaves)), key=lambda k: not flags[k])
-    ends = np.cumsum([leaves[k].size for k in places])
-
-    def restore(vector: jax.Array) -> Tree:
-        parts = dict(zip(places, jnp.split(vector, ends[:-1]), strict=True))
-        shaped = [parts[k].reshape(leaf.shape) for k, leaf in enumerate(leaves)]
-        return jax.tree.unflatten(tree, shaped)
-
-    vector = jnp.concatenate([leaves[k].ravel() for k in places])
-    return vector, restore, sum(leaf.size for leaf, flag in zip(leaves, flags, strict=True) if flag)
