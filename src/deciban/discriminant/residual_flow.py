@@ -23,7 +23,7 @@ from deciban.exceptions import InterruptedFitWarning
 from deciban.flows import Params
 from deciban.flows.couplings import Elementwise, couple, init_layers
 from deciban.flows.elementwise import Scaling
-from deciban.flows.training import Trainer
+from deciban.flows.training import Layout, Trainer
 
 _WIDTH, _DEPTH = 128, 2
 _SCALING = Scaling(log_scale_bound=1.0)  # more would send outliers far away
@@ -76,18 +76,21 @@ def train_residual(
     batch = min(_BATCH, len(rows))
     n_batches = len(rows) // batch
     epochs = min(_MOST_EPOCHS, -(-_STEPS // n_batches))
+    params = init_residual(rng, n_given, Z.shape[1] - n_given, n_couplings, dtype)
+    spread = data[0][:, :n_given].std(axis=0)
+    params["scale"] = np.where(spread > 0, spread, 1).astype(dtype)
+    layout = Layout.of(params, jax.tree.map(lambda _: False, params))
     trainer = Trainer(
         _loss,
-        lambda params: jax.tree.map(lambda _: False, params),
+        layout,
         n_batches=n_batches,
         batch_size=batch,
         learning_rate=_LEARNING_RATE,
         epochs=epochs,
     )
-    params = init_residual(rng, n_given, Z.shape[1] - n_given, n_couplings, dtype)
-    spread = data[0][:, :n_given].std(axis=0)
-    params["scale"] = np.where(spread > 0, spread, 1).astype(dtype)
-    score = jax.jit(jax.vmap(_loss, in_axes=(0, None)))
+    score = jax.jit(
+        jax.vmap(lambda vectors, batch: _loss(layout.restore(vectors), batch), (0, None))
+    )
     unseen = tuple(values[aside] for values in data)
     state = trainer.start(jax.tree.map(lambda a: a[None], params))
     best, least = state.params, float(score(state.params, unseen)[0])
@@ -99,7 +102,7 @@ def train_residual(
             if now < least:
                 best, least = state.average, now
             advance()
-    return jax.tree.map(lambda a: np.asarray(a[0]), best)
+    return layout.restore(tuple(np.asarray(vector)[0] for vector in best))
 
 
 @contextmanager
