@@ -29,6 +29,7 @@ _WIDTH, _DEPTH = 128, 2
 _SCALING = Scaling(log_scale_bound=1.0)  # more would send outliers far away
 _LEARNING_RATE, _BATCH = 2e-3, 256
 _STEPS, _MOST_EPOCHS = 2_000, 40  # more steps or wider networks learn the training samples instead
+_PATIENCE = 5  # epochs without a better one
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 2_000  # share and number of samples to tell the best epoch by
 
 
@@ -93,14 +94,16 @@ def train_residual(
     )
     unseen = tuple(values[aside] for values in data)
     state = trainer.start(jax.tree.map(lambda a: a[None], params))
-    best, least = state.params, float(score(state.params, unseen)[0])
+    best, least, best_epoch = state.params, float(score(state.params, unseen)[0]), 0
     options = {"weight_decay": np.zeros(1, dtype)}
     with _progress(epochs, verbose) as advance:
         while state.epoch < epochs:
             state = trainer.step(state, data, [rows], options, seed)
             now = float(score(state.average, unseen)[0])
             if now < least:
-                best, least = state.average, now
+                best, least, best_epoch = state.average, now, state.epoch
+            elif state.epoch - best_epoch >= _PATIENCE:
+                break
             advance()
     return layout.restore(tuple(np.asarray(vector)[0] for vector in best))
 
