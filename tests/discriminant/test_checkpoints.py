@@ -105,3 +105,5 @@ def test_a_progress_bar_is_shown(capsys):
     shown = capsys.readouterr().err
     assert "C_mc" in shown
     assert "loss" in shown
+    assert "compiling, then training" in shown
+    assert "100%" in shown

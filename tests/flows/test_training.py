@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from deciban.exceptions import ConvergenceError
+from deciban.flows import training
 from deciban.flows.training import Layout, Trainer
 
 
@@ -102,3 +103,18 @@ def test_only_what_decays_is_pulled_to_zero_and_steps_are_those_of_adam():
         move = mean / (1 - 0.9**t) / (np.sqrt(square / (1 - 0.999**t)) + 1e-8)
         a, b = a - 0.1 * t / 50 * (move[0] + 0.5 * a), b - 0.1 * t / 50 * move[1]
     np.testing.assert_allclose([state.params[0][0, 0], state.params[1][0, 0]], [a, b], rtol=1e-5)
+
+
+def test_long_epochs_are_run_in_parts_that_are_reported(monkeypatch):
+    once = run(trainer(n_batches=6, batch_size=8), data(1.0), 2)
+    monkeypatch.setattr(training, "_STEPS", 2)
+    job, shares = trainer(n_batches=7, batch_size=8), []
+    assert job.n_batches == 4  # 4 calls of one step
+    job = trainer(n_batches=6, batch_size=8)
+    options = {"weight_decay": np.zeros(1, np.float32)}
+    state = job.start({"weight": np.zeros((1, 1), np.float32)})
+    for _ in range(2):
+        state = job.step(state, data(1.0), [np.arange(64)], options, 0, shares.append)
+    np.testing.assert_allclose(shares, [1 / 3] * 6)
+    np.testing.assert_allclose(state.average[0], once.average[0], rtol=1e-6)
+    assert state.history[-1]["loss"] == pytest.approx(once.history[-1]["loss"])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -21,17 +20,17 @@ from deciban.discriminant.initialization import Start, initialize
 from deciban.discriminant.objective import Model, Params, covariance_of
 from deciban.discriminant.preparation import Preparation
 from deciban.discriminant.programs import ilr_program, make_trainer, select
+from deciban.discriminant.progress import Progress
 from deciban.discriminant.selection import Selection, judgments
 from deciban.discriminant.settings import Settings
 from deciban.exceptions import InterruptedFitWarning
-from deciban.flows.training import State, Vectors
+from deciban.flows.training import Report, State, Vectors
 
 _LEAST_LOG_MIX = -30.0  # of a class that weighs next to nothing
 _FEW_HELD_OUT = 500  # samples to which the weights are often overfitted
 _MOST_FINISHED = 20_000  # samples that the finish of the residual is learned from
 
 MakeModel = Callable[[Settings], Model]
-Show = Callable[[dict[str, float]], None]
 
 
 class Fitted(NamedTuple):
@@ -113,8 +112,8 @@ def _train_on_folds(
     numbers = _numbers([one for one, *_ in members], dtype)
     ilrs, judged = ilr_program(model, dtype, own_data=True), set(judgments(settings.epochs))
 
-    def advance(state: State) -> State:
-        state = trainer.step(state, data, rows, numbers, checkpoint.seed)
+    def advance(state: State, report: Report) -> State:
+        state = trainer.step(state, data, rows, numbers, checkpoint.seed, report)
         if state.epoch not in judged:
             return state
         state = selection.keep(state, np.asarray(ilrs(state.average, x), dtype=np.float64))
@@ -124,7 +123,9 @@ def _train_on_folds(
     def is_over(state: State) -> bool:
         return not len(selection.rows) or selection.is_over(state, trainer.n_batches)
 
-    return _run(state, advance, is_over, settings.epochs, checkpoint, verbose)
+    task = f"training {M} flows ({len(selection.options)} settings, {settings.folds} folds)"
+    with Progress(task, settings.epochs, state.epoch, verbose) as progress:
+        return _run(state, advance, is_over, settings.epochs, checkpoint, progress)
 
 
 def _fit_given(
@@ -164,11 +165,13 @@ def _fit_given(
         state = replace(state, kept=kept)
     state = checkpoint.restore(state)
 
-    def advance(state: State) -> State:
-        state = trainer.step(state, data, rows, numbers, checkpoint.seed)
+    def advance(state: State, report: Report) -> State:
+        state = trainer.step(state, data, rows, numbers, checkpoint.seed, report)
         return state if watch is None else watch.keep_best(state)
 
-    state = _run(state, advance, lambda s: False, settings.epochs, checkpoint, verbose)
+    task = "training" if E == 1 else f"training {E} flows"
+    with Progress(task, settings.epochs, state.epoch, verbose) as progress:
+        state = _run(state, advance, lambda s: False, settings.epochs, checkpoint, progress)
     best = state.average if watch is None else watch.choose(state, settings.epochs)
     at = 0 if E == 1 else slice(None)
     params = trainer.layout.restore(tuple(np.asarray(vector)[at] for vector in best))
@@ -246,26 +249,25 @@ class Watch:
 
 def _run(
     state: State,
-    advance: Callable[[State], State],
+    advance: Callable[[State, Report], State],
     is_over: Callable[[State], bool],
     epochs: int,
     checkpoint: Checkpoint,
-    verbose: bool,
+    progress: Progress,
 ) -> State:
     """The state after the last epoch, or after the one in which the user interrupted."""
-    with _progress(epochs, state.epoch, verbose) as show:
-        try:
-            while state.epoch < epochs and not is_over(state):
-                state = advance(state)
-                checkpoint.save(state)
-                show(state.history[-1])
-        except KeyboardInterrupt:
-            warnings.warn(
-                f"fit was interrupted after {state.epoch} of {epochs} epochs; the best model so "
-                f"far is kept.",
-                InterruptedFitWarning,
-                stacklevel=5,
-            )
+    try:
+        while state.epoch < epochs and not is_over(state):
+            state = advance(state, progress.advance)
+            checkpoint.save(state)
+            progress.show(state.history[-1])
+    except KeyboardInterrupt:
+        warnings.warn(
+            f"fit was interrupted after {state.epoch} of {epochs} epochs; the best model so "
+            f"far is kept.",
+            InterruptedFitWarning,
+            stacklevel=5,
+        )
     checkpoint.save(state, force=True)
     return state
 
@@ -332,24 +334,3 @@ def _batch(samples: Samples, dtype: str) -> Any:
 def _record(state: State, **values: float) -> State:
     """The state with more about its last epoch in its history."""
     return replace(state, history=(*state.history[:-1], state.history[-1] | values))
-
-
-@contextmanager
-def _progress(
-    epochs: int, done: int, verbose: bool
-) -> Iterator[Callable[[dict[str, float]], None]]:
-    """A function that shows the loss of an epoch, and the cross-entropy of held-out samples."""
-    if not verbose:
-        yield lambda record: None
-        return
-    from tqdm.auto import tqdm
-
-    with tqdm(total=epochs, initial=done, unit="epoch") as bar:
-
-        def show(record: dict[str, float]) -> None:
-            shown = {"loss": "loss", "score": "C_mc", "best_score": "best"}
-            values = {label: f"{record[k]:.4g}" for k, label in shown.items() if k in record}
-            bar.set_postfix(values, refresh=False)
-            bar.update()
-
-        yield show

@@ -23,6 +23,8 @@ from deciban.flows.runtime import jit
 
 Tree = Any
 Vectors = tuple[Any, ...]
+Report = Callable[[float], None]
+_STEPS = 64  # at most, in one call of a program: so often progress is reported
 _RETRIES = 8  # halvings of the step size after failed epochs
 _MOST_SKIPPED = 0.5  # share of an epoch's steps that may lack a finite gradient
 _WARM_UP = 50  # steps in which a step size rises that stays then
@@ -95,7 +97,9 @@ class Trainer:
     layout : Layout
         Order of the parameters of a member.
     n_batches, batch_size : int
-        Number of steps in each epoch, and number of samples in each step.
+        Number of steps in each epoch, and number of samples in each step. Epochs of more than 64
+        steps are divided into calls of a program with the same number of steps each, for which
+        up to 2 % of the steps are left out.
     learning_rate : float
         Highest step size.
     epochs : int, optional
@@ -122,7 +126,9 @@ class Trainer:
         clip: float = 1.0,
         quick: bool = False,
     ) -> None:
-        self.layout, self.n_batches, self.batch_size = layout, n_batches, batch_size
+        self.layout, self.batch_size = layout, batch_size
+        self._n_calls = -(-n_batches // _STEPS)
+        self.n_batches = n_batches = n_batches // self._n_calls * self._n_calls
         self._loss, self._clip = loss, clip
         self._learning_rate = learning_rate
         self._steps = None if epochs is None else max(2, epochs * n_batches)
@@ -137,19 +143,33 @@ class Trainer:
         return State(vectors, optimizer, vectors, kept, 1.0, 0, ())
 
     def step(
-        self, state: State, data: Tree, rows: Sequence[np.ndarray], options: Tree, seed: int
+        self,
+        state: State,
+        data: Tree,
+        rows: Sequence[np.ndarray],
+        options: Tree,
+        seed: int,
+        report: Report = lambda share: None,
     ) -> State:
-        """The state after another epoch; ``rows`` are the samples that each member learns from."""
+        """The state after another epoch; ``rows`` are the samples that each member learns from.
+
+        ``report`` is called with each share of the epoch that is done.
+        """
         began = time.perf_counter()
         drawn = self._draw(np.random.default_rng([seed, state.epoch]), rows)
         factor = state.factor
         for _ in range(_RETRIES):
-            params, optimizer, average, losses, skipped = self._run_epoch(
-                state.params, state.optimizer, state.average, np.float32(factor), options, *drawn,
-                data,
-            )  # fmt: skip
-            if bool(np.all(np.asarray(skipped) <= _MOST_SKIPPED)):
+            now, found = (state.params, state.optimizer, state.average), []
+            for part in zip(*drawn, strict=True):
+                *now, losses, skipped = self._run_epoch(
+                    *now, np.float32(factor), options, *part, data
+                )
+                found.append((np.asarray(losses), np.asarray(skipped)))
+                report(1 / self._n_calls)
+            losses, skipped = np.mean(found, axis=0)
+            if (skipped <= _MOST_SKIPPED).all():
                 break
+            report(-1.0)
             factor /= 2
         else:
             raise ConvergenceError(
@@ -160,16 +180,17 @@ class Trainer:
         record = {"epoch": state.epoch, "loss": float(np.mean(losses)), "factor": factor}
         record["seconds"] = time.perf_counter() - began
         history = (*state.history, record)
-        return State(params, optimizer, average, state.kept, factor, state.epoch + 1, history)
+        return State(*now, state.kept, factor, state.epoch + 1, history)
 
     def _draw(
         self, rng: np.random.Generator, rows: Sequence[np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and a random key of each batch of an epoch; by NumPy, which compiles nothing."""
-        M, count = len(rows), self.n_batches * self.batch_size
+        """Rows and a random key of each batch, for each call; by NumPy, which compiles nothing."""
+        shape = (len(rows), self._n_calls, self.n_batches // self._n_calls)
+        count = self.n_batches * self.batch_size
         order = np.stack([rng.permutation(some)[:count] for some in rows]).astype(np.int32)
-        keys = rng.integers(2**32, size=(M, self.n_batches, 2), dtype=np.uint32)
-        return order.reshape(M, self.n_batches, self.batch_size), keys
+        keys = rng.integers(2**32, size=(*shape, 2), dtype=np.uint32)
+        return np.moveaxis(order.reshape(*shape, self.batch_size), 1, 0), np.moveaxis(keys, 1, 0)
 
     def _epoch(
         self,
