@@ -9,12 +9,13 @@ import pytest
 from deciban import CompositionalDiscriminantAnalysis, LinearDiscriminant, load, metrics
 from deciban._estimation.affine import AffineMap
 from deciban._estimation.samples import Samples
+from deciban.discriminant.checkpoints import Checkpoint
 from deciban.discriminant.finish import calibrate, family_covariance, finish_base
 from deciban.discriminant.fitting import Watch
 from deciban.discriminant.preparation import Tails
 from deciban.discriminant.selection import assign_folds, judgments
 from deciban.discriminant.settings import resolve_settings
-from deciban.flows.training import State
+from deciban.flows.training import State, Trainer
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
 
@@ -211,12 +212,13 @@ def test_a_finished_model_is_stored_whole(flow, tmp_path):
     assert again.evidence(X).allclose(cda.evidence(X), rtol=0, atol=0)
 
 
-def test_gaussian_classes_are_left_to_the_closed_form():
+def test_gaussian_classes_are_left_to_the_closed_form(capsys):
     rng = np.random.default_rng(0)
     y = np.arange(300) % 3
     X = rng.normal(size=(300, 4)) + np.array([[0, 0, 0, 0], [2, 0, 0, 0], [0, 2, 0, 0]])[y]
-    cda = CompositionalDiscriminantAnalysis(random_state=0).fit(X, y)
+    cda = CompositionalDiscriminantAnalysis(random_state=0, verbose=1).fit(X, y)
     assert [one["model"] for one in cda.selection_ if one["chosen"]] == ["closed form"]
+    assert "the model is its closed form" in capsys.readouterr().err
     assert cda.history_ == []
     new = rng.normal(size=(2000, 4))
     lda = LinearDiscriminant().fit(X, y).evidence(new).ilr()
@@ -240,3 +242,31 @@ def test_an_ensemble_is_chosen_and_calibrated_as_one(flow):
     three = CompositionalDiscriminantAnalysis(n_estimators=3, random_state=0).fit(X, y)
     assert metrics.cllr(y, three.evidence(X)) < 0.3
     assert metrics.cllr_cal(y, three.evidence(X)) < 0.1
+
+
+@pytest.mark.slow
+def test_a_choice_that_was_killed_is_continued(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    X = rng.normal(size=(80, 2)) * np.where(y, 3.0, 0.5)[:, None]
+    whole = CompositionalDiscriminantAnalysis(random_state=0).fit(X, y)
+    path = tmp_path / "checkpoint"
+    step, done = Trainer.step, []
+
+    def fail(self, *args):
+        done.append(1)
+        if len(done) == 6:
+            raise MemoryError
+        return step(self, *args)
+
+    monkeypatch.setattr(
+        Checkpoint,
+        "save",
+        lambda c, state, force=True, save=Checkpoint.save: save(c, state, force=True),
+    )
+    monkeypatch.setattr(Trainer, "step", fail)
+    with pytest.raises(MemoryError):
+        CompositionalDiscriminantAnalysis(random_state=0, checkpoint=path).fit(X, y)
+    again = CompositionalDiscriminantAnalysis(random_state=0, checkpoint=path).fit(X, y)
+    assert again.selection_ == whole.selection_
+    assert again.evidence(X).allclose(whole.evidence(X), rtol=0, atol=0)

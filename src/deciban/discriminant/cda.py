@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Hashable, Mapping
 from dataclasses import asdict
 from functools import partial
@@ -25,6 +26,7 @@ from deciban.discriminant.fitting import fit_flows
 from deciban.discriminant.objective import Model, covariance_of
 from deciban.discriminant.preparation import Preparation
 from deciban.discriminant.residual_flow import train_residual
+from deciban.discriminant.selection import describe_choice
 from deciban.discriminant.settings import Settings, resolve_settings
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
@@ -119,7 +121,7 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
     random_state : int, RandomState instance or None
         Seed of the networks' first weights, the held-out samples and the order of the others.
     verbose : int, default 0
-        1 shows a progress bar.
+        1 shows a progress bar, and says what was chosen on folds.
 
     Attributes
     ----------
@@ -226,6 +228,8 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         )
         self._settings, self._preparation, self._params = fitted[:3]
         self.history_, self.selection_, self.basis_ = fitted.history, fitted.selection, basis
+        if self.verbose and fitted.selection:
+            sys.stderr.write(describe_choice(fitted.selection) + "\n")
         self._map_residual(samples, checkpoint.seed)
         held_out = fitted.held_out
         if held_out is not None and len(held_out.codes) >= _ENOUGH_HELD_OUT:

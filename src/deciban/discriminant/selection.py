@@ -211,6 +211,25 @@ class Selection:
         return ilr[self.rows]
 
 
+def describe_choice(report: list[dict[str, Any]]) -> str:
+    """What was chosen on folds, in a sentence."""
+    chosen = next(one for one in report if one["chosen"])
+    least = {
+        model: min(
+            (one["cross_entropy"] for one in report if one["model"] == model), default=np.nan
+        )
+        for model in ("flow", "closed form")
+    }
+    losses = f"{least['flow']:.4g} nat, the closed form {least['closed form']:.4g}"
+    if chosen["model"] == "flow":
+        epochs = f"a flow of {chosen['epochs']} epochs"
+        return f"On folds, flows have a cross-entropy of {losses}: {epochs} is kept."
+    return (
+        f"On folds, flows are not clearly better than linear discriminant analysis ({losses}): the "
+        f"model is its closed form."
+    )
+
+
 def judgments(epochs: int) -> Iterable[int]:
     """Epochs after which the folds are judged: all at first, then fewer and fewer."""
     epoch = 1
@@ -225,6 +244,6 @@ def _describe(settings: Settings, found: Calibration) -> dict[str, Any]:
     return {
         "model": "flow" if settings.epochs else "closed form",
         **{name: getattr(settings, name) for name in names},
-        "cross_entropy": float(found.losses.mean()) if len(found.losses) else None,
+        "cross_entropy": float(found.losses.mean()) if len(found.losses) else np.nan,
         "chosen": False,
     }

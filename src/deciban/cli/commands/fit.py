@@ -124,6 +124,13 @@ def fit(
         "classes": estimator.classes_.tolist(),
         "filled": {columns.names[k]: typical[columns.names[k]] for k in columns.gaps},
     }
+    if getattr(estimator, "selection_", None):
+        from deciban.discriminant.selection import describe_choice
+
+        summary |= {
+            "selection": estimator.selection_,
+            "choice": describe_choice(estimator.selection_),
+        }
     assessment = None
     if held_out is not None:
         from deciban.assessment import assess
@@ -248,6 +255,8 @@ def _show(
         sizes = f"{count(len(summary['features']), 'feature')}, {len(summary['classes'])} classes"
         echo(f"{summary['model']} from {count(summary['rows'], 'row')} of {source}: {sizes}")
         echo(f"Features: {join_words(summary['features'])}")
+        if "choice" in summary:
+            echo(summary["choice"])
         if assessment is None:
             echo("No rows were set aside to assess it: --validation is 0, or a class is too rare.")
         else:
