@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 import deciban
-from deciban.exceptions import UnreachableEvidenceWarning
+from deciban.exceptions import InputError, UnreachableEvidenceWarning
 
 CDA = deciban.CompositionalDiscriminantAnalysis
 SMALL = {"n_couplings": 2, "width": 8, "epochs": 3, "random_state": 0}
@@ -99,3 +99,10 @@ def test_a_neutral_point_of_overlapping_rings_is_found_and_that_of_nested_ones_i
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert llr_left(cda, cda.neutralize(spot)).max() < 0.01
+
+
+def test_classes_with_the_same_mean_have_no_evidence_to_change():
+    X, y = np.array([[0.0], [1.0]] * 20), np.repeat([0, 1], 20)
+    lda = deciban.LinearDiscriminant().fit(X, y)
+    with pytest.raises(InputError, match="means differ in fewer than 1 directions"):
+        lda.neutralize(X)

@@ -155,7 +155,8 @@ def linear_start(
     B = V.T @ means
     U, s, Wt = np.linalg.svd(B, full_matrices=False)
     raised = np.maximum(s, floor)
-    Wt = _turn_to_added(Wt, np.where(s > noise, 1.0, s / raised), n_added)
+    share = np.where(s > noise, 1.0, s / np.maximum(raised, 1e-300))
+    Wt = _turn_to_added(Wt, share, n_added)
     B = (U * raised) @ Wt
     sigma = (U * raised**2) @ U.T
     G = V @ sigma @ V.T

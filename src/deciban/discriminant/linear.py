@@ -167,6 +167,12 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
 
     def _from_base(self, Z: Floats) -> Floats:
         start = self._start()
+        if np.linalg.matrix_rank(start.matrix) < len(start.matrix):
+            raise InputError(
+                f"X must tell the classes apart for their evidence to be changed; their means "
+                f"differ in fewer than {len(self.classes_) - 1} directions. Drop classes with the "
+                f"same mean."
+            )
         W = np.linalg.solve(start.matrix, (Z - start.offset).T).T
         return self._whitening.undo(np.asarray(W, dtype=np.float64))
 
