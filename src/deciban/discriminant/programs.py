@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.discriminant.objective import Model
-from deciban.flows.runtime import jit
+from deciban.flows.runtime import jit, map_members
 from deciban.flows.training import Layout, Trainer, Vectors
 
 
@@ -31,9 +31,8 @@ def ilr_program(model: Model, dtype: str, own_data: bool = False) -> Any:
     def ilr(vectors: Vectors, x: jax.Array) -> jax.Array:
         return model.ilr(layout.restore(vectors), x)
 
-    return jit(
-        jax.vmap(ilr, in_axes=(0, 0 if own_data else None)), quick=model.flow.has_small_kernels
-    )
+    quick = model.flow.has_small_kernels
+    return jit(map_members(ilr, (0, 0 if own_data else None), quick=quick), quick=quick)
 
 
 def select(flags: NDArray[np.bool_], new: Vectors, old: Vectors) -> Vectors:

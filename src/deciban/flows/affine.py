@@ -20,6 +20,7 @@ from deciban.exceptions import InputError
 
 # Accelerators round the factors of a product in float32 unless told not to; these maps are exact.
 _EXACT = jax.lax.Precision.HIGHEST
+_FEW = 64  # features: so many rows are permuted by a product
 
 
 def init(
@@ -49,7 +50,10 @@ def forward(params: dict[str, jax.Array], x: jax.Array) -> tuple[jax.Array, jax.
     """A x + b, and log |det A|, one number."""
     ranks, signs = _permutation(params["pivots"])
     L, U = _triangles(params["factors"])
-    PL = signs[:, None] * L[ranks]
+    if len(L) > _FEW:
+        PL = signs[:, None] * L[ranks]
+    else:  # the gradient of a gather is a loop over its elements, that of a product is not
+        PL = jnp.matmul(signs[:, None] * (ranks[:, None] == np.arange(len(L))), L, precision=_EXACT)
     return product(PL, product(U, x)) + params["offset"], _log_det(params["factors"])
 
 

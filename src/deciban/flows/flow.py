@@ -238,7 +238,7 @@ def _forward(flow: Flow, params: Params, x: jax.Array) -> tuple[jax.Array, jax.A
     halves, total = _run_pairs(flow, params, pair, (split(y), total))
     z = join(halves)
     if flow.mixing != "none":
-        z = z[..., _invert(_last_order(flow))]
+        z = _permute(z, _as_order(flow, _invert(_last_order(flow))))
     return z, jnp.broadcast_to(total, z.shape[:-1])
 
 
@@ -318,15 +318,20 @@ def _all_pairs(flow: Flow, params: Params, n: int) -> _Pair:
     couplings = jax.tree.map(lambda a: a[:n], params["couplings"])
     if flow.mixing == "none":
         return _Pair(couplings, None, None)
-    orders = np.eye(flow.n_features, dtype=bool)[_orders(flow)[:n]]
+    orders = _as_order(flow, _orders(flow)[:n])
     mixing = None
     if flow.mixing == "linear":
         mixing = jnp.pad(params["mixing"], ((1, 0), (0, 0), (0, 0)))[:n]
     return _Pair(couplings, orders, mixing)
 
 
+def _as_order(flow: Flow, permutation: np.ndarray) -> np.ndarray:
+    """Permutations as ``_permute`` takes them; the gradient of a gather is a slow loop."""
+    return np.eye(flow.n_features, dtype=bool)[permutation] if flow._is_small else permutation
+
+
 def _permute(y: jax.Array, order: Any, inverse: bool = False) -> jax.Array:
-    """Features in another order, a permutation or, inside of a loop, a matrix."""
+    """Features in another order, a permutation or a matrix."""
     if order.ndim == 1:
         return y[..., _invert(order) if inverse else order]
     matrix = order.astype(y.dtype)

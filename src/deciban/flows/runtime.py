@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
@@ -76,6 +76,28 @@ def jit(function: Callable[..., Any], *, quick: bool = False, **options: Any) ->
     if quick and _has_quick_options():
         options["compiler_options"] = _QUICK
     return jax.jit(function, **options)
+
+
+def map_members(
+    function: Callable[..., Any], in_axes: Sequence[int | None], *, quick: bool = False
+) -> Callable[..., Any]:
+    """``jax.vmap`` over first axes; with ``quick``, a loop on a processor, which gains nothing.
+
+    The loop is compiled in less time and runs as fast.
+    """
+    if not (quick and _has_quick_options()):
+        return jax.vmap(function, in_axes=tuple(in_axes))
+
+    def run(*values: Any) -> Any:
+        def run_one(own: list[Any]) -> Any:
+            rest = iter(own)
+            pairs = zip(values, in_axes, strict=True)
+            return function(*(value if axis is None else next(rest) for value, axis in pairs))
+
+        pairs = zip(values, in_axes, strict=True)
+        return jax.lax.map(run_one, [value for value, axis in pairs if axis is not None])
+
+    return run
 
 
 @cache

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from deciban.exceptions import ConvergenceError
-from deciban.flows.runtime import jit
+from deciban.flows.runtime import jit, map_members
 
 Tree = Any
 Vectors = tuple[Any, ...]
@@ -133,7 +133,7 @@ class Trainer:
         self._learning_rate = learning_rate
         self._steps = None if epochs is None else max(2, epochs * n_batches)
         axes = (0, 0, 0, None, 0, 0, 0, 0 if own_data else None)
-        self._run_epoch = jit(jax.vmap(self._epoch, in_axes=axes), quick=quick)
+        self._run_epoch = jit(map_members(self._epoch, axes, quick=quick), quick=quick)
 
     def start(self, params: Tree, kept: Tree = None) -> State:
         """The state before the first epoch, from parameters of all members."""
