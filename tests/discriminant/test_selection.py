@@ -97,6 +97,16 @@ def test_calibrated_evidence_of_few_samples_is_left_alone():
     assert np.mean(changed) < 0.2
 
 
+def test_a_class_that_is_hardly_judged_gets_no_offset():
+    l, samples = evidence(200)
+    rare = np.concatenate([np.flatnonzero(samples.codes == 0), np.flatnonzero(samples.codes)[:3]])
+    found = calibrate(l[rare] + 3, samples.at(rare), np.log([0.98, 0.02]), V)
+    assert not found.map.offset.any()
+    assert calibrate(l + 3, samples, np.log([0.5, 0.5]), V).map.offset.any()
+    none = calibrate(l[:0], samples.at(rare[:0]), np.log([0.5, 0.5]), V)
+    assert none.map.matrix == np.eye(1)
+
+
 def test_evidence_of_no_worth_keeps_an_inverse():
     l = np.random.default_rng(0).normal(size=(500, 1))
     samples = Samples(l, np.arange(500) % 2, np.ones(500))

@@ -19,6 +19,7 @@ from deciban._validation.arrays import Floats
 from deciban.reference import closed_form
 
 _FEWEST = 10  # samples to learn a scale from
+_FEWEST_OF_A_CLASS = 5  # samples that an offset of its evidence is learned from
 _LEAST_SCALE = 0.05  # evidence that is worth nothing keeps a little, and the map an inverse
 
 
@@ -54,23 +55,34 @@ def calibrate(
     unless ``affine``, the identity.
     """
     n, k = l.shape
+    if n == 0:
+        return Calibration(AffineMap(np.eye(k), np.zeros(k)), np.zeros(0), np.inf)
     share = samples.weight / samples.weight.sum()
 
     def judge(change: AffineMap, n_parameters: int) -> Calibration:
         losses = losses_at(change(l), samples, log_mix, V)
-        penalty = 0.5 * n_parameters * np.log(max(n, 2)) / max(n, 1)
+        penalty = 0.5 * n_parameters * np.log(max(n, 2)) / n
         return Calibration(change, losses, float(share @ losses) + penalty)
 
     best = judge(AffineMap(np.eye(k), np.zeros(k)), 0)
     if not affine or n < _FEWEST:
         return best
-    sizes = np.maximum(np.bincount(samples.codes, minlength=len(V)), 1)
-    kinds: list[tuple[Scale, bool, int]] = [("scalar", False, 1), ("scalar", True, 1 + k)]
-    if k > 1 and k * k + k < n / 20:
+    sizes = np.bincount(samples.codes, minlength=len(V))
+    kinds: list[tuple[Scale, bool, int]] = [("scalar", False, 1)]
+    if sizes.min() >= _FEWEST_OF_A_CLASS:
+        kinds.append(("scalar", True, 1 + k))
+    if len(kinds) > 1 and k > 1 and k * k + k < n / 20:
         kinds.append(("full", True, k * k + k))
     for scale, offset, n_parameters in kinds:
         found = fit_affine(
-            l, samples.codes, share, log_mix, V, scale, offset=offset, class_sizes=sizes
+            l,
+            samples.codes,
+            share,
+            log_mix,
+            V,
+            scale,
+            offset=offset,
+            class_sizes=np.maximum(sizes, 1),
         )
         change = _keep_invertible(found)
         if change is not None and (one := judge(change, n_parameters)).criterion < best.criterion:

@@ -189,10 +189,11 @@ class Selection:
         n_flows = len(self.options)
         criteria[:n_flows][kept["epoch"] == 0] = np.inf  # interrupted before it was judged
         flow, lda = int(np.argmin(criteria[:n_flows])), n_flows + int(np.argmin(criteria[n_flows:]))
-        gain = found[lda].losses - found[flow].losses
-        doubt = _IN_DOUBT * gain.std() / max(1, len(gain)) ** 0.5
-        by = criteria[lda] - criteria[flow]
-        best = flow if by > doubt else lda
+        best = lda
+        if criteria[flow] < criteria[lda]:
+            gain = found[lda].losses - found[flow].losses
+            doubt = _IN_DOUBT * gain.std() / len(gain) ** 0.5
+            best = flow if criteria[lda] - criteria[flow] > doubt else lda
         report = [_describe(s, one) for s, one in zip(tried, found, strict=True)]
         report[best]["chosen"] = True
         params = None
