@@ -32,7 +32,7 @@ from deciban.discriminant.initialization import initialize
 from deciban.discriminant.residual_flow import train_residual
 from deciban.discriminant.settings import resolve_settings
 from deciban.exceptions import UnreachableEvidenceWarning
-from deciban.flows.training import Trainer
+from deciban.flows.training import Layout, Trainer
 from deciban.simplex import Basis
 
 
@@ -131,8 +131,9 @@ def train_ways(ways, model, start, samples, settings):
     """Parameters of one flow for each way, all trained at once from the same start."""
     n = len(samples.codes)
     first = first_params(model, start, samples)
+    layout = Layout.of(first, decays(model, first))
     trainer = Trainer(
-        partial(loss, model), partial(decays, model), n_batches=n // settings.batch_size,
+        partial(loss, model), layout, n_batches=n // settings.batch_size,
         batch_size=settings.batch_size, learning_rate=settings.learning_rate,
         epochs=settings.epochs,
     )  # fmt: skip
@@ -145,7 +146,8 @@ def train_ways(ways, model, start, samples, settings):
         values = [way.values(progress, settings) for way in ways]
         options = {k: jnp.asarray([v[k] for v in values], jnp.float32) for k in values[0]}
         state = trainer.step(state, data, [np.arange(n)] * len(ways), options, 1)
-    learned = {k: v for k, v in state.average.items() if k != "adversary"}
+    average = layout.restore(tuple(map(np.asarray, state.average)))
+    learned = {k: v for k, v in average.items() if k != "adversary"}
     return [jax.tree.map(lambda a, e=e: np.asarray(a[e]), learned) for e in range(len(ways))]
 
 

@@ -9,6 +9,9 @@ os.environ.setdefault(
     "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 )
 
+# Neither read nor write compiled programs of the user who runs the tests.
+os.environ.setdefault("DECIBAN_COMPILATION_CACHE", "0")
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings

@@ -1,10 +1,14 @@
-"""What JAX must not be asked for: work in a forked process."""
+"""How JAX runs: not in a forked process, and compiled in little time where it can be."""
 
 import os
 import subprocess
 import sys
 
+import jax
+import numpy as np
 import pytest
+
+from deciban.flows import runtime
 
 SCRIPT = """
 import os, sys, warnings
@@ -38,3 +42,39 @@ def test_a_fork_after_a_cda_was_used_is_an_error_at_once(when, said):
     command = [sys.executable, "-c", SCRIPT, when]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert said in done.stdout
+
+
+@pytest.fixture
+def quick_options(monkeypatch):
+    def set_options(options):
+        monkeypatch.setattr(runtime, "_QUICK", options)
+        runtime._quick_options.cache_clear()
+
+    yield set_options
+    runtime._quick_options.cache_clear()
+
+
+@pytest.mark.parametrize("options", [{"no_such_option": 1}, {"xla_cpu_use_fusion_emitters": False}])
+def test_options_that_this_jax_does_not_know_are_left_out(options, quick_options):
+    quick_options(options)
+    assert runtime.jit(lambda x: 2 * x, quick=True)(1.0) == 2
+    assert set(runtime._quick_options()) == set(options) - {"no_such_option"}
+
+
+def test_flags_of_the_user_are_left_as_they_are(quick_options, monkeypatch):
+    quick_options({"xla_backend_optimization_level": 1})
+    monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
+    assert runtime._quick_options() == {}
+
+
+@pytest.mark.parametrize("axes", [(0, None, 0), (0, 0, None)])
+def test_a_loop_over_members_gives_what_vmap_gives(axes, rng):
+    values = [rng.normal(size=(3, 2) if axis == 0 else (2,)).astype(np.float32) for axis in axes]
+    both = [
+        jax.jit(runtime.map_members(lambda a, b, c: (a * b + c, a.sum()), axes, quick=quick))(
+            *values
+        )
+        for quick in (True, False)
+    ]
+    for loop, vmap in zip(*both, strict=True):
+        np.testing.assert_allclose(loop, vmap, rtol=1e-6)

@@ -73,8 +73,8 @@ def require_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 
 def jit(function: Callable[..., Any], *, quick: bool = False, **options: Any) -> Any:
     """``jax.jit``; with ``quick``, in less time for programs of many small kernels."""
-    if quick and _has_quick_options():
-        options["compiler_options"] = _QUICK
+    if quick and (found := _quick_options()):
+        options["compiler_options"] = found
     return jax.jit(function, **options)
 
 
@@ -85,7 +85,7 @@ def map_members(
 
     The loop is compiled in less time and runs as fast.
     """
-    if not (quick and _has_quick_options()):
+    if not quick or jax.default_backend() != "cpu":
         return jax.vmap(function, in_axes=tuple(in_axes))
 
     def run(*values: Any) -> Any:
@@ -101,12 +101,14 @@ def map_members(
 
 
 @cache
-def _has_quick_options() -> bool:
-    """Whether this is a processor, and a version of JAX that knows the options."""
+def _quick_options() -> dict[str, Any]:
+    """Options for a processor, where this version of JAX knows them and XLA_FLAGS does not say."""
+    given = os.environ.get("XLA_FLAGS", "")
+    found = {name: value for name, value in _QUICK.items() if name not in given}
     if jax.default_backend() != "cpu":
-        return False
+        return {}
     try:
-        jax.jit(lambda: 0, compiler_options=_QUICK)()
+        jax.jit(lambda: 0, compiler_options=found)()
     except (TypeError, ValueError, RuntimeError):
-        return False
-    return True
+        return {}
+    return found
