@@ -117,7 +117,8 @@ def symmetric_whitening(moments: Moments, shrinkage: float) -> Whitening:
 def initialize(samples: Samples, V: Floats, settings: Settings) -> tuple[Preparation, Start]:
     """The preparation of a CDA's features, and where its flow starts: at LDA.
 
-    LDA's covariance has Ledoit and Wolf's shrinkage. Without epochs the start is LDA itself.
+    LDA's covariance has Ledoit and Wolf's shrinkage. Without epochs the start is LDA itself, with
+    the shrinkage of the settings.
     """
     from sklearn.covariance import ledoit_wolf_shrinkage  # slow to import, and only a CDA needs it
 
@@ -127,6 +128,8 @@ def initialize(samples: Samples, V: Floats, settings: Settings) -> tuple[Prepara
     moments = class_moments(samples, D)
     away = (samples.X - moments.center) / moments.scale - moments.means[samples.codes]
     shrinkage = float(ledoit_wolf_shrinkage(away, assume_centered=True)) if d > 1 else 0.0
+    if settings.epochs == 0 and not isinstance(settings.shrinkage, str):
+        shrinkage = settings.shrinkage
     white = symmetric_whitening(moments, shrinkage)
     means = np.pad(moments.means @ white.matrix.T, ((0, 0), (0, settings.augment)))
     if settings.init == "paper":

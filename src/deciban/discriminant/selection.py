@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -180,9 +181,9 @@ class Selection:
         ]
         ilrs = list(kept["ilr"])
         room = max(0, len(self.V) - 1 - self.samples.X.shape[1])
-        linear = replace(first, n_couplings=0, epochs=0, augment=room, shrinkage=LEDOIT_WOLF)
-        for tails in sorted({first.draw_in_tails, False}):
-            tried.append(replace(linear, draw_in_tails=tails))
+        linear = replace(first, n_couplings=0, epochs=0, augment=room)
+        for shrinkage, tails in product((0.0, LEDOIT_WOLF), sorted({False, first.draw_in_tails})):
+            tried.append(replace(linear, shrinkage=shrinkage, draw_in_tails=tails))
             ilrs.append(self._linear_ilr(tried[-1]))
         found = [calibrate(l, judged, self.log_mix, self.V, affine=first.calibrate) for l in ilrs]
         criteria = np.array([one.criterion for one in found])
