@@ -182,7 +182,8 @@ class Selection:
         ilrs = list(kept["ilr"])
         room = max(0, len(self.V) - 1 - self.samples.X.shape[1])
         linear = replace(first, n_couplings=0, epochs=0, augment=room)
-        for shrinkage, tails in product((0.0, LEDOIT_WOLF), sorted({False, first.draw_in_tails})):
+        shrinkages: list[float | str] = [0.0, LEDOIT_WOLF]
+        for shrinkage, tails in product(shrinkages, sorted({False, first.draw_in_tails})):
             tried.append(replace(linear, shrinkage=shrinkage, draw_in_tails=tails))
             ilrs.append(self._linear_ilr(tried[-1]))
         found = [calibrate(l, judged, self.log_mix, self.V, affine=first.calibrate) for l in ilrs]
