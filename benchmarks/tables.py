@@ -38,7 +38,7 @@ CALIBRATED = [f"calibrated {name}" for name in LEARNERS if name != "CDA"]
 TREES = "HGB"
 FUSION = f"fusion of CDA and {TREES}"
 QUICK = ["crabs", "glass", "heart", "iris", "penguins", "wine"]
-FUSED = ["page-blocks", "satimage", "spambase"]
+FUSED = ["page-blocks", "spambase", "titanic"]
 SMALLEST = np.finfo(float).eps
 
 
@@ -231,8 +231,8 @@ def print_summary(names, tables, losses, seconds):
     LDA = [i for i, name in enumerate(names) if name.endswith("LDA")]
     rows = []
     for i, name in enumerate(names):
-        ratio = losses[:, i] / losses[:, LDA[0]] if LDA else np.full(len(tables), np.nan)
-        worst = f"{ratio.max():.2f} ({tables[ratio.argmax()]})"
+        ratio = losses[:, i] / losses[:, LDA[0]] if LDA else None
+        worst = "–" if ratio is None else f"{ratio.max():.2f} ({tables[ratio.argmax()]})"
         times = f"{np.median(seconds[:, i]):.2f}, {seconds[:, i].max():.1f}"
         rows.append([name, f"{ranks[i]:.2f}", f"{ratios[i]:.3f}", str(firsts[i]), worst, times])
     print(f"{len(tables)} tables:\n")
