@@ -109,6 +109,8 @@ def resolve_settings(estimator: Any, n: int, d: int, D: int) -> list[Settings]:
         value = getattr(estimator, setting.name, "auto")
         if not (isinstance(value, str) and value == "auto"):
             given[setting.name] = value
+    if given.get("epochs") == 0:  # LDA itself
+        values["shrinkage"] = LEDOIT_WOLF
     choose = estimator.preset is None and n < _MANY and "epochs" not in given
     first = Settings(**(values | given), folds=_n_folds(n) if choose else 0)
     if not choose:
