@@ -91,6 +91,7 @@ class Selection:
         n_folds = self.options[0].folds
         return [*(self.fold != f for f in range(n_folds)), np.ones(len(self.fold), dtype=bool)]
 
+    @property
     def judged(self) -> Samples:
         """The samples that are judged."""
         return self.samples.at(self.rows)
@@ -127,7 +128,7 @@ class Selection:
         """
         shape = (len(self.options), len(self.parts), self.options[0].n_estimators)
         each = ilrs.reshape(*shape, *ilrs.shape[1:]).mean(axis=2)
-        kept, judged = state.kept, self.judged()
+        kept, judged = state.kept, self.judged
         share = judged.weight / judged.weight.sum()
         kept = {
             **kept,
@@ -175,7 +176,7 @@ class Selection:
 
     def choose(self, kept: dict[str, Any]) -> Choice:
         """The settings with the lowest loss on the folds, calibrated; LDA itself when in doubt."""
-        judged, first = self.judged(), self.options[0]
+        judged, first = self.judged, self.options[0]
         tried = [
             replace(s, epochs=int(e)) for s, e in zip(self.options, kept["epoch"], strict=True)
         ]
