@@ -12,6 +12,8 @@ from deciban.flows import compilation_cache
 COMPUTE = """
 import jax
 from deciban.flows import Flow
+# Each program is worth a file here, however long a busy machine takes to compile it.
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 flow = Flow(2, 1, width=4)
 events = []
 jax.monitoring.register_event_listener(lambda event, **_: events.append(event))
