@@ -112,6 +112,20 @@ def test_few_samples_and_few_folds_are_enough_to_choose(cv):
     assert np.isfinite(model.evidence(X).log_likelihoods).all()
 
 
+def test_a_sample_that_is_left_out_ten_times_is_on_one_side_of_the_comparison():
+    """Flexible maps would win on noise if they were fitted to other copies of the samples."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(200, 2)), rng.integers(0, 2, 200)
+    losses = [
+        CalibratedEvidenceClassifier(
+            GaussianNB(), cv=RepeatedStratifiedKFold(n_splits=5, n_repeats=n, random_state=0)
+        ).fit(X, y).losses_
+        for n in (1, 10)
+    ]  # fmt: skip
+    assert losses[1] == losses[0]
+    assert losses[1]["isotonic"] > 1
+
+
 def test_a_class_of_one_sample_leaves_nothing_to_compare():
     samples = Labelled(Evidence([[0.0, 1.0], [1.0, 0.0], [1.0, 0.5]]), np.array([1, 0, 0]))
     name, calibrator, losses = choose_calibrator(samples)

@@ -185,10 +185,11 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         self.choice_: str | None = None
         self.losses_: dict[str, float] = {}
         if isinstance(self.calibrator, str) and self.calibrator == "auto":
-            samples = Labelled(evidence, codes[rows], share)
-            # A sample that is left out twice must not be on both sides.
-            once = folds if times.max() == 1 else None
-            self.choice_, calibrator, self.losses_ = choose_calibrator(samples, once)
+            own, once = np.unique(rows, return_index=True)  # a sample must not be on both sides
+            samples = Labelled(evidence[once], codes[own], None if weight is None else weight[own])
+            self.choice_, calibrator, self.losses_ = choose_calibrator(
+                samples, None if folds is None else folds[once]
+            )
         else:
             calibrator = clone_calibrator(self.calibrator)
         self.calibrator_ = calibrator.fit(evidence, labels[rows], sample_weight=share)
