@@ -337,6 +337,24 @@ def test_dates_are_days_whether_they_are_text_or_dates(folder):
     dated.with_columns(pl.lit("May").alias("day")).write_csv("odd.csv")
     said = refused("predict", "d.deciban", "odd.csv", "-o", "x.csv")
     assert "day in odd.csv must be dates, as it was in training; row 1 holds 'May'" in said
+    late = pl.when(pl.int_range(150) == 70).then(pl.lit("May")).otherwise(pl.col("day"))
+    dated.with_columns(late.alias("day")).write_csv("odd.csv")
+    assert "row 71 holds 'May'" in refused("predict", "d.deciban", "odd.csv", "-o", "x.csv")
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S%:z", "%Y-%m-%d %H:%M"])
+def test_times_in_a_zone_or_without_seconds_are_dates_in_text_too(folder, form):
+    start = pl.datetime(2020, 1, 1, 7, 30, time_zone="UTC")
+    time = pl.select(start + pl.duration(hours=7 * pl.int_range(150))).to_series().alias("time")
+    zone = "Asia/Tokyo" if "%:z" in form else "UTC"
+    iris().with_columns(time).write_parquet("iris.parquet")
+    iris().with_columns(time.dt.convert_time_zone(zone).dt.strftime(form)).write_csv("iris.csv")
+    for name in ("csv", "parquet"):
+        words = ("fit", f"iris.{name}", "--label", "species", "-o", "d.deciban", "--model", "lda")
+        done(*words, "--force")
+        assert LinearDiscriminant.load("d.deciban").columns_.kinds[5] == "datetime"
+        done("predict", "d.deciban", "iris.csv", "-o", f"{name}.csv")
+    assert (folder / "csv.csv").read_bytes() == (folder / "parquet.csv").read_bytes()
 
 
 def test_the_installed_command_reads_standard_input_and_writes_standard_output(folder):

@@ -1,6 +1,7 @@
 """Frames in the discriminants: missing values, categories, truth values, dates, and back."""
 
 import datetime
+import importlib.util
 import json
 
 import numpy as np
@@ -21,6 +22,7 @@ from deciban.exceptions import InputError, UnseenValueWarning
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
+pyarrow = importlib.util.find_spec("pyarrow")
 
 UNTRAINED = {"n_couplings": 0, "augment": 0, "epochs": 0, "random_state": 0}
 MODELS = [
@@ -141,6 +143,27 @@ def test_arrays_without_gaps_are_features_as_they_are_and_gaps_are_filled_and_fl
 
 
 @each_model
+@pytest.mark.parametrize(
+    "names",
+    [[4, 2, 7], [("a", 1), ("a", 2), ("b", 1)], pd.date_range("2020-01-01", periods=3).tolist()],
+    ids=["numbers", "tuples", "dates"],
+)
+def test_columns_whose_names_are_no_text_are_found_by_name_too(model, names, tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    frame = pd.DataFrame(rng.normal(size=(90, 3)) + np.eye(3)[y], columns=pd.Index(names))
+    model = clone(model).fit(frame, y)
+    model.save(tmp_path / "model")
+    back = deciban.load(tmp_path / "model")
+    np.testing.assert_array_equal(
+        back.predict_proba(frame[names[::-1]]), model.predict_proba(frame)
+    )
+    assert all(isinstance(name, str) for name in back.columns_.features)
+    with pytest.raises(InputError, match="it lacks"):
+        back.predict(frame[names[1:]])
+
+
+@each_model
 def test_unknown_categories_count_as_missing_with_one_warning_that_names_them(model):
     model = clone(model).fit(X, Y)
     new = X.iloc[:4].assign(island=["Dream", "Cormorant", "Cormorant", "Anvers"])
@@ -191,6 +214,8 @@ def test_frames_that_are_changed_keep_their_library_index_and_types(model):
     assert changed.dtypes.drop(["seen", "sex"]).equals(X.dtypes.drop(["seen", "sex"]))
     assert str(changed["seen"].dt.tz) == "Asia/Tokyo"
     assert set(changed["sex"].dropna()) <= {"female", "male"}
+    with_arrow = X.astype({"seen": "timestamp[us, Asia/Tokyo][pyarrow]"}) if pyarrow else X
+    assert model.neutralize(with_arrow)["seen"].equals(changed["seen"])
     frame = as_polars(X)
     converted = model.convert(frame, to="Gentoo")
     assert converted.schema == frame.schema

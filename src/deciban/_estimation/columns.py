@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from deciban._estimation.frames import (
     DAY,
+    as_plain,
     factorize,
     find_categories,
     is_table,
@@ -59,8 +60,8 @@ class Columns:
 
     Attributes
     ----------
-    names : list of str
-        Names of the columns; empty where they have none.
+    names : list
+        Names of the columns, as text but for numbers; empty for an array.
     kinds : dict
         What each column holds that is not one of numbers, by its position: "boolean", "category",
         "ordered", "date" (whole days), "datetime" or "duration".
@@ -75,7 +76,7 @@ class Columns:
         Where the table comes from; an array comes from neither.
     """
 
-    names: list[str] = field(default_factory=list)
+    names: list[Any] = field(default_factory=list)
     kinds: dict[int, str] = field(default_factory=dict)
     categories: dict[int, list[Any]] = field(default_factory=dict)
     fill: Floats = field(default_factory=lambda: np.zeros(0))
@@ -116,7 +117,7 @@ class Columns:
             if kind in _CODED:
                 categories[k] = find_categories(X[key].dtype, kind, cells)
         _refuse_free_text({keys[k]: v for k, v in categories.items() if kinds[k] == "category"})
-        names = keys if all(isinstance(key, str) for key in keys) else []
+        names = [as_plain(key) for key in keys]
         return cls(names, kinds, categories, np.zeros(len(keys)), library=library_of(X))
 
     def learn_gaps(self, codes: Floats, classes: NDArray[np.intp] | None = None) -> Self:
@@ -150,7 +151,7 @@ class Columns:
         Columns of other names are left alone. A value that ``fit`` did not see counts as missing,
         with a warning.
         """
-        keys = list(X.columns)
+        keys = {as_plain(key): key for key in X.columns}
         if self.names:
             absent = [name for name in self.names if name not in keys]
             if absent:
@@ -158,10 +159,10 @@ class Columns:
                     f"X must have the columns that it had in fit; it lacks {quote_each(absent, 5)}."
                     f" Add {'them' if len(absent) > 1 else 'it'}."
                 )
-            keys = list(self.names)
+            keys = {name: keys[name] for name in self.names}
         codes = np.empty((len(X), len(keys)))
         unseen: dict[Hashable, list[Any]] = {}
-        for k, key in enumerate(keys):
+        for k, key in enumerate(keys.values()):
             codes[:, k] = self._codes(k, X[key], key, unseen)
         if unseen:
             each = [f"{quote_each(v, 3)} in {quote(key)}" for key, v in list(unseen.items())[:5]]
@@ -225,7 +226,7 @@ class Columns:
     @property
     def features(self) -> list[str]:
         """Names of the features, such as ``age``, ``site=north`` and ``age missing``."""
-        names = self._names()
+        names = [str(name) for name in self._names()]
         levels = [(k, value) for k in self._one_hot for value in self.categories[k][1:]]
         return [
             *(names[k] for k in self._direct),
@@ -290,7 +291,7 @@ class Columns:
 
     # --- between cells and codes --------------------------------------------------------
 
-    def _names(self) -> list[str]:
+    def _names(self) -> list[Any]:
         return self.names or [f"x{k}" for k in range(len(self.fill))]
 
     def _codes(self, k: int, column: Any, key: Hashable, unseen: dict[Any, Any]) -> Floats:

@@ -126,8 +126,8 @@ def to_pandas(values: dict[str, Any], like: Any) -> Any:
             own = {None: None} | {as_plain(value): value for value in dtype.categories.tolist()}
             if own.keys() >= {*cells}:
                 frame[name] = pd.Categorical([own[cell] for cell in cells], dtype=dtype)
-        elif isinstance(dtype, pd.DatetimeTZDtype):
-            frame[name] = frame[name].dt.tz_localize("UTC").dt.tz_convert(dtype.tz)
+        elif getattr(dtype, "kind", "") == "M" and like[name].dt.tz is not None:
+            frame[name] = frame[name].dt.tz_localize("UTC").dt.tz_convert(like[name].dt.tz)
         elif bool in map(type, cells):
             frame[name] = frame[name].astype("boolean" if None in cells else "bool")
     return frame

@@ -24,7 +24,7 @@ _FEWEST_IDS = 30  # rows in which values that all differ are suspicious
 _GAPS = ("", *MISSING, *DOUBTFUL)  # among numbers
 _TRUTHS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _LARGEST = 1e100  # of numbers: their squares must not overflow
-_DAY, _TIME = "%Y-%m-%d", "%Y-%m-%d %H:%M:%S%.f"
+_TIMES = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f%#z")
 
 
 def type_columns(columns: Sequence[Column], impute: bool) -> pl.DataFrame:
@@ -66,12 +66,12 @@ def describe_doubts(frame: pl.DataFrame, typed: pl.DataFrame) -> list[str]:
                 f"{cells.name} treats {gaps[0]!r} as an ordinary value. If it stands for a "
                 f"missing value, give a copy with such cells empty."
             )
-        odd = _odd_among_numbers(frame[cells.name])
+        odd = _odd_among_values(frame[cells.name])
         if odd is not None:
             found.append(
                 f"{cells.name} is taken as text of {len(levels)} values, since row {odd + 1} holds "
-                f"{quote(cells[odd])}. If it should be numbers, give a copy with such cells "
-                f"corrected."
+                f"{quote(cells[odd])}. If it should be numbers or dates, give a copy with such "
+                f"cells corrected."
             )
     return found
 
@@ -90,8 +90,8 @@ def read_rows(columns: Columns, frame: pl.DataFrame, source: str, start: int = 0
 def load_model(path: Path) -> Any:
     """The model in a file, which was fitted to a table whose columns have names."""
     estimator = load_with_extra(path)[0]
-    columns = getattr(estimator, "columns_", None)
-    if columns is None or not columns.names:
+    names = estimator.columns_.names if hasattr(estimator, "columns_") else []
+    if not names or not all(isinstance(name, str) for name in names):
         raise InputError(
             f"{path} must be a model of `deciban fit`; it has no names of columns. Fit it with the "
             f"command, or to a frame in Python; calibrators are for `deciban apply`."
@@ -139,7 +139,7 @@ def _convert(column: Column, kind: str) -> pl.Series:
     cells, dated = _parse(column.cells, numeric=True), kind not in ("number", "boolean")
     fits = cells.dtype.is_temporal() if dated else _is_number(cells)
     if not fits and cells.null_count() < len(cells):
-        first = _first_text(cells)
+        first = _first_odd(cells)
         raise column.error(
             f"must be {'dates' if dated else 'numbers'}, as it was in training; "
             f"{column.row(first)} holds {quote(cells[first])}. Correct it, or give a copy without "
@@ -185,11 +185,11 @@ def _require_levels(column: Column) -> None:
         )
     found = cells.cast(pl.String).drop_nulls().unique().sort()
     if len(found) > _MOST_LEVELS:
-        odd = _odd_among_numbers(cells)
+        odd = _odd_among_values(cells)
         such = quote(found[0]) if odd is None else f"{quote(cells[odd])} in row {odd + 1}"
         raise column.error(
             f"must hold at most {_MOST_LEVELS} different texts; it holds {len(found):,}, such as "
-            f"{such}. Leave it out with {ignore}, or correct it if it should be numbers."
+            f"{such}. Leave it out with {ignore}, or correct it if it should be numbers or dates."
         )
 
 
@@ -202,37 +202,39 @@ def _parse(column: pl.Series, numeric: bool = False) -> pl.Series:
         return column.fill_nan(None)
     if column.dtype != pl.String:
         return column
-    text = column.str.strip_chars()
-    missing = text.is_null() | text.str.to_lowercase().is_in(_GAPS)
-    if missing.all() and not numeric:
+    known, values = _likeliest_values(column)
+    if known.null_count() == len(known) and not numeric:
         return column
-    known = text.set(missing, None)
-    for values in (
+    return values if values.null_count() == known.null_count() else column
+
+
+def _likeliest_values(column: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Text without gaps, and the numbers, truth values or dates that most of its cells are."""
+    text = column.str.strip_chars()
+    known = text.set(text.is_null() | text.str.to_lowercase().is_in(_GAPS), None)
+    times = known.str.replace("T", " ")
+    readings = (
         known.cast(pl.Float64, strict=False),
         known.replace_strict(_TRUTHS, default=None, return_dtype=pl.Boolean),
-        known.str.to_date(_DAY, strict=False),
-        known.str.replace("T", " ").str.to_datetime(_TIME, strict=False),
-    ):
-        if values.null_count() == known.null_count():
-            return values.alias(column.name)
-    return column
+        known.str.to_date("%Y-%m-%d", strict=False),
+        *(times.str.to_datetime(form, strict=False) for form in _TIMES),
+    )
+    return known, min(readings, key=pl.Series.null_count).alias(column.name)
 
 
-def _first_text(column: pl.Series) -> int:
-    """Index of the first cell that is neither missing nor a number; 0 in columns of other types."""
+def _first_odd(column: pl.Series) -> int:
+    """Index of the first cell that is not what most cells are, or, where all are, that is known."""
     if column.dtype != pl.String:
         return first_true(column.is_not_null())
-    text = column.str.strip_chars()
-    odd = text.cast(pl.Float64, strict=False).is_null() & text.is_not_null()
-    return first_true(odd & ~text.str.to_lowercase().is_in(_GAPS))
+    known, values = _likeliest_values(column)
+    return first_true(known.is_not_null() & values.is_null())
 
 
-def _odd_among_numbers(column: pl.Series) -> int | None:
-    """Index of the first cell that is not a number, if more than half of the cells are numbers."""
-    if column.dtype != pl.String:
+def _odd_among_values(column: pl.Series) -> int | None:
+    """Index of the first odd cell, if more than half are numbers, truth values or dates."""
+    if column.dtype != pl.String or 2 * _likeliest_values(column)[1].null_count() >= len(column):
         return None
-    values = column.str.strip_chars().cast(pl.Float64, strict=False)
-    return _first_text(column) if 2 * values.null_count() < len(column) else None
+    return _first_odd(column)
 
 
 def _as_typed(name: str) -> str:
