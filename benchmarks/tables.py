@@ -290,7 +290,7 @@ def choose_tasks(args, results):
 
 
 def read_arguments():
-    from _public_tables import PARTS, NAMES
+    from _public_tables import NAMES, PARTS
 
     parser = argparse.ArgumentParser(description=__doc__)
     several = {"nargs": "+", "metavar": "NAME"}

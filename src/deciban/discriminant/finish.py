@@ -47,8 +47,8 @@ def losses_at(l: Floats, samples: Samples, log_mix: Floats, V: Floats) -> Floats
     return -log_p[np.arange(len(l)), samples.codes]
 
 
-def loss_at_best_scale(l: Floats, samples: Samples, log_mix: Floats, V: Floats) -> float:
-    """Mean cross-entropy of ILRLs once a scale has made up for what they are overconfident.
+def losses_at_best_scale(l: Floats, samples: Samples, log_mix: Floats, V: Floats) -> Floats:
+    """Cross-entropy of each sample once a scale has made up for what ILRLs are overconfident.
 
     Flows that have learned more are more overconfident, and better all the same: a scale is learned
     in any case. The loss is convex in it, so that a few of Newton's steps reach the lowest.
@@ -56,16 +56,19 @@ def loss_at_best_scale(l: Floats, samples: Samples, log_mix: Floats, V: Floats) 
     share = samples.weight / samples.weight.sum()
     evidence = l @ V.T
     true = evidence[np.arange(len(l)), samples.codes]
-    scale, best = 1.0, np.inf
+    scale = 1.0
+    best = losses_at(l, samples, log_mix, V)
     for _ in range(_NEWTON_STEPS):
         log_p = scale * evidence + log_mix
-        total = np.logaddexp.reduce(log_p, axis=1)
-        best = min(best, float(share @ (total - scale * true - log_mix[samples.codes])))
-        p = np.exp(log_p - total[:, None])
+        p = np.exp(log_p - np.logaddexp.reduce(log_p, axis=1)[:, None])
         mean = np.sum(p * evidence, axis=1)
         slope = share @ (mean - true)
         bend = share @ np.sum(p * (evidence - mean[:, None]) ** 2, axis=1)
         scale = float(np.clip(scale - slope / max(bend, 1e-300), scale / 2, scale * 2))
+        losses = losses_at(scale * l, samples, log_mix, V)
+        if not share @ losses < share @ best:
+            break
+        best = losses
     return best
 
 

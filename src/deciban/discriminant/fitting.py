@@ -110,18 +110,22 @@ def _train_on_folds(
     state = trainer.start(params)
     state = checkpoint.restore(replace(state, kept=selection.first_kept(state.params)))
     numbers = _numbers([one for one, *_ in members], dtype)
+    per_setting = M // len(selection.options)
     ilrs, judged = ilr_program(model, dtype, own_data=True), set(judgments(settings.epochs))
 
     def advance(state: State, report: Report) -> State:
-        state = trainer.step(state, data, rows, numbers, checkpoint.seed, report)
+        goes_on = np.repeat(state.kept["goes_on"], per_setting).astype(dtype)
+        now = numbers | {"goes_on": goes_on}
+        state = trainer.step(state, data, rows, now, checkpoint.seed, report)
         if state.epoch not in judged:
             return state
-        state = selection.keep(state, np.asarray(ilrs(state.average, x), dtype=np.float64))
+        found = np.asarray(ilrs(state.average, x), dtype=np.float64)
+        state = selection.keep(state, found, trainer.n_batches)
         score = float(state.kept["loss"].min())
         return _record(state, score=score)
 
     def is_over(state: State) -> bool:
-        return not len(selection.rows) or selection.is_over(state, trainer.n_batches)
+        return not len(selection.rows) or not state.kept["goes_on"].any()
 
     task = f"training {M} flows ({len(selection.options)} settings, {settings.folds} folds)"
     with Progress(task, settings.epochs, state.epoch, verbose) as progress:

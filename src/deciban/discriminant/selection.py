@@ -2,8 +2,9 @@
 
 Flows with several settings are trained at once, under one compilation: on all samples but a fold,
 for every fold, and on all samples. The samples of each fold are judged by the flows that have not
-seen them. Whenever a setting does better than before, its flow of all samples is kept. Linear
-discriminant analysis takes part in its closed form, and is kept where the flows are no better.
+seen them. Whenever a setting does better than before, its flow of all samples is kept; one that has
+not for long, or is far behind the best, rests. Linear discriminant analysis takes part in its
+closed form, and is kept where the flows are no better.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from deciban._estimation.samples import Samples
 from deciban._validation.arrays import Floats
-from deciban.discriminant.finish import Calibration, calibrate, loss_at_best_scale, losses_at
+from deciban.discriminant.finish import Calibration, calibrate, losses_at, losses_at_best_scale
 from deciban.discriminant.initialization import initialize
 from deciban.discriminant.objective import Model
 from deciban.discriminant.preparation import Preparation
@@ -30,6 +31,8 @@ _GROWTH = 1.2  # of the epochs from one judgment to the next
 _GAIN = 0.003  # of the lowest loss: what counts as getting better
 _PATIENCE = 2.0  # times the epoch of the last gain: so long training goes on without another
 _PATIENT_STEPS = 60  # and so many steps more
+_FAIR_STEPS = 400  # after which settings are given up that are behind the best one
+_BEHIND = 3.0  # standard errors of the difference
 _IN_DOUBT = 0.5  # standard errors by which flows must be better than the closed form
 _PARTS = 4  # of which one is held out where one is enough
 
@@ -121,39 +124,41 @@ class Selection:
             for p in range(len(self.parts)):
                 yield from [(settings, p)] * settings.n_estimators
 
-    def keep(self, state: State, ilrs: Floats) -> State:
-        """The state with what is worth keeping of this epoch.
+    def keep(self, state: State, ilrs: Floats, n_batches: int) -> State:
+        """The state with what is worth keeping of this epoch, and with the settings that go on.
 
         ``ilrs`` are those of all samples from all members, of shape (n_members, n, D - 1).
         """
         shape = (len(self.options), len(self.parts), self.options[0].n_estimators)
         each = ilrs.reshape(*shape, *ilrs.shape[1:]).mean(axis=2)
-        kept, judged = state.kept, self.judged
-        kept = {
-            **kept,
-            "ilr": kept["ilr"].copy(),
-            "loss": kept["loss"].copy(),
-            "epoch": kept["epoch"].copy(),
-        }
-        better = []
-        for c in range(len(self.options)):
+        kept = {k: v if k == "params" else v.copy() for k, v in state.kept.items()}
+        judged, better = self.judged, np.zeros(shape[0], dtype=bool)
+        share = judged.weight / judged.weight.sum()
+        judge = losses_at_best_scale if self.options[0].calibrate else losses_at
+        for c in np.flatnonzero(kept["goes_on"]):
             l = each[c, self.fold[self.rows], self.rows]
-            loss = self._loss(l, judged)
-            if loss < kept["loss"][c]:  # never for NaN
-                kept["ilr"][c], kept["loss"][c], kept["epoch"][c] = l, loss, state.epoch
-                better.append(c)
-        if kept["loss"].min() < (1 - _GAIN) * kept["low"]:
-            kept |= {"low": kept["loss"].min(), "gained": np.int64(state.epoch)}
-        if better:
-            final, flags = self._all_samples(state.average), np.isin(np.arange(shape[0]), better)
-            kept["params"] = select(flags[:, None], final, kept["params"])
+            losses = judge(l, judged, self.log_mix, self.V)
+            better[c] = share @ losses < kept["loss"][c]  # never for NaN
+            if better[c]:
+                kept["ilr"][c], kept["losses"][c] = l, losses
+                kept["loss"][c], kept["epoch"][c] = share @ losses, state.epoch
+        gains = kept["loss"] < (1 - _GAIN) * kept["low"]
+        kept["low"][gains], kept["gained"][gains] = kept["loss"][gains], state.epoch
+        patience = -(-_PATIENT_STEPS // n_batches)
+        kept["goes_on"] &= state.epoch < _PATIENCE * kept["gained"] + patience
+        if state.epoch * n_batches >= _FAIR_STEPS:
+            kept["goes_on"] &= ~self._is_behind(kept)
+        if better.any():
+            final = self._all_samples(state.average)
+            kept["params"] = select(better[:, None], final, kept["params"])
         return replace(state, kept=kept)
 
-    def _loss(self, l: Floats, judged: Samples) -> float:
-        if self.options[0].calibrate:
-            return loss_at_best_scale(l, judged, self.log_mix, self.V)
-        share = judged.weight / judged.weight.sum()
-        return float(share @ losses_at(l, judged, self.log_mix, self.V))
+    @staticmethod
+    def _is_behind(kept: dict[str, Any]) -> NDArray[np.bool_]:
+        """Settings that the best one has left behind by more than chance explains."""
+        gap = kept["losses"] - kept["losses"][np.argmin(kept["loss"])]
+        doubt = gap.std(axis=1) / max(1, gap.shape[1]) ** 0.5
+        return np.asarray(gap.mean(axis=1) > _BEHIND * doubt)
 
     def _all_samples(self, vectors: Vectors) -> Vectors:
         """Vectors of flows of all samples, of shape (settings, members of an ensemble, size)."""
@@ -167,15 +172,12 @@ class Selection:
             "ilr": np.zeros((C, len(self.rows), self.V.shape[1])),
             "loss": np.full(C, np.inf),
             "epoch": np.zeros(C, dtype=np.int64),
-            "low": np.float64(np.inf),  # loss, and epoch, when the best setting last gained
-            "gained": np.int64(0),
+            "losses": np.full((C, len(self.rows)), np.inf),
+            "low": np.full(C, np.inf),  # loss, and epoch, when the setting last gained
+            "gained": np.zeros(C, dtype=np.int64),
+            "goes_on": np.ones(C, dtype=bool),
             "params": self._all_samples(vectors),
         }
-
-    def is_over(self, state: State, n_batches: int) -> bool:
-        """Whether no setting has gained for long."""
-        patience = -(-_PATIENT_STEPS // n_batches)
-        return bool(state.epoch >= _PATIENCE * state.kept["gained"] + patience)
 
     # --- the choice ------------------------------------------------------------------------------
 

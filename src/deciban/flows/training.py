@@ -92,8 +92,8 @@ class Trainer:
     ----------
     loss : callable
         ``loss(params, batch, key, options)``: the mean loss of a batch, a pytree of arrays with one
-        row for each sample. ``options`` are a dict of the member's own numbers, one of which is
-        ``weight_decay``.
+        row for each sample. ``options`` are a dict of the member's own numbers, among them
+        ``weight_decay`` and, unless all members go on, ``goes_on``: zero for those that rest.
     layout : Layout
         Order of the parameters of a member.
     n_batches, batch_size : int
@@ -177,7 +177,7 @@ class Trainer:
                 f"{factor:.2g} times the learning rate. Lower learning_rate, or look for "
                 f"extreme values among the features."
             )
-        record = {"epoch": state.epoch, "loss": float(np.mean(losses)), "factor": factor}
+        record = {"epoch": state.epoch, "loss": float(np.nanmean(losses)), "factor": factor}
         record["seconds"] = time.perf_counter() - began
         history = (*state.history, record)
         return State(*now, state.kept, factor, state.epoch + 1, history)
@@ -204,6 +204,7 @@ class Trainer:
         data: Tree,
     ) -> tuple[Vectors, dict[str, Any], Vectors, jax.Array, jax.Array]:
         """All batches, in the order of their rows; also mean loss and share of skipped steps."""
+        start = (vectors, optimizer, average)
 
         def step(carry: Any, drawn: Any) -> tuple[Any, Any]:
             rows, key = drawn
@@ -222,9 +223,17 @@ class Trainer:
             carry = self._update(carry, slopes, usable * factor, usable, options["weight_decay"])
             return carry, (jnp.where(usable, loss, 0.0), usable)
 
-        start = (vectors, optimizer, average)
-        carry, (losses, usable) = jax.lax.scan(step, start, (rows, keys))
-        return *carry, losses.sum() / jnp.maximum(usable.sum(), 1), 1 - usable.mean()
+        def train() -> Any:
+            carry, (losses, usable) = jax.lax.scan(step, start, (rows, keys))
+            return *carry, losses.sum() / jnp.maximum(usable.sum(), 1), 1.0 - usable.mean()
+
+        def rest() -> Any:
+            loss, skipped = jax.eval_shape(train)[3:]
+            return *start, jnp.full((), jnp.nan, loss.dtype), jnp.zeros((), skipped.dtype)
+
+        if "goes_on" not in options:
+            return train()
+        return jax.lax.cond(options["goes_on"] > 0, train, rest)
 
     def _update(
         self, carry: Any, slopes: Sequence[jax.Array], factor: Any, usable: Any, decay: Any
