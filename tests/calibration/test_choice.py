@@ -132,6 +132,21 @@ def test_a_class_of_one_sample_leaves_nothing_to_compare():
     assert (name, str(calibrator), losses) == ("affine", "AffineCalibrator()", {})
 
 
+@pytest.mark.parametrize("D", [200, 1000])
+def test_hundreds_of_classes_get_the_affine_map_without_a_comparison(D):
+    many = Labelled(Evidence(np.eye(D)[np.arange(3 * D) % D]), np.arange(3 * D) % D)
+    name, calibrator, losses = choose_calibrator(many)
+    assert (name, str(calibrator), losses) == ("affine", "AffineCalibrator()", {})
+
+
+def test_samples_are_thinned_out_before_they_are_split(monkeypatch):
+    """Folds of which one holds all samples that are left of a class could not be learnt from."""
+    monkeypatch.setattr("deciban.calibration.choice._ENOUGH", 18)  # two of each class
+    samples = stretched(FAMILY, 50, turn)
+    losses = choose_calibrator(samples, np.arange(150) % 5)[2]
+    assert np.isfinite([losses["affine"], losses["curved"], losses["full"]]).all()
+
+
 def test_samples_without_weight_and_the_order_of_classes_do_not_matter():
     samples = stretched(FAMILY, 200, square)
     more = Labelled(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ _FOLDS = 5
 _ENOUGH = 100_000  # samples times classes that tell the candidates apart
 _MANY = 2000  # samples with which PAV does as well as kernel densities, and much faster
 _MOST_CLASSES = 30  # of a curved or full map: more take long to fit
+_MOST_COMPARED = 100  # classes: the affine map of more takes long to fit six times
 
 
 def candidate_calibrators(n_classes: int, n_samples: int) -> dict[str, Calibrator]:
@@ -64,17 +66,18 @@ def choose_calibrator(
     The loss is the mean of two cross-entropies, at equal priors and at the class mix of the
     samples, each relative to that without evidence; infinite where a candidate cannot be fitted.
     The choice is the first candidate that is worse than the best by no more than one standard error
-    of their difference.
+    of their difference. A class of one sample, or more than 100 classes, leave the affine map.
     """
     if not samples.weights.all():
         counts = np.flatnonzero(samples.weights)
         samples, folds = samples.select(counts), None if folds is None else folds[counts]
     candidates = candidate_calibrators(samples.evidence.n_classes, len(samples.codes))
-    if samples.counts.min() < 2:  # there is nothing to compare them by
+    if samples.counts.min() < 2 or samples.evidence.n_classes > _MOST_COMPARED:
         return "affine", candidates["affine"], {}
     numbered = Evidence(samples.evidence.log_likelihoods, range(samples.evidence.n_classes))
     samples = replace(samples, evidence=numbered)  # positions are labels that sort as they should
-    samples, folds = _thin_out(samples, _usable_folds(samples, folds))
+    samples, folds = _thin_out(samples, folds)
+    folds = _usable_folds(samples, folds)
     terms = {name: _loss_terms(one, samples, folds) for name, one in candidates.items()}
     losses = {name: float(one.sum()) for name, one in terms.items()}
     best = min(losses, key=lambda name: losses[name])
@@ -82,7 +85,7 @@ def choose_calibrator(
         with np.errstate(invalid="ignore"):  # of candidates that cannot be fitted
             excess = terms[name] - terms[best]
             spread = [np.var(excess[rows]) * len(rows) for rows in samples.rows_by_class]
-        if excess.sum() <= np.sqrt(sum(spread)):
+        if name == best or excess.sum() <= np.sqrt(sum(spread)):
             break
     return name, candidates[name], losses
 
@@ -128,7 +131,7 @@ def _usable_folds(samples: Labelled, folds: NDArray[np.intp] | None) -> NDArray[
     return found
 
 
-def _thin_out(samples: Labelled, folds: NDArray[np.intp]) -> tuple[Labelled, NDArray[np.intp]]:
+def _thin_out(samples: Labelled, folds: Any) -> tuple[Labelled, Any]:
     """Enough of the samples to compare by, of every class; those that stay count for the others."""
     share = _ENOUGH // samples.evidence.n_classes**2
     if samples.counts.max() <= share:
@@ -137,4 +140,6 @@ def _thin_out(samples: Labelled, folds: NDArray[np.intp]) -> tuple[Labelled, NDA
     rows = np.sort(np.concatenate([rng.permutation(one)[:share] for one in samples.rows_by_class]))
     times = samples.counts / np.minimum(samples.counts, share)
     some = samples.select(rows)
-    return replace(some, weight=some.weights * times[some.codes]), folds[rows]
+    return replace(some, weight=some.weights * times[some.codes]), None if folds is None else folds[
+        rows
+    ]

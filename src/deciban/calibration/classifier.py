@@ -63,7 +63,8 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         a factor that depends on the strength ("curved"), and for two classes isotonic regression
         and kernel densities, both with bounds, for more a full matrix: by their cross-entropy on
         the samples of each fold after a fit to those of the others. The first of those that tie
-        within noise, in this order, is fitted to the left-out samples of all folds.
+        within noise, in this order, is fitted to the left-out samples of all folds; of more than
+        100 classes, it is the affine map.
     cv : int, cross-validation generator, iterable or "prefit", default 5
         A number of folds is of samples in random order, with all classes in each.
         "prefit" takes the estimator as it is, fitted elsewhere: fit this on samples that it has
