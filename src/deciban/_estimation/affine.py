@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from deciban._estimation.newton import minimum, minimum_by_slopes
+from deciban._estimation.newton import minimum
 from deciban._validation.scalars import require_one_of
 
 Scale = Literal["scalar", "diagonal", "full"]
@@ -93,9 +93,9 @@ def fit_affine(
 def _solve(problem: _Problem) -> np.ndarray:
     start = _start_from_subset(problem) if problem.center is not None or not problem.ridge else None
     start = problem.start() if start is None else start
-    # The curvature lacks that of the prior, which hardly counts with many samples.
-    find = minimum_by_slopes if problem.jeffreys * len(start) > 0.01 else minimum
-    return find(problem.at, start, problem.size)
+    # The curvature lacks that of the prior: steps fall short, so that the last ones count, too.
+    limits = (1e-15, -np.inf) if problem.jeffreys else ()
+    return minimum(problem.at, start, problem.size, *limits)
 
 
 def _solve_shrunk(problem: _Problem, class_sizes: np.ndarray) -> np.ndarray:

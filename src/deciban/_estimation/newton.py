@@ -12,14 +12,11 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from scipy.optimize import minimize, root
 from scipy.sparse.linalg import LinearOperator, cg
 
 from deciban.exceptions import ConvergenceError
 
-_FLAT = 1e-11  # gain, in nats, below which the optimum is reached
-_NEARLY_FLAT = 1e-3  # gain that is accepted after many steps, with a warning
-_PERFECT = 1e-5  # value, in nats, at which to stop: separable classes have no finite optimum
+_NEARLY_FLAT, _UNNOTICED = 1e-3, 1e-8  # gains accepted after many steps, with a warning or none
 _ROUNDING = 1e-15  # relative error of a value
 _LEAST = 1e-14  # smallest damping: it holds back parameters that separable classes pull away
 _STEPS = 500
@@ -36,13 +33,17 @@ class Point(Protocol):
 
 
 def minimum(
-    at: Callable[[np.ndarray], Point], start: np.ndarray, size: np.ndarray, flat: float = _FLAT
+    at: Callable[[np.ndarray], Point],
+    start: np.ndarray,
+    size: np.ndarray,
+    flat: float = 1e-11,
+    perfect: float = 1e-5,
 ) -> np.ndarray:
-    """Position of the minimum of a convex, nonnegative function, to within 1e-11 of its value.
+    """Position of the minimum of a convex function.
 
     ``size`` is the root of the largest second derivative by each parameter: in these units no
-    curvature is above about one, and a damping of one always gains. ``flat`` is the gain below
-    which to stop.
+    curvature is above about one, and a damping of one always gains. ``flat`` is the gain, in nats,
+    below which to stop, and ``perfect`` the value: separable classes have no finite optimum.
 
     Raises
     ------
@@ -55,52 +56,29 @@ def minimum(
     for _ in range(_STEPS):
         step = _newton_step(curvature, here.slope, size, damping)
         promise = -float(step @ here.slope)
-        if promise < flat or here.value < _PERFECT:
+        if promise < flat or here.value < perfect:
             return theta
         there = at(theta + step)
         gain = here.value - there.value
         if gain >= 1e-4 * promise or (promise < 1e-6 and gain >= -_ROUNDING * abs(here.value)):
             theta, here = theta + step, there
             curvature = here.curvature()
-            damping = max(damping / 10, _LEAST) if gain > 0.25 * promise else damping
-        else:
+        if gain > 0.25 * promise:
+            damping = max(damping / 10, _LEAST)
+        elif gain < 1e-4 * promise:
             damping = max(10 * damping, 1e-8)
-    if promise < _NEARLY_FLAT:
+    if promise > _NEARLY_FLAT:
+        raise ConvergenceError(
+            f"the recalibration must reach its optimum; after {_STEPS} steps it could still gain "
+            f"{promise:.2g} nat. Check the evidence for outliers, or use a smaller scale family."
+        )
+    if promise > _UNNOTICED:
         warnings.warn(
             f"the recalibration stopped {promise:.1g} short of its optimum, held up by a few "
             f"extreme scores. Bound the evidence first, or use a smaller scale family.",
             stacklevel=5,
         )
-        return theta
-    raise ConvergenceError(
-        f"the recalibration must reach its optimum; after {_STEPS} steps it could still gain "
-        f"{promise:.2g} nat. Check the evidence for outliers, or use a smaller scale family."
-    )
-
-
-def minimum_by_slopes(
-    at: Callable[[np.ndarray], Point], start: np.ndarray, size: np.ndarray
-) -> np.ndarray:
-    """Position of the minimum of a function whose curvature is known in part.
-
-    Newton's method comes near; quasi-Newton steps, in units of that curvature, find the rest.
-    """
-    near = minimum(at, start, size, flat=1e-4)
-    curvature = at(near).curvature() / np.outer(size, size)
-    values, vectors = np.linalg.eigh(curvature)
-    units = (vectors / np.sqrt(np.maximum(values, 1e-12))) / size[:, None]
-
-    def value_and_slope(step: np.ndarray) -> tuple[float, np.ndarray]:
-        here = at(near + units @ step)
-        return here.value, here.slope @ units
-
-    origin = np.zeros(len(near))
-    found = minimize(value_and_slope, origin, jac=True, method="L-BFGS-B", options={"gtol": 1e-6})
-    step = found.x
-    if np.abs(found.jac).max() > _FLAT:  # values no longer tell steps apart, but slopes do
-        options = {"fatol": _FLAT, "maxiter": 10}
-        step = root(lambda step: value_and_slope(step)[1], step, method="krylov", options=options).x
-    return near + units @ step
+    return theta
 
 
 def _newton_step(
