@@ -51,20 +51,20 @@ def require_table(x: NDArray[np.float64], name: str, if_two_classes: str) -> Non
         )
 
 
-def read_llrs(llr: Any, name: str = "llr") -> NDArray[np.float64]:
+def read_llrs(llr: Any) -> NDArray[np.float64]:
     """One log-likelihood-ratio for each sample, from a vector or a table of one column.
 
     Infinite ones are allowed.
     """
-    values = to_numpy(llr, name)
+    values = to_numpy(llr, "llr")
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
         raise InputError(
-            f"{name} must have shape (n_samples,); got {values.shape}. Give one ratio for each "
+            f"llr must have shape (n_samples,); got {values.shape}. Give one ratio for each "
             f"sample; for more than two classes use Evidence(log_likelihoods)."
         )
-    _refuse_nan(np, values[:, None], name)
+    _refuse_nan(np, values[:, None], "llr")
     return values
 
 

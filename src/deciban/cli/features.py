@@ -13,6 +13,7 @@ import polars as pl
 from deciban._persistence.registry import load_with_extra
 from deciban.cli.cells import DOUBTFUL, MISSING, Column, first_true
 from deciban.cli.io.formats import Table, empty_to_null
+from deciban.cli.io.sources import open_table
 from deciban.cli.words import quote, quote_name, split_names
 from deciban.exceptions import InputError
 
@@ -87,8 +88,8 @@ def read_rows(columns: Columns, frame: pl.DataFrame, source: str, start: int = 0
     )
 
 
-def load_model(path: Path) -> Any:
-    """The model in a file, which was fitted to a table whose columns have names."""
+def open_model(path: Path, source: str, table_format: str | None) -> tuple[Any, Table]:
+    """The model in a file, and a table with all of the columns that it was fitted to."""
     estimator = load_with_extra(path)[0]
     names = estimator.columns_.names if hasattr(estimator, "columns_") else []
     if not names or not all(isinstance(name, str) for name in names):
@@ -96,13 +97,10 @@ def load_model(path: Path) -> Any:
             f"{path} must be a model of `deciban fit`; it has no names of columns. Fit it with the "
             f"command, or to a frame in Python; calibrators are for `deciban apply`."
         )
-    return estimator
-
-
-def require_columns(table: Table, estimator: Any) -> None:
-    """Raise unless the table has all columns that a model takes."""
-    for name in estimator.columns_.names:
+    table = open_table(source, table_format)
+    for name in names:
         table.require_column(name, "the model")
+    return estimator, table
 
 
 def typical_row(columns: Columns) -> pl.DataFrame:

@@ -13,6 +13,7 @@ from deciban.cli.cells import find_target, fold_key_word
 from deciban.cli.io.sources import read_table
 from deciban.cli.words import join_words, quote, quote_name, split, suggest, unquote
 from deciban.evidence import Evidence
+from deciban.evidence.bayes import cost_matrix
 from deciban.exceptions import InputError
 from deciban.metrics import OperatingPoint
 
@@ -56,7 +57,12 @@ def parse_prior(
             f"{option} must name every class; it lacks {join_words(missing, 5)}. Write "
             f"'{_example_prior(classes)}'."
         )
-    _require_distribution(found, option)
+    smallest, total = min(found.values()), sum(found.values())
+    if smallest <= 0 or abs(total - 1) > _ROUNDING:
+        what = f"one of them is {smallest:g}" if smallest <= 0 else f"they sum to {total:g}"
+        raise InputError(
+            f"{option} must be probabilities above zero that sum to one; {what}. Change them."
+        )
     return found
 
 
@@ -95,15 +101,6 @@ def _read_pairs(text: str, option: str) -> list[tuple[str, object]]:
     return [(str(name), number) for name, number in frame.iter_rows()]
 
 
-def _require_distribution(found: dict[Hashable, float], option: str) -> None:
-    smallest, total = min(found.values()), sum(found.values())
-    if smallest <= 0 or abs(total - 1) > _ROUNDING:
-        what = f"one of them is {smallest:g}" if smallest <= 0 else f"they sum to {total:g}"
-        raise InputError(
-            f"{option} must be probabilities above zero that sum to one; {what}. Change them."
-        )
-
-
 def parse_costs(text: str | None, option: str, classes: Classes) -> NDArray[np.float64] | None:
     """Costs, with the true class on rows, from ``a>b=5,b>a=1`` or a table.
 
@@ -114,8 +111,7 @@ def parse_costs(text: str | None, option: str, classes: Classes) -> NDArray[np.f
         return None
     if ">" not in text:
         return _read_costs(text, option, classes)
-    C = 1 - np.eye(len(classes))
-    seen: set[tuple[int, int]] = set()
+    found: dict[tuple[Hashable, Hashable], float] = {}
     for part in split(text):
         pair, equals, number = unquote(part).rpartition("=")
         if not equals or ">" not in pair:
@@ -124,15 +120,14 @@ def parse_costs(text: str | None, option: str, classes: Classes) -> NDArray[np.f
                 f"{_HOW_COSTS}, names with commas or > in double quotes."
             )
         error = _find_error(pair, option, classes)
-        if error in seen:
+        if error in found:
             raise InputError(f"{option} must name each error once; it names {quote(pair)} twice.")
-        seen.add(error)
-        C[error] = _parse_number(number, option, text)
-    return C
+        found[error] = _parse_number(number, option, text)
+    return cost_matrix(found, tuple(classes))
 
 
-def _find_error(pair: str, option: str, classes: Classes) -> tuple[int, int]:
-    """Indices of the true and the decided class; classes may have > in their names."""
+def _find_error(pair: str, option: str, classes: Classes) -> tuple[Hashable, Hashable]:
+    """The true and the decided class; classes may have > in their names."""
     words = split(pair, ">")
     sides = [
         (unquote(">".join(words[:k])), unquote(">".join(words[k:]))) for k in range(1, len(words))
@@ -149,7 +144,7 @@ def _find_error(pair: str, option: str, classes: Classes) -> tuple[int, int]:
             f"table of costs."
         )
     truth, decision = (find_class(one, option, classes) for one in (known or sides)[0])
-    return list(classes).index(truth), list(classes).index(decision)
+    return truth, decision
 
 
 def _read_costs(text: str, option: str, classes: Classes) -> NDArray[np.float64]:
@@ -166,11 +161,12 @@ def _read_costs(text: str, option: str, classes: Classes) -> NDArray[np.float64]
             f"{option} must be a table with one row and one column for each class; {text} has rows "
             f"{join_words(rows, 5)} and columns {join_words(names, 5)}. Add what is missing."
         )
-    C = np.empty((len(classes), len(classes)))
-    for i, values in zip(rows, frame.rows(), strict=True):
-        for j, value in zip(names, values[1:], strict=True):
-            C[list(classes).index(i), list(classes).index(j)] = _parse_number(value, option, text)
-    return C
+    found = {
+        (i, j): _parse_number(value, option, text)
+        for i, (_, *values) in zip(rows, frame.rows(), strict=True)
+        for j, value in zip(names, values, strict=True)
+    }
+    return cost_matrix(found, tuple(classes))
 
 
 def detection_settings(options: AssessmentOptions, classes: Classes) -> dict[str, Any]:

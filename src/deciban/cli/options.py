@@ -142,9 +142,14 @@ class ScoreOptions:
             raise InputError(f"{' and '.join(given)} must stand alone; got both. Choose one.")
         require_choice(self.base, "--base", ("e", "2", "10"))
         self._refuse_what_trials_exclude(kinds)
-        if self.posteriors is None:
-            self._refuse_what_posteriors_need()
-        elif self.prior is None:
+        if self.posteriors is None and self.prior is not None:
+            raise InputError(
+                "--prior must come with --posteriors, whose prior it divides out; got none. For "
+                "results at another prior give --at-prior."
+            )
+        if self.posteriors is None and self.floor is not None:
+            raise InputError("--floor must come with --posteriors; got none. Leave it out.")
+        if self.posteriors is not None and self.prior is None:
             raise InputError(
                 "--posteriors must come with --prior, the prior that they contain; got none. Give "
                 "--prior empirical for the class frequencies of this table, or 'a=0.5,b=0.5'."
@@ -167,15 +172,6 @@ class ScoreOptions:
                 f"{', '.join(unused)} must be left out with {given[0]}, which tells the truth. "
                 "Only --llr, the column of the scores, may be named."
             )
-
-    def _refuse_what_posteriors_need(self) -> None:
-        if self.prior is not None:
-            raise InputError(
-                "--prior must come with --posteriors, whose prior it divides out; got none. For "
-                "results at another prior give --at-prior."
-            )
-        if self.floor is not None:
-            raise InputError("--floor must come with --posteriors; got none. Leave it out.")
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,8 @@ def print_assessment(assessment: Assessment, source: str, about: Iterable[str] =
         rows.append((label_with_unit(q.label, q.unit), *cells, q.meaning))
     header = ("", "value", f"{100 * assessment.confidence:g} % interval", "what it means")
     print_table(header, rows, right=(1,), explanation=True)
-    print_design(assessment.design)
+    if assessment.design:
+        echo(f"Intervals: {assessment.design}.")
     if assessment.action:
         echo(f"{assessment.verdicts[0].big}. {assessment.verdicts[0].sentence}")
     print_notes(assessment.warnings)
@@ -132,12 +133,6 @@ def print_criteria(criteria: Sequence[Mapping[str, Any]]) -> None:
 
     if criteria:
         print_table(CRITERIA, criteria_rows(criteria), right=(2,))
-
-
-def print_design(design: str) -> None:
-    """Print what was resampled for the intervals."""
-    if design:
-        echo(f"Intervals: {design}.")
 
 
 def label_with_unit(label: str, unit: str) -> str:

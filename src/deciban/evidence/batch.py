@@ -313,6 +313,6 @@ def _first_and_last(count: int, most: int) -> list[int | None]:
     return [*range(most // 2), None, *range(count - most // 2, count)]
 
 
-def _shorten(label: Hashable, width: int = 12) -> str:
+def _shorten(label: Hashable) -> str:
     name = str(label) if str(label).isprintable() else repr(label)  # it could steer a terminal
-    return name if len(name) <= width else name[: width - 1] + "…"
+    return name if len(name) <= 12 else name[:11] + "…"

@@ -55,7 +55,8 @@ class PriorEstimate(Mapping[Hashable, float]):
         lines = [f"  {label}: {s:.4f} ({low:.4f} to {high:.4f})" for label, s, low, high in rows]
         if len(lines) > 20:
             lines[10:-10] = ["  ..."]
-        title = f"Class mix of {self.n_samples:,} samples, {100 * self.confidence:g} % intervals"
+        samples = f"{self.n_samples:,} sample{'s' * (self.n_samples != 1)}"
+        title = f"Class mix of {samples}, {100 * self.confidence:g} % intervals"
         shift = "" if self.p_value is None else f"; shift: p = {self.p_value:.3g}"
         return "\n".join([title + shift, *lines])
 

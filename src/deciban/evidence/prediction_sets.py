@@ -51,7 +51,8 @@ class PredictionSets(Sequence[tuple[Hashable, ...]]):
 
     def __repr__(self) -> str:
         shown = ", ".join("{" + ", ".join(map(str, one)) + "}" for one in self[:5])
-        return f"PredictionSets of {len(self):,} samples: {shown}{', ...' * (len(self) > 5)}"
+        n, more = len(self), ", ..." * (len(self) > 5)
+        return f"PredictionSets of {n:,} sample{'s' * (n != 1)}: {shown}{more}"
 
 
 def smallest_sets(log_posterior: Floats, alpha: float) -> NDArray[np.bool_]:
@@ -103,7 +104,14 @@ def conformal_sets(
         rank = np.searchsorted(np.cumsum(weight[codes[order]]), wanted)
         threshold, few = np.append(scores[order], np.inf)[rank], rank == n
     if few.any():
-        _warn_of_few([classes[k] for k in np.flatnonzero(few)], alpha, by_class)
+        least = int(np.ceil((1 - alpha) / alpha * (1 - _ROUNDING)))
+        which = [classes[k] for k in np.flatnonzero(few)]
+        sentence = (
+            f"calibration should hold {least} samples or more{' of each class' * by_class} at "
+            f"alpha={alpha:g}, and more where their class mix is not the prior; for want of them, "
+            f"every set holds {quote_each(which)}."
+        )
+        warnings.warn(FewSamplesWarning(sentence, classes=which), stacklevel=3)
     members = new_scores <= threshold * (1 + _ROUNDING)
     members[np.arange(len(new)), (new + base).argmax(axis=1)] = True
     return members
@@ -118,13 +126,3 @@ def _quantile(scores: Floats, alpha: float) -> Floats:
     """The threshold along the first axis."""
     rank, nothing = _rank(len(scores), alpha), np.full(scores.shape[1:], np.inf)
     return np.sort(scores, axis=0)[rank - 1] if rank <= len(scores) else nothing
-
-
-def _warn_of_few(classes: list[Hashable], alpha: float, by_class: bool) -> None:
-    least = int(np.ceil((1 - alpha) / alpha * (1 - _ROUNDING)))
-    sentence = (
-        f"calibration should hold {least} samples or more{' of each class' * by_class} at alpha="
-        f"{alpha:g}, and more where their class mix is not the prior; for want of them, every set "
-        f"holds {quote_each(classes)}."
-    )
-    warnings.warn(FewSamplesWarning(sentence, classes=classes), stacklevel=4)

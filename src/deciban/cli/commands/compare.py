@@ -73,5 +73,6 @@ def _show(found: Comparison, a: tuple[str, ...], b: tuple[str, ...]) -> None:
         rows.append((show.label_with_unit(one.label, one.unit), *cells, verdict))
     header = ("", "A", "B", "A − B", f"{100 * found.confidence:g} % interval", "verdict")
     show.print_table(header, rows, right=(1, 2, 3))
-    show.print_design(found.design)
+    if found.design:
+        show.echo(f"Intervals: {found.design}.")
     show.print_notes(found.warnings)

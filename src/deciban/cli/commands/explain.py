@@ -30,13 +30,10 @@ def explain(
     The likelihood of a group is the mean of its classes' likelihoods, weighted by a --prior that is
     given, with equal weights otherwise.
     """
-    from deciban.cli.features import load_model, read_rows, require_columns
-    from deciban.cli.io.sources import open_table
+    from deciban.cli.features import open_model, read_rows
     from deciban.cli.operating import parse_costs, parse_prior
 
-    estimator = load_model(model)
-    source = open_table(table, table_format)
-    require_columns(source, estimator)
+    estimator, source = open_model(model, table, table_format)
     frame = source.read(estimator.columns_.names)
     if not len(frame):
         raise source.error("must hold rows; it holds none. Give a table with samples.")

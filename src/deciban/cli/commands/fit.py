@@ -79,7 +79,7 @@ def fit(
     import polars.selectors as cs
 
     from deciban._validation.labels import label_array
-    from deciban.cli.cells import Column, encode_labels
+    from deciban.cli.cells import DOUBTFUL, Column, encode_labels
     from deciban.cli.features import describe_doubts, select_features, type_columns, typical_row
     from deciban.cli.io.sources import open_table
     from deciban.cli.io.writing import require_outputs
@@ -103,7 +103,13 @@ def fit(
         )
     train, held_out = _split_rows(codes, labels, validation, seed, report is not None)
     X = type_columns([Column(frame[name], source.name) for name in names], impute)
-    print_notes([*_label_notes(labels), *describe_doubts(frame, X)])
+    notes = [
+        f"{label!r} is taken as a class. If it stands for a missing label, give a copy of the "
+        "table without such rows."
+        for label in labels
+        if str(label).strip().lower() in DOUBTFUL
+    ]
+    print_notes([*notes, *describe_doubts(frame, X)])
     y = label_array(labels)[codes]
     estimator = _make_model(model, epochs, seed, checkpoint)
     try:
@@ -190,17 +196,6 @@ def _split_rows(
     rank = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
     held_out = rank < np.repeat(aside, counts)
     return np.sort(order[~held_out]), np.sort(order[held_out])
-
-
-def _label_notes(labels: Labels) -> list[str]:
-    from deciban.cli.cells import DOUBTFUL
-
-    return [
-        f"{label!r} is taken as a class. If it stands for a missing label, give a copy of the "
-        "table without such rows."
-        for label in labels
-        if str(label).strip().lower() in DOUBTFUL
-    ]
 
 
 def _make_model(kind: Kind, epochs: int | None, seed: int, checkpoint: Path | None) -> Any:

@@ -64,8 +64,7 @@ def predict(
     """
     import polars as pl
 
-    from deciban.cli.features import load_model, read_rows, require_columns, typical_row
-    from deciban.cli.io.sources import open_table
+    from deciban.cli.features import open_model, read_rows, typical_row
     from deciban.cli.io.writing import require_outputs, table_writer
     from deciban.cli.operating import parse_costs, parse_prior
 
@@ -74,9 +73,7 @@ def predict(
     if estimate_prior and prior != "empirical":
         raise InputError("--prior and --estimate-prior must not come together. Leave one out.")
     require_outputs({"--output": output}, (model, table, prior, costs), force=force)
-    estimator = load_model(model)
-    source = open_table(table, table_format)
-    require_columns(source, estimator)
+    estimator, source = open_model(model, table, table_format)
     classes = tuple(estimator.classes_.tolist())
     before = parse_prior(prior, "--prior", classes, estimator.class_counts_.tolist())
     prices = parse_costs(costs, "--costs", classes)
