@@ -38,10 +38,8 @@ class BoundedCalibrator(Calibrator):
     misleading : float, default 1
         Number of misleading samples to add to each class. Weights count samples: a sample of
         weight two counts as two.
-    prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
-        Prior of ``predict_proba``; it is not part of the evidence.
-    fuse : bool, optional
-        Whether to fuse the columns by logistic regression, as for :class:`AffineCalibrator`.
+    prior, fuse
+        As for :class:`AffineCalibrator`; the bounds do not depend on ``prior``.
 
     Attributes
     ----------

@@ -20,10 +20,8 @@ class IdentityCalibrator(Calibrator):
 
     Parameters
     ----------
-    prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
-        Prior of ``predict_proba``; it is not part of the evidence.
-    fuse : bool, optional
-        Whether to fuse the columns by logistic regression, as for :class:`AffineCalibrator`.
+    prior, fuse
+        As for :class:`AffineCalibrator`; ``prior`` is that of ``predict_proba`` only.
 
     Examples
     --------
@@ -60,11 +58,8 @@ class CurvedCalibrator(Calibrator):
     ----------
     ridge : float, default 0.01
         Penalty of a and b, as in :class:`FusionCalibrator`; it vanishes with samples.
-    prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
-        How much each class counts, and the prior of ``predict_proba``; it is not part of the
-        evidence.
-    fuse : bool, optional
-        Whether to fuse the columns by logistic regression, as for :class:`AffineCalibrator`.
+    prior, fuse
+        As for :class:`AffineCalibrator`.
 
     Attributes
     ----------

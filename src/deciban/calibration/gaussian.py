@@ -50,10 +50,8 @@ class GaussianCalibrator(Calibrator):
     predictive : bool, default True
         Whether to use the predictive density. Otherwise the means and covariances of maximum
         likelihood are plugged into the Gaussian density, which is overconfident for few samples.
-    prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
-        Prior of ``predict_proba``; it is not part of the evidence.
-    fuse : bool, optional
-        Whether to fuse the columns by logistic regression, as for :class:`AffineCalibrator`.
+    prior, fuse
+        As for :class:`AffineCalibrator`; the map does not depend on ``prior``.
 
     Attributes
     ----------

@@ -30,10 +30,8 @@ class IsotonicCalibrator(TwoClassCalibrator):
 
     Parameters
     ----------
-    prior : "uniform", "empirical", array of shape (2,) or mapping, default "uniform"
-        Prior of ``predict_proba``; it is not part of the evidence.
-    fuse : bool, optional
-        Whether to fuse the columns by logistic regression, as for :class:`AffineCalibrator`.
+    prior, fuse
+        As for :class:`AffineCalibrator`; the map does not depend on ``prior``.
 
     Attributes
     ----------

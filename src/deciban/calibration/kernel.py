@@ -56,10 +56,8 @@ class KernelDensityCalibrator(TwoClassCalibrator):
         Bandwidth in the unit of the LLRs, or a rule that gives each class its own by the number of
         its samples (the sum of their weights). Silverman's rule takes the smaller of the standard
         deviation and the scaled interquartile range, so that outliers do not widen it.
-    prior : "uniform", "empirical", array of shape (2,) or mapping, default "uniform"
-        Prior of ``predict_proba``; it is not part of the evidence.
-    fuse : bool, optional
-        Whether to fuse the columns by logistic regression, as for :class:`AffineCalibrator`.
+    prior, fuse
+        As for :class:`AffineCalibrator`; the map does not depend on ``prior``.
 
     Attributes
     ----------

@@ -121,7 +121,13 @@ def bootstrap(
         return llr_interval(metric, labels, values, plan, **options)
 
     def evaluate(rows: NDArray[np.intp]) -> float:
-        return _as_number(metric(labels[rows], values[rows], **options))
+        value = metric(labels[rows], values[rows], **options)
+        if not is_number(value):
+            raise InputError(
+                f"metric must return one number; got {type(value).__name__}. Wrap it, as in "
+                f"lambda y, e: decompose(y, e).calibration."
+            )
+        return float(value)
 
     def resample(seed: np.random.SeedSequence) -> float:
         return evaluate(design.draw_rows(np.random.default_rng(seed)))
@@ -165,12 +171,3 @@ def _indexable(evidence: Any) -> Any:
     if values.ndim == 0 or len(values) == 0:
         raise InputError("evidence must hold samples; got none. Give one LLR or row a sample.")
     return values
-
-
-def _as_number(value: Any) -> float:
-    if not is_number(value):
-        raise InputError(
-            f"metric must return one number; got {type(value).__name__}. Wrap it, as in "
-            f"lambda y, e: decompose(y, e).calibration."
-        )
-    return float(value)

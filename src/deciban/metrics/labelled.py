@@ -138,16 +138,6 @@ class Labelled:
         """Positions of the samples of each class."""
         return split_by_class(self.codes, self.evidence.n_classes)
 
-    def require_every_class(self) -> Labelled:
-        """Raise unless every class has samples."""
-        missing = [self.evidence.classes[k] for k in np.flatnonzero(self.counts == 0)]
-        if missing:
-            raise InputError(
-                f"y_true must hold every class; it lacks {quote_each(missing)}. Add samples of "
-                f"it, or leave it out with evidence.restrict."
-            )
-        return self
-
     def select(self, rows: NDArray[Any]) -> Labelled:
         """The samples at these positions."""
         weight = None if self.weight is None else self.weight[rows]
@@ -221,7 +211,13 @@ def read_labelled(
     evidence = _as_evidence(table, classes, labels)
     weight = read_weights(sample_weight, len(labels))
     data = Labelled(evidence, encode_labels(labels, evidence.classes), weight)
-    return data.require_every_class() if every_class else data
+    missing = [evidence.classes[k] for k in np.flatnonzero(data.counts == 0)]
+    if missing and every_class:
+        raise InputError(
+            f"y_true must hold every class; it lacks {quote_each(missing)}. Add samples of it, or "
+            f"leave it out with evidence.restrict."
+        )
+    return data
 
 
 def _as_evidence(table: Any, classes: Sequence[Hashable] | None, labels: NDArray[Any]) -> Evidence:
