@@ -357,6 +357,16 @@ def test_times_in_a_zone_or_without_seconds_are_dates_in_text_too(folder, form):
     assert (folder / "csv.csv").read_bytes() == (folder / "parquet.csv").read_bytes()
 
 
+def test_days_among_times_are_their_first_moment(folder):
+    time = pl.Series(
+        "time", [f"2020-01-{k % 28 + 1:02}" + " 12:00:00" * (k % 2) for k in range(150)]
+    )
+    iris().with_columns(time).write_csv("iris.csv")
+    words = ("fit", "iris.csv", "--label", "species", "-o", "d.deciban", "--model", "lda")
+    assert done(*words).output.count("time=") == 0
+    assert LinearDiscriminant.load("d.deciban").columns_.kinds[5] == "datetime"
+
+
 def test_the_installed_command_reads_standard_input_and_writes_standard_output(folder):
     fitted()
     found = subprocess.run(

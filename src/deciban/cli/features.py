@@ -25,7 +25,7 @@ _FEWEST_IDS = 30  # rows in which values that all differ are suspicious
 _GAPS = ("", *MISSING, *DOUBTFUL)  # among numbers
 _TRUTHS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _LARGEST = 1e100  # of numbers: their squares must not overflow
-_TIMES = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f%#z")
+_TIMES = ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f%#z")
 
 
 def type_columns(columns: Sequence[Column], impute: bool) -> pl.DataFrame:
@@ -210,12 +210,14 @@ def _likeliest_values(column: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Text without gaps, and the numbers, truth values or dates that most of its cells are."""
     text = column.str.strip_chars()
     known = text.set(text.is_null() | text.str.to_lowercase().is_in(_GAPS), None)
-    times = known.str.replace("T", " ")
+    numbers = known.cast(pl.Float64, strict=False)
+    if numbers.null_count() == known.null_count():
+        return known, numbers
+    times = [known.str.replace("T", " ").str.to_datetime(form, strict=False) for form in _TIMES]
     readings = (
-        known.cast(pl.Float64, strict=False),
+        numbers,
         known.replace_strict(_TRUTHS, default=None, return_dtype=pl.Boolean),
-        known.str.to_date("%Y-%m-%d", strict=False),
-        *(times.str.to_datetime(form, strict=False) for form in _TIMES),
+        pl.select(pl.coalesce(one.dt.replace_time_zone(None) for one in times)).to_series(),
     )
     return known, min(readings, key=pl.Series.null_count).alias(column.name)
 
