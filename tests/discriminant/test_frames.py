@@ -214,6 +214,7 @@ def test_frames_that_are_changed_keep_their_library_index_and_types(model):
     assert changed.dtypes.drop(["seen", "sex"]).equals(X.dtypes.drop(["seen", "sex"]))
     assert str(changed["seen"].dt.tz) == "Asia/Tokyo"
     assert set(changed["sex"].dropna()) <= {"female", "male"}
+    assert model.neutralize(X.astype({"nests": "boolean"}))["nests"].dtype == "boolean"
     with_arrow = X.astype({"seen": "timestamp[us, Asia/Tokyo][pyarrow]"}) if pyarrow else X
     assert model.neutralize(with_arrow)["seen"].equals(changed["seen"])
     frame = as_polars(X)

@@ -210,18 +210,17 @@ class Columns:
 
     def require_arrays(self) -> None:
         """Raise where a table without names cannot hold the columns."""
-        if any(kind != "boolean" for kind in self.kinds.values()):
-            k, kind = next((k, kind) for k, kind in self.kinds.items() if kind != "boolean")
+        k = next((k for k, kind in self.kinds.items() if kind != "boolean"), None)
+        if k is not None:
             raise InputError(
                 f"X must be a frame with the columns of fit, since {self._names()[k]!r} holds "
-                f"{_NOUNS[kind]}; got an array. Give a frame."
+                f"{_NOUNS[self.kinds[k]]}; got an array. Give a frame."
             )
 
     @property
     def n_features(self) -> int:
         """Number of features."""
-        more = sum(len(self.categories[k]) - 2 for k in self._one_hot)
-        return len(self.fill) + more + len(self._flagged)
+        return len(self.features)
 
     @property
     def features(self) -> list[str]:

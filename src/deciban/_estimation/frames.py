@@ -129,7 +129,8 @@ def to_pandas(values: dict[str, Any], like: Any) -> Any:
         elif getattr(dtype, "kind", "") == "M" and like[name].dt.tz is not None:
             frame[name] = frame[name].dt.tz_localize("UTC").dt.tz_convert(like[name].dt.tz)
         elif bool in map(type, cells):
-            frame[name] = frame[name].astype("boolean" if None in cells else "bool")
+            nullable = None in cells or isinstance(dtype, pd.BooleanDtype)
+            frame[name] = frame[name].astype("boolean" if nullable else "bool")
     return frame
 
 
