@@ -5,15 +5,22 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 
 from deciban import CompositionalDiscriminantAnalysis, LinearDiscriminant, load, metrics
 from deciban._estimation.affine import AffineMap
 from deciban._estimation.samples import Samples
 from deciban.discriminant.checkpoints import Checkpoint
-from deciban.discriminant.finish import calibrate, family_covariance, finish_base
-from deciban.discriminant.fitting import Watch
+from deciban.discriminant.finish import (
+    calibrate,
+    family_covariance,
+    finish_base,
+    losses_at,
+    losses_at_best_scale,
+)
+from deciban.discriminant.held_out import Watch
 from deciban.discriminant.preparation import Tails
-from deciban.discriminant.selection import assign_folds, judgments
+from deciban.discriminant.selection import Selection, assign_folds, judgments
 from deciban.discriminant.settings import resolve_settings
 from deciban.flows.training import State, Trainer
 from deciban.reference import CalibratedGaussian
@@ -72,6 +79,46 @@ def test_what_the_user_gives_is_not_chosen():
     assert resolve_settings(CompositionalDiscriminantAnalysis(), 20_000, 16, 26)[0].augment == 9
 
 
+# --- what is kept -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def race():
+    """Three settings, and ILRLs for their members; nothing is trained."""
+    l, samples = evidence(300)
+    options = resolve_settings(CompositionalDiscriminantAnalysis(), 300, 1, 2)
+    selection = Selection.plan(samples, V, options, seed=0)
+    vectors = (np.zeros((3 * len(selection.parts), 1)), np.zeros((3 * len(selection.parts), 0)))
+    state = State(vectors, {}, vectors, selection.first_kept(vectors), 1.0, 1, ())
+
+    def keep(state, epoch, *ilrs):
+        each = np.repeat(ilrs, len(selection.parts), axis=0)
+        return selection.keep(replace(state, epoch=epoch), each, n_batches=100)
+
+    return keep, state, l
+
+
+def test_evidence_is_kept_that_is_overconfident_and_better(race):
+    keep, state, l = race
+    noise = np.random.default_rng(1).normal(size=l.shape)
+    state = keep(state, 1, l + noise, l + noise, l + noise)
+    state = keep(state, 2, 5 * l, l + 2 * noise, l + noise)  # worse than before without a scale
+    assert state.kept["epoch"].tolist() == [2, 1, 1]
+    np.testing.assert_array_equal(state.kept["ilr"][0], 5 * l)
+
+
+def test_settings_rest_that_are_behind_or_have_not_gained_for_long(race):
+    keep, state, l = race
+    noise = np.random.default_rng(1).normal(size=l.shape)
+    state = keep(state, 1, l + noise, l + noise, 0.1 * l + 2 * noise)
+    assert state.kept["goes_on"].all()
+    state = keep(state, 4, l, l + 2 * noise, 0.1 * l + 2 * noise)
+    assert state.kept["goes_on"].tolist() == [True, False, False]
+    state = keep(state, 5, l, l, l)
+    assert state.kept["epoch"].tolist() == [4, 1, 1]
+    assert not keep(state, 10, l, l, l).kept["goes_on"].any()
+
+
 # --- the finish -------------------------------------------------------------------------------
 
 
@@ -112,6 +159,15 @@ def test_evidence_of_no_worth_keeps_an_inverse():
     samples = Samples(l, np.arange(500) % 2, np.ones(500))
     found = calibrate(10 * l, samples, np.log([0.5, 0.5]), V)
     assert 0.05 <= found.map.matrix[0, 0] < 0.1
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 40.0])
+def test_losses_at_the_best_scale_are_as_low_as_any_scale_makes_them(scale):
+    l, samples = evidence(500, scale, D=3)
+    mix, basis = np.log([0.2, 0.3, 0.5]), Basis.gram_schmidt(3).contrast
+    found = losses_at_best_scale(l, samples, mix, basis).mean()
+    lowest = minimize_scalar(lambda s: losses_at(s * l, samples, mix, basis).mean(), [0.01, 1])
+    assert found == pytest.approx(lowest.fun, rel=1e-4)
 
 
 def test_the_family_of_calibrated_evidence_has_its_covariance():

@@ -19,13 +19,13 @@ def trainer(**options):
     return Trainer(squares, layout, **defaults | options)
 
 
-def run(job, data, epochs, rows=None, state=None, members=1):
+def run(job, data, epochs, rows=None, state=None, members=1, **options):
     """The state after so many epochs."""
     rows = [np.arange(data.shape[-2])] * members if rows is None else rows
     state = job.start({"weight": np.zeros((members, 1), np.float32)}) if state is None else state
-    decay = {"weight_decay": np.zeros(members, np.float32)}
+    options["weight_decay"] = np.zeros(members, np.float32)
     while state.epoch < epochs:
-        state = job.step(state, data, rows, decay, 0)
+        state = job.step(state, data, rows, options, 0)
     return state
 
 
@@ -56,6 +56,19 @@ def test_members_learn_from_their_own_rows_and_samples():
     own = np.stack([data(0.0), data(5.0)])
     own = run(trainer(learning_rate=0.1, own_data=True), own, 60, [np.arange(64)] * 2, members=2)
     np.testing.assert_allclose(own.average[0][:, 0], [0, 5], atol=0.5)
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_members_that_rest_stay_as_they_are(quick):
+    job, goes_on = trainer(quick=quick), np.array([1.0, 0.0, 1.0], np.float32)
+    before = run(job, data(1.0), 2, members=3)
+    after = run(job, data(1.0), 4, members=3, state=before, goes_on=goes_on)
+    moved = [np.asarray(after.params[0] != before.params[0])[:, 0].tolist()]
+    moved += [np.asarray(after.optimizer["count"] != before.optimizer["count"]).tolist()]
+    assert moved == [[True, False, True]] * 2
+    others = run(job, data(1.0), 4, members=3)
+    np.testing.assert_array_equal(others.average[0][::2], after.average[0][::2])
+    assert np.isfinite(after.history[-1]["loss"])
 
 
 def test_gradients_are_shortened():

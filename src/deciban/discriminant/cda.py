@@ -22,7 +22,7 @@ from deciban._validation.arrays import Floats
 from deciban.discriminant.base_space import BaseSpaceMixin, require_sound
 from deciban.discriminant.checkpoints import Checkpoint
 from deciban.discriminant.evaluation import FittedFlows, use_precision
-from deciban.discriminant.fitting import fit_flows
+from deciban.discriminant.fitting import Task, fit_flows
 from deciban.discriminant.objective import Model, covariance_of
 from deciban.discriminant.preparation import Preparation
 from deciban.discriminant.residual_flow import train_residual
@@ -218,14 +218,9 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         self._require_room(d, options[0].augment)
         basis = self._choose_basis()
         checkpoint = self._open_checkpoint(samples, options)
-        fitted = fit_flows(
-            samples,
-            basis.contrast,
-            options,
-            partial(_model, basis=basis, d=d),
-            checkpoint,
-            bool(self.verbose),
-        )
+        make_model, verbose = partial(_model, basis=basis, d=d), bool(self.verbose)
+        task = Task(samples, basis.contrast, options, make_model, checkpoint, verbose)
+        fitted = fit_flows(task)
         self._settings, self._preparation, self._params = fitted[:3]
         self.history_, self.selection_, self.basis_ = fitted.history, fitted.selection, basis
         if self.verbose and fitted.selection:

@@ -20,7 +20,8 @@ from deciban.reference import closed_form
 
 _FEWEST = 10  # samples to learn a scale from
 _FEWEST_OF_A_CLASS = 5  # samples that an offset of its evidence is learned from
-_NEWTON_STEPS = 5
+_NEWTON_STEPS = 12  # at most
+_SMALL_GAIN = 1e-7  # nats
 _LEAST_SCALE = 0.05  # evidence that is worth nothing keeps a little, and the map an inverse
 
 
@@ -66,9 +67,11 @@ def losses_at_best_scale(l: Floats, samples: Samples, log_mix: Floats, V: Floats
         bend = share @ np.sum(p * (evidence - mean[:, None]) ** 2, axis=1)
         scale = float(np.clip(scale - slope / max(bend, 1e-300), scale / 2, scale * 2))
         losses = losses_at(scale * l, samples, log_mix, V)
-        if not share @ losses < share @ best:
+        gain = share @ best - share @ losses
+        if gain > 0:  # never for NaN
+            best = losses
+        if not gain > _SMALL_GAIN:
             break
-        best = losses
     return best
 
 

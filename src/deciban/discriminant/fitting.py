@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from sklearn.model_selection import train_test_split
 
 from deciban._estimation.samples import Samples
 from deciban._validation.arrays import Floats
 from deciban.discriminant.checkpoints import Checkpoint
 from deciban.discriminant.evaluation import FittedFlows, use_precision
-from deciban.discriminant.finish import calibrate, family_covariance, finish_base, losses_at
+from deciban.discriminant.finish import calibrate, family_covariance, finish_base
+from deciban.discriminant.held_out import Watch, hold_out
 from deciban.discriminant.initialization import Start, initialize
 from deciban.discriminant.objective import Model, Params, covariance_of
 from deciban.discriminant.preparation import Preparation
-from deciban.discriminant.programs import ilr_program, make_trainer, select
+from deciban.discriminant.programs import ilr_program, make_trainer
 from deciban.discriminant.progress import Progress
 from deciban.discriminant.selection import Selection, judgments
 from deciban.discriminant.settings import Settings
 from deciban.exceptions import InterruptedFitWarning
-from deciban.flows.training import Report, State, Vectors
+from deciban.flows.training import Report, State
 
 _LEAST_LOG_MIX = -30.0  # of a class that weighs next to nothing
-_FEW_HELD_OUT = 500  # samples to which the weights are often overfitted
 _MOST_FINISHED = 20_000  # samples that the finish of the residual is learned from
-
-MakeModel = Callable[[Settings], Model]
 
 
 class Fitted(NamedTuple):
@@ -44,41 +41,39 @@ class Fitted(NamedTuple):
     held_out: Samples | None  # samples that the flow has not seen
 
 
-def fit_flows(
-    samples: Samples,
-    V: Floats,
-    options: list[Settings],
-    make_model: MakeModel,
-    checkpoint: Checkpoint,
-    verbose: bool,
-) -> Fitted:
-    """Flows of the samples, with the best of several settings or with the only ones."""
-    fit = _fit_chosen if options[0].folds else _fit_given
-    with use_precision(options[0].dtype):
-        return fit(samples, V, options, make_model, checkpoint, verbose)
+@dataclass(frozen=True)
+class Task:
+    """Samples to fit flows to, with the best of several settings or with the only ones."""
+
+    samples: Samples
+    V: Floats
+    options: list[Settings]
+    make_model: Callable[[Settings], Model]
+    checkpoint: Checkpoint
+    verbose: bool
 
 
-def _fit_chosen(
-    samples: Samples,
-    V: Floats,
-    options: list[Settings],
-    make_model: MakeModel,
-    checkpoint: Checkpoint,
-    verbose: bool,
-) -> Fitted:
+def fit_flows(task: Task) -> Fitted:
+    """Flows of the samples of a task."""
+    with use_precision(task.options[0].dtype):
+        return _fit_chosen(task) if task.options[0].folds else _fit_given(task)
+
+
+def _fit_chosen(task: Task) -> Fitted:
     """Flows with settings and epochs that are chosen on folds, or LDA itself."""
-    selection = Selection.plan(samples, V, options, checkpoint.seed)
-    model = make_model(options[0])
-    state = _train_on_folds(selection, model, checkpoint, verbose)
+    samples, V, seed = task.samples, task.V, task.checkpoint.seed
+    selection = Selection.plan(samples, V, task.options, seed)
+    model = task.make_model(task.options[0])
+    state = _train_on_folds(selection, model, task.checkpoint, task.verbose)
     choice = selection.choose(state.kept)
     layout = selection.trainer(model).layout
     prepare, start = initialize(samples, V, choice.settings)
-    model = make_model(choice.settings)
+    model = task.make_model(choice.settings)
     if choice.params is not None:
         params = layout.restore(choice.params)
     else:
         one = replace(choice.settings, n_estimators=1)
-        params = _first_params(model, [start], checkpoint.seed, samples, one)
+        params = _first_params(model, [start], seed, samples, one)
         params = jax.tree.map(lambda a: a[0], params)
         choice = choice._replace(settings=one)
     prepared = samples._replace(X=prepare(samples.X))
@@ -122,30 +117,23 @@ def _train_on_folds(
         found = np.asarray(ilrs(state.average, x), dtype=np.float64)
         state = selection.keep(state, found, trainer.n_batches)
         score = float(state.kept["loss"].min())
-        return _record(state, score=score)
+        return state.record(score=score)
 
     def is_over(state: State) -> bool:
         return not len(selection.rows) or not state.kept["goes_on"].any()
 
-    task = f"training {M} flows ({len(selection.options)} settings, {settings.folds} folds)"
-    with Progress(task, settings.epochs, state.epoch, verbose) as progress:
+    what = f"training {M} flows ({len(selection.options)} settings, {settings.folds} folds)"
+    with Progress(what, settings.epochs, state.epoch, verbose) as progress:
         return _run(state, advance, is_over, settings.epochs, checkpoint, progress)
 
 
-def _fit_given(
-    samples: Samples,
-    V: Floats,
-    options: list[Settings],
-    make_model: MakeModel,
-    checkpoint: Checkpoint,
-    verbose: bool,
-) -> Fitted:
+def _fit_given(task: Task) -> Fitted:
     """Flows of given settings and epochs, watched by held-out samples."""
-    settings = options[0]
+    samples, V, settings, checkpoint = task.samples, task.V, task.options[0], task.checkpoint
     part, held_out = hold_out(samples, settings.validation_fraction, checkpoint.seed)
     prepare, start = initialize(part, V, settings)
     prepared = part._replace(X=prepare(part.X))
-    model, E, n = make_model(settings), settings.n_estimators, len(part.codes)
+    model, E, n = task.make_model(settings), settings.n_estimators, len(part.codes)
     params = _first_params(model, [start] * E, checkpoint.seed, part, settings)
     batch = min(settings.batch_size, n)
     trainer = make_trainer(
@@ -173,8 +161,8 @@ def _fit_given(
         state = trainer.step(state, data, rows, numbers, checkpoint.seed, report)
         return state if watch is None else watch.keep_best(state)
 
-    task = "training" if E == 1 else f"training {E} flows"
-    with Progress(task, settings.epochs, state.epoch, verbose) as progress:
+    what = "training" if E == 1 else f"training {E} flows"
+    with Progress(what, settings.epochs, state.epoch, task.verbose) as progress:
         state = _run(state, advance, lambda s: False, settings.epochs, checkpoint, progress)
     best = state.average if watch is None else watch.choose(state, settings.epochs)
     at = 0 if E == 1 else slice(None)
@@ -184,71 +172,6 @@ def _fit_given(
         flows = FittedFlows(model, settings, params)
         params = _finish(flows, ilr, held_out, log_mix, prepared, V)
     return Fitted(settings, prepare, params, list(state.history), [], held_out)
-
-
-def hold_out(samples: Samples, fraction: float, seed: int) -> tuple[Samples, Samples | None]:
-    """Split off some samples of every class to watch the training by, where there are enough."""
-    n, counts = len(samples.codes), np.bincount(samples.codes)
-    D, count = len(counts), round(fraction * n)
-    if count < D or n - count < D or counts.min() < 2:
-        return samples, None
-    a, b = train_test_split(
-        np.arange(n), test_size=count, stratify=samples.codes, random_state=seed
-    )
-    if np.bincount(samples.codes[a], minlength=D).min() == 0:
-        return samples, None  # every class must be learned from
-    return samples.at(a), samples.at(b)
-
-
-class Watch:
-    """Held-out samples, and what flows in training make of them."""
-
-    def __init__(
-        self,
-        model: Model,
-        held_out: Samples,
-        prepare: Preparation,
-        log_mix: Floats,
-        V: Floats,
-        dtype: str,
-    ) -> None:
-        self._samples, self._log_mix, self._V = held_out, log_mix, V
-        self._x = jax.device_put(prepare(held_out.X).astype(dtype))
-        self._ilrs = ilr_program(model, dtype)
-
-    def ilrs(self, vectors: Vectors) -> Floats:
-        """ILRLs of the held-out samples from each member."""
-        return np.asarray(self._ilrs(vectors, self._x), dtype=np.float64)
-
-    def __call__(self, vectors: Vectors) -> Floats:
-        """Cross-entropy of each held-out sample from each member, weighted."""
-        weight = self._samples.weight / self._samples.weight.mean()
-        losses = [losses_at(l, self._samples, self._log_mix, self._V) for l in self.ilrs(vectors)]
-        return np.array(losses) * weight
-
-    def keep_best(self, state: State) -> State:
-        """The state with the best parameters so far of each member."""
-        loss = self(state.average).mean(axis=1)
-        better = loss < state.kept["loss"]  # never for NaN
-        best = select(better, state.average, state.kept["params"])
-        kept = {"params": best, "loss": np.where(better, loss, state.kept["loss"])}
-        state = replace(state, kept=kept)
-        return _record(state, score=float(loss.mean()), best_score=float(kept["loss"].mean()))
-
-    def choose(self, state: State, epochs: int) -> Vectors:
-        """The vectors of parameters to keep.
-
-        After all epochs, whose last steps are small, these are the last ones, unless the best ones
-        are clearly better: the best of many noisy scores is often that of an epoch in which the
-        steps were still large. After an interruption they are the best ones.
-        """
-        if state.epoch < epochs:
-            return state.kept["params"]
-        loss = self(state.average) - self(state.kept["params"])
-        n = loss.shape[1]
-        standard_errors = 1 if n < _FEW_HELD_OUT else 2
-        doubt = standard_errors * loss.std(axis=1) / n**0.5
-        return select(loss.mean(axis=1) <= doubt, state.average, state.kept["params"])
 
 
 def _run(
@@ -333,8 +256,3 @@ def _numbers(members: list[Settings], dtype: str) -> dict[str, np.ndarray]:
 def _batch(samples: Samples, dtype: str) -> Any:
     weight = samples.weight / samples.weight.mean()
     return samples.X.astype(dtype), samples.codes.astype(np.int32), weight.astype(dtype)
-
-
-def _record(state: State, **values: float) -> State:
-    """The state with more about its last epoch in its history."""
-    return replace(state, history=(*state.history[:-1], state.history[-1] | values))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -83,6 +83,10 @@ class State:
     factor: float  # of the step size, halved after failed epochs
     epoch: int
     history: tuple[dict[str, float], ...]
+
+    def record(self, **values: float) -> State:
+        """The state with more about its last epoch in its history."""
+        return replace(self, history=(*self.history[:-1], self.history[-1] | values))
 
 
 class Trainer:
