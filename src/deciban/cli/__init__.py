@@ -45,7 +45,10 @@ def main() -> None:
     one line and status 70. With --debug, both are tracebacks.
     """
     try:
-        _catch_signals()
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _terminate)
         for name in ("stdout", "stderr"):
             if getattr(sys, name) is None:  # it was closed, which libraries do not expect
                 setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
@@ -71,13 +74,6 @@ def _leave(status: int, last_words: str = "") -> NoReturn:
         with suppress(OSError):
             stream.flush()
     os._exit(status)
-
-
-def _catch_signals() -> None:
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _terminate)
 
 
 def _terminate(signum: int, frame: FrameType | None) -> None:

@@ -258,31 +258,19 @@ def _positive_class(text: str | None, labels: Labels) -> Hashable:
     )
 
 
-def _named_columns(options: ScoreOptions, table: Table) -> list[str] | None:
-    """Columns that were named one by one."""
-    text = options.posteriors if options.log_likelihoods is None else options.log_likelihoods
-    if text is None or text == "auto":
-        return None
-    return [table.require_column(name, _class_option(options)) for name in split_names(text)]
-
-
-def _class_option(options: ScoreOptions) -> str:
-    return "--log-likelihoods" if options.posteriors is None else "--posteriors"
-
-
 def _class_columns(
     labels: Labels, codes: NDArray[np.intp], table: Table, options: ScoreOptions, calibrated: bool
 ) -> ScoreColumns:
     """One column for each class, which has the class's name after the prefix."""
-    named = _named_columns(options, table)
+    text = options.posteriors if options.log_likelihoods is None else options.log_likelihoods
     after = {label: f"{CALIBRATED}{label}" for label in labels}
     asked = options.log_likelihoods or options.posteriors or options.prefix
     if calibrated and not asked and table.schema.keys() >= set(after.values()):
         found: dict[Hashable, str] = dict(after)
-    elif named is None:
+    elif text is None or text == "auto":
         found = _find_class_columns(labels, table, options)
     else:
-        found = _match_classes(labels, named, options)
+        found = _match_classes(labels, text, table, options)
     columns = tuple(found[label] for label in labels)
     positive = 1
     if options.positive is not None:
@@ -320,9 +308,12 @@ def _find_class_columns(labels: Labels, table: Table, options: ScoreOptions) -> 
     return found
 
 
-def _match_classes(labels: Labels, named: list[str], options: ScoreOptions) -> dict[Hashable, str]:
+def _match_classes(
+    labels: Labels, text: str, table: Table, options: ScoreOptions
+) -> dict[Hashable, str]:
     """The class of each column that was named."""
-    option = _class_option(options)
+    option = "--log-likelihoods" if options.posteriors is None else "--posteriors"
+    named = [table.require_column(name, option) for name in split_names(text)]
     prefix = options.prefix
     found = {find_class(name.removeprefix(prefix), option, labels): name for name in named}
     missing = [str(label) for label in labels if label not in found]

@@ -246,9 +246,12 @@ def read_design(
             "groups and items must not be given together; got both. Give the items of each "
             "comparison, or one group for each sample."
         )
-    if groups is not None:
-        return _read_groups(groups, codes)
-    return _read_items(items, codes) if len(items) else Design(codes)
+    if groups is None:
+        return _read_items(items, codes) if len(items) else Design(codes)
+    left = _encode(read_labels(groups, len(codes), "groups"))
+    sizes = np.bincount(left)
+    words = f"{len(sizes):,} groups of {_range(sizes, 'sample')}; whole groups were resampled"
+    return _require_units(Design(codes, left, None, (len(sizes),), words), "groups")
 
 
 def split_items(items: Items) -> dict[str, Any]:
@@ -268,13 +271,6 @@ def split_items(items: Items) -> dict[str, Any]:
             f"an array of shape (n_samples, 2), or a pair of arrays: items=(left, right)."
         )
     return {"left items": left, "right items": right}
-
-
-def _read_groups(groups: ArrayLike, codes: NDArray[np.intp]) -> Design:
-    left = _encode(read_labels(groups, len(codes), "groups"))
-    sizes = np.bincount(left)
-    words = f"{len(sizes):,} groups of {_range(sizes, 'sample')}; whole groups were resampled"
-    return _require_units(Design(codes, left, None, (len(sizes),), words), "groups")
 
 
 def _read_items(items: Sequence[ArrayLike], codes: NDArray[np.intp]) -> Design:
