@@ -12,8 +12,8 @@ import polars as pl
 
 from deciban._persistence.registry import load_with_extra
 from deciban.cli.cells import DOUBTFUL, MISSING, Column, first_true
+from deciban.cli.io import sources
 from deciban.cli.io.formats import Table, empty_to_null
-from deciban.cli.io.sources import open_table
 from deciban.cli.words import quote, quote_name, split_names
 from deciban.exceptions import InputError
 
@@ -97,7 +97,7 @@ def open_model(path: Path, source: str, table_format: str | None) -> tuple[Any, 
             f"{path} must be a model of `deciban fit`; it has no names of columns. Fit it with the "
             f"command, or to a frame in Python; calibrators are for `deciban apply`."
         )
-    table = open_table(source, table_format)
+    table = sources.open_table(source, table_format)
     for name in names:
         table.require_column(name, "the model")
     return estimator, table
