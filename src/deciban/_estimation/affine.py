@@ -21,7 +21,7 @@ Scale = Literal["scalar", "diagonal", "full"]
 _BLOCK = 1 << 21  # numbers held at once
 _DENSE = 1500  # parameters up to which the matrix of second derivatives is held and solved
 _ROUNDING = 1e-20  # squares of scores that count as zero
-_FIRST = 4000  # samples that give a start near the optimum of many more
+_SOME = 4000  # samples enough for a median
 _PULL = 1.5  # ridge towards the scalar map, as if entries differed from its factor by 0.6 of it
 _LARGE = 1e100  # scores
 _SINGULAR = 1e-13  # information, relative to its upper bound, that counts as none
@@ -91,11 +91,9 @@ def fit_affine(
 
 
 def _solve(problem: _Problem) -> np.ndarray:
-    start = _start_from_subset(problem) if problem.center is not None or not problem.ridge else None
-    start = problem.start() if start is None else start
     # The curvature lacks that of the prior: steps fall short, so that the last ones count, too.
     limits = (1e-15, -np.inf) if problem.jeffreys else ()
-    return minimum(problem.at, start, problem.size, *limits)
+    return minimum(problem.at, problem.start(), problem.size, *limits)
 
 
 def _solve_shrunk(problem: _Problem, class_sizes: np.ndarray) -> np.ndarray:
@@ -115,24 +113,6 @@ def _solve_shrunk(problem: _Problem, class_sizes: np.ndarray) -> np.ndarray:
     ridge = np.full(P, _PULL * n / problem.k * share / (1 + theta[0] ** 2 * square))
     ridge[:n] *= square
     return _solve(replace(problem, ridge=ridge, center=anchor))
-
-
-def _start_from_subset(problem: _Problem) -> np.ndarray | None:
-    """A start near the optimum, found with a subset of the samples, if it holds every class."""
-    if len(problem.truth) <= 4 * _FIRST:
-        return None
-    rows = slice(None, None, len(problem.truth) // _FIRST)
-    weight = problem.weight[rows]
-    if len(np.unique(problem.truth[rows][weight > 0])) < len(problem.V):
-        return None
-    subset = replace(
-        problem,
-        l=np.ascontiguousarray(problem.l[:, rows]),
-        truth=problem.truth[rows],
-        weight=weight * (problem.weight.sum() / weight.sum()),
-        ridge=1e-4,  # separable samples would send the start to infinity
-    )
-    return minimum(subset.at, subset.start(), subset.size)
 
 
 @dataclass(frozen=True)
@@ -169,7 +149,7 @@ class _Problem:
     def size(self) -> np.ndarray:
         """Upper bounds on the roots of the second derivatives by each parameter."""
         # The size of most scores: a few extreme ones must not make the others look like rounding.
-        some = np.abs(self.l[:, :: max(1, len(self.truth) // _FIRST)])
+        some = np.abs(self.l[:, :: max(1, len(self.truth) // _SOME)])
         typical = np.median(some, axis=1)
         typical = np.where(typical > 0, typical, np.abs(self.l).mean(axis=1))
         squares = typical**2 * self.weight.sum() + _ROUNDING
