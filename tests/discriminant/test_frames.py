@@ -159,6 +159,10 @@ def test_columns_whose_names_are_no_text_are_found_by_name_too(model, names, tmp
         back.predict_proba(frame[names[::-1]]), model.predict_proba(frame)
     )
     assert all(isinstance(name, str) for name in back.columns_.features)
+    if not isinstance(model, QuadraticDiscriminant):
+        assert back.convert(frame, 1).columns.equals(frame.columns)
+    with pytest.raises(InputError, match=r"different names; got .* twice"):
+        back.predict(pd.concat([frame, frame.iloc[:, :1]], axis=1))
     with pytest.raises(InputError, match="it lacks"):
         back.predict(frame[names[1:]])
 

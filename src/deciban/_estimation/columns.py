@@ -7,7 +7,7 @@ missing. scikit-learn's transformers make features of these.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -103,12 +103,10 @@ class Columns:
         """Kinds and categories of the columns of a table; an array has numbers only."""
         if not is_table(X):
             return cls()
-        keys = list(X.columns)
-        if len(set(keys)) < len(keys):
-            twice = next(key for k, key in enumerate(keys) if key in keys[:k])
-            raise InputError(f"X must have columns of different names; got {quote(twice)} twice.")
+        by_name = _columns_by_name(X)
+        keys = list(by_name)
         kinds, categories = {}, {}
-        for k, key in enumerate(keys):
+        for k, key in enumerate(by_name.values()):
             kind, cells = read_cells(X[key], key)
             if kind == "date" and (cells[~np.isnan(cells)] % 1).any():
                 kind = "datetime"
@@ -117,8 +115,7 @@ class Columns:
             if kind in _CODED:
                 categories[k] = find_categories(X[key].dtype, kind, cells)
         _refuse_free_text({keys[k]: v for k, v in categories.items() if kinds[k] == "category"})
-        names = [as_plain(key) for key in keys]
-        return cls(names, kinds, categories, np.zeros(len(keys)), library=library_of(X))
+        return cls(keys, kinds, categories, np.zeros(len(keys)), library=library_of(X))
 
     def learn_gaps(self, codes: Floats, classes: NDArray[np.intp] | None = None) -> Self:
         """The same columns, with what stands for a missing value, and where a feature says so."""
@@ -151,7 +148,7 @@ class Columns:
         Columns of other names are left alone. A value that ``fit`` did not see counts as missing,
         with a warning.
         """
-        keys = {as_plain(key): key for key in X.columns}
+        keys = _columns_by_name(X, self.names)
         if self.names:
             absent = [name for name in self.names if name not in keys]
             if absent:
@@ -197,7 +194,11 @@ class Columns:
         library = library_of(like) or (self.library if self.kinds else "")
         if not library:
             return codes
-        values = {name: self._values(k, codes[:, k]) for k, name in enumerate(self._names())}
+        keys = {} if like is None else _columns_by_name(like, self.names)
+        values = {
+            keys.get(name, name): self._values(k, codes[:, k])
+            for k, name in enumerate(self._names())
+        }
         return (to_pandas if library == "pandas" else to_polars)(values, like)
 
     def snap(self, features: Floats) -> tuple[Floats, NDArray[np.bool_]]:
@@ -336,6 +337,16 @@ class Columns:
 register_value(
     Columns, names=list, kinds=dict, categories=dict, fill="columns", gaps=dict, library=str
 )
+
+
+def _columns_by_name(X: Any, wanted: Collection[Any] = ()) -> dict[Any, Hashable]:
+    """Keys of the columns of a table; two of one name are refused, of those wanted where given."""
+    found: dict[Any, Hashable] = {}
+    for key in X.columns:
+        if as_plain(key) in found and (not wanted or as_plain(key) in wanted):
+            raise InputError(f"X must have columns of different names; got {quote(key)} twice.")
+        found[as_plain(key)] = key
+    return found
 
 
 def _refuse_free_text(categories: dict[Hashable, list[Any]]) -> None:
