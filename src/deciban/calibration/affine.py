@@ -171,9 +171,8 @@ class AffineCalibrator(Calibrator):
     def _warn_about_fit(self, samples: Labelled) -> None:
         if self.ridge != 0:
             return
-        some = np.arange(0, len(samples.codes), max(1, len(samples.codes) // 1000))
-        # A thousand samples are enough to see that the classes are not separable.
-        if self._separates(samples.select(some)) and self._separates(samples):
+        log_p = self._calibrate(samples.evidence).log_posterior(self.prior_)
+        if -float(log_p[np.arange(len(log_p)), samples.codes].mean()) < _SEPARABLE:
             warnings.warn(
                 "the classes are separable in X, so that nothing limits the calibrated evidence of "
                 "maximum likelihood. Leave ridge=0 out, or put the calibrator into "
@@ -181,10 +180,6 @@ class AffineCalibrator(Calibrator):
                 SeparableWarning,
                 stacklevel=3,
             )
-
-    def _separates(self, samples: Labelled) -> bool:
-        log_p = self._calibrate(samples.evidence).log_posterior(self.prior_)
-        return -float(log_p[np.arange(len(log_p)), samples.codes].mean()) < _SEPARABLE
 
     def _calibrate(self, evidence: Evidence) -> Evidence:
         l = finite_ilr(evidence, self.basis) @ self.matrix_.T + self.offset_
