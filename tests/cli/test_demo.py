@@ -23,7 +23,7 @@ def quick(monkeypatch):
     pytest.importorskip("mpltern")
     from deciban.report import demo as module
 
-    def run_demo(seed):
+    def run_demo(seed, verbose):
         return "a table\n", dict.fromkeys(FILES, str(seed))
 
     monkeypatch.setattr(module, "run_demo", run_demo)
@@ -65,8 +65,8 @@ def test_the_page_has_tables_figures_and_the_report(tmp_path, monkeypatch):
     from deciban import discriminant
     from deciban.report import page as report_page
 
-    def stand_in(random_state):
-        """In place of a CDA, which takes half a minute."""
+    def stand_in(random_state, verbose):
+        """In place of a CDA, which takes a minute or two."""
         model = discriminant.LinearDiscriminant(shrinkage=0.1)
         model.history_ = [{"epoch": k, "loss": 1 / k, "score": 0.0, "seconds": k} for k in (1, 2)]
         return model

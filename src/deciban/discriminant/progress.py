@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from types import TracebackType
 from typing import Any, Self
 
 _FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
+_SECONDS_IN_A_LOG = 5.0  # between two states of the bar, where each is one more line to read
 _SHOWN = {"loss": "loss", "score": "C_mc", "best_score": "best"}
 
 
@@ -28,8 +30,13 @@ class Progress:
         if verbose:
             from tqdm.auto import tqdm
 
-            desc = f"compiling, then {task}"
-            self._bar = tqdm(total=epochs, initial=done, desc=desc, bar_format=_FORMAT)
+            self._bar = tqdm(
+                total=epochs,
+                initial=done,
+                desc=f"compiling, then {task}",
+                bar_format=_FORMAT,
+                mininterval=0.1 if sys.stderr.isatty() else _SECONDS_IN_A_LOG,
+            )
 
     def advance(self, share: float) -> None:
         """Show that a share of an epoch is done; the rate does not count the compilation."""
@@ -45,7 +52,7 @@ class Progress:
         """Show the loss of an epoch, and the cross-entropy of held-out samples."""
         if self._bar is not None:
             values = {label: f"{record[k]:.4g}" for k, label in _SHOWN.items() if k in record}
-            self._bar.set_postfix(values)
+            self._bar.set_postfix(values, refresh=False)
 
     def __enter__(self) -> Self:
         return self

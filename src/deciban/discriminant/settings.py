@@ -25,7 +25,7 @@ _MOST_HELD_OUT = 5_000  # samples are enough to tell one epoch from another
 _FEW = 2_000  # samples that a flow overfits easily
 _MOST_NOISE = 0.7  # of features of unit spread
 _MANY_STEPS = 24_000  # about 100 epochs of 60,000 samples in batches of 256
-_FEW_STEPS = {500: 600, 2_000: 2_500, _MANY: 6_000}  # the most on folds of fewer samples
+_FEW_STEPS = {500: 1_500, 2_000: 2_500, _MANY: 6_000}  # the most on folds of fewer samples
 _VERY_FEW = 500  # samples that do not tell many settings apart
 _FOLDS = ((1_000, 5), (4_000, 3))  # below so many samples, so many folds; above, one part of four
 

@@ -45,24 +45,24 @@ of telling each pair of digits apart."></p>
 """
 
 
-def run_demo(seed: int = 7) -> tuple[str, dict[str, str | bytes]]:
+def run_demo(seed: int = 7, verbose: bool = False) -> tuple[str, dict[str, str | bytes]]:
     """The demo's tables as text, and the contents of its files by name."""
     sounds, words = (Evidence.from_likelihoods([w], CLASSES) for w in (SOUNDS, WORDS))
     pieces = {"sounds": sounds, "words": words, "both": sounds + words}
     family = CalibratedGaussian.from_divergences(DIVERGENCES, classes=CLASSES)
-    X, y = moons().sample(10_000, random_state=seed)
+    X, y = moons().sample(2_000, random_state=seed)
     X_new, y_new = moons().sample(20_000, random_state=seed + 1)
-    on_moons, of_moons = _learn(X, y, X_new, seed, shrinkage=0.0)
+    on_moons, of_moons = _learn(X, y, X_new, seed, 0.0, verbose)
     of_moons["the true densities"] = moons().evidence(X_new)
     images, digits = load_digits(return_X_y=True)
     images, images_new, digits, digits_new = train_test_split(
         images, digits, test_size=0.5, stratify=digits, random_state=seed
     )
-    on_digits, of_digits = _learn(images, digits, images_new, seed, shrinkage=0.1)
+    on_digits, of_digits = _learn(images, digits, images_new, seed, 0.1, verbose)
     tables = {
         "Evidence adds up": _tabulate_pieces(pieces),
         "Perfectly calibrated recognizers": _tabulate_pairs(family),
-        "Two moons, learned from 10,000 points, tested on 20,000": _tabulate_costs(y_new, of_moons),
+        "Two moons, learned from 2,000 points, tested on 20,000": _tabulate_costs(y_new, of_moons),
         f"Handwritten digits, learned from {len(digits)} images, tested on {len(digits_new)}": (
             _tabulate_costs(digits_new, of_digits)
         ),
@@ -80,13 +80,15 @@ def run_demo(seed: int = 7) -> tuple[str, dict[str, str | bytes]]:
 
 
 def _learn(
-    X: np.ndarray, y: np.ndarray, X_new: np.ndarray, seed: int, shrinkage: float
+    X: np.ndarray, y: np.ndarray, X_new: np.ndarray, seed: int, shrinkage: float, verbose: bool
 ) -> tuple[Any, dict[str, Evidence]]:
     """A fitted CDA, and the evidence of three discriminant analyses about new samples."""
     models = {
         "linear": discriminant.LinearDiscriminant(shrinkage=shrinkage),
         "quadratic": discriminant.QuadraticDiscriminant(shrinkage=shrinkage),
-        "compositional": discriminant.CompositionalDiscriminantAnalysis(random_state=seed),
+        "compositional": discriminant.CompositionalDiscriminantAnalysis(
+            random_state=seed, verbose=verbose
+        ),
     }
     evidence = {name: model.fit(X, y).evidence(X_new) for name, model in models.items()}
     return models["compositional"], evidence
@@ -157,7 +159,7 @@ def _draw_learned(
         points = X[y == k][:150].T
         left.scatter(*points, s=18, marker=marker, c=color, ec="w", lw=0.4, label=f"moon {k}")
     fig.colorbar(shades, ax=left, label="evidence for moon 1 against moon 0 (deciban)")
-    left.set(title="Learned from 10,000 points (300 drawn)", xlabel="x", ylabel="y", aspect=1)
+    left.set(title="Learned from 2,000 points (300 drawn)", xlabel="x", ylabel="y", aspect=1)
     left.legend(loc="upper right")
     PairwiseDisplay.from_predictions(digits, evidence, ax=right)
     right.set_title("Cost of telling two digits apart (bit)")

@@ -24,7 +24,7 @@ def demo(
     as_json: Json = False,
     force: Force = False,
 ) -> None:
-    """Show what deciban does, on built-in data: it takes a minute and writes a page to open.
+    """Show what deciban does, on built-in data: it takes two minutes and writes a page to open.
 
     Evidence of two sources adds up and leads to a decision; a family of perfectly calibrated
     recognizers is drawn; a compositional discriminant analysis learns evidence from two moons and
@@ -43,7 +43,7 @@ def demo(
             f"{error.name} must be installed for the demo. Run: pip install 'deciban[all]'",
             extra="all",
         ) from error
-    text, contents = run_demo(seed)
+    text, contents = run_demo(seed, verbose=not as_json)
     for name in FILES:
         write_atomically(output / name, contents[name], replace=force)
     if as_json:
