@@ -243,12 +243,13 @@ def print_summary(names, tables, losses, seconds):
 def print_spread(results, tables, seeds):
     rows = []
     for table in tables:
-        values = np.array([results.of(table, "CDA", seed)[0] for seed in range(seeds)])
-        low, high, mean = values.min(), values.max(), values.mean()
-        spread = [f"{(high - low) / mean:.1%}", f"{values.std(ddof=1) / mean:.1%}"]
-        if not np.isnan(mean):
+        places = [key(table, "CDA", 0, seed) for seed in range(seeds)]
+        values = np.array([results.records[p]["loss"] for p in places if p in results.records])
+        if len(values) == seeds:
+            low, high, mean = values.min(), values.max(), values.mean()
+            spread = [f"{(high - low) / mean:.1%}", f"{values.std(ddof=1) / mean:.1%}"]
             rows.append([table, f"{mean:.3f}", f"{low:.3f} to {high:.3f}", *spread])
-    print(f"### CDA from {seeds} seeds\n")
+    print(f"### CDA from {seeds} seeds, on the first fold\n")
     print_rows(["table", "mean", "range", "range / mean", "standard deviation / mean"], rows)
 
 
@@ -285,7 +286,7 @@ def choose_tasks(args, results):
     wanted += [(table, FUSION, 0) for table in args.fusion or () if table in tables]
     wanted.sort(key=lambda task: len(tables[task[0]][1]))
     folds = {table: len(split(*data)) for table, data in tables.items()}
-    tasks = [(t, name, fold, seed) for t, name, seed in wanted for fold in range(folds[t])]
+    tasks = [(t, n, fold, s) for t, n, s in wanted for fold in range(1 if s else folds[t])]
     return [task for task in tasks if key(*task) not in results.records]
 
 
@@ -299,7 +300,7 @@ def read_arguments():
     text = " ".join(LEARNERS)
     parser.add_argument("--learners", **several, choices=LEARNERS, default=LEARNERS, help=text)
     parser.add_argument("--raw", action="store_true", help="without the calibrated learners")
-    parser.add_argument("--seeds", type=int, default=1, help="of CDA, on the same folds")
+    parser.add_argument("--seeds", type=int, default=1, help="of CDA, on the first fold")
     text = f"fuse CDA and {TREES} on these tables; by default {' '.join(FUSED)}"
     parser.add_argument("--fusion", **several | {"nargs": "*"}, choices=NAMES, help=text)
     everyone = [*LEARNERS, *CALIBRATED, FUSION]
