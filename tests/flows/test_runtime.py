@@ -68,13 +68,13 @@ def test_flags_of_the_user_are_left_as_they_are(quick_options, monkeypatch):
 
 
 @pytest.mark.parametrize("axes", [(0, None, 0), (0, 0, None)])
-def test_a_loop_over_members_gives_what_vmap_gives(axes, rng):
+def test_a_loop_over_members_gives_what_vmap_gives(axes, rng, monkeypatch):
     values = [rng.normal(size=(3, 2) if axis == 0 else (2,)).astype(np.float32) for axis in axes]
-    both = [
-        jax.jit(runtime.map_members(lambda a, b, c: (a * b + c, a.sum()), axes, quick=quick))(
-            *values
-        )
-        for quick in (True, False)
-    ]
+    both = []
+    for backend in ("cpu", "gpu"):
+        monkeypatch.setattr(jax, "default_backend", lambda backend=backend: backend)
+        function = runtime.map_members(lambda a, b, c: (a * b + c, a.sum()), axes)
+        monkeypatch.undo()
+        both.append(jax.jit(function)(*values))
     for loop, vmap in zip(*both, strict=True):
         np.testing.assert_allclose(loop, vmap, rtol=1e-6)

@@ -31,8 +31,8 @@ def ilr_program(model: Model, dtype: str, own_data: bool = False) -> Any:
     def ilr(vectors: Vectors, x: jax.Array) -> jax.Array:
         return model.ilr(layout.restore(vectors), x)
 
-    quick = model.flow.has_small_kernels
-    return jit(map_members(ilr, (0, 0 if own_data else None), quick=quick), quick=quick)
+    members = map_members(ilr, (0, 0 if own_data else None))
+    return jit(members, quick=model.flow.has_small_kernels)
 
 
 def select(flags: NDArray[np.bool_], new: Vectors, old: Vectors) -> Vectors:

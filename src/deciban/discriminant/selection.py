@@ -29,6 +29,7 @@ from deciban.flows.training import State, Trainer, Vectors
 
 _GROWTH = 1.2  # of the epochs from one judgment to the next
 _GAIN = 0.003  # of the lowest loss: what counts as getting better
+_LEAST_GAIN = 0.5  # nats of all samples together; less may be due to one of them
 _PATIENCE = 2.0  # times the epoch of the last gain: so long training goes on without another
 _PATIENT_STEPS = 60  # and so many steps more
 _FAIR_STEPS = 400  # after which settings are given up that are behind the best one
@@ -138,7 +139,8 @@ class Selection:
         for c in np.flatnonzero(kept["goes_on"]):
             l = each[c, self.fold[self.rows], self.rows]
             losses = judge(l, judged, self.log_mix, self.V)
-            better[c] = share @ losses < kept["loss"][c]  # never for NaN
+            gain = kept["loss"][c] - share @ losses
+            better[c] = gain * len(losses) > _LEAST_GAIN  # never for NaN
             if better[c]:
                 kept["ilr"][c], kept["losses"][c] = l, losses
                 kept["loss"][c], kept["epoch"][c] = share @ losses, state.epoch

@@ -27,6 +27,7 @@ _MOST_NOISE = 0.7  # of features of unit spread
 _MANY_STEPS = 24_000  # about 100 epochs of 60,000 samples in batches of 256
 _FEW_STEPS = {500: 1_500, 2_000: 2_500, _MANY: 6_000}  # the most on folds of fewer samples
 _VERY_FEW = 500  # samples that do not tell many settings apart
+_LARGE = 250_000  # numbers in a table that is not trained on several times over
 _FOLDS = ((1_000, 5), (4_000, 3))  # below so many samples, so many folds; above, one part of four
 
 
@@ -112,7 +113,7 @@ def resolve_settings(estimator: Any, n: int, d: int, D: int) -> list[Settings]:
     if given.get("epochs") == 0:  # LDA itself
         values["shrinkage"] = LEDOIT_WOLF
     choose = estimator.preset is None and n < _MANY and "epochs" not in given
-    first = Settings(**(values | given), folds=_n_folds(n) if choose else 0)
+    first = Settings(**(values | given), folds=_n_folds(n, d) if choose else 0)
     if not choose:
         return [first]
     noise, decay = first.input_noise, first.weight_decay
@@ -126,8 +127,10 @@ def resolve_settings(estimator: Any, n: int, d: int, D: int) -> list[Settings]:
     return [first, *(replace(first, **one) for one in others if given.keys().isdisjoint(one))]
 
 
-def _n_folds(n: int) -> int:
+def _n_folds(n: int, d: int) -> int:
     """Number of folds that settings are chosen on; 1 is one held-out part of four."""
+    if n >= _FEW and n * d > _LARGE:
+        return 1
     return next((folds for least, folds in _FOLDS if n < least), 1)
 
 

@@ -137,7 +137,7 @@ class Trainer:
         self._learning_rate = learning_rate
         self._steps = None if epochs is None else max(2, epochs * n_batches)
         axes = (0, 0, 0, None, 0, 0, 0, 0 if own_data else None)
-        self._run_epoch = jit(map_members(self._epoch, axes, quick=quick), quick=quick)
+        self._run_epoch = jit(map_members(self._epoch, axes), quick=quick)
 
     def start(self, params: Tree, kept: Tree = None) -> State:
         """The state before the first epoch, from parameters of all members."""
