@@ -107,6 +107,14 @@ def test_evidence_is_kept_that_is_overconfident_and_better(race):
     np.testing.assert_array_equal(state.kept["ilr"][0], 5 * l)
 
 
+def test_less_than_half_a_nat_of_all_samples_is_no_gain(race):
+    keep, state, l = race
+    state = keep(state, 1, 30 * l, 30 * l, 30 * l)
+    changed = 30 * l
+    changed[np.argmax(np.abs(l))] += 0.1  # about one sample, of which the scale knows nothing
+    assert keep(state, 2, changed, changed, changed).kept["epoch"].tolist() == [1, 1, 1]
+
+
 def test_settings_rest_that_are_behind_or_have_not_gained_for_long(race):
     keep, state, l = race
     noise = np.random.default_rng(1).normal(size=l.shape)
