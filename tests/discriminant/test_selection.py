@@ -22,6 +22,7 @@ from deciban.discriminant.held_out import Watch
 from deciban.discriminant.preparation import Tails
 from deciban.discriminant.selection import Selection, assign_folds, judgments
 from deciban.discriminant.settings import resolve_settings
+from deciban.exceptions import InputError
 from deciban.flows.training import State, Trainer
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
@@ -38,13 +39,14 @@ def evidence(n, scale=1.0, seed=0, D=2, divergence=2.0):
 
 @pytest.fixture(scope="module")
 def flow():
-    """A default fit of two moons, which no line can tell apart."""
+    """A fit of two moons, which no line can tell apart; one setting, as more take longer."""
     rng = np.random.default_rng(0)
-    y = np.arange(400) % 2
-    angle = np.pi * rng.random(400)
+    y = np.arange(300) % 2
+    angle = np.pi * rng.random(300)
     X = np.column_stack([np.cos(angle) + y, np.where(y, 0.3 - np.sin(angle), np.sin(angle))])
     X += 0.15 * rng.normal(size=X.shape)
-    return CompositionalDiscriminantAnalysis(random_state=0).fit(X, y), X, y
+    given = {"shrinkage": 1.0, "input_noise": 0.1}
+    return CompositionalDiscriminantAnalysis(random_state=0, **given).fit(X, y), X, y
 
 
 # --- folds ------------------------------------------------------------------------------------
@@ -169,7 +171,7 @@ def test_evidence_of_no_worth_keeps_an_inverse():
     assert 0.05 <= found.map.matrix[0, 0] < 0.1
 
 
-@pytest.mark.parametrize("scale", [0.3, 1.0, 40.0])
+@pytest.mark.parametrize("scale", [0.6, 1.0, 40.0])
 def test_losses_at_the_best_scale_are_as_low_as_any_scale_makes_them(scale):
     l, samples = evidence(500, scale, D=3)
     mix, basis = np.log([0.2, 0.3, 0.5]), Basis.gram_schmidt(3).contrast
@@ -344,3 +346,49 @@ def test_a_choice_that_was_killed_is_continued(tmp_path, monkeypatch):
     again = CompositionalDiscriminantAnalysis(random_state=0, checkpoint=path).fit(X, y)
     assert again.selection_ == whole.selection_
     assert again.evidence(X).allclose(whole.evidence(X), rtol=0, atol=0)
+
+
+def draw(n, d=4, D=2, sep=1.0, seed=0):
+    """Normal classes whose means are the same for every seed."""
+    y = np.arange(n) % D
+    means = sep * np.random.default_rng(99).normal(size=(D, d))
+    return means[y] + np.random.default_rng(seed).normal(size=(n, d)), y
+
+
+def test_there_is_room_for_many_classes_of_few_features():
+    X, y = draw(200, d=3, D=40)
+    assert CompositionalDiscriminantAnalysis(epochs=0).fit(X, y).transform(X).shape == (200, 39)
+
+
+def test_features_that_determine_one_another_leave_a_residual_without_spread():
+    X, y = draw(40, d=1)
+    X = np.hstack([X, -X])
+    cda = CompositionalDiscriminantAnalysis(random_state=0).fit(X, y)
+    np.testing.assert_allclose(cda.inverse_transform(cda.transform(X)), X, atol=1e-5)
+
+
+def test_constant_features_alone_are_refused():
+    with pytest.raises(InputError, match="X must vary within the classes"):
+        CompositionalDiscriminantAnalysis().fit(np.full((20, 3), 2.0), np.arange(20) % 2)
+
+
+@pytest.mark.parametrize(("n", "D"), [(4, 2), (5, 3), (6, 2)])
+def test_a_handful_of_samples_gives_the_closed_form_without_folds(n, D, capsys):
+    X, y = draw(n, D=D)
+    cda = CompositionalDiscriminantAnalysis(random_state=0, verbose=1).fit(X, y)
+    assert "too few for folds" in capsys.readouterr().err
+    assert [one["shrinkage"] for one in cda.selection_ if one["chosen"]] == ["ledoit-wolf"]
+    X_new, y_new = draw(2000, D=D, seed=1)
+    plain = LinearDiscriminant().fit(X, y).evidence(X_new)
+    assert metrics.cross_entropy(y_new, cda.evidence(X_new)) < metrics.cross_entropy(y_new, plain)
+
+
+def test_flows_of_few_samples_must_lead_by_two_nats():
+    X, y = draw(20)
+    cda = CompositionalDiscriminantAnalysis(random_state=0).fit(X, y)
+    assert next(one for one in cda.selection_ if one["chosen"])["model"] == "closed form"
+
+
+def test_no_epochs_show_no_bar(capsys):
+    CompositionalDiscriminantAnalysis(epochs=0, verbose=1).fit(*draw(40))
+    assert capsys.readouterr().err == ""

@@ -22,6 +22,7 @@ _FEWEST = 10  # samples to learn a scale from
 _FEWEST_OF_A_CLASS = 5  # samples that an offset of its evidence is learned from
 _NEWTON_STEPS = 12  # at most
 _SMALL_GAIN = 1e-7  # nats
+_MOST_SCALE = 2.0  # or evidence without an error would be scaled without end
 _LEAST_SCALE = 0.05  # evidence that is worth nothing keeps a little, and the map an inverse
 
 
@@ -37,7 +38,7 @@ class Calibration(NamedTuple):
     """An affine map of ILRLs, what it leaves of the cross-entropy in nats, and what it costs."""
 
     map: AffineMap
-    losses: Floats  # of each sample
+    losses: Floats  # of each sample, times its weight where they differ
     criterion: float  # mean loss and what its parameters fit by chance
 
 
@@ -65,7 +66,8 @@ def losses_at_best_scale(l: Floats, samples: Samples, log_mix: Floats, V: Floats
         mean = np.sum(p * evidence, axis=1)
         slope = share @ (mean - true)
         bend = share @ np.sum(p * (evidence - mean[:, None]) ** 2, axis=1)
-        scale = float(np.clip(scale - slope / max(bend, 1e-300), scale / 2, scale * 2))
+        best_by_newton = scale - slope / max(bend, 1e-300)
+        scale = float(np.clip(best_by_newton, scale / 2, min(scale * 2, _MOST_SCALE)))
         losses = losses_at(scale * l, samples, log_mix, V)
         gain = share @ best - share @ losses
         if gain > 0:  # never for NaN
@@ -89,9 +91,9 @@ def calibrate(
     share = samples.weight / samples.weight.sum()
 
     def judge(change: AffineMap, n_parameters: int) -> Calibration:
-        losses = losses_at(change(l), samples, log_mix, V)
+        losses = losses_at(change(l), samples, log_mix, V) * n * share
         penalty = 0.5 * n_parameters * np.log(max(n, 2)) / n
-        return Calibration(change, losses, float(share @ losses) + penalty)
+        return Calibration(change, losses, float(losses.mean()) + penalty)
 
     best = judge(AffineMap(np.eye(k), np.zeros(k)), 0)
     if not affine or n < _FEWEST:
@@ -163,7 +165,9 @@ def finish_base(Z: Floats, weight: Floats, change: AffineMap, covariance: Floats
         slopes = np.linalg.lstsq(
             ridge, np.vstack([root * r, np.zeros((k + 1, n - k))]), rcond=None
         )[0]
-        S = ledoit_wolf((r - l @ slopes) * root * np.sqrt(len(Z)), assume_centered=True)[0]
+        away = (r - l @ slopes) * root * np.sqrt(len(Z))
+        varies = np.abs(away).max() > 1e-6  # not where all features depend on one another
+        S = ledoit_wolf(away, assume_centered=True)[0] if varies else np.eye(n - k)
         values, vectors = np.linalg.eigh(np.atleast_2d(S))
         W = (vectors / np.sqrt(np.maximum(values, 1e-6 * values[-1]))) @ vectors.T
         matrix[k:, :k], matrix[k:, k:], offset[k:] = -W @ slopes[1:].T, W, -W @ slopes[0]

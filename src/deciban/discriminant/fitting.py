@@ -162,7 +162,8 @@ def _fit_given(task: Task) -> Fitted:
         return state if watch is None else watch.keep_best(state)
 
     what = "training" if E == 1 else f"training {E} flows"
-    with Progress(what, settings.epochs, state.epoch, task.verbose) as progress:
+    verbose = task.verbose and settings.epochs > 0
+    with Progress(what, settings.epochs, state.epoch, verbose) as progress:
         state = _run(state, advance, lambda s: False, settings.epochs, checkpoint, progress)
     best = state.average if watch is None else watch.choose(state, settings.epochs)
     at = 0 if E == 1 else slice(None)

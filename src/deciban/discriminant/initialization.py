@@ -23,6 +23,7 @@ from deciban.reference import closed_form
 FLOOR = 1e-6  # smallest eigenvalue relative to the largest: constant and collinear features
 _ROUNDING = 1e-12  # spread below this share of a feature's size is rounding
 _LEAST_SINGULAR = 1.5  # smallest singular value of a CDA's discriminant block at the start
+_NO_SINGULAR = 1e-9  # a singular value that is zero but for rounding
 _NO_LESS = 1e-3  # the same for LDA itself, whose covariance must be of full rank
 _BEYOND_CHANCE = 1.5  # multiple of what chance makes of the difference of means
 
@@ -82,8 +83,9 @@ def class_moments(samples: Samples, n_classes: int) -> Moments:
     away = (X - means[codes]) / scale
     within = (away.T * share) @ away
     within[constant, :], within[:, constant] = 0.0, 0.0
+    varies = np.any(np.diag(within) > _ROUNDING)
     within[constant, constant] = 1.0
-    if not np.any(np.diag(within) > _ROUNDING):
+    if not varies:
         raise InputError(
             "X must vary within the classes; the samples of each class are all alike. Give more "
             "samples of each class."
@@ -158,7 +160,7 @@ def linear_start(
     B = V.T @ means
     U, s, Wt = np.linalg.svd(B, full_matrices=False)
     raised = np.maximum(s, floor)
-    share = np.where(s > noise, 1.0, s / np.maximum(raised, 1e-300))
+    share = np.where(s > max(noise, _NO_SINGULAR), 1.0, s / np.maximum(raised, 1e-300))
     Wt = _turn_to_added(Wt, share, n_added)
     B = (U * raised) @ Wt
     sigma = (U * raised**2) @ U.T

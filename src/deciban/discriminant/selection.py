@@ -30,11 +30,13 @@ from deciban.flows.training import State, Trainer, Vectors
 _GROWTH = 1.2  # of the epochs from one judgment to the next
 _GAIN = 0.003  # of the lowest loss: what counts as getting better
 _LEAST_GAIN = 0.5  # nats of all samples together; less may be due to one of them
+_LEAST_LEAD = 2.0  # the same for flows before the closed form, as they are the best of many
 _PATIENCE = 2.0  # times the epoch of the last gain: so long training goes on without another
 _PATIENT_STEPS = 60  # and so many steps more
 _FAIR_STEPS = 400  # after which settings are given up that are behind the best one
 _BEHIND = 3.0  # standard errors of the difference
 _IN_DOUBT = 0.5  # standard errors by which flows must be better than the closed form
+_LEAST_FREEDOM = 3  # samples beyond one of each class, outside of every fold
 _PARTS = 4  # of which one is held out where one is enough
 
 
@@ -76,7 +78,11 @@ class Selection:
         """Folds for settings that ask for them; one of four parts where one fold is enough."""
         n_folds = options[0].folds
         fold = assign_folds(samples.codes, n_folds if n_folds > 1 else _PARTS, seed)
-        return cls(samples, V, options, np.where(fold < n_folds, fold, -1))
+        fold = np.where(fold < n_folds, fold, -1)
+        least = min(int(np.sum(fold != f)) for f in range(n_folds))
+        if least < len(V) + _LEAST_FREEDOM:
+            fold[:] = -1  # nothing is judged
+        return cls(samples, V, options, fold)
 
     @property
     def rows(self) -> NDArray[np.intp]:
@@ -134,16 +140,16 @@ class Selection:
         each = ilrs.reshape(*shape, *ilrs.shape[1:]).mean(axis=2)
         kept = {k: v if k == "params" else v.copy() for k, v in state.kept.items()}
         judged, better = self.judged, np.zeros(shape[0], dtype=bool)
-        share = judged.weight / judged.weight.sum()
+        weight = judged.weight / judged.weight.mean()
         judge = losses_at_best_scale if self.options[0].calibrate else losses_at
         for c in np.flatnonzero(kept["goes_on"]):
             l = each[c, self.fold[self.rows], self.rows]
-            losses = judge(l, judged, self.log_mix, self.V)
-            gain = kept["loss"][c] - share @ losses
+            losses = judge(l, judged, self.log_mix, self.V) * weight
+            gain = kept["loss"][c] - losses.mean()
             better[c] = gain * len(losses) > _LEAST_GAIN  # never for NaN
             if better[c]:
                 kept["ilr"][c], kept["losses"][c] = l, losses
-                kept["loss"][c], kept["epoch"][c] = share @ losses, state.epoch
+                kept["loss"][c], kept["epoch"][c] = losses.mean(), state.epoch
         gains = kept["loss"] < (1 - _GAIN) * kept["low"]
         kept["low"][gains], kept["gained"][gains] = kept["loss"][gains], state.epoch
         patience = -(-_PATIENT_STEPS // n_batches)
@@ -192,7 +198,7 @@ class Selection:
         ilrs = list(kept["ilr"])
         room = max(0, len(self.V) - 1 - self.samples.X.shape[1])
         linear = replace(first, n_couplings=0, epochs=0, augment=room)
-        shrinkages: list[float | str] = [0.0, LEDOIT_WOLF]
+        shrinkages: list[float | str] = [LEDOIT_WOLF, 0.0]
         for shrinkage, tails in product(shrinkages, sorted({False, first.draw_in_tails})):
             tried.append(replace(linear, shrinkage=shrinkage, draw_in_tails=tails))
             ilrs.append(self._linear_ilr(tried[-1]))
@@ -200,11 +206,14 @@ class Selection:
         criteria = np.array([one.criterion for one in found])
         n_flows = len(self.options)
         criteria[:n_flows][kept["epoch"] == 0] = np.inf  # interrupted before it was judged
+        # Plain LDA of few samples is the more confident, and must be the better by as much.
+        n, plain = max(1, len(judged.codes)), [one.shrinkage == 0.0 for one in tried[n_flows:]]
+        criteria[n_flows:] += np.where(plain, _LEAST_GAIN / n, 0.0)
         flow, lda = int(np.argmin(criteria[:n_flows])), n_flows + int(np.argmin(criteria[n_flows:]))
         best = lda
         if criteria[flow] < criteria[lda]:
             gain = found[lda].losses - found[flow].losses
-            doubt = _IN_DOUBT * gain.std() / len(gain) ** 0.5
+            doubt = max(_IN_DOUBT * gain.std() / len(gain) ** 0.5, _LEAST_LEAD / len(gain))
             best = flow if criteria[lda] - criteria[flow] > doubt else lda
         report = [_describe(s, one) for s, one in zip(tried, found, strict=True)]
         report[best]["chosen"] = True
@@ -227,6 +236,11 @@ class Selection:
 def describe_choice(report: list[dict[str, Any]]) -> str:
     """What was chosen on folds, in a sentence."""
     chosen = next(one for one in report if one["chosen"])
+    if np.isnan(chosen["cross_entropy"]):
+        return (
+            "The samples are too few for folds: the model is the closed form of linear "
+            "discriminant analysis."
+        )
     least = {
         model: min(
             (one["cross_entropy"] for one in report if one["model"] == model), default=np.nan
