@@ -281,6 +281,7 @@ def test_mistakes_end_in_one_sentence_and_leave_nothing(folder, words, said):
     ("change", "said"),
     [
         (lambda f: f.drop("petal_width"), "must have the column 'petal_width', for the model"),
+        (lambda f: f.select(x=1), ". Add it."),
         (lambda f: f.with_columns(pl.lit("x").alias("petal_width")), "must be numbers"),
         (lambda f: f.with_columns(pl.lit(float("inf")).alias("petal_width")), "row 1 holds inf"),
         (

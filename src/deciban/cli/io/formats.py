@@ -115,7 +115,8 @@ class Table:
                 f"{join_words(self.columns)}."
             )
         if name not in self.schema:
-            hint = suggest(name, self.columns) or " Name one of them."
+            remedy = " Name one of them." if who.startswith("--") else " Add it."
+            hint = suggest(name, self.columns) or remedy
             if {*name.split(",")} < {*self.columns}:
                 hint = " Name one of them; deciban fuse takes several systems."
             raise self.error(
