@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from sklearn.base import clone
 
 from deciban import CompositionalDiscriminantAnalysis, LinearDiscriminant, load, metrics
 from deciban._estimation.affine import AffineMap
@@ -392,3 +393,12 @@ def test_flows_of_few_samples_must_lead_by_two_nats():
 def test_no_epochs_show_no_bar(capsys):
     CompositionalDiscriminantAnalysis(epochs=0, verbose=1).fit(*draw(40))
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("unit", [1e-250, 1e150])
+def test_the_unit_of_the_features_does_not_matter(unit):
+    X, y = draw(60)
+    cda = CompositionalDiscriminantAnalysis(epochs=0, random_state=0)
+    fits = [clone(cda).fit(u * X, y) for u in (1.0, unit)]
+    found = [cda.predict_proba(u * X) for cda, u in zip(fits, (1.0, unit), strict=True)]
+    np.testing.assert_allclose(found[1], found[0], atol=1e-6)
