@@ -105,7 +105,10 @@ def test_the_first_base_dimensions_are_the_evidence(fitted, iris):
     np.testing.assert_allclose(fitted.reference_.covariance, fitted.covariance_)
 
 
-@pytest.mark.parametrize(("kind", "dtype"), [("affine", "float32"), ("spline", "float64")])
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [("affine", "float32"), pytest.param("spline", "float64", marks=pytest.mark.slow)],
+)
 def test_base_space_inverts(kind, dtype, iris):
     X, y = iris
     cda = CDA(kind=kind, dtype=dtype, augment=1, **SMALL).fit(X, y)
