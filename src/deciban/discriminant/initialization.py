@@ -74,9 +74,9 @@ def class_moments(samples: Samples, n_classes: int) -> Moments:
     center = share @ X
     mass = np.bincount(codes, weights=share, minlength=n_classes)
     means = np.stack([share[codes == k] @ X[codes == k] / mass[k] for k in range(n_classes)])
-    reach = np.maximum(np.abs(X - center).max(axis=0), 1e-300)  # or squares would overflow
-    total = reach * np.sqrt(share @ ((X - center) / reach) ** 2)
-    own = reach * np.sqrt(share @ ((X - means[codes]) / reach) ** 2)
+    away = np.stack([X - center, X - means[codes]])
+    reach = np.maximum(np.abs(away).max(axis=(0, 1)), 1e-300)  # or squares would overflow
+    total, own = (reach * np.sqrt(share @ (one / reach) ** 2) for one in away)
     size = np.maximum(np.abs(center), 1e-300)
     constant = total <= _ROUNDING * size
     scale = np.where(own > _ROUNDING * np.maximum(size, total), own, total)
