@@ -118,6 +118,13 @@ def test_less_than_half_a_nat_of_all_samples_is_no_gain(race):
     assert keep(state, 2, changed, changed, changed).kept["epoch"].tolist() == [1, 1, 1]
 
 
+def test_settings_that_diverge_are_passed_by_in_silence(race):
+    keep, state, l = race
+    state = keep(state, 5, l, np.full_like(l, np.nan), l)
+    assert state.kept["epoch"].tolist() == [5, 0, 5]
+    assert state.kept["goes_on"].tolist() == [True, False, True]
+
+
 def test_settings_rest_that_are_behind_or_have_not_gained_for_long(race):
     keep, state, l = race
     noise = np.random.default_rng(1).normal(size=l.shape)

@@ -144,9 +144,11 @@ class Selection:
         judge = losses_at_best_scale if self.options[0].calibrate else losses_at
         for c in np.flatnonzero(kept["goes_on"]):
             l = each[c, self.fold[self.rows], self.rows]
+            if not np.isfinite(l).all():  # the flow has diverged
+                continue
             losses = judge(l, judged, self.log_mix, self.V) * weight
             gain = kept["loss"][c] - losses.mean()
-            better[c] = gain * len(losses) > _LEAST_GAIN  # never for NaN
+            better[c] = gain * len(losses) > _LEAST_GAIN
             if better[c]:
                 kept["ilr"][c], kept["losses"][c] = l, losses
                 kept["loss"][c], kept["epoch"][c] = losses.mean(), state.epoch
@@ -164,8 +166,9 @@ class Selection:
     @staticmethod
     def _is_behind(kept: dict[str, Any]) -> NDArray[np.bool_]:
         """Settings that the best one has left behind by more than chance explains."""
-        gap = kept["losses"] - kept["losses"][np.argmin(kept["loss"])]
-        doubt = gap.std(axis=1) / max(1, gap.shape[1]) ** 0.5
+        with np.errstate(invalid="ignore"):  # losses are infinite until the first that is finite
+            gap = kept["losses"] - kept["losses"][np.argmin(kept["loss"])]
+            doubt = gap.std(axis=1) / max(1, gap.shape[1]) ** 0.5
         return np.asarray(gap.mean(axis=1) > _BEHIND * doubt)
 
     def _all_samples(self, vectors: Vectors) -> Vectors:
