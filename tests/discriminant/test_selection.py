@@ -82,13 +82,20 @@ def test_what_the_user_gives_is_not_chosen():
     assert resolve_settings(CompositionalDiscriminantAnalysis(), 20_000, 16, 26)[0].augment == 9
 
 
+@pytest.mark.parametrize(
+    ("n", "d", "folds"),
+    [(999, 300, 5), (3999, 10, 3), (3999, 100, 1), (10_000, 5, 3), (5000, 20, 1)],
+)
+def test_large_tables_are_judged_on_one_part(n, d, folds):
+    assert resolve_settings(CompositionalDiscriminantAnalysis(), n, d, 2)[0].folds == folds
+
+
 # --- what is kept -----------------------------------------------------------------------------
 
 
-@pytest.fixture
-def race():
-    """Three settings, and ILRLs for their members; nothing is trained."""
-    l, samples = evidence(300)
+def race_of(n):
+    """Three settings, and ILRLs of n samples for their members; nothing is trained."""
+    l, samples = evidence(n)
     options = resolve_settings(CompositionalDiscriminantAnalysis(), 300, 1, 2)
     selection = Selection.plan(samples, V, options, seed=0)
     vectors = (np.zeros((3 * len(selection.parts), 1)), np.zeros((3 * len(selection.parts), 0)))
@@ -99,6 +106,11 @@ def race():
         return selection.keep(replace(state, epoch=epoch), each, n_batches=100)
 
     return keep, state, l
+
+
+@pytest.fixture
+def race():
+    return race_of(300)
 
 
 def test_evidence_is_kept_that_is_overconfident_and_better(race):
@@ -135,6 +147,23 @@ def test_settings_rest_that_are_behind_or_have_not_gained_for_long(race):
     state = keep(state, 5, l, l, l)
     assert state.kept["epoch"].tolist() == [4, 1, 1]
     assert not keep(state, 10, l, l, l).kept["goes_on"].any()
+
+
+@pytest.mark.parametrize(("n", "kept"), [(300, 1), (3000, 2)])
+def test_the_later_of_two_epochs_that_are_alike_is_kept_where_samples_are_many(n, kept):
+    keep, state, l = race_of(n)
+    noise = 0.02 * np.random.default_rng(1).normal(size=l.shape)
+    state = keep(state, 1, l, l, l)
+    state = keep(state, 2, l - noise, l - noise, l + 100 * noise)
+    assert state.kept["epoch"].tolist() == [kept, kept, 1]
+    assert state.kept["losses"][0].sum() == pytest.approx(state.kept["losses"][2].sum())
+
+
+def test_flows_of_many_samples_do_not_rest_before_800_steps():
+    keep, state, l = race_of(3000)
+    state = keep(state, 1, l, l, l)  # 100 steps each
+    assert keep(state, 7, l, l, l).kept["goes_on"].all()
+    assert not keep(state, 8, l, l, l).kept["goes_on"].any()
 
 
 # --- the finish -------------------------------------------------------------------------------

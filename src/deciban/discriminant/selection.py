@@ -30,10 +30,13 @@ from deciban.flows.training import State, Trainer, Vectors
 _GROWTH = 1.2  # of the epochs from one judgment to the next
 _GAIN = 0.003  # of the lowest loss: what counts as getting better
 _LEAST_GAIN = 0.5  # nats of all samples together; less may be due to one of them
+_AS_GOOD = 0.5  # standard errors that a later epoch of many samples may be worse by
+_MANY = 2_000  # samples that are not learned by heart in a few epochs
 _LEAST_LEAD = 2.0  # the same for flows before the closed form, as they are the best of many
 _PATIENCE = 2.0  # times the epoch of the last gain: so long training goes on without another
 _PATIENT_STEPS = 60  # and so many steps more
 _FAIR_STEPS = 400  # after which settings are given up that are behind the best one
+_MANY_STEPS = 800  # before which flows of many samples gain more than the judged samples can show
 _BEHIND = 3.0  # standard errors of the difference
 _IN_DOUBT = 0.5  # standard errors by which flows must be better than the closed form
 _LEAST_FREEDOM = 3  # samples beyond one of each class, outside of every fold
@@ -142,34 +145,30 @@ class Selection:
         judged, better = self.judged, np.zeros(shape[0], dtype=bool)
         weight = judged.weight / judged.weight.mean()
         judge = losses_at_best_scale if self.options[0].calibrate else losses_at
+        many, steps = len(self.fold) >= _MANY, state.epoch * n_batches
         for c in np.flatnonzero(kept["goes_on"]):
             l = each[c, self.fold[self.rows], self.rows]
             if not np.isfinite(l).all():  # the flow has diverged
                 continue
             losses = judge(l, judged, self.log_mix, self.V) * weight
-            gain = kept["loss"][c] - losses.mean()
-            better[c] = gain * len(losses) > _LEAST_GAIN
+            is_lower = (kept["loss"][c] - losses.mean()) * len(losses) > _LEAST_GAIN
+            better[c] = is_lower or (many and not _is_worse(losses, kept["losses"][c], _AS_GOOD))
+            if is_lower:
+                kept["loss"][c], kept["losses"][c] = losses.mean(), losses
             if better[c]:
-                kept["ilr"][c], kept["losses"][c] = l, losses
-                kept["loss"][c], kept["epoch"][c] = losses.mean(), state.epoch
+                kept["ilr"][c], kept["epoch"][c] = l, state.epoch
         gains = kept["loss"] < (1 - _GAIN) * kept["low"]
         kept["low"][gains], kept["gained"][gains] = kept["loss"][gains], state.epoch
         patience = -(-_PATIENT_STEPS // n_batches)
-        kept["goes_on"] &= state.epoch < _PATIENCE * kept["gained"] + patience
-        if state.epoch * n_batches >= _FAIR_STEPS:
-            kept["goes_on"] &= ~self._is_behind(kept)
+        if steps >= _MANY_STEPS or not many:
+            kept["goes_on"] &= state.epoch < _PATIENCE * kept["gained"] + patience
+        if steps >= _FAIR_STEPS:
+            best = kept["losses"][np.argmin(kept["loss"])]
+            kept["goes_on"] &= ~_is_worse(kept["losses"], best, _BEHIND)
         if better.any():
             final = self._all_samples(state.average)
             kept["params"] = select(better[:, None], final, kept["params"])
         return replace(state, kept=kept)
-
-    @staticmethod
-    def _is_behind(kept: dict[str, Any]) -> NDArray[np.bool_]:
-        """Settings that the best one has left behind by more than chance explains."""
-        with np.errstate(invalid="ignore"):  # losses are infinite until the first that is finite
-            gap = kept["losses"] - kept["losses"][np.argmin(kept["loss"])]
-            doubt = gap.std(axis=1) / max(1, gap.shape[1]) ** 0.5
-        return np.asarray(gap.mean(axis=1) > _BEHIND * doubt)
 
     def _all_samples(self, vectors: Vectors) -> Vectors:
         """Vectors of flows of all samples, of shape (settings, members of an ensemble, size)."""
@@ -234,6 +233,14 @@ class Selection:
             held = self.fold == f
             ilr[held] = start.evidence(prepare(self.samples.X[held]), self.V) @ self.V
         return ilr[self.rows]
+
+
+def _is_worse(losses: Floats, best: Floats, n_errors: float) -> NDArray[np.bool_]:
+    """Whether losses on the last axis exceed the best by so many standard errors of the mean."""
+    with np.errstate(invalid="ignore"):  # losses are infinite until the first that is finite
+        gap = losses - best
+        doubt = gap.std(axis=-1) / max(1, gap.shape[-1]) ** 0.5
+    return np.asarray(gap.mean(axis=-1) > n_errors * doubt)
 
 
 def describe_choice(report: list[dict[str, Any]]) -> str:

@@ -28,6 +28,7 @@ _MANY_STEPS = 24_000  # about 100 epochs of 60,000 samples in batches of 256
 _FEW_STEPS = {500: 1_500, 2_000: 2_500, _MANY: 6_000}  # the most on folds of fewer samples
 _VERY_FEW = 500  # samples that do not tell many settings apart
 _LARGE = 250_000  # numbers in a table that is not trained on several times over
+_SMALL = 50_000  # numbers in a table that is quickly trained on several times over
 _FOLDS = ((1_000, 5), (4_000, 3))  # below so many samples, so many folds; above, one part of four
 
 
@@ -131,7 +132,7 @@ def _n_folds(n: int, d: int) -> int:
     """Number of folds that settings are chosen on; 1 is one held-out part of four."""
     if n >= _FEW and n * d > _LARGE:
         return 1
-    return next((folds for least, folds in _FOLDS if n < least), 1)
+    return next((folds for least, folds in _FOLDS if n < least), 3 if n * d <= _SMALL else 1)
 
 
 def _automatic(n: int, d: int, D: int) -> dict[str, Any]:
