@@ -1,0 +1,142 @@
+"""One HTML file of modules, styles and data: it opens from disk and loads nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import zlib
+from base64 import b64encode
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import deciban
+
+_LIBRARIES = ("d3", "plot")
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:const|function|async function|function\*|class) (\w+))", re.M)
+
+
+def read_web(name: str) -> str:
+    """A file of the front end."""
+    return files("deciban.report").joinpath("web", *name.split("/")).read_text("utf-8")
+
+
+def bundle(entry: str) -> str:
+    """The module of this name and all that it imports, as one script.
+
+    Each module becomes a function that runs once, so that its other names stay its own.
+
+    >>> bundle("colors").startswith("const $colors = (() => {")
+    True
+    """
+    found: dict[str, str] = {}
+
+    def add(name: str, above: tuple[str, ...]) -> None:
+        if name in above:
+            raise ImportError(f"Modules must not import one another; got {' > '.join(above)}.")
+        if name in found:
+            return
+        source = read_web(f"{name}.js")
+        for _, other in _IMPORT.findall(source):
+            add(other, (*above, name))
+        body = _IMPORT.sub(lambda m: f"const {{{m[1].replace(' as ', ': ')}}} = ${m[2]};\n", source)
+        names = _EXPORT.findall(body)
+        body = _EXPORT.sub("", body)
+        found[name] = f"const ${name} = (() => {{\n{body}return {{ {', '.join(names)} }};\n}})();\n"
+
+    add(entry, ())
+    return "".join(found.values())
+
+
+def pack(array: NDArray[Any]) -> dict[str, str]:
+    """An array as text that unpack of samples.js reads: compressed little-endian numbers."""
+    kind = array.dtype.newbyteorder("<")
+    data = zlib.compress(np.ascontiguousarray(array, dtype=kind).tobytes(), 6)
+    return {"type": array.dtype.name, "data": b64encode(data).decode("ascii")}
+
+
+def write_page(entry: str, data: Mapping[str, Any], *, title: str, **context: Any) -> str:
+    """A page of the template of this name, with a script that finds the data in it.
+
+    Parameters
+    ----------
+    entry : str
+        Name of the module that runs, and of its template.
+    data : dict
+        Plain values and packed arrays; infinite numbers become the text "Infinity".
+    title : str
+    **context
+        What else the template asks for.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    scripts = [*(read_web(f"vendor/{name}.js") for name in _LIBRARIES), bundle(entry)]
+    policy = (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
+        f"form-action 'none'; script-src {' '.join(map(_hash, scripts))}"
+    )
+    return str(
+        _templates().get_template(f"{entry}.html").render(
+            title=title, scripts=scripts, policy=policy, version=deciban.__version__,
+            style=read_web("style.css"), data=_as_json(data), **context,
+        )
+    )  # fmt: skip
+
+
+@cache
+def _templates() -> Any:
+    try:
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError(
+            "Pages need jinja2, which is not installed. Run: pip install 'deciban[report]'"
+        ) from error
+    from markupsafe import Markup
+
+    from deciban.assessment.wording import clean_text, number, percent, shorten
+
+    env = Environment(
+        loader=FunctionLoader(read_web), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, finalize=_finalize(clean_text, Markup),
+    )  # fmt: skip
+    env.filters |= {"number": number, "percent": percent, "shorten": shorten}
+    return env
+
+
+def _finalize(clean: Any, markup: Any) -> Any:
+    """Text of users without what would change the page around it."""
+    return lambda value: value if isinstance(value, markup) else clean(value)
+
+
+def _hash(script: str) -> str:
+    digest = hashlib.sha256(f"\n{script}".encode()).digest()
+    return f"'sha256-{b64encode(digest).decode('ascii')}'"
+
+
+def _as_json(data: Mapping[str, Any]) -> Any:
+    """JSON that may stand in a script element, with names for numbers that JSON lacks."""
+    from markupsafe import Markup
+
+    text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028"))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return "NaN" if np.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    return value if value is None or isinstance(value, bool | int | float) else str(value)

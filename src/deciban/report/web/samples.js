@@ -1,0 +1,36 @@
+// The samples of a page: true classes, and log-likelihoods whose largest in each row is zero.
+
+const ARRAYS = {
+  float32: Float32Array, float64: Float64Array, uint8: Uint8Array, uint16: Uint16Array,
+  int32: Int32Array,
+};
+
+/** A packed array as numbers. */
+export async function unpack(packed) {
+  const bytes = Uint8Array.from(atob(packed.data), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new ARRAYS[packed.type](await new Response(stream).arrayBuffer());
+}
+
+/** The values of a page, with numbers that JSON lacks. */
+export function readData() {
+  const text = document.getElementById("data").textContent;
+  const numbers = { Infinity, "-Infinity": -Infinity, NaN };
+  return JSON.parse(text, (key, value) => (typeof value === "string" && value in numbers ? numbers[value] : value));
+}
+
+/** Samples from packed columns: one of LLRs for two classes (in favor of the second), else all. */
+export async function readSamples(data, classes) {
+  const [truth, values, rows] = await Promise.all([data.truth, data.evidence, data.rows].map(unpack));
+  const n = truth.length, D = classes.length;
+  const logLikelihoods = new Float64Array(n * D);
+  if (D === 2) {
+    for (let i = 0; i < n; i++) {
+      logLikelihoods[2 * i] = Math.min(0, -values[i]);
+      logLikelihoods[2 * i + 1] = Math.min(0, values[i]);
+    }
+  } else {
+    logLikelihoods.set(values);
+  }
+  return { classes, truth: Uint16Array.from(truth), logLikelihoods, rows, n, D, total: data.total };
+}
