@@ -19,9 +19,14 @@ export function readData() {
   return JSON.parse(text, (key, value) => (typeof value === "string" && value in numbers ? numbers[value] : value));
 }
 
-/** Samples from packed columns: one of LLRs for two classes (in favor of the second), else all. */
+/**
+ * Samples from packed columns: one of LLRs for two classes (in favor of the second), else all.
+ * Row numbers are null where no sample of the table is left out.
+ */
 export async function readSamples(data, classes) {
-  const [truth, values, rows] = await Promise.all([data.truth, data.evidence, data.rows].map(unpack));
+  const [truth, values, rows] = await Promise.all(
+    [data.truth, data.evidence, data.rows].map((one) => (one ? unpack(one) : null)),
+  );
   const n = truth.length, D = classes.length;
   const logLikelihoods = new Float64Array(n * D);
   if (D === 2) {
