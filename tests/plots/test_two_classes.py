@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from deciban import CalibratedGaussian, Evidence, LinearDiscriminant, metrics, plots
 from deciban.exceptions import InputError, UnknownClassError
+from deciban.metrics.proportions import wilson
 
 LLR_DISPLAYS = [
     plots.LLRHistogramDisplay,
@@ -152,8 +153,36 @@ def test_the_gaussian_is_the_calibrated_one_fitted_to_the_finite_ratios(llrs):
     assert f"calibrated, d = {d:.3g} nat" in legend_of(drawn)
     x, density = drawn.lines_[0].get_data()
     width = drawn.bars_[0][0].get_width()
-    expected = 100 * (148 / 150) * width * norm.pdf(x, d, np.sqrt(2 * d))
-    np.testing.assert_allclose(density, expected, rtol=1e-9)
+    fitted = norm(d, np.sqrt(2 * d))
+    expected = 100 * (148 / 150) * (fitted.cdf(x + width / 2) - fitted.cdf(x - width / 2))
+    np.testing.assert_allclose(density, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_the_gaussians_of_both_classes_are_within_the_view_whole():
+    rng = np.random.default_rng(0)
+    y = np.repeat([1, 0], 500)
+    llr = np.concatenate([rng.uniform(0, 300, 500), -rng.uniform(0, 4000, 500)])
+    drawn = plots.LLRHistogramDisplay.from_predictions(y, llr, unit="nat")
+    assert drawn.divergence > llr.max()  # so that bars alone would leave a curve outside
+    low, high = drawn.ax_.get_xlim()
+    for line, mean in zip(drawn.lines_, (drawn.divergence, -drawn.divergence), strict=True):
+        x, share = line.get_data()
+        assert low < x[share.argmax()] < high
+        assert x[share.argmax()] == pytest.approx(mean, rel=0.01)
+        assert share[[0, -1]].max() < 0.01 * share.max()
+
+
+def test_the_share_of_a_gaussian_in_a_bin_is_at_most_the_whole_class():
+    y, llr = [1, 1, 0, 0], [1000.0, 5000.0, -1000.0, -5000.0]
+    drawn = plots.LLRHistogramDisplay.from_predictions(y, llr, unit="nat", bins=10)
+    for line in drawn.lines_:
+        assert 99 < line.get_ydata().max() <= 100
+
+
+def test_infinite_ratios_have_their_bins_beyond_the_gaussians(llrs):
+    drawn = plots.LLRHistogramDisplay.from_predictions(*llrs)
+    reach = max(abs(line.get_xdata()).max() for line in drawn.lines_)
+    assert drawn.bars_[0][-1].get_x() > reach
 
 
 def test_a_sample_of_weight_two_counts_as_two_of_its_class(llrs):
@@ -286,6 +315,39 @@ def test_ratios_beyond_all_errors_do_not_squash_the_pav_plot():
     assert drawn.ax_.get_xlim()[1] < 10
 
 
+def test_a_reader_sees_in_the_pav_plot_that_ratios_are_too_strong(llrs):
+    y, llr = llrs[0][np.isfinite(llrs[1])], 40 * llrs[1][np.isfinite(llrs[1])]
+    drawn = plots.PAVDisplay.from_predictions(y, llr, unit="nat")
+    ax = drawn.ax_
+    assert ax.get_xlim() == ax.get_ylim()
+    assert ax.get_aspect() == 1
+    assert "LLR too strong" in legend_of(drawn)
+    after = drawn.line_.get_ydata()
+    low, high = ax.get_xlim()
+    # The line is far from the identity within the view, and fills more than a tenth of its height.
+    assert after.max() < 0.6 * high
+    assert np.ptp(after) > 0.1 * (high - low)
+    shaded = drawn.too_strong_.get_paths()
+    for sign in (1, -1):
+        assert any(path.contains_point((0.8 * sign, 0.2 * sign)) for path in shaded)
+        assert not any(path.contains_point((0.2 * sign, 0.8 * sign)) for path in shaded)
+    notes = [note.get_text() for note in drawn.notes_]
+    assert notes == [f"← from −{-llr.min():,.0f}", f"to {llr.max():,.0f} →"]
+
+
+def test_ratios_within_the_view_of_a_pav_plot_need_no_note(llrs):
+    y, llr = llrs
+    finite = np.isfinite(llr)
+    drawn = plots.PAVDisplay.from_predictions(y[finite], 0.2 * llr[finite])
+    assert drawn.notes_ == []
+
+
+def test_ratios_that_go_to_infinity_have_a_marker_and_no_note(llrs):
+    drawn = plots.PAVDisplay.from_predictions(llrs[0], 40 * llrs[1])
+    assert drawn.notes_ == []
+    assert "infinite, on the frame" in legend_of(drawn)
+
+
 def test_two_pav_curves_share_one_identity(llrs):
     first = plots.PAVDisplay.from_predictions(*llrs, name="one")
     second = plots.PAVDisplay.from_predictions(*llrs, name="two", ax=first.ax_)
@@ -344,6 +406,36 @@ def test_perfect_separation_has_its_mark_on_the_frame():
     drawn = plots.DETDisplay.from_predictions([0, 0, 1, 1], [-2.0, -1.0, 1.0, 2.0])
     assert drawn.eer == 0
     assert drawn.marker_.get_xdata()[0] == drawn.ax_.get_xlim()[0]
+
+
+@pytest.mark.parametrize("n", [(3, 3), (20, 60), (300, 30_000)])
+def test_a_det_plot_without_errors_says_so_and_shows_how_large_they_may_be(n):
+    y = np.repeat([1, 0], n)
+    drawn = plots.DETDisplay.from_predictions(y, np.where(y == 1, 3.0, -3.0), name="new")
+    miss, false_alarm = (wilson(0, k, 0.95)[1] for k in n)
+    assert drawn.note_.get_text() == (
+        f"new: no errors\nin {n[0]:,} + {n[1]:,} samples;\nwith 95 % confidence,\n"
+        f"misses below {100 * miss:.2g} %\nand false alarms below {100 * false_alarm:.2g} %"
+    )
+    (path,) = drawn.bound_.get_paths()
+    corner = path.vertices.max(axis=0)
+    np.testing.assert_allclose(corner, ndtri([false_alarm, miss]))
+    drawn.figure_.draw_without_rendering()
+    text, axes = drawn.note_.get_window_extent(), drawn.ax_.get_window_extent()
+    assert axes.x0 < text.x0 < text.x1 < axes.x1
+    assert axes.y0 < text.y0 < text.y1 < axes.y1
+
+
+def test_a_det_plot_without_errors_says_so_where_the_samples_were_not_counted():
+    drawn = plots.DETDisplay(np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0]), 0.0).plot()
+    assert drawn.note_.get_text() == "no errors"
+    assert drawn.bound_ is None
+
+
+def test_a_det_plot_with_errors_has_no_note(llrs):
+    drawn = plots.DETDisplay.from_predictions(*llrs)
+    assert drawn.note_ is None
+    assert drawn.bound_ is None
 
 
 def test_a_hull_that_was_not_computed_is_not_drawn():

@@ -12,12 +12,12 @@ from deciban.plots.curves import (
     DETDisplay,
     EmpiricalCrossEntropyDisplay,
     NormalizedBayesErrorDisplay,
-    PAVDisplay,
     TippettDisplay,
 )
 from deciban.plots.histogram import LLRHistogramDisplay
 from deciban.plots.idempotence import IdempotenceDisplay
 from deciban.plots.pairwise import PairwiseDisplay
+from deciban.plots.pav import PAVDisplay
 from deciban.plots.plane import ILRDisplay, TernaryDisplay
 from deciban.plots.reliability import ReliabilityDisplay
 from deciban.plots.tree import BifurcationTreeDisplay

@@ -1,4 +1,4 @@
-"""Curves of the LLRs of two classes: Tippett, PAV and DET plots, and costs over all priors."""
+"""Curves of the LLRs of two classes: Tippett and DET plots, and costs over all priors."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ from deciban.metrics.curves import (
 )
 from deciban.metrics.detection import equal_errors, error_rates
 from deciban.metrics.labelled import Trials
-from deciban.metrics.pav import PooledBlocks, pool
+from deciban.metrics.pav import pool
+from deciban.metrics.proportions import wilson
 from deciban.plots import _axes, _style
 from deciban.plots._axes import Axes, Floats, Style
 from deciban.plots._display import PairDisplay
 
-_WIDER = 3  # widths of the finite part of a PAV plot that the view may reach beyond it
 _TALLEST = 2.0  # top of the view in multiples of the neutral cost; what is above is marked
 #: Ticks of probit axes.
 PERCENT = (0.001, 0.01, 0.1, 0.5, 2, 5, 10, 20, 40, 60, 80, 90, 95, 98, 99.5, 99.9)
+_CONFIDENCE = 0.95  # of the bounds on error rates where no error was seen
+_MIDDLE = 0.45  # share of the width beyond which a text would not fit
 _NOTHING = 1e-12  # what stands for a rate of 0, far outside of any view
 _ALONG = np.concatenate([[0.0], expit(np.linspace(-10, 10, 31)), [1.0]])  # each edge of the hull
 
@@ -110,83 +112,6 @@ def _shares_at_infinity(llr: Floats, percent: Floats, rising: bool) -> tuple[flo
 
 
 @dataclass(eq=False, repr=False)
-class PAVDisplay(PairDisplay):
-    """LLRs against their values after the best monotone recalibration.
-
-    A calibrated system follows the identity; above it LLRs are too low, below it too high.
-    Values that are infinite, before or after recalibration, lie on the frame. The view is on the
-    finite ones: where the LLRs beyond all errors reach far, their line leaves it along the frame.
-
-    Parameters
-    ----------
-    blocks : PooledBlocks
-        What :func:`deciban.metrics.pav` returns.
-    n_infinite : (int, int), default (0, 0)
-        How many LLRs are -inf and +inf.
-
-    Attributes
-    ----------
-    line_ : line through the finite blocks
-    identity_ : line
-    edges_ : list of lines and markers on the frame
-    """
-
-    blocks: PooledBlocks
-    n_infinite: tuple[int, int] = field(default=(0, 0), kw_only=True)
-
-    @classmethod
-    def _from_data(cls, trials: Trials) -> Self:
-        n_infinite = int((trials.llr == -np.inf).sum()), int((trials.llr == np.inf).sum())
-        return cls(pool(trials), n_infinite=n_infinite)
-
-    def _draw(self, ax: Axes, unit: Unit, line_options: Style) -> None:
-        x = from_nats(np.column_stack([self.blocks.low, self.blocks.high]).ravel(), unit)
-        y = from_nats(np.repeat(self.blocks.llr, 2), unit)
-        fresh = not ax.has_data()
-        x_span = _view(x, y)
-        _axes.set_view(ax, fresh, x_span, _axes.span(y))
-        if fresh:
-            self.identity_ = _axes.draw_identity(ax, label="identity")
-        color = _axes.unused_colors(ax, 1)[0]
-        style = {"color": color, "lw": 1.5, "marker": "o", "ms": 3} | line_options
-        self._draw_blocks(ax, x, y, _axes.FAR * (x_span[1] - x_span[0]), style)
-        ax.set_xlabel(_style.llr_label(self.pos_label, self.other_label, unit))
-        ax.set_ylabel(f"LLR after PAV ({unit})")
-        _axes.draw_legend(ax, loc="lower right")
-
-    def _draw_blocks(self, ax: Axes, x: Floats, y: Floats, far: float, style: Style) -> None:
-        ends = np.where(np.isinf(x), np.sign(x) * far, x)  # lines that leave the frame
-        finite = np.isfinite(y)
-        counts = _style.infinite_note(*self.n_infinite, "{}", head="LLRs: ")
-        label = _style.literal(self.name or "PAV") + counts
-        (self.line_,) = ax.plot(ends[finite], y[finite], label=label, **style)
-        color = self.line_.get_color()
-        along = style | {"color": color, "marker": "", "lw": 3, "zorder": 5}
-        self.edges_ = []
-        for k in np.flatnonzero(np.isinf(y[::2])) * 2:
-            # A line along the frame. Its ends are drawn below, since they may be in a corner.
-            self.edges_ += ax.plot(
-                ends[k : k + 2], [float(y[k] > 0)] * 2, transform=ax.get_xaxis_transform(), **along
-            )
-        low, high = ax.get_xlim()
-        outside = np.isinf(x) | (np.isinf(y) & (low <= x) & (x <= high))
-        markers = _axes.mark_on_frame(ax, x[outside], y[outside], color=color, marker="D")
-        if markers:
-            markers[0].set_label("infinite, on the frame")
-        self.edges_ += markers
-
-
-def _view(x: Floats, y: Floats) -> _axes.Limits:
-    """Range of LLRs to show: all, unless those with a finite recalibration would be squeezed."""
-    (low, high), finite = _axes.span(x), x[np.isfinite(y) & np.isfinite(x)]
-    if finite.size == 0:
-        return low, high
-    inner = _axes.span(finite)
-    room = _WIDER * (inner[1] - inner[0])
-    return max(low, inner[0] - room), min(high, inner[1] + room)
-
-
-@dataclass(eq=False, repr=False)
 class DETDisplay(PairDisplay):
     """Miss rate against false-alarm rate on probit axes; for Gaussian scores a straight line.
 
@@ -202,22 +127,30 @@ class DETDisplay(PairDisplay):
         Equal-error rate.
     hull : (array, array), optional
         Miss and false-alarm rates at the corners of the convex hull.
+    n_samples : (int, int), optional
+        Number of samples of ``pos_label`` and of the other class. Where no error was seen, it
+        bounds the error rates.
 
     Attributes
     ----------
     line_, marker_ : lines
     hull_ : line, or None
+    bound_, note_ : area of the error rates that samples without an error allow, with 95 %
+        confidence, and its description; None where there are errors
     """
 
     p_miss: Floats
     p_false_alarm: Floats
     eer: float
     hull: tuple[Floats, Floats] | None = field(default=None, kw_only=True)
+    n_samples: tuple[int, int] | None = field(default=None, kw_only=True)
 
     @classmethod
     def _from_data(cls, trials: Trials) -> Self:
         rates, hull = error_rates(trials), pool(trials).hull()
-        return cls(rates.p_miss, rates.p_false_alarm, equal_errors(*hull), hull=hull)
+        n_samples = len(trials.target.llr), len(trials.other.llr)
+        eer = equal_errors(*hull)
+        return cls(rates.p_miss, rates.p_false_alarm, eer, hull=hull, n_samples=n_samples)
 
     def plot(self, ax: Axes | None = None, *, hull: bool = False, **line_options: Any) -> Self:
         """Draw the curve.
@@ -244,6 +177,10 @@ class DETDisplay(PairDisplay):
         ring: Style = {"color": color, "mfc": "w", "mew": 1.5, "clip_on": False, "zorder": 5}
         self.marker_ = ax.plot([at], [at], "o", **ring)[0]
         self.hull_ = self._draw_hull(ax, color) if hull and self.hull is not None else None
+        self.bound_: Any = None
+        self.note_: Any = None
+        if self.eer == 0:
+            self.bound_, self.note_ = self._draw_bound(ax, color)
         ax.set_xlabel("false-alarm rate (%)")
         ax.set_ylabel("miss rate (%)")
         _axes.draw_legend(ax)
@@ -251,7 +188,10 @@ class DETDisplay(PairDisplay):
 
     def _set_scales(self, ax: Axes, fresh: bool) -> None:
         rates = np.concatenate([self.p_miss, self.p_false_alarm])
-        lowest = np.clip(rates[rates > 0].min() / 1.5, 1e-6, 0.01)
+        least = rates[rates > 0].min()
+        if self.eer == 0 and self.n_samples is not None:  # the bound must be within the view
+            least = min(least, 1 / max(self.n_samples))
+        lowest = np.clip(least / 1.5, 1e-6, 0.01)
         low, high = (float(p) for p in probit([lowest, np.clip(2.5 * self.eer, 0.5, 0.99)]))
         _axes.set_view(ax, fresh, (low, high), (low, high))
         low, high = ax.get_xlim()
@@ -260,6 +200,26 @@ class DETDisplay(PairDisplay):
         ax.set_xticks(list(ticks), ticks.values())
         ax.set_yticks(list(ticks), ticks.values())
         ax.set_aspect("equal")
+
+    def _draw_bound(self, ax: Axes, color: Any) -> tuple[Any, Any]:
+        """Shade the error rates that are possible though none was seen, and say so."""
+        (low, high), edge = ax.get_xlim(), 0.0
+        text, area = f"{_style.literal(self.name)}: no errors" if self.name else "no errors", None
+        if self.n_samples is not None:
+            miss, false_alarm = (float(wilson(0, n, _CONFIDENCE)[1]) for n in self.n_samples)
+            text += (
+                f"\nin {self.n_samples[0]:,} + {self.n_samples[1]:,} samples;"
+                f"\nwith {100 * _CONFIDENCE:g} % confidence,\nmisses below {100 * miss:.2g} %"
+                f"\nand false alarms below {100 * false_alarm:.2g} %"
+            )
+            style: Style = {"color": color, "alpha": 0.2, "lw": 0, "zorder": 0}
+            right = float(probit(false_alarm))
+            area = ax.fill_between([low, right], low, float(probit(miss)), **style)
+            edge = (right - low) / (high - low)
+        at = (edge if edge < _MIDDLE else 0.0), 0.0  # beside the area, or within a wide one
+        units: Style = {"xycoords": "axes fraction", "textcoords": "offset points"}
+        look: Style = {"color": color, "fontsize": "small", "va": "bottom", "zorder": 6}
+        return area, ax.annotate(text, at, (8, 6), **units, **look)
 
     def _draw_hull(self, ax: Axes, color: Any) -> Any:
         # The edges are straight between error rates, but not between their probits.

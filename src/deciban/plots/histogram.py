@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import ndtr
 
 from deciban._validation.scalars import require_whole
 from deciban._validation.values import read_llrs
@@ -17,6 +18,7 @@ from deciban.plots._axes import Axes, Floats, Style
 from deciban.plots._display import PairDisplay
 
 _HATCHES = ("", "////")
+_TAILS = 3.0  # standard deviations of the calibrated Gaussians on both sides of their means
 
 
 @dataclass(eq=False, repr=False)
@@ -84,12 +86,14 @@ class LLRHistogramDisplay(PairDisplay):
         **bar_options : options of matplotlib's ``bar``
         """
         edges = from_nats(self._edges(bins), unit)
+        d = self.divergence if gaussian else None
+        view = edges[[0, -1]] if d is None else from_nats(_whole_curves(self._edges(bins), d), unit)
         ax = _axes.get_axes(ax)
-        self.bars_ = [self._draw_bars(ax, k, edges, unit, bar_options) for k in (0, 1)]
+        self.bars_ = [self._draw_bars(ax, k, edges, view, unit, bar_options) for k in (0, 1)]
         self.lines_: list[Any] = []
-        if gaussian and self.divergence is not None:
-            self.lines_ = self._draw_gaussians(ax, edges, self.divergence, unit)
-        self._name_ends(ax, edges)
+        if d is not None:
+            self.lines_ = self._draw_gaussians(ax, edges[1] - edges[0], view, d, unit)
+        self._name_ends(ax, edges[1] - edges[0], view)
         ax.set_xlabel(_style.llr_label(self.pos_label, self.other_label, unit))
         ax.set_ylabel("share of the class per bin (%)", **_axes.axis_text(ax))
         _axes.draw_legend(ax, headroom=True)
@@ -110,13 +114,15 @@ class LLRHistogramDisplay(PairDisplay):
         weight = np.ones(len(llr)) if self.weights is None else self.weights[k]
         return llr, 100 * weight / max(float(weight.sum()), 1e-300)
 
-    def _draw_bars(self, ax: Axes, k: int, edges: Floats, unit: Unit, options: Style) -> Any:
+    def _draw_bars(
+        self, ax: Axes, k: int, edges: Floats, view: Floats, unit: Unit, options: Style
+    ) -> Any:
         llr, share = self._shares(k)
         finite = np.isfinite(llr)
         heights, _ = np.histogram(from_nats(llr[finite], unit), edges, weights=share[finite])
         ends = np.array([share[llr == -np.inf].sum(), share[llr == np.inf].sum()])
         some = ends > 0  # an empty bin would only take room
-        places, width = _end_bins(edges)
+        places, width = _end_bins(edges[1] - edges[0], view)
         centers = np.append((edges[1:] + edges[:-1]) / 2, places[some])
         widths = np.append(np.diff(edges), np.full(some.sum(), width))
         heights, color = np.append(heights, ends[some]), _style.color_of(k)
@@ -125,27 +131,32 @@ class LLRHistogramDisplay(PairDisplay):
         style: Style = {"alpha": 0.5, "hatch": _HATCHES[k], "edgecolor": color, "lw": 0.4} | options
         return ax.bar(centers, heights, widths, color=color, label=label, **style)
 
-    def _draw_gaussians(self, ax: Axes, edges: Floats, divergence: float, unit: Unit) -> list[Any]:
+    def _draw_gaussians(
+        self, ax: Axes, width: float, view: Floats, divergence: float, unit: Unit
+    ) -> list[Any]:
         d, scale = from_nats(divergence, unit), from_nats(math.sqrt(2 * divergence), unit)
-        x = np.linspace(edges[0], edges[-1], 400)
-        width, lines = edges[1] - edges[0], []
+        # Evenly spaced points alone would miss the peak of a narrow curve.
+        near = np.linspace(-_TAILS - width / scale, _TAILS + width / scale, 200) * scale
+        x = np.unique(np.concatenate([np.linspace(view[0], view[1], 400), near - d, near + d]))
+        x, lines = x[(view[0] <= x) & (x <= view[1])], []
         for k, mean in enumerate((d, -d)):
             llr, share = self._shares(k)
-            z = (x - mean) / scale
-            density = np.exp(-(z**2) / 2) / (scale * math.sqrt(2 * math.pi))
-            y = share[np.isfinite(llr)].sum() * width * density
+            # The share of a bin around x; unlike density times width, it is 100 % at most.
+            high, low = (ndtr((x - mean + end) / scale) for end in (width / 2, -width / 2))
+            y = share[np.isfinite(llr)].sum() * (high - low)
             label = f"calibrated, d = {d:.3g} {unit}" if k == 0 else None
             style: Style = {"color": "k", "lw": 1.3, "ls": ("-", (0, (4, 1.5)))[k]}
             lines += ax.plot(x, y, label=label, **style)
         return lines
 
-    def _name_ends(self, ax: Axes, edges: Floats) -> None:
+    def _name_ends(self, ax: Axes, bin_width: float, view: Floats) -> None:
         """Ticks of the bins of infinite LLRs, where there are any."""
         both = np.concatenate([self.target, self.other])
-        width = edges[-1] - edges[0]
-        inner = (t for t in ax.get_xticks() if edges[0] <= t <= edges[-1])
+        width = view[1] - view[0]
+        inner = (t for t in ax.get_xticks() if view[0] <= t <= view[1])
         ticks = {t: f"{t:g}".replace("-", "−") for t in inner}
-        ends = zip((-1, 1), ("−∞", "+∞"), edges[[0, -1]], _end_bins(edges)[0], strict=True)
+        places, _ = _end_bins(bin_width, view)
+        ends = zip((-1, 1), ("−∞", "+∞"), view, places, strict=True)
         infinite = [end for end in ends if (both == end[0] * np.inf).any()]
         for sign, name, edge, place in infinite:
             ax.axvline(edge + sign * 0.03 * width, color=_style.REFERENCE, lw=0.8, ls=":")
@@ -180,9 +191,15 @@ def _fit_divergence(trials: Trials) -> float | None:
     return float(size * (size / (1 + np.hypot(1, size))))
 
 
-def _end_bins(edges: Floats) -> tuple[Floats, float]:
+def _whole_curves(edges: Floats, divergence: float) -> Floats:
+    """Range that holds the bins and the calibrated Gaussians of both classes."""
+    reach = divergence + _TAILS * math.sqrt(2 * divergence) + float(edges[1] - edges[0]) / 2
+    return np.array([min(edges[0], -reach), max(edges[-1], reach)])
+
+
+def _end_bins(bin_width: float, view: Floats) -> tuple[Floats, float]:
     """Centers and width of the bins of infinite LLRs, a little apart from the others."""
-    span = float(edges[-1] - edges[0])
-    width = max(float(edges[1] - edges[0]), 0.03 * span)
+    span = float(view[1] - view[0])
+    width = max(float(bin_width), 0.03 * span)
     beyond = 0.06 * span + width / 2
-    return np.array([edges[0] - beyond, edges[-1] + beyond]), width
+    return view + beyond * np.array([-1.0, 1.0]), width

@@ -6,18 +6,25 @@ from collections.abc import Hashable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from deciban.evidence import Evidence
 from deciban.metrics.labelled import Labelled, read_trials
 from deciban.metrics.reliability import Reliability, reliability_curves
 from deciban.plots import _axes, _style
-from deciban.plots._axes import Axes, Style
+from deciban.plots._axes import Axes, Floats, Style
 from deciban.plots._display import Display
+
+_FAR = 0.25  # posteriors further apart are not joined by a line
+_TALL = 0.1  # share of the posteriors from which on a bar says how large it is
 
 
 class ReliabilityDisplay(Display):
     """Reliability of posteriors under a prior: how often events of probability p come true.
+
+    Bins hold equally many samples, and neighbors are joined by a line, unless they lie far apart or
+    no posteriors lie between them. The legend says how many samples are in a bin, and bars along
+    the bottom what percentage of the posteriors lies where.
 
     Parameters
     ----------
@@ -109,12 +116,38 @@ class ReliabilityDisplay(Display):
         errors = np.abs([curve.observed - curve.low, curve.high - curve.observed])
         label = self._label(_style.literal(curve.of))
         if len(self.curves) == 1:
-            label = _style.literal(self.name or f"n = {curve.count.sum()}")
-        return ax.errorbar(curve.predicted, curve.observed, errors, label=label, **style)
+            label = _style.literal(self.name or f"n = {curve.count.sum():,}")
+        label += f" ({_describe_counts(curve.count)})"
+        x, y = _break_line(curve)
+        drawn = ax.errorbar(curve.predicted, curve.observed, errors, label=label, **style)
+        drawn.lines[0].set_data(x, y)
+        return drawn
 
     def _draw_histogram(self, ax: Axes) -> Any:
         share = self.curves[0].histogram
         x = (np.arange(len(share)) + 0.5) / len(share)
         height = 0.18 * share / max(float(share.max()), 1e-300)
         style: Style = {"color": "0.8", "zorder": 0, "transform": ax.get_xaxis_transform()}
-        return ax.bar(x, height, 0.9 / len(share), label="spread of posteriors", **style)
+        label = "spread of posteriors (%)"
+        for k in np.flatnonzero(share >= _TALL):
+            number: Style = {"ha": "center", "va": "bottom", "fontsize": "x-small", "color": "0.35"}
+            ax.text(
+                x[k], height[k], f"{100 * share[k]:.0f}", transform=style["transform"], **number
+            )
+        return ax.bar(x, height, 0.9 / len(share), label=label, **style)
+
+
+def _describe_counts(count: NDArray[np.intp]) -> str:
+    """How many samples the bins hold."""
+    least, most = int(count.min()), int(count.max())
+    return f"{least:,} per bin" if least == most else f"{least:,} to {most:,} per bin"
+
+
+def _break_line(curve: Reliability) -> tuple[Floats, Floats]:
+    """Points of the curve, with a gap between neighbors that should not be joined."""
+    part = np.minimum(curve.predicted * len(curve.histogram), len(curve.histogram) - 1).astype(int)
+    empty = np.concatenate([[0], np.cumsum(curve.histogram == 0)])
+    # Number of empty parts between two points, without the parts that hold the points.
+    between = empty[part[1:]] - empty[np.minimum(part[:-1] + 1, part[1:])]
+    gaps = np.flatnonzero((between > 0) | (np.diff(curve.predicted) > _FAR)) + 1
+    return np.insert(curve.predicted, gaps, np.nan), np.insert(curve.observed, gaps, np.nan)
