@@ -88,6 +88,30 @@ def test_a_figure_is_drawn_and_is_the_same_each_time(tmp_path, values, name, sta
     assert path.read_bytes() == first
 
 
+@pytest.mark.parametrize("values", ["5", "5,4,7", "5,4,7,6,8,9"])
+def test_the_title_and_names_of_a_figure_are_within_it(values):
+    pytest.importorskip("mpltern")
+    from deciban import CalibratedGaussian
+    from deciban.cli.commands.family_figure import _figure
+
+    names = ["Brazilian Portuguese", "European Portuguese", "Galician", "Castilian Spanish"]
+    d = [float(v) for v in values.split(",")]
+    D = {1: 2, 3: 3, 6: 4}[len(d)]
+    delta = np.zeros((D, D))
+    delta[np.triu_indices(D, 1)] = d
+    family = CalibratedGaussian.from_divergences(delta + delta.T, classes=names[:D])
+    fig = _figure(family, "deciban")
+    fig.draw_without_rendering()
+    texts = [fig._suptitle, *(text for ax in fig.axes for text in ax.texts)]
+    assert texts[0].get_text()
+    for text in texts:
+        box = text.get_window_extent()
+        assert 0 <= box.x0 <= box.x1 <= fig.bbox.width, text.get_text()
+        assert 0 <= box.y0 <= box.y1 <= fig.bbox.height, text.get_text()
+    for ax in fig.axes:
+        assert not ax.get_title()  # it would be cut off at the sides of narrow axes
+
+
 def test_many_classes_say_where_the_rest_is():
     many = ",".join(["5"] * 91)
     assert "--json has the rest" in run("--divergences", many).stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Hashable
 from typing import Any
 
@@ -21,6 +22,7 @@ DASHES: tuple[Any, ...] = (
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 REFERENCE = "0.45"  # the gray of identities, boundaries and neutral systems
 LONG = 34  # characters of a label that fit along an axis at the width of a column
+_SHORT = 12  # characters of a line of a name within the axes
 
 
 def color_of(k: int) -> str:
@@ -47,6 +49,11 @@ def literal(name: object) -> str:
     """A user's name as text that matplotlib draws as it is; a dollar sign starts no formula."""
     text = str(name).replace("$", r"\$")
     return f"\u200b{text}" if text.startswith("_") else text  # else legends leave it out
+
+
+def wrap_name(name: object) -> str:
+    """A long name on several short lines."""
+    return "\n".join(textwrap.wrap(literal(name), _SHORT, break_long_words=False)) or literal(name)
 
 
 def infinite_note(minus: float, plus: float, form: str, head: str = "") -> str:

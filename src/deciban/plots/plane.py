@@ -154,7 +154,7 @@ class ILRDisplay(_plane.PlaneDisplay):
             x, y = 0.97 * v / np.abs(v).max()
             style = _sides(-x, -y) | {"color": _style.color_of(k), "weight": "bold", "zorder": 6}
             at = (1 + x) / 2, (1 + y) / 2  # on the frame, whatever the limits
-            ax.annotate(_style.literal(label), at, xycoords="axes fraction", **style)
+            ax.annotate(_style.wrap_name(label), at, xycoords="axes fraction", **style)
 
     def _mark_infinite(self, ax: Axes, infinite: Any) -> None:
         """Mark evidence that rules out a class on the frame, in its direction."""
@@ -257,7 +257,7 @@ class TernaryDisplay(_plane.PlaneDisplay):
 
     def _name_corners(self, ax: Any) -> None:
         for k, (axis, label) in enumerate(zip("tlr", self.evidence.classes, strict=True)):
-            text = f"P({_style.literal(label)})" if len(str(label)) < 4 else _style.literal(label)
+            text = f"P({_style.literal(label)})" if len(str(label)) < 4 else _style.wrap_name(label)
             getattr(ax, f"set_{axis}label")(text, color=_style.color_of(k), weight="bold")
             side = getattr(ax, f"{axis}axis")
             side.set_ticks([0.2, 0.4, 0.6, 0.8])

@@ -39,16 +39,16 @@ def _figure(family: CalibratedGaussian, unit: Any) -> Any:
         left, right = fig.add_subplot(1, 2, 1), fig.add_subplot(1, 2, 2, projection="ternary")
         ILRDisplay.from_family(family, n_samples=150, ax=left, unit=unit)
         TernaryDisplay.from_family(family, n_samples=150, ax=right)
-        left.set_title("Isometric log-ratios: 50 % and 90 % of each class")
-        right.set_title("The same on the simplex", pad=30)
+        fig.suptitle("Calibrated evidence: isometric log-ratios, and the same on the simplex")
         return fig
     fig = Figure(figsize=(6.4, 4.8 if D == 2 else 5.2), layout="constrained")
-    (_llrs if D == 2 else _map)(family, fig.add_subplot(), unit)
+    # The title of axes is as narrow as these, and long class names leave little room for them.
+    fig.suptitle((_llrs if D == 2 else _map)(family, fig.add_subplot(), unit))
     return fig
 
 
-def _llrs(family: CalibratedGaussian, ax: Any, unit: Any) -> None:
-    """Densities of the LLR under each class."""
+def _llrs(family: CalibratedGaussian, ax: Any, unit: Any) -> str:
+    """Draw the densities of the LLR under each class; returns the title."""
     a, b = family.classes
     one = from_nats(1.0, unit)
     d = float(family.divergences[0, 1])
@@ -63,16 +63,17 @@ def _llrs(family: CalibratedGaussian, ax: Any, unit: Any) -> None:
     ax.set_xlabel(llr_label(a, b, unit))
     ax.set_ylabel(f"density (1/{unit})")
     ax.set_ylim(bottom=0)
-    ax.set_title(f"Calibrated LLRs, EER {100 * family.eers[0, 1]:.2f} %")
     ax.legend(frameon=False)
+    return f"Calibrated LLRs, EER {100 * family.eers[0, 1]:.2f} %"
 
 
-def _map(family: CalibratedGaussian, ax: Any, unit: Any) -> None:
-    """What it costs to tell each pair of classes apart."""
+def _map(family: CalibratedGaussian, ax: Any, unit: Any) -> str:
+    """Draw what it costs to tell each pair of classes apart; returns the title."""
     D, names = family.n_classes, family.classes
     cost = np.full((D, D), np.nan)
     for i in range(D):
         for j in range(i):
             cost[i, j] = cost[j, i] = family.expected_cllr(names[i], names[j])
     PairwiseDisplay(cost, cost, names).plot(ax)
-    ax.set(xlabel="class", ylabel="class", title="Expected cost of telling two classes apart")
+    ax.set(xlabel="class", ylabel="class")
+    return "Expected cost of telling two classes apart"
