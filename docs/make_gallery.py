@@ -18,6 +18,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import mpltern  # noqa: F401  registers ternary axes
 import numpy as np
+from PIL import Image
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
@@ -29,6 +30,8 @@ from deciban import Basis, CalibratedGaussian, Evidence, plots
 
 HERE = Path(__file__).parent
 SIZE = (4.6, 3.6)  # inches
+WIDTH = 460  # pixels on the page; the files have twice as many, for screens of high density
+COLORS = 256  # of a file: half of the size, without a visible difference
 
 
 def cross_validated(model, X, y, classes):
@@ -87,7 +90,7 @@ def pav(d, ax):
     """PAV plot.
 
     LLRs of naive Bayes against their best monotone recalibration, by pool adjacent violators.
-    They lie right of the identity above zero and left of it below: the evidence is far too strong.
+    They lie in the shaded area, between the identity and zero: the evidence is far too strong.
     """
     plots.PAVDisplay.from_predictions(d.truth, d.bold, pos_label="malignant", ax=ax)
 
@@ -190,11 +193,11 @@ def family(d, ax):
     """A calibrated Gaussian family.
 
     The same plane for the calibrated Gaussian family that fits the digits best.
-    The boundaries follow from a prior and costs: an 8 is rare, and missing it costs 5.
+    The boundaries follow from a prior and costs: an 8 is rare, and missing one costs 200.
     """
     fitted = CalibratedGaussian.fit(d.three, d.three_truth)
     plots.ILRDisplay.from_family(
-        fitted, prior=[0.45, 0.1, 0.45], costs=[[0, 1, 1], [5, 0, 5], [1, 1, 0]], ax=ax
+        fitted, prior=[0.65, 0.05, 0.3], costs=[[0, 1, 1], [200, 0, 200], [1, 1, 0]], ax=ax
     )
 
 
@@ -269,9 +272,9 @@ def make_section(example):
     source = inspect.getsource(example)
     body = textwrap.dedent(source.split('"""')[2]).strip()
     shows, _, read = text.partition("\n")
-    picture = f"gallery/{example.__name__}.png"
+    picture = f'<img src="gallery/{example.__name__}.png" width="{WIDTH}" alt="{shows}">'
     return (
-        f"\n## {title.removesuffix('.')}\n\n![{shows}]({picture})\n\n{shows}\n{read}\n\n"
+        f"\n## {title.removesuffix('.')}\n\n{picture}\n\n{shows}\n{read}\n\n"
         f"```python\n{body}\n```\n"
     )
 
@@ -279,10 +282,13 @@ def make_section(example):
 def draw_png(example, d):
     fig = plt.figure(figsize=SIZE, layout="constrained")
     example(d, fig.add_subplot(projection="ternary" if example is ternary else None))
-    png = io.BytesIO()
-    fig.savefig(png, dpi=100, metadata={"Software": None})
+    png, small = io.BytesIO(), io.BytesIO()
+    fig.savefig(png, dpi=2 * WIDTH / SIZE[0], metadata={"Software": None})
     plt.close(fig)
-    return png.getvalue()
+    with Image.open(png) as image:
+        few = image.convert("RGB").quantize(COLORS, dither=Image.Dither.NONE)
+        few.save(small, format="png", optimize=True)
+    return small.getvalue()
 
 
 def make_page():
