@@ -1,0 +1,1 @@
+"""Text and HTML for readers, safe whatever a class is called."""
