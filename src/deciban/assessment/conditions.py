@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from deciban._validation.labels import align_by_index, factorize_labels, read_labels
 from deciban.assessment.assess import FEW, assess
+from deciban.assessment.html import represent_conditions
 from deciban.assessment.results import Assessment, Quantity, align_cells, to_plain
 from deciban.assessment.wording import in_unit, shorten
 from deciban.evidence import Evidence
@@ -105,6 +106,10 @@ class Conditions:
     def __repr__(self) -> str:
         header, rows = self.table()
         return "\n".join(["Conditions:", *align_cells([header, *rows]), *self.notes])
+
+    def _repr_html_(self) -> str:
+        """The table and its notes, for notebooks."""
+        return represent_conditions(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

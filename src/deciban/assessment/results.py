@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from deciban.assessment.html import represent_assessment, represent_comparison
 from deciban.assessment.wording import in_unit, shorten
 from deciban.metrics import CalibrationTest, Interval
 from deciban.metrics.reliability import ReliabilityBin
@@ -237,6 +238,10 @@ class Assessment:
                  "calibration_test", "worst_bin", "action", "verdicts")  # fmt: skip
         return {name: to_plain(getattr(self, name)) for name in names}
 
+    def _repr_html_(self) -> str:
+        """What to do, what the numbers mean, and each with its interval, for notebooks."""
+        return represent_assessment(self)
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -328,6 +333,10 @@ class Comparison:
         """Plain data for JSON: NaN is None (null), infinities are "inf" and "-inf"."""
         names = ("systems", "classes", "counts", "confidence", "differences", "warnings", "design")
         return {name: to_plain(getattr(self, name)) for name in names}
+
+    def _repr_html_(self) -> str:
+        """Differences with their intervals, for notebooks."""
+        return represent_comparison(self)
 
 
 def align_cells(rows: Iterable[Sequence[str]]) -> list[str]:

@@ -24,6 +24,7 @@ from deciban.evidence.batch import ZERO_REMEDY, Batch
 from deciban.evidence.bayes import Prior, log_prior, require_probabilities
 from deciban.evidence.decisions import Decisions
 from deciban.evidence.groups import find_members, name_group, pool_members, read_groups
+from deciban.evidence.html import represent_rows
 from deciban.evidence.units import SCALES, Unit, VerbalScale, from_nats, to_nats
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.simplex import Basis, logparts
@@ -362,6 +363,10 @@ class Evidence(Decisions):
         llr = self.llr(a, b, prior=prior)
         names = (name_group(find_members(one, self._classes), self._classes) for one in (a, b))
         return scale.describe(llr, *names)
+
+    def _repr_html_(self) -> str:
+        """The first samples in words and bars, for notebooks."""
+        return represent_rows(self._log_likelihoods, self._classes)
 
 
 def _difference(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:

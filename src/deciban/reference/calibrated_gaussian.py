@@ -40,6 +40,7 @@ from deciban.reference import closed_form, expectations
 from deciban.reference.closed_form import is_positive
 from deciban.reference.expectations import Estimate
 from deciban.reference.fitting import fit_covariance
+from deciban.reference.html import represent_pairs
 from deciban.reference.posterior import PosteriorGaussian
 from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
@@ -461,6 +462,10 @@ class CalibratedGaussian:
         low, high = f"{upper.min():.3g}", f"{upper.max():.3g}"
         span = low if low == high else f"{low} to {high}"
         return f"<CalibratedGaussian of {self.n_classes} classes: divergences {span} nat>"
+
+    def _repr_html_(self) -> str:
+        """Divergences and equal-error rates of each pair of classes, for notebooks."""
+        return represent_pairs(self.divergences, self.eers, self.classes)
 
 
 def _read_ilrls(l: ArrayLike | Evidence, basis: Basis) -> NDArray[np.float64]:

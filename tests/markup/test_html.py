@@ -1,0 +1,21 @@
+from deciban._markup.html import Bar, Tint, Words, listing, paragraph, represent, table
+
+HOSTILE = "<script>alert(1)</script>\"' & \u202e"
+
+
+def test_text_of_users_cannot_become_markup():
+    whole = represent(
+        paragraph(HOSTILE, lead=HOSTILE, tone="good"),
+        listing([HOSTILE]),
+        table(HOSTILE, [HOSTILE], [[HOSTILE, HOSTILE, Bar(HOSTILE, 0.5), Words(HOSTILE)]]),
+    )
+    assert "<script" not in whole
+    assert "\u202e" not in whole
+    assert whole.count("&lt;script&gt;") == 9  # each of the places above
+    assert whole.count('aria-label="&lt;script&gt;alert(1)&lt;/script&gt;&quot;') == 1
+
+
+def test_bars_and_tints_stay_within_their_cell():
+    cells = table("t", ["a", "b", "c"], [["row", Bar("1", 1.7), Tint("2", -0.5)]])
+    assert "transparent 100%" in cells
+    assert "rgb(0 114 178 / 0%)" in cells
