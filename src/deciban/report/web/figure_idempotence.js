@@ -1,0 +1,84 @@
+// Evidence of the evidence: the LLR of the LLR, from kernel densities of both sides, against the LLR.
+
+import { chart, fill, formatCount, formatNumber, legend, llrLabel, llrRange, missingSide, note, remember } from "./drawing.js";
+import { logSumExp } from "./geometry.js";
+
+const FEWEST = 10; // samples of a side for a density
+const MOST = 2000; // samples of a side; more change nothing that can be seen
+const STEPS = 160;
+
+export function drawIdempotence(box, view) {
+  const missing = missingSide(view);
+  if (missing) return fill(box, note(missing));
+  const [other, target] = [view.other, view.target].map((values) => values.filter(Number.isFinite));
+  const fewest = Math.min(other.length, target.length);
+  if (fewest < FEWEST) {
+    return fill(box, note(`Both classes must have ${FEWEST} samples with finite LLRs for this figure; one has ${fewest}.`));
+  }
+  const { factor, label: unit } = view.unit;
+  const range = llrRange(view);
+  const curve = remember(view, "idempotence", () => llrOfLlr(target, other, range));
+  const points = curve.map(({ x, y, limited }) => ({ x: factor * x, y: factor * y, limited }));
+  const ends = range.map((end) => factor * end);
+  const y = d3.extent([...points.map((p) => p.y), ends[0] / 4, ends[1] / 4]);
+  const shown = { x: "x", y: "y", stroke: "var(--accent)", clip: true };
+  const svg = chart(view, {
+    height: Math.round(Math.min(400, Math.max(280, view.width * 0.7))), marginTop: 20,
+    label: `LLR of the LLR for ${view.names[1]} against ${view.names[0]}, by kernel densities; calibrated evidence lies on the diagonal.`,
+    x: { label: llrLabel(view), domain: ends, labelAnchor: "center", labelArrow: false },
+    y: { label: `LLR of the LLR (${unit})`, domain: y, nice: true, grid: true, labelArrow: false },
+    marks: [
+      Plot.frame({ stroke: "var(--edge)" }),
+      Plot.line(ends, { x: (v) => v, y: (v) => v, stroke: "currentColor", strokeDasharray: "2 3", clip: true }),
+      Plot.line(points, { ...shown, strokeWidth: 1.4, strokeDasharray: "4 4", strokeOpacity: 0.8 }),
+      Plot.line(points.map((p) => (p.limited ? { ...p, y: NaN } : p)), { ...shown, strokeWidth: 2.6 }),
+      Plot.tip(points, Plot.pointerX({ x: "x", y: "y", title: (p) => tip(p, unit) })),
+    ],
+  });
+  fill(box, legend([
+    { color: "var(--accent)", text: "LLR of the LLR", shape: "line" },
+    { color: "var(--accent)", text: "at the limit of what the samples show", shape: "dashes" },
+    { color: "var(--ink)", text: "calibrated", shape: "dots" },
+  ]), svg, note(
+    "If an LLR is treated as a score, which LLR does that score deserve? For calibrated evidence the same one. A curve flatter than the "
+    + `diagonal says that LLRs are too strong. ${formatCount(target.length)} and ${formatCount(other.length)} samples cannot `
+    + "show stronger evidence than where the line is broken.",
+  ));
+}
+
+const tip = (p, unit) => `LLR ${formatNumber(p.x)} ${unit}\ndeserves ${formatNumber(p.y)} ${unit}`
+  + (p.limited ? "\n(or more: the samples do not show it)" : "");
+
+/**
+ * The LLR of the LLR on a grid. Kernels of Silverman's width, in units of the spread within the two sides, after long
+ * tails are drawn in: ratios of densities do not depend on the coordinate.
+ */
+function llrOfLlr(target, other, [low, high]) {
+  const middle = d3.median([...target, ...other].map(Math.abs)) || 1;
+  const draw = (x) => Math.asinh(x / middle);
+  const sides = [target, other].map((values) => Float64Array.from(thin(values), draw));
+  const squares = d3.sum(sides, (values) => d3.variance(values) * (values.length - 1));
+  const spread = Math.sqrt(squares / d3.sum(sides, (values) => values.length)) || 1e-9;
+  const densities = sides.map((values) => logDensity(values, spread * (4 / 3 / values.length) ** 0.2));
+  const limits = [Math.log(other.length + 1), -Math.log(target.length + 1)];
+  return d3.range(STEPS + 1).map((k) => {
+    const x = low + ((high - low) * k) / STEPS;
+    const ratio = densities[0](draw(x)) - densities[1](draw(x));
+    const y = Math.max(limits[1], Math.min(limits[0], ratio));
+    return { x, y, limited: y !== ratio };
+  });
+}
+
+/** Every so many of sorted values, so that no more are left than needed. */
+function thin(values) {
+  const step = Math.max(1, values.length / MOST);
+  return d3.range(Math.min(values.length, MOST)).map((k) => values[Math.floor((k + 0.5) * step)] ?? values[k]);
+}
+
+function logDensity(values, width) {
+  const terms = new Float64Array(values.length);
+  return (x) => {
+    for (let k = 0; k < values.length; k++) terms[k] = -0.5 * ((x - values[k]) / width) ** 2;
+    return logSumExp(terms) - Math.log(values.length * width);
+  };
+}
