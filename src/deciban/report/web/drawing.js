@@ -41,10 +41,15 @@ export function sideKeys(view, shape = "box") {
 /** A chart of Plot as wide as the box, in the colors of the page. */
 export function chart(view, { label, height, marks, ...options }) {
   const svg = Plot.plot({
-    width: view.width, height: height ?? Math.round(Math.min(380, Math.max(260, view.width * 0.62))),
-    marginLeft: 48, marginBottom: 42, marginRight: 16,
+    width: view.width,
+    height: height ?? Math.round(Math.min(380, Math.max(260, view.width * 0.62))),
+    marginLeft: 48,
+    marginBottom: 42,
+    marginRight: 16,
     style: { fontSize: "12px", fontFamily: "inherit", background: "none", overflow: "visible" },
-    ariaLabel: label, marks: marks.filter((mark) => mark), ...options,
+    ariaLabel: label,
+    marks: marks.filter((mark) => mark),
+    ...options,
   });
   svg.setAttribute("role", "img");
   return svg;
@@ -55,7 +60,10 @@ export function shorten(text, most) {
   const all = [...String(text)];
   if (all.length <= most) return String(text);
   const end = Math.floor((most - 1) * 0.4);
-  return `${all.slice(0, Math.max(1, Math.floor(most) - 1 - end)).join("").trimEnd()}…${end > 0 ? all.slice(-end).join("").trimStart() : ""}`;
+  return `${all
+    .slice(0, Math.max(1, Math.floor(most) - 1 - end))
+    .join("")
+    .trimEnd()}…${end > 0 ? all.slice(-end).join("").trimStart() : ""}`;
 }
 
 const minus = (text) => text.replace("-", "−");
@@ -66,7 +74,9 @@ export function formatNumber(x) {
   if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
   if (x === 0) return "0";
   const size = Math.abs(x);
-  return minus(size >= 1e6 || size < 1e-4 ? d3.format(".2~e")(x) : d3.format(size >= 1000 ? ",.0f" : ".3~r")(x));
+  return minus(
+    size >= 1e6 || size < 1e-4 ? d3.format(".2~e")(x) : d3.format(size >= 1000 ? ",.0f" : ".3~r")(x)
+  );
 }
 
 export const formatCount = d3.format(",");
@@ -150,7 +160,8 @@ export function onePerPixel(values, low, high, pixels) {
 
 /** Call a function with a place along the width of the box while a node is dragged, once a frame at most. */
 export function dragAlong(node, box, listener) {
-  let frame = 0, x = 0;
+  let frame = 0,
+    x = 0;
   const move = (event) => {
     x = event.x;
     frame ||= requestAnimationFrame(() => {
@@ -159,5 +170,10 @@ export function dragAlong(node, box, listener) {
     });
   };
   // The box stays when the figure in it is drawn again; the node does not.
-  d3.select(node).call(d3.drag().container(() => box).on("start drag", move));
+  d3.select(node).call(
+    d3
+      .drag()
+      .container(() => box)
+      .on("start drag", move)
+  );
 }

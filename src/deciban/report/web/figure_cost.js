@@ -1,11 +1,32 @@
 // What the evidence costs, and why: discrimination, calibration, and what it gains over no evidence.
 
-import { chart, fill, formatNumber, formatPercent, legend, missingSide, note, readNumber, remember, shorten } from "./drawing.js";
+import {
+  chart,
+  fill,
+  formatNumber,
+  formatPercent,
+  legend,
+  missingSide,
+  note,
+  readNumber,
+  remember,
+  shorten,
+} from "./drawing.js";
 import { cllr, cllrMin, pav } from "./statistics.js";
 
 const PARTS = [
-  { name: "discrimination", text: "discrimination: what it cannot tell apart", color: "var(--accent)", opacity: 1 },
-  { name: "calibration", text: "calibration: what recalibration would save", color: "var(--fair)", opacity: 1 },
+  {
+    name: "discrimination",
+    text: "discrimination: what it cannot tell apart",
+    color: "var(--accent)",
+    opacity: 1,
+  },
+  {
+    name: "calibration",
+    text: "calibration: what recalibration would save",
+    color: "var(--fair)",
+    opacity: 1,
+  },
   { name: "gained", text: "gained over no evidence", color: "var(--good)", opacity: 0.22 },
 ];
 
@@ -15,29 +36,67 @@ export function drawCost(box, view) {
   const words = rows.map(say).join(" ");
   if (drawn.length === 0) return fill(box, note(words || missingSide(view)));
   const spans = drawn.flatMap((row) => {
-    const ends = [0, row.total - row.calibration, row.total, Math.max(row.total, row.nothing)].map((x) => (100 * x) / row.nothing);
-    return PARTS.map((part, k) => ({ ...part, row: row.name, low: ends[k], high: ends[k + 1], ...row })).filter((s) => s.high > s.low);
+    const ends = [0, row.total - row.calibration, row.total, Math.max(row.total, row.nothing)].map(
+      (x) => (100 * x) / row.nothing
+    );
+    return PARTS.map((part, k) => ({
+      ...part,
+      row: row.name,
+      low: ends[k],
+      high: ends[k + 1],
+      ...row,
+    })).filter((s) => s.high > s.low);
   });
   const most = d3.max(drawn, (row) => (100 * row.total) / row.nothing);
   const svg = chart(view, {
-    height: 56 + 62 * drawn.length, marginTop: 8, marginLeft: 12, label: words,
-    x: { label: "share of the cost of no evidence (%)", domain: [0, Math.max(110, 1.05 * most)], grid: true, labelAnchor: "center", labelArrow: false },
+    height: 56 + 62 * drawn.length,
+    marginTop: 8,
+    marginLeft: 12,
+    label: words,
+    x: {
+      label: "share of the cost of no evidence (%)",
+      domain: [0, Math.max(110, 1.05 * most)],
+      grid: true,
+      labelAnchor: "center",
+      labelArrow: false,
+    },
     y: { axis: null, domain: drawn.map((row) => row.name), paddingInner: 0.55, paddingOuter: 0.4 },
     marks: [
       Plot.barX(spans, {
-        y: "name", x1: "low", x2: "high", fill: "color", fillOpacity: "opacity",
+        y: "name",
+        x1: "low",
+        x2: "high",
+        fill: "color",
+        fillOpacity: "opacity",
       }),
       Plot.ruleX([100], { stroke: "currentColor", strokeDasharray: "4 3", strokeWidth: 1.5 }),
       Plot.text(drawn, {
-        y: "name", x: 0, dy: -24, textAnchor: "start", fontWeight: 600,
-        text: (row) => `${shorten(row.name, view.width / 7 - 16)}: ${formatNumber(row.total)} of ${formatNumber(row.nothing)} ${row.unit}`,
-        stroke: "var(--card)", strokeWidth: 4, paintOrder: "stroke", fill: "currentColor",
+        y: "name",
+        x: 0,
+        dy: -24,
+        textAnchor: "start",
+        fontWeight: 600,
+        text: (row) =>
+          `${shorten(row.name, view.width / 7 - 16)}: ${formatNumber(row.total)} of ${formatNumber(row.nothing)} ${row.unit}`,
+        stroke: "var(--card)",
+        strokeWidth: 4,
+        paintOrder: "stroke",
+        fill: "currentColor",
       }),
       Plot.tip(spans, Plot.pointer({ y: "name", x: (s) => (s.low + s.high) / 2, title: tip })),
     ],
   });
-  fill(box, legend(PARTS.map((part) => ({ ...part, color: part.name === "gained" ? "color-mix(in srgb, var(--good) 22%, var(--card))" : part.color }))),
-    svg, note(`${words} The broken line is the cost of no evidence.`));
+  fill(
+    box,
+    legend(
+      PARTS.map((part) => ({
+        ...part,
+        color: part.name === "gained" ? "color-mix(in srgb, var(--good) 22%, var(--card))" : part.color,
+      }))
+    ),
+    svg,
+    note(`${words} The broken line is the cost of no evidence.`)
+  );
 }
 
 const tip = (s) => `${s.text}\n${formatNumber(((s.high - s.low) * s.nothing) / 100)} ${s.unit}`;
@@ -47,7 +106,14 @@ function pairCost(view) {
   const blocks = remember(view, "pav", () => pav(view.target, view.other));
   const total = cllr(view.target, view.other);
   const [other, target] = view.names;
-  return { name: `${target} against ${other}`, total, calibration: total - cllrMin(view.target, view.other, blocks), nothing: 1, unit: "bit" };
+  return {
+    name: `${target} against ${other}`,
+    about: `Between ${target} and ${other}`,
+    total,
+    calibration: total - cllrMin(view.target, view.other, blocks),
+    nothing: 1,
+    unit: "bit",
+  };
 }
 
 /** All classes, from the assessment, which judges recalibration on samples that it was not fitted to. */
@@ -55,19 +121,29 @@ function overall(view) {
   const { assessment } = view.data;
   if (!assessment || view.samples.D === 2) return null;
   const find = (key) => assessment.quantities.find((one) => one.key === key);
-  const [cost, relative, calibration] = ["cross_entropy", "normalized_cross_entropy", "calibration"].map(find);
+  const [cost, relative, calibration] = ["cross_entropy", "normalized_cross_entropy", "calibration"].map(
+    find
+  );
   if (!cost || !relative) return null;
   const total = readNumber(cost.value);
   return {
-    name: `all ${view.samples.D} classes`, total, calibration: readNumber(calibration?.corrected ?? calibration?.value),
-    nothing: total / readNumber(relative.value), unit: "nat",
+    name: `all ${view.samples.D} classes`,
+    about: `For all ${view.samples.D} classes together`,
+    total,
+    calibration: readNumber(calibration?.corrected ?? calibration?.value),
+    nothing: total / readNumber(relative.value),
+    unit: "nat",
   };
 }
 
-function say({ name, total, calibration, nothing, unit }) {
-  if (total === Infinity) return `${name}: the cost is infinite, as the evidence ruled out a class that was true.`;
-  if (!Number.isFinite(calibration)) return `${name}: it costs ${formatNumber(total)} ${unit}, whose parts are not known.`;
+function say({ about, total, calibration, nothing, unit }) {
+  if (total === Infinity)
+    return `${about} the cost is infinite: the evidence ruled out a class that was true.`;
+  if (!Number.isFinite(calibration))
+    return `${about} the evidence costs ${formatNumber(total)} ${unit}, whose parts are not known.`;
   const harm = total > nothing ? " That is more than no evidence costs: it does harm as it is." : "";
-  return `${name}: it costs ${formatNumber(total)} ${unit}, ${formatPercent(total / nothing)} of what no evidence costs; `
-    + `recalibration would save ${formatNumber(calibration)} ${unit}.${harm}`;
+  return (
+    `${about} the evidence costs ${formatNumber(total)} ${unit}, ${formatPercent(total / nothing)} of what no evidence costs; ` +
+    `recalibration would save ${formatNumber(calibration)} ${unit}.${harm}`
+  );
 }

@@ -1,12 +1,29 @@
 // Empirical cross-entropy over all priors, with a cursor of the prior.
 
-import { chart, dragAlong, fill, formatNumber, formatPercent, legend, missingSide, note, remember, shorten } from "./drawing.js";
+import {
+  chart,
+  dragAlong,
+  fill,
+  formatNumber,
+  formatPercent,
+  legend,
+  missingSide,
+  note,
+  remember,
+  shorten,
+} from "./drawing.js";
 import { crossEntropyCurve, pav } from "./statistics.js";
 import { withShare } from "./view.js";
 
 const CURVES = [
   { name: "neutral", text: "no evidence", color: "var(--soft)", shape: "dots", dashes: "2 4" },
-  { name: "minimum", text: "after recalibration (PAV)", color: "var(--fair)", shape: "dashes", dashes: "7 3" },
+  {
+    name: "minimum",
+    text: "after recalibration (PAV)",
+    color: "var(--fair)",
+    shape: "dashes",
+    dashes: "7 3",
+  },
   { name: "actual", text: "this evidence", color: "var(--accent)", shape: "line", dashes: null },
 ];
 
@@ -16,19 +33,42 @@ export function drawCrossEntropy(box, view) {
   const { factor, label: unit } = view.unit;
   const curve = remember(view, "cross-entropy", () => curveOf(view));
   const points = Array.from(curve.logOdds, (x, k) => ({
-    x: factor * x, actual: curve.actual[k], minimum: curve.minimum[k], neutral: curve.neutral[k],
+    x: factor * x,
+    actual: curve.actual[k],
+    minimum: curve.minimum[k],
+    neutral: curve.neutral[k],
   }));
-  const top = Math.max(1, Math.min(2, d3.max(points, (p) => (Number.isFinite(p.actual) ? p.actual : 0))));
+  const top = Math.max(
+    1,
+    Math.min(
+      2,
+      d3.max(points, (p) => (Number.isFinite(p.actual) ? p.actual : 0))
+    )
+  );
   const svg = chart(view, {
     label: `Empirical cross-entropy over prior log-odds of ${view.names[1]}, for this evidence, after recalibration and without evidence.`,
     marginTop: 20,
-    x: { label: `prior log-odds of ${shorten(view.names[1], view.width / 9 - 16)} (${unit})`, labelAnchor: "center", labelArrow: false },
+    x: {
+      label: `prior log-odds of ${shorten(view.names[1], view.width / 9 - 16)} (${unit})`,
+      labelAnchor: "center",
+      labelArrow: false,
+    },
     y: { label: "cost (bit)", domain: [0, 1.04 * top], grid: true, labelArrow: false },
     marks: [
       Plot.frame({ stroke: "var(--edge)" }),
-      ...CURVES.map(({ name, color, dashes }) => Plot.line(points.filter((p) => Number.isFinite(p[name])), {
-        x: "x", y: name, stroke: color, strokeWidth: 2.2, strokeDasharray: dashes, clip: true,
-      })),
+      ...CURVES.map(({ name, color, dashes }) =>
+        Plot.line(
+          points.filter((p) => Number.isFinite(p[name])),
+          {
+            x: "x",
+            y: name,
+            stroke: color,
+            strokeWidth: 2.2,
+            strokeDasharray: dashes,
+            clip: true,
+          }
+        )
+      ),
     ],
   });
   addCursor(svg, box, view, curve, 1.04 * top);
@@ -61,35 +101,69 @@ function addCursor(svg, box, view, curve, top) {
     view.set({ prior: withShare(view.prior, view.pair, share) });
   };
   const value = formatNumber(factor * at);
-  const cursor = d3.select(svg).attr("role", "group").append("g")
-    .attr("class", "cursor-of-prior").attr("tabindex", 0).attr("role", "slider").attr("data-focus", "prior")
+  const cursor = d3
+    .select(svg)
+    .attr("role", "group")
+    .append("g")
+    .attr("class", "cursor-of-prior")
+    .attr("tabindex", 0)
+    .attr("role", "slider")
+    .attr("data-focus", "prior")
     .attr("aria-label", `Prior log-odds of ${view.names[1]} (${unit})`)
-    .attr("aria-valuemin", factor * low).attr("aria-valuemax", factor * high).attr("aria-valuenow", factor * at)
+    .attr("aria-valuemin", factor * low)
+    .attr("aria-valuemax", factor * high)
+    .attr("aria-valuenow", factor * at)
     .attr("aria-valuetext", `${value} ${unit}, a prior of ${formatPercent(view.priorTarget)}`)
     .attr("transform", `translate(${x.apply(factor * at)},0)`)
     .on("keydown", (event) => {
-      const step = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: 10, PageDown: -10 }[event.key];
+      const step = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: 10, PageDown: -10 }[
+        event.key
+      ];
       if (!step) return;
       event.preventDefault();
       move(at + (step * (high - low)) / 60);
     });
   const [bottom, upper] = y.range;
-  cursor.append("rect").attr("x", -12).attr("width", 24).attr("y", upper).attr("height", bottom - upper).attr("fill", "transparent");
-  cursor.append("line").attr("y1", bottom).attr("y2", upper).attr("stroke", "currentColor").attr("stroke-width", 1.5);
-  cursor.append("path").attr("d", "M-7,0H7L0,10Z").attr("transform", `translate(0,${upper - 10})`).attr("fill", "currentColor");
+  cursor
+    .append("rect")
+    .attr("x", -12)
+    .attr("width", 24)
+    .attr("y", upper)
+    .attr("height", bottom - upper)
+    .attr("fill", "transparent");
+  cursor
+    .append("line")
+    .attr("y1", bottom)
+    .attr("y2", upper)
+    .attr("stroke", "currentColor")
+    .attr("stroke-width", 1.5);
+  cursor
+    .append("path")
+    .attr("d", "M-7,0H7L0,10Z")
+    .attr("transform", `translate(0,${upper - 10})`)
+    .attr("fill", "currentColor");
   const costs = costsAt(view);
   for (const { name, color } of CURVES) {
     if (costs[name] > top) continue;
-    cursor.append("circle").attr("r", 4.5).attr("cy", y.apply(costs[name])).attr("fill", color).attr("stroke", "var(--card)");
+    cursor
+      .append("circle")
+      .attr("r", 4.5)
+      .attr("cy", y.apply(costs[name]))
+      .attr("fill", color)
+      .attr("stroke", "var(--card)");
   }
-  dragAlong(cursor.node(), box, (place) => move(x.invert((place * view.width) / svg.getBoundingClientRect().width || place) / factor));
+  dragAlong(cursor.node(), box, (place) => move(x.invert(place) / factor));
 }
 
 function explain(view, curve, top) {
   const { actual, minimum, neutral } = costsAt(view);
   const harm = actual > neutral ? " That is more than without it: at this prior the evidence does harm." : "";
-  const leaves = d3.some(curve.actual, (cost) => cost > top) ? " Where the curve leaves the frame it costs more still." : "";
-  return `At a prior of ${formatPercent(view.priorTarget)} the evidence leaves ${formatNumber(actual)} bit of uncertainty, of `
-    + `${formatNumber(neutral)} bit without it; recalibrated it would leave ${formatNumber(minimum)} bit.${harm}${leaves} `
-    + "Drag the line, or use the arrow keys on it, to move the prior of the whole page.";
+  const leaves = d3.some(curve.actual, (cost) => cost > top)
+    ? " Where the curve leaves the frame it costs more still."
+    : "";
+  return (
+    `At a prior of ${formatPercent(view.priorTarget)} the evidence leaves ${formatNumber(actual)} bit of uncertainty, of ` +
+    `${formatNumber(neutral)} bit without it; recalibrated it would leave ${formatNumber(minimum)} bit.${harm}${leaves} ` +
+    "Drag the line, or use the arrow keys on it, to move the prior of the whole page."
+  );
 }

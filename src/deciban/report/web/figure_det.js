@@ -1,7 +1,18 @@
 // Detection error trade-off on probit axes.
 
 import {
-  chart, fill, formatCount, formatLlr, formatPercent, legend, make, missingSide, note, remember, shorten, threshold,
+  chart,
+  fill,
+  formatCount,
+  formatLlr,
+  formatPercent,
+  legend,
+  make,
+  missingSide,
+  note,
+  remember,
+  shorten,
+  threshold,
 } from "./drawing.js";
 import { normalQuantile as probit } from "./special.js";
 import { detCurve, eer, pav } from "./statistics.js";
@@ -19,36 +30,63 @@ export function drawDet(box, view) {
   const [x, y] = [view.other, view.target].map((values) => axisEnds(values.length, rate));
   const points = curvePoints(curve, x, y);
   const at = operatingPoint(view);
-  const inside = (share, ends) => Math.max(ends[0], Math.min(ends[1], probit(share)));
+  const inside = (share, ends) => Math.max(ends[0], Math.min(ends[1], place(share, ends)));
   const side = Math.round(Math.min(420, view.width));
   const [other, target] = view.names.map((name) => shorten(name, Math.floor((side / 6.6 - 27) / 2)));
   const svg = chart(view, {
-    width: side, height: side, marginTop: 20, marginLeft: 56,
+    width: side,
+    height: side,
+    marginTop: 20,
+    marginLeft: 56,
     label: `Detection error trade-off: equal-error rate ${formatPercent(rate)}.`,
-    x: { ...axis(x), label: `false alarms: ${other} taken for ${target}`, labelAnchor: "center", labelArrow: false },
+    x: {
+      ...axis(x),
+      label: `false alarms: ${other} taken for ${target}`,
+      labelAnchor: "center",
+      labelArrow: false,
+    },
     y: { ...axis(y), label: `misses: ${target} taken for ${other}`, labelArrow: false },
     marks: [
       Plot.frame({ stroke: "var(--edge)" }),
       Plot.line([Math.max(x[0], y[0]), Math.min(x[1], y[1])], {
-        x: (v) => v, y: (v) => v, stroke: "var(--soft)", strokeDasharray: "2 3",
+        x: (v) => v,
+        y: (v) => v,
+        stroke: "var(--soft)",
+        strokeDasharray: "2 3",
       }),
       Plot.line(points, { x: "x", y: "y", stroke: "var(--accent)", strokeWidth: 2.4, clip: true }),
-      Plot.dot([rate], { x: probit, y: probit, r: 5, fill: "var(--card)", stroke: "var(--accent)", strokeWidth: 2 }),
+      Plot.dot([rate], {
+        x: probit,
+        y: probit,
+        r: 5,
+        fill: "var(--card)",
+        stroke: "var(--accent)",
+        strokeWidth: 2,
+      }),
       Plot.dot([at], {
-        x: (p) => inside(p.falseAlarm, x), y: (p) => inside(p.miss, y), r: 6, symbol: "diamond", fill: "var(--fair)",
+        x: (p) => inside(p.falseAlarm, x),
+        y: (p) => inside(p.miss, y),
+        r: 6,
+        symbol: "diamond",
+        fill: "var(--fair)",
       }),
       Plot.tip(points, Plot.pointer({ x: "x", y: "y", title: (p) => tip(view, p) })),
     ],
   });
-  fill(box, legend([
-    { color: "var(--accent)", text: "error rates over all thresholds", shape: "line" },
-    { color: "var(--accent)", text: `equal-error rate: ${formatPercent(rate)}`, shape: "ring" },
-    { color: "var(--fair)", text: "at this prior and these costs", shape: "diamond" },
-  ]), svg, note(
-    `With this prior and these costs, ${view.names[1]} is decided from ${formatLlr(view, threshold(view))} on: `
-    + `${formatPercent(at.miss)} misses, ${formatPercent(at.falseAlarm)} false alarms. The nearer the curve to the lower `
-    + "left corner, the better.",
-  ));
+  fill(
+    box,
+    legend([
+      { color: "var(--accent)", text: "error rates over all thresholds", shape: "line" },
+      { color: "var(--accent)", text: `equal-error rate: ${formatPercent(rate)}`, shape: "ring" },
+      { color: "var(--fair)", text: "at this prior and these costs", shape: "diamond" },
+    ]),
+    svg,
+    note(
+      `With this prior and these costs, ${view.names[1]} is decided from ${formatLlr(view, threshold(view))} on: ` +
+        `${formatPercent(at.miss)} misses, ${formatPercent(at.falseAlarm)} false alarms. The nearer the curve to the lower ` +
+        "left corner, the better."
+    )
+  );
 }
 
 function axis([low, high]) {
@@ -66,10 +104,14 @@ function axisEnds(n, rate) {
   return [probit(Math.max(2e-7, Math.min(0.02, 0.5 / n))), probit(rate > 0.3 ? 0.95 : 0.5)];
 }
 
+/** The place of a rate on a probit axis: that of zero is beyond its low end, that of one beyond its high end. */
+function place(share, [low, high]) {
+  return share <= 0 ? low - 1 : share >= 1 ? high + 2 : probit(share);
+}
+
 /** The curve as steps; rates of zero run along the frame. */
 function curvePoints(curve, x, y) {
   const points = [];
-  const place = (share, [low]) => (share <= 0 ? low - 1 : probit(Math.min(share, 1 - 1e-9)));
   for (let k = 0; k < curve.pMiss.length; k++) {
     const point = { x: place(curve.pFalseAlarm[k], x), y: place(curve.pMiss[k], y), k, curve };
     const last = points[points.length - 1];
@@ -90,8 +132,10 @@ function operatingPoint(view) {
 }
 
 function tip(view, { k, curve }) {
-  return `from ${formatLlr(view, curve.threshold[k])} on:\n${formatPercent(curve.pMiss[k])} misses\n`
-    + `${formatPercent(curve.pFalseAlarm[k])} false alarms`;
+  return (
+    `from ${formatLlr(view, curve.threshold[k])} on:\n${formatPercent(curve.pMiss[k])} misses\n` +
+    `${formatPercent(curve.pFalseAlarm[k])} false alarms`
+  );
 }
 
 /** Without errors there is no curve: the rates that these samples cannot exclude. */
@@ -102,13 +146,13 @@ function explainNoErrors(view) {
   return [
     make("p", { className: "big-word", textContent: "No errors" }),
     note(
-      `A threshold tells all ${formatCount(n)} samples of ${target} from all ${formatCount(m)} of ${other}: the lowest LLR `
-      + `of ${target} is ${formatLlr(view, view.target[0])}, the highest of ${other} `
-      + `${formatLlr(view, view.other[m - 1])}. There is no trade-off to draw.`,
+      `A threshold tells all ${formatCount(n)} samples of ${target} from all ${formatCount(m)} of ${other}: the lowest LLR ` +
+        `of ${target} is ${formatLlr(view, view.target[0])}, the highest of ${other} ` +
+        `${formatLlr(view, view.other[m - 1])}. There is no trade-off to draw.`
     ),
     note(
-      `That is not an error rate of zero: these samples exclude miss rates above ${bound(n)} and false-alarm rates above `
-      + `${bound(m)}, each ${RULE_OF_THREE}.`,
+      `That is not an error rate of zero: these samples exclude miss rates above ${bound(n)} and false-alarm rates above ` +
+        `${bound(m)}, each ${RULE_OF_THREE}.`
     ),
   ];
 }

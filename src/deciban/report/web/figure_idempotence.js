@@ -1,6 +1,17 @@
 // Evidence of the evidence: the LLR of the LLR, from kernel densities of both sides, against the LLR.
 
-import { chart, fill, formatCount, formatNumber, legend, llrLabel, llrRange, missingSide, note, remember } from "./drawing.js";
+import {
+  chart,
+  fill,
+  formatCount,
+  formatNumber,
+  legend,
+  llrLabel,
+  llrRange,
+  missingSide,
+  note,
+  remember,
+} from "./drawing.js";
 import { logSumExp } from "./geometry.js";
 
 const FEWEST = 10; // samples of a side for a density
@@ -13,7 +24,10 @@ export function drawIdempotence(box, view) {
   const [other, target] = [view.other, view.target].map((values) => values.filter(Number.isFinite));
   const fewest = Math.min(other.length, target.length);
   if (fewest < FEWEST) {
-    return fill(box, note(`Both classes must have ${FEWEST} samples with finite LLRs for this figure; one has ${fewest}.`));
+    return fill(
+      box,
+      note(`Both classes must have ${FEWEST} samples with finite LLRs for this figure; one has ${fewest}.`)
+    );
   }
   const { factor, label: unit } = view.unit;
   const range = llrRange(view);
@@ -23,31 +37,47 @@ export function drawIdempotence(box, view) {
   const y = d3.extent([...points.map((p) => p.y), ends[0] / 4, ends[1] / 4]);
   const shown = { x: "x", y: "y", stroke: "var(--accent)", clip: true };
   const svg = chart(view, {
-    height: Math.round(Math.min(400, Math.max(280, view.width * 0.7))), marginTop: 20,
+    height: Math.round(Math.min(400, Math.max(280, view.width * 0.7))),
+    marginTop: 20,
     label: `LLR of the LLR for ${view.names[1]} against ${view.names[0]}, by kernel densities; calibrated evidence lies on the diagonal.`,
     x: { label: llrLabel(view), domain: ends, labelAnchor: "center", labelArrow: false },
     y: { label: `LLR of the LLR (${unit})`, domain: y, nice: true, grid: true, labelArrow: false },
     marks: [
       Plot.frame({ stroke: "var(--edge)" }),
-      Plot.line(ends, { x: (v) => v, y: (v) => v, stroke: "currentColor", strokeDasharray: "2 3", clip: true }),
+      Plot.line(ends, {
+        x: (v) => v,
+        y: (v) => v,
+        stroke: "currentColor",
+        strokeDasharray: "2 3",
+        clip: true,
+      }),
       Plot.line(points, { ...shown, strokeWidth: 1.4, strokeDasharray: "4 4", strokeOpacity: 0.8 }),
-      Plot.line(points.map((p) => (p.limited ? { ...p, y: NaN } : p)), { ...shown, strokeWidth: 2.6 }),
+      Plot.line(
+        points.map((p) => (p.limited ? { ...p, y: NaN } : p)),
+        { ...shown, strokeWidth: 2.6 }
+      ),
       Plot.tip(points, Plot.pointerX({ x: "x", y: "y", title: (p) => tip(p, unit) })),
     ],
   });
-  fill(box, legend([
-    { color: "var(--accent)", text: "LLR of the LLR", shape: "line" },
-    { color: "var(--accent)", text: "at the limit of what the samples show", shape: "dashes" },
-    { color: "var(--ink)", text: "calibrated", shape: "dots" },
-  ]), svg, note(
-    "If an LLR is treated as a score, which LLR does that score deserve? For calibrated evidence the same one. A curve flatter than the "
-    + `diagonal says that LLRs are too strong. ${formatCount(target.length)} and ${formatCount(other.length)} samples cannot `
-    + "show stronger evidence than where the line is broken.",
-  ));
+  fill(
+    box,
+    legend([
+      { color: "var(--accent)", text: "LLR of the LLR", shape: "line" },
+      { color: "var(--accent)", text: "at the limit of what the samples show", shape: "dashes" },
+      { color: "var(--ink)", text: "calibrated", shape: "dots" },
+    ]),
+    svg,
+    note(
+      "If an LLR is treated as a score, which LLR does that score deserve? For calibrated evidence the same one. A curve flatter than the " +
+        `diagonal says that LLRs are too strong. ${formatCount(target.length)} and ${formatCount(other.length)} samples cannot ` +
+        "show stronger evidence than where the line is broken."
+    )
+  );
 }
 
-const tip = (p, unit) => `LLR ${formatNumber(p.x)} ${unit}\ndeserves ${formatNumber(p.y)} ${unit}`
-  + (p.limited ? "\n(or more: the samples do not show it)" : "");
+const tip = (p, unit) =>
+  `LLR ${formatNumber(p.x)} ${unit}\ndeserves ${formatNumber(p.y)} ${unit}` +
+  (p.limited ? "\n(or more: the samples do not show it)" : "");
 
 /**
  * The LLR of the LLR on a grid. Kernels of Silverman's width, in units of the spread within the two sides, after long
@@ -72,7 +102,9 @@ function llrOfLlr(target, other, [low, high]) {
 /** Every so many of sorted values, so that no more are left than needed. */
 function thin(values) {
   const step = Math.max(1, values.length / MOST);
-  return d3.range(Math.min(values.length, MOST)).map((k) => values[Math.floor((k + 0.5) * step)] ?? values[k]);
+  return d3
+    .range(Math.min(values.length, MOST))
+    .map((k) => values[Math.floor((k + 0.5) * step)] ?? values[k]);
 }
 
 function logDensity(values, width) {

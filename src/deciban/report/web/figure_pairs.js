@@ -31,9 +31,10 @@ function pairCosts(view) {
   return costs;
 }
 
-const tones = () => (isDark()
-  ? { low: "#222a33", high: "#8fd0fa", harm: "#f08a3c", none: "#1b2027" }
-  : { low: "#f3f7fa", high: "#08467a", harm: "#c85200", none: "#ffffff" });
+const tones = () =>
+  isDark()
+    ? { low: "#222a33", high: "#8fd0fa", harm: "#f08a3c", none: "#1b2027" }
+    : { low: "#f3f7fa", high: "#08467a", harm: "#c85200", none: "#ffffff" };
 
 /** Color of a cost in bits, on a fixed scale from 0 to 1; above 1 the evidence does harm. */
 function costColor(cost) {
@@ -44,7 +45,9 @@ function costColor(cost) {
 
 function inkOn(color) {
   const { r, g, b } = d3.rgb(color);
-  const linear = [r, g, b].map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+  const linear = [r, g, b].map((v) =>
+    v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4
+  );
   return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.179 ? "#000" : "#fff";
 }
 
@@ -53,10 +56,26 @@ export function drawPairMatrix(box, view) {
   const { cllr, least } = pairCosts(view);
   const { classes, D } = view.samples;
   const order = chooseOrder(cllr, least);
-  const size = layOut(view.width, order.map((k) => classes[k]));
-  const svg = d3.create("svg").attr("width", size.width).attr("height", size.height).attr("class", "pairs")
-    .attr("role", "group").attr("aria-label", `Cost of telling each pair of ${D} classes apart; arrow keys move, Enter chooses a pair.`);
-  addLabels(svg, size, order.map((k) => classes[k]));
+  const size = layOut(
+    view.width,
+    order.map((k) => classes[k])
+  );
+  const svg = d3
+    .create("svg")
+    .attr("width", size.width)
+    .attr("height", size.height)
+    .attr("viewBox", `0 0 ${size.width} ${size.height}`)
+    .attr("class", "pairs")
+    .attr("role", "group")
+    .attr(
+      "aria-label",
+      `Cost of telling each pair of ${D} classes apart; arrow keys move, Enter chooses a pair.`
+    );
+  addLabels(
+    svg,
+    size,
+    order.map((k) => classes[k])
+  );
   addCells(svg, size, order, { cllr, least }, view);
   fill(box, costKey(view.width), svg.node(), note(explain(view, cllr, least, order)));
 }
@@ -74,7 +93,10 @@ function chooseOrder(cllr, least) {
 
 function layOut(width, names) {
   const D = names.length;
-  const longest = Math.min(16, d3.max(names, (name) => name.length));
+  const longest = Math.min(
+    16,
+    d3.max(names, (name) => name.length)
+  );
   const left = 10 + 6.7 * longest;
   const cell = Math.min(64, (Math.min(width, 760) - left - 8) / D);
   const turned = d3.max(names, (name) => Math.min(16, name.length)) * 7 > cell;
@@ -90,10 +112,18 @@ function addLabels(svg, { left, cell, turned, longest, top }, names) {
     if (k % step) return;
     const at = (k + 0.5) * cell;
     const text = () => svg.append("text").attr("font-size", font).attr("class", "soft");
-    const row = text().attr("x", left - 6).attr("y", top + at + font * 0.35).attr("text-anchor", "end");
+    const row = text()
+      .attr("x", left - 6)
+      .attr("y", top + at + font * 0.35)
+      .attr("text-anchor", "end");
     const column = turned
-      ? text().attr("transform", `translate(${left + at + font * 0.35},${bottom + 6}) rotate(-90)`).attr("text-anchor", "end")
-      : text().attr("x", left + at).attr("y", bottom + 16).attr("text-anchor", "middle");
+      ? text()
+          .attr("transform", `translate(${left + at + font * 0.35},${bottom + 6}) rotate(-90)`)
+          .attr("text-anchor", "end")
+      : text()
+          .attr("x", left + at)
+          .attr("y", bottom + 16)
+          .attr("text-anchor", "middle");
     for (const label of [row, column]) label.text(shorten(name, longest)).append("title").text(name);
   });
 }
@@ -101,31 +131,53 @@ function addLabels(svg, { left, cell, turned, longest, top }, names) {
 /** Above the diagonal Cllr, below it Cllr_min where it is known; each cell chooses its pair. */
 function addCells(svg, { left, cell, top }, order, costs, view) {
   const { classes } = view.samples;
-  const cells = order.flatMap((i, r) => order.map((j, c) => ({ i, j, r, c })).filter(({ i: a, j: b }) => a !== b));
+  const cells = order.flatMap((i, r) =>
+    order.map((j, c) => ({ i, j, r, c })).filter(({ i: a, j: b }) => a !== b)
+  );
   const chosen = Array.isArray(view.pair) ? view.pair : [];
   const isChosen = ({ i, j }) => chosen.includes(i) && chosen.includes(j);
   const value = ({ i, j, r, c }) => (c < r && costs.least ? costs.least : costs.cllr)[i][j];
-  const say = (d) => `${classes[d.i]} and ${classes[d.j]}: Cllr ${formatNumber(costs.cllr[d.i][d.j])} bit`
-    + (costs.least ? `, recalibrated ${formatNumber(costs.least[d.i][d.j])} bit` : "");
+  const say = (d) =>
+    `${classes[d.i]} and ${classes[d.j]}: Cllr ${formatNumber(costs.cllr[d.i][d.j])} bit` +
+    (costs.least ? `, recalibrated ${formatNumber(costs.least[d.i][d.j])} bit` : "");
   const start = cells.find(isChosen) ?? cells[0];
-  const group = svg.append("g").selectAll("g").data(cells).join("g")
-    .attr("class", (d) => (isChosen(d) ? "cell chosen" : "cell")).attr("role", "button").attr("aria-label", say)
-    .attr("aria-pressed", (d) => String(isChosen(d))).attr("tabindex", (d) => (d === start ? 0 : -1))
+  const group = svg
+    .append("g")
+    .selectAll("g")
+    .data(cells)
+    .join("g")
+    .attr("class", (d) => (isChosen(d) ? "cell chosen" : "cell"))
+    .attr("role", "button")
+    .attr("aria-label", say)
+    .attr("aria-pressed", (d) => String(isChosen(d)))
+    .attr("tabindex", (d) => (d === start ? 0 : -1))
     .attr("data-focus", (d) => `cell-${d.i}-${d.j}`)
     .attr("transform", (d) => `translate(${left + d.c * cell},${top + d.r * cell})`)
     .on("click", (event, d) => view.set({ pair: [d.i, d.j], range: null }))
     .on("keydown", (event, d) => handleKey(event, d, svg, order, view));
   const gap = cell > 8 ? 1 : 0;
-  group.append("rect").attr("width", cell - gap).attr("height", cell - gap).attr("fill", (d) => costColor(value(d)));
+  group
+    .append("rect")
+    .attr("width", cell - gap)
+    .attr("height", cell - gap)
+    .attr("fill", (d) => costColor(value(d)));
   group.append("title").text(say);
   if (cell >= 30) {
-    group.append("text").attr("x", cell / 2).attr("y", cell / 2 + 4).attr("text-anchor", "middle").attr("font-size", 11)
-      .attr("fill", (d) => inkOn(costColor(value(d)))).text((d) => (value(d) < 9.995 ? value(d).toFixed(2) : formatNumber(value(d))));
+    group
+      .append("text")
+      .attr("x", cell / 2)
+      .attr("y", cell / 2 + 4)
+      .attr("text-anchor", "middle")
+      .attr("font-size", 11)
+      .attr("fill", (d) => inkOn(costColor(value(d))))
+      .text((d) => (value(d) < 9.995 ? value(d).toFixed(2) : formatNumber(value(d))));
   }
 }
 
 function handleKey(event, d, svg, order, view) {
-  const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [0, 0];
+  const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[
+    event.key
+  ] ?? [0, 0];
   if (event.key === "Enter" || event.key === " ") {
     event.preventDefault();
     view.set({ pair: [d.i, d.j], range: null });
@@ -144,29 +196,65 @@ function handleKey(event, d, svg, order, view) {
 /** The scale: from 0 to 1 bit, and what is worse than no evidence. */
 function costKey(width) {
   const length = Math.min(240, width - 150);
-  const svg = d3.create("svg").attr("width", length + 140).attr("height", 34).attr("role", "img")
+  const svg = d3
+    .create("svg")
+    .attr("viewBox", `0 0 ${length + 140} 34`)
+    .attr("width", length + 140)
+    .attr("role", "img")
     .attr("aria-label", "Scale of colors from 0 to 1 bit; above 1 bit the evidence does harm.");
-  d3.range(40).forEach((k) => svg.append("rect").attr("x", 8 + (k * length) / 40).attr("width", length / 40 + 0.5).attr("height", 12)
-    .attr("fill", costColor((k + 0.5) / 40)));
-  [0, 0.5, 1].forEach((tick) => svg.append("text").attr("x", 8 + tick * length).attr("y", 28).attr("class", "soft")
-    .attr("text-anchor", tick === 0 ? "start" : tick === 1 ? "end" : "middle").text(tick === 1 ? "1 bit" : tick));
-  svg.append("rect").attr("x", length + 24).attr("width", 24).attr("height", 12).attr("fill", costColor(2));
-  svg.append("text").attr("x", length + 24).attr("y", 28).attr("class", "soft").text("above 1: harm");
+  d3.range(40).forEach((k) =>
+    svg
+      .append("rect")
+      .attr("x", 8 + (k * length) / 40)
+      .attr("width", length / 40 + 0.5)
+      .attr("height", 12)
+      .attr("fill", costColor((k + 0.5) / 40))
+  );
+  [0, 0.5, 1].forEach((tick) =>
+    svg
+      .append("text")
+      .attr("x", 8 + tick * length)
+      .attr("y", 28)
+      .attr("class", "soft")
+      .attr("text-anchor", tick === 0 ? "start" : tick === 1 ? "end" : "middle")
+      .text(tick === 1 ? "1 bit" : tick)
+  );
+  svg
+    .append("rect")
+    .attr("x", length + 24)
+    .attr("width", 24)
+    .attr("height", 12)
+    .attr("fill", costColor(2));
+  svg
+    .append("text")
+    .attr("x", length + 24)
+    .attr("y", 28)
+    .attr("class", "soft")
+    .text("above 1: harm");
   return svg.node();
 }
 
 function explain(view, cllr, least, order) {
   const { D } = view.samples;
-  const parts = [least ? "Above the diagonal the cost as it is, below it after recalibration." : "Cost of each pair as it is.",
-    "0 is perfect, 1 bit is the cost of no evidence.", "Choose a cell to see that pair in the figures of the page."];
+  const parts = [
+    least
+      ? "Above the diagonal the cost as it is, below it after recalibration."
+      : "Cost of each pair as it is.",
+    "0 is perfect, 1 bit is the cost of no evidence.",
+    "Choose a cell to see that pair in the figures of the page.",
+  ];
   if (order.length < D) parts.push(`Of ${D} classes the ${order.length} hardest are drawn.`);
-  if (D > MOST_IN_ORDER) parts.push("Classes that are hard to tell apart stand side by side; hover or focus tells full names.");
-  if (cllr.some((row) => row.some((cost) => cost > 1))) parts.push("Orange pairs cost more than no evidence.");
+  if (D > MOST_IN_ORDER)
+    parts.push("Classes that are hard to tell apart stand side by side; hover or focus tells full names.");
+  if (cllr.some((row) => row.some((cost) => cost > 1)))
+    parts.push("Orange pairs cost more than no evidence.");
   return parts.join(" ");
 }
 
 const COLUMNS = [
-  { name: "pair", text: "pair" }, { name: "cllr", text: "Cllr (bit)" }, { name: "least", text: "Cllr_min (bit)" },
+  { name: "pair", text: "pair" },
+  { name: "cllr", text: "Cllr (bit)" },
+  { name: "least", text: "Cllr_min (bit)" },
   { name: "eer", text: "EER" },
 ];
 
@@ -176,9 +264,16 @@ export function drawWorstPairs(box, view) {
   if (isDrawn(box, by, descending, view.pair, view.samples.n)) return;
   const pairs = worstPairs(view);
   const value = (pair) => pair[by];
-  const sorted = d3.sort(pairs, (a, b) => (descending === "true" ? d3.descending : d3.ascending)(value(a), value(b)));
+  const sorted = d3.sort(pairs, (a, b) =>
+    (descending === "true" ? d3.descending : d3.ascending)(value(a), value(b))
+  );
   const heads = COLUMNS.map(({ name, text }) => {
-    const button = make("button", { type: "button", className: "plain", textContent: text, "data-focus": `sort-${name}` });
+    const button = make("button", {
+      type: "button",
+      className: "plain",
+      textContent: text,
+      "data-focus": `sort-${name}`,
+    });
     button.addEventListener("click", () => {
       box.dataset.order = `${name} ${by === name ? descending !== "true" : name !== "pair"}`;
       drawWorstPairs(box, view);
@@ -187,21 +282,41 @@ export function drawWorstPairs(box, view) {
     return make("th", { scope: "col", ...sort }, button);
   });
   const rows = sorted.map((pair) => pairRow(pair, view));
-  const table = make("table", { className: "worst" }, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows));
+  const table = make(
+    "table",
+    { className: "worst" },
+    make("thead", {}, make("tr", {}, ...heads)),
+    make("tbody", {}, ...rows)
+  );
   const all = (view.samples.D * (view.samples.D - 1)) / 2;
-  fill(box, make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Worst pairs" }, table), note(
-    `${pairs.length < all ? `The ${pairs.length} pairs that cost most, of ${all.toLocaleString("en")}.` : `All ${all} pairs.`} `
-    + "Cllr is the cost as it is, Cllr_min after the best recalibration, EER the equal-error rate.",
-  ));
+  fill(
+    box,
+    make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Worst pairs" }, table),
+    note(
+      `${pairs.length < all ? `The ${pairs.length} pairs that cost most, of ${all.toLocaleString("en")}.` : ""} `.trimStart() +
+        "Cllr is the cost as it is, Cllr_min after the best recalibration, EER the equal-error rate."
+    )
+  );
 }
 
 function pairRow(pair, view) {
   const chosen = Array.isArray(view.pair) && view.pair.includes(pair.a) && view.pair.includes(pair.b);
-  const button = make("button", { type: "button", className: "plain", textContent: [pair.a, pair.b].map((k) => shorten(view.samples.classes[k], 32)).join(" / "), title: pair.pair, "data-focus": `pair-${pair.a}-${pair.b}` });
+  const button = make("button", {
+    type: "button",
+    className: "plain",
+    textContent: [pair.a, pair.b].map((k) => shorten(view.samples.classes[k], 32)).join(" / "),
+    title: pair.pair,
+    "data-focus": `pair-${pair.a}-${pair.b}`,
+  });
   button.addEventListener("click", () => view.set({ pair: [pair.a, pair.b], range: null }));
-  return make("tr", chosen ? { className: "chosen", "aria-current": "true" } : {}, make("th", { scope: "row" }, button),
+  return make(
+    "tr",
+    chosen ? { className: "chosen", "aria-current": "true" } : {},
+    make("th", { scope: "row" }, button),
     ...[formatNumber(pair.cllr), formatNumber(pair.least), formatPercent(pair.eer)].map((textContent) =>
-      make("td", { className: "number", textContent })));
+      make("td", { className: "number", textContent })
+    )
+  );
 }
 
 const worst = new WeakMap();
@@ -216,10 +331,24 @@ function worstPairs(view) {
   const rowsOf = d3.group(d3.range(n), (i) => truth[i]);
   const pairs = hardest.map(([a, b]) => {
     const rows = [...(rowsOf.get(a) ?? []), ...(rowsOf.get(b) ?? [])];
-    const values = Float64Array.from(rows.flatMap((i) => [logLikelihoods[i * D + a], logLikelihoods[i * D + b]]));
-    const { target, nonTarget } = splitByTruth(pairLlr(values, rows.length, 2, 0, 1), rows.map((i) => truth[i]), [a], [b]);
+    const values = Float64Array.from(
+      rows.flatMap((i) => [logLikelihoods[i * D + a], logLikelihoods[i * D + b]])
+    );
+    const { target, nonTarget } = splitByTruth(
+      pairLlr(values, rows.length, 2, 0, 1),
+      rows.map((i) => truth[i]),
+      [a],
+      [b]
+    );
     const blocks = pav(target, nonTarget);
-    return { a, b, pair: `${classes[a]} / ${classes[b]}`, cllr: cllr[a][b], least: cllrMin(target, nonTarget, blocks), eer: eer(target, nonTarget, blocks) };
+    return {
+      a,
+      b,
+      pair: `${classes[a]} / ${classes[b]}`,
+      cllr: cllr[a][b],
+      least: cllrMin(target, nonTarget, blocks),
+      eer: eer(target, nonTarget, blocks),
+    };
   });
   worst.set(samples, pairs);
   return pairs;

@@ -10,7 +10,8 @@ export function drawPlane(box, view) {
   const missing = missingThree(view);
   if (missing) return fill(box, note(missing));
   const three = samplesOfThree(view);
-  if (three.n === 0) return fill(box, threeChooser(view), note("None of these three classes has samples: choose others."));
+  if (three.n === 0)
+    return fill(box, threeChooser(view), note("None of these three classes has samples: choose others."));
   const setting = settingOfThree(view);
   const { width, height } = sizeOf(view);
   const { factor } = view.unit;
@@ -26,15 +27,26 @@ export function drawPlane(box, view) {
     return choice.map((k, i) => (isInside(xs[i], ys[i], x.range(), y.range()) ? k : 255));
   };
   const figure = scatter({
-    width, height, points, colors: setting.colors, decideAt, describe: (row) => describeRow(view, three, setting, row),
+    width,
+    height,
+    points,
+    colors: setting.colors,
+    decideAt,
+    describe: (row) => describeRow(view, three, setting, row),
     label: `ILR plane of ${setting.names.join(", ")}: ${formatCount(three.n)} samples, decision regions under the prior and costs.`,
   });
   addAxes(figure.svg, frame, view, setting.names);
   addNames(figure.svg, frame, setting.names);
-  fill(box, threeChooser(view), legend(pointKeys(setting.names, setting.colors)), figure.box, note(
-    "Each point is a sample: evidence at zero says nothing, further out it is stronger. The ground shows the decision under this prior and "
-    + `these costs.${beyond ? ` ${formatCount(beyond)} samples lie further out, or are infinite: squares on the frame.` : ""}`,
-  ));
+  fill(
+    box,
+    threeChooser(view),
+    legend(pointKeys(setting.names, setting.colors)),
+    figure.box,
+    note(
+      "Each point is a sample: evidence at zero says nothing, further out it is stronger. The ground shows the decision under this prior and " +
+        `these costs.${beyond ? ` ${formatCount(beyond)} samples lie further out, or are infinite: squares on the frame.` : ""}`
+    )
+  );
 }
 
 function sizeOf(view) {
@@ -42,7 +54,8 @@ function sizeOf(view) {
   return { width, height: Math.round(Math.min(width, Math.max(300, 0.85 * width))) };
 }
 
-const isInside = (px, py, [left, right], [bottom, top]) => px >= left && px <= right && py <= bottom && py >= top;
+const isInside = (px, py, [left, right], [bottom, top]) =>
+  px >= left && px <= right && py <= bottom && py >= top;
 
 /** Coordinates far out, in the right direction, for samples that rule a class out. */
 function towardsInfinity(l, { values, n }) {
@@ -58,7 +71,9 @@ function towardsInfinity(l, { values, n }) {
 
 /** Scales with one measure for both axes, over where the points and zero are. */
 function frameOf(l, width, height, factor) {
-  const finite = [0, 1].map((c) => Float64Array.from(l.filter((v, at) => at % 2 === c && Math.abs(v) < 1e5)).sort());
+  const finite = [0, 1].map((c) =>
+    Float64Array.from(l.filter((v, at) => at % 2 === c && Math.abs(v) < 1e5)).sort()
+  );
   const spans = finite.map((values) => {
     if (values.length === 0) return [-1, 1];
     const [low, inner, upper, high] = [0, 0.01, 0.99, 1].map((q) => d3.quantileSorted(values, q));
@@ -66,9 +81,13 @@ function frameOf(l, width, height, factor) {
     return [Math.min(0, Math.max(low, inner - room)) - 0.4, Math.max(0, Math.min(high, upper + room)) + 0.4];
   });
   const [right, bottom] = [width - MARGIN.right, height - MARGIN.bottom];
-  const scale = Math.max((spans[0][1] - spans[0][0]) / (right - MARGIN.left), (spans[1][1] - spans[1][0]) / (bottom - MARGIN.top));
+  const scale = Math.max(
+    (spans[0][1] - spans[0][0]) / (right - MARGIN.left),
+    (spans[1][1] - spans[1][0]) / (bottom - MARGIN.top)
+  );
   const grow = ([low, high], pixels) => {
-    const half = (scale * pixels) / 2, middle = (low + high) / 2;
+    const half = (scale * pixels) / 2,
+      middle = (low + high) / 2;
     return [factor * (middle - half), factor * (middle + half)];
   };
   return {
@@ -95,20 +114,51 @@ function placePoints(l, truth, { x, y }, factor) {
 }
 
 function addAxes(svg, { x, y }, view, names) {
-  const [bottom, top] = y.range(), [left, right] = x.range();
+  const [bottom, top] = y.range(),
+    [left, right] = x.range();
   const most = Math.max(5, Math.floor(((right - left) / 6.6 - 24) / 3));
   const [a, b, c] = names.map((name) => shorten(name, most));
-  svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(6));
-  svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`).call(d3.axisLeft(y).ticks(6));
-  svg.append("rect").attr("x", left).attr("y", top).attr("width", right - left).attr("height", bottom - top)
-    .attr("fill", "none").attr("stroke", "var(--edge)");
-  for (const [x1, y1, x2, y2] of [[x(0), top, x(0), bottom], [left, y(0), right, y(0)]]) {
-    svg.append("line").attr("x1", x1).attr("y1", y1).attr("x2", x2).attr("y2", y2)
-      .attr("stroke", "var(--soft)").attr("stroke-dasharray", "2 3");
+  svg
+    .append("g")
+    .attr("class", "axis")
+    .attr("transform", `translate(0,${bottom})`)
+    .call(d3.axisBottom(x).ticks(6));
+  svg
+    .append("g")
+    .attr("class", "axis")
+    .attr("transform", `translate(${left},0)`)
+    .call(d3.axisLeft(y).ticks(6));
+  svg
+    .append("rect")
+    .attr("x", left)
+    .attr("y", top)
+    .attr("width", right - left)
+    .attr("height", bottom - top)
+    .attr("fill", "none")
+    .attr("stroke", "var(--edge)");
+  for (const [x1, y1, x2, y2] of [
+    [x(0), top, x(0), bottom],
+    [left, y(0), right, y(0)],
+  ]) {
+    svg
+      .append("line")
+      .attr("x1", x1)
+      .attr("y1", y1)
+      .attr("x2", x2)
+      .attr("y2", y2)
+      .attr("stroke", "var(--soft)")
+      .attr("stroke-dasharray", "2 3");
   }
-  svg.append("text").attr("x", (left + right) / 2).attr("y", bottom + 36).attr("text-anchor", "middle")
+  svg
+    .append("text")
+    .attr("x", (left + right) / 2)
+    .attr("y", bottom + 36)
+    .attr("text-anchor", "middle")
     .text(`${a} against ${b} (ILR, ${view.unit.label})`);
-  svg.append("text").attr("transform", `translate(12,${(top + bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle")
+  svg
+    .append("text")
+    .attr("transform", `translate(12,${(top + bottom) / 2}) rotate(-90)`)
+    .attr("text-anchor", "middle")
     .text(`${a}, ${b} against ${c} (ILR, ${view.unit.label})`);
 }
 
@@ -119,11 +169,19 @@ function addNames(svg, { x, y }, names) {
   names.forEach((name, k) => {
     const [dx, dy] = [V[2 * k], -V[2 * k + 1]];
     const [ox, oy] = [x(0), y(0)];
-    const reach = Math.min(dx > 0 ? (right - 10 - ox) / dx : dx < 0 ? (left + 10 - ox) / dx : Infinity,
-      dy > 0 ? (bottom - 12 - oy) / dy : dy < 0 ? (top + 16 - oy) / dy : Infinity);
+    const reach = Math.min(
+      dx > 0 ? (right - 10 - ox) / dx : dx < 0 ? (left + 10 - ox) / dx : Infinity,
+      dy > 0 ? (bottom - 12 - oy) / dy : dy < 0 ? (top + 16 - oy) / dy : Infinity
+    );
     const [px, py] = [ox + reach * dx, oy + reach * dy];
     const anchor = px > (left + 2 * right) / 3 ? "end" : px < (2 * left + right) / 3 ? "start" : "middle";
-    svg.append("text").attr("class", "halo").attr("x", px).attr("y", py).attr("text-anchor", anchor).text(shorten(name, 18));
+    svg
+      .append("text")
+      .attr("class", "halo")
+      .attr("x", px)
+      .attr("y", py)
+      .attr("text-anchor", anchor)
+      .text(shorten(name, (right - left) / 24));
   });
 }
 

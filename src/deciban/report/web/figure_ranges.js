@@ -1,10 +1,23 @@
 // A table of likelihood-ratio ranges: words, and how many samples of either side fall in each.
 
-import { fill, formatCount, formatNumber, formatPercent, legend, make, missingSide, note, sideKeys } from "./drawing.js";
+import {
+  fill,
+  formatCount,
+  formatNumber,
+  formatPercent,
+  legend,
+  make,
+  missingSide,
+  note,
+  shorten,
+  sideKeys,
+} from "./drawing.js";
 
 /** ENFSI guideline for evaluative reporting in forensic science, version 3.0 (2015). */
 const ENFSI = {
-  name: "ENFSI", neutral: "no", cuts: [2, 10, 100, 1_000, 10_000, 1_000_000],
+  name: "ENFSI",
+  neutral: "no",
+  cuts: [2, 10, 100, 1_000, 10_000, 1_000_000],
   words: ["weak", "moderate", "moderately strong", "strong", "very strong", "extremely strong"],
 };
 const SLACK = 1e-12; // so that log(100) falls where the table has it
@@ -16,27 +29,65 @@ export function drawRanges(box, view) {
   const rows = rangesOf(scale, view.names);
   for (const row of rows) row.counts = [view.other, view.target].map((values) => countInside(values, row));
   const n = [view.other.length, view.target.length];
-  const table = make("table", { className: "ranges" },
-    make("caption", { textContent: `Words of the scale of ${scale.name}` }), head(view),
-    ...[1, null, 0].map((side) => section(view, rows.filter((row) => row.side === side).reverse(), side, n)));
-  const wrong = rows.filter((row) => row.side !== null).map((row) => ({ row, count: row.counts[1 - row.side] })).filter((one) => one.count);
+  const table = make(
+    "table",
+    { className: "ranges" },
+    make("caption", { textContent: `Words of the scale of ${scale.name}` }),
+    head(view),
+    ...[1, null, 0].map((side) => section(view, rows.filter((row) => row.side === side).reverse(), side, n))
+  );
+  const wrong = rows
+    .filter((row) => row.side !== null)
+    .map((row) => ({ row, count: row.counts[1 - row.side] }))
+    .filter((one) => one.count);
   const worst = d3.greatest(wrong, (one) => Math.abs(Math.log(one.row.lowRatio)));
-  fill(box, legend(sideKeys(view)), make("div", { className: "scroll whole", tabIndex: 0, role: "region", "aria-label": "Table of ranges" }, table),
-    note(worst ? `The strongest words that were wrong: ${worst.row.words}, ${formatCount(worst.count)} of `
-      + `${formatCount(n[1 - worst.row.side])} samples of ${view.names[1 - worst.row.side]}.`
-      : "No sample has words for the wrong side."));
+  fill(
+    box,
+    legend(sideKeys(view)),
+    make(
+      "div",
+      { className: "scroll whole", tabIndex: 0, role: "region", "aria-label": "Table of ranges" },
+      table
+    ),
+    note(
+      worst
+        ? `The strongest words that were wrong: ${worst.row.words}, ${formatCount(worst.count)} of ` +
+            `${formatCount(n[1 - worst.row.side])} samples of ${view.names[1 - worst.row.side]}.`
+        : "No sample has words for the wrong side."
+    )
+  );
 }
 
 /** Ranges by rising LLR: ends in nats and as ratios, the words, and the side they are for. */
 function rangesOf({ cuts, words, neutral }, names) {
   const ends = cuts.map(Math.log);
-  const grades = ends.map((low, k) => ({ low, high: ends[k + 1] ?? Infinity, lowRatio: cuts[k], highRatio: cuts[k + 1], word: words[k] }));
-  const sayRatio = ({ lowRatio, highRatio }) => `${formatCount(lowRatio)} ${highRatio ? `to ${formatCount(highRatio)}` : "or more"}`;
-  const side = (k) => grades.map((grade) => ({
-    ...grade, side: k, ratio: sayRatio(grade), words: `${grade.word} support for ${names[k]}`,
-    low: k ? grade.low : -grade.high, high: k ? grade.high : -grade.low,
+  const grades = ends.map((low, k) => ({
+    low,
+    high: ends[k + 1] ?? Infinity,
+    lowRatio: cuts[k],
+    highRatio: cuts[k + 1],
+    word: words[k],
   }));
-  const middle = { low: -ends[0], high: ends[0], side: null, lowRatio: 1, ratio: `below ${formatNumber(cuts[0])}`, word: neutral, words: `${neutral} support for either` };
+  const sayRatio = ({ lowRatio, highRatio }) =>
+    `${formatCount(lowRatio)} ${highRatio ? `to ${formatCount(highRatio)}` : "or more"}`;
+  const side = (k) =>
+    grades.map((grade) => ({
+      ...grade,
+      side: k,
+      ratio: sayRatio(grade),
+      words: `${grade.word} support for ${names[k]}`,
+      low: k ? grade.low : -grade.high,
+      high: k ? grade.high : -grade.low,
+    }));
+  const middle = {
+    low: -ends[0],
+    high: ends[0],
+    side: null,
+    lowRatio: 1,
+    ratio: `below ${formatNumber(cuts[0])}`,
+    word: neutral,
+    words: `${neutral} support for either`,
+  };
   return [...side(0).reverse(), middle, ...side(1)];
 }
 
@@ -51,22 +102,45 @@ function countInside(values, { low, high, side }) {
 }
 
 function head(view) {
-  const cells = ["ratio", `LLR (${view.unit.label})`, "in words", `${view.names[1]} is true`, `${view.names[0]} is true`];
-  return make("thead", {}, make("tr", {}, ...cells.map((text) => make("th", { textContent: text, scope: "col" }))));
+  const cells = [
+    `ratio, and LLR (${view.unit.label})`,
+    "in words",
+    ...[1, 0].map((side) => `${shorten(view.names[side], 22)} is true`),
+  ];
+  return make(
+    "thead",
+    {},
+    make("tr", {}, ...cells.map((text) => make("th", { textContent: text, scope: "col" })))
+  );
 }
 
 /** The ranges in favor of one side, under a heading. */
 function section(view, rows, side, n) {
   const text = side === null ? "Support for neither" : `Support for ${view.names[side]}`;
-  return make("tbody", {}, make("tr", {}, make("th", { colSpan: 5, scope: "rowgroup", className: "group", textContent: text })),
-    ...rows.map((row) => tableRow(view, row, n)));
+  return make(
+    "tbody",
+    {},
+    make("tr", {}, make("th", { colSpan: 4, scope: "rowgroup", className: "group", textContent: text })),
+    ...rows.map((row) => tableRow(view, row, n))
+  );
 }
 
 function tableRow(view, row, n) {
   const { factor } = view.unit;
   const ends = [row.low, row.high].map((x) => formatNumber(factor * x));
-  const llr = row.low === -Infinity ? `${ends[1]} or less` : row.high === Infinity ? `${ends[0]} or more` : `${ends[0]} to ${ends[1]}`;
-  const list = make("button", { type: "button", className: "plain", textContent: llr, title: "List these samples", "data-focus": `range${row.low}` });
+  const llr =
+    row.low === -Infinity
+      ? `${ends[1]} or less`
+      : row.high === Infinity
+        ? `${ends[0]} or more`
+        : `${ends[0]} to ${ends[1]}`;
+  const list = make("button", {
+    type: "button",
+    className: "plain",
+    textContent: llr,
+    title: "List these samples",
+    "data-focus": `range${row.low}`,
+  });
   const extent = [Math.max(row.low, -1e300), Math.min(row.high, 1e300)];
   list.addEventListener("click", () => view.set({ range: extent }));
   const counts = [1, 0].map((side) => {
@@ -75,11 +149,20 @@ function tableRow(view, row, n) {
     bar.style.width = `${(100 * count) / n[side]}%`;
     bar.style.background = view.colors[side];
     const misleads = row.side !== null && row.side !== side && count > 0;
-    return make("td", { className: "number" }, `${formatCount(count)} (${formatPercent(count / n[side])})`,
+    return make(
+      "td",
+      { className: "number" },
+      `${formatCount(count)} (${formatPercent(count / n[side])})`,
       misleads ? make("span", { className: "poor-word", textContent: " misleading" }) : "",
-      make("span", { className: "track", "aria-hidden": "true" }, bar));
+      make("span", { className: "track", "aria-hidden": "true" }, bar)
+    );
   });
   const isChosen = view.range && view.range[0] === extent[0] && view.range[1] === extent[1];
-  return make("tr", { className: isChosen ? "chosen" : "" }, make("th", { scope: "row", textContent: row.ratio }),
-    make("td", { className: "number" }, list), make("td", { textContent: row.word }), ...counts);
+  return make(
+    "tr",
+    { className: isChosen ? "chosen" : "" },
+    make("th", { scope: "row" }, row.ratio, make("br"), list),
+    make("td", { textContent: row.word }),
+    ...counts
+  );
 }

@@ -11,19 +11,34 @@ export function drawTernary(box, view) {
   const missing = missingThree(view);
   if (missing) return fill(box, note(missing));
   const three = samplesOfThree(view);
-  if (three.n === 0) return fill(box, threeChooser(view), note("None of these three classes has samples: choose others."));
+  if (three.n === 0)
+    return fill(box, threeChooser(view), note("None of these three classes has samples: choose others."));
   const setting = settingOfThree(view);
-  const width = Math.min(520, view.width), side = width - 60;
+  const width = Math.min(520, view.width),
+    side = width - 60;
   const height = Math.round(side * Math.sqrt(0.75) + 74);
-  const corners = [[width / 2, 30], [30, height - 44], [width - 30, height - 44]];
+  const corners = [
+    [width / 2, 30],
+    [30, height - 44],
+    [width - 30, height - 44],
+  ];
   const p = posterior(three.values, three.n, 3, setting.prior);
-  const points = { x: new Float64Array(three.n), y: new Float64Array(three.n), truth: three.truth, isBeyond: new Uint8Array(three.n) };
+  const points = {
+    x: new Float64Array(three.n),
+    y: new Float64Array(three.n),
+    truth: three.truth,
+    isBeyond: new Uint8Array(three.n),
+  };
   for (let i = 0; i < three.n; i++) {
     points.x[i] = p[3 * i] * corners[0][0] + p[3 * i + 1] * corners[1][0] + p[3 * i + 2] * corners[2][0];
     points.y[i] = p[3 * i] * corners[0][1] + p[3 * i + 1] * corners[1][1] + p[3 * i + 2] * corners[2][1];
   }
   const figure = scatter({
-    width, height, points, colors: setting.colors, decideAt: (xs, ys) => decideInTriangle(xs, ys, corners, setting),
+    width,
+    height,
+    points,
+    colors: setting.colors,
+    decideAt: (xs, ys) => decideInTriangle(xs, ys, corners, setting),
     describe: (row) => describeRow(view, three, setting, row),
     label: `Triangle of the posteriors of ${setting.names.join(", ")} for ${formatCount(three.n)} samples.`,
   });
@@ -31,10 +46,16 @@ export function drawTernary(box, view) {
   addCorners(figure.svg, corners, setting.names, width);
   const choice = decide(three.values, three.n, 3, setting.prior, setting.costs);
   const right = d3.sum(choice, (k, i) => (k === three.truth[i] ? 1 : 0)) / three.n;
-  fill(box, threeChooser(view), legend(pointKeys(setting.names, setting.colors)), figure.box, note(
-    "The nearer a sample to a corner, the more probable that class under the prior. The ground shows the decision under these costs; "
-    + `${formatPercent(right)} of the ${formatCount(three.n)} samples are decided right.`,
-  ));
+  fill(
+    box,
+    threeChooser(view),
+    legend(pointKeys(setting.names, setting.colors)),
+    figure.box,
+    note(
+      "The nearer a sample to a corner, the more probable that class under the prior. The ground shows the decision under these costs; " +
+        `${formatPercent(right)} of the ${formatCount(three.n)} samples are decided right.`
+    )
+  );
 }
 
 /** Decisions at pixels, from the posteriors that they stand for. */
@@ -58,22 +79,42 @@ function addTriangle(svg, corners) {
   corners.forEach((corner, k) => {
     const [first, second] = [corners[(k + 1) % 3], corners[(k + 2) % 3]];
     for (const share of SHARES) {
-      svg.append("path").attr("d", path([between(first, corner, share), between(second, corner, share)]))
-        .attr("stroke", "var(--edge)").attr("fill", "none");
+      svg
+        .append("path")
+        .attr("d", path([between(first, corner, share), between(second, corner, share)]))
+        .attr("stroke", "var(--edge)")
+        .attr("fill", "none");
     }
   });
   svg.append("path").attr("d", path(corners, true)).attr("stroke", "var(--soft)").attr("fill", "none");
   for (const share of SHARES) {
     const [x, y] = between(corners[1], corners[2], share);
-    svg.append("text").attr("x", x).attr("y", y + 15).attr("text-anchor", "middle").attr("class", "soft").text(d3.format("~p")(share));
+    svg
+      .append("text")
+      .attr("x", x)
+      .attr("y", y + 15)
+      .attr("text-anchor", "middle")
+      .attr("class", "soft")
+      .text(d3.format("~p")(share));
   }
 }
 
 function addCorners(svg, corners, names, width) {
   const most = Math.floor(width / 18);
-  const places = [["middle", 0, -12], ["start", -26, 34], ["end", 26, 34]];
+  const places = [
+    ["middle", 0, -12],
+    ["start", -26, 34],
+    ["end", 26, 34],
+  ];
   places.forEach(([anchor, dx, dy], k) => {
-    svg.append("text").attr("class", "halo").attr("x", corners[k][0] + dx).attr("y", corners[k][1] + dy)
-      .attr("text-anchor", anchor).text(shorten(names[k], most)).append("title").text(names[k]);
+    svg
+      .append("text")
+      .attr("class", "halo")
+      .attr("x", corners[k][0] + dx)
+      .attr("y", corners[k][1] + dy)
+      .attr("text-anchor", anchor)
+      .text(shorten(names[k], most))
+      .append("title")
+      .text(names[k]);
   });
 }
