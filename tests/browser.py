@@ -2,7 +2,7 @@
 
 import os
 import shutil
-import subprocess
+from contextlib import contextmanager
 
 import pytest
 
@@ -17,12 +17,29 @@ def find_chromium():
     return path
 
 
-def open_page(chromium, path, profile, *options):
-    """Return the page as HTML after its scripts have run, and what the browser logged."""
-    done = subprocess.run(
-        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-         f"--user-data-dir={profile}", "--enable-logging=stderr", "--dump-dom", *options,
-         path.as_uri()],
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
-    return done.stdout, done.stderr
+@contextmanager
+def launch_chromium(path):
+    """A running browser, driven by Playwright."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def quiet_page(browser, **options):
+    """A page in a context of its own; errors on its console, or in its scripts, fail the test.
+
+    The options are those of Playwright's ``browser.new_context``, such as ``color_scheme``.
+    """
+    with browser.new_context(**options) as context:
+        page = context.new_page()
+        complaints = []
+        page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        yield page
+        assert complaints == []

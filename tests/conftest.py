@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from browser import find_chromium
+from browser import find_chromium, launch_chromium, quiet_page
 
 # No deadline: the machines that run this are noisy, and speed is measured in benchmarks/.
 for profile, examples in {"quick": 25, "thorough": 100}.items():
@@ -35,8 +35,16 @@ def rng():
 
 
 @pytest.fixture(scope="session")
-def chromium():
+def browser():
     path = find_chromium()
     if path is None:
         pytest.skip("no Chromium is installed")
-    return path
+    with launch_chromium(path) as running:
+        yield running
+
+
+@pytest.fixture
+def page(browser):
+    """An empty page; anything that it complains of fails the test."""
+    with quiet_page(browser) as empty:
+        yield empty

@@ -3,7 +3,6 @@
 import base64
 import csv
 import dataclasses
-import html
 import html.parser
 import io
 import json
@@ -12,7 +11,7 @@ import re
 import numpy as np
 import pytest
 
-from browser import open_page
+from browser import quiet_page
 from deciban import CalibratedGaussian, Evidence
 from deciban.assessment.assess import assess
 from deciban.assessment.results import Assessment, Quantity
@@ -373,8 +372,7 @@ def test_an_assessment_of_other_classes_is_refused():
 
 # --- in a browser -----------------------------------------------------------------------
 
-PROBE = """<script>
-addEventListener("load", () => {
+PROBE = """() => {
   const seen = [...document.querySelectorAll("svg.drawing")].map((svg) => {
     const box = svg.getBoundingClientRect();
     return [svg.closest("figure").id, Math.round(box.width), Math.round(box.height)];
@@ -382,63 +380,32 @@ addEventListener("load", () => {
   const wide = [...document.querySelectorAll("main *")].filter(
     (e) => !e.closest(".scroll, svg") && e.getBoundingClientRect().right > innerWidth + 1
   ).map((e) => e.tagName + "." + e.className);
-  const plot = document.querySelector("#tippett .plot");
-  plot.focus();
-  plot.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
-  const tip = plot.querySelector(".tip");
-  const said = { text: tip.textContent, shown: getComputedStyle(tip).visibility };
-  const root = document.documentElement;
-  parent.postMessage({ seen, wide, said, scroll: root.scrollWidth, width: innerWidth,
-    paper: getComputedStyle(document.body).backgroundColor }, "*");
-});
-</script>"""
-# A frame, since no window of a browser is as narrow as a telephone.
-HOST = """<!doctype html><meta name="color-scheme" content="light dark"><script>
-addEventListener("message", ({ data }) => {
-  document.querySelector("pre").textContent = JSON.stringify(data);
-});
-</script><pre></pre>
-<iframe src="page.html" style="width: WIDTHpx; height: 900px; border: 0"></iframe>
-"""
-
-
-def opened(chromium, page, folder, width, *options):
-    """What a browser makes of a page, and what it complains of."""
-    probed = page.replace("</body>", PROBE + "</body>")
-    (folder / "page.html").write_text(probed, encoding="utf-8")
-    path = folder / "host.html"
-    path.write_text(HOST.replace("WIDTH", str(width)), encoding="utf-8")
-    shown, log = open_page(
-        chromium, path, folder / "profile", "--window-size=1600,900",
-        "--virtual-time-budget=5000", *options,
-    )  # fmt: skip
-    found = re.search(r"<pre>(.+?)</pre>", shown, re.DOTALL)
-    assert found, log[-2000:]
-    complaints = [line for line in log.splitlines() if "CONSOLE" in line]
-    return json.loads(html.unescape(found[1])), complaints
+  return { seen, wide, scroll: document.documentElement.scrollWidth };
+}"""
 
 
 @pytest.mark.parametrize("width", [390, 1440])
 @pytest.mark.parametrize("names", [["no", "yes"], NASTY], ids=["two", "nasty"])
-def test_a_browser_shows_every_figure_without_complaint_or_sideways_scrolling(
-    chromium, tmp_path, width, names
-):
+def test_a_browser_shows_every_figure_without_complaint_or_sideways_scrolling(page, width, names):
     y, evidence = two() if len(names) == 2 else several(3, names=names)
-    page = page_of(y, evidence, training=HISTORY, data_card={"x": "y" * 300})
-    found, complaints = opened(chromium, page, tmp_path, width)
-    assert complaints == []
-    assert found["width"] == width
+    text = page_of(y, evidence, training=HISTORY, data_card={"x": "y" * 300})
+    page.set_viewport_size({"width": width, "height": 900})
+    page.set_content(text)
+    found = page.evaluate(PROBE)
     assert found["scroll"] <= width
     assert found["wide"] == []
-    assert {name for name, *_ in found["seen"]} == figures_in(page)
+    assert {name for name, *_ in found["seen"]} == figures_in(text)
     assert all(w > 250 and h > 80 for _, w, h in found["seen"])
-    assert found["said"]["shown"] == "visible"
-    assert "LLR (deciban): " in found["said"]["text"]
+    plot = page.locator("#tippett .plot")
+    plot.press("ArrowRight")
+    assert plot.locator(".tip").is_visible()
+    assert "LLR (deciban): " in plot.locator(".tip").text_content()
 
 
-def test_the_page_is_dark_where_the_reader_wants_it(chromium, tmp_path):
-    page = page_of(*two())
-    dark, _ = opened(chromium, page, tmp_path, 800, "--blink-settings=preferredColorScheme=0")
-    light, _ = opened(chromium, page, tmp_path, 800, "--blink-settings=preferredColorScheme=1")
-    assert sum(map(int, re.findall(r"\d+", dark["paper"])[:3])) < 150
-    assert sum(map(int, re.findall(r"\d+", light["paper"])[:3])) > 600
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_the_page_is_dark_where_the_reader_wants_it(browser, scheme):
+    with quiet_page(browser, color_scheme=scheme) as page:
+        page.set_content(page_of(*two()))
+        paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    brightness = sum(map(int, re.findall(r"\d+", paper)[:3]))
+    assert brightness < 150 if scheme == "dark" else brightness > 600

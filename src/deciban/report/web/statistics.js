@@ -1,0 +1,422 @@
+// How good LLRs are. Targets are the samples that a positive LLR supports, non-targets the others; LLRs are
+// natural logarithms in Float64Arrays and may be infinite. Costs are in bits, or as their function says.
+
+import { binsOfEqualCounts, commonRange, countBelow, partOf } from "./bins.js";
+import { posterior } from "./geometry.js";
+import { everyFew, minimizeCrossEntropy } from "./logistic.js";
+import { groupCosts, meanCost } from "./mean_cost.js";
+import { wilsonInterval } from "./special.js";
+
+/** log(1 + e^x), which neither overflows nor is clipped. */
+export function softplus(x) {
+  return Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
+}
+
+/** A sorted copy, or the values themselves where they are in order. */
+export function sortValues(values) {
+  for (let k = 1; k < values.length; k++) if (!(values[k - 1] <= values[k])) return values.slice().sort();
+  return values;
+}
+
+/** Cost of LLRs in bits: 0 is perfect, 1 is the cost of saying nothing. */
+export function cllr(target, nonTarget) {
+  let misses = 0;
+  for (let k = 0; k < target.length; k++) misses += softplus(-target[k]);
+  let alarms = 0;
+  for (let k = 0; k < nonTarget.length; k++) alarms += softplus(nonTarget[k]);
+  return (misses / target.length + alarms / nonTarget.length) / (2 * Math.LN2);
+}
+
+/**
+ * Pool adjacent violators: blocks of samples that share one recalibrated LLR, by rising LLR.
+ *
+ * Each block has its lowest and highest LLR, the fraction of each class that lies in it, and the recalibrated
+ * LLR: -Infinity or Infinity where one class is absent.
+ */
+export function pav(target, nonTarget) {
+  const runs = runsOfOneClass(sortValues(target), sortValues(nonTarget));
+  const { low, high, targets, others } = runs;
+  let last = -1; // blocks so far, kept in the same arrays
+  for (let run = 0; run < runs.count; run++) {
+    let [p, q, from] = [targets[run], others[run], low[run]];
+    // Counts are whole numbers, so that ratios are compared without rounding.
+    while (last >= 0 && targets[last] * q >= p * others[last]) {
+      p += targets[last];
+      q += others[last];
+      from = low[last--];
+    }
+    last++;
+    [targets[last], others[last], low[last], high[last]] = [p, q, from, high[run]];
+  }
+  const count = last + 1;
+  const shares = (values, n) => values.slice(0, count).map((value) => value / n);
+  const blocks = {
+    low: low.slice(0, count),
+    high: high.slice(0, count),
+    target: shares(targets, target.length),
+    nonTarget: shares(others, nonTarget.length),
+  };
+  blocks.llr = blocks.target.map((p, k) => Math.log(p) - Math.log(blocks.nonTarget[k]));
+  return blocks;
+}
+
+/** Runs of samples of one class in the order of their LLRs; tied targets come before the others. */
+function runsOfOneClass(target, nonTarget) {
+  const most = 2 * Math.min(target.length, nonTarget.length) + 1;
+  const [low, high, targets, others] = Array.from({ length: 4 }, () => new Float64Array(most));
+  let [i, j, count] = [0, 0, 0];
+  while (i < target.length || j < nonTarget.length) {
+    const limit = j < nonTarget.length ? nonTarget[j] : Infinity;
+    const first = i;
+    while (i < target.length && target[i] <= limit) i++;
+    if (i > first) {
+      [low[count], high[count], targets[count]] = [target[first], target[i - 1], i - first];
+      count++;
+    }
+    const start = j;
+    const end = i < target.length ? target[i] : NaN;
+    while (j < nonTarget.length && !(nonTarget[j] >= end)) j++;
+    if (j > start) {
+      [low[count], high[count], others[count]] = [nonTarget[start], nonTarget[j - 1], j - start];
+      count++;
+    }
+  }
+  return { low, high, targets, others, count };
+}
+
+/** Recalibrated LLRs by the blocks of pav; one that lies between two blocks goes to the nearer. */
+export function pavTransform(blocks, llr) {
+  const edges = Float64Array.from({ length: blocks.llr.length - 1 }, (_, k) =>
+    lastOfLower(blocks.high[k], blocks.low[k + 1])
+  );
+  return Float64Array.from(llr, (value) => blocks.llr[countBelow(edges, value)]);
+}
+
+/** The last LLR that belongs to the lower of two blocks: half-way. Infinite LLRs have their own block. */
+function lastOfLower(below, above) {
+  if (below === -Infinity) return above === Infinity ? 0 : below;
+  if (above === Infinity) return Number.MAX_VALUE;
+  const middle = below / 2 + above / 2;
+  return middle < above ? middle : below; // there is no number between the two
+}
+
+/** Cost in bits that the best monotone recalibration leaves: the discrimination of the LLRs. */
+export function cllrMin(target, nonTarget, blocks = pav(target, nonTarget)) {
+  let nats = 0;
+  for (let k = 0; k < blocks.llr.length; k++) {
+    const [p, q] = [blocks.target[k], blocks.nonTarget[k]];
+    if (p > 0 && q > 0) nats += p * Math.log1p(q / p) + q * Math.log1p(p / q);
+  }
+  return nats / (2 * Math.LN2);
+}
+
+/** Cost in bits that recalibration takes away. */
+export function cllrCal(target, nonTarget, blocks = pav(target, nonTarget)) {
+  return cllr(target, nonTarget) - cllrMin(target, nonTarget, blocks);
+}
+
+/** Corners of the convex hull of the ROC curve, by rising threshold. */
+export function rocHull(blocks) {
+  const n = blocks.llr.length;
+  const pMiss = new Float64Array(n + 1);
+  const pFalseAlarm = new Float64Array(n + 1);
+  for (let k = 0; k < n; k++) pMiss[k + 1] = pMiss[k] + blocks.target[k];
+  for (let k = n - 1; k >= 0; k--) pFalseAlarm[k] = pFalseAlarm[k + 1] + blocks.nonTarget[k];
+  pMiss[n] = pFalseAlarm[0] = 1; // what the sums are but for rounding
+  return { pMiss, pFalseAlarm };
+}
+
+/** Equal-error rate, where the hull of the ROC curve has as many misses as false alarms. */
+export function eer(target, nonTarget, blocks = pav(target, nonTarget)) {
+  const { pMiss, pFalseAlarm } = rocHull(blocks);
+  let k = 1;
+  while (k < pMiss.length - 1 && pMiss[k] <= pFalseAlarm[k]) k++;
+  const before = pMiss[k - 1] - pFalseAlarm[k - 1];
+  const share = -before / (pMiss[k] - pFalseAlarm[k] - before);
+  return pMiss[k - 1] + share * (pMiss[k] - pMiss[k - 1]);
+}
+
+/** Error rates at each LLR that occurs, a sample being accepted from there on, and at Infinity for none. */
+export function detCurve(target, nonTarget) {
+  const { llr, below, belowOther } = stepCurve(target, nonTarget);
+  const n = llr.length + 1;
+  const curve = { pMiss: new Float64Array(n), pFalseAlarm: new Float64Array(n), threshold: new Float64Array(n) };
+  for (let k = 0; k < n - 1; k++) {
+    curve.threshold[k] = llr[k];
+    curve.pMiss[k] = below[k] / target.length;
+    curve.pFalseAlarm[k] = 1 - belowOther[k] / nonTarget.length;
+  }
+  [curve.threshold[n - 1], curve.pMiss[n - 1], curve.pFalseAlarm[n - 1]] = [Infinity, 1, 0];
+  return curve;
+}
+
+/** Fraction of each class at or above each LLR that occurs. */
+export function tippettCurve(target, nonTarget) {
+  const { llr, below, belowOther } = stepCurve(target, nonTarget);
+  return {
+    llr,
+    target: below.map((count) => 1 - count / target.length),
+    nonTarget: belowOther.map((count) => 1 - count / nonTarget.length),
+  };
+}
+
+/** Each LLR that occurs, rising, and how many samples of each class lie below. */
+function stepCurve(target, nonTarget) {
+  const [a, b] = [sortValues(target), sortValues(nonTarget)];
+  const [llr, below, belowOther] = Array.from({ length: 3 }, () => new Float64Array(a.length + b.length));
+  let [i, j, count] = [0, 0, 0];
+  while (i < a.length || j < b.length) {
+    const value = j >= b.length || (i < a.length && a[i] <= b[j]) ? a[i] : b[j];
+    [llr[count], below[count], belowOther[count]] = [value, i, j];
+    count++;
+    while (i < a.length && a[i] === value) i++;
+    while (j < b.length && b[j] === value) j++;
+  }
+  return {
+    llr: llr.slice(0, count),
+    below: below.slice(0, count),
+    belowOther: belowOther.slice(0, count),
+  };
+}
+
+/** Prior log-odds from -3 to 3 bans, in nats. */
+export function defaultLogOdds(count = 101) {
+  return Float64Array.from({ length: count }, (_, k) => ((6 * k) / (count - 1) - 3) * Math.LN10);
+}
+
+const sigmoid = (x) => (x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.exp(x) / (1 + Math.exp(x)));
+
+/**
+ * Empirical cross-entropy in bits over prior log-odds (nats): with the LLRs as they are, after PAV (minimum),
+ * and without evidence (neutral).
+ */
+export function crossEntropyCurve(
+  target, nonTarget, logOdds = defaultLogOdds(), blocks = pav(target, nonTarget)
+) {
+  const misses = groupCosts(sortValues(target).map((llr) => -llr).reverse());
+  const alarms = groupCosts(sortValues(nonTarget));
+  const [actual, minimum, neutral] = Array.from({ length: 3 }, () => new Float64Array(logOdds.length));
+  for (let k = 0; k < logOdds.length; k++) {
+    const lo = logOdds[k];
+    const [p, q] = [sigmoid(lo), sigmoid(-lo)];
+    const [miss, alarm] = [meanCost(misses, -lo), meanCost(alarms, lo)];
+    const certain = miss === Infinity || alarm === Infinity; // a prior is only rounded to zero
+    actual[k] = certain ? Infinity : (p * miss + q * alarm) / Math.LN2;
+    let nats = 0;
+    for (let block = 0; block < blocks.llr.length; block++) {
+      const llr = blocks.llr[block];
+      if (!Number.isFinite(llr)) continue; // blocks of one class cost nothing at any prior
+      nats += p * blocks.target[block] * softplus(-(llr + lo)) + q * blocks.nonTarget[block] * softplus(llr + lo);
+    }
+    minimum[k] = nats / Math.LN2;
+    neutral[k] = (p * softplus(-lo) + q * softplus(lo)) / Math.LN2;
+  }
+  return { logOdds, actual, minimum, neutral };
+}
+
+/** Error rate of Bayes decisions over prior log-odds (nats), over that of deciding without LLRs. */
+export function normalizedBayesErrorCurve(
+  target, nonTarget, logOdds = defaultLogOdds(), blocks = pav(target, nonTarget)
+) {
+  const [a, b] = [sortValues(target), sortValues(nonTarget)];
+  const { pMiss, pFalseAlarm } = rocHull(blocks);
+  const [actual, minimum] = [new Float64Array(logOdds.length), new Float64Array(logOdds.length)];
+  for (let k = 0; k < logOdds.length; k++) {
+    const lo = logOdds[k];
+    const unit = Math.min(lo, 0);
+    const [missCost, alarmCost] = [Math.exp(lo - unit), Math.exp(-unit)];
+    const cost = (misses, alarms) => (misses && missCost * misses) + (alarms && alarmCost * alarms);
+    actual[k] = cost(countBelow(a, -lo) / a.length, 1 - countBelow(b, -lo) / b.length);
+    minimum[k] = Infinity;
+    for (let c = 0; c < pMiss.length; c++) minimum[k] = Math.min(minimum[k], cost(pMiss[c], pFalseAlarm[c]));
+  }
+  return { logOdds, actual, minimum, neutral: new Float64Array(logOdds.length).fill(1) };
+}
+
+/** Cross-entropy of the posteriors in nats, each class counted by its prior; NaN where a class has no sample. */
+export function crossEntropy(logLikelihoods, truth, n, D, prior) {
+  const total = prior.reduce((sum, p) => sum + p, 0);
+  const logPrior = Float64Array.from(prior, (p) => Math.log(p / total));
+  const [sums, counts] = [new Float64Array(D), new Float64Array(D)];
+  for (let row = 0, at = 0; row < n; row++, at += D) {
+    let best = 0;
+    for (let k = 1; k < D; k++) {
+      if (logLikelihoods[at + k] + logPrior[k] > logLikelihoods[at + best] + logPrior[best]) best = k;
+    }
+    const top = logLikelihoods[at + best] + logPrior[best];
+    let others = 0; // beside the largest, so that a posterior next to one keeps its digits
+    for (let k = 0; k < D; k++) if (k !== best) others += Math.exp(logLikelihoods[at + k] + logPrior[k] - top);
+    const k = truth[row];
+    sums[k] += Math.log1p(others) - (logLikelihoods[at + k] + logPrior[k] - top);
+    counts[k]++;
+  }
+  return sums.reduce((cost, sum, k) => cost + (prior[k] / total) * (sum / counts[k]), 0);
+}
+
+/** Cllr of each pair of classes in bits, D rows of D; NaN on the diagonal and where a class has no sample. */
+export function pairMatrix(logLikelihoods, truth, n, D) {
+  const [nats, counts] = [new Float64Array(D * D), new Float64Array(D)];
+  for (let row = 0; row < n; row++) {
+    const k = truth[row];
+    const own = logLikelihoods[row * D + k];
+    counts[k]++;
+    for (let j = 0; j < D; j++) {
+      // A sample that rules out its true class, and the other one too, misleads without limit.
+      nats[k * D + j] += own === -Infinity ? Infinity : softplus(logLikelihoods[row * D + j] - own);
+    }
+  }
+  const cost = new Float64Array(D * D).fill(NaN);
+  for (let i = 0; i < D; i++) {
+    for (let j = 0; j < i; j++) {
+      const both = nats[i * D + j] / counts[i] + nats[j * D + i] / counts[j];
+      cost[i * D + j] = cost[j * D + i] = both / (2 * Math.LN2);
+    }
+  }
+  return cost;
+}
+
+/**
+ * Mean posteriors of an event in bins of equally many samples, beside its relative frequencies and their
+ * intervals; classes are weighted by the prior, so that the mix of the samples does not matter.
+ *
+ * The event is that a class is true: the last one of two classes, or the one given; else that the class with
+ * the largest posterior is. The histogram holds the share of the posteriors in each of 20 parts of 0 to 1.
+ */
+export function reliability(logLikelihoods, truth, n, D, prior, options = {}) {
+  const { nBins = 10, confidence = 0.95, event = D === 2 ? 1 : null } = options;
+  const { p, happened } = predictedEvent(posterior(logLikelihoods, n, D, prior), truth, n, D, event);
+  const weights = balanceWeights(truth, n, D, prior);
+  const { binOf, count: size } = binsOfEqualCounts(p, nBins);
+  const [count, events, yes, no, sums] = Array.from({ length: 5 }, () => new Float64Array(size));
+  const histogram = new Float64Array(20);
+  for (let row = 0; row < n; row++) {
+    const [bin, w] = [binOf[row], weights[truth[row]]];
+    count[bin]++;
+    events[bin] += happened[row];
+    (happened[row] ? yes : no)[bin] += w;
+    sums[bin] += w * p[row];
+    histogram[partOf(p[row], 20)] += w;
+  }
+  const all = histogram.reduce((sum, w) => sum + w, 0);
+  return {
+    predicted: sums.map((sum, k) => sum / (yes[k] + no[k])),
+    observed: yes.map((w, k) => w / (w + no[k])),
+    ...weightedIntervals(count, events, yes, no, confidence),
+    count,
+    events,
+    histogram: histogram.map((w) => w / all),
+  };
+}
+
+/** Posteriors of an event, and whether it is true: a class, or (null) the class of largest posterior. */
+function predictedEvent(posteriors, truth, n, D, event) {
+  const p = new Float64Array(n);
+  const happened = new Uint8Array(n);
+  for (let row = 0; row < n; row++) {
+    let k = event ?? 0;
+    if (event === null) for (let j = 1; j < D; j++) if (posteriors[row * D + j] > posteriors[row * D + k]) k = j;
+    p[row] = posteriors[row * D + k];
+    happened[row] = Number(truth[row] === k);
+  }
+  return { p, happened };
+}
+
+/** Weight of a sample of each class that gives each class that occurs its prior probability. */
+function balanceWeights(truth, n, D, prior) {
+  const counts = new Float64Array(D);
+  for (let row = 0; row < n; row++) counts[truth[row]]++;
+  const present = counts.reduce((sum, count, k) => sum + (count > 0 ? prior[k] : 0), 0);
+  return counts.map((count, k) => (count > 0 ? prior[k] / count / present : 0));
+}
+
+/** Wilson's intervals of the frequencies in bins, reweighted as these are. */
+function weightedIntervals(count, events, yes, no, confidence) {
+  const total = (values) => values.reduce((sum, value) => sum + value, 0);
+  const [n, k] = [total(count), total(events)];
+  const mean = (total(yes) + total(no)) / n;
+  const meanYes = k > 0 ? total(yes) / k : mean;
+  const meanNo = n > k ? total(no) / (n - k) : mean;
+  const [low, high] = [new Float64Array(count.length), new Float64Array(count.length)];
+  for (let bin = 0; bin < count.length; bin++) {
+    const a = events[bin] > 0 ? yes[bin] / events[bin] : meanYes;
+    const b = count[bin] > events[bin] ? no[bin] / (count[bin] - events[bin]) : meanNo;
+    const reweigh = (rate) => (a * rate) / (a * rate + b * (1 - rate));
+    [low[bin], high[bin]] = wilsonInterval(events[bin], count[bin], confidence).map(reweigh);
+  }
+  return { low, high };
+}
+
+/**
+ * Counts of the LLRs of both classes in common bins; zero is an edge, and belongs to the bin above it.
+ *
+ * The range follows where the samples of both classes are (see commonRange); how many lie beyond it, infinite
+ * ones included, is in below and above.
+ */
+export function histogramBins(target, nonTarget, nBins = binCount(target.length + nonTarget.length)) {
+  const [low, high] = commonRange(target, nonTarget);
+  const width = (high - low) / Math.max(1, nBins - 1); // whole bins on either side of zero take up to one more
+  const first = Math.floor(low / width + 1e-9);
+  const last = Math.max(first + 1, Math.ceil(high / width - 1e-9));
+  const edges = Float64Array.from({ length: last - first + 1 }, (_, k) => (first + k) * width);
+  const [below, above] = [{}, {}];
+  const counts = (llr, name) => {
+    const bins = new Float64Array(edges.length - 1);
+    [below[name], above[name]] = [0, 0];
+    for (let k = 0; k < llr.length; k++) {
+      if (llr[k] < edges[0]) below[name]++;
+      else if (llr[k] > edges[bins.length]) above[name]++;
+      else bins[binOf(llr[k], edges, width)]++;
+    }
+    return bins;
+  };
+  return { edges, target: counts(target, "target"), nonTarget: counts(nonTarget, "nonTarget"), below, above };
+}
+
+/** The bin of a value between the first and the last edge; the last bin has its upper edge, too. */
+function binOf(value, edges, width) {
+  const last = edges.length - 2;
+  let k = Math.min(Math.floor((value - edges[0]) / width), last);
+  if (value < edges[k]) k--;
+  else if (k < last && value >= edges[k + 1]) k++;
+  return k;
+}
+
+/** Number of bins for so many samples, from 10 to 60. */
+export function binCount(n) {
+  return Math.min(60, Math.max(10, Math.ceil(3 * Math.cbrt(n / 2))));
+}
+
+/**
+ * Scale and offset of the affine map of LLRs with the smallest cross-entropy under a prior probability of the
+ * targets: scale * llr + offset.
+ *
+ * Few samples would make it overconfident, so it has Jeffreys' prior, as AffineCalibrator has.
+ */
+export function affineCalibration(target, nonTarget, prior = 0.5) {
+  if (!(prior > 0 && prior < 1)) throw new RangeError(`prior must lie between 0 and 1; got ${prior}.`);
+  if (!target.length || !nonTarget.length) {
+    throw new RangeError(`both classes must have samples; got ${target.length} and ${nonTarget.length}.`);
+  }
+  const shares = [prior / target.length, (1 - prior) / nonTarget.length];
+  const sums = [target, nonTarget].map((llr) => llr.reduce((sum, value) => sum + Math.abs(value), 0));
+  if (!(sums[0] + sums[1] < Infinity)) {
+    throw new RangeError("LLRs must be finite for an affine map; some are infinite. Use pav for these.");
+  }
+  const mean = (llr, share) => llr.reduce((sum, value) => sum + share * value, 0);
+  const center = mean(target, shares[0]) + mean(nonTarget, shares[1]);
+  const rounding = 1e-11 * Math.max(1, Math.abs(center)); // a constant is no evidence
+  const away = (llr) => llr.map((value) => (Math.abs(value - center) < rounding ? 0 : value - center));
+  const entropy = -prior * Math.log(prior) - (1 - prior) * Math.log1p(-prior); // the unit of the costs
+  const problem = (targets, others) => ({
+    target: targets,
+    nonTarget: others,
+    weights: [prior / targets.length / entropy, (1 - prior) / others.length / entropy],
+    logOdds: Math.log(prior) - Math.log1p(-prior),
+    jeffreys: (1 / target.length + 1 / nonTarget.length) / (4 * Math.LN2),
+  });
+  const all = [away(target), away(nonTarget)];
+  // A part of very many samples gives a start from which few steps are left.
+  const near = minimizeCrossEntropy(problem(...all.map((llr) => everyFew(llr, 10000))));
+  const { slope, intercept } = minimizeCrossEntropy(problem(...all), [near.slope, near.intercept]);
+  return { scale: slope, offset: intercept - slope * center };
+}
