@@ -1,5 +1,6 @@
 // Controls at the top of a page, which every figure obeys: pair, prior, costs, unit.
 
+import { hasAddress } from "./address.js";
 import { UNITS } from "./geometry.js";
 import { groupsOf, namesOf, withCosts, withShare } from "./view.js";
 
@@ -15,7 +16,7 @@ export function makeControls(box, classes, state) {
   const falseAlarm = makeNumber("Cost of a false alarm", { min: 0, step: "any" });
   const unit = makeSelect("Unit", Object.entries(UNITS).map(([name, { label }]) => [name, label]));
   const reset = make("button", { type: "button", className: "plain", textContent: "Reset" });
-  const link = make("button", { type: "button", className: "plain", textContent: "Copy link" });
+  const link = make("button", { type: "button", className: "plain", textContent: "Copy link", hidden: !hasAddress });
   box.replaceChildren(target.box, other.box, prior.box, miss.box, falseAlarm.box, unit.box, reset, link);
 
   const choosePair = (changed) => {

@@ -1,5 +1,7 @@
 // What a reader has chosen, kept in the address: a link says what it shows.
 
+import { keepLinksInside, writeAddress } from "./address.js";
+
 /**
  * A store of plain values. What differs from the first values is in the address, as JSON.
  *
@@ -12,7 +14,7 @@ export function createState(first, check = () => true) {
 
   function set(changes) {
     values = { ...values, ...changes };
-    history.replaceState(null, "", address(first, values));
+    writeAddress(address(first, values));
     for (const listener of listeners) listener(values, Object.keys(changes));
   }
 
@@ -20,6 +22,7 @@ export function createState(first, check = () => true) {
     values = { ...first, ...fromAddress(first, check) };
     for (const listener of listeners) listener(values, Object.keys(first));
   });
+  keepLinksInside();
   return {
     get: () => values,
     set,

@@ -1,0 +1,26 @@
+// The address of a page, which holds what a reader has chosen. In the frame of a notebook there is none.
+
+/** Whether the page has an address of its own. */
+export const hasAddress = location.protocol !== "about:";
+
+/** Change the address without leaving the page. */
+export function writeAddress(address) {
+  if (hasAddress) history.replaceState(null, "", address);
+}
+
+/**
+ * Let links to parts of the page scroll there without a change of the address: it would lose what a reader
+ * has chosen and, in a notebook, lead to the notebook itself.
+ */
+export function keepLinksInside() {
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#"]');
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const part = document.getElementById(link.hash.slice(1));
+    if (!part) return;
+    part.scrollIntoView();
+    if (!part.hasAttribute("tabindex")) part.tabIndex = -1;
+    part.focus({ preventScroll: true }); // so that the next Tab goes on from there
+  });
+}
