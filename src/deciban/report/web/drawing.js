@@ -39,20 +39,39 @@ export function sideKeys(view, shape = "box") {
 }
 
 /** A chart of Plot as wide as the box, in the colors of the page. */
-export function chart(view, { label, height, marks, ...options }) {
+export function chart(view, { label, height, marks, x, y, ...options }) {
   const svg = Plot.plot({
     width: view.width,
     height: height ?? Math.round(Math.min(380, Math.max(260, view.width * 0.62))),
+    marginTop: 20,
     marginLeft: 48,
     marginBottom: 42,
     marginRight: 16,
     style: { fontSize: "12px", fontFamily: "inherit", background: "none", overflow: "visible" },
+    x: { labelAnchor: "center", labelArrow: "none", ...x },
+    y: { labelArrow: "none", grid: true, ...y },
     ariaLabel: label,
     marks: marks.filter((mark) => mark),
     ...options,
   });
   svg.setAttribute("role", "img");
   return svg;
+}
+
+export function frameMark() {
+  return Plot.frame({ stroke: "var(--edge)" });
+}
+
+/** A dotted line on which two numbers are equal. */
+export function diagonal(low, high) {
+  const same = (v) => v;
+  return Plot.line([low, high], {
+    x: same,
+    y: same,
+    stroke: "currentColor",
+    strokeDasharray: "2 " + "3",
+    clip: true,
+  });
 }
 
 /** A text of at most so many characters; its start and its end stay, as long names often begin alike. */
@@ -149,7 +168,7 @@ export function missingSide(view) {
   return empty < 0 ? null : `No sample of ${view.names[empty]} is among these: choose another pair.`;
 }
 
-/** Positions in sorted values, one for each pixel at most, from the last before low to the first after high. */
+/** Positions in sorted values between two ends, one for each pixel at most. */
 export function onePerPixel(values, low, high, pixels) {
   const positions = new Set();
   for (let p = 0; p <= pixels; p++) {

@@ -57,8 +57,6 @@ export function drawCost(box, view) {
       label: "share of the cost of no evidence (%)",
       domain: [0, Math.max(110, 1.05 * most)],
       grid: true,
-      labelAnchor: "center",
-      labelArrow: false,
     },
     y: { axis: null, domain: drawn.map((row) => row.name), paddingInner: 0.55, paddingOuter: 0.4 },
     marks: [
@@ -77,7 +75,8 @@ export function drawCost(box, view) {
         textAnchor: "start",
         fontWeight: 600,
         text: (row) =>
-          `${shorten(row.name, view.width / 7 - 16)}: ${formatNumber(row.total)} of ${formatNumber(row.nothing)} ${row.unit}`,
+          `${shorten(row.name, view.width / 7 - 16)}: ${formatNumber(row.total)} of ` +
+          `${formatNumber(row.nothing)} ${row.unit}`,
         stroke: "var(--card)",
         strokeWidth: 4,
         paintOrder: "stroke",
@@ -143,7 +142,8 @@ function say({ about, total, calibration, nothing, unit }) {
     return `${about} the evidence costs ${formatNumber(total)} ${unit}, whose parts are not known.`;
   const harm = total > nothing ? " That is more than no evidence costs: it does harm as it is." : "";
   return (
-    `${about} the evidence costs ${formatNumber(total)} ${unit}, ${formatPercent(total / nothing)} of what no evidence costs; ` +
+    `${about} the evidence costs ${formatNumber(total)} ${unit}, ${formatPercent(total / nothing)} of ` +
+    `what no evidence costs; ` +
     `recalibration would save ${formatNumber(calibration)} ${unit}.${harm}`
   );
 }

@@ -6,6 +6,7 @@ import {
   fill,
   formatNumber,
   formatPercent,
+  frameMark,
   legend,
   missingSide,
   note,
@@ -46,16 +47,16 @@ export function drawCrossEntropy(box, view) {
     )
   );
   const svg = chart(view, {
-    label: `Empirical cross-entropy over prior log-odds of ${view.names[1]}, for this evidence, after recalibration and without evidence.`,
-    marginTop: 20,
+    label:
+      `Empirical cross-entropy over prior log-odds of ${view.names[1]}, for this evidence, after ` +
+      `recalibration and without evidence.`,
+
     x: {
       label: `prior log-odds of ${shorten(view.names[1], view.width / 9 - 16)} (${unit})`,
-      labelAnchor: "center",
-      labelArrow: false,
     },
-    y: { label: "cost (bit)", domain: [0, 1.04 * top], grid: true, labelArrow: false },
+    y: { label: "cost (bit)", domain: [0, 1.04 * top] },
     marks: [
-      Plot.frame({ stroke: "var(--edge)" }),
+      frameMark(),
       ...CURVES.map(({ name, color, dashes }) =>
         Plot.line(
           points.filter((p) => Number.isFinite(p[name])),
@@ -162,8 +163,10 @@ function explain(view, curve, top) {
     ? " Where the curve leaves the frame it costs more still."
     : "";
   return (
-    `At a prior of ${formatPercent(view.priorTarget)} the evidence leaves ${formatNumber(actual)} bit of uncertainty, of ` +
-    `${formatNumber(neutral)} bit without it; recalibrated it would leave ${formatNumber(minimum)} bit.${harm}${leaves} ` +
+    `At a prior of ${formatPercent(view.priorTarget)} the evidence leaves ${formatNumber(actual)} bit ` +
+    `of uncertainty, of ` +
+    `${formatNumber(neutral)} bit without it; recalibrated it would leave ${formatNumber(minimum)} ` +
+    `bit.${harm}${leaves} ` +
     "Drag the line, or use the arrow keys on it, to move the prior of the whole page."
   );
 }

@@ -2,10 +2,12 @@
 
 import {
   chart,
+  diagonal,
   fill,
   formatCount,
   formatLlr,
   formatPercent,
+  frameMark,
   legend,
   make,
   missingSide,
@@ -36,24 +38,17 @@ export function drawDet(box, view) {
   const svg = chart(view, {
     width: side,
     height: side,
-    marginTop: 20,
+
     marginLeft: 56,
     label: `Detection error trade-off: equal-error rate ${formatPercent(rate)}.`,
     x: {
       ...axis(x),
       label: `false alarms: ${other} taken for ${target}`,
-      labelAnchor: "center",
-      labelArrow: false,
     },
-    y: { ...axis(y), label: `misses: ${target} taken for ${other}`, labelArrow: false },
+    y: { ...axis(y), label: `misses: ${target} taken for ${other}` },
     marks: [
-      Plot.frame({ stroke: "var(--edge)" }),
-      Plot.line([Math.max(x[0], y[0]), Math.min(x[1], y[1])], {
-        x: (v) => v,
-        y: (v) => v,
-        stroke: "var(--soft)",
-        strokeDasharray: "2 3",
-      }),
+      frameMark(),
+      diagonal(Math.max(x[0], y[0]), Math.min(x[1], y[1])),
       Plot.line(points, { x: "x", y: "y", stroke: "var(--accent)", strokeWidth: 2.4, clip: true }),
       Plot.dot([rate], {
         x: probit,
@@ -82,8 +77,10 @@ export function drawDet(box, view) {
     ]),
     svg,
     note(
-      `With this prior and these costs, ${view.names[1]} is decided from ${formatLlr(view, threshold(view))} on: ` +
-        `${formatPercent(at.miss)} misses, ${formatPercent(at.falseAlarm)} false alarms. The nearer the curve to the lower ` +
+      `With this prior and these costs, ${view.names[1]} is decided from ` +
+        `${formatLlr(view, threshold(view))} on: ` +
+        `${formatPercent(at.miss)} misses, ${formatPercent(at.falseAlarm)} false alarms. The nearer the ` +
+        `curve to the lower ` +
         "left corner, the better."
     )
   );
@@ -104,7 +101,7 @@ function axisEnds(n, rate) {
   return [probit(Math.max(2e-7, Math.min(0.02, 0.5 / n))), probit(rate > 0.3 ? 0.95 : 0.5)];
 }
 
-/** The place of a rate on a probit axis: that of zero is beyond its low end, that of one beyond its high end. */
+/** The place of a rate on a probit axis; those of zero and one lie beyond its ends. */
 function place(share, [low, high]) {
   return share <= 0 ? low - 1 : share >= 1 ? high + 2 : probit(share);
 }
@@ -113,14 +110,20 @@ function place(share, [low, high]) {
 function curvePoints(curve, x, y) {
   const points = [];
   for (let k = 0; k < curve.pMiss.length; k++) {
-    const point = { x: place(curve.pFalseAlarm[k], x), y: place(curve.pMiss[k], y), k, curve };
     const last = points[points.length - 1];
-    const close = last && Math.hypot(point.x - last.x, point.y - last.y) < 0.004;
-    if (point.x > x[1] + 1 || point.y > y[1] + 1 || close) continue;
+    if (last && isNear(curve, last.k, k)) continue;
+    const point = { x: place(curve.pFalseAlarm[k], x), y: place(curve.pMiss[k], y), k, curve };
+    if (point.x > x[1] + 1 || point.y > y[1] + 1) continue;
     if (last && point.x !== last.x && point.y !== last.y) points.push({ ...point, y: last.y });
     points.push(point);
   }
   return points;
+}
+
+/** Whether two points of the curve are too near to see apart. */
+function isNear({ pMiss, pFalseAlarm }, j, k) {
+  const near = (a, b) => Math.abs(a - b) <= 0.01 * Math.min(a, 1 - a);
+  return near(pMiss[j], pMiss[k]) && near(pFalseAlarm[j], pFalseAlarm[k]);
 }
 
 function operatingPoint(view) {
@@ -146,12 +149,14 @@ function explainNoErrors(view) {
   return [
     make("p", { className: "big-word", textContent: "No errors" }),
     note(
-      `A threshold tells all ${formatCount(n)} samples of ${target} from all ${formatCount(m)} of ${other}: the lowest LLR ` +
+      `A threshold tells all ${formatCount(n)} samples of ${target} from all ${formatCount(m)} of ` +
+        `${other}: the lowest LLR ` +
         `of ${target} is ${formatLlr(view, view.target[0])}, the highest of ${other} ` +
         `${formatLlr(view, view.other[m - 1])}. There is no trade-off to draw.`
     ),
     note(
-      `That is not an error rate of zero: these samples exclude miss rates above ${bound(n)} and false-alarm rates above ` +
+      `That is not an error rate of zero: these samples exclude miss rates above ${bound(n)} and ` +
+        `false-alarm rates above ` +
         `${bound(m)}, each ${RULE_OF_THREE}.`
     ),
   ];

@@ -43,13 +43,12 @@ export function drawHistogram(box, view) {
   const svg = chart(view, {
     label: describe(view),
     marginTop: 48,
-    x: { label: llrLabel(view), domain: ends, labelAnchor: "center", labelArrow: false },
+    x: { label: llrLabel(view), domain: ends },
     y: {
       label: "share of each class (%)",
-      grid: true,
+
       tickFormat: (y) => formatNumber(Math.abs(y)),
       ticks: 6,
-      labelArrow: false,
     },
     marks: [
       view.range &&
@@ -209,14 +208,16 @@ function explain(view, bins) {
   const infinite = d3.sum(view.llr, (x) => !Number.isFinite(x));
   const parts = [
     `Right of zero the evidence supports ${target}, left of it ${other}. It misleads in ` +
-      `${formatPercent(wrong[0])} of the samples of ${target} and ${formatPercent(wrong[1])} of those of ${other}.`,
+      `${formatPercent(wrong[0])} of the samples of ${target} and ${formatPercent(wrong[1])} of those ` +
+      `of ${other}.`,
     `With this prior and these costs, ${target} is decided from ${formatLlr(view, threshold(view))} on.`,
   ];
   if (beyond) {
     const least = d3.min([view.target[0], view.other[0]]);
     const most = d3.max([view.target[view.target.length - 1], view.other[view.other.length - 1]]);
     parts.push(
-      `${countSamples(beyond)} ${beyond === 1 ? "lies" : "lie"} beyond the axis (arrows); the LLRs reach from ` +
+      `${countSamples(beyond)} ${beyond === 1 ? "lies" : "lie"} beyond the axis (arrows); the LLRs ` +
+        `reach from ` +
         `${formatNumber(view.unit.factor * least)} to ${formatLlr(view, most)}` +
         `${infinite ? `, and ${formatCount(infinite)} are infinite` : ""}.`
     );

@@ -2,9 +2,11 @@
 
 import {
   chart,
+  diagonal,
   fill,
   formatCount,
   formatNumber,
+  frameMark,
   legend,
   llrLabel,
   llrRange,
@@ -38,19 +40,15 @@ export function drawIdempotence(box, view) {
   const shown = { x: "x", y: "y", stroke: "var(--accent)", clip: true };
   const svg = chart(view, {
     height: Math.round(Math.min(400, Math.max(280, view.width * 0.7))),
-    marginTop: 20,
-    label: `LLR of the LLR for ${view.names[1]} against ${view.names[0]}, by kernel densities; calibrated evidence lies on the diagonal.`,
-    x: { label: llrLabel(view), domain: ends, labelAnchor: "center", labelArrow: false },
-    y: { label: `LLR of the LLR (${unit})`, domain: y, nice: true, grid: true, labelArrow: false },
+
+    label:
+      `LLR of the LLR for ${view.names[1]} against ${view.names[0]}, by kernel densities; ` +
+      `calibrated evidence lies on the diagonal.`,
+    x: { label: llrLabel(view), domain: ends },
+    y: { label: `LLR of the LLR (${unit})`, domain: y, nice: true },
     marks: [
-      Plot.frame({ stroke: "var(--edge)" }),
-      Plot.line(ends, {
-        x: (v) => v,
-        y: (v) => v,
-        stroke: "currentColor",
-        strokeDasharray: "2 3",
-        clip: true,
-      }),
+      frameMark(),
+      diagonal(...ends),
       Plot.line(points, { ...shown, strokeWidth: 1.4, strokeDasharray: "4 4", strokeOpacity: 0.8 }),
       Plot.line(
         points.map((p) => (p.limited ? { ...p, y: NaN } : p)),
@@ -68,8 +66,10 @@ export function drawIdempotence(box, view) {
     ]),
     svg,
     note(
-      "If an LLR is treated as a score, which LLR does that score deserve? For calibrated evidence the same one. A curve flatter than the " +
-        `diagonal says that LLRs are too strong. ${formatCount(target.length)} and ${formatCount(other.length)} samples cannot ` +
+      "If an LLR is treated as a score, which LLR does that score deserve? For calibrated evidence the " +
+        "same one. A curve flatter than the " +
+        `diagonal says that LLRs are too strong. ${formatCount(target.length)} and ` +
+        `${formatCount(other.length)} samples cannot ` +
         "show stronger evidence than where the line is broken."
     )
   );
@@ -80,8 +80,8 @@ const tip = (p, unit) =>
   (p.limited ? "\n(or more: the samples do not show it)" : "");
 
 /**
- * The LLR of the LLR on a grid. Kernels of Silverman's width, in units of the spread within the two sides, after long
- * tails are drawn in: ratios of densities do not depend on the coordinate.
+ * The LLR of the LLR on a grid. Kernels have Silverman's width, in units of the spread within the two sides,
+ * after long tails are drawn in: ratios of densities do not depend on the coordinate.
  */
 function llrOfLlr(target, other, [low, high]) {
   const middle = d3.median([...target, ...other].map(Math.abs)) || 1;

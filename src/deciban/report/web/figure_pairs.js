@@ -2,6 +2,7 @@
 
 import { clusterOrder } from "./cluster.js";
 import { isDark } from "./colors.js";
+import { costColor, costKey, inkOn } from "./cost_scale.js";
 import { fill, formatNumber, formatPercent, isDrawn, make, note, readNumber, shorten } from "./drawing.js";
 import { pairLlr, splitByTruth } from "./geometry.js";
 import { cllrMin, eer, pairMatrix, pav } from "./statistics.js";
@@ -29,26 +30,6 @@ function pairCosts(view) {
   }
   cache.set(samples, costs);
   return costs;
-}
-
-const tones = () =>
-  isDark()
-    ? { low: "#222a33", high: "#8fd0fa", harm: "#f08a3c", none: "#1b2027" }
-    : { low: "#f3f7fa", high: "#08467a", harm: "#c85200", none: "#ffffff" };
-
-/** Color of a cost in bits, on a fixed scale from 0 to 1; above 1 the evidence does harm. */
-function costColor(cost) {
-  const { low, high, harm, none } = tones();
-  if (Number.isNaN(cost)) return none;
-  return cost > 1 ? harm : d3.interpolateLab(low, high)(Math.max(0, cost));
-}
-
-function inkOn(color) {
-  const { r, g, b } = d3.rgb(color);
-  const linear = [r, g, b].map((v) =>
-    v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4
-  );
-  return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.179 ? "#000" : "#fff";
 }
 
 export function drawPairMatrix(box, view) {
@@ -193,47 +174,6 @@ function handleKey(event, d, svg, order, view) {
   }
 }
 
-/** The scale: from 0 to 1 bit, and what is worse than no evidence. */
-function costKey(width) {
-  const length = Math.min(240, width - 150);
-  const svg = d3
-    .create("svg")
-    .attr("viewBox", `0 0 ${length + 140} 34`)
-    .attr("width", length + 140)
-    .attr("role", "img")
-    .attr("aria-label", "Scale of colors from 0 to 1 bit; above 1 bit the evidence does harm.");
-  d3.range(40).forEach((k) =>
-    svg
-      .append("rect")
-      .attr("x", 8 + (k * length) / 40)
-      .attr("width", length / 40 + 0.5)
-      .attr("height", 12)
-      .attr("fill", costColor((k + 0.5) / 40))
-  );
-  [0, 0.5, 1].forEach((tick) =>
-    svg
-      .append("text")
-      .attr("x", 8 + tick * length)
-      .attr("y", 28)
-      .attr("class", "soft")
-      .attr("text-anchor", tick === 0 ? "start" : tick === 1 ? "end" : "middle")
-      .text(tick === 1 ? "1 bit" : tick)
-  );
-  svg
-    .append("rect")
-    .attr("x", length + 24)
-    .attr("width", 24)
-    .attr("height", 12)
-    .attr("fill", costColor(2));
-  svg
-    .append("text")
-    .attr("x", length + 24)
-    .attr("y", 28)
-    .attr("class", "soft")
-    .text("above 1: harm");
-  return svg.node();
-}
-
 function explain(view, cllr, least, order) {
   const { D } = view.samples;
   const parts = [
@@ -293,8 +233,9 @@ export function drawWorstPairs(box, view) {
     box,
     make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Worst pairs" }, table),
     note(
-      `${pairs.length < all ? `The ${pairs.length} pairs that cost most, of ${all.toLocaleString("en")}.` : ""} `.trimStart() +
-        "Cllr is the cost as it is, Cllr_min after the best recalibration, EER the equal-error rate."
+      (pairs.length < all
+        ? `The ${pairs.length} pairs that cost most, of ${all.toLocaleString("en")}. ` + ``
+        : "") + "Cllr is the cost as it is, Cllr_min after the best recalibration, EER the equal-error rate."
     )
   );
 }

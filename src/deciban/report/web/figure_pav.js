@@ -2,9 +2,11 @@
 
 import {
   chart,
+  diagonal,
   fill,
   formatNumber,
   formatPercent,
+  frameMark,
   legend,
   llrLabel,
   llrRange,
@@ -29,19 +31,13 @@ export function drawPav(box, view) {
   const svg = chart(view, {
     height,
     label: describe(view),
-    marginTop: 20,
-    x: { label: llrLabel(view), domain: x, labelAnchor: "center", labelArrow: false },
-    y: { label: `LLR that the samples support (${unit})`, domain: y, grid: true, labelArrow: false },
+
+    x: { label: llrLabel(view), domain: x },
+    y: { label: `LLR that the samples support (${unit})`, domain: y },
     marks: [
       ...wedges(x, y),
-      Plot.frame({ stroke: "var(--edge)" }),
-      Plot.line([Math.max(x[0], y[0]), Math.min(x[1], y[1])], {
-        x: (v) => v,
-        y: (v) => v,
-        stroke: "currentColor",
-        strokeDasharray: "2 3",
-        strokeWidth: 1.5,
-      }),
+      frameMark(),
+      diagonal(Math.max(x[0], y[0]), Math.min(x[1], y[1])),
       ...sampleTicks(view, x, y, factor),
       ...steps(blocks, x, y, factor),
       ...wedgeNames(x, y),
@@ -199,7 +195,8 @@ function tipPoints(view, blocks, x, y, factor) {
       x: middle,
       y: Math.max(y[0], Math.min(y[1], factor * llr)),
       text:
-        `LLRs from ${formatNumber(ends[0])} to ${formatNumber(ends[1])}\nhold ${formatPercent(blocks.target[k])} of ` +
+        `LLRs from ${formatNumber(ends[0])} to ${formatNumber(ends[1])}\nhold ` +
+        `${formatPercent(blocks.target[k])} of ` +
         `${view.names[1]}\nand ${formatPercent(blocks.nonTarget[k])} of ${view.names[0]}:\n` +
         `they support ${formatNumber(factor * llr)} ${view.unit.label}`,
     };
@@ -219,7 +216,9 @@ function explain(view, blocks) {
     ? `Poor calibration costs ${formatNumber(loss)} bit here.`
     : "Some infinite LLRs are wrong: their cost is infinite.";
   return (
-    "On the dotted line the evidence means what it says. In the shaded wedges it claims more than the samples " +
-    `support (too strong), in the others less (too weak). ${lost} Ends that run to infinity hold samples of one class only.`
+    "On the dotted line the evidence means what it says. In the shaded wedges it claims more than the " +
+    "samples " +
+    `support (too strong), in the others less (too weak). ${lost} Ends that run to infinity hold ` +
+    `samples of one class only.`
   );
 }

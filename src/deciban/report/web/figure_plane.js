@@ -1,6 +1,6 @@
 // Three classes in the plane of their ILR coordinates, where Bayes' rule is a sum.
 
-import { fill, formatCount, formatPercent, legend, note, shorten } from "./drawing.js";
+import { countSamples, fill, formatCount, formatPercent, legend, note, shorten } from "./drawing.js";
 import { decide, fromIlr, ilrBasis, posterior, toIlr } from "./geometry.js";
 import { missingThree, pointKeys, samplesOfThree, scatter, settingOfThree, threeChooser } from "./scatter.js";
 
@@ -15,10 +15,7 @@ export function drawPlane(box, view) {
   const setting = settingOfThree(view);
   const { width, height } = sizeOf(view);
   const { factor } = view.unit;
-  const l = towardsInfinity(toIlr(three.values, three.n, 3), three);
-  const frame = frameOf(l, width, height, factor);
-  const points = placePoints(l, three.truth, frame, factor);
-  const beyond = d3.sum(points.isBeyond);
+  const { frame, points } = pointsOf(three, width, height, factor);
   const { x, y } = frame;
   const decideAt = (xs, ys) => {
     const at = new Float64Array(2 * xs.length);
@@ -33,7 +30,9 @@ export function drawPlane(box, view) {
     colors: setting.colors,
     decideAt,
     describe: (row) => describeRow(view, three, setting, row),
-    label: `ILR plane of ${setting.names.join(", ")}: ${formatCount(three.n)} samples, decision regions under the prior and costs.`,
+    label:
+      `ILR plane of ${setting.names.join(", ")}: ${formatCount(three.n)} samples, decision regions ` +
+      `under the prior and costs.`,
   });
   addAxes(figure.svg, frame, view, setting.names);
   addNames(figure.svg, frame, setting.names);
@@ -43,11 +42,16 @@ export function drawPlane(box, view) {
     legend(pointKeys(setting.names, setting.colors)),
     figure.box,
     note(
-      "Each point is a sample: evidence at zero says nothing, further out it is stronger. The ground shows the decision under this prior and " +
-        `these costs.${beyond ? ` ${formatCount(beyond)} samples lie further out, or are infinite: squares on the frame.` : ""}`
+      "Each point is a sample: evidence at zero says nothing, further out it is stronger. The ground shows " +
+        `the decision under this prior and these costs.${sayBeyond(d3.sum(points.isBeyond))}`
     )
   );
 }
+
+const sayBeyond = (n) =>
+  n
+    ? ` ${countSamples(n)} further out, or infinite, ${n === 1 ? "is a square" : "are squares"} on the frame.`
+    : "";
 
 function sizeOf(view) {
   const width = Math.min(560, view.width);
@@ -56,6 +60,17 @@ function sizeOf(view) {
 
 const isInside = (px, py, [left, right], [bottom, top]) =>
   px >= left && px <= right && py <= bottom && py >= top;
+
+/** Points and scales, which do not depend on the prior. */
+function pointsOf(three, width, height, factor) {
+  const key = [width, factor].join();
+  if (three.plane?.key !== key) {
+    const l = towardsInfinity(toIlr(three.values, three.n, 3), three);
+    const frame = frameOf(l, width, height, factor);
+    three.plane = { key, frame, points: placePoints(l, three.truth, frame, factor) };
+  }
+  return three.plane;
+}
 
 /** Coordinates far out, in the right direction, for samples that rule a class out. */
 function towardsInfinity(l, { values, n }) {
@@ -188,6 +203,6 @@ function addNames(svg, { x, y }, names) {
 /** Row, true class and posteriors of a sample. */
 export function describeRow(view, three, setting, row) {
   const p = posterior(three.values.slice(3 * row, 3 * row + 3), 1, 3, setting.prior);
-  const lines = setting.names.map((name, k) => `${shorten(name, 24)}: ${formatPercent(p[k])}`);
+  const lines = setting.names.map((name, k) => `posterior of ${shorten(name, 24)}: ${formatPercent(p[k])}`);
   return [view.label(three.index[row]), ...lines].join("\n");
 }

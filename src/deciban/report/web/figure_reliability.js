@@ -2,10 +2,12 @@
 
 import {
   chart,
+  diagonal,
   fill,
   formatCount,
   formatNumber,
   formatPercent,
+  frameMark,
   legend,
   make,
   note,
@@ -39,19 +41,19 @@ export function drawReliability(box, view) {
   const svg = chart(view, {
     width: side,
     height: side,
-    marginTop: 20,
+
     marginBottom: 46,
-    label: `Reliability of the posteriors of ${of}: predicted probability against observed frequency in ${points.length} bins.`,
+    label:
+      `Reliability of the posteriors of ${of}: predicted probability against observed frequency in ` +
+      `${points.length} bins.`,
     x: {
       label: `posterior of ${shorten(of, side / 8 - 14)} (%)`,
       domain: [0, 100],
-      labelAnchor: "center",
-      labelArrow: false,
     },
-    y: { label: "how often it was true (%)", domain: [0, 100], grid: true, labelArrow: false },
+    y: { label: "how often it was true (%)", domain: [0, 100] },
     marks: [
-      Plot.frame({ stroke: "var(--edge)" }),
-      Plot.line([0, 100], { x: (v) => v, y: (v) => v, stroke: "currentColor", strokeDasharray: "2 3" }),
+      frameMark(),
+      diagonal(0, 100),
       Plot.ruleX(points, { x: "x", y1: "low", y2: "high", stroke: color, strokeWidth: 1.6 }),
       Plot.dot(points, {
         x: "x",
@@ -101,7 +103,8 @@ function spread(points, side) {
 
 function tip(p) {
   return (
-    `predicted ${formatNumber(p.x)} %\nobserved ${formatNumber(p.y)} % (${formatNumber(p.low)} to ${formatNumber(p.high)})\n` +
+    `predicted ${formatNumber(p.x)} %\nobserved ${formatNumber(p.y)} % (${formatNumber(p.low)} to ` +
+    `${formatNumber(p.high)})\n` +
     `${formatCount(p.count)} samples`
   );
 }
@@ -127,10 +130,12 @@ function explain(points, off, of) {
   const verdict =
     off.length === 0
       ? "Every interval holds its posterior: no sign of poor calibration."
-      : `In ${off.length} of ${points.length} groups the interval does not hold the posterior: there the posteriors promise more ` +
+      : `In ${off.length} of ${points.length} groups the interval does not hold the posterior: there ` +
+        `the posteriors promise more ` +
         "or less than they keep.";
   return (
-    `The ${formatCount(total)} samples in groups of equal size, by their posterior of ${of} under the prior; numbers are counts of ` +
+    `The ${formatCount(total)} samples in groups of equal size, by their posterior of ${of} under the ` +
+    `prior; numbers are counts of ` +
     `samples, lines 95 % intervals. ${verdict}`
   );
 }

@@ -52,7 +52,8 @@ export function drawTernary(box, view) {
     legend(pointKeys(setting.names, setting.colors)),
     figure.box,
     note(
-      "The nearer a sample to a corner, the more probable that class under the prior. The ground shows the decision under these costs; " +
+      "The nearer a sample to a corner, the more probable that class under the prior. The ground shows " +
+        "the decision under these costs; " +
         `${formatPercent(right)} of the ${formatCount(three.n)} samples are decided right.`
     )
   );

@@ -6,6 +6,7 @@ import {
   formatLlr,
   formatNumber,
   formatPercent,
+  frameMark,
   legend,
   llrLabel,
   llrRange,
@@ -29,17 +30,17 @@ export function drawTippett(box, view) {
     d3.bisectLeft(view.target, 0) / view.target.length,
   ];
   const svg = chart(view, {
-    label: `Tippett plot: share of the samples of ${view.names[1]} and of ${view.names[0]} at or above each LLR.`,
-    marginTop: 20,
+    label:
+      `Tippett plot: share of the samples of ${view.names[1]} and of ${view.names[0]} at or above ` +
+      `each LLR.`,
+
     x: {
       label: llrLabel(view),
       domain: [factor * low, factor * high],
-      labelAnchor: "center",
-      labelArrow: false,
     },
-    y: { label: "share at or above (%)", domain: [0, 100], grid: true, labelArrow: false },
+    y: { label: "share at or above (%)", domain: [0, 100] },
     marks: [
-      Plot.frame({ stroke: "var(--edge)" }),
+      frameMark(),
       low < 0 && high > 0 && Plot.ruleX([0], { stroke: "var(--soft)", strokeDasharray: "2 3" }),
       ...["other", "target"].map((name, side) =>
         Plot.line(points, {
@@ -63,8 +64,10 @@ export function drawTippett(box, view) {
     legend(keys),
     svg,
     note(
-      `At zero the curves show misleading evidence: ${formatPercent(wrong[1])} of ${view.names[1]} lie below it, ` +
-        `${formatPercent(wrong[0])} of ${view.names[0]} above it. The wider the gap between the curves, the more the ` +
+      `At zero the curves show misleading evidence: ${formatPercent(wrong[1])} of ${view.names[1]} lie ` +
+        `below it, ` +
+        `${formatPercent(wrong[0])} of ${view.names[0]} above it. The wider the gap between the curves, ` +
+        `the more the ` +
         `evidence says. LLRs reach from ${formatNumber(factor * curve.llr[0])} to ` +
         `${formatLlr(view, curve.llr[curve.llr.length - 1])}.`
     )

@@ -1,6 +1,6 @@
 // How the model was trained: what it minimized, and the score on samples that it did not learn from.
 
-import { chart, fill, formatNumber, isDrawn, note } from "./drawing.js";
+import { chart, fill, formatNumber, frameMark, isDrawn, note } from "./drawing.js";
 import { isDark } from "./colors.js";
 
 const CURVES = [
@@ -26,10 +26,10 @@ function drawCurve(view, epochs, { name, label, what }) {
     height: 210,
     marginTop: 22,
     label: `${what} over ${points.length} epochs; lowest ${formatNumber(best.y)} at epoch ${best.x}.`,
-    x: { label: "epoch", tickFormat: "d", labelAnchor: "center", labelArrow: false },
-    y: { label, grid: true, domain: limits(points), labelArrow: false, ticks: 5 },
+    x: { label: "epoch", tickFormat: "d" },
+    y: { label, domain: limits(points), ticks: 5 },
     marks: [
-      Plot.frame({ stroke: "var(--edge)" }),
+      frameMark(),
       Plot.line(points, { x: "x", y: "y", stroke: "var(--accent)", strokeWidth: 2, clip: true }),
       points.length < 40 && Plot.dot(points, { x: "x", y: "y", r: 2.5, fill: "var(--accent)", clip: true }),
       Plot.dot([best], {
@@ -63,7 +63,11 @@ function explain(epochs) {
   const seconds = d3.max(epochs, (epoch) => epoch.seconds);
   const time = Number.isFinite(seconds) ? ` Training took ${formatNumber(seconds)} s.` : "";
   const kept = best
-    ? ` The ring is the epoch with the lowest value; held-out samples are told best after epoch ${best.epoch}.`
+    ? ` The ring is the epoch with the lowest value; held-out samples are told best after epoch ` +
+      `${best.epoch}.`
     : "";
-  return `${epochs.length} epochs. Where the held-out curve rises while the loss falls, the model overfits.${kept}${time}`;
+  return (
+    `${epochs.length} epochs. Where the held-out curve rises while the loss falls, the model ` +
+    `overfits.${kept}${time}`
+  );
 }

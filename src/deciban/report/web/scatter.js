@@ -15,7 +15,7 @@ export function missingThree(view) {
 
 const found = new WeakMap();
 
-/** Samples of the three classes: their positions, log-likelihoods (n rows of 3), and places of their true class. */
+/** Samples of the three classes: positions, log-likelihoods (n rows of 3), and places of their true class. */
 export function samplesOfThree(view) {
   const { samples, three } = view;
   const key = three.join();
@@ -57,7 +57,9 @@ export function settingOfThree(view) {
 /**
  * A canvas of points under an SVG of the same size.
  *
- * points: { x, y (pixels), truth, isBeyond }; decideAt(xs, ys): the class at pixels, 255 for none; describe(row): text.
+ * @param points { x, y (pixels), truth, isBeyond }
+ * @param decideAt (xs, ys) => the classes at pixels, 255 for none
+ * @param describe (row) => text
  */
 export function scatter({ width, height, points, colors, decideAt, describe, label }) {
   const density = Math.max(2, window.devicePixelRatio || 1); // sharp in print, too
@@ -96,7 +98,7 @@ function paintGround(context, width, height, colors, decideAt) {
   context.drawImage(small, 0, 0, columns * CELL, rows * CELL);
 }
 
-/** Points in rounds of a few hundred of mixed classes, so that no class hides another and colors rarely change. */
+/** Points in rounds of mixed classes, so that no class hides another and colors rarely change. */
 function paintPoints(context, { x, y, truth, isBeyond }, colors) {
   const n = x.length,
     step = stride(n),
