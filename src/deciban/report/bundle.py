@@ -7,7 +7,7 @@ import json
 import re
 import zlib
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -80,16 +80,19 @@ def write_page(entry: str, data: Mapping[str, Any], *, title: str, **context: An
         HTML.
     """
     scripts = [*(read_web(f"vendor/{name}.js") for name in _LIBRARIES), bundle(entry)]
+    return render(f"{entry}.html", scripts, title=title, data=_as_json(data), **context)
+
+
+def render(template: str, scripts: Sequence[str] = (), **context: Any) -> str:
+    """A page from a template, which allows these scripts alone to run."""
     policy = (
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
-        f"form-action 'none'; script-src {' '.join(map(_hash, scripts))}"
+        "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data: blob:; "
+        "base-uri 'none'; form-action 'none'; "
+        f"script-src {' '.join(map(_hash, scripts)) or repr('none')}"
     )
-    return str(
-        _templates().get_template(f"{entry}.html").render(
-            title=title, scripts=scripts, policy=policy, version=deciban.__version__,
-            style=read_web("style.css"), data=_as_json(data), **context,
-        )
-    )  # fmt: skip
+    page = _templates().get_template(template)
+    shared = {"scripts": scripts, "policy": policy, "version": deciban.__version__}
+    return str(page.render(style=read_web("style.css"), **shared, **context))
 
 
 @cache

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import html
 import io
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import mpltern  # noqa: F401 (it registers ternary axes)
 import numpy as np
@@ -14,11 +13,13 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from deciban import discriminant
+from deciban.assessment.results import align_cells
 from deciban.datasets import moons
 from deciban.evidence import Evidence
 from deciban.metrics import accuracy, decompose
 from deciban.plots import ILRDisplay, PairwiseDisplay, TernaryDisplay
 from deciban.reference import CalibratedGaussian
+from deciban.report.bundle import render
 from deciban.report.page import report
 
 # A recording is in one of three languages; its sounds and its words are independent evidence.
@@ -26,23 +27,17 @@ CLASSES, PRIOR = ("Czech", "Polish", "Slovak"), (0.5, 0.3, 0.2)
 SOUNDS, WORDS = (0.30, 0.08, 0.25), (0.15, 0.05, 0.60)  # likelihoods
 COSTS = ((0, 4, 1), (4, 0, 4), (1, 4, 0))  # true class in rows, decision in columns
 DIVERGENCES = ((0, 5, 4), (5, 0, 7), (4, 7, 0))  # nats
-PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>deciban: a demonstration</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<style>body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto }}
-body {{ padding: 0 1rem }} pre {{ overflow-x: auto }} img {{ max-width: 100% }}</style>
-<h1>deciban: a demonstration</h1>
-<p>A recording is in Czech, Polish or Slovak, with prior probabilities of 0.5, 0.3 and 0.2.
-Confusing Czech with Slovak costs 1, confusing either with Polish costs 4.</p>
-{}{}<p><img src="demo.png" alt="From prior to posterior in the plane of isometric log-ratios; the
-calibrated family in that plane, and on the simplex."></p>
-<p>Compositional discriminant analysis learns an invertible map whose first dimensions are
-calibrated evidence. On the digits, the linear and quadratic analyses have a shrinkage of 0.1.</p>
-{}{}<p><img src="learned.png" alt="The evidence for one moon against the other, as a map; the cost
-of telling each pair of digits apart."></p>
-<p>The <a href="report.html">full report on the digits</a> is what <code>deciban evaluate
---report</code> writes for any scores.</p></html>
-"""
+
+
+class Table(NamedTuple):
+    """A table of the demo, for the terminal and for its page."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+    def __str__(self) -> str:
+        return "\n".join([self.title, "", *align_cells([self.columns, *self.rows]), ""])
 
 
 def run_demo(seed: int = 7, verbose: bool = False) -> tuple[str, dict[str, str | bytes]]:
@@ -59,24 +54,22 @@ def run_demo(seed: int = 7, verbose: bool = False) -> tuple[str, dict[str, str |
         images, digits, test_size=0.5, stratify=digits, random_state=seed
     )
     on_digits, of_digits = _learn(images, digits, images_new, seed, 0.1, verbose)
-    tables = {
-        "Evidence adds up": _tabulate_pieces(pieces),
-        "Perfectly calibrated recognizers": _tabulate_pairs(family),
-        "Two moons, learned from 2,000 points, tested on 20,000": _tabulate_costs(y_new, of_moons),
-        f"Handwritten digits, learned from {len(digits)} images, tested on {len(digits_new)}": (
-            _tabulate_costs(digits_new, of_digits)
-        ),
-    }
-    parts = (f"<h2>{heading}</h2><pre>{html.escape(t)}</pre>" for heading, t in tables.items())
+    learned = f"learned from {len(digits)} images, tested on {len(digits_new)}"
+    tables = [
+        _tabulate_pieces(pieces),
+        _tabulate_pairs(family),
+        _tabulate_costs("Two moons, learned from 2,000 points, tested on 20,000", y_new, of_moons),
+        _tabulate_costs(f"Handwritten digits, {learned}", digits_new, of_digits),
+    ]
     title = f"Compositional discriminant analysis of {len(digits_new)} held-out images of digits"
     evidence = of_digits["compositional"]
     files: dict[str, str | bytes] = {
-        "index.html": PAGE.format(*parts),
+        "index.html": render("demo.html", title="deciban", tables=tables, explorer=False),
         "report.html": report(digits_new, evidence, title=title, training=on_digits.history_),
         "demo.png": _draw_family(sounds, words, family, seed),
         "learned.png": _draw_learned(on_moons, X, y, digits_new, evidence),
     }
-    return "\n".join(f"{heading}\n\n{table}\n" for heading, table in tables.items()), files
+    return "\n".join(map(str, tables)), files
 
 
 def _learn(
@@ -94,40 +87,41 @@ def _learn(
     return models["compositional"], evidence
 
 
-def _tabulate_pieces(pieces: dict[str, Evidence]) -> str:
+def _tabulate_pieces(pieces: dict[str, Evidence]) -> Table:
     """What each piece of evidence says, and the posterior and decision that it leads to."""
-    lines = ["evidence  Slovak against Czech (deciban)  in words (ENFSI)                    "
-             "P(Czech)  P(Polish)  P(Slovak)  decision"]  # fmt: skip
+    rows = []
     for name, evidence in pieces.items():
         llr = evidence.llr("Slovak", "Czech", unit="deciban")[0]
         words = evidence.verbal("Slovak", "Czech")[0]
-        first, second, third = evidence.posterior(PRIOR)[0]
-        decision = evidence.decide(COSTS, PRIOR)[0]
-        lines.append(
-            f"{name:8}  {llr:<+30.1f}  {words:34}  {first:<8.3f}  {second:<9.3f}  {third:<9.3f}  "
-            f"{decision}"
-        )
-    return "\n".join(lines)
+        posterior = [f"{p:.3f}" for p in evidence.posterior(PRIOR)[0]]
+        decision = str(evidence.decide(COSTS, PRIOR)[0])
+        rows.append((name, f"{llr:+.1f}", str(words), *posterior, decision))
+    columns = ("evidence", "Slovak against Czech (deciban)", "in words (ENFSI)",
+               *(f"P({name})" for name in CLASSES), "decision")  # fmt: skip
+    return Table("Evidence adds up", columns, rows)
 
 
-def _tabulate_pairs(family: CalibratedGaussian) -> str:
+def _tabulate_pairs(family: CalibratedGaussian) -> Table:
     """What the divergence of each pair of classes determines."""
-    lines = ["pair                   divergence (nat)  EER    expected Cllr (bit)"]
-    for (i, a), (j, b) in combinations(enumerate(CLASSES), 2):
-        divergence, eer = family.divergences[i, j], family.eers[i, j]
-        pair, cllr = f"{a} against {b}", family.expected_cllr(a, b)
-        lines.append(f"{pair:21}  {divergence:<16.2f}  {eer:.2%}  {cllr:.4f}")
-    return "\n".join(lines)
+    rows = [
+        (f"{a} against {b}", f"{family.divergences[i, j]:.2f}", f"{family.eers[i, j]:.2%}",
+         f"{family.expected_cllr(a, b):.4f}")
+        for (i, a), (j, b) in combinations(enumerate(CLASSES), 2)
+    ]  # fmt: skip
+    columns = ("pair", "divergence (nat)", "EER", "expected Cllr (bit)")
+    return Table("Perfectly calibrated recognizers", columns, rows)
 
 
-def _tabulate_costs(y_true: np.ndarray, systems: dict[str, Evidence]) -> str:
+def _tabulate_costs(title: str, y_true: np.ndarray, systems: dict[str, Evidence]) -> Table:
     """What the evidence of each system costs, and how often it decides right."""
-    lines = ["discriminant analysis  cross-entropy (bit)  of which calibration (bit)  accuracy"]
+    rows = []
     for name, evidence in systems.items():
         cost = decompose(y_true, evidence, calibrator="scalar", unit="bit")
-        right = accuracy(y_true, evidence)
-        lines.append(f"{name:21}  {cost.total:<19.4f}  {cost.calibration:<26.4f}  {right:.2%}")
-    return "\n".join(lines)
+        right = f"{accuracy(y_true, evidence):.2%}"
+        rows.append((name, f"{cost.total:.4f}", f"{cost.calibration:.4f}", right))
+    columns = ("discriminant analysis", "cross-entropy (bit)", "of which calibration (bit)",
+               "accuracy")  # fmt: skip
+    return Table(title, columns, rows)
 
 
 def _draw_family(sounds: Evidence, words: Evidence, family: CalibratedGaussian, seed: int) -> bytes:
@@ -167,5 +161,5 @@ def _draw_learned(
 
 
 def _as_png(figure: Any) -> bytes:
-    figure.savefig(out := io.BytesIO(), format="png", dpi=110)
+    figure.savefig(out := io.BytesIO(), format="png", dpi=200)
     return out.getvalue()

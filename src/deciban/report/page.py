@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from importlib.resources import files
-from string import Template
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-import deciban
 from deciban.assessment import Assessment, Conditions, Quantity, assess
-from deciban.assessment.actions import cost_of
-from deciban.assessment.results import Verdict
 from deciban.assessment.verdicts import verdicts
 from deciban.assessment.wording import CRITERIA, criteria_rows, number, percent, shorten
 from deciban.evidence import Evidence
-from deciban.exceptions import DecibanError, InputError
+from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled, read_labelled
-from deciban.report.drawing import Figure
-from deciban.report.figures import classes, overall, ratios
-from deciban.report.markup import download, download_json, scrolling_table, table, text
+from deciban.report.bundle import pack, write_page
 
-_MOST_PAIRS = 100  # classes whose pairs are all in the file to download
+_MOST_NUMBERS = 120_000  # of evidence in a page; more samples are thinned
+_MOST_PAIRS = 100  # classes whose pairs are all in the page
 _MOST_LISTED = 12  # classes, or costs, that are listed in the open
 _CORRECTED = (
     " PAV is judged on the samples that it was fitted to; quantities that this makes too good are "
@@ -45,9 +39,6 @@ _WORDS = {
     "cost of poor discrimination; recalibration cannot.",
     "PAV": "Pool adjacent violators: the best map of scores to LLRs that keeps their order.",
 }
-
-Section = tuple[str, str, str]  # an address, a heading, and what stands under it
-Drawer = Callable[[], Figure]
 
 
 def report(
@@ -105,148 +96,141 @@ def report(
             "Pass assess(y_true, evidence)."
         )
     data = read_labelled(y_true, evidence, every_class=False)
-    sections = [
-        _summary(assessment),
-        *_criteria(criteria),
-        _quality(assessment),
-        *_conditions(conditions),
-        *_figure_sections(data, assessment),
-        *_training(training),
-        _cards(assessment, model_card, data_card),
-        *_provenance(provenance),
-    ]
-    record = {"criteria": list(criteria), "provenance": provenance} if provenance else {}
-    return _page(title, assessment, sections, record)
-
-
-def _figure_sections(data: Labelled, assessment: Assessment) -> list[Section]:
-    """Calibration, each pair and three of several classes, and the ratios of two."""
-    names, D = data.evidence.classes, data.evidence.n_classes
-    hardest = classes.hardest_classes(data, assessment.difficulty())
-    b, a = hardest[:2]
-    pair, note = data.pair(a, b), ""
-    if D > 2:
-        both = " and ".join(shorten(names[k], 40) for k in (a, b))
-        note = f" Of the {D} classes, ratios are those of {both}, the pair hardest to tell apart."
-    sections = [
-        _section(
-            "Calibration",
-            f"Does the evidence mean what it says? Three views: cost, posteriors and ratios.{note}",
-            {
-                "What the evidence costs, and why": partial(
-                    overall.decomposition, cost_of(assessment)
-                ),
-                "Reliability": partial(overall.reliability, data, assessment.confidence),
-                "Evidence of the evidence": partial(ratios.evidence_of_evidence, pair),
-            },
-        ),
-        _section(
-            "Likelihood ratios",
-            f"How the ratios are spread, which errors they lead to, and what they cost.{note}",
-            {
-                "Histogram of the log-likelihood ratios": partial(ratios.histogram, pair),
-                "Tippett plot": partial(ratios.tippett, pair),
-                "Detection error trade-off": partial(ratios.det, pair),
-                "Empirical cross-entropy": partial(ratios.cross_entropy, pair),
-            },
-        ),
-    ]
-    if D > 2:
-        three = classes.restrict_samples(data, [a, b, *hardest[2:]])  # in the colors of the pair
-        figures: dict[str, Drawer] = {
-            "Each pair of classes": partial(classes.pairwise, assessment),
-            "Evidence in the plane of its log-ratios": partial(classes.plane, three, D == 3),
-            "Posteriors in the triangle": partial(classes.ternary, three, D == 3),
-        }
-        question = "Which classes are told apart, and which are confused with one another?"
-        sections.insert(1, _section("Class by class", question, figures))
-    return sections
-
-
-def _training(history: Sequence[Mapping[str, float]] | None) -> list[Section]:
-    if not history:
-        return []
-    figures: dict[str, Drawer] = {
-        title: partial(overall.training_curve, history, what)
-        for what, (title, *_) in overall.TRAINING.items()
-        if any(what in record for record in history)
-    }
-    return [_section("Training", "How the model learned, epoch by epoch.", figures)]
-
-
-def _section(heading: str, question: str, figures: Mapping[str, Drawer]) -> Section:
-    drawn = "".join(_attempt(title, draw) for title, draw in figures.items())
-    content = f'<p>{text(question)}</p><div class="figures">{drawn}</div>'
-    return heading.split()[0].lower(), heading, content
-
-
-def _attempt(title: str, draw: Drawer) -> str:
-    """A figure, or a sentence that says why it cannot be drawn, so that the page stands."""
-    try:
-        with np.errstate(all="ignore"):
-            return draw().html(title)
-    except (DecibanError, ArithmeticError, np.linalg.LinAlgError, ValueError) as error:
-        return (
-            f'<div class="figure missing"><h3>{text(title)}</h3>'
-            f"<p>Not drawn. {text(str(error) or type(error).__name__)}</p></div>"
+    shown = _thin(data)
+    if len(shown) < len(data.codes):
+        thinned = (
+            f"Figures are drawn from {len(shown):,} of {len(data.codes):,} samples, chosen at "
+            f"random in each class; the tables and the summary are of all."
         )
-
-
-# --- sections without figures -------------------------------------------------------------
-
-
-def _summary(assessment: Assessment) -> Section:
+    else:
+        thinned = ""
     action, *found = verdicts(assessment)
-    tiles = "".join(f"<li>{_tile(verdict)}</li>" for verdict in found)
-    sentences = "".join(f"<li>{text(verdict.sentence)}</li>" for verdict in found)
-    care = "".join(f"<li>{text(warning)}</li>" for warning in assessment.warnings)
-    if care:
-        care = f'<div class="caution"><strong>Before quoting a number</strong><ul>{care}</ul></div>'
-    banner = _tile(action._replace(range=action.sentence))
-    body = f'{banner}<ul class="tiles">{tiles}</ul><ul class="verdicts">{sentences}</ul>{care}'
-    return "summary", "Summary", body
+    record = {"criteria": list(criteria), "provenance": provenance} if provenance else {}
+    names = [str(name) for name in assessment.classes]
+    context = {
+        "kind": "Report on evidence",
+        "lead": _lead(assessment),
+        "action": action,
+        "verdicts": found,
+        "warnings": assessment.warnings,
+        "thinned": thinned,
+        "criteria": _criteria(criteria),
+        "quality": _quality(assessment),
+        "conditions": _conditions(conditions),
+        "training": training,
+        "n_classes": len(names),
+        "data_card": _data_card(assessment, data_card),
+        "model_card": model_card,
+        "words": _WORDS,
+        "counts": _counts(assessment),
+        "provenance": _provenance(provenance),
+    }
+    values = {
+        "classes": names,
+        "samples": _samples(data, shown),
+        "state": _first_state(data, assessment),
+        "numbers": _numbers(assessment) | record,
+        "training": [dict(epoch) for epoch in training or ()],
+    }
+    return write_page("report", values, title=title, contents=_contents(context), **context)
 
 
-def _tile(verdict: Verdict) -> str:
-    interval = f'<span class="range">{text(verdict.range)}</span>' if verdict.range else ""
-    return (
-        f'<div class="tile {verdict.tone}"><span class="what">{text(verdict.what)}</span>'
-        f'<span class="big">{text(verdict.big)}</span><span class="word">{text(verdict.word)}'
-        f"</span>{interval}</div>"
-    )
+def _contents(context: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Addresses and headings of the sections that this report has."""
+    sections = {
+        "summary": "Summary", "criteria": "Acceptance criteria", "quality": "Quality",
+        "conditions": "Conditions", "calibration": "Calibration", "ratios": "Likelihood ratios",
+        "classes": "Class by class", "training": "Training", "cards": "Data, model and words",
+        "provenance": "Provenance",
+    }  # fmt: skip
+    here = {key: bool(context[key]) for key in ("criteria", "conditions", "training", "provenance")}
+    here["classes"] = context["n_classes"] > 2
+    return [(key, heading) for key, heading in sections.items() if here.get(key, True)]
 
 
-def _quality(assessment: Assessment) -> Section:
+# --- numbers for the figures --------------------------------------------------------------
+
+
+def _thin(data: Labelled) -> NDArray[np.intp]:
+    """Samples that the figures show: all, or so many of each class that the page stays small."""
+    n, D = len(data.codes), data.evidence.n_classes
+    most = max(1000, _MOST_NUMBERS // (1 if D == 2 else D))
+    if n <= most:
+        return np.arange(n)
+    # Rare classes are kept whole; the others share what is left.
+    quota = np.zeros(D, dtype=int)
+    left = most
+    order = np.argsort(data.counts, kind="stable")
+    for place, k in enumerate(order):
+        quota[k] = min(int(data.counts[k]), left // (D - place))
+        left -= quota[k]
+    rng = np.random.default_rng(0)
+    chosen = [rng.permutation(np.flatnonzero(data.codes == k))[: quota[k]] for k in range(D)]
+    return np.sort(np.concatenate(chosen))
+
+
+def _samples(data: Labelled, rows: NDArray[np.intp]) -> dict[str, Any]:
+    """Packed columns: true class, evidence, and row numbers where samples are left out."""
+    values, D = data.evidence.log_likelihoods[rows], data.evidence.n_classes
+    with np.errstate(invalid="ignore"):
+        evidence = values[:, 1] - values[:, 0] if D == 2 else values - values.max(axis=1)[:, None]
+    return {
+        "truth": pack(data.codes[rows].astype(np.uint16 if D > 255 else np.uint8)),
+        "evidence": pack(evidence.astype(np.float32)),
+        "rows": None if len(rows) == len(data.codes) else pack(rows.astype(np.int32)),
+        "total": len(data.codes),
+    }
+
+
+def _first_state(data: Labelled, assessment: Assessment) -> dict[str, Any]:
+    """What the page shows as it opens: the pair of classes that is hardest to tell apart."""
+    D, difficulty = data.evidence.n_classes, assessment.difficulty()
+    present = np.flatnonzero(data.counts > 0).tolist()
+    if len(present) < 2:
+        raise InputError("y_true must hold two classes; it holds fewer. Add samples of another.")
+    a, b = max(combinations(present, 2), key=lambda pair: difficulty[pair])
+    others = [k for k in range(D) if k not in (a, b)]
+    third = sorted(others, key=lambda k: -difficulty[k, [a, b]].sum())[:1]
+    costs = 1 - np.eye(D) if assessment.costs is None else assessment.costs
+    prior = np.clip(assessment.prior, 1e-9, 1 - 1e-9)
+    return {
+        "pair": [b, a],
+        "prior": (prior / prior.sum()).tolist(),
+        "costs": np.asarray(costs).tolist(),
+        "unit": "deciban",
+        "range": None,
+        "three": [a, b, *third] if third else None,
+    }
+
+
+def _numbers(assessment: Assessment) -> dict[str, Any]:
+    numbers = assessment.to_dict()
+    if len(assessment.classes) > _MOST_PAIRS:  # millions of numbers; the hardest pairs are a table
+        numbers = {key: value for key, value in numbers.items() if "pairwise" not in key}
+    return numbers
+
+
+# --- words and tables ---------------------------------------------------------------------
+
+
+def _lead(assessment: Assessment) -> str:
+    names = ", ".join(shorten(name, 24) for name in assessment.classes[:6])
+    more = f" and {len(assessment.classes) - 6} more" if len(assessment.classes) > 6 else ""
+    total, D = sum(assessment.counts), len(assessment.classes)
+    return f"{total:,} samples of {D} classes: {names}{more}."
+
+
+def _quality(assessment: Assessment) -> dict[str, Any]:
     quantities, level = assessment.quantities, f"{100 * assessment.confidence:g} %"
-    titles = ("quantity", "value", f"{level} interval", "what it says")
-    head = "".join(f'<th scope="col">{title}</th>' for title in titles)
-    rows = "".join(_quantity(q) for q in quantities)
     caption = f"Each quantity with its {level} interval."
     if assessment.design:
         caption += f" Intervals: {assessment.design}."
     if any(q.corrected != q.value for q in quantities):
         caption += _CORRECTED
-    columns = ("key", "label", "value", "low", "high", "corrected", "unit", "better")
-    file = download("quantities", columns, [[getattr(q, c) for c in columns] for q in quantities])
-    content = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
-    whole = scrolling_table(caption, content, "scroll whole")
-    body = f'<div class="card quantities">{whole}{file}</div>'
-    return "quality", "Quality of the evidence", body
+    return {"level": level, "caption": caption, "rows": [_quantity(q) for q in quantities]}
 
 
-def _conditions(conditions: Conditions | None) -> list[Section]:
-    if conditions is None:
-        return []
-    header, rows = conditions.table()
-    level = f"{100 * conditions.pooled.confidence:g} %"
-    shown = table(f"Each {conditions.column}, with {level} intervals.", header, rows)
-    notes = "".join(f"<li>{text(sentence)}</li>" for sentence in conditions.notes)
-    file = download("conditions", header, rows)
-    body = f'<ul class="verdicts">{notes}</ul><div class="card">{shown}{file}</div>'
-    return [("conditions", "Results by condition", body)]
-
-
-def _quantity(q: Quantity) -> str:
+def _quantity(q: Quantity) -> dict[str, Any]:
     better = f" {q.better.capitalize()} is better." if q.better else ""
     value, low, high, corrected = (
         _in_unit(x, q.unit) for x in (q.value, q.low, q.high, q.corrected)
@@ -255,11 +239,10 @@ def _quantity(q: Quantity) -> str:
     interval = "no interval" if np.isnan(q.low) else f"{low.removesuffix(suffix)} to {high}"
     if corrected != value:
         interval += f"; corrected {corrected}"
-    return (
-        f'<tr><th scope="row">{text(shorten(q.label, 90))}</th>'
-        f'<td class="value">{text(value)}</td><td class="range">{text(interval)}</td>'
-        f'<td class="meaning">{text(shorten(q.meaning, 300) + better)}</td></tr>'
-    )
+    return {
+        "label": shorten(q.label, 90), "value": value, "interval": interval, "exact": q.value,
+        "meaning": shorten(q.meaning, 300) + better,
+    }  # fmt: skip
 
 
 def _in_unit(value: float, unit: str) -> str:
@@ -268,45 +251,40 @@ def _in_unit(value: float, unit: str) -> str:
     return percent(value, 3) if unit == "fraction" else f"{number(value)} {unit}".strip()
 
 
-def _cards(
-    assessment: Assessment,
-    model_card: Mapping[str, str] | None,
-    data_card: Mapping[str, str] | None,
-) -> Section:
-    counts = _counts(assessment)
-    if len(assessment.classes) > _MOST_LISTED:
-        counts = f"<details><summary>Samples of each class</summary>{counts}</details>"
-    data = {**(data_card or {}), "prior for costs and decisions": _prior(assessment)}
-    if assessment.costs is not None:
-        data["costs of errors"] = _costs(assessment)
-    body = f'<div class="figure"><h3>Data</h3>{_sheet(data)}{counts}</div>'
-    if model_card:
-        body += f'<div class="figure"><h3>Model</h3>{_sheet(model_card)}</div>'
-    body += f'<div class="figure wide"><h3>What the words mean</h3>{_sheet(_WORDS)}</div>'
-    return "cards", "Data, model and words", f'<div class="figures">{body}</div>'
-
-
-def _criteria(criteria: Sequence[Mapping[str, Any]]) -> list[Section]:
+def _criteria(criteria: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     if not criteria:
-        return []
+        return None
     failed = sum(not one["passed"] for one in criteria)
     caption = f"{failed} of {len(criteria)} criteria failed." if failed else "All criteria are met."
-    found = table(caption, CRITERIA, criteria_rows(criteria))
-    return [("criteria", "Acceptance criteria", f'<div class="card">{found}</div>')]
+    return {"caption": caption, "columns": CRITERIA, "rows": criteria_rows(criteria)}
 
 
-def _provenance(record: Mapping[str, Any] | None) -> list[Section]:
+def _conditions(conditions: Conditions | None) -> dict[str, Any] | None:
+    if conditions is None:
+        return None
+    header, rows = conditions.table()
+    level = f"{100 * conditions.pooled.confidence:g} %"
+    caption = f"Each {conditions.column}, with {level} intervals."
+    return {"caption": caption, "columns": header, "rows": rows, "notes": conditions.notes}
+
+
+def _data_card(assessment: Assessment, card: Mapping[str, str] | None) -> dict[str, str]:
+    data = {**(card or {}), "prior for costs and decisions": _prior(assessment)}
+    if assessment.costs is not None:
+        data["costs of errors"] = _costs(assessment)
+    return data
+
+
+def _provenance(record: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if record is None:
-        return []
+        return None
     sheet = {"command": record["command"], "date": record["date"]}
     sheet["versions"] = _pairs(record["versions"])
     for one in record["scores"]:
         sheet[one["file"]] = " ".join([f"{one['rows_used']:,} rows used.", *one["notes"]])
     sheet["settings"] = _pairs(record["settings"])
-    inputs = [[one["file"], one["sha256"], one["bytes"]] for one in record["inputs"]]
-    files = table("Files that were read.", ("file", "SHA-256", "bytes"), inputs)
-    body = f'<div class="figures"><div class="figure wide">{_sheet(sheet)}{files}</div></div>'
-    return [("provenance", "Provenance", body)]
+    files = [(one["file"], one["sha256"], f"{one['bytes']:,}") for one in record["inputs"]]
+    return {"sheet": sheet, "files": files}
 
 
 def _pairs(values: Mapping[str, Any]) -> str:
@@ -338,41 +316,12 @@ def _list(items: Sequence[str]) -> str:
     return ", ".join([*items[:_MOST_LISTED], *(["…"] if len(items) > _MOST_LISTED else [])])
 
 
-def _sheet(card: Mapping[str, str]) -> str:
-    rows = "".join(f"<dt>{text(name)}</dt><dd>{text(value)}</dd>" for name, value in card.items())
-    return f'<dl class="sheet">{rows}</dl>'
-
-
-def _counts(assessment: Assessment) -> str:
+def _counts(assessment: Assessment) -> dict[str, Any]:
     total = max(1, sum(assessment.counts))
     pairs = zip(assessment.classes, assessment.counts, strict=True)
-    rows = [(str(name), int(count), 100 * count / total) for name, count in pairs]
-    columns = ("class", "samples", "share (%)")
-    link = download("classes", columns, rows) if len(rows) > _MOST_LISTED else ""
-    return link + table(f"{sum(assessment.counts):,} samples.", columns, rows)
-
-
-def _page(
-    title: str, assessment: Assessment, sections: Sequence[Section], record: Mapping[str, Any]
-) -> str:
-    body = "".join(
-        f'<section id="{key}" aria-labelledby="{key}-heading"><h2 id="{key}-heading">{heading}</h2>'
-        f"{content}</section>"
-        for key, heading, content in sections
-    )
-    names = ", ".join(shorten(name, 24) for name in assessment.classes[:6])
-    more = f" and {len(assessment.classes) - 6} more" if len(assessment.classes) > 6 else ""
-    samples = f"{sum(assessment.counts):,} samples of {len(assessment.classes)} classes"
-    numbers = assessment.to_dict() | dict(record)
-    if len(assessment.classes) > _MOST_PAIRS:  # millions of numbers; the hardest pairs are a table
-        numbers = {key: value for key, value in numbers.items() if "pairwise" not in key}
-    style, script, template = (
-        files("deciban.report").joinpath(name).read_text("utf-8")
-        for name in ("style.css", "script.js", "page.html")
-    )
-    return Template(template).substitute(
-        title=text(title), lead=text(f"{samples}: {names}{more}."), body=body, style=style,
-        script=script, version=deciban.__version__,
-        contents="".join(f'<li><a href="#{key}">{name}</a></li>' for key, name, _ in sections),
-        link=download_json("assessment", numbers, "Download all numbers as JSON"),
-    )  # fmt: skip
+    rows = [(name, f"{count:,}", number(100 * count / total)) for name, count in pairs]
+    return {
+        "caption": f"{sum(assessment.counts):,} samples.",
+        "columns": ("class", "samples", "share (%)"),
+        "rows": rows,
+    }
