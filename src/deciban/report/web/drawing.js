@@ -55,6 +55,8 @@ export function chart(view, { label, height, marks, x, y, ...options }) {
     ...options,
   });
   svg.setAttribute("role", "img");
+  // Plot labels marks, which have no role that a label could name.
+  for (const mark of svg.querySelectorAll("[aria-label]:not([role])")) mark.removeAttribute("aria-label");
   return svg;
 }
 
