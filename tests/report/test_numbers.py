@@ -5,11 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from playwright.sync_api import Error
 
 import deciban.report
 from browser import quiet_page
-from deciban import Evidence
+from deciban import CalibratedGaussian, Evidence, metrics
+from deciban.calibration import AffineCalibrator
 from deciban.evidence.units import NATS_PER_UNIT
+from deciban.exceptions import NotPositiveDefiniteError
+from deciban.metrics.labelled import read_labelled
+from deciban.metrics.reliability import reliability_curves
 from deciban.simplex import Basis
 
 WEB = Path(deciban.report.__file__).with_name("web")
@@ -153,3 +158,305 @@ def test_decisions_under_costs(js, table, rng):
             expected = evidence.decide(costs, prior, reject_cost=0.3, reject_label=D).tolist()
             found = js("geometry.decide", table.ravel(), n, D, prior.tolist(), rows, 0.3)
             assert found.tolist() == expected
+
+
+def test_ilr_coordinates_and_back(js, rng):
+    for kind in ("random", "tied", "two classes", "many classes"):
+        l = log_likelihoods(kind, rng)
+        n, D = l.shape
+        found = js("geometry.toIlr", (l - 1e4).ravel(), n, D)
+        same(found.reshape(n, D - 1), Evidence(l - 1e4).ilr(), atol=1e-12)
+        back = js("geometry.fromIlr", found, n, D).reshape(n, D)
+        same(back, l - l.max(axis=1, keepdims=True), atol=1e-10)
+    found = js("geometry.toIlr", np.array([0.0, 1.0, -np.inf, 0.0, 1.0, 2.0]), 2, 3)
+    assert np.isnan(found).tolist() == [True, True, False, False]
+
+
+def test_llrs_of_pairs_and_groups(js, table, rng):
+    n, D = table.shape
+    evidence = Evidence(table)
+    for prior in priors(D, rng).values():
+        first, second = [0, *range(2, D)], [1]
+        with np.errstate(invalid="ignore"):
+            both = (table[:, first] == -np.inf).all(axis=1) & (table[:, 1] == -np.inf)
+        found = js("geometry.groupsLlr", table.ravel(), n, D, first, second, prior.tolist())
+        same(found[~both], evidence[~both].llr(first, second, prior=prior), atol=1e-9)
+        assert np.isnan(found[both]).all()
+        found = js("geometry.oneAgainstRestLlr", table.ravel(), n, D, 1, prior.tolist())
+        same(found[~both], evidence[~both].llr(1, first, prior=prior), atol=1e-9)
+    neither = (table[:, 0] == -np.inf) & (table[:, 1] == -np.inf)
+    found = js("geometry.pairLlr", table.ravel(), n, D, 0, 1)
+    same(found[~neither], evidence[~neither].llr(0, 1))
+
+
+def test_pairs_are_split_by_their_true_class_as_metrics_split_them(js, rng):
+    l = log_likelihoods("ruled out", rng)
+    y = rng.integers(0, 3, len(l))
+    found = js("geometry.pairLlr", l.ravel(), len(l), 3, 2, 0)
+    split = js("geometry.splitByTruth", found, y, [2], [0])
+    trials = read_labelled(y, Evidence(l)).pair(2, 0)
+    assert split["target"].tolist() == trials.target.llr.tolist()
+    assert split["nonTarget"].tolist() == trials.other.llr.tolist()
+
+
+def test_costs_of_all_classes(js, table, rng):
+    n, D = table.shape
+    rows = np.arange(max(n, D)) % n
+    table, y = table[rows], np.arange(len(rows)) % D
+    flat, n = table.ravel(), len(rows)
+    costs = rng.integers(0, 5, size=(D, D)).astype(float)
+    for prior in priors(D, rng).values():
+        found = js("statistics.crossEntropy", flat, y, n, D, prior.tolist())
+        same(found, metrics.cross_entropy(y, Evidence(table), prior=prior))
+        found = js("geometry.expectedCost", flat, y, n, D, prior.tolist(), costs.tolist())
+        same(found, metrics.expected_cost(y, Evidence(table), costs, prior=prior))
+    found = js("statistics.pairMatrix", flat, y, n, D).reshape(D, D)
+    same(found, metrics.pairwise_cllr(y, Evidence(table)).cllr)
+
+
+def test_a_prior_of_zero_is_refused(js):
+    with pytest.raises(Error, match="prior must be positive for every class"):
+        js("geometry.posterior", np.zeros(2), 1, 2, [0, 1])
+
+
+@pytest.mark.parametrize("kind", ["random", "extreme", "two classes", "many classes"])
+def test_the_flip_prior_divides_two_decisions(js, rng, kind):
+    n_flips = 0
+    for row in log_likelihoods(kind, rng)[:12]:
+        D = len(row)
+        costs = (rng.integers(1, 6, size=(D, D)) * (1 - np.eye(D))).tolist()
+        for table in (None, costs):
+            found = js("geometry.flipPrior", row, rng.dirichlet(np.ones(D)).tolist(), table)
+            if found["prior"] is None:
+                continue
+            n_flips += 1
+            best, next_, odds = found["best"], found["next"], found["logOdds"]
+            prior = found["prior"]
+            C = np.array(costs) if table else 1 - np.eye(D)
+            others = np.delete(prior, [best, next_]).sum()
+            joint = row + np.log(np.maximum(prior, 1e-300))
+            joint[best] = row[best] + np.log1p(-others) - np.logaddexp(0, -odds)
+            joint[next_] = row[next_] + np.log1p(-others) - np.logaddexp(0, odds)
+            weight = np.exp(joint - joint.max())
+            terms = weight * (C[:, best] - C[:, next_])
+            assert abs(terms.sum()) <= 1e-9 * np.abs(terms).sum()
+            same(prior.sum(), 1)
+    assert n_flips > 5
+
+
+# --- LLRs of two classes ------------------------------------------------------------------
+
+
+def two_classes(kind, rng):
+    """LLRs of targets and of others."""
+    target, other = rng.normal(2, 2, 400), rng.normal(-2, 2, 900)
+    match kind:
+        case "tied":
+            return target.round(), other.round()
+        case "all tied":
+            return np.zeros(5), np.zeros(7)
+        case "one each":
+            return np.array([0.5]), np.array([1.5])
+        case "separated":
+            return target + 20, other - 20
+        case "reversed":
+            return -target, -other
+        case "extreme":
+            return np.append(50 * target, [800, -800, 1e5]), np.append(50 * other, [-1e300, -801])
+        case "infinite, right":
+            return np.append(target, [np.inf] * 3), np.append(other, [-np.inf] * 4)
+        case "infinite, wrong":
+            return np.append(target, [np.inf, -np.inf]), np.append(other, [-np.inf, np.inf, np.inf])
+        case "only infinite":
+            return np.array([np.inf, np.inf]), np.array([-np.inf])
+        case "few":
+            return target[:6], other[:4]
+    return target, other
+
+
+PAIRS = ["random", "tied", "all tied", "one each", "separated", "reversed", "extreme",
+         "infinite, right", "infinite, wrong", "only infinite", "few"]  # fmt: skip
+
+
+@pytest.fixture(params=PAIRS)
+def pair(request, rng):
+    target, other = two_classes(request.param, rng)
+    y = np.repeat([1, 0], [len(target), len(other)])
+    return target, other, y, np.concatenate([target, other])
+
+
+def test_cllr_and_its_parts_and_eer(js, pair):
+    target, other, y, llr = pair
+    same(js("statistics.cllr", target, other), metrics.cllr(y, llr))
+    same(js("statistics.cllrMin", target, other), metrics.cllr_min(y, llr), atol=1e-15)
+    same(js("statistics.eer", target, other), metrics.eer(y, llr), atol=1e-15)
+    found = js("statistics.cllrCal", target, other)
+    same(found, metrics.cllr_cal(y, llr), atol=1e-15)
+
+
+def test_recalibrated_llrs(js, pair, rng):
+    target, other, y, llr = pair
+    blocks = js("statistics.pav", target, other)
+    expected = metrics.pav(y, llr)
+    same(blocks["target"].sum(), 1)
+    same(blocks["nonTarget"].sum(), 1)
+    assert (np.diff(blocks["llr"]) > 0).all()
+    finite = np.append(llr[np.isfinite(llr)], [0.0, 1.0, -1e9, 1e9])
+    at = np.concatenate([llr, finite, rng.choice(finite, 50) / 2 + rng.choice(finite, 50) / 2])
+    as_json = {key: values.tolist() for key, values in blocks.items()}
+    same(js("statistics.pavTransform", as_json, at), expected.transform(at), atol=1e-12)
+    if len(expected.llr) == len(blocks["llr"]):  # rounding may leave equal blocks apart in Python
+        same(blocks["low"], expected.low)
+        same(blocks["high"], expected.high)
+        same(blocks["llr"], expected.llr, atol=1e-12)
+
+
+def test_curves_over_thresholds_and_priors(js, pair):
+    target, other, y, llr = pair
+    det, expected = js("statistics.detCurve", target, other), metrics.det_curve(y, llr)
+    same(det["pMiss"], expected.p_miss)
+    same(det["pFalseAlarm"], expected.p_false_alarm, atol=1e-15)
+    same(det["threshold"], expected.threshold)
+    tippett, expected = js("statistics.tippettCurve", target, other), metrics.tippett_curve(y, llr)
+    for name, values in zip(("llr", "target", "nonTarget"), expected, strict=True):
+        same(tippett[name], values, atol=1e-15)
+    curves = {
+        "crossEntropyCurve": metrics.empirical_cross_entropy_curve,
+        "normalizedBayesErrorCurve": metrics.normalized_bayes_error_curve,
+    }
+    for name, python in curves.items():
+        for odds in (None, np.array([-700.0, -30.0, 0.1, 30.0, 700.0])):
+            found = js(f"statistics.{name}", target, other, *([] if odds is None else [odds]))
+            expected = python(y, llr, log_odds=odds)
+            same(found["logOdds"], expected.log_odds, atol=1e-14)
+            same(found["actual"], expected.actual)
+            same(found["minimum"], expected.minimum, atol=1e-14)
+            same(found["neutral"], expected.neutral)
+
+
+@pytest.mark.parametrize("prior", [0.5, 0.01])
+def test_affine_calibration(js, rng, prior):
+    for kind in ("random", "tied", "one each", "separated", "reversed", "few", "all tied"):
+        target, other = two_classes(kind, rng)
+        y = np.repeat([1, 0], [len(target), len(other)])
+        evidence = Evidence.from_llr(np.concatenate([target, other]))
+        python = AffineCalibrator(prior={1: prior, 0: 1 - prior}).fit(evidence, y)
+        found = js("statistics.affineCalibration", target, other, prior)
+        same(found["scale"], python.matrix_[0, 0], rtol=1e-6, atol=1e-6)
+        same(found["offset"], -np.sqrt(2) * python.offset_[0], rtol=1e-6, atol=1e-6)
+    with pytest.raises(Error, match="LLRs must be finite for an affine map"):
+        js("statistics.affineCalibration", np.array([np.inf]), np.array([0.0]))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "one sample"])
+def test_reliability(js, rng, kind):
+    l = log_likelihoods("random" if kind in ("tied", "extreme") else kind, rng)
+    # Rounding must not decide which bin a posterior is in: whole rows are tied, or next to certain.
+    if kind == "tied":
+        l = l[rng.integers(0, 12, len(l))]
+    elif kind == "extreme":
+        l[::2] *= 1e5
+    l = np.resize(l, (max(100, len(l)), l.shape[1]))
+    n, D = l.shape
+    y = np.where(np.arange(n) < D, np.arange(n) % D, l.argmax(axis=1))
+    for prior in list(priors(D, rng).values())[:2]:
+        found = js("statistics.reliability", l.ravel(), y, n, D, prior.tolist())
+        (curve,) = reliability_curves(read_labelled(y, Evidence(l)), prior=prior)
+        for name in ("predicted", "observed", "low", "high", "count", "events", "histogram"):
+            same(found[name], getattr(curve, name), atol=1e-15)
+
+
+def test_a_long_tail_does_not_squeeze_the_histogram(js, rng):
+    target = rng.normal(4, 3, 320)
+    other = -rng.gamma(1.5, 25.0, 102_080)
+    bins = js("statistics.histogramBins", target, other)
+    edges = bins["edges"]
+    assert 0 in edges.tolist()
+    assert (bins["target"] > 0).sum() >= 12
+    for name, llr in (("target", target), ("nonTarget", other)):
+        assert bins[name].tolist() == np.histogram(llr, edges)[0].tolist()
+        assert bins["below"][name] == (llr < edges[0]).sum()
+        assert bins["above"][name] == (llr > edges[-1]).sum()
+        assert bins[name].sum() >= 0.74 * len(llr)
+
+
+def test_histograms_hold_every_sample(js, pair):
+    target, other, _, llr = pair
+    bins = js("statistics.histogramBins", target, other, 20)
+    edges = bins["edges"]
+    assert len(edges) <= 22
+    assert (np.diff(edges) > 0).all()
+    assert 0 in edges.tolist() or edges[0] > 0 or edges[-1] < 0
+    inside = bins["target"].sum() + bins["nonTarget"].sum()
+    assert inside + sum(bins["below"].values()) + sum(bins["above"].values()) == len(llr)
+
+
+# --- the calibrated family ----------------------------------------------------------------
+
+
+def divergence_matrix(kind, rng):
+    match kind:
+        case "two classes":
+            return np.array([[0, 3.3], [3.3, 0]])
+        case "fifty classes":
+            points = 3 * rng.normal(size=(50, 49))
+        case "impossible":
+            return np.array([[0, 1, 9.0], [1, 0, 1], [9, 1, 0]])
+        case "impossible, many":
+            d = rng.uniform(0, 10, size=(8, 8))
+            return np.triu(d, 1) + np.triu(d, 1).T
+        case "very different":
+            points = rng.normal(size=(5, 4)) * np.array([1e-2, 1.0, 10.0, 30.0])
+        case _:
+            points = 2 * rng.normal(size=(4, 3))
+    d = ((points[:, None] - points) ** 2).sum(axis=2)
+    return (d + d.T) / 2
+
+
+@pytest.mark.parametrize("kind", ["two classes", "four classes", "fifty classes", "very different"])
+def test_a_family_from_divergences(js, rng, kind):
+    d = divergence_matrix(kind, rng)
+    D = len(d)
+    found, python = (
+        js("family.calibratedFamily", d.ravel(), D),
+        CalibratedGaussian.from_divergences(d),
+    )
+    assert found["possible"]
+    assert js("family.isPossible", d.ravel(), D)
+    family = found["family"]
+    size = np.abs(d).max()
+    same(family["covariance"], python.covariance.ravel(), atol=1e-12 * size)
+    same(family["means"], python.means.ravel(), atol=1e-12 * size)
+    same(family["divergences"], d.ravel())
+    same(family["eers"], python.eers.ravel())
+    same(js("family.divergencesOf", python.covariance.ravel(), D), d.ravel(), atol=1e-13 * size)
+    llr = python.llr_distribution(0, 1, given=D - 1)
+    found = js("family.llrDistribution", d.ravel(), D, 0, 1, D - 1)
+    same([found["mean"], found["variance"]], [llr.mean(), llr.var()], atol=1e-12 * size)
+
+
+@pytest.mark.parametrize("kind", ["impossible", "impossible, many"])
+def test_the_nearest_family_where_none_has_the_divergences(js, rng, kind):
+    d = divergence_matrix(kind, rng)
+    D = len(d)
+    with pytest.raises(NotPositiveDefiniteError):
+        CalibratedGaussian.from_divergences(d)
+    python = CalibratedGaussian.from_divergences(d, nearest=True)
+    found = js("family.calibratedFamily", d.ravel(), D)
+    assert not found["possible"]
+    same(found["family"]["covariance"], python.covariance.ravel(), rtol=1e-6, atol=1e-9)
+    same(found["family"]["divergences"], python.divergences.ravel(), rtol=1e-6, atol=1e-9)
+    same(found["family"]["means"], python.means.ravel(), rtol=1e-6, atol=1e-9)
+    assert js("family.calibratedFamily", np.zeros(9), 3)["family"] is None
+
+
+def test_divergences_eers_and_expected_costs_belong_together(js):
+    eers = np.array([0.5, 0.4999, 0.3, 0.1, 0.01, 1e-6, 1e-30, 1e-300])
+    d = js("family.divergencesFromEers", eers)
+    for eer, one in zip(eers[1:], d[1:], strict=True):
+        family = CalibratedGaussian.from_eers([eer])
+        same(one, family.divergences[0, 1])
+        same(js("family.expectedCllr", float(one)), family.expected_cllr(0, 1))
+    same(js("family.eersOf", d), eers, rtol=1e-9)
+    assert js("family.expectedCllr", 0) == 1
+    assert js("family.fromUpperTriangle", [1, 2, 3], 3).tolist() == [0, 1, 2, 1, 0, 3, 2, 3, 0]

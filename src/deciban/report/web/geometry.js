@@ -123,13 +123,12 @@ export function posterior(logLikelihoods, n, D, prior, into = new Float64Array(n
       const share = p[k];
       for (let r = 0, at = start * D + k; r < rows; r++, at += D) totals[r] += w[at] * share;
     }
-    for (let r = 0; r < rows; r++) totals[r] = 1 / totals[r];
     for (let k = 0; k < D; k++) {
       const share = p[k];
-      for (let r = 0, at = start * D + k; r < rows; r++, at += D) into[at] = w[at] * share * totals[r];
+      for (let r = 0, at = start * D + k; r < rows; r++, at += D) into[at] = (w[at] * share) / totals[r];
     }
     for (let r = 0; r < rows; r++) {
-      if (totals[r] > 1e20) fillByLogs(into, logLikelihoods, (start + r) * D, D, p);
+      if (totals[r] < 1e-20) fillByLogs(into, logLikelihoods, (start + r) * D, D, p);
     }
   }
   return into;
@@ -326,7 +325,7 @@ export function splitByTruth(llr, truth, first, second) {
  * The prior at which the decision of one sample passes from its best class to the runner-up.
  *
  * Probability moves between these two classes alone; the others keep theirs. Returns the two classes, that prior
- * and the log-odds between the two in it (nats); prior is null where no shift between them changes the decision.
+ * and the log-odds between the two in it (nats), which say more where it rounds to 0; prior is null where no shift between them changes the decision.
  */
 export function flipPrior(logLikelihoods, prior, costs = null) {
   const D = logLikelihoods.length;
@@ -336,17 +335,17 @@ export function flipPrior(logLikelihoods, prior, costs = null) {
   const gain = cost(best, next) - cost(best, best); // of the best class's decision where that class is true
   const loss = cost(next, best) - cost(next, next);
   const both = p[best] + p[next];
-  let rest = 0; // what the other classes add to the cost of deciding for the best, over this pair's probability
-  const top = rowMaximum(logLikelihoods, 0, D);
-  for (let i = 0; i < D; i++) {
-    if (i === best || i === next) continue;
-    rest += (p[i] * Math.exp(logLikelihoods[i] - top) * (cost(i, best) - cost(i, next))) / both;
+  const others = Array.from({ length: D }, (_, i) => i).filter((i) => i !== best);
+  const top = Math.max(...others.map((i) => logLikelihoods[i])); // where it flips, the best counts no more than these
+  let rest = 0; // what further classes add to the cost of deciding for the best, over this pair's probability
+  for (const i of others) {
+    const odds = (p[i] / both) * Math.exp(logLikelihoods[i] - top);
+    if (i !== next) rest += odds * (cost(i, best) - cost(i, next));
   }
-  let logOdds = logLikelihoods[next] - logLikelihoods[best] + Math.log(loss / gain);
-  if (rest !== 0) {
-    const w = [best, next].map((k) => Math.exp(logLikelihoods[k] - top));
-    logOdds = Math.log((w[1] * loss + rest) / (w[0] * gain - rest));
-  }
+  const ahead = logLikelihoods[best] - top;
+  const logGain = rest === 0 || ahead > 700 ? ahead + Math.log(gain) : Math.log(Math.exp(ahead) * gain - rest);
+  const behind = logLikelihoods[next] - top;
+  const logOdds = (rest === 0 ? behind + Math.log(loss) : Math.log(Math.exp(behind) * loss + rest)) - logGain;
   if (!Number.isFinite(logOdds)) return { best, next, logOdds: NaN, prior: null };
   const flipped = p.slice();
   flipped[best] = both / (1 + Math.exp(-logOdds));
