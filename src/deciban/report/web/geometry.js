@@ -177,7 +177,8 @@ function decideByPosterior(logLikelihoods, n, D, prior) {
     let top = logLikelihoods[at] + logPrior[0];
     for (let k = 1; k < D; k++) {
       const value = logLikelihoods[at + k] + logPrior[k];
-      best += (k - best) * Number(value > top); // a branch could not be predicted
+      const better = -(value > top); // all bits or none: a branch could not be predicted
+      best = (best & ~better) | (k & better);
       top = Math.max(top, value);
     }
     choice[row] = best;
@@ -211,8 +212,8 @@ function chooseLeast(choice, start, rows, expected) {
   for (let j = expected.length - 1; j >= 0; j--) {
     const column = expected[j];
     for (let r = 0; r < rows; r++) {
-      const old = choice[start + r];
-      choice[start + r] = old + (j - old) * Number(column[r] <= limit[r]);
+      const least = -(column[r] <= limit[r]);
+      choice[start + r] = (choice[start + r] & ~least) | (j & least);
     }
   }
 }
