@@ -20,6 +20,7 @@ from deciban.cli.commands import (
     evaluate,
     example,
     explain,
+    explore,
     family,
     fit,
     fuse,
@@ -85,7 +86,7 @@ def _help_text(command: Callable[..., None]) -> str:
 _PANELS = {
     "From features": (fit, predict, explain),
     "From scores": (evaluate, compare, calibrate, fuse, apply),
-    "More": (family, example, demo),
+    "More": (explore, family, example, demo),
 }
 for _panel, _modules in _PANELS.items():
     for _module in _modules:

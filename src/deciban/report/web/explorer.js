@@ -1,0 +1,84 @@
+// The explorer: five parts that share one state, each drawn while it is seen.
+
+import { make, makeSelect } from "./dom.js";
+import { makeFamily } from "./explore_family.js";
+import { checkExplorer, firstState } from "./explore_state.js";
+import { makeStory } from "./explore_story.js";
+import { makeWalk } from "./explore_walk.js";
+import { UNITS } from "./geometry.js";
+import { readData, readSamples } from "./samples.js";
+import { createState } from "./state.js";
+
+const PARTS = { walk: makeWalk, family: makeFamily };
+
+/** Choose part, unit and link at the top of the page. */
+function makeTop(state) {
+  const unit = document.getElementById("unit");
+  unit.append(...makeSelect(Object.entries(UNITS).map(([name, { label }]) => [name, label])).children);
+  unit.addEventListener("change", () => state.set({ unit: unit.value }));
+  document.getElementById("reset").addEventListener("click", () => state.reset());
+  const copy = document.getElementById("copy");
+  copy.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      copy.textContent = "Copied";
+    } catch {
+      copy.textContent = "Copy the address instead";
+    }
+    setTimeout(() => (copy.textContent = "Copy link"), 2000);
+  });
+  const tabs = [...document.querySelectorAll("[data-part]")];
+  for (const tab of tabs) tab.addEventListener("click", () => state.set({ part: tab.dataset.part }));
+  return ({ part, unit: chosen }) => {
+    unit.value = chosen;
+    for (const tab of tabs) tab.setAttribute("aria-current", tab.dataset.part === part ? "page" : "false");
+    for (const section of document.querySelectorAll("[data-section]")) section.hidden = section.dataset.section !== part;
+  };
+}
+
+/** Names of the hypotheses, where no table fixes them. */
+function editNames(box, state) {
+  const input = make("input", { type: "text", "aria-label": "Hypotheses, separated by commas" });
+  input.addEventListener("change", () => {
+    const names = [...new Set(input.value.split(",").map((name) => name.trim()).filter(Boolean))].slice(0, 12);
+    if (names.length >= 2) state.set(firstState(names, state.get().unit, { names }));
+    input.value = state.get().names.join(", ");
+  });
+  box.replaceChildren(make("label", { className: "names" }, make("span", { textContent: "Hypotheses, separated by commas" }), input));
+  return ({ names }) => {
+    if (document.activeElement !== input) input.value = names.join(", ");
+  };
+}
+
+async function main() {
+  const data = readData();
+  let samples = data.samples ? await readSamples(data.samples, data.classes) : null;
+  const first = firstState(data.classes ?? ["A", "B", "C"], data.unit);
+  const state = createState(first, checkExplorer(first.names));
+  let waiting = false;
+  const renew = () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      draw();
+    });
+  };
+  const app = { data, state, first, renew, samples: () => samples, takeSamples: (next) => (samples = next) };
+  const top = makeTop(state), story = makeStory(document.getElementById("story"), app);
+  const names = samples ? () => {} : editNames(document.querySelector("[data-box=names]"), state);
+  const parts = Object.fromEntries(Object.entries(PARTS).map(([name, makePart]) => [name, makePart(document.querySelector(`[data-section=${name}]`), app)]));
+  function draw() {
+    const values = state.get();
+    top(values);
+    story(values);
+    names(values);
+    parts[values.part]?.(values);
+  }
+  state.subscribe(renew);
+  addEventListener("resize", renew);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", renew);
+  document.documentElement.dataset.ready = "true";
+}
+
+main();
