@@ -26,6 +26,9 @@ export function withProbability(prior, k, p) {
   return prior.map((q, j) => (j === k ? p : q * rest));
 }
 
+/** Of two hypotheses, the one that positive LLRs favor and the other. */
+export const sidesOf = ({ pair }) => (Array.isArray(pair) ? pair : [pair.one, 1 - pair.one]);
+
 const swatch = (k, D) => {
   const element = make("i", { className: "dot-swatch" });
   element.style.background = classColor(k, D);
@@ -53,7 +56,7 @@ export function editPrior(box, names, state) {
 
 /** Log-likelihoods of each piece of evidence, with buttons to add and to remove one. */
 export function editPieces(box, names, state) {
-  const D = names.length, { pieces, unit } = state.get(), { factor, label } = UNITS[unit];
+  const D = names.length, { pieces, unit } = state.get(), { factor, label } = UNITS[unit], [a, b] = sidesOf(state.get());
   const shows = [];
   const change = (i, piece) => state.set({ pieces: state.get().pieces.map((one, j) => (j === i ? piece : one)) });
   const inputOf = (i, read, write, text) => {
@@ -62,13 +65,13 @@ export function editPieces(box, names, state) {
     return make("td", {}, input);
   };
   const cellsOf = (i) => D === 2
-    ? [inputOf(i, (v) => v[0] - v[1], (x) => center([x, 0]), `LLR of evidence ${i + 1} for ${names[0]} against ${names[1]}, in ${label}`)]
+    ? [inputOf(i, (v) => v[a] - v[b], (x) => center(a === 0 ? [x, 0] : [0, x]), `LLR of evidence ${i + 1} for ${names[a]} against ${names[b]}, in ${label}`)]
     : names.map((name, k) => inputOf(i, (v) => v[k], (x) => center(state.get().pieces[i].map((v, j) => (j === k ? x : v))),
       `Log-likelihood of ${name} in evidence ${i + 1}, in ${label}`));
   const rows = pieces.map((_, i) => make("tr", {}, make("th", { textContent: `Evidence ${i + 1}`, scope: "row" }), cellsOf(i),
     make("td", {}, makeButton("Remove", () => state.set({ pieces: state.get().pieces.filter((_, j) => j !== i) }),
       { className: "plain", "aria-label": `Remove evidence ${i + 1}` }))));
-  const heads = D === 2 ? [`for ${names[0]} against ${names[1]}`] : names;
+  const heads = D === 2 ? [`for ${names[a]} against ${names[b]}`] : names;
   const table = make("table", { className: "numbers" }, make("caption", { textContent: D === 2 ? `LLRs in ${label}` : `Log-likelihoods in ${label}, which sum to zero` }),
     make("thead", {}, make("tr", {}, make("th", { textContent: "" }), heads.map((name) => make("th", { textContent: name, scope: "col" })), make("th", { textContent: "" }))),
     make("tbody", {}, rows));
@@ -95,7 +98,7 @@ export function editCosts(box, names, state) {
     make("tbody", {}, names.map((name, i) => make("tr", {}, make("th", { scope: "row", textContent: name }), names.map((_, j) => cell(i, j))))));
   const allow = make("input", { type: "checkbox" });
   const price = make("input", { type: "number", min: 0, max: 1e6, step: "any" });
-  allow.addEventListener("change", () => state.set({ reject: allow.checked ? 0.2 : null }));
+  allow.addEventListener("change", () => state.set({ reject: allow.checked ? 0.3 : null }));
   shows.push(bindNumber(price, () => state.get().reject ?? "", (x) => state.set({ reject: x })));
   shows.push(() => {
     allow.checked = state.get().reject !== null;

@@ -17,13 +17,13 @@ const isNumber = (x) => typeof x === "number" && Number.isFinite(x);
 const areNumbers = (v, length) => Array.isArray(v) && v.length === length && v.every(isNumber);
 
 /** Check of a value from an address: names first, since others must fit their number. */
-export function checkExplorer(known) {
-  const D = () => namesInAddress(known).length;
+export function checkExplorer(known, areFixed) {
+  const D = () => (areFixed ? known : namesInAddress(known)).length;
   const isClass = (k) => Number.isInteger(k) && k >= 0 && k < D();
   const checks = {
     part: (v) => ["walk", "family", "scores", "sample"].includes(v),
     step: (v) => Number.isInteger(v) && v >= 0 && v <= 6,
-    names: (v) => Array.isArray(v) && v.length >= 2 && v.length <= 12 && v.every((name) => typeof name === "string"),
+    names: (v) => !areFixed && Array.isArray(v) && v.length >= 2 && v.length <= 12 && v.every((name) => typeof name === "string"),
     prior: (v) => areNumbers(v, D()) && v.every((p) => p > 0 && p < 1) && Math.abs(d3.sum(v) - 1) < 1e-4,
     pieces: (v) => Array.isArray(v) && v.length <= 50 && v.every((piece) => areNumbers(piece, D())),
     costs: (v) => Array.isArray(v) && v.length === D() && v.every((row) => areNumbers(row, D()) && row.every((c) => c >= 0)),
@@ -38,6 +38,13 @@ export function checkExplorer(known) {
     row: (v) => Number.isInteger(v) && v >= 0,
   };
   return (name, value) => name in checks && checks[name](value);
+}
+
+/** Whether all values are of as many hypotheses as there are names, which a link cut short may break. */
+export function isConsistent({ names, prior, pieces, costs, pair, three }) {
+  const D = names.length;
+  return prior.length === D && costs.length === D && pieces.every((piece) => piece.length === D)
+    && d3.max(Array.isArray(pair) ? pair : [pair.one]) < D && (three === null ? D < 3 : d3.max(three) < D);
 }
 
 /** Names in the address, else those of the page. */

@@ -16,7 +16,7 @@ function split(members) {
 /** Draw the tree: branches as thick as their posterior, and at each node the LLR of all evidence. */
 export function drawTree(box, values, points) {
   const { names, prior, unit } = values, D = names.length, { factor, label } = UNITS[unit];
-  const width = Math.max(280, box.clientWidth), height = D * ROW + 34;
+  const width = Math.max(280, box.clientWidth), height = D * ROW + 40;
   const root = d3.cluster().size([D * ROW, width - 190])(d3.hierarchy(split(d3.range(D))));
   const last = points.at(-1);
   const shares = posterior(Float64Array.from(last, (v) => v - d3.max(last)), 1, D, names.map(() => 1 / D));
@@ -25,13 +25,13 @@ export function drawTree(box, values, points) {
   const llrOf = ({ children: [a, b] }) => groupsLlr(evidence, 1, D, a.data.members, b.data.members, prior)[0] * factor;
   const svg = d3.create("svg").attr("width", width).attr("height", height).attr("role", "img").attr("aria-label",
     `Tree of the hypotheses. Posteriors: ${names.map((name, k) => `${name} ${percent(shares[k])}`).join(", ")}.`);
-  const g = svg.append("g").attr("transform", "translate(14,24)");
+  const g = svg.append("g").attr("transform", "translate(14,34)");
   g.selectAll("path").data(root.links()).join("path").attr("class", "branch")
     .attr("stroke-width", ({ target }) => 1 + 11 * mass(target))
     .style("stroke", ({ target }) => (target.children ? "var(--soft)" : classColor(target.data.members[0], D)))
     .attr("d", d3.linkHorizontal().x((d) => d.y).y((d) => d.x));
   const inner = root.descendants().filter((node) => node.children);
-  g.selectAll("text.llr").data(inner).join("text").attr("class", "llr").attr("x", (d) => d.y + 6).attr("y", (d) => d.x + 4)
+  g.selectAll("text.llr").data(inner).join("text").attr("class", "llr").attr("x", (d) => d.y + 2).attr("y", (d) => d.x - 5 - 5.5 * mass(d))
     .text((d) => signed(llrOf(d))).append("title").text((d) => {
       const [a, b] = d.children.map((child) => child.data.members.map((k) => names[k]).join(", "));
       return `${a} against ${b}: ${signed(llrOf(d))} ${label}`;

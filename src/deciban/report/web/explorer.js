@@ -1,15 +1,18 @@
 // The explorer: five parts that share one state, each drawn while it is seen.
 
 import { make, makeSelect } from "./dom.js";
+import { calibrateSamples, fitCalibration } from "./explore_calibrate.js";
 import { makeFamily } from "./explore_family.js";
-import { checkExplorer, firstState } from "./explore_state.js";
+import { makeSample } from "./explore_sample.js";
+import { makeScores } from "./explore_scores.js";
+import { checkExplorer, firstState, isConsistent } from "./explore_state.js";
 import { makeStory } from "./explore_story.js";
 import { makeWalk } from "./explore_walk.js";
 import { UNITS } from "./geometry.js";
 import { readData, readSamples } from "./samples.js";
 import { createState } from "./state.js";
 
-const PARTS = { walk: makeWalk, family: makeFamily };
+const PARTS = { walk: makeWalk, family: makeFamily, scores: makeScores, sample: makeSample };
 
 /** Choose part, unit and link at the top of the page. */
 function makeTop(state) {
@@ -37,24 +40,43 @@ function makeTop(state) {
 }
 
 /** Names of the hypotheses, where no table fixes them. */
-function editNames(box, state) {
+function editNames(box, state, stock) {
   const input = make("input", { type: "text", "aria-label": "Hypotheses, separated by commas" });
   input.addEventListener("change", () => {
     const names = [...new Set(input.value.split(",").map((name) => name.trim()).filter(Boolean))].slice(0, 12);
-    if (names.length >= 2) state.set(firstState(names, state.get().unit, { names }));
+    if (names.length >= 2) state.set(firstState(names, state.get().unit, { pair: [0, 1] }));
     input.value = state.get().names.join(", ");
   });
   box.replaceChildren(make("label", { className: "names" }, make("span", { textContent: "Hypotheses, separated by commas" }), input));
   return ({ names }) => {
+    box.hidden = Boolean(stock.original());
     if (document.activeElement !== input) input.value = names.join(", ");
   };
 }
 
+/** The samples of the page: as they came, and calibrated where a reader has asked for it. */
+function makeStock(state, given) {
+  let original = given, calibration = null, calibrated = null;
+  const stock = {
+    original: () => original,
+    calibration: () => (calibration ??= fitCalibration(original)),
+    samples: () => (original && state.get().calibrated ? (calibrated ??= calibrateSamples(original, stock.calibration())) : original),
+    /** Take other samples; their classes are the hypotheses from now on. */
+    open(samples) {
+      [original, calibration, calibrated] = [samples, null, null];
+      const { unit, part, step, divergences, by } = state.get();
+      state.set(firstState(samples.classes, unit, { part, step, divergences, by }));
+    },
+  };
+  return stock;
+}
+
 async function main() {
   const data = readData();
-  let samples = data.samples ? await readSamples(data.samples, data.classes) : null;
-  const first = firstState(data.classes ?? ["A", "B", "C"], data.unit);
-  const state = createState(first, checkExplorer(first.names));
+  data.given = data.samples ? await readSamples(data.samples, data.classes) : null;
+  const first = firstState(data.classes ?? ["A", "B", "C"]);
+  const state = createState(first, checkExplorer(first.names, Boolean(data.given)));
+  const stock = makeStock(state, data.given);
   let waiting = false;
   const renew = () => {
     if (waiting) return;
@@ -64,16 +86,17 @@ async function main() {
       draw();
     });
   };
-  const app = { data, state, first, renew, samples: () => samples, takeSamples: (next) => (samples = next) };
+  const app = { data, state, first, renew, units: UNITS, ...stock };
   const top = makeTop(state), story = makeStory(document.getElementById("story"), app);
-  const names = samples ? () => {} : editNames(document.querySelector("[data-box=names]"), state);
+  const names = editNames(document.querySelector("[data-box=names]"), state, stock);
   const parts = Object.fromEntries(Object.entries(PARTS).map(([name, makePart]) => [name, makePart(document.querySelector(`[data-section=${name}]`), app)]));
   function draw() {
     const values = state.get();
+    if (!isConsistent(values)) return state.set(firstState((stock.original() ?? first).classes ?? values.names, values.unit));
     top(values);
     story(values);
     names(values);
-    parts[values.part]?.(values);
+    return parts[values.part](values);
   }
   state.subscribe(renew);
   addEventListener("resize", renew);
