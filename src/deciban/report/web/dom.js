@@ -46,16 +46,18 @@ export function bindNumber(input, read, write) {
   return show;
 }
 
+const COARSE = d3.format(".1%"), FINE = d3.format(".2%"), SIGNED = [0, 1, 2].map((digits) => d3.format(`+.${digits}f`));
+
 /** A probability as a percentage, with digits where it is near to 0 or 1. */
 export function percent(p) {
   if (!(p > 0)) return "0%";
   if (p >= 1) return "100%";
   if (p < 0.0001 || p > 0.9999) return p < 0.5 ? "<0.01%" : ">99.99%";
-  return d3.format(p < 0.001 || p > 0.999 ? ".2%" : ".1%")(p);
+  return (p < 0.001 || p > 0.999 ? FINE : COARSE)(p);
 }
 
 /** A signed number with a real minus, short. */
 export function signed(x, digits = 1) {
   if (!Number.isFinite(x)) return x > 0 ? "+∞" : x < 0 ? "−∞" : "undefined";
-  return d3.format(`+.${digits}f`)(x);
+  return SIGNED[digits](x);
 }

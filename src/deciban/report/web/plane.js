@@ -17,14 +17,17 @@ export function makePlane(box, kind, title) {
   const layers = Object.fromEntries(["axes", "marks", "handles"].map((name) => [name, svg.append("g")]));
   box.classList.add("plane");
   box.replaceChildren(canvas, svg.node());
-  const plane = { kind, box, canvas, svg, ...layers, size: 0, limit: 0, grid: null, image: null };
+  const plane = { kind, box, canvas, svg, ...layers, size: 0, width: 0, limit: 0, grid: null, image: null };
+  // The width is read when it changes, since reading it in each frame would make the browser lay out the page.
+  new ResizeObserver(() => (plane.width = box.clientWidth)).observe(box);
   return Object.assign(plane, { resize: (limit) => resize(plane, limit), place: (v) => place(plane, v),
     find: (x, y) => find(plane, x, y) });
 }
 
 /** Take the width of the box and the limit of the axes (nats); true where either is new. */
 function resize(plane, limit) {
-  const size = Math.max(220, Math.min(560, Math.floor(plane.box.clientWidth)));
+  plane.width ||= plane.box.clientWidth;
+  const size = Math.max(220, Math.min(560, Math.floor(plane.width)));
   if (size === plane.size && limit === plane.limit) return false;
   const margin = MARGIN[plane.kind], ratio = window.devicePixelRatio || 1;
   const inner = size - margin.left - margin.right;

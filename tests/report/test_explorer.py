@@ -1,0 +1,371 @@
+"""The explorer, driven as a reader drives it."""
+
+import json
+import re
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+
+from browser import quiet_page
+from deciban import CalibratedGaussian, Evidence, LinearDiscriminant
+from deciban.calibration import AffineCalibrator
+from deciban.exceptions import InputError, UnknownClassError
+from deciban.report.explorer import explorer
+
+FAMILY = CalibratedGaussian.from_divergences([5, 4, 7], classes=["cat", "dog", "owl"])
+
+
+@pytest.fixture(scope="module")
+def samples():
+    ilrls, y_true = FAMILY.sample([300, 200, 250], rng=3)
+    return FAMILY.evidence(ilrls), y_true
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory, samples):
+    folder = tmp_path_factory.mktemp("explorer")
+    pages = {"empty": explorer(), "table": explorer(*samples, title="Animals")}
+    for name, text in pages.items():
+        (folder / f"{name}.html").write_text(text, encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in pages}
+
+
+@pytest.fixture
+def open_explorer(browser, paths):
+    """What opens a page at an address and waits until it is drawn."""
+    from contextlib import contextmanager
+
+    @contextmanager
+    def open_page(name="empty", address="", **options):
+        options.setdefault("viewport", {"width": 1440, "height": 900})
+        with quiet_page(browser, **options) as page:
+            page.goto(paths[name].as_uri() + address)
+            page.wait_for_selector("html[data-ready]")
+            page.wait_for_function("document.querySelector('.parts [aria-current=page]') !== null")
+            yield page
+
+    return open_page
+
+
+def state_of(page):
+    """What the address says, once it has settled."""
+    page.wait_for_timeout(250)
+    found = re.findall(r"[#&](\w+)=([^&]*)", page.evaluate("location.hash"))
+    return {name: json.loads(unquote(value)) for name, value in found}
+
+
+def drag(page, handle, dx, dy):
+    box = handle.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + dx / 2, y + dy / 2)
+    page.mouse.move(x + dx, y + dy)
+    page.mouse.up()
+
+
+def bars(page):
+    """Posteriors as the bars show them."""
+    texts = page.locator("[data-box=bars] .bar-number").all_inner_texts()
+    return [float(text.split("→")[1].strip(" %<>")) / 100 for text in texts]
+
+
+@pytest.mark.parametrize("where", ["plane", "triangle"])
+def test_dragging_the_prior_moves_the_posterior_as_bayes_rule_does(open_explorer, where):
+    with open_explorer() as page:
+        drag(page, page.locator(f"[data-box={where}] .handle.is-prior .knob"), -60, -30)
+        state = state_of(page)
+        piece = [[1.4, -0.2, -1.2]]  # with which the page opens
+        expected = Evidence(piece).posterior(state["prior"])[0]
+        assert not np.allclose(state["prior"], 1 / 3)
+        assert sum(state["prior"]) == pytest.approx(1)
+        assert bars(page) == pytest.approx(expected, abs=6e-4)
+
+
+def test_a_dragged_arrow_changes_the_evidence_and_leaves_the_prior(open_explorer):
+    with open_explorer() as page:
+        drag(page, page.locator("[data-box=plane] .handle.is-posterior .knob"), -90, 40)
+        state = state_of(page)
+        assert "prior" not in state
+        assert sum(state["pieces"][0]) == pytest.approx(0, abs=1e-3)
+        assert bars(page) == pytest.approx(Evidence(state["pieces"]).posterior()[0], abs=6e-4)
+
+
+def test_arrow_keys_move_the_handle_in_focus_and_delete_removes_an_arrow(open_explorer):
+    with open_explorer() as page:
+        page.locator("[data-box=plane] .handle.is-prior").focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Shift+ArrowUp")
+        prior = state_of(page)["prior"]
+        assert prior[0] > prior[1] > prior[2]
+        page.locator("[data-box=plane] .handle.is-posterior").focus()
+        page.keyboard.press("Delete")
+        assert state_of(page)["pieces"] == []
+        assert bars(page) == pytest.approx(prior, abs=6e-4)
+
+
+def test_pieces_of_evidence_are_added_and_removed_by_buttons(open_explorer):
+    with open_explorer() as page:
+        page.get_by_role("button", name="Add evidence").click()
+        assert len(state_of(page)["pieces"]) == 2
+        page.get_by_role("button", name="Remove evidence 1").click()
+        assert len(state_of(page)["pieces"]) == 1
+
+
+def test_costs_and_no_decision_change_the_decision(open_explorer):
+    with open_explorer() as page:
+        verdict = page.locator("[data-box=verdict]")
+        assert "Decision: A" in verdict.inner_text()
+        page.get_by_label("Cost of deciding A when B is true").fill("20")
+        page.keyboard.press("Enter")
+        page.wait_for_function(
+            "!document.querySelector('[data-box=verdict]').textContent.includes('Decision: A')"
+        )
+        page.get_by_label("Allow no decision").check()
+        page.get_by_label("at a cost of").fill("0.01")
+        page.keyboard.press("Enter")
+        page.wait_for_function(
+            "document.querySelector('[data-box=verdict]').textContent.includes('no decision')"
+        )
+
+
+def test_decisions_on_all_samples_are_those_of_the_library(open_explorer, samples):
+    evidence, y_true = samples
+    prior = [0.2, 0.5, 0.3]
+    with open_explorer("table", f"#prior={json.dumps(prior)}") as page:
+        page.wait_for_selector("[data-box=counts] table")
+        cells = page.locator("[data-box=counts] tbody td").all_inner_texts()
+    decided = evidence.decide(prior=prior)
+    expected = [
+        np.sum((y_true == true) & (decided == label))
+        for true in evidence.classes
+        for label in evidence.classes
+    ]
+    assert [int(cell.replace(",", "")) for cell in cells] == expected
+
+
+@pytest.mark.parametrize("names", [["guilty", "innocent"], list("ABCDE")])
+def test_any_number_of_hypotheses_can_be_named(open_explorer, names):
+    with open_explorer() as page:
+        page.get_by_label("Hypotheses, separated by commas").first.fill(", ".join(names))
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Add evidence").click()
+        assert state_of(page)["names"] == names
+        assert page.locator("[data-box=other] svg").is_visible()
+        assert not page.locator("[data-box=plane]").is_visible()
+        assert bars(page)[0] == max(bars(page))
+
+
+def test_the_family_follows_its_divergences(open_explorer):
+    with open_explorer(address='#part="family"&unit="nat"') as page:
+        page.get_by_label("Divergence of A and B, in nat, as a number").fill("6")
+        page.keyboard.press("Enter")
+        assert state_of(page)["divergences"] == [6, 4, 7]
+        cells = page.locator("[data-box=family-table] tbody td").all_inner_texts()
+    family = CalibratedGaussian.from_divergences([6, 4, 7])
+    for k, (a, b) in enumerate([(0, 1), (0, 2), (1, 2)]):
+        d, eer, cllr = (float(text.strip("%")) for text in cells[4 * k : 4 * k + 3])
+        assert d == pytest.approx(family.divergences[a, b], rel=1e-3)
+        assert eer / 100 == pytest.approx(family.eers[a, b], abs=6e-4)
+        assert cllr == pytest.approx(family.expected_cllr(a, b), abs=6e-4)
+
+
+def test_an_impossible_triple_is_told_and_the_nearest_family_is_offered(open_explorer):
+    with open_explorer(address='#part="family"&divergences=[1,1,20]') as page:
+        assert "No calibrated Gaussian family" in page.get_by_role("alert").inner_text()
+        page.get_by_role("button", name="Take the nearest family").click()
+        divergences = state_of(page)["divergences"]
+        assert page.get_by_role("alert").count() == 0
+    nearest = CalibratedGaussian.from_divergences([1, 1, 20], nearest=True).divergences
+    assert divergences == pytest.approx(nearest[[0, 0, 1], [1, 2, 2]], rel=1e-4)
+
+
+def test_families_can_be_given_by_their_eers(open_explorer):
+    with open_explorer(address='#part="family"&by="eer"') as page:
+        page.get_by_label("EER of A and C, in percent, as a number").fill("10")
+        page.keyboard.press("Enter")
+        d = state_of(page)["divergences"][1]
+    assert d == pytest.approx(CalibratedGaussian.from_eers([0.1]).divergences[0, 1], rel=1e-6)
+
+
+def drop(page, name, text):
+    """Drop a file onto the page, as from a folder."""
+    transfer = page.evaluate_handle(
+        """([name, text]) => { const t = new DataTransfer();
+        t.items.add(new File([text], name)); return t; }""",
+        [name, text],
+    )
+    page.dispatch_event(".drop", "drop", {"dataTransfer": transfer})
+
+
+def test_a_dropped_table_is_recognized_shown_and_calibrated(open_explorer, rng):
+    llr = 3 * np.concatenate([rng.normal(1, 1.5, 200), rng.normal(-1, 1.5, 300)]) + 1
+    label = ["target"] * 200 + ["nontarget"] * 300
+    text = "trial,score,key\n" + "".join(
+        f"t{i},{score:.17g},{key}\n" for i, (score, key) in enumerate(zip(llr, label, strict=True))
+    )
+    with open_explorer(address='#part="scores"') as page:
+        drop(page, "trials.csv", text)
+        page.wait_for_selector(".tile")
+        assert page.get_by_label("True class").input_value() == "key"
+        assert page.get_by_label("LLRs", exact=True).input_value() == "score"
+        assert page.get_by_label("in favor of").input_value() == "target"
+        assert "500 samples of 2 classes" in page.locator("[role=status]").inner_text()
+        before = page.locator(".tile .big").all_inner_texts()
+        page.get_by_role("switch").check()
+        page.wait_for_timeout(1500)
+        after = page.locator(".tile .big").all_inner_texts()
+        sentence = page.locator(".edit-line .note").inner_text()
+        assert page.locator(".figure svg").count() > 3
+    calibrator = AffineCalibrator().fit(llr, np.array(label) == "target")
+    scale = float(re.search(r"times ([\d.]+)", sentence)[1])
+    calibrated = calibrator.evidence(llr).llr(True, False)
+    assert scale == pytest.approx(np.ptp(calibrated) / np.ptp(llr), rel=2e-3)
+    assert float(after[0].split()[0]) < float(before[0].split()[0])
+    assert after[1] == before[1]  # discrimination stays
+
+
+def test_a_table_of_three_classes_is_calibrated_by_a_scale_and_offsets(open_explorer, samples):
+    evidence, y_true = samples
+    values = 2.5 * evidence.log_likelihoods + [1, 0, -2]
+    rows = [
+        ",".join([*(f"{v:.17g}" for v in row), str(label)])
+        for row, label in zip(values, y_true, strict=True)
+    ]
+    with open_explorer(address='#part="scores"&unit="nat"') as page:
+        drop(page, "animals.csv", "\n".join(["ll_cat,ll_dog,ll_owl,truth", *rows]))
+        page.wait_for_selector(".tile")
+        assert page.get_by_label("dog", exact=True).input_value() == "ll_dog"
+        page.get_by_role("switch").check()
+        page.wait_for_timeout(1500)
+        sentence = page.locator(".edit-line .note").inner_text()
+    scale = float(re.search(r"times ([\d.]+)", sentence)[1])
+    assert scale == pytest.approx(0.4, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.parquet", "x", "must be a CSV or TSV file"),
+        ("a.csv", "llr\n1\n", "two columns or more"),
+        ("a.csv", "class,llr\n0,1\n1\n", "row 2 has 1"),
+        ("a.csv", "class,llr\n0,x\n1,2\n", 'row 1 holds "x"'),
+        ("a.csv", "class,llr\n0,1\n0,2\n", "from two to 200 classes; it holds 1"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_told_in_a_sentence(open_explorer, name, text, words):
+    with open_explorer(address='#part="scores"') as page:
+        drop(page, name, text)
+        page.wait_for_selector("[role=status] .alarm")
+        assert words in page.locator("[role=status]").inner_text()
+
+
+def test_a_wrong_column_can_be_corrected(open_explorer):
+    text = "class,score,better\n" + "0,5,-1\n1,5,2\n" * 10
+    with open_explorer(address='#part="scores"') as page:
+        drop(page, "a.csv", text)
+        page.wait_for_selector(".tile")
+        page.get_by_label("LLRs", exact=True).select_option("better")
+        page.wait_for_function("document.querySelector('.tile .big').textContent !== ''")
+        page.wait_for_timeout(200)
+        cost = float(page.locator(".tile .big").first.inner_text().split()[0])
+    expected = (np.log2(1 + np.exp(-2)) + np.log2(1 + np.exp(-1))) / 2
+    assert cost == pytest.approx(expected, abs=6e-4)
+
+
+def test_a_sample_is_told_in_the_words_of_the_library(open_explorer, samples):
+    evidence, y_true = samples
+    with open_explorer("table", '#part="sample"&row=17') as page:
+        text = page.locator("[data-box=sample]").inner_text()
+        page.get_by_role("button", name="Next", exact=True).click()
+        assert state_of(page)["row"] == 18
+    assert f"Row 18 of 750: true class {y_true[17]}" in text
+    one = evidence[17:18]
+    order = np.argsort(-one.log_likelihoods[0])
+    best, next_best = (evidence.classes[k] for k in order[:2])
+    assert str(one.verbal(best, next_best)[0]) in text
+
+
+def test_the_prior_at_which_a_decision_flips_is_where_it_ties(open_explorer, samples):
+    evidence, _ = samples
+    with open_explorer("table", '#part="sample"&row=17') as page:
+        page.get_by_role("button", name="Set this prior").click()
+        prior = state_of(page)["prior"]
+    posterior = np.sort(evidence[17:18].posterior(prior)[0])
+    assert posterior[-1] == pytest.approx(posterior[-2], rel=1e-6)
+
+
+def test_a_model_shows_neighbors_and_counterfactuals(browser, tmp_path, rng):
+    X = rng.normal(size=(90, 2)) + [[0, 0], [2, 0], [0, 3]] * 30
+    y = ["a", "b", "c"] * 30
+    model = LinearDiscriminant().fit(X, y)
+    path = tmp_path / "page.html"
+    path.write_text(explorer(model=model, X=X, y_true=y), encoding="utf-8")
+    with quiet_page(browser) as page:
+        page.goto(f'{path.as_uri()}#part="sample"&row=4')
+        page.wait_for_selector("text=Nearest samples")
+        cells = page.locator(".wide tbody tr").nth(0).locator("td").all_inner_texts()
+        nearest = page.locator("text=Nearest samples >> xpath=.. >> tbody th").first.inner_text()
+    expected = [X[4, 0], *(model.convert(X[4:5], label)[0, 0] for label in "abc")]
+    assert [float(c.replace("−", "-")) for c in cells] == pytest.approx(expected, rel=1e-3)
+    Z = model.transform(X)
+    apart = np.linalg.norm(Z - Z[4], axis=1)
+    apart[4] = np.inf
+    assert int(nearest) == np.argmin(apart) + 1
+
+
+def test_the_story_has_six_steps_through_the_parts(open_explorer):
+    with open_explorer() as page:
+        page.get_by_role("button", name="Take the story").click()
+        seen = []
+        for _ in range(6):
+            page.wait_for_timeout(50)
+            seen.append(page.locator(".parts [aria-current=page]").inner_text())
+            assert page.locator(".story li:visible").count() == 1
+            page.locator("[data-go=next]").click()
+        page.wait_for_timeout(50)
+        assert not page.locator("#story").is_visible()
+    assert seen == ["Bayes’ walk"] * 3 + ["The calibrated family", "Your scores", "A sample"]
+
+
+def test_a_link_shows_what_it_says_and_a_broken_one_opens_the_page(open_explorer):
+    with open_explorer(address="#prior=[0.7,0.2,0.1]&pieces=[]") as page:
+        assert bars(page) == pytest.approx([0.7, 0.2, 0.1])
+    broken = '#prior=[0.7,0.3]&names=["A"]&pieces=[[1]]&part="none"&costs=%5B%5B'
+    with open_explorer(address=broken) as page:
+        assert page.locator("[data-box=plane] .handle").count() == 2
+    with open_explorer(address='#names=["A","B","C","D"]') as page:
+        page.wait_for_selector("[data-box=other] svg")
+        assert bars(page) == pytest.approx([0.25] * 4)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_no_part_is_wider_than_the_screen(open_explorer, scheme, width):
+    options = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
+    with open_explorer("table", **options) as page:
+        for part in ("walk", "family", "scores", "sample"):
+            page.locator(f".parts [data-part={part}]").click()
+            page.wait_for_timeout(300)
+            over = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            assert over <= 0, part
+
+
+def test_what_does_not_fit_together_is_refused(samples):
+    evidence, y_true = samples
+    with pytest.raises(InputError, match="y_true must come with evidence"):
+        explorer(y_true=y_true)
+    with pytest.raises(InputError, match="model and X must come together"):
+        explorer(evidence, model=LinearDiscriminant())
+    with pytest.raises(InputError, match="max_samples must be at least 1"):
+        explorer(evidence, y_true, max_samples=0)
+    with pytest.raises(UnknownClassError):
+        explorer(evidence, ["bat"] * len(evidence))
+
+
+def test_thinned_pages_say_how_many_samples_there_are(samples):
+    text = explorer(*samples, max_samples=100)
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+    assert data["samples"]["total"] == 750
+    assert len(text) < len(explorer(*samples))
