@@ -62,7 +62,8 @@ def _as_cells(X: Any) -> tuple[list[str], list[list[Any]]]:
     else:
         columns = [X[name] for name in names]
     cells = [[_cell(value) for value in column] for column in columns[:_FEATURES]]
-    return [str(name) for name in names][:_FEATURES], [list(row) for row in zip(*cells, strict=True)]
+    rows = [list(row) for row in zip(*cells, strict=True)]
+    return [str(name) for name in names[:_FEATURES]], rows
 
 
 def _cell(value: Any) -> Any:

@@ -11,9 +11,13 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
-/** A label around an input. */
+let labels = 0;
+
+/** A label around an input; its name is the text alone, without the options of a select. */
 export function labeled(text, input, className = "") {
-  return make("label", { className }, make("span", { textContent: text }), input);
+  const id = `label-${++labels}`;
+  input.setAttribute("aria-labelledby", id);
+  return make("label", { className }, make("span", { id, textContent: text }), input);
 }
 
 export function makeSelect(options, properties = {}) {

@@ -57,7 +57,7 @@ export function recognizeColumns(table) {
   const few = (d) => d.values.size >= 2 && d.values.size <= Math.min(MOST_CLASSES, Math.max(2, table.rows.length / 2));
   const isNamed = (d) => LABELS.includes(d.name.toLowerCase());
   const label = described.find((d) => isNamed(d) && few(d)) ?? described.find((d) => !d.numeric && few(d))
-    ?? described.find((d) => d.values.size === 2) ?? described[0];
+    ?? described.find(isNamed) ?? described.find((d) => d.values.size === 2) ?? described[0];
   return recognizeScores(table, label.name, described);
 }
 
@@ -66,7 +66,7 @@ export function recognizeScores(table, label, described = describeColumns(table)
   const classes = classesOf(table, label);
   const numeric = described.filter((d) => d.numeric && d.name !== label).map((d) => d.name);
   const byClass = columnsOfClasses(classes, numeric);
-  const named = LLRS.map((word) => numeric.find((name) => name.toLowerCase() === word)).find(Boolean);
+  const named = LLRS.map((word) => table.columns.find((name) => name.toLowerCase() === word && name !== label)).find(Boolean);
   const positive = classes.find((c) => TARGETS.includes(c.toLowerCase().replace(/[-_ ]/g, ""))) ?? classes.at(-1);
   const choice = { label, kind: "llr", llr: named ?? numeric[0] ?? null, columns: byClass ?? {}, positive, base: "e", prior: "even" };
   if (byClass && !(named && classes.length === 2)) choice.kind = sumToOne(table, Object.values(byClass)) ? "posteriors" : "log-likelihoods";
