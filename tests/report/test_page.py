@@ -15,7 +15,8 @@ from deciban.assessment.results import Assessment, Quantity
 from deciban.exceptions import InputError
 from deciban.metrics import pairwise_cllr
 from deciban.metrics.labelled import read_labelled
-from deciban.report.page import _thin, report
+from deciban.report.page import report
+from deciban.report.samples import thin_samples
 
 OF_TWO = {
     "cost", "cross_entropy", "det", "histogram", "idempotence", "meaning", "pav", "ranges",
@@ -137,7 +138,7 @@ def test_a_page_of_very_many_rows_stays_small(n, most):
 def test_rare_classes_are_shown_whole_where_samples_are_thinned():
     y = np.repeat([0, 1], [320, 400_000])
     evidence = Evidence.from_llr(np.random.default_rng(0).normal(size=len(y)))
-    rows = _thin(read_labelled(y, evidence, every_class=False))
+    rows = thin_samples(read_labelled(y, evidence, every_class=False))
     assert len(rows) == 120_000
     assert rows[:320].tolist() == list(range(320))
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from deciban.assessment import Assessment, Conditions, Quantity, assess
 from deciban.assessment.verdicts import verdicts
 from deciban.assessment.wording import CRITERIA, criteria_rows, number, percent, shorten
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.labelled import Labelled, read_labelled
-from deciban.report.bundle import pack, write_page
+from deciban.metrics.labelled import read_labelled
+from deciban.report.bundle import write_page
+from deciban.report.provenance import describe_provenance
+from deciban.report.samples import describe_thinning, first_state, pack_samples, thin_samples
 
-_MOST_NUMBERS = 120_000  # of evidence in a page; more samples are thinned
 _MOST_PAIRS = 100  # classes whose pairs are all in the page
 _MOST_LISTED = 12  # classes, or costs, that are listed in the open
 _CORRECTED = (
@@ -96,14 +96,7 @@ def report(
             "Pass assess(y_true, evidence)."
         )
     data = read_labelled(y_true, evidence, every_class=False)
-    shown = _thin(data)
-    if len(shown) < len(data.codes):
-        thinned = (
-            f"Figures are drawn from {len(shown):,} of {len(data.codes):,} samples, chosen at "
-            f"random in each class; the tables and the summary are of all."
-        )
-    else:
-        thinned = ""
+    shown = thin_samples(data)
     action, *found = verdicts(assessment)
     record = {"criteria": list(criteria), "provenance": provenance} if provenance else {}
     names = [str(name) for name in assessment.classes]
@@ -113,7 +106,7 @@ def report(
         "action": action,
         "verdicts": found,
         "warnings": assessment.warnings,
-        "thinned": thinned,
+        "thinned": describe_thinning(len(shown), len(data.codes)),
         "criteria": _criteria(criteria),
         "quality": _quality(assessment),
         "conditions": _conditions(conditions),
@@ -123,12 +116,12 @@ def report(
         "model_card": model_card,
         "words": _WORDS,
         "counts": _counts(assessment),
-        "provenance": _provenance(provenance),
+        "provenance": describe_provenance(provenance),
     }
     values = {
         "classes": names,
-        "samples": _samples(data, shown),
-        "state": _first_state(data, assessment),
+        "samples": pack_samples(data, shown),
+        "state": first_state(data, assessment.difficulty(), assessment.prior, assessment.costs),
         "numbers": _numbers(assessment) | record,
         "training": [dict(epoch) for epoch in training or ()],
     }
@@ -149,58 +142,6 @@ def _contents(context: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 # --- numbers for the figures --------------------------------------------------------------
-
-
-def _thin(data: Labelled) -> NDArray[np.intp]:
-    """Samples that the figures show: all, or so many of each class that the page stays small."""
-    n, D = len(data.codes), data.evidence.n_classes
-    most = max(1000, _MOST_NUMBERS // (1 if D == 2 else D))
-    if n <= most:
-        return np.arange(n)
-    # Rare classes are kept whole; the others share what is left.
-    quota = np.zeros(D, dtype=int)
-    left = most
-    order = np.argsort(data.counts, kind="stable")
-    for place, k in enumerate(order):
-        quota[k] = min(int(data.counts[k]), left // (D - place))
-        left -= quota[k]
-    rng = np.random.default_rng(0)
-    chosen = [rng.permutation(np.flatnonzero(data.codes == k))[: quota[k]] for k in range(D)]
-    return np.sort(np.concatenate(chosen))
-
-
-def _samples(data: Labelled, rows: NDArray[np.intp]) -> dict[str, Any]:
-    """Packed columns: true class, evidence, and row numbers where samples are left out."""
-    values, D = data.evidence.log_likelihoods[rows], data.evidence.n_classes
-    with np.errstate(invalid="ignore"):
-        evidence = values[:, 1] - values[:, 0] if D == 2 else values - values.max(axis=1)[:, None]
-    return {
-        "truth": pack(data.codes[rows].astype(np.uint16 if D > 255 else np.uint8)),
-        "evidence": pack(evidence.astype(np.float32)),
-        "rows": None if len(rows) == len(data.codes) else pack(rows.astype(np.int32)),
-        "total": len(data.codes),
-    }
-
-
-def _first_state(data: Labelled, assessment: Assessment) -> dict[str, Any]:
-    """What the page shows as it opens: the pair of classes that is hardest to tell apart."""
-    D, difficulty = data.evidence.n_classes, assessment.difficulty()
-    present = np.flatnonzero(data.counts > 0).tolist()
-    if len(present) < 2:
-        raise InputError("y_true must hold two classes; it holds fewer. Add samples of another.")
-    a, b = max(combinations(present, 2), key=lambda pair: difficulty[pair])
-    others = [k for k in range(D) if k not in (a, b)]
-    third = sorted(others, key=lambda k: -difficulty[k, [a, b]].sum())[:1]
-    costs = 1 - np.eye(D) if assessment.costs is None else assessment.costs
-    prior = np.clip(assessment.prior, 1e-9, 1 - 1e-9)
-    return {
-        "pair": [b, a],
-        "prior": (prior / prior.sum()).tolist(),
-        "costs": np.asarray(costs).tolist(),
-        "unit": "deciban",
-        "range": None,
-        "three": [a, b, *third] if third else None,
-    }
 
 
 def _numbers(assessment: Assessment) -> dict[str, Any]:
@@ -273,28 +214,6 @@ def _data_card(assessment: Assessment, card: Mapping[str, str] | None) -> dict[s
     if assessment.costs is not None:
         data["costs of errors"] = _costs(assessment)
     return data
-
-
-def _provenance(record: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if record is None:
-        return None
-    sheet = {"command": record["command"], "date": record["date"]}
-    sheet["versions"] = _pairs(record["versions"])
-    for one in record["scores"]:
-        sheet[one["file"]] = " ".join([f"{one['rows_used']:,} rows used.", *one["notes"]])
-    sheet["settings"] = _pairs(record["settings"])
-    files = [(one["file"], one["sha256"], f"{one['bytes']:,}") for one in record["inputs"]]
-    return {"sheet": sheet, "files": files}
-
-
-def _pairs(values: Mapping[str, Any]) -> str:
-    """Settings that were given; zero is one, such as a seed."""
-    given = {
-        name: " and ".join(map(str, value)) if isinstance(value, list) else value
-        for name, value in values.items()
-        if value is not None and value is not False and value not in ("", [])
-    }
-    return ", ".join(f"{name} {value}" for name, value in given.items())
 
 
 def _prior(assessment: Assessment) -> str:
