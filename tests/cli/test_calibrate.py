@@ -438,3 +438,26 @@ def test_calibrate_and_evaluate_call_a_quantity_by_one_name(tmp_path):
     base = (tmp_path / "t.csv", "--truth", "truth")
     for words in (("evaluate", *base), ("calibrate", *base, "-o", tmp_path / "c.deciban")):
         assert "Cross-entropy [nat]" in run(*words).stdout
+
+
+def test_the_report_compares_scores_before_and_after_on_held_out_samples(two, tmp_path):
+    _y, _llr, path = two
+    report = tmp_path / "r.html"
+    words = ["calibrate", path, "--truth", "class", "-o", tmp_path / "c", "--report", report]
+    found = json.loads(run(*words, "--json").stdout)
+    page = report.read_text()
+    assert "It helps" in page
+    assert "samples that it had not seen" in page
+    after = next(one["after"] for one in found["quantities"] if one["key"] == "cllr")
+    assert f"after it {after:.3g}" in page
+    with pytest.raises(InputError, match="--force"):
+        run(*words[:-1], report, "-o", tmp_path / "d")
+
+
+def test_without_samples_to_judge_by_neither_report_nor_calibrator_is_written(tmp_path):
+    path, report = tmp_path / "few.csv", tmp_path / "r.html"
+    path.write_text("class,llr\n0,-1\n1,2\n")
+    with pytest.raises(InputError, match="--report must have costs to show"):
+        run("calibrate", path, "--truth", "class", "-o", tmp_path / "c", "--report", report)
+    assert not report.exists()
+    assert not (tmp_path / "c").exists()

@@ -104,3 +104,34 @@ def test_the_column_may_have_another_name_in_the_second_file(tmp_path):
     assert by_key["cllr"]["b"] == pytest.approx(metrics.cllr(y, 2 * llr))
     with pytest.raises(InputError, match="one name for each of 2 files; got 3"):
         run(path, path, "--truth", "y", "--llr", "raw,calibrated,y")
+
+
+def test_any_number_of_systems_is_compared_with_the_first(files):
+    y, _a, b, folder = files
+    three = [folder / "a.csv", folder / "b.csv", folder / "a.csv"]
+    done = run(*three, "--truth", "y", "--resamples", "50")
+    assert "A − B" in done.stdout
+    assert "A − C" in done.stdout
+    found = json.loads(run(*three, "--truth", "y", "--json", "--resamples", "50").stdout)
+    assert found["systems"] == ["A", "B", "C"]
+    by_system = {tuple(one["systems"]): one for one in found["differences"] if one["key"] == "cllr"}
+    assert by_system["A", "C"]["verdict"] == "same"
+    assert by_system["A", "B"]["b"] == pytest.approx(metrics.cllr(y, b))
+    with pytest.raises(InputError, match=r"two systems or more; got .*a\.csv alone"):
+        run(folder / "a.csv", "--truth", "y")
+
+
+def test_the_report_says_which_system_is_better_and_is_not_overwritten(files):
+    *_, folder = files
+    report = folder / "r.html"
+    words = [folder / "a.csv", folder / "b.csv", "--truth", "y", "--report", report]
+    assert f"Report: {report}" in run(*words, "--resamples", "50").stdout
+    page = report.read_text()
+    assert "A is better" in page
+    assert "b.csv" in page
+    assert "sha256" in page
+    with pytest.raises(InputError, match="--force"):
+        run(*words)
+    run(*words, "--force", "--resamples", "50")
+    with pytest.raises(InputError, match="--report must be a file of its own"):
+        run(*words[:-1], folder / "b.csv", "--force")

@@ -217,6 +217,33 @@ def test_explain_tells_each_node_in_decibans_and_words(folder):
     assert "Decision: setosa" in done("explain", "m.deciban", "new.parquet").output
 
 
+def test_explain_writes_a_page_on_one_row_for_a_lay_reader(folder):
+    fitted()
+    words = ("explain", "m.deciban", "new.parquet", "--row", "1", "--report", "case.html")
+    assert "Report: case.html" in done(*words).output
+    page = (folder / "case.html").read_text()
+    assert "as probable if it is setosa as if it is versicolor or virginica" in page
+    assert "prosecutor&#39;s fallacy" in page
+    assert "No test of the model was given" in page
+    assert "--force" in refused(*words)
+    done(*words, "--force", "--validation", "iris.csv", "--label", "species")
+    page = (folder / "case.html").read_text()
+    assert "tested on 150 samples whose class is known: 50 of setosa and 100 of" in page
+    assert "support ratios up to about" in page
+
+
+def test_explain_refuses_a_validation_that_it_cannot_use(folder):
+    fitted()
+    words = ("explain", "m.deciban", "new.parquet", "--validation", "iris.csv")
+    assert "--validation must come with --label and --report" in refused(*words)
+    assert "--validation must come with" in refused(*words, "--label", "species")
+    whole = (*words, "--label", "species", "--report", "case.html")
+    assert "--report must be a file of its own" in refused(*whole[:-1], "iris.csv", "--force")
+    iris().with_columns(species=pl.lit("rosa")).write_csv("iris.csv")
+    assert "classes that the model knows in species; got 'rosa'" in refused(*whole)
+    assert not (folder / "case.html").exists()
+
+
 def test_explain_does_not_word_support_against_the_group_that_holds_the_decision(folder):
     iris().drop("site").write_csv("plain.csv")
     done("fit", "plain.csv", "--label", "species", "--model", "lda", "-o", "p.deciban")

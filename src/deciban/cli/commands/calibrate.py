@@ -11,6 +11,7 @@ from deciban.cli.options import (
     Force,
     Json,
     Quality,
+    Report,
     ScoreOptions,
     Table,
     option,
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
     from deciban.cli.score_columns import ScoreColumns
     from deciban.evidence import Evidence
 
-EXAMPLE = "Example: deciban calibrate scores.csv --truth class -o calibrator.deciban"
+EXAMPLE = (
+    "Example: deciban calibrate scores.csv --truth class -o calibrator.deciban "
+    "--report calibration.html"
+)
 
 _AFFINE = {"affine": "scalar", "diagonal": "diagonal", "full": "full", "bounded": "scalar"}
 _TWO_CLASSES = ("isotonic", "kernel")
@@ -65,15 +69,17 @@ def calibrate(
         str | None, option("Column of the unit that --resamples draw, such as the speaker.",
                            "COLUMN"),
     ] = None,
+    report: Report = None,
     as_json: Json = False,
     force: Force = False,
 ) -> None:  # fmt: skip
     """Learn how to calibrate scores from scores whose truth is known.
 
     The scores are those that evaluate takes. The file stores the names of their columns, so that
-    `deciban apply` needs no options. The table shows what calibration gains; each sample is scored
-    by a calibrator that was fitted without it.
+    `deciban apply` needs no options. The table, and a page with --report, show what calibration
+    gains; each sample is scored by a calibrator that was fitted without it.
     """
+    from deciban._persistence.atomic import write_atomically
     from deciban.assessment.results import to_plain
     from deciban.cli.columns import measure_columns, read_scores
     from deciban.cli.io.writing import require_outputs
@@ -83,7 +89,8 @@ def calibrate(
     blank = _make_calibrator(method, bounded, ridge, measures)
     if group is not None and not resamples:
         raise InputError("--group must come with --resamples; got none. Give --resamples 200.")
-    require_outputs({"--output": output}, columns.inputs(table), force=force)
+    outputs = {"--output": output, "--report": report}
+    require_outputs(outputs, columns.inputs(table), force=force)
     hashes = hash_inputs(columns.inputs(table))
     beside = [("--group", group), *(("--quality", name) for name in measures)]
     scored = read_scores(table, columns, beside, calibrated=False)
@@ -94,7 +101,10 @@ def calibrate(
     folds = min(FOLDS, *scored.counts)
     values = scored.evidence.log_likelihoods
     arrays = {"score": values, **measured} if measures else values
-    after = _assess_held_out(blank, arrays, scored, folds, notes)
+    held_out = _hold_out(blank, arrays, scored, folds, notes)
+    after = None if held_out is None else assess_costs(scored, held_out)
+    if report is not None and held_out is None:
+        raise InputError(f"--report must have costs to show. {notes[-1]} Leave it out.")
     if after is not None and total_cost(after).value > total_cost(before).value:
         notes.append(
             "Calibration makes these scores worse on held-out samples: there are too few samples, "
@@ -108,7 +118,12 @@ def calibrate(
     if resamples:
         groups = None if group is None else scored.beside[group].cast(str).to_numpy()
         stored = _resample(blank, resamples, given, scored, groups)
+    page = None
+    if report is not None and held_out is not None:
+        page = _write_page(table, scored, held_out, folds, notes, method, record)
     stored.save(output, extra=extra, replace=force)
+    if report is not None and page is not None:
+        write_atomically(report, page, replace=force)
     summary = _summarize(before, after)
     summary |= {
         "calibrator": str(output), "method": method, "folds": 0 if after is None else folds,
@@ -124,6 +139,26 @@ def calibrate(
         show.print_json(summary | {"provenance": record})
     else:
         _show(summary, table, scored.notes, scored.columns)
+    if report is not None:
+        show.echo(f"Report: {report}", err=as_json)
+
+
+def _write_page(
+    table: str, scored: LabelledScores, held_out: Evidence, folds: int, notes: list[str],
+    method: str, record: dict[str, Any],
+) -> str:  # fmt: skip
+    """The page on scores before and after calibration."""
+    from deciban.report import calibration_report
+
+    source = name_source(table)
+    return calibration_report(
+        scored.y_true, scored.evidence, held_out, title=source, folds=folds, notes=tuple(notes),
+        descriptions={
+            "before": f"{source} as it is. {' '.join(scored.notes)}",
+            "after": f"calibrated ({method}), each sample by a fit to the others",
+        },
+        provenance=record,
+    )  # fmt: skip
 
 
 def _resample(
@@ -227,16 +262,16 @@ def assess_costs(scored: LabelledScores, evidence: Evidence) -> Assessment:
     return assess(scored.y_true, evidence, n_resamples=0)
 
 
-def _assess_held_out(
+def _hold_out(
     blank: Any, given: Any, scored: LabelledScores, folds: int, notes: list[str]
-) -> Assessment | None:
-    """Costs after calibration, each sample by a fit without it; or None, and a note on why."""
+) -> Evidence | None:
+    """Calibrated evidence, each sample by a fit without it; or None, and a note on why."""
     unknown = "The costs after calibration are unknown"
     if folds < 2:
         notes.append(f"{unknown}: each class needs two samples.")
         return None
     try:
-        return assess_costs(scored, cross_validate(blank, given, scored, folds))
+        return cross_validate(blank, given, scored, folds)
     except DecibanError as error:
         notes.append(f"{unknown}; a fold cannot be fitted: {error}")
         return None

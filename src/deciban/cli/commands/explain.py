@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from deciban.cli.options import Costs, Format, Json, Model, ModelPrior, Table, option
+from deciban.cli.options import (
+    Costs,
+    Force,
+    Format,
+    Json,
+    Model,
+    ModelPrior,
+    Report,
+    Table,
+    option,
+)
 from deciban.cli.show import echo, print_json, print_table
+from deciban.cli.words import name_source
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from deciban.evidence import Evidence
 
-EXAMPLE = "Example: deciban explain iris.deciban iris-new.csv --row 1"
+EXAMPLE = "Example: deciban explain iris.deciban iris-new.csv --row 1 --report case.html"
 
 
 def explain(
@@ -20,19 +33,34 @@ def explain(
     row: Annotated[int, option("Number of the row, from 1.", "N")] = 1,
     prior: ModelPrior = "empirical",
     costs: Costs = None,
+    report: Report = None,
+    validation: Annotated[
+        str | None, option("Table for --report, with rows whose class is known and which the model "
+                           "has not seen: how ratios like this one have fared.", "TABLE"),
+    ] = None,
+    label: Annotated[str | None, option("Column of the class in --validation.", "COLUMN")] = None,
     table_format: Format = None,
     as_json: Json = False,
-) -> None:
+    force: Force = False,
+) -> None:  # fmt: skip
     """Explain what one row of a table says about the classes, in decibans and in words.
 
     Each node of the tree sets one group of classes against another; its number is how much more
     likely the row is under the first group than under the second: 10 decibans are a factor of ten.
     The likelihood of a group is the mean of its classes' likelihoods, weighted by a --prior that is
-    given, with equal weights otherwise.
+    given, with equal weights otherwise. The page of --report is for a reader who is no
+    statistician.
     """
     from deciban.cli.features import open_model, read_rows
+    from deciban.cli.io.writing import require_outputs
     from deciban.cli.operating import parse_costs, parse_prior
 
+    if (validation is None) != (label is None) or (validation is not None and report is None):
+        raise InputError(
+            "--validation must come with --label and --report; got one without the others. Give "
+            "all three, or leave out --validation and --label."
+        )
+    require_outputs({"--report": report}, (str(model), table, validation), force=force)
     estimator, source = open_model(model, table, table_format)
     frame = source.read(estimator.columns_.names)
     if not len(frame):
@@ -49,26 +77,70 @@ def explain(
     weights = None if prior == "empirical" else before
     decision = evidence.decide(parse_costs(costs, "--costs", classes), before)[0]
     posterior = evidence.posterior(before)[0]
+    groups = _groups(evidence, estimator)
     found = {
         "row": row,
-        "nodes": _nodes(evidence, estimator, before, weights),
+        "nodes": _nodes(evidence, groups, before, weights),
         "prior_within_groups": weights and {str(label): p for label, p in weights.items()},
         "posterior": dict(zip(map(str, classes), posterior.tolist(), strict=True)),
         "decision": decision.item() if hasattr(decision, "item") else decision,
         "strength_deciban": float(evidence.strength("deciban")[0]),
         "less_likely_than_this": float(estimator.outlier_score(X)[0]),
     }
+    if report is not None:
+        from deciban._persistence.atomic import write_atomically
+        from deciban.cli.provenance import describe_run, hash_inputs
+        from deciban.report import case_report
+
+        files = hash_inputs([str(model), table, validation])
+        settings: dict[str, Any] = {"row": row, "prior": prior, "costs": costs, "label": label}
+        page = case_report(
+            evidence, title=f"Row {row:,} of {name_source(table)}",
+            lead=f"What the model {model} says about it.", prior=before, weights=weights,
+            groups=groups,
+            validation=_validate(estimator, validation, label, table_format),
+            measurements=X.row(0, named=True), typicality=found["less_likely_than_this"],
+            decision=decision, provenance=describe_run(files, **settings),
+        )  # fmt: skip
+        write_atomically(report, page, replace=force)
     if as_json:
         print_json(found)
     else:
         _show(found)
+    if report is not None:
+        echo(f"Report: {report}", err=as_json)
 
 
-def _nodes(evidence: Evidence, estimator: Any, prior: Any, weights: Any) -> list[dict[str, Any]]:
-    """What each node of the tree says: the LLR of its two groups, words for it, and the posterior.
+def _validate(
+    estimator: Any, table: str | None, label: str | None, table_format: str | None
+) -> tuple[np.ndarray, Evidence] | None:
+    """True classes of the rows of a table, and what the model says about them."""
+    if table is None or label is None:
+        return None
+    from deciban._validation.labels import label_array
+    from deciban.cli.cells import Column, encode_labels
+    from deciban.cli.features import read_rows
+    from deciban.cli.io.sources import open_table
 
-    The posterior is that of the first group, given that the class is in one of the two.
-    """
+    source = open_table(table, table_format)
+    names = estimator.columns_.names
+    for name in names:
+        source.require_column(name, "the model")
+    source.require_column(label, "--label")
+    frame = source.read(list(dict.fromkeys([label, *names])))
+    labels, codes = encode_labels(Column(frame[label], source.name))
+    unknown = [one for one in labels if one not in estimator.classes_.tolist()]
+    if unknown:
+        raise source.error(
+            f"must have classes that the model knows in {label}; got {unknown[0]!r}. Leave out "
+            f"its rows, or name another --label."
+        )
+    X = read_rows(estimator.columns_, frame, source.name)
+    return label_array(labels)[codes], estimator.evidence(X)
+
+
+def _groups(evidence: Evidence, estimator: Any) -> list[tuple[list[Any], list[Any]]]:
+    """The two groups of classes that each node of the tree sets against each other."""
     import numpy as np
 
     from deciban.simplex import Basis
@@ -76,11 +148,25 @@ def _nodes(evidence: Evidence, estimator: Any, prior: Any, weights: Any) -> list
     basis = getattr(estimator, "basis_", None)
     if basis is None or basis.signs is None:
         basis = Basis.gram_schmidt(evidence.n_classes)
-    log_posterior = evidence.log_posterior(prior)[0]
+    sides = [[np.flatnonzero(node == sign) for sign in (1, -1)] for node in np.asarray(basis.signs)]
+    return [([evidence.classes[k] for k in a], [evidence.classes[k] for k in b]) for a, b in sides]
+
+
+def _nodes(
+    evidence: Evidence, groups: list[tuple[list[Any], list[Any]]], prior: Any, weights: Any
+) -> list[dict[str, Any]]:
+    """What each node of the tree says: the LLR of its two groups, words for it, and the posterior.
+
+    The posterior is that of the first group, given that the class is in one of the two.
+    """
+    import numpy as np
+
+    log_posterior = dict(zip(evidence.classes, evidence.log_posterior(prior)[0], strict=True))
     nodes = []
-    for node in np.asarray(basis.signs):
-        a, b = ([evidence.classes[k] for k in np.flatnonzero(node == s)] for s in (1, -1))
-        log_p, log_q = (np.logaddexp.reduce(log_posterior[node == s]) for s in (1, -1))
+    for a, b in groups:
+        log_p, log_q = (
+            np.logaddexp.reduce([log_posterior[one] for one in side]) for side in (a, b)
+        )
         nodes.append(
             {
                 "for": [str(label) for label in a],

@@ -86,7 +86,7 @@ export function drawDet(box, view) {
   );
 }
 
-function axis([low, high]) {
+export function axis([low, high]) {
   const apart = (high - low) / 7; // so that labels do not touch
   const ticks = [];
   for (const tick of TICKS.map(probit).reverse()) {
@@ -97,17 +97,17 @@ function axis([low, high]) {
 }
 
 /** From half of one sample to even odds, or past it where the evidence is poor. */
-function axisEnds(n, rate) {
+export function axisEnds(n, rate) {
   return [probit(Math.max(2e-7, Math.min(0.02, 0.5 / n))), probit(rate > 0.3 ? 0.95 : 0.5)];
 }
 
 /** The place of a rate on a probit axis; those of zero and one lie beyond its ends. */
-function place(share, [low, high]) {
+export function place(share, [low, high]) {
   return share <= 0 ? low - 1 : share >= 1 ? high + 2 : probit(share);
 }
 
 /** The curve as steps; rates of zero run along the frame. */
-function curvePoints(curve, x, y) {
+export function curvePoints(curve, x, y) {
   const points = [];
   for (let k = 0; k < curve.pMiss.length; k++) {
     const last = points[points.length - 1];
@@ -126,7 +126,7 @@ function isNear({ pMiss, pFalseAlarm }, j, k) {
   return near(pMiss[j], pMiss[k]) && near(pFalseAlarm[j], pFalseAlarm[k]);
 }
 
-function operatingPoint(view) {
+export function operatingPoint(view) {
   const at = threshold(view);
   return {
     miss: d3.bisectLeft(view.target, at) / view.target.length,

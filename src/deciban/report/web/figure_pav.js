@@ -39,7 +39,12 @@ export function drawPav(box, view) {
       frameMark(),
       diagonal(Math.max(x[0], y[0]), Math.min(x[1], y[1])),
       ...sampleTicks(view, x, y, factor),
-      ...steps(blocks, x, y, factor),
+      Plot.line(stepPoints(blocks, x, y, factor), {
+        x: "0",
+        y: "1",
+        stroke: "currentColor",
+        strokeWidth: 2.4,
+      }),
       ...wedgeNames(x, y),
       ...infiniteEnds(view, blocks, y),
       Plot.tip(tipPoints(view, blocks, x, y, factor), Plot.pointer({ x: "x", y: "y", title: "text" })),
@@ -58,7 +63,7 @@ export function drawPav(box, view) {
 }
 
 /** One range for both axes: where the samples support finite LLRs, and some room for the infinite ends. */
-function domainOf(blocks, [low, high]) {
+export function domainOf(blocks, [low, high]) {
   const finite = d3.range(blocks.llr.length).filter((k) => Number.isFinite(blocks.llr[k]));
   if (finite.length === 0) return [Math.min(low, -1), Math.max(high, 1)];
   const inside = (value) => Math.max(low, Math.min(high, value));
@@ -71,7 +76,7 @@ function domainOf(blocks, [low, high]) {
 }
 
 /** Ground of the LLRs that claim more than the samples support. */
-function wedges([xLow, xHigh], [yLow, yHigh]) {
+export function wedges([xLow, xHigh], [yLow, yHigh]) {
   const areas = [];
   if (xHigh > 0)
     areas.push([
@@ -100,7 +105,7 @@ function wedges([xLow, xHigh], [yLow, yHigh]) {
   );
 }
 
-function wedgeNames([xLow, xHigh], [yLow, yHigh]) {
+export function wedgeNames([xLow, xHigh], [yLow, yHigh]) {
   const places = [];
   const width = xHigh - xLow;
   if (xHigh > 0.25 * width && yHigh > 0) {
@@ -131,7 +136,7 @@ function wedgeNames([xLow, xHigh], [yLow, yHigh]) {
 }
 
 /** The blocks as one rising line of steps; blocks with infinite values run along the frame. */
-function steps(blocks, x, y, factor) {
+export function stepPoints(blocks, x, y, factor) {
   const inside = (value, [low, high]) => Math.max(low, Math.min(high, value));
   const points = [];
   for (let k = 0; k < blocks.llr.length; k++) {
@@ -144,7 +149,7 @@ function steps(blocks, x, y, factor) {
     }
     points.push([low, level], [high, level]);
   }
-  return [Plot.line(points, { x: "0", y: "1", stroke: "currentColor", strokeWidth: 2.4 })];
+  return points;
 }
 
 function infiniteEnds(view, blocks, y) {

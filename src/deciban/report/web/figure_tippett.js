@@ -75,7 +75,7 @@ export function drawTippett(box, view) {
 }
 
 /** The curve where it changes, one point for each pixel at most. */
-function curvePoints(curve, low, high, factor, pixels) {
+export function curvePoints(curve, low, high, factor, pixels) {
   const points = onePerPixel(curve.llr, low, high, pixels).map((k) => ({
     x: factor * Math.max(low, Math.min(high, curve.llr[k])),
     target: 100 * curve.target[k],

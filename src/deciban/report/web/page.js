@@ -9,7 +9,9 @@
  */
 export function keepDrawn(figures, state, makeView) {
   const boxes = [...document.querySelectorAll("[data-figure]")];
-  let view = null, seen = new Set(), stale = new Set(boxes);
+  let view = null,
+    seen = new Set(),
+    stale = new Set(boxes);
 
   // Only what a reader sees is drawn; the rest when it comes into sight.
   const refresh = () => {
@@ -41,21 +43,31 @@ function draw(figures, box, view) {
     figures[box.dataset.figure](box, { ...view, width: Math.max(240, box.clientWidth) });
   } catch (error) {
     console.error(error);
-    box.replaceChildren(Object.assign(document.createElement("p"), { className: "missing", textContent: `Not drawn: ${error.message}` }));
+    box.replaceChildren(
+      Object.assign(document.createElement("p"), {
+        className: "missing",
+        textContent: `Not drawn: ${error.message}`,
+      })
+    );
   }
 }
 
 function observeSight(boxes, listener) {
-  const observer = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) listener(target, isIntersecting);
-  }, { rootMargin: "600px" });
+  const observer = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries) listener(target, isIntersecting);
+    },
+    { rootMargin: "600px" }
+  );
   for (const box of boxes) observer.observe(box);
 }
 
 function observeWidths(boxes, renew) {
   const widths = new Map(boxes.map((box) => [box, box.clientWidth]));
   const observer = new ResizeObserver((entries) => {
-    const changed = entries.map((e) => e.target).filter((box) => Math.abs(box.clientWidth - widths.get(box)) > 4);
+    const changed = entries
+      .map((e) => e.target)
+      .filter((box) => Math.abs(box.clientWidth - widths.get(box)) > 4);
     for (const box of changed) widths.set(box, box.clientWidth);
     if (changed.length) renew(changed);
   });

@@ -1,0 +1,233 @@
+"""One page on several systems: which is better, by how much, and every curve overlaid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deciban.assessment import Comparison, compare
+from deciban.assessment.ranking import judge_calibration_gain, rank_systems, values_of
+from deciban.assessment.results import Difference, Verdict
+from deciban.assessment.wording import in_unit, shorten
+from deciban.evidence import Evidence
+from deciban.evidence.bayes import cost_matrix, log_prior
+from deciban.metrics.labelled import Labelled, read_labelled
+from deciban.metrics.multiclass import pairwise_costs
+from deciban.report.bundle import write_page
+from deciban.report.provenance import describe_provenance
+from deciban.report.samples import (
+    describe_thinning,
+    first_state,
+    pack_evidence,
+    pack_samples,
+    thin_samples,
+)
+
+_VERDICTS = {"cannot tell": "too few samples to tell", "same": "no difference", "": "not tested"}
+_AS_FITTED = (
+    "The intervals are those of the samples; they take the calibrators of the folds as fitted."
+)
+
+
+def comparison_report(
+    y_true: ArrayLike,
+    systems: Mapping[str, Evidence],
+    *,
+    title: str,
+    comparison: Comparison | None = None,
+    settings: Mapping[str, Any] | None = None,
+    descriptions: Mapping[str, str] | None = None,
+    provenance: Mapping[str, Any] | None = None,
+) -> str:
+    """One page on two or more systems, as HTML that opens anywhere and loads nothing.
+
+    Parameters
+    ----------
+    y_true : array of shape (n_samples,)
+        True classes; every class must occur.
+    systems : dict of Evidence by name
+        Over the same classes, with the same samples on the same rows.
+    title : str
+    comparison : Comparison, default compare(y_true, systems, **settings)
+        Comparison of the same systems.
+    settings : dict, optional
+        What :func:`deciban.compare` was given, such as the prior, the costs and the groups.
+    descriptions : dict of str by name, optional
+        What each system is.
+    provenance : dict, optional
+        How the numbers came about, as for :func:`deciban.report.report`.
+
+    Returns
+    -------
+    str
+    """
+    given = dict(settings or {})
+    if comparison is None:
+        comparison = compare(y_true, systems, **given)
+    ranking = rank_systems(y_true, systems, comparison, **given)
+    n = len(comparison.systems)
+    lead = f"{n} systems on the same {_describe_samples(comparison)}."
+    return _write(
+        y_true, systems, comparison, given, title=title, kind="Comparison of systems", lead=lead,
+        verdict=ranking.verdict, sentences=ranking.sentences, descriptions=descriptions or {},
+        warnings=comparison.warnings, provenance=provenance,
+    )  # fmt: skip
+
+
+def calibration_report(
+    y_true: ArrayLike,
+    before: Evidence,
+    after: Evidence,
+    *,
+    title: str,
+    folds: int,
+    notes: tuple[str, ...] = (),
+    descriptions: Mapping[str, str] | None = None,
+    provenance: Mapping[str, Any] | None = None,
+) -> str:
+    """One page on what calibration has changed.
+
+    Parameters
+    ----------
+    y_true : array of shape (n_samples,)
+    before, after : Evidence
+        Evidence of the same samples; that after calibration by fits to the other samples.
+    title : str
+    folds : int
+        Number of parts of the samples, each of which was calibrated by a fit to the others.
+    notes : tuple of str
+        What a reader should know about the calibrator.
+    descriptions, provenance
+        As for :func:`comparison_report`.
+
+    Returns
+    -------
+    str
+    """
+    systems = {"before": before, "after": after}
+    comparison = compare(y_true, systems)
+    verdict = judge_calibration_gain(comparison, folds)
+    return _write(
+        y_true, systems, comparison, {}, title=title, kind="Calibration, before and after",
+        lead=f"{_describe_samples(comparison)}.", verdict=verdict, sentences=(verdict.sentence,),
+        descriptions=descriptions or {}, warnings=(*comparison.warnings, *notes, _AS_FITTED),
+        provenance=provenance,
+    )  # fmt: skip
+
+
+def _write(
+    y_true: ArrayLike, systems: Mapping[str, Evidence], comparison: Comparison,
+    settings: Mapping[str, Any], *, title: str, kind: str, lead: str, verdict: Verdict,
+    sentences: tuple[str, ...], descriptions: Mapping[str, str], warnings: tuple[str, ...],
+    provenance: Mapping[str, Any] | None,
+) -> str:  # fmt: skip
+    classes = comparison.classes
+    data = {
+        name: read_labelled(y_true, one.restrict(classes), every_class=False)
+        for name, one in systems.items()
+    }
+    first = next(iter(data.values()))
+    rows = thin_samples(first, len(data))
+    values = {
+        "classes": [str(label) for label in classes],
+        "systems": [
+            {
+                "name": name,
+                "about": descriptions.get(name, ""),
+                "evidence": pack_evidence(one, rows),
+            }
+            for name, one in data.items()
+        ],
+        "samples": {**pack_samples(first, rows), "evidence": None},
+        "state": _state(first, settings),
+        "costs": _costs(comparison),
+        "numbers": comparison.to_dict() | ({"provenance": provenance} if provenance else {}),
+    }
+    context = {
+        "kind": kind, "lead": lead, "verdict": verdict, "sentences": sentences,
+        "warnings": warnings, "thinned": describe_thinning(len(rows), len(first.codes)),
+        "systems": [(name, descriptions.get(name, "")) for name in systems],
+        "tables": _tables(comparison), "several": _values(comparison),
+        "provenance": describe_provenance(provenance),
+    }  # fmt: skip
+    return write_page("comparison", values, title=title, **context)
+
+
+def _describe_samples(comparison: Comparison) -> str:
+    names = ", ".join(shorten(name, 24) for name in comparison.classes[:6])
+    more = f" and {len(comparison.classes) - 6} more" if len(comparison.classes) > 6 else ""
+    return f"{sum(comparison.counts):,} samples of {len(comparison.classes)} classes: {names}{more}"
+
+
+def _state(data: Labelled, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page shows as it opens, with the prior and the costs that were given."""
+    classes = data.evidence.classes
+    found = pairwise_costs(data)
+    least, cost = (
+        np.nan_to_num(table, nan=0.0, posinf=1e3) for table in (found.cllr_min, found.cllr)
+    )
+    prior = np.exp(log_prior(settings.get("prior"), classes, 1)[0])
+    costs = settings.get("costs")
+    matrix = None if costs is None else cost_matrix(costs, classes)
+    return first_state(data, least + 1e-6 * cost, prior, matrix)
+
+
+def _costs(comparison: Comparison) -> list[dict[str, Any]] | None:
+    """Cross-entropy of each system and its parts; costs of two classes are found in the page."""
+    if len(comparison.classes) == 2:
+        return None
+    total, relative, part = (
+        values_of(comparison, key)
+        for key in ("cross_entropy", "normalized_cross_entropy", "calibration")
+    )
+    nothing = next(total[n] / relative[n] for n in total if np.isfinite(total[n]) and total[n] > 0)
+    return [
+        {"total": total[n], "calibration": part.get(n, np.nan), "nothing": nothing} for n in total
+    ]
+
+
+def _tables(comparison: Comparison) -> list[dict[str, Any]]:
+    """The differences of the first system from each of the others."""
+    first, *others = comparison.systems
+    level = f"{100 * comparison.confidence:g} %"
+    design = f" Intervals: {comparison.design}." if comparison.design else ""
+    return [
+        {
+            "name": f"{first} and {name}",
+            "caption": f"{first} less {name}, with {level} intervals.{design}",
+            "columns": (
+                "quantity", first, name, f"{first} − {name}", f"{level} interval", "verdict",
+            ),
+            "rows": [_row(one) for one in comparison.differences if one.systems[1] == name],
+        }
+        for name in others
+    ]  # fmt: skip
+
+
+def _row(one: Difference) -> tuple[str, ...]:
+    label = one.label if one.unit in ("", "fraction") else f"{one.label} ({one.unit})"
+    # Differences of equal costs that are rounding would be read as numbers.
+    sizes = (0.0 if abs(value) < 1e-12 else value for value in (one.a, one.b, one.difference))
+    cells = (in_unit(value, one.unit) for value in sizes)
+    ends = (in_unit(end, one.unit) for end in (one.low, one.high))
+    interval = " to ".join(ends) if one.low == one.low else "–"
+    better = one.verdict.removesuffix(" better")
+    verdict = _VERDICTS.get(one.verdict, f"{better} is better")
+    return shorten(label, 90), *cells, interval, verdict
+
+
+def _values(comparison: Comparison) -> dict[str, Any] | None:
+    """Every quantity of each of more than two systems."""
+    if len(comparison.systems) == 2:
+        return None
+    # The hardest pair of classes may be another one for each two systems: it is left out.
+    shared = {one.label: one for one in comparison.differences if one.key != "worst_pair_cllr"}
+    rows = []
+    for one in shared.values():
+        values = values_of(comparison, one.key)
+        cells = (in_unit(values.get(name, np.nan), one.unit) for name in comparison.systems)
+        rows.append((_row(one)[0], *cells))
+    return {"columns": ("quantity", *comparison.systems), "rows": rows}

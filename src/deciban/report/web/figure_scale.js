@@ -1,0 +1,167 @@
+// The ratio of one case on a scale of words, beside samples whose class is known.
+
+import { chart, fill, formatCount, legend, make, note, shorten } from "./drawing.js";
+
+const END = 7.25 * Math.LN10; // ratios beyond ten million are all the same to a reader
+const BIN = Math.LN10 / 4;
+const TICKS = d3.range(-6, 7).map((k) => k * Math.LN10);
+
+const inside = (x) => Math.max(-END, Math.min(END, x));
+
+/** The ratio of the case on a scale of words, with the samples of each side above and below. */
+export function drawScale(box, view) {
+  const { ask, known, data } = view;
+  const bars = known
+    ? [...bins(known.target, 1, known.colors[1]), ...bins(known.other, -1, known.colors[0])]
+    : [];
+  const top = known ? 1.3 : 0.3;
+  const at = inside(ask.llr);
+  const ratio = (x) =>
+    Math.abs(x) < 1e-9
+      ? "1"
+      : (x > 0 ? "" : "1/") + d3.format(",")(Math.round(10 ** Math.abs(x / Math.LN10)));
+  const few = view.width < 620;
+  const svg = chart(view, {
+    height: known ? 300 : 150,
+    marginTop: 34,
+    marginLeft: 16,
+    marginRight: 16,
+    label: describe(ask, known),
+    x: {
+      domain: [-END, END],
+      label: "likelihood ratio",
+      ticks: few ? TICKS.filter((_, k) => k % 3 === 0) : TICKS.filter((_, k) => k % 2 === 0),
+      tickFormat: ratio,
+    },
+    y: { axis: null, grid: false, domain: [-top, top] },
+    marks: [
+      ...bands(data, top, few),
+      Plot.rectY(bars, { x1: "x1", x2: "x2", y1: 0, y2: "y", fill: "color", fillOpacity: 0.75 }),
+      Plot.ruleY([0], { stroke: "var(--soft)" }),
+      Plot.ruleX([0], { stroke: "var(--soft)", strokeDasharray: "2 3" }),
+      ...supported(ask, top, few),
+      ask.interval &&
+        Plot.ruleY([0], {
+          x1: inside(ask.interval[0]),
+          x2: inside(ask.interval[1]),
+          stroke: "currentColor",
+          strokeWidth: 5,
+          strokeOpacity: 0.6,
+        }),
+      Plot.ruleX([at], { stroke: "currentColor", strokeWidth: 3 }),
+      Plot.text([at], {
+        x: (d) => d,
+        frameAnchor: "top",
+        dy: -20,
+        text: () => (Math.abs(ask.llr) > END ? "this case ▸" : "this case"),
+        fontWeight: 700,
+        fontSize: 13,
+        fill: "currentColor",
+        textAnchor: at > END / 2 ? "end" : "middle",
+      }),
+    ],
+  });
+  fill(
+    box,
+    known &&
+      legend([
+        {
+          color: known.colors[1],
+          text: `tested samples of ${ask.target} (${formatCount(known.target.length)}), above the line`,
+        },
+        {
+          color: known.colors[0],
+          text: `tested samples of ${ask.other} (${formatCount(known.other.length)}), below it`,
+        },
+      ]),
+    make(
+      "div",
+      { className: "ends" },
+      make("span", { textContent: `◂ far more probable if ${shorten(ask.other, 60)}` }),
+      make("span", { textContent: `far more probable if ${shorten(ask.target, 60)} ▸` })
+    ),
+    svg,
+    note(describe(ask, known))
+  );
+}
+
+/** Shares of the samples in bins of the scale; what lies beyond it is in the last bins. */
+function bins(values, sign, color) {
+  const edges = d3.range(-29, 30).map((k) => k * BIN);
+  const counts = d3.rollup(
+    values,
+    (v) => v.length,
+    (x) => Math.max(0, Math.min(edges.length - 2, d3.bisectRight(edges, x) - 1))
+  );
+  const most = d3.max(counts.values());
+  return Array.from(counts, ([k, count]) => ({
+    x1: edges[k],
+    x2: edges[k + 1],
+    y: (sign * count) / most,
+    color,
+  }));
+}
+
+/** Grounds for the words of the scale, and the words where there is room. */
+function bands({ cuts, words }, top, few) {
+  const edges = [...cuts, END];
+  const areas = words.flatMap((word, k) =>
+    [1, -1].map((sign) => ({
+      x1: sign * edges[k],
+      x2: sign * Math.min(END, edges[k + 1]),
+      word,
+      shade: 0.03 + 0.035 * k,
+    }))
+  );
+  return [
+    Plot.rect(areas, {
+      x1: "x1",
+      x2: "x2",
+      y1: -top,
+      y2: top,
+      fill: "var(--accent)",
+      fillOpacity: "shade",
+      title: (d) => `${d.word} support`,
+    }),
+    !few &&
+      Plot.text(areas, {
+        x: (d) => (d.x1 + d.x2) / 2,
+        y: top,
+        dy: 4,
+        lineAnchor: "top",
+        text: (d) => d.word.replace(" ", "\n"),
+        fontSize: 11,
+        fill: "var(--soft)",
+      }),
+  ];
+}
+
+/** A broken line at the largest ratio that the tested samples support. */
+function supported(ask, top, few) {
+  const bound = ask.support?.bound;
+  if (bound === null || !(bound < END)) return [];
+  const toLeft = few || bound > END / 2;
+  return [
+    Plot.ruleX([bound], { y1: -top, y2: top, stroke: "var(--poor)", strokeDasharray: "5 3", strokeWidth: 2 }),
+    Plot.text([bound], {
+      x: (d) => d,
+      y: -top,
+      dy: -8,
+      dx: toLeft ? -5 : 5,
+      textAnchor: toLeft ? "end" : "start",
+      text: () => "supported up to here",
+      fill: "var(--poor)",
+      stroke: "var(--card)",
+      strokeWidth: 4,
+      paintOrder: "stroke",
+    }),
+  ];
+}
+
+function describe(ask, known) {
+  const words = `This case lies ${ask.llr === 0 ? "in the middle, where the evidence says nothing" : `on the side of ${ask.target}: ${ask.words}`}.`;
+  const tested = known
+    ? " The bars show where tested samples of either kind lie; a good system has them on their own sides."
+    : "";
+  return `${words} Darker ground means stronger words.${tested}`;
+}

@@ -1,0 +1,62 @@
+// Several systems in one figure: each has one color and one dash in all of them.
+
+import { classColor } from "./colors.js";
+import { llrRange, make, missingSide, remember } from "./drawing.js";
+import { pav } from "./statistics.js";
+
+const DASHES = [null, "8 3", "2 3", "9 3 2 3", "5 2", "12 3 2 3 2 3"];
+const WIDEST = 3; // times the narrowest range of LLRs, so that no system squeezes the others
+
+/** Color and dash of system k of n. */
+export function systemStyle(k, n) {
+  return { color: classColor(k, n), dash: DASHES[k % DASHES.length] };
+}
+
+/** A short line in the color and the dash of a system. */
+export function sampleLine({ color, dash }) {
+  const svg = d3.create("svg").attr("width", 34).attr("height", 10).attr("aria-hidden", "true");
+  svg
+    .append("line")
+    .attr("x1", 1)
+    .attr("x2", 33)
+    .attr("y1", 5)
+    .attr("y2", 5)
+    .attr("stroke", color)
+    .attr("stroke-width", 2.6)
+    .attr("stroke-dasharray", dash);
+  return svg.node();
+}
+
+export function systemLegend(systems, ...more) {
+  const items = systems.map((one) =>
+    make("li", {}, sampleLine(one), make("span", { textContent: one.name }))
+  );
+  return make("ul", { className: "legend" }, ...items, ...more);
+}
+
+export const blocksOf = (one) => remember(one, "pav", () => pav(one.target, one.other));
+
+/** Ends of an axis of LLRs for all systems, in nats. */
+export function sharedRange(systems) {
+  const [lows, highs] = d3.transpose(systems.map((one) => llrRange(one)));
+  const [low, high] = [d3.max(lows), d3.min(highs)];
+  return [
+    Math.max(d3.min(lows), low < 0 ? WIDEST * low : low),
+    Math.min(d3.max(highs), high > 0 ? WIDEST * high : high),
+  ];
+}
+
+/** Why the figures cannot be drawn, or null. */
+export function missing(view) {
+  return view.systems.length === 0 ? "No system is chosen: tick one above." : missingSide(view.systems[0]);
+}
+
+export function line(points, one, options) {
+  return Plot.line(points, {
+    stroke: one.color,
+    strokeDasharray: one.dash,
+    strokeWidth: 2.2,
+    clip: true,
+    ...options,
+  });
+}

@@ -1,0 +1,148 @@
+"""The page on one case, for a reader who is no statistician."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from browser import quiet_page
+from deciban import Evidence
+from deciban.calibration.bounded import upper_bound
+from deciban.exceptions import InputError
+from deciban.metrics.labelled import read_trials
+from deciban.report.case import case_report
+
+
+@pytest.fixture
+def known(rng):
+    y = np.arange(400) % 2
+    return y, Evidence.from_llr(rng.normal(4 * y - 2, 2))
+
+
+def write(path, evidence, **more):
+    path.write_text(case_report(evidence, title="Row 1", **more))
+    return path
+
+
+def open_page(page, path, address=""):
+    page.goto(path.as_uri() + address)
+    page.wait_for_selector("html[data-ready=true]")
+    for box in page.query_selector_all("[data-figure]"):
+        box.scroll_into_view_if_needed()
+        page.wait_for_function("box => box.childElementCount > 0", arg=box)
+    assert page.query_selector_all(".missing") == []
+
+
+def numbers(path):
+    text = path.read_text()
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    return json.loads(found[1])
+
+
+def test_the_ratio_is_said_in_words_for_the_likelier_side(tmp_path):
+    path = write(tmp_path / "c.html", Evidence.from_llr([-math.log(30)]))
+    text = path.read_text()
+    assert "about 30 times as probable if it is 0 as if it is 1" in text
+    assert "Moderate support for 0 over 1" in text
+    assert numbers(path)["questions"][0]["llr"] == pytest.approx(math.log(30))
+
+
+def test_evidence_that_says_nothing_is_said_to_say_nothing(tmp_path):
+    text = write(tmp_path / "c.html", Evidence.from_llr([0.0])).read_text()
+    assert "is as probable if it is 0 as if it is 1" in text
+
+
+def test_certainty_is_drawn_and_said(page, tmp_path):
+    path = write(tmp_path / "c.html", Evidence.from_llr([np.inf]))
+    assert "impossible if it is 0" in path.read_text()
+    open_page(page, path)
+    expect(page.locator(".said strong").nth(1)).to_have_text("100 %")
+
+
+def test_the_slider_moves_the_posterior_and_the_address(page, tmp_path):
+    open_page(page, write(tmp_path / "c.html", Evidence.from_llr([math.log(10)])))
+    after = page.locator(".said strong").nth(1)
+    expect(after).to_have_text("90.9 %")
+    slider = page.get_by_role("slider")
+    slider.focus()
+    for _ in range(10):  # decibans
+        page.keyboard.press("ArrowLeft")
+    expect(after).to_have_text("50 %")
+    assert "prior=" in page.url
+    box = slider.bounding_box()
+    page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.95 * box["width"], box["y"] + box["height"] / 2, steps=10)
+    page.mouse.up()
+    expect(after).to_have_text("over 99.9 %")
+
+
+def test_the_table_of_priors_obeys_bayes_rule(tmp_path):
+    text = write(tmp_path / "c.html", Evidence.from_llr([math.log(9)])).read_text()
+    row = re.search(r"after</th>(.*?)</tr>", text)[1]
+    assert re.findall(r"<td>(.*?)</td>", row)[1:5] == ["8.33 %", "50 %", "90 %", "98.8 %"]
+
+
+def test_a_ratio_beyond_what_the_samples_support_is_not_to_be_quoted(known, tmp_path):
+    y, evidence = known
+    path = write(tmp_path / "c.html", Evidence.from_llr([40.0]), validation=known)
+    bound = upper_bound(read_trials(y, evidence), 200, 200, 1.0)
+    found = numbers(path)["questions"][0]
+    assert found["support"]["bound"] == pytest.approx(bound)
+    assert found["usable"] == pytest.approx(bound)
+    assert f"quote “more than {math.exp(bound):.0f}”" in path.read_text()
+    within = write(tmp_path / "d.html", Evidence.from_llr([1.0]), validation=known)
+    assert numbers(within)["questions"][0]["usable"] == 1.0
+    assert "The test supports ratios for 1 up to about" in within.read_text()
+
+
+def test_samples_of_the_test_are_drawn_and_counted(page, known, tmp_path):
+    y, evidence = known
+    path = write(tmp_path / "c.html", Evidence.from_llr([1.5]), validation=known)
+    higher = int((evidence.llr(1, 0)[y == 0] >= 1.5).sum())
+    assert f"{higher} of the 200 samples of 0 had a ratio of 4.5 or more" in path.read_text()
+    open_page(page, path)
+    assert "tested samples of 1 (200)" in page.locator("[data-figure=scale]").inner_text()
+
+
+def test_each_question_of_several_classes_has_its_answer(page, rng, tmp_path):
+    evidence = Evidence(np.log([[0.6, 0.3, 0.1]]), ["ant", "bee", "cat"])
+    y = np.array(["ant", "bee", "cat"])[np.arange(90) % 3]
+    tested = Evidence(
+        2 * np.eye(3)[np.arange(90) % 3] + rng.normal(size=(90, 3)), ["ant", "bee", "cat"]
+    )
+    path = write(
+        tmp_path / "c.html", evidence, groups=[(["ant"], ["bee"]), (["ant", "bee"], ["cat"])],
+        validation=(y, tested), measurements={"legs": 6.0, "<wings>": None}, typicality=0.001,
+    )  # fmt: skip
+    open_page(page, path)
+    expect(page.locator(".answer:visible .big")).to_contain_text("about 3 times")
+    page.locator("#question").select_option(label="ant or bee, or cat?")
+    expect(page.locator(".answer:visible .big")).to_contain_text("about 4.5 times")
+    assert "question=2" in page.url
+    assert "an extrapolation" in page.locator("#limits").inner_text()
+    assert "missing" in page.locator("#classes").inner_text()
+    posteriors = page.locator("#classes tbody").first.inner_text()
+    assert re.sub(r"\s+", " ", posteriors) == "ant 60 % bee 30 % cat 10 %"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_wider_than_a_phone(browser, known, tmp_path, scheme):
+    path = write(tmp_path / "c.html", Evidence.from_llr([2.0]), validation=known, lead="x" * 200)
+    with quiet_page(browser, viewport={"width": 390, "height": 800}, color_scheme=scheme) as page:
+        open_page(page, path)
+        assert page.evaluate("() => document.documentElement.scrollWidth") == 390
+
+
+def test_an_interval_is_said_from_the_side_that_is_likelier(tmp_path):
+    path = write(tmp_path / "c.html", Evidence.from_llr([-2.0]), interval=(-3.0, -1.0))
+    assert numbers(path)["questions"][0]["interval"] == [1.0, 3.0]
+    assert "leave open a ratio from 2.7 to 20" in path.read_text()
+
+
+def test_several_samples_are_refused():
+    with pytest.raises(InputError, match="evidence must be of one sample; got 2"):
+        case_report(Evidence.from_llr([1.0, 2.0]), title="Rows")
