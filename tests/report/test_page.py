@@ -398,15 +398,16 @@ def test_a_range_is_brushed_and_its_samples_are_listed(calm_page, tmp_path):
     page = calm_page
     open_report(page, write(tmp_path, page_of(*two())))
     page.locator("[data-figure=histogram]").scroll_into_view_if_needed()
+    page.wait_for_timeout(300)  # widths settle
     box = page.locator("[data-figure=histogram] svg").last.bounding_box()
     y = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + 0.3 * box["width"], y)
     page.mouse.down()
     page.mouse.move(box["x"] + 0.6 * box["width"], y, steps=5)
     page.mouse.up()
-    assert "range=" in page.url
+    page.wait_for_function("location.hash.includes('range=')")
     page.wait_for_selector("[data-figure=selected] td")
-    assert "samples have LLRs from" in page.text_content("[data-figure=selected]")
+    assert "samples with LLRs from" in page.text_content("[data-figure=selected]")
     page.click("text=Clear the range")
     assert "range=" not in page.url
 

@@ -1,6 +1,7 @@
 // Controls at the top of a page, which every figure obeys: pair, prior, costs, unit.
 
 import { hasAddress } from "./address.js";
+import { make } from "./drawing.js";
 import { UNITS } from "./geometry.js";
 import { groupsOf, namesOf, withCosts, withShare } from "./view.js";
 
@@ -54,12 +55,6 @@ export function makeControls(box, classes, state) {
     falseAlarm.input.value = +view.pairCosts.falseAlarm.toPrecision(6);
     unit.input.value = view.unit.name;
   };
-}
-
-function make(tag, properties = {}, ...children) {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
 }
 
 function makeSelect(name, options) {

@@ -1,39 +1,31 @@
 // What one likelihood ratio of this system means, for a reader who is no statistician.
 
+import { formatPercent, make } from "./drawing.js";
+
 const NEAR = Math.LN10 / 2; // nats: ratios within a factor of about three count as alike
 
 const format = (x) => (x < 1e6 ? d3.format(",.3~r")(x) : d3.format(".2~e")(x));
 
 /** A slider of ratios with what such a ratio says, and what was true of samples like it. */
 export function drawMeaning(box, view) {
-  const [other, target] = view.names;
-  let slider = box.querySelector("input");
-  if (!slider) {
-    slider = Object.assign(document.createElement("input"), { type: "range", min: -60, max: 60, step: 1, value: 20 });
-    slider.setAttribute("aria-label", "Likelihood ratio");
-    slider.addEventListener("input", () => box.dispatchEvent(new Event("renew")));
-    box.append(slider, Object.assign(document.createElement("div"), { className: "said" }));
-    box.querySelector(".said").setAttribute("aria-live", "polite");
-  }
-  const said = box.querySelector(".said");
-  const say = () => {
+  const slider = box.querySelector("input")
+    ?? make("input", { type: "range", min: -60, max: 60, step: 1, value: 20, "aria-label": "Likelihood ratio" });
+  const said = box.querySelector("div") ?? make("div", { "aria-live": "polite" });
+  if (!slider.isConnected) box.append(slider, said);
+  slider.oninput = () => {
     const llr = (slider.value / 10) * Math.LN10;
     slider.setAttribute("aria-valuetext", `ratio of ${format(Math.exp(Math.abs(llr)))}`);
-    said.replaceChildren(...sentences(llr, view, other, target).map((text) =>
-      Object.assign(document.createElement("p"), { textContent: text })));
+    said.replaceChildren(...sentences(llr, view).map((text) => make("p", { textContent: text })));
   };
-  if (box.listener) box.removeEventListener("renew", box.listener);
-  box.listener = say;
-  box.addEventListener("renew", say);
-  say();
+  slider.oninput();
 }
 
-function sentences(llr, view, other, target) {
+function sentences(llr, view) {
+  const [other, target] = view.names;
   const [likelier, unlikelier] = llr >= 0 ? [target, other] : [other, target];
   const ratio = format(Math.exp(Math.abs(llr)));
   const { priorTarget: prior } = view;
   const odds = (prior / (1 - prior)) * Math.exp(llr);
-  const percent = d3.format(".3~p");
   const near = (values) => d3.count(values, (x) => (Math.abs(x - llr) <= NEAR ? x : NaN));
   const counts = { target: near(view.target), other: near(view.other) };
   const found = counts.target + counts.other === 0
@@ -45,8 +37,8 @@ function sentences(llr, view, other, target) {
     llr === 0 ? "A likelihood ratio of 1 says nothing: the evidence is as probable under one class as under the other."
       : `A likelihood ratio of ${ratio} for ${likelier} says: this evidence is ${ratio} times as probable if `
         + `${likelier} is true as if ${unlikelier} is.`,
-    `Who held ${target} for ${percent(prior)} probable before (the prior above) should hold it for `
-      + `${percent(odds / (1 + odds))} probable after. The prior is not the system's to give.`,
+    `Who held ${target} for ${formatPercent(prior)} probable before (the prior above) should hold it for `
+      + `${formatPercent(odds / (1 + odds))} probable after. The prior is not the system's to give.`,
     found,
   ];
 }
