@@ -16,8 +16,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from browser import find_chromium, launch_chromium, quiet_page
-
 # No deadline: the machines that run this are noisy, and speed is measured in benchmarks/.
 for profile, examples in {"quick": 25, "thorough": 100}.items():
     settings.register_profile(
@@ -32,19 +30,3 @@ settings.load_profile("quick")  # `make test-all` asks for the other
 @pytest.fixture
 def rng():
     return np.random.default_rng(20261115)
-
-
-@pytest.fixture(scope="session")
-def browser():
-    path = find_chromium()
-    if path is None:
-        pytest.skip("no Chromium is installed")
-    with launch_chromium(path) as running:
-        yield running
-
-
-@pytest.fixture
-def page(browser):
-    """An empty page; anything that it complains of fails the test."""
-    with quiet_page(browser) as empty:
-        yield empty
