@@ -20,7 +20,7 @@ from reproduction.experiments import EXPERIMENTS, select_experiments
 from reproduction.runner import Run
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
-_NEEDED = ("jax", "matplotlib", "mpltern", "PIL", "umap")  # checked before hours of work
+_NEEDED = ("jax", "jinja2", "matplotlib", "mpltern", "PIL", "umap")  # checked before hours of work
 
 
 def main() -> None:

@@ -1,41 +1,63 @@
-"""Blocks of a page as HTML to open, and as Markdown for a repository."""
+"""Blocks of a page as HTML to open, and as Markdown for a repository.
+
+A block is a dictionary whose ``kind`` is heading, paragraph, table, figure, contents, tiles or
+error. On the HTML page, headings and tables with ``fold`` are closed until a reader opens them.
+"""
 
 from __future__ import annotations
 
 import html
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-_STYLE = """
-body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
-table{border-collapse:collapse;margin:.5rem 0 1.5rem;font-size:.9rem}.wide{overflow-x:auto}
-th,td{border-bottom:1px solid #ddd;padding:.25rem .7rem;text-align:left;vertical-align:top}
-caption{text-align:left;font-weight:600;padding:.3rem 0}
-img{max-width:100%;height:auto}figure{margin:1.5rem 0}figcaption{font-size:.9rem;color:#444}
-code{background:#f3f3f3;padding:0 .2em}.error{background:#fff3e0;padding:.5rem 1rem}
-"""
+Block = dict[str, Any]
+
+#: Signs of the verdicts, so that they can be told apart without their colors.
+SIGNS = {
+    "beaten": "▲",
+    "matched": "✓",
+    "worse": "▼",
+    "unknown": "?",
+    "not comparable": "?",
+    "not run": "–",
+}
 
 
-def as_markdown(blocks: Sequence[dict[str, Any]]) -> str:
+# --- Markdown -----------------------------------------------------------------------------
+
+
+def as_markdown(blocks: Sequence[Block]) -> str:
     """The page as Markdown in GitHub's dialect."""
     return "\n\n".join(_markdown(block) for block in blocks) + "\n"
 
 
-def _markdown(block: dict[str, Any]) -> str:
+def _markdown(block: Block) -> str:
     kind = block["kind"]
     if kind == "heading":
         return f"{'#' * block['level']} {block['text']}"
     if kind == "figure":
         beside = f"*{block['paper']} of the paper.* " if block["paper"] else ""
-        return (
-            f"![{_first_sentence(block['caption'])}]({block['file']})\n\n{beside}{block['caption']}"
-        )
+        return f"{_image(block)}\n\n{beside}{block['caption']}"
     if kind == "table":
         rows = [block["header"], ["---"] * len(block["header"]), *block["rows"]]
         lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in rows]
         return "\n".join([f"**{block['caption']}**", "", *lines])
+    if kind == "contents":
+        return "In detail: " + " · ".join(f"[{text}](#{slug(text)})" for text in block["headings"])
+    if kind == "tiles":
+        return " · ".join(f"**{one['count']} {one['verdict']}**" for one in block["tiles"])
     return f"> {_line(block['text'])}" if kind == "error" else block["text"]
+
+
+def _image(block: Block) -> str:
+    """A picture; where its width is known, as HTML, since Markdown has no word for it."""
+    text = first_sentence(block["caption"])
+    if not block.get("width"):
+        return f"![{text}]({block['file']})"
+    alt = html.escape(text)
+    return f'<img src="{block["file"]}" width="{block["width"]}" alt="{alt}">'
 
 
 def _cell(text: str) -> str:
@@ -56,48 +78,44 @@ def slug(text: str) -> str:
     return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
 
 
-def as_html(blocks: Sequence[dict[str, Any]], title: str) -> str:
+def first_sentence(text: str) -> str:
+    """Alternative text of a figure: no markup, and no brackets, which would end a link."""
+    return re.sub(r"[`*\[\]]", "", re.split(r"(?<=\.) ", text)[0])
+
+
+# --- HTML ---------------------------------------------------------------------------------
+
+
+def as_html(blocks: Sequence[Block], title: str) -> str:
     """The page as HTML; its figures are separate files."""
-    body = "\n".join(_html(block) for block in blocks)
-    return (
-        f"<!doctype html>\n<html lang='en'><meta charset='utf-8'>"
-        f"<meta name='viewport' content='width=device-width'>"
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style>\n{body}\n</html>\n"
-    )
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    environment.filters |= {"inline": _inline, "slug": slug, "alternative": first_sentence}
+    page = environment.get_template("page.html.jinja")
+    return page.render(title=title, sections=_split_sections(blocks), signs=SIGNS)
 
 
-def _html(block: dict[str, Any]) -> str:
-    kind = block["kind"]
-    if kind == "heading":
-        level = block["level"]
-        return f"<h{level} id='{slug(block['text'])}'>{_inline(block['text'])}</h{level}>"
-    if kind == "figure":
-        beside = f"<em>{block['paper']} of the paper.</em> " if block["paper"] else ""
-        alt = html.escape(_first_sentence(block["caption"]), quote=True)
-        text = _inline(block["caption"])
-        return (f"<figure><img src='{block['file']}' alt='{alt}'>"
-                f"<figcaption>{beside}{text}</figcaption></figure>")  # fmt: skip
-    if kind == "table":
-        head = "".join(f"<th scope='col'>{_inline(cell)}</th>" for cell in block["header"])
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{_inline(cell)}</td>" for cell in row) + "</tr>\n"
-            for row in block["rows"]
-        )
-        return (f"<div class='wide'><table><caption>{_inline(block['caption'])}</caption>"
-                f"<thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table></div>")  # fmt: skip
-    name = " class='error'" if kind == "error" else ""
-    return f"<p{name}>{_inline(block['text'])}</p>"
+def _split_sections(blocks: Sequence[Block]) -> list[dict[str, Any]]:
+    """Sections with their heading of the second level, if they have one, and their blocks."""
+    sections: list[dict[str, Any]] = [{"heading": None, "blocks": []}]
+    for block in blocks:
+        if block["kind"] == "heading" and block["level"] == 2:
+            sections.append({"heading": block, "blocks": []})
+        else:
+            sections[-1]["blocks"].append(block)
+    return sections
 
 
-def _inline(text: str) -> str:
+def _inline(text: str) -> Any:
     """HTML of the inline markup of a text."""
+    from markupsafe import Markup
+
     safe = html.escape(text, quote=False)
     safe = re.sub(r"`([^`]+)`", r"<code>\1</code>", safe)
     safe = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", safe)
     safe = re.sub(r"(?<!\w)\*([^*]+)\*(?!\w)", r"<em>\1</em>", safe)
-    return re.sub(r"\[([^\]]+)\]\((#[^)]+)\)", r"<a href='\2'>\1</a>", safe)
-
-
-def _first_sentence(text: str) -> str:
-    """Alternative text of a figure: no markup, and no brackets, which would end a link."""
-    return re.sub(r"[`*\[\]]", "", re.split(r"(?<=\.) ", text)[0])
+    return Markup(re.sub(r"\[([^\]]+)\]\((#[^)]+)\)", r"<a href='\2'>\1</a>", safe))

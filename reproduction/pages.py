@@ -11,11 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import deciban
 from reproduction.files import write_atomically
-from reproduction.markup import as_html, as_markdown, slug
+from reproduction.markup import as_html, as_markdown
 from reproduction.results import (
     Record,
     compare_numbers,
@@ -56,6 +57,12 @@ _MEANING = (
     "parameter, or a result of LDA or QDA that is better than printed, which means that the data "
     "or the code differ."
 )
+_TILES = {
+    "matched": "the printed number lies in our interval",
+    "beaten": "our whole interval is better",
+    "worse": "our whole interval is worse",
+    "unknown": "cannot be compared, or was not run",
+}
 _COUNTS = "How many of the paper's numbers were matched, beaten or missed."
 _QUICK = (
     "This is a quick run with small samples and short fits. Its numbers are not meant for "
@@ -81,33 +88,54 @@ def blocks_of_page(
     records: Sequence[Record], numbers: Sequence[dict[str, Any]], quick: bool
 ) -> list[dict[str, Any]]:
     """The page as blocks: a summary, then each experiment, then how it was computed."""
-    blocks = [_heading(1, _TITLE), _text(_ABOUT.format(version=deciban.__version__))]
+    head = [_heading(1, _TITLE), _text(_ABOUT.format(version=deciban.__version__))]
     if quick:
-        blocks.append({"kind": "error", "text": _QUICK})
+        head.append({"kind": "error", "text": _QUICK})
+    blocks = [] if quick else [_tiles(numbers)]
     blocks += _headlines(numbers)
     if not quick:
         blocks += _summary(numbers)
-    titles = [f"{record['title']} ({record['paper']})" for record in records]
-    links = [f"[{title}](#{slug(title)})" for title in titles]
-    if links:
-        blocks.append(_text("In detail: " + " · ".join(links) + "."))
-    for record, title in zip(records, titles, strict=True):
-        blocks += _section(record, title, numbers)
-    return [*blocks, *_computation(records)]
+    for record in records:
+        blocks += _section(record, numbers, quick)
+    blocks += _computation(records)
+    headings = [block["text"] for block in blocks if block["kind"] == "heading"]
+    return [*head, {"kind": "contents", "headings": headings}, *blocks]
 
 
-def _section(record: Record, title: str, numbers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    blocks = [_heading(2, title)]
+def _section(
+    record: Record, numbers: Sequence[dict[str, Any]], quick: bool
+) -> list[dict[str, Any]]:
+    keys = {n["key"] for n in record.get("numbers", [])}
+    mine = [n for n in numbers if n["key"] in keys]
+    counts = {} if quick else _count_verdicts(mine)
+    heading = _heading(2, f"{record['title']} ({record['paper']})")
+    blocks = [heading | {"short": record["title"], "note": record["paper"], "fold": True,
+                         "counts": counts}]  # fmt: skip
     if "error" in record:
         blocks.append({"kind": "error", "text": f"Not run: {record['error']}"})
     blocks += record.get("blocks", [])
-    keys = {n["key"] for n in record.get("numbers", [])}
     # Learned parameters have their own tables.
-    mine = [n for n in numbers if n["key"] in keys and n["group"] != "parameters"]
+    mine = [n for n in mine if n["group"] != "parameters"]
     return [*blocks, _table_of(mine)] if mine else blocks
 
 
 # --- summary ------------------------------------------------------------------------------
+
+
+def _count_verdicts(numbers: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """How many of the numbers have each verdict; the last is unknown."""
+    counts = Counter(_verdict(n, "ours", n["group"]) for n in numbers)
+    known = {word: counts.pop(word, 0) for word in _TILES if word != "unknown"}
+    return known | {"unknown": counts.total()}
+
+
+def _tiles(numbers: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """How many numbers were matched, beaten, worse, or cannot be compared."""
+    tiles = [
+        {"verdict": word, "count": count, "text": _TILES[word]}
+        for word, count in _count_verdicts(numbers).items()
+    ]
+    return {"kind": "tiles", "tiles": tiles}
 
 
 def _headlines(numbers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -121,13 +149,15 @@ def _headlines(numbers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     if not rows:
         return []
     header = ["quantity", "unit", "paper", "as described", "ours"]
-    return [_table("The main results, with 95 % intervals.", header, rows), _text(_TWO_CDAS)]
+    table = _table("The main results, with 95 % intervals.", header, rows)
+    return [_heading(2, "Main results"), table, _text(_TWO_CDAS)]
 
 
 def _summary(numbers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """What was reproduced, what was beaten, and what cannot be compared."""
     source = sum(one.in_source for one in printed_numbers().values())
     blocks = [
+        _heading(2, "Verdicts"),
         _text(
             f"The paper prints {len(numbers) - source} numbers, and its source contains {source} "
             f"more. Each verdict is computed from the printed number, its last digit, and our "
@@ -135,19 +165,21 @@ def _summary(numbers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         ),
         _table(_COUNTS, ["", *VERDICTS], _overview(numbers)),
     ]
-    for word, caption in (
-        ("beaten", "Where our CDA is better."),
-        ("worse", "Where we are worse, and why."),
-    ):
-        rows = _rows(numbers, word, ("ours",) if word == "beaten" else ("described", "ours"))
-        if rows:
-            header = ["quantity", "printed", "here", "interval", "method", "remark"]
-            blocks.append(_table(caption, header, rows))
-    rows = _not_comparable(numbers)
+    letters: dict[str, str] = {}  # of remarks, which are written out once
+    rows = _rows(numbers, "worse", ("described", "ours"), letters)
+    if rows:
+        header = ["quantity", "printed", "here", "interval", "method", "why"]
+        blocks.append(_table("Where we are worse, and why.", header, rows))
+        blocks += [_text(f"{letter} {remark}") for remark, letter in letters.items()]
+    rows = _rows(numbers, "beaten", ("ours",))
+    if rows:
+        header = ["quantity", "printed", "here", "interval"]
+        blocks.append(_table("Where our CDA is better.", header, rows) | {"fold": True})
+    rows = _not_comparable(numbers, letters)
     if rows:
         caption = "Numbers that cannot be compared, and why."
         header = ["place", "quantity", "count", "reason"]
-        blocks.append(_table(caption, header, rows))
+        blocks.append(_table(caption, header, rows) | {"fold": True})
     return blocks
 
 
@@ -169,22 +201,26 @@ def _verdict(n: dict[str, Any], name: str, group: str) -> str:
     return one["verdict"] if one else "not run"
 
 
-def _rows(numbers: Sequence[dict[str, Any]], word: str, names: Sequence[str]) -> list[list[str]]:
+def _rows(
+    numbers: Sequence[dict[str, Any]], word: str, names: Sequence[str],
+    letters: dict[str, str] | None = None,
+) -> list[list[str]]:  # fmt: skip
+    """Rows of the numbers with a verdict; with `letters`, the method and the letter of a remark."""
     rows = []
     for n in numbers:
         for name in names:
             if n[name] and n[name].get("verdict") == word:
                 unit = "" if n["unit"] == "–" else f" {n['unit']}"
-                of = "as described" if name == "described" else "ours"
-                value, span = _parts(n, name)
-                what = f"{n['what']} ({n['where']})"
-                remark = "" if word == "beaten" else n["remark"]
-                rows.append([what, n["printed"] + unit, value, span, of, remark])
+                row = [f"{n['what']} ({n['where']})", n["printed"] + unit, *_parts(n, name)]
+                if letters is not None:
+                    letter = letters.setdefault(n["remark"], f"({ascii_lowercase[len(letters)]})")
+                    row += ["as described" if name == "described" else "ours", letter]
+                rows.append(row)
     return rows
 
 
-def _not_comparable(numbers: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """A row for each reason."""
+def _not_comparable(numbers: Sequence[dict[str, Any]], letters: dict[str, str]) -> list[list[str]]:
+    """A row for each reason; one that has a letter is not repeated."""
     reasons: dict[str, list[dict[str, Any]]] = {}
     for n in numbers:
         if _verdict(n, "ours", n["group"]) == "not comparable":
@@ -193,7 +229,8 @@ def _not_comparable(numbers: Sequence[dict[str, Any]]) -> list[list[str]]:
     for why, some in reasons.items():
         where = ", ".join(dict.fromkeys(n["where"] for n in some))
         what = some[0]["what"] + (f", and {len(some) - 1} more" if len(some) > 1 else "")
-        rows.append([where, what, str(len(some)), why])
+        reason = f"{letters[why]}, above." if why in letters else why
+        rows.append([where, what, str(len(some)), reason])
     return rows
 
 
@@ -235,6 +272,7 @@ def _parts(n: dict[str, Any], name: str) -> tuple[str, str]:
 def _computation(records: Sequence[Record]) -> list[dict[str, Any]]:
     """Versions, processors and times of each experiment."""
     rows = []
+    letters: dict[str, str] = {}  # of sets of versions, which are written out once
     for record in records:
         steps = list(record.get("steps", {}).values())
         places = {json.dumps([s["processor"], s["versions"]], sort_keys=True): s for s in steps}
@@ -243,11 +281,13 @@ def _computation(records: Sequence[Record]) -> list[dict[str, Any]]:
                     and s["processor"] == step["processor"]]  # fmt: skip
             seconds = sum(s["seconds"] for s in same)
             used = ", ".join(f"{name} {version}" for name, version in step["versions"].items())
-            rows.append([record["name"], f"{seconds:.0f}", step["processor"], used])
+            letter = letters.setdefault(used, f"({ascii_lowercase[len(letters)]})")
+            rows.append([record["name"], f"{seconds:.0f}", step["processor"], letter])
     header = ["experiment", "seconds", "processor", "versions"]
     note = "Seeds and settings of each step are in `results.json`."
-    table = _table("Computing time and versions.", header, rows)
-    return [_heading(2, "How it was computed"), table, _text(note)]
+    table = _table("Computing time and versions.", header, rows) | {"fold": True}
+    versions = [_text(f"Versions {letter}: {used}.") for used, letter in letters.items()]
+    return [_heading(2, "How it was computed"), table, *versions, _text(note)]
 
 
 def _heading(level: int, text: str) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def maps(first: Arrays, bits: Mapping[str, float]) -> Any:
     for ax, (name, title) in zip(axes[0], _PANELS.items(), strict=True):
         shade = ax.imshow(
             first[f"map_{name}"], extent=_extent(first), origin="lower", aspect="auto",
-            cmap="PuOr_r", vmin=-_FAR, vmax=_FAR, alpha=0.55, interpolation="bilinear",
+            cmap=_ground(), vmin=-_FAR, vmax=_FAR, interpolation="bilinear",
         )  # fmt: skip
         ax.contour(first["map_x"], first["map_y"], first[f"map_{name}"], levels=[0.0],
                    colors="black", linewidths=1)  # fmt: skip
@@ -69,6 +69,13 @@ def maps(first: Arrays, bits: Mapping[str, float]) -> Any:
     bar = fig.colorbar(shade, ax=list(axes[0]), extend="both", fraction=0.03, pad=0.01)
     bar.set_label("LLR of class 1\nagainst 0 (nat)")
     return fig
+
+
+def _ground() -> Any:
+    """Colors of a map of LLRs: light grays, on which the points of both classes are seen."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("ground", ["0.78", "1.0"])
 
 
 def grid(first: Arrays) -> Any:

@@ -81,7 +81,7 @@ def test_what_cannot_be_run_is_one_line_and_status_two(tmp_path):
 def test_a_missing_package_is_named_before_the_work(monkeypatch, tmp_path):
     monkeypatch.setattr("reproduction.command.find_spec", lambda name: None)
     done = run("tree", "--output", tmp_path / "out")
-    assert "needs jax, matplotlib" in str(done.exception)
+    assert "needs jax, jinja2, matplotlib" in str(done.exception)
     assert "make setup" in str(done.exception)
     assert not (tmp_path / "out").exists()
 

@@ -68,7 +68,7 @@ def test_the_front_page_counts_the_verdicts_as_they_are(results):
 
 def test_every_picture_is_there_and_none_is_left_over():
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
-    shown = set(re.findall(r"\]\((figures/[^)]+)\)", page))
+    shown = set(re.findall(r"(?:\]\(|<img src=\")(figures/[^)\"]+)", page))
     assert shown == {f"figures/{path.name}" for path in (FOLDER / "figures").iterdir()}
 
 

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from deciban.exceptions import InputError
 from reproduction import experiments as registry
@@ -261,9 +262,20 @@ def test_the_watcher_is_notified_of_every_step_and_of_the_work_left(several, tmp
 def test_figures_are_the_same_bytes_each_time(several, tmp_path):
     figures = Small().findings({"second": {"y": np.ones(3)}}, False).blocks[2:]
     for figure in figures:
-        name = runner.save(figure, tmp_path / "a")
+        name, _ = runner.save(figure, tmp_path / "a")
         runner.save(figure, tmp_path / "b")
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_a_png_figure_has_twice_the_pixels_of_its_place_on_the_page(several, tmp_path):
+    Run(tmp_path, tmp_path / "work")(several[:1])
+    vector, pixels = [b for b in result(tmp_path)["blocks"] if b["kind"] == "figure"]
+    assert vector["width"] is None
+    with Image.open(tmp_path / pixels["file"]) as image:
+        assert abs(image.width - 2 * pixels["width"]) <= 1
+    tag = f'<img src="{pixels["file"]}" width="{pixels["width"]}" alt="A line of points."'
+    for page in ("index.html", "README.md"):
+        assert tag in (tmp_path / page).read_text()
 
 
 def test_a_checkpoint_goes_once_its_step_is_done(tmp_path):
@@ -295,7 +307,9 @@ def test_what_is_worse_is_named_with_its_cause(several, tmp_path):
     records = results.read_records(tmp_path)
     blocks = pages.blocks_of_page(records, results.compare_numbers(records), quick=False)
     (table,) = [b for b in blocks if b.get("caption") == "Where we are worse, and why."]
-    assert "Trained by likelihood alone and without regularization" in table["rows"][0][-1]
+    assert table["rows"][0][-1] == "(a)"
+    (remark,) = [b["text"] for b in blocks if b.get("text", "").startswith("(a)")]
+    assert "Trained by likelihood alone and without regularization" in remark
 
 
 def test_text_that_came_from_elsewhere_cannot_break_a_page():
@@ -304,7 +318,8 @@ def test_text_that_came_from_elsewhere_cannot_break_a_page():
         {"kind": "table", "caption": "c", "header": ["h"], "rows": [["x\n| <b>"]]},
     ]
     markdown, page = markup.as_markdown(blocks), markup.as_html(blocks, "t")
-    assert "<script>" not in markdown + page
+    assert "<script>x" not in markdown + page
+    assert "&lt;script&gt;x" in page
     assert "| x \\| &lt;b> |" in markdown
 
 

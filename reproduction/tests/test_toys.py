@@ -4,9 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
 from deciban import LinearDiscriminant
 from reproduction import toy_protocol
+from reproduction.drawing import COLORS
+from reproduction.plane_figures import _ground
 from reproduction.runner import Run
 from reproduction.three_gaussians import _eigen_components
 from reproduction.two_classes import TwoClasses
@@ -39,6 +42,20 @@ def test_circles_run_from_samples_to_a_page(tiny, tmp_path):
     for described in (True, False):
         assert value["table1.circles.cda.cllr_min", described] <= 1.0
     assert not list((tmp_path / "work").rglob("*.checkpoint"))
+
+
+def test_the_ground_of_a_map_hides_the_points_of_no_class():
+    def luminance(color):
+        c = np.array(to_rgb(color))
+        return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) @ [
+            0.2126,
+            0.7152,
+            0.0722,
+        ]
+
+    for ground in _ground()([0.0, 0.25, 0.5, 0.75, 1.0]):
+        for color in COLORS[:2]:
+            assert (luminance(ground[:3]) + 0.05) / (luminance(color) + 0.05) > 2
 
 
 def test_settings_say_what_every_cda_is_fitted_with():
