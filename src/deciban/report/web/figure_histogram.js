@@ -42,7 +42,7 @@ export function drawHistogram(box, view) {
   const ends = [bins.edges[0], bins.edges[bins.edges.length - 1]].map((x) => factor * x);
   const svg = chart(view, {
     label: describe(view),
-    marginTop: 48,
+    marginTop: 38,
     x: { label: llrLabel(view), domain: ends },
     y: {
       label: "share of each class (%)",
@@ -118,7 +118,7 @@ function thresholdMarks(view, [low, high]) {
     Plot.text([at], {
       x: (x) => x,
       frameAnchor: "top",
-      dy: -40,
+      dy: -10,
       text: () => "decision threshold",
       textAnchor: share < 0.25 ? "start" : share > 0.75 ? "end" : "middle",
     }),
@@ -153,7 +153,7 @@ function addBrush(svg, view, factor) {
 /** The range as numbers, for the keyboard. */
 function rangeInputs(view) {
   const { factor, label } = view.unit;
-  const digits = d3.format(".6~r");
+  const digits = (x) => Number(x.toPrecision(6)); // a number field takes no typographic minus
   const inputs = ["from", "to"].map((word, end) =>
     make("input", {
       type: "number",

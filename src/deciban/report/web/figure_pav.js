@@ -108,13 +108,13 @@ export function wedges([xLow, xHigh], [yLow, yHigh]) {
 export function wedgeNames([xLow, xHigh], [yLow, yHigh]) {
   const places = [];
   const width = xHigh - xLow;
-  if (xHigh > 0.25 * width && yHigh > 0) {
+  if (xHigh > 0.3 * width) {
     places.push([xHigh - 0.02 * width, 0.16 * Math.min(xHigh, yHigh), "too strong", "end"]);
-    places.push([0.02 * width, 0.62 * yHigh, "too weak", "start"]);
+    places.push([0.02 * width, 0.5 * yHigh, "too weak", "start"]);
   }
-  if (-xLow > 0.25 * width && yLow < 0) {
+  if (-xLow > 0.3 * width) {
     places.push([xLow + 0.02 * width, 0.16 * Math.max(xLow, yLow), "too strong", "start"]);
-    places.push([-0.02 * width, 0.62 * yLow, "too weak", "end"]);
+    places.push([-0.02 * width, 0.5 * yLow, "too weak", "end"]);
   }
   const mark = (anchor) =>
     Plot.text(
