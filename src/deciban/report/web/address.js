@@ -19,8 +19,17 @@ export function keepLinksInside() {
     event.preventDefault();
     const part = document.getElementById(link.hash.slice(1));
     if (!part) return;
-    part.scrollIntoView();
+    scrollTo(part);
     if (!part.hasAttribute("tabindex")) part.tabIndex = -1;
     part.focus({ preventScroll: true }); // so that the next Tab goes on from there
   });
+}
+
+/** Bring a part of the page to the top, and keep it there while the figures around it are drawn and take their room. */
+function scrollTo(part) {
+  const follow = new ResizeObserver(() => part.scrollIntoView({ behavior: "instant" }));
+  follow.observe(document.body); // it calls at once, too
+  const stop = () => follow.disconnect();
+  for (const event of ["wheel", "touchmove", "pointerdown", "keydown"]) addEventListener(event, stop, { once: true });
+  setTimeout(stop, 2000);
 }

@@ -18,7 +18,7 @@ const cache = new WeakMap();
 function pairCosts(view) {
   const { samples, data } = view;
   if (cache.has(samples)) return cache.get(samples);
-  const given = data.assessment;
+  const given = data.numbers;
   const read = (table) => table.map((row) => row.map(readNumber));
   let costs;
   if (given?.pairwise_cllr) {
@@ -181,7 +181,7 @@ function explain(view, cllr, least, order) {
       ? "Above the diagonal the cost as it is, below it after recalibration."
       : "Cost of each pair as it is.",
     "0 is perfect, 1 bit is the cost of no evidence.",
-    "Choose a cell to see that pair in the figures of the page.",
+    "Choose a cell to see that pair.",
   ];
   if (order.length < D) parts.push(`Of ${D} classes the ${order.length} hardest are drawn.`);
   if (D > MOST_IN_ORDER)
