@@ -102,27 +102,27 @@ def report(
     names = [str(name) for name in assessment.classes]
     context = {
         "kind": "Report on evidence",
-        "lead": _lead(assessment),
+        "lead": describe_samples(assessment),
         "action": action,
         "verdicts": found,
         "warnings": assessment.warnings,
         "thinned": describe_thinning(len(shown), len(data.codes)),
         "criteria": _criteria(criteria),
-        "quality": _quality(assessment),
+        "quality": describe_quantities(assessment),
         "conditions": _conditions(conditions),
         "training": training,
         "n_classes": len(names),
-        "data_card": _data_card(assessment, data_card),
+        "data_card": describe_data(assessment, data_card),
         "model_card": model_card,
         "words": _WORDS,
-        "counts": _counts(assessment),
+        "counts": count_samples(assessment),
         "provenance": describe_provenance(provenance),
     }
     values = {
         "classes": names,
         "samples": pack_samples(data, shown),
         "state": first_state(data, assessment.difficulty(), assessment.prior, assessment.costs),
-        "numbers": _numbers(assessment) | record,
+        "numbers": plain_numbers(assessment) | record,
         "training": [dict(epoch) for epoch in training or ()],
     }
     return write_page("report", values, title=title, contents=_contents(context), **context)
@@ -144,7 +144,8 @@ def _contents(context: Mapping[str, Any]) -> list[tuple[str, str]]:
 # --- numbers for the figures --------------------------------------------------------------
 
 
-def _numbers(assessment: Assessment) -> dict[str, Any]:
+def plain_numbers(assessment: Assessment) -> dict[str, Any]:
+    """The assessment as plain data; pairs of classes are left out where they are too many."""
     numbers = assessment.to_dict()
     if len(assessment.classes) > _MOST_PAIRS:  # millions of numbers; the hardest pairs are a table
         numbers = {key: value for key, value in numbers.items() if "pairwise" not in key}
@@ -154,14 +155,16 @@ def _numbers(assessment: Assessment) -> dict[str, Any]:
 # --- words and tables ---------------------------------------------------------------------
 
 
-def _lead(assessment: Assessment) -> str:
+def describe_samples(assessment: Assessment) -> str:
+    """How many samples there are, and of which classes, as a sentence."""
     names = ", ".join(shorten(name, 24) for name in assessment.classes[:6])
     more = f" and {len(assessment.classes) - 6} more" if len(assessment.classes) > 6 else ""
     total, D = sum(assessment.counts), len(assessment.classes)
     return f"{total:,} samples of {D} classes: {names}{more}."
 
 
-def _quality(assessment: Assessment) -> dict[str, Any]:
+def describe_quantities(assessment: Assessment) -> dict[str, Any]:
+    """Caption and rows of the table of quantities."""
     quantities, level = assessment.quantities, f"{100 * assessment.confidence:g} %"
     caption = f"Each quantity with its {level} interval."
     if assessment.design:
@@ -209,7 +212,8 @@ def _conditions(conditions: Conditions | None) -> dict[str, Any] | None:
     return {"caption": caption, "columns": header, "rows": rows, "notes": conditions.notes}
 
 
-def _data_card(assessment: Assessment, card: Mapping[str, str] | None) -> dict[str, str]:
+def describe_data(assessment: Assessment, card: Mapping[str, str] | None) -> dict[str, str]:
+    """The data card, with the prior and the costs of the assessment."""
     data = {**(card or {}), "prior for costs and decisions": _prior(assessment)}
     if assessment.costs is not None:
         data["costs of errors"] = _costs(assessment)
@@ -235,7 +239,8 @@ def _list(items: Sequence[str]) -> str:
     return ", ".join([*items[:_MOST_LISTED], *(["…"] if len(items) > _MOST_LISTED else [])])
 
 
-def _counts(assessment: Assessment) -> dict[str, Any]:
+def count_samples(assessment: Assessment) -> dict[str, Any]:
+    """Caption, columns and rows of the table of classes."""
     total = max(1, sum(assessment.counts))
     pairs = zip(assessment.classes, assessment.counts, strict=True)
     rows = [(name, f"{count:,}", number(100 * count / total)) for name, count in pairs]
