@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from deciban.assessment.html import represent_assessment, represent_comparison
 from deciban.assessment.wording import in_unit, shorten
+from deciban.evidence import Evidence
 from deciban.metrics import CalibrationTest, Interval
 from deciban.metrics.reliability import ReliabilityBin
 
@@ -237,6 +239,25 @@ class Assessment:
                  "pairwise_cllr", "pairwise_cllr_min", "warnings", "design",
                  "calibration_test", "worst_bin", "action", "verdicts")  # fmt: skip
         return {name: to_plain(getattr(self, name)) for name in names}
+
+    def show(self, y_true: Any = None, evidence: Evidence | None = None) -> Any:
+        """The report on this assessment, in a notebook; needs the extra ``notebook``.
+
+        Parameters
+        ----------
+        y_true : array of shape (n_samples,), optional
+            True classes of the samples that were assessed.
+        evidence : Evidence, optional
+            Their evidence. With both the report has its figures, without them its tables alone.
+
+        Returns
+        -------
+        widget
+            A notebook shows it; its ``html`` is the page, which opens from disk, too.
+        """
+        # The front end is the layer above all others, so it is looked up only when it is asked for.
+        notebook = importlib.import_module("deciban.report.notebook")
+        return notebook.show_assessment(self, y_true, evidence)
 
     def _repr_html_(self) -> str:
         """What to do, what the numbers mean, and each with its interval, for notebooks."""

@@ -1,0 +1,172 @@
+"""Pages in notebooks: the widget, its plain counterpart, and the methods that give them."""
+
+import builtins
+import html
+import json
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deciban import CalibratedGaussian, Evidence, assess
+from deciban.exceptions import InputError
+from deciban.report import bundle, notebook
+
+PAGE = '<!doctype html><title>t</title><p id="said">a "quoted" &amp; b</p>'
+HOME = "http://notebook.test/"
+RENDER = """async (page) => {
+  const traits = { html: page, name: "A page", height: 321 }, listeners = {};
+  const model = {
+    get: (name) => traits[name],
+    on: (event, listener) => (listeners[event] = listener),
+    set: (name, value) => { traits[name] = value; listeners[`change:${name}`](); },
+  };
+  (await import("/widget.js")).default.render({ model, el: document.getElementById("cell") });
+  globalThis.model = model;
+}"""
+
+
+def open_notebook(page, cell=""):
+    """A notebook of one cell, which serves the module of the widget."""
+    script = (files("deciban.report") / "web" / "widget.js").read_text("utf-8")
+    blank = '<!doctype html><meta charset="utf-8"><link rel=icon href="data:,"><h1>Notebook</h1>'
+
+    def answer(route):
+        if route.request.url.endswith("/widget.js"):
+            route.fulfill(body=script, content_type="text/javascript")
+        else:
+            route.fulfill(body=f'{blank}<div id="cell">{cell}</div>', content_type="text/html")
+
+    page.route(f"{HOME}**", answer)
+    page.goto(HOME)
+    return page.frame_locator("iframe")
+
+
+@pytest.fixture
+def without_anywidget(monkeypatch):
+    """A machine without the extra: importing anywidget fails."""
+    real = builtins.__import__
+
+    def refuse(name, *arguments, **options):
+        if name == "anywidget":
+            raise ModuleNotFoundError("No module named 'anywidget'", name=name)
+        return real(name, *arguments, **options)
+
+    notebook._widget_class.cache_clear()
+    monkeypatch.setattr(builtins, "__import__", refuse)
+
+
+def test_a_page_is_a_widget_where_anywidget_is_installed():
+    anywidget = pytest.importorskip("anywidget")
+    widget = notebook.show_page(PAGE, "A page", height=500)
+    assert isinstance(widget, anywidget.AnyWidget)
+    assert (widget.html, widget.name, widget.height) == (PAGE, "A page", 500)
+    assert "application/vnd.jupyter.widget-view+json" in widget._repr_mimebundle_()[0]
+
+
+def test_a_page_is_plain_html_without_anywidget(without_anywidget):
+    shown = notebook.show_page(PAGE, 'A "page"')
+    assert isinstance(shown, notebook.FramedPage)
+    markup = shown._repr_html_()
+    assert markup.count("<iframe") == 1
+    assert html.unescape(markup.partition('srcdoc="')[2].partition('"')[0]) == PAGE
+    assert 'title="A &quot;page&quot;"' in markup
+    assert repr(shown) == '<A "page": a page of 0.0 MB, shown in notebooks>'
+
+
+def test_a_height_that_hides_the_page_is_refused():
+    with pytest.raises(InputError, match="height must be"):
+        notebook.show_page(PAGE, "A page", height=0)
+
+
+def test_the_plain_page_is_shown_as_it_is_in_a_frame(page, without_anywidget):
+    frame = open_notebook(page, notebook.show_page(PAGE, "A page", 400)._repr_html_())
+    assert frame.locator("#said").inner_text() == 'a "quoted" & b'
+    assert page.locator("iframe").bounding_box()["height"] == 400
+
+
+def test_the_widget_shows_its_page_and_follows_its_traits(page):
+    frame = open_notebook(page)
+    page.evaluate(RENDER, PAGE)
+    assert frame.locator("#said").inner_text() == 'a "quoted" & b'
+    box, cell = (page.locator(one).bounding_box() for one in ("iframe", "#cell"))
+    assert (box["height"], box["width"]) == (321, cell["width"])
+    page.evaluate("model.set('height', 555); model.set('html', '<p id=said>other</p>')")
+    frame.get_by_text("other").wait_for()
+    assert page.locator("iframe").bounding_box()["height"] == 555
+    assert page.get_by_title("A page").count() == 1
+
+
+# --- the methods that give pages ----------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def three():
+    family = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0], classes=["cat", "dog", "<i>owl"])
+    l, y = family.sample([120, 100, 80], rng=0)
+    evidence = family.evidence(1.2 * l)
+    return y, evidence, assess(y, evidence, n_resamples=50)
+
+
+def open_framed(page, shown):
+    """The frame of a widget's page, as the plain representation has it."""
+    plain = notebook.FramedPage(shown.html, shown.name, shown.height)
+    frame = open_notebook(page, plain._repr_html_())
+    frame.locator("html[data-ready=true]").wait_for()
+    return frame
+
+
+def test_the_report_works_in_the_frame_of_a_notebook(page, three):
+    y, evidence, assessment = three
+    frame = open_framed(page, assessment.show(y, evidence))
+    frame.get_by_label("Unit").select_option("bit")
+    frame.get_by_label("against").select_option("all others")
+    histogram = frame.locator("[data-figure=histogram]")
+    histogram.scroll_into_view_if_needed()
+    histogram.get_by_text("bit").first.wait_for()
+    frame.get_by_role("link", name="Class by class").click()
+    frame.locator("[data-figure=pairs] svg.pairs").wait_for()
+    assert frame.get_by_label("Unit").input_value() == "bit"
+    assert frame.get_by_role("button", name="Copy link").count() == 0  # there is no address to copy
+    assert page.url == HOME
+
+
+def test_an_assessment_without_samples_shows_what_it_holds(page, three):
+    assessment = three[2]
+    frame = open_framed(page, assessment.show())
+    assert frame.get_by_text(assessment.verdicts[0].big, exact=True).count() == 1
+    for q in assessment.quantities:
+        assert frame.locator(".quantities").get_by_text(q.label, exact=True).count() == 1
+    frame.get_by_role("link", name="Class by class").click()
+    frame.get_by_role("button", name="cat and dog").first.click()
+    cost = f"{assessment.pairwise_cllr[0, 1]:.3g}"
+    assert f"cat and dog: Cllr {cost} bit" in frame.locator("#chosen").inner_text()
+    with page.expect_download() as download:
+        frame.get_by_role("button", name="Download all numbers as JSON").click()
+    numbers = json.loads(Path(download.value.path()).read_text("utf-8"))
+    assert numbers["pairwise_cllr"][0][1] == assessment.pairwise_cllr[0, 1]
+
+
+def test_two_classes_have_no_pairs_to_choose_from(page, rng):
+    y = np.arange(200) % 2
+    found = assess(y, Evidence.from_llr(rng.normal(size=200) + 2 * y - 1), n_resamples=0)
+    frame = open_framed(page, found.show())
+    assert frame.get_by_role("heading", name="Class by class").count() == 0
+    assert frame.get_by_text("Cllr_min").count() > 0
+
+
+def test_samples_must_come_whole(three):
+    y, evidence, assessment = three
+    with pytest.raises(InputError, match="y_true and evidence must come together"):
+        assessment.show(y)
+    with pytest.raises(InputError, match="same classes"):
+        assessment.show(y, evidence.rename(["a", "b", "c"]))
+
+
+def test_without_jinja2_the_error_names_the_extra(three, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    bundle._templates.cache_clear()
+    with pytest.raises(ImportError, match=r"pip install 'deciban\[report\]'"):
+        three[2].show()
