@@ -157,6 +157,16 @@ def test_two_classes_have_no_pairs_to_choose_from(page, rng):
     assert frame.get_by_text("Cllr_min").count() > 0
 
 
+def test_the_explorer_opens_on_the_evidence_with_or_without_its_truth(page, three):
+    y, evidence, _ = three
+    for truth, said in ((y, "0 is perfect"), (None, "true classes of these samples are not known")):
+        frame = open_framed(page, evidence.explore(truth))
+        frame.locator("[data-part=scores]").click()
+        frame.locator("[data-section=scores]").get_by_text(said).first.wait_for()
+        assert not frame.locator("#copy").is_visible()  # there is no address to copy
+        page.unroute_all()
+
+
 def test_samples_must_come_whole(three):
     y, evidence, assessment = three
     with pytest.raises(InputError, match="y_true and evidence must come together"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -363,6 +364,22 @@ class Evidence(Decisions):
         llr = self.llr(a, b, prior=prior)
         names = (name_group(find_members(one, self._classes), self._classes) for one in (a, b))
         return scale.describe(llr, *names)
+
+    def explore(self, y_true: ArrayLike | Sequence[Hashable] | None = None) -> Any:
+        """The explorer with this evidence, in a notebook; needs the extra ``notebook``.
+
+        Parameters
+        ----------
+        y_true : array of shape (n_samples,), optional
+            The true class of each sample, for figures that show how good the evidence is.
+
+        Returns
+        -------
+        widget
+            A notebook shows it; its ``html`` is the page, which opens from disk, too.
+        """
+        # The front end is the layer above all others, so it is looked up only when it is asked for.
+        return importlib.import_module("deciban.report.notebook").explore(self, y_true)
 
     def _repr_html_(self) -> str:
         """The first samples in words and bars, for notebooks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -14,6 +15,7 @@ from deciban.assessment import Assessment
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.report.bundle import read_web
+from deciban.report.explorer import explorer
 from deciban.report.page import report
 from deciban.report.summary import assessment_page
 
@@ -84,13 +86,18 @@ def _widget_class() -> Any:
     return PageWidget
 
 
+def explore(evidence: Evidence, y_true: ArrayLike | Sequence[Hashable] | None = None) -> Any:
+    """The explorer, open on this evidence."""
+    return show_page(explorer(evidence, y_true), "Explorer of evidence")
+
+
 def show_assessment(
     assessment: Assessment, y_true: ArrayLike | None = None, evidence: Evidence | None = None
 ) -> Any:
     """The report on an assessment; without the samples, what the assessment holds."""
-    if (y_true is None) != (evidence is None):
-        raise InputError("y_true and evidence must come together; got one. Give both, or none.")
     name = "Report on evidence"
-    if evidence is None:
+    if y_true is None and evidence is None:
         return show_page(assessment_page(assessment, title=name), name)
+    if y_true is None or evidence is None:
+        raise InputError("y_true and evidence must come together; got one. Give both, or none.")
     return show_page(report(y_true, evidence, title=name, assessment=assessment), name)

@@ -145,7 +145,7 @@ function makeLive(scores) {
   const { samples, app, boxes } = scores;
   if (!samples) return boxes.live.replaceChildren();
   if (!samples.truth.some((k) => k !== UNKNOWN)) {
-    return boxes.live.replaceChildren(make("p", { className: "note", textContent: "The true classes of these samples are not known, and the figures need them. Give --truth, or drop a table that has them." }));
+    return boxes.live.replaceChildren(make("p", { className: "note", textContent: "The true classes of these samples are not known, and the figures need them. Give them (y_true in Python, --truth on the command line), or drop a table that has them." }));
   }
   const controls = make("form", { className: "controls", "aria-label": "What the figures show" });
   controls.addEventListener("submit", (event) => event.preventDefault());

@@ -1,5 +1,6 @@
 // The explorer: five parts that share one state, each drawn while it is seen.
 
+import { hasAddress } from "./address.js";
 import { make, makeSelect } from "./dom.js";
 import { calibrateSamples, fitCalibration } from "./explore_calibrate.js";
 import { makeFamily } from "./explore_family.js";
@@ -21,6 +22,7 @@ function makeTop(state) {
   unit.addEventListener("change", () => state.set({ unit: unit.value }));
   document.getElementById("reset").addEventListener("click", () => state.reset());
   const copy = document.getElementById("copy");
+  copy.hidden = !hasAddress;
   copy.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(location.href);
