@@ -1,7 +1,8 @@
 // One case: its ratio on a scale, beside samples whose class is known, and what it does to a prior.
 
 import { makeDownloads } from "./downloads.js";
-import { fill, formatPercent, make } from "./drawing.js";
+import { make } from "./dom.js";
+import { fill, formatPercent } from "./drawing.js";
 import { drawScale } from "./figure_scale.js";
 import { keepDrawn } from "./page.js";
 import { readData, readSamples } from "./samples.js";

@@ -1,7 +1,7 @@
 // Controls at the top of a page, which every figure obeys: pair, prior, costs, unit.
 
 import { hasAddress } from "./address.js";
-import { make } from "./drawing.js";
+import { make } from "./dom.js";
 import { UNITS } from "./geometry.js";
 import { groupsOf, namesOf, withCosts, withShare } from "./view.js";
 

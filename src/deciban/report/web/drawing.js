@@ -1,17 +1,7 @@
 // What the figures share: filling a box, labels, formats, charts, and a memory of what was computed.
 
+import { make } from "./dom.js";
 import { histogramBins } from "./statistics.js";
-
-/** An element with properties, attributes ("aria-label", "data-focus", "role") and children. */
-export function make(tag, properties = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (name in element && !name.includes("-")) element[name] = value;
-    else element.setAttribute(name, value);
-  }
-  element.append(...children);
-  return element;
-}
 
 /** Put a figure into its box; what had the focus keeps it, by its data-focus. */
 export function fill(box, ...children) {
@@ -24,7 +14,7 @@ export function note(text) {
   return make("p", { className: "note", textContent: text });
 }
 
-/** Keys of what is drawn: [{ color, text, shape }] with the shape "box", "line", "dashes" or "dot". */
+/** Keys of what is drawn: [{ color, text, shape }] with the shape "box", "solid", "line", "dashes", "dot" and so on. */
 export function legend(keys) {
   const items = keys.map(({ color, text, shape = "box" }) => {
     const swatch = make("span", { className: `key ${shape}`, "aria-hidden": "true" });

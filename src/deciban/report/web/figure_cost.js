@@ -90,6 +90,7 @@ export function drawCost(box, view) {
     legend(
       PARTS.map((part) => ({
         ...part,
+        shape: "solid",
         color: part.name === "gained" ? "color-mix(in srgb, var(--good) 22%, var(--card))" : part.color,
       }))
     ),

@@ -1,20 +1,9 @@
 // Detection error trade-off on probit axes.
 
+import { make } from "./dom.js";
 import {
-  chart,
-  diagonal,
-  fill,
-  formatCount,
-  formatLlr,
-  formatPercent,
-  frameMark,
-  legend,
-  make,
-  missingSide,
-  note,
-  remember,
-  shorten,
-  threshold,
+  chart, diagonal, fill, formatCount, formatLlr, formatPercent, frameMark, legend, missingSide, note,
+  remember, shorten, threshold,
 } from "./drawing.js";
 import { normalQuantile as probit } from "./special.js";
 import { detCurve, eer, pav } from "./statistics.js";

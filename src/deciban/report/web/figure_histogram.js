@@ -1,21 +1,9 @@
 // Histogram of the LLRs: one class upwards, the other downwards, as shares of either.
 
+import { make } from "./dom.js";
 import {
-  chart,
-  countSamples,
-  fill,
-  formatCount,
-  formatLlr,
-  formatNumber,
-  formatPercent,
-  legend,
-  llrBins,
-  llrLabel,
-  make,
-  missingSide,
-  note,
-  sideKeys,
-  threshold,
+  chart, countSamples, fill, formatCount, formatLlr, formatNumber, formatPercent, legend, llrBins, llrLabel,
+  missingSide, note, sideKeys, threshold,
 } from "./drawing.js";
 
 export function drawHistogram(box, view) {
@@ -118,7 +106,7 @@ function thresholdMarks(view, [low, high]) {
     Plot.text([at], {
       x: (x) => x,
       frameAnchor: "top",
-      dy: -10,
+      dy: -14,
       text: () => "decision threshold",
       textAnchor: share < 0.25 ? "start" : share > 0.75 ? "end" : "middle",
     }),

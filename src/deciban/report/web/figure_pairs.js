@@ -3,7 +3,8 @@
 import { clusterOrder } from "./cluster.js";
 import { isDark } from "./colors.js";
 import { costColor, costKey, inkOn } from "./cost_scale.js";
-import { fill, formatNumber, formatPercent, isDrawn, make, note, readNumber, shorten } from "./drawing.js";
+import { make } from "./dom.js";
+import { fill, formatNumber, formatPercent, isDrawn, note, readNumber, shorten } from "./drawing.js";
 import { pairLlr, splitByTruth } from "./geometry.js";
 import { cllrMin, eer, pairMatrix, pav } from "./statistics.js";
 

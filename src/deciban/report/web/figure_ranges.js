@@ -1,16 +1,8 @@
 // A table of likelihood-ratio ranges: words, and how many samples of either side fall in each.
 
+import { make } from "./dom.js";
 import {
-  fill,
-  formatCount,
-  formatNumber,
-  formatPercent,
-  legend,
-  make,
-  missingSide,
-  note,
-  shorten,
-  sideKeys,
+  fill, formatCount, formatNumber, formatPercent, legend, missingSide, note, shorten, sideKeys,
 } from "./drawing.js";
 
 /** ENFSI guideline for evaluative reporting in forensic science, version 3.0 (2015). */

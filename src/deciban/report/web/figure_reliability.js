@@ -1,17 +1,8 @@
 // Posteriors beside the frequencies of what they predict.
 
+import { make } from "./dom.js";
 import {
-  chart,
-  diagonal,
-  fill,
-  formatCount,
-  formatNumber,
-  formatPercent,
-  frameMark,
-  legend,
-  make,
-  note,
-  shorten,
+  chart, diagonal, fill, formatCount, formatNumber, formatPercent, frameMark, legend, note, shorten,
 } from "./drawing.js";
 import { reliability } from "./statistics.js";
 

@@ -1,6 +1,7 @@
 // The ratio of one case on a scale of words, beside samples whose class is known.
 
-import { chart, fill, formatCount, legend, make, note, shorten } from "./drawing.js";
+import { make } from "./dom.js";
+import { chart, fill, formatCount, legend, note, shorten } from "./drawing.js";
 
 const END = 7.25 * Math.LN10; // ratios beyond ten million are all the same to a reader
 const BIN = Math.LN10 / 4;

@@ -1,6 +1,7 @@
 // What one likelihood ratio of this system means, for a reader who is no statistician.
 
-import { formatPercent, make } from "./drawing.js";
+import { make } from "./dom.js";
+import { formatPercent } from "./drawing.js";
 
 const NEAR = Math.LN10 / 2; // nats: ratios within a factor of about three count as alike
 

@@ -1,6 +1,7 @@
 // Costs of several systems: bars for the parts of each, and a table of the chosen pair.
 
-import { chart, fill, formatNumber, formatPercent, make, note, shorten } from "./drawing.js";
+import { make } from "./dom.js";
+import { chart, fill, formatNumber, formatPercent, note, shorten } from "./drawing.js";
 import { operatingPoint } from "./figure_det.js";
 import { cllr, cllrMin, eer } from "./statistics.js";
 import { blocksOf, missing, systemLegend } from "./systems.js";

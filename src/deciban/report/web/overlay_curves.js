@@ -1,18 +1,8 @@
 // Curves of several systems: Tippett, detection error trade-off, empirical cross-entropy and PAV.
 
+import { make } from "./dom.js";
 import {
-  chart,
-  diagonal,
-  fill,
-  frameMark,
-  formatNumber,
-  formatPercent,
-  llrLabel,
-  llrRange,
-  make,
-  note,
-  remember,
-  shorten,
+  chart, diagonal, fill, frameMark, formatNumber, formatPercent, llrLabel, llrRange, note, remember, shorten,
 } from "./drawing.js";
 import { axis, axisEnds, curvePoints as detPoints, operatingPoint, place } from "./figure_det.js";
 import { domainOf, stepPoints, wedgeNames, wedges } from "./figure_pav.js";

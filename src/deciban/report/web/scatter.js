@@ -1,7 +1,7 @@
 // Samples of three classes as points on a canvas, over a ground colored by decisions; hover tells the sample.
 
 import { classColor, themeColor } from "./colors.js";
-import { make } from "./drawing.js";
+import { make } from "./dom.js";
 
 const CELL = 3; // pixels of the ground that are decided as one
 const REACH = 14; // pixels within which a point is found

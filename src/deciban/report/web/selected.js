@@ -1,6 +1,7 @@
 // The samples of a brushed range of LLRs, as a table.
 
-import { countSamples, fill, formatNumber, llrLabel, make, note } from "./drawing.js";
+import { make } from "./dom.js";
+import { countSamples, fill, formatNumber, llrLabel, note } from "./drawing.js";
 
 const MOST = 200;
 

@@ -1,7 +1,8 @@
 // Several systems in one figure: each has one color and one dash in all of them.
 
 import { classColor } from "./colors.js";
-import { llrRange, make, missingSide, remember } from "./drawing.js";
+import { make } from "./dom.js";
+import { llrRange, missingSide, remember } from "./drawing.js";
 import { pav } from "./statistics.js";
 
 const DASHES = [null, "8 3", "2 3", "9 3 2 3", "5 2", "12 3 2 3 2 3"];
