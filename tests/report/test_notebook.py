@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deciban import CalibratedGaussian, Evidence, assess
+from browser import quiet_page
+from deciban import CalibratedGaussian, Evidence, assess, compare
 from deciban.exceptions import InputError
 from deciban.report import bundle, notebook
 
@@ -180,3 +181,60 @@ def test_without_jinja2_the_error_names_the_extra(three, monkeypatch):
     bundle._templates.cache_clear()
     with pytest.raises(ImportError, match=r"pip install 'deciban\[report\]'"):
         three[2].show()
+
+
+# --- for every reader ---------------------------------------------------------------------
+
+
+def serious_faults(page):
+    pytest.importorskip("axe_playwright_python")
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    serious = [one for one in found if one["impact"] in ("serious", "critical")]
+    return [(one["id"], one["nodes"][0]["html"][:200]) for one in serious]
+
+
+@pytest.mark.parametrize(
+    "colors", ["color: #111; background: #fff", "color: #ddd; background: #111"]
+)
+def test_tables_are_legible_in_light_and_dark_notebooks_and_fit_a_phone(browser, three, colors):
+    y, evidence, assessment = three
+    family = CalibratedGaussian.from_eers([0.05, 0.2, 0.2])
+    shown = [
+        evidence, family, assessment, compare(y, {"A": evidence, "B": 2 * evidence}, n_resamples=20)
+    ]  # fmt: skip
+    body = "".join(one._repr_html_() for one in shown)
+    with quiet_page(browser, viewport={"width": 390, "height": 800}) as page:
+        page.set_content(
+            f'<!doctype html><html lang="en"><title>n</title><body style="{colors}"><main>'
+            f"<h1>Notebook</h1>{body}</main>"
+        )
+        assert serious_faults(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 390)])
+def test_the_page_of_an_assessment_is_for_every_reader(browser, three, tmp_path, scheme, width):
+    path = tmp_path / "assessment.html"
+    path.write_text(three[2].show().html, encoding="utf-8")
+    options = {"color_scheme": scheme, "viewport": {"width": width, "height": 900}}
+    with quiet_page(browser, **options) as page:
+        page.goto(path.as_uri())
+        page.get_by_role("link", name="Class by class").click()
+        page.locator("svg.pairs").wait_for()
+        assert serious_faults(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_many_classes_are_listed_by_their_hardest_pairs(browser, rng, tmp_path):
+    y, values = np.arange(900) % 60, rng.normal(size=(900, 60))
+    values[np.arange(900), y] += 2
+    found = assess(y, Evidence(values), n_resamples=0)
+    path = tmp_path / "assessment.html"
+    path.write_text(found.show().html, encoding="utf-8")
+    with quiet_page(browser) as page:
+        page.goto(path.as_uri())
+        assert page.get_by_text("The first 20 of 1,770.").count() == 1
+        page.get_by_role("link", name="Class by class").click()
+        page.locator("svg.pairs").wait_for()
