@@ -1,17 +1,22 @@
 """Milliseconds that the browser takes for what a page computes anew while a control is moved.
 
-One Chromium on one thread; the modules of the front end as they are, without figures.
+One Chromium on one thread; the modules of the front end as they are, without figures. Then the
+explorer as it is: the frames of a drag of the prior across a page that holds all samples.
 """
 
 import argparse
 import os
 import platform
 import shutil
+import tempfile
 from pathlib import Path
 
+import numpy as np
 from playwright.sync_api import sync_playwright
 
 import deciban.report
+from deciban import CalibratedGaussian
+from deciban.report.explorer import explorer
 
 WEB = Path(deciban.report.__file__).with_name("web")
 HOME = "http://deciban.test/"
@@ -59,6 +64,22 @@ MEASURE = """async ({ n, frames }) => {
   return found;
 }"""  # noqa: E501
 
+# A frame counts where the handle has moved in it; others wait for the next movement of the mouse.
+WATCH = """() => {
+  const handle = document.querySelector("[data-box=plane] .handle.is-prior");
+  window.frameTimes = [];
+  let last = null, place = "";
+  const watch = (now) => {
+    const next = handle.getAttribute("transform");
+    if (last !== null && next !== place) window.frameTimes.push(now - last);
+    [last, place] = [now, next];
+    requestAnimationFrame(watch);
+  };
+  requestAnimationFrame(watch);
+}"""
+COSTS = "[[0,1,4],[2,0,1],[5,1,0]]"
+DRAGS = {"equal costs": "", "other costs": f"#costs={COSTS}", "no decision": "#reject=0.3"}
+
 
 def serve(route):
     name = route.request.url.removeprefix(HOME)
@@ -91,7 +112,44 @@ def main():
         sizes = {"n": args.samples, "frames": args.frames}
         for name, taken in page.evaluate(MEASURE, sizes).items():
             print(f"{name:30}" + "".join(f"{taken[k]:10.1f}" for k in ("median", "least", "first")))
+        measure_drags(browser, args.samples)
         browser.close()
+
+
+def measure_drags(browser, n):
+    """Print the times of the frames in which a dragged prior moves."""
+    family = CalibratedGaussian.from_divergences([5, 4, 7])
+    ilrls, y_true = family.sample([n - 2 * (n // 3), n // 3, n // 3], rng=1)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "explorer.html"
+        page = explorer(family.evidence(ilrls), y_true, max_samples=n)
+        path.write_text(page, encoding="utf-8")
+        print(f"{'frames of a drag':30}{'median':>10}{'95 %':>10}{'frames':>10}")
+        for name, address in DRAGS.items():
+            page = browser.new_page(viewport={"width": 1440, "height": 900})
+            page.goto(path.as_uri() + address)
+            times = drag_prior(page)
+            middle, most = np.median(times), np.quantile(times, 0.95)
+            print(f"{name:30}{middle:10.1f}{most:10.1f}{len(times):10}")
+            page.close()
+
+
+def drag_prior(page, moves=150):
+    """Milliseconds of each frame in which the prior moved."""
+    knob = page.locator("[data-box=plane] .handle.is-prior .knob")
+    knob.wait_for()
+    box = knob.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 5, y)
+    page.wait_for_timeout(500)
+    page.evaluate(WATCH)
+    for k in range(moves):
+        page.mouse.move(x + 90 * np.sin(k / 12), y - 70 * np.sin(k / 17))
+    times = page.evaluate("window.frameTimes")
+    page.mouse.up()
+    return times
 
 
 if __name__ == "__main__":

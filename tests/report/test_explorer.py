@@ -141,6 +141,44 @@ def test_decisions_on_all_samples_are_those_of_the_library(open_explorer, sample
     assert [int(cell.replace(",", "")) for cell in cells] == expected
 
 
+def test_decisions_on_very_many_samples_are_exact(browser, tmp_path):
+    ilrls, codes = FAMILY.sample([50_000, 60_000, 20_000], rng=5)
+    log_likelihoods = FAMILY.evidence(ilrls).log_likelihoods.copy()
+    log_likelihoods[::1000, 1] = -np.inf  # outside the plane
+    log_likelihoods[1::1000] = [0, -50, -90]
+    log_likelihoods -= log_likelihoods.max(axis=1, keepdims=True)
+    log_likelihoods = log_likelihoods.astype(np.float32).astype(np.float64)  # as in the page
+    evidence = Evidence(log_likelihoods, FAMILY.classes)
+    prior, costs, reject = [0.2, 0.5, 0.3], [[0, 1, 4], [2, 0, 1], [5, 1, 0]], 0.3
+    path = tmp_path / "many.html"
+    path.write_text(explorer(evidence, codes), encoding="utf-8")
+    with quiet_page(browser) as page:
+        page.goto(f"{path.as_uri()}#prior={prior}&costs={costs}&reject={reject}".replace(" ", ""))
+        page.wait_for_selector("[data-box=counts] table")
+        cells = page.locator("[data-box=counts] tbody td").all_inner_texts()
+    posterior = evidence.posterior(prior)
+    decided = np.argmin(np.column_stack([posterior @ costs, np.full(len(codes), reject)]), axis=1)
+    table = np.zeros((3, 4), dtype=int)
+    np.add.at(table, ([FAMILY.classes.index(c) for c in codes], decided), 1)
+    assert [int(cell.replace(",", "")) for cell in cells] == table.ravel().tolist()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_keeps_a_reader_out(open_explorer, scheme):
+    pytest.importorskip("axe_playwright_python")
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = []
+    with open_explorer("table", "#step=1", color_scheme=scheme) as page:
+        for part in ("walk", "family", "scores", "sample"):
+            page.locator(f".parts [data-part={part}]").click()
+            page.wait_for_timeout(400)
+            violations = Axe().run(page).response["violations"]
+            serious = [one for one in violations if one["impact"] in ("serious", "critical")]
+            found += [(part, one["id"], one["nodes"][0]["html"][:200]) for one in serious]
+    assert found == []
+
+
 @pytest.mark.parametrize("names", [["guilty", "innocent"], list("ABCDE")])
 def test_any_number_of_hypotheses_can_be_named(open_explorer, names):
     with open_explorer() as page:

@@ -409,6 +409,7 @@ def test_a_range_is_brushed_and_its_samples_are_listed(calm_page, tmp_path):
     page.wait_for_selector("[data-figure=selected] td")
     assert "samples with LLRs from" in page.text_content("[data-figure=selected]")
     page.click("text=Clear the range")
+    page.wait_for_timeout(300)
     assert "range=" not in page.url
 
 
@@ -420,6 +421,7 @@ def test_what_a_reader_chooses_is_in_the_address_and_comes_back_with_it(page, tm
     page.fill("#controls input[aria-label='Prior probability']", "0.2")
     page.keyboard.press("Enter")
     page.select_option("#controls label:last-of-type select", "bit")
+    page.wait_for_timeout(300)  # the address follows after a pause
     link = page.url
     page.goto("about:blank")
     page.goto(link)
@@ -429,6 +431,7 @@ def test_what_a_reader_chooses_is_in_the_address_and_comes_back_with_it(page, tm
     assert page.input_value("#controls input[aria-label='Prior probability']") == "0.2"
     assert "not class 2" in page.text_content("[data-figure=meaning]")
     page.click("text=Reset")
+    page.wait_for_timeout(300)
     assert page.url.endswith("#")
 
 

@@ -3,9 +3,25 @@
 /** Whether the page has an address of its own. */
 export const hasAddress = location.protocol !== "about:";
 
-/** Change the address without leaving the page. */
+const PAUSE = 200; // milliseconds between two changes of the address
+let waiting = 0;
+let written = -PAUSE;
+
+/**
+ * Change the address without leaving the page: at once, or after a pause where it has just been changed.
+ *
+ * Browsers refuse more than two hundred changes in half a minute, and a drag makes more.
+ */
 export function writeAddress(address) {
-  if (hasAddress) history.replaceState(null, "", address);
+  clearTimeout(waiting);
+  const write = () => {
+    written = performance.now();
+    history.replaceState(null, "", address);
+  };
+  const pause = written + PAUSE - performance.now();
+  if (!hasAddress) return;
+  if (pause > 0) waiting = setTimeout(write, pause);
+  else write();
 }
 
 /**

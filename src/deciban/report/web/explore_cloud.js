@@ -1,7 +1,7 @@
 // The samples of a table under the prior: some of them as points, all of them in the counts.
 
 import { classColor, themeColor } from "./colors.js";
-import { decide, toIlr } from "./geometry.js";
+import { toIlr } from "./geometry.js";
 import { placeIlr, placeShares } from "./plane.js";
 
 export const UNKNOWN = 65535; // true class of a sample whose class is not known
@@ -73,16 +73,4 @@ export function findSample(plane, groups, prior, px, py) {
     }
   }
   return found;
-}
-
-const areEven = (costs) => costs.every((row, i) => row.every((cost, j) => cost === Number(i !== j)));
-
-/** How many samples of each class are decided for each class, or for none: D + 1 rows of D + 1. */
-export function countDecisions(samples, prior, costs, reject) {
-  const { truth, logLikelihoods, n, D } = samples;
-  // Where every error costs the same, the largest posterior decides, which is faster to find.
-  const choice = decide(logLikelihoods, n, D, prior, reject === null && areEven(costs) ? null : costs, reject);
-  const counts = new Uint32Array((D + 1) * (D + 1));
-  for (let i = 0; i < n; i++) counts[(truth[i] === UNKNOWN ? D : truth[i]) * (D + 1) + choice[i]]++;
-  return counts;
 }

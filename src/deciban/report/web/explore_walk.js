@@ -2,7 +2,8 @@
 
 import { classColor } from "./colors.js";
 import { make, percent } from "./dom.js";
-import { countDecisions, drawCloud, findSample, reachOf, thinSamples } from "./explore_cloud.js";
+import { drawCloud, findSample, reachOf, thinSamples } from "./explore_cloud.js";
+import { countDecisions } from "./explore_counts.js";
 import { center, editCosts, editPieces, editPrior, priorOf } from "./explore_edit.js";
 import { drawLine } from "./explore_line.js";
 import { drawTree } from "./explore_tree.js";
