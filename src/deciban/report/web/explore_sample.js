@@ -114,7 +114,11 @@ function drawFlip(evidence, { names, prior, costs, reject }, app) {
     make("div", { className: "edit-line" }, flip, walk));
 }
 
-const tiny = (p) => (p > 0 && p < 1e-4 ? `${d3.format(".1e")(p)}`.replace("e-", " × 10^−") : percent(p));
+/** A probability in words where a percentage would be all zeros. */
+function tiny(p) {
+  if (!(p > 0) || p >= 1e-4) return percent(p);
+  return p > 1e-9 ? `1 in ${d3.format(",.2r")(1 / p)}` : "less than 1 in a thousand million";
+}
 
 /** Neighbors and counterfactuals that Python computed for some of the rows. */
 function drawCase({ data, samples, original }, row, shown) {
