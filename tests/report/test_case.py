@@ -146,3 +146,14 @@ def test_an_interval_is_said_from_the_side_that_is_likelier(tmp_path):
 def test_several_samples_are_refused():
     with pytest.raises(InputError, match="evidence must be of one sample; got 2"):
         case_report(Evidence.from_llr([1.0, 2.0]), title="Rows")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_keeps_a_reader_out(browser, known, tmp_path, scheme):
+    pytest.importorskip("axe_playwright_python")
+    from axe_playwright_python.sync_playwright import Axe
+
+    with quiet_page(browser, color_scheme=scheme) as page:
+        open_page(page, write(tmp_path / "c.html", Evidence.from_llr([9.0]), validation=known))
+        found = Axe().run(page).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []

@@ -138,3 +138,14 @@ def test_many_samples_make_a_small_page(rng):
     )
     assert len(text) < 1_500_000
     assert "of 200,000 samples, chosen at random" in text
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_keeps_a_reader_out(browser, three, tmp_path, scheme):
+    pytest.importorskip("axe_playwright_python")
+    from axe_playwright_python.sync_playwright import Axe
+
+    with quiet_page(browser, color_scheme=scheme) as page:
+        open_page(page, write(tmp_path / "c.html", *three))
+        found = Axe().run(page).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []

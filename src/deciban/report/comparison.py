@@ -27,6 +27,7 @@ from deciban.report.samples import (
 )
 
 _VERDICTS = {"cannot tell": "too few samples to tell", "same": "no difference", "": "not tested"}
+_ROUNDING = 1e-12
 _AS_FITTED = (
     "The intervals are those of the samples; they take the calibrators of the folds as fitted."
 )
@@ -209,11 +210,11 @@ def _tables(comparison: Comparison) -> list[dict[str, Any]]:
 
 def _row(one: Difference) -> tuple[str, ...]:
     label = one.label if one.unit in ("", "fraction") else f"{one.label} ({one.unit})"
+    numbers = (one.a, one.b, one.difference, one.low, one.high)
     # Differences of equal costs that are rounding would be read as numbers.
-    sizes = (0.0 if abs(value) < 1e-12 else value for value in (one.a, one.b, one.difference))
-    cells = (in_unit(value, one.unit) for value in sizes)
-    ends = (in_unit(end, one.unit) for end in (one.low, one.high))
-    interval = " to ".join(ends) if one.low == one.low else "–"
+    sizes = (0.0 if abs(value) < _ROUNDING else value for value in numbers)
+    *cells, low, high = (in_unit(value, one.unit) for value in sizes)
+    interval = "–" if np.isnan(one.low) else f"{low} to {high}"
     better = one.verdict.removesuffix(" better")
     verdict = _VERDICTS.get(one.verdict, f"{better} is better")
     return shorten(label, 90), *cells, interval, verdict

@@ -10,6 +10,23 @@ export function fill(box, ...children) {
   if (focused) box.querySelector(`[data-focus="${focused}"]`)?.focus({ preventScroll: true });
 }
 
+/** A table that scrolls where it is too wide; the first cell of a row is its name. */
+export function makeTable(label, head, rows, kind = "") {
+  const cell = (text, k) =>
+    make(k ? "td" : "th", k ? { textContent: text } : { textContent: text, scope: "row" });
+  const table = make(
+    "table",
+    {},
+    make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { textContent: text, scope: "col" })))),
+    make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map(cell))))
+  );
+  return make(
+    "div",
+    { className: `scroll ${kind}`, tabIndex: 0, role: "region", "aria-label": label },
+    table
+  );
+}
+
 export function note(text) {
   return make("p", { className: "note", textContent: text });
 }

@@ -1,7 +1,7 @@
 // Costs of several systems: bars for the parts of each, and a table of the chosen pair.
 
 import { make } from "./dom.js";
-import { chart, fill, formatNumber, formatPercent, note, shorten } from "./drawing.js";
+import { chart, fill, formatNumber, formatPercent, makeTable, note, shorten } from "./drawing.js";
 import { operatingPoint } from "./figure_det.js";
 import { cllr, cllrMin, eer } from "./statistics.js";
 import { blocksOf, missing, systemLegend } from "./systems.js";
@@ -140,27 +140,9 @@ export function drawNumbers(box, view) {
       formatNumber(cost),
     ];
   });
-  const row = (cells, tag, first = tag) =>
-    make(
-      "tr",
-      {},
-      ...cells.map((text, k) =>
-        make(k ? tag : first, { textContent: text, scope: tag === "th" ? "col" : "row" })
-      )
-    );
-  const table = make(
-    "table",
-    {},
-    make("thead", {}, row(head, "th")),
-    make("tbody", {}, ...rows.map((cells) => row(cells, "td", "th")))
-  );
   fill(
     box,
-    make(
-      "div",
-      { className: "scroll whole", tabIndex: 0, role: "region", "aria-label": "Numbers of the chosen pair" },
-      table
-    ),
+    makeTable("Numbers of the chosen pair", head, rows, "whole"),
     note(
       `Misses, false alarms and costs are those of Bayes decisions at a prior of ${formatPercent(prior)} and the costs above; ` +
         "a cost of 1 is that of deciding without evidence."

@@ -1,7 +1,7 @@
 // The samples of a brushed range of LLRs, as a table.
 
 import { make } from "./dom.js";
-import { countSamples, fill, formatNumber, llrLabel, note } from "./drawing.js";
+import { countSamples, fill, formatNumber, llrLabel, makeTable, note } from "./drawing.js";
 
 const MOST = 200;
 
@@ -23,11 +23,5 @@ export function drawSelected(box, view) {
   const ends = range.map((x) => formatNumber(unit.factor * x)).join(" to ");
   const more = inside.length > MOST ? ` The ${MOST} most misleading are listed.` : "";
   const said = note(`${countSamples(inside.length)} with LLRs from ${ends} ${unit.label}.${more}`);
-  return fill(box, said, clear, makeTable(["row", "true class", llrLabel(view), ""], rows));
-}
-
-function makeTable(head, rows) {
-  const row = (cells, tag) => make("tr", {}, ...cells.map((text) => make(tag, { textContent: text })));
-  const table = make("table", {}, make("thead", {}, row(head, "th")), make("tbody", {}, ...rows.map((cells) => row(cells, "td"))));
-  return make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Samples of the range" }, table);
+  return fill(box, said, clear, makeTable("Samples of the range", ["row", "true class", llrLabel(view), ""], rows));
 }
