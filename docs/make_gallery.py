@@ -31,7 +31,7 @@ from deciban import Basis, CalibratedGaussian, Evidence, plots
 HERE = Path(__file__).parent
 SIZE = (4.6, 3.6)  # inches
 WIDTH = 460  # pixels on the page; the files have twice as many, for screens of high density
-COLORS = 256  # of a file: half of the size, without a visible difference
+COLORS = 256  # of a file: a third of the size, without a visible difference
 
 
 def cross_validated(model, X, y, classes):

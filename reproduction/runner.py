@@ -23,7 +23,7 @@ from reproduction.step_cache import StepCache
 from reproduction.verdicts import printed_numbers, verdict
 
 _DPI = 110  # of a figure on a page; PNG files have twice as many, for screens of high density
-_PALETTE = 64  # colors of a PNG file: a third smaller, without a visible difference
+_PALETTE = 64  # colors of a PNG file, for its size; more make no visible difference
 
 
 class Watcher(Protocol):
