@@ -103,7 +103,7 @@ def figure(browser):
         yield page
 
 
-def draw(page, name, data, *, function=None, width=520, **state):
+def draw(page, name, data, *, function=None, width=520, keep=False, **state):
     classes, log_likelihoods, truth = data
     D = len(classes)
     given = {
@@ -113,7 +113,8 @@ def draw(page, name, data, *, function=None, width=520, **state):
         "state": {"pair": [1, 0], "prior": [1 / D] * D, "costs": (1 - np.eye(D)).tolist(),
                   "unit": "deciban", "range": None, "three": [0, 1, 2] if D > 2 else None} | state,
     }  # fmt: skip
-    page.evaluate("document.getElementById('box').replaceChildren()")
+    if not keep:
+        page.evaluate("document.getElementById('box').replaceChildren()")
     page.evaluate(DRAW, [f"figure_{name}", function or FIGURES[name], given])
     return page.locator("#box")
 
@@ -350,3 +351,13 @@ def test_hover_tells_the_row_and_the_posteriors(figure):
             found = box.locator(".tip").inner_text()
     assert found.startswith("row ")
     assert found.count("posterior of") == 3
+
+
+def test_other_samples_of_the_same_number_give_another_matrix(figure):
+    texts = []
+    for seed in (0, 1):
+        box = draw(
+            figure, "pairs", several(3, seed=seed), function="drawPairMatrix", keep=bool(seed)
+        )
+        texts.append(box.locator(".cell text").all_text_contents())
+    assert texts[0] != texts[1]

@@ -31,7 +31,7 @@ export function note(text) {
   return make("p", { className: "note", textContent: text });
 }
 
-/** Keys of what is drawn: [{ color, text, shape }] with the shape "box", "solid", "line", "dashes", "dot" and so on. */
+/** Keys of what is drawn: [{ color, text, shape }] with a shape of the style sheet, such as "box" or "line". */
 export function legend(keys) {
   const items = keys.map(({ color, text, shape = "box" }) => {
     const swatch = make("span", { className: `key ${shape}`, "aria-hidden": "true" });
@@ -150,6 +150,15 @@ export function remember(view, name, compute) {
   if (found?.key !== key) memory.set(view.samples, (found = { key, values: new Map() }));
   if (!found.values.has(name)) found.values.set(name, compute());
   return found.values.get(name);
+}
+
+const numbers = new WeakMap();
+let last = 0;
+
+/** A number that stands for an object, such as a set of samples, for isDrawn. */
+export function numberOf(object) {
+  if (!numbers.has(object)) numbers.set(object, ++last);
+  return numbers.get(object);
 }
 
 /** Whether a box shows just this already: what does not depend on the prior is not drawn again. */

@@ -35,20 +35,40 @@ export function drawCost(box, view) {
   const drawn = rows.filter((row) => Number.isFinite(row.total) && Number.isFinite(row.calibration));
   const words = rows.map(say).join(" ");
   if (drawn.length === 0) return fill(box, note(words || missingSide(view)));
-  const spans = drawn.flatMap((row) => {
+  const svg = drawBars(view, drawn, words);
+  fill(
+    box,
+    legend(
+      PARTS.map((part) => ({
+        ...part,
+        shape: "solid",
+        color: part.name === "gained" ? "color-mix(in srgb, var(--good) 22%, var(--card))" : part.color,
+      }))
+    ),
+    svg,
+    note(`${words} The broken line is the cost of no evidence.`)
+  );
+}
+
+/** The parts of each cost, in percent of the cost of no evidence. */
+function spansOf(drawn) {
+  return drawn.flatMap((row) => {
     const ends = [0, row.total - row.calibration, row.total, Math.max(row.total, row.nothing)].map(
       (x) => (100 * x) / row.nothing
     );
     return PARTS.map((part, k) => ({
       ...part,
-      row: row.name,
       low: ends[k],
       high: ends[k + 1],
       ...row,
     })).filter((s) => s.high > s.low);
   });
+}
+
+function drawBars(view, drawn, words) {
+  const spans = spansOf(drawn);
   const most = d3.max(drawn, (row) => (100 * row.total) / row.nothing);
-  const svg = chart(view, {
+  return chart(view, {
     height: 56 + 62 * drawn.length,
     marginTop: 8,
     marginLeft: 12,
@@ -85,18 +105,6 @@ export function drawCost(box, view) {
       Plot.tip(spans, Plot.pointer({ y: "name", x: (s) => (s.low + s.high) / 2, title: tip })),
     ],
   });
-  fill(
-    box,
-    legend(
-      PARTS.map((part) => ({
-        ...part,
-        shape: "solid",
-        color: part.name === "gained" ? "color-mix(in srgb, var(--good) 22%, var(--card))" : part.color,
-      }))
-    ),
-    svg,
-    note(`${words} The broken line is the cost of no evidence.`)
-  );
 }
 
 const tip = (s) => `${s.text}\n${formatNumber(((s.high - s.low) * s.nothing) / 100)} ${s.unit}`;

@@ -124,6 +124,12 @@ function addCursor(svg, box, view, curve, top) {
       event.preventDefault();
       move(at + (step * (high - low)) / 60);
     });
+  addHandle(cursor, view, y, top);
+  dragAlong(cursor.node(), box, (place) => move(x.invert(place) / factor));
+}
+
+/** What is seen of the cursor: its line, and the costs where it crosses the curves. */
+function addHandle(cursor, view, y, top) {
   const [bottom, upper] = y.range;
   cursor
     .append("rect")
@@ -153,7 +159,6 @@ function addCursor(svg, box, view, curve, top) {
       .attr("fill", color)
       .attr("stroke", "var(--card)");
   }
-  dragAlong(cursor.node(), box, (place) => move(x.invert(place) / factor));
 }
 
 function explain(view, curve, top) {

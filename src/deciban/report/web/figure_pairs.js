@@ -4,7 +4,9 @@ import { clusterOrder } from "./cluster.js";
 import { isDark } from "./colors.js";
 import { costColor, costKey, inkOn } from "./cost_scale.js";
 import { make } from "./dom.js";
-import { fill, formatNumber, formatPercent, isDrawn, note, readNumber, shorten } from "./drawing.js";
+import {
+  fill, formatNumber, formatPercent, isDrawn, note, numberOf, readNumber, shorten,
+} from "./drawing.js";
 import { pairLlr, splitByTruth } from "./geometry.js";
 import { cllrMin, eer, pairMatrix, pav } from "./statistics.js";
 
@@ -34,7 +36,7 @@ function pairCosts(view) {
 }
 
 export function drawPairMatrix(box, view) {
-  if (isDrawn(box, view.width, isDark(), view.pair, view.samples.n)) return;
+  if (isDrawn(box, view.width, isDark(), view.pair, numberOf(view.samples))) return;
   const { cllr, least } = pairCosts(view);
   const { classes, D } = view.samples;
   const order = chooseOrder(cllr, least);
@@ -110,6 +112,11 @@ function addLabels(svg, { left, cell, turned, longest, top }, names) {
   });
 }
 
+/** A cost as a cell shows it, and a screen reader says it. */
+function formatCost(cost) {
+  return Number.isNaN(cost) ? "–" : cost < 9.995 ? cost.toFixed(2) : formatNumber(cost);
+}
+
 /** Above the diagonal Cllr, below it Cllr_min where it is known; each cell chooses its pair. */
 function addCells(svg, { left, cell, top }, order, costs, view) {
   const { classes } = view.samples;
@@ -120,8 +127,8 @@ function addCells(svg, { left, cell, top }, order, costs, view) {
   const isChosen = ({ i, j }) => chosen.includes(i) && chosen.includes(j);
   const value = ({ i, j, r, c }) => (c < r && costs.least ? costs.least : costs.cllr)[i][j];
   const say = (d) =>
-    `${classes[d.i]} and ${classes[d.j]}: Cllr ${formatNumber(costs.cllr[d.i][d.j])} bit` +
-    (costs.least ? `, recalibrated ${formatNumber(costs.least[d.i][d.j])} bit` : "");
+    `${classes[d.i]} and ${classes[d.j]}: Cllr ${formatCost(costs.cllr[d.i][d.j])} bit` +
+    (costs.least ? `, recalibrated ${formatCost(costs.least[d.i][d.j])} bit` : "");
   const start = cells.find(isChosen) ?? cells[0];
   const group = svg
     .append("g")
@@ -152,7 +159,7 @@ function addCells(svg, { left, cell, top }, order, costs, view) {
       .attr("text-anchor", "middle")
       .attr("font-size", 11)
       .attr("fill", (d) => inkOn(costColor(value(d))))
-      .text((d) => (value(d) < 9.995 ? value(d).toFixed(2) : formatNumber(value(d))));
+      .text((d) => formatCost(value(d)));
   }
 }
 
@@ -202,7 +209,7 @@ const COLUMNS = [
 /** The pairs that cost most, which a reader sorts and chooses from. */
 export function drawWorstPairs(box, view) {
   const [by, descending] = (box.dataset.order ?? "cllr true").split(" ");
-  if (isDrawn(box, by, descending, view.pair, view.samples.n)) return;
+  if (isDrawn(box, by, descending, view.pair, numberOf(view.samples))) return;
   const pairs = worstPairs(view);
   const value = (pair) => pair[by];
   const sorted = d3.sort(pairs, (a, b) =>

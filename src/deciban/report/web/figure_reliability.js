@@ -2,7 +2,15 @@
 
 import { make } from "./dom.js";
 import {
-  chart, diagonal, fill, formatCount, formatNumber, formatPercent, frameMark, legend, note, shorten,
+  chart,
+  diagonal,
+  fill,
+  formatCount,
+  formatNumber,
+  frameMark,
+  legend,
+  note,
+  shorten,
 } from "./drawing.js";
 import { reliability } from "./statistics.js";
 
@@ -16,23 +24,42 @@ export function drawReliability(box, view) {
   const empty = classes.findIndex((_, k) => !counts.get(k));
   if (empty >= 0)
     return fill(box, note(`Every class must have samples for reliability; ${classes[empty]} has none.`));
-  const event = box.dataset.event ? Number(box.dataset.event) : D === 2 ? 1 : -1;
+  const asked = Number(box.dataset.event ?? -1);
+  const event = asked >= 0 && asked < D ? asked : D === 2 ? 1 : -1;
   const of = event < 0 ? "the decided class" : classes[event];
   const bins = reliability(logLikelihoods, truth, n, D, view.prior, { event: event < 0 ? null : event });
-  const points = Array.from(bins.predicted, (x, k) => ({
+  const points = pointsOf(bins);
+  const off = points.filter((p) => p.x < p.low - 1e-9 || p.x > p.high + 1e-9);
+  const svg = drawPoints(view, points, off, of);
+  fill(
+    box,
+    D > 2 && chooser(box, view, event),
+    legend([
+      { color: "var(--accent)", text: "agrees: the interval holds the posterior", shape: "dot" },
+      { color: "var(--poor)", text: "does not agree", shape: "diamond" },
+    ]),
+    svg,
+    note(explain(points, off, of))
+  );
+}
+
+/** Bins in percent. */
+function pointsOf(bins) {
+  return Array.from(bins.predicted, (x, k) => ({
     x: 100 * x,
     y: 100 * bins.observed[k],
     low: 100 * bins.low[k],
     high: 100 * bins.high[k],
     count: bins.count[k],
   })).filter((p) => p.count > 0);
-  const off = points.filter((p) => p.x < p.low - 1e-9 || p.x > p.high + 1e-9);
+}
+
+function drawPoints(view, points, off, of) {
   const color = (p) => (off.includes(p) ? "var(--poor)" : "var(--accent)");
   const side = Math.round(Math.min(420, view.width));
-  const svg = chart(view, {
+  return chart(view, {
     width: side,
     height: side,
-
     marginBottom: 46,
     label:
       `Reliability of the posteriors of ${of}: predicted probability against observed frequency in ` +
@@ -68,16 +95,6 @@ export function drawReliability(box, view) {
       Plot.tip(points, Plot.pointer({ x: "x", y: "y", title: tip })),
     ],
   });
-  fill(
-    box,
-    D > 2 && chooser(box, view, event),
-    legend([
-      { color: "var(--accent)", text: "agrees: the interval holds the posterior", shape: "dot" },
-      { color: "var(--poor)", text: "does not agree", shape: "diamond" },
-    ]),
-    svg,
-    note(explain(points, off, of))
-  );
 }
 
 /** Counts beside their points, left out where two would overlap; the tip has them all. */
