@@ -31,7 +31,7 @@ export function note(text) {
   return make("p", { className: "note", textContent: text });
 }
 
-/** Keys of what is drawn: [{ color, text, shape }] with a shape of the style sheet, such as "box" or "line". */
+/** Keys of what is drawn: [{ color, text, shape }] with a shape of the style sheet, "box" or "line". */
 export function legend(keys) {
   const items = keys.map(({ color, text, shape = "box" }) => {
     const swatch = make("span", { className: `key ${shape}`, "aria-hidden": "true" });
