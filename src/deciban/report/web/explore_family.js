@@ -85,7 +85,7 @@ function drawFamily(planes, { family, possible }, names, values) {
   const { means, covariance } = family, { values: sizes, vectors } = eigenOf(covariance, 2);
   const radius = Math.sqrt(-2 * Math.log(1 - MASSES.at(-1)));
   const reach = d3.max(means, Math.abs) + radius * Math.sqrt(sizes[1]);
-  const limit = [3, 6, 10, 15, 22, 32, 50].find((one) => one >= reach) ?? reach;
+  const limit = [3, 4, 5, 6, 8, 10, 12, 15, 18, 22, 27, 32, 40, 50].find((one) => one >= reach) ?? reach;
   const curve = (k, mass) => d3.range(0, 121).map((s) => {
     const r = Math.sqrt(-2 * Math.log(1 - mass)), turn = (2 * Math.PI * s) / 120;
     const [u, v] = [r * Math.sqrt(Math.max(0, sizes[0])) * Math.cos(turn), r * Math.sqrt(sizes[1]) * Math.sin(turn)];

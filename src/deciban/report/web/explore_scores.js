@@ -10,6 +10,7 @@ import { drawCost } from "./figure_cost.js";
 import { drawCrossEntropy } from "./figure_cross_entropy.js";
 import { drawDet } from "./figure_det.js";
 import { drawHistogram } from "./figure_histogram.js";
+import { drawIdempotence } from "./figure_idempotence.js";
 import { drawPairMatrix, drawWorstPairs } from "./figure_pairs.js";
 import { drawPav } from "./figure_pav.js";
 import { drawPlane } from "./figure_plane.js";
@@ -17,14 +18,26 @@ import { drawRanges } from "./figure_ranges.js";
 import { drawReliability } from "./figure_reliability.js";
 import { drawTernary } from "./figure_ternary.js";
 import { drawTippett } from "./figure_tippett.js";
+import { drawMeaning } from "./meaning.js";
+import { keepDrawn } from "./page.js";
+import { drawSelected } from "./selected.js";
 import { cllr, cllrMin, eer, pav } from "./statistics.js";
 import { makeView } from "./view.js";
 
+const DRAW = {
+  cost: drawCost, cross_entropy: drawCrossEntropy, det: drawDet, histogram: drawHistogram, idempotence: drawIdempotence,
+  meaning: drawMeaning, pairs: drawPairMatrix, pav: drawPav, plane: drawPlane, ranges: drawRanges, reliability: drawReliability,
+  selected: drawSelected, ternary: drawTernary, tippett: drawTippett, worst: drawWorstPairs,
+};
 const FIGURES = [
-  ["Distribution of the LLRs", drawHistogram, "wide"], ["Recalibration by PAV", drawPav], ["Tippett plot", drawTippett],
-  ["Detection errors (DET)", drawDet], ["Empirical cross-entropy", drawCrossEntropy], ["Reliability of the posteriors", drawReliability],
-  ["Cost of the decisions", drawCost], ["Ranges of LLRs", drawRanges, "wide"], ["Plane of evidence", drawPlane, "three"],
-  ["Triangle of posteriors", drawTernary, "three"], ["Cost of each pair", drawPairMatrix, "three"], ["Worst pairs", drawWorstPairs, "three"],
+  ["pav", "Too strong, or too weak?"], ["cost", "What the evidence costs, and why"], ["histogram", "Histogram of the log-likelihood ratios", "wide"],
+  ["selected", "Samples of a range", "wide"], ["tippett", "Tippett plot"], ["det", "Detection error trade-off"],
+  ["cross_entropy", "Empirical cross-entropy", "wide"], ["reliability", "Reliability"], ["idempotence", "Evidence of the evidence"],
+  ["meaning", "What one likelihood ratio means", "wide"], ["ranges", "Ranges of the likelihood ratio", "wide"],
+];
+const FIGURES_OF_MANY = [
+  ["plane", "Evidence in the plane of its log-ratios"], ["ternary", "Posteriors in the triangle"], ["pairs", "Each pair of classes", "wide"],
+  ["worst", "The hardest pairs", "wide"],
 ];
 const KINDS = [["llr", "LLRs (one column)"], ["log-likelihoods", "log-likelihoods (a column for each class)"], ["posteriors", "posteriors (a column for each class)"]];
 const MOVING = 700; // milliseconds from before to after
@@ -143,6 +156,7 @@ function editColumns(scores) {
 /** Controls, numbers and figures of the samples. */
 function makeLive(scores) {
   const { samples, app, boxes } = scores;
+  scores.show = null;
   if (!samples) return boxes.live.replaceChildren();
   if (!samples.truth.some((k) => k !== UNKNOWN)) {
     return boxes.live.replaceChildren(make("p", { className: "note", textContent: "The true classes of these samples are not known, and the figures need them. Give them (y_true in Python, --truth on the command line), or drop a table that has them." }));
@@ -153,30 +167,19 @@ function makeLive(scores) {
   toggle.addEventListener("change", () => app.state.set({ calibrated: toggle.checked }));
   const fit = make("span", { className: "note" });
   const numbers = make("div", { className: "tiles" });
-  const kept = FIGURES.filter(([, , kind]) => kind !== "three" || samples.D >= 3);
-  const figures = kept.map(([title, drawFigure, kind]) => ({ drawFigure, body: make("div", { className: "figure-body" }), title, kind }));
+  const shown = samples.D < 3 ? FIGURES : [...FIGURES, ...FIGURES_OF_MANY];
   boxes.live.replaceChildren(controls,
     make("div", { className: "edit-line card" }, make("label", { className: "check" }, toggle, make("b", { textContent: "Calibrate" })), fit), numbers,
-    make("div", { className: "figures" }, figures.map(({ title, kind, body }) =>
-      make("figure", { className: kind === "wide" ? "figure wide" : "figure" }, make("figcaption", {}, make("h3", { textContent: title })), body))));
-  Object.assign(scores, { show: makeControls(controls, samples.classes, app.state), toggle, fit, numbers, figures });
-  scores.observer?.disconnect();
-  scores.seen = new Set();
-  scores.observer = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) {
-      const figure = figures.find(({ body }) => body === target);
-      scores.seen[isIntersecting ? "add" : "delete"](figure);
-    }
-    drawSeen(scores);
-  }, { rootMargin: "300px" });
-  for (const { body } of figures) scores.observer.observe(body);
+    make("div", { className: "figures" }, shown.map(([name, title, kind = ""]) =>
+      make("figure", { className: `figure ${kind}` }, make("figcaption", {}, make("h3", { textContent: title })), make("div", { className: "figure-body", "data-figure": name })))));
+  Object.assign(scores, { show: makeControls(controls, samples.classes, app.state), toggle, fit, numbers, redraw: null });
   return undefined;
 }
 
 /** Go to the samples before or after calibration, in steps that a reader can follow. */
 function moveTo(scores, values) {
   const goal = values.calibrated ? 1 : 0;
-  if (!scores.figures || scores.moving) return;
+  if (!scores.show || scores.moving) return;
   if (values.calibrated) {
     const failed = attempt(scores, () => (scores.app.calibration(), true)) === undefined;
     if (failed) return scores.app.state.set({ calibrated: false });
@@ -210,21 +213,11 @@ function present(scores, values, samples) {
   scores.show(view);
   scores.toggle.checked = values.calibrated;
   showNumbers(scores, view, values);
-  scores.stale = new Set(scores.figures);
-  drawSeen(scores);
-}
-
-function drawSeen({ seen, stale, view }) {
-  if (!view || !stale) return;
-  for (const figure of seen) {
-    if (!stale.delete(figure)) continue;
-    try {
-      figure.drawFigure(figure.body, { ...view, width: Math.max(240, figure.body.clientWidth) });
-    } catch (error) {
-      console.error(error);
-      figure.body.replaceChildren(make("p", { className: "missing", textContent: `Not drawn: ${error.message}` }));
-    }
-  }
+  if (scores.redraw) return scores.redraw();
+  // The page draws figures when a store tells; here that is each step of the way to calibrated scores.
+  const store = { subscribe: (listener) => (scores.redraw = listener), set: app.state.set };
+  keepDrawn(DRAW, store, () => scores.view);
+  return scores.redraw();
 }
 
 /** Cllr, what calibration costs of it, and the EER of the pair. */

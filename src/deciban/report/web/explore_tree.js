@@ -1,7 +1,7 @@
 // Bayes' walk among more than three hypotheses: a tree that sets one group of them against another.
 
 import { classColor } from "./colors.js";
-import { percent, signed } from "./dom.js";
+import { make, percent, signed } from "./dom.js";
 import { UNITS, groupsLlr, posterior } from "./geometry.js";
 
 const ROW = 30;
@@ -16,7 +16,7 @@ function split(members) {
 /** Draw the tree: branches as thick as their posterior, and at each node the LLR of all evidence. */
 export function drawTree(box, values, points) {
   const { names, prior, unit } = values, D = names.length, { factor, label } = UNITS[unit];
-  const width = Math.max(280, box.clientWidth), height = D * ROW + 40;
+  const width = Math.max(280, box.clientWidth), height = D * ROW + 18;
   const root = d3.cluster().size([D * ROW, width - 190])(d3.hierarchy(split(d3.range(D))));
   const last = points.at(-1);
   const shares = posterior(Float64Array.from(last, (v) => v - d3.max(last)), 1, D, names.map(() => 1 / D));
@@ -25,7 +25,7 @@ export function drawTree(box, values, points) {
   const llrOf = ({ children: [a, b] }) => groupsLlr(evidence, 1, D, a.data.members, b.data.members, prior)[0] * factor;
   const svg = d3.create("svg").attr("width", width).attr("height", height).attr("role", "img").attr("aria-label",
     `Tree of the hypotheses. Posteriors: ${names.map((name, k) => `${name} ${percent(shares[k])}`).join(", ")}.`);
-  const g = svg.append("g").attr("transform", "translate(14,34)");
+  const g = svg.append("g").attr("transform", "translate(14,14)");
   g.selectAll("path").data(root.links()).join("path").attr("class", "branch")
     .attr("stroke-width", ({ target }) => 1 + 11 * mass(target))
     .style("stroke", ({ target }) => (target.children ? "var(--soft)" : classColor(target.data.members[0], D)))
@@ -40,7 +40,5 @@ export function drawTree(box, values, points) {
   g.selectAll("text.leaf").data(root.leaves()).join("text").attr("class", "leaf").attr("x", (d) => d.y + 10).attr("y", (d) => d.x + 4)
     .text((d) => `${short(names[d.data.members[0]])} ${percent(shares[d.data.members[0]])}`)
     .append("title").text((d) => names[d.data.members[0]]);
-  svg.append("text").attr("class", "axis-name").attr("x", 2).attr("y", 12)
-    .text(`LLR of the evidence at each node, upper against lower (${label})`);
-  box.replaceChildren(svg.node());
+  box.replaceChildren(svg.node(), make("p", { className: "note", textContent: `Branches are as thick as their posterior. At each node: the LLR of the evidence for the upper group against the lower one, in ${label}.` }));
 }
