@@ -129,6 +129,7 @@ def test_the_report_works_in_the_frame_of_a_notebook(page, three):
     histogram.get_by_text("bit").first.wait_for()
     frame.get_by_role("link", name="Class by class").click()
     frame.locator("[data-figure=pairs] svg.pairs").wait_for()
+    assert frame.get_by_text("below it after recalibration").count() == 1  # from the assessment
     assert frame.get_by_label("Unit").input_value() == "bit"
     assert frame.get_by_role("button", name="Copy link").count() == 0  # there is no address to copy
     assert page.url == HOME
