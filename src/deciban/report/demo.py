@@ -21,6 +21,7 @@ from deciban.metrics import accuracy, decompose
 from deciban.plots import ILRDisplay, PairwiseDisplay, TernaryDisplay
 from deciban.reference import CalibratedGaussian
 from deciban.report.bundle import render
+from deciban.report.explorer import explorer
 from deciban.report.page import report
 
 # A recording is in one of three languages; its sounds and its words are independent evidence.
@@ -65,12 +66,19 @@ def run_demo(seed: int = 7, verbose: bool = False) -> tuple[str, dict[str, str |
     title = f"Compositional discriminant analysis of {len(digits_new)} held-out images of digits"
     evidence = of_digits["compositional"]
     files: dict[str, str | bytes] = {
-        "index.html": render("demo.html", title="deciban", tables=tables, explorer=False),
+        "index.html": render("demo.html", title="deciban", tables=tables),
         "report.html": report(digits_new, evidence, title=title, training=on_digits.history_),
+        "explorer.html": _explore(family, seed),
         "demo.png": _draw_family(sounds, words, family, seed),
         "learned.png": _draw_learned(on_moons, X, y, digits_new, evidence),
     }
     return "\n".join(map(str, tables)), files
+
+
+def _explore(family: CalibratedGaussian, seed: int) -> str:
+    """An explorer that opens with samples of a perfectly calibrated recognizer."""
+    l, y = family.sample([500] * len(CLASSES), rng=seed)
+    return explorer(family.evidence(l), y, title="Explore evidence about three languages")
 
 
 def _learn(

@@ -13,7 +13,7 @@ from deciban.cli.show import echo, print_json
 from deciban.exceptions import MissingExtraError
 
 EXAMPLE = "Example: deciban demo --output demo"
-FILES = ("index.html", "report.html", "demo.png", "learned.png")
+FILES = ("index.html", "report.html", "explorer.html", "demo.png", "learned.png")
 
 
 def demo(
@@ -28,7 +28,7 @@ def demo(
 
     Evidence of two sources adds up and leads to a decision; a family of perfectly calibrated
     recognizers is drawn; a compositional discriminant analysis learns evidence from two moons and
-    from handwritten digits, with a full report on the latter.
+    from handwritten digits, with a full report on the latter. An explorer lets you move the parts.
     """
     from deciban.cli.io.writing import make_folder, require_outputs
 
