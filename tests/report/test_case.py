@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
 
 from browser import quiet_page
 from deciban import Evidence
@@ -14,6 +13,8 @@ from deciban.calibration.bounded import upper_bound
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import read_trials
 from deciban.report.case import case_report
+
+expect = pytest.importorskip("playwright.sync_api").expect
 
 
 @pytest.fixture
@@ -141,6 +142,14 @@ def test_an_interval_is_said_from_the_side_that_is_likelier(tmp_path):
     path = write(tmp_path / "c.html", Evidence.from_llr([-2.0]), interval=(-3.0, -1.0))
     assert numbers(path)["questions"][0]["interval"] == [1.0, 3.0]
     assert "leave open a ratio from 2.7 to 20" in path.read_text()
+
+
+def test_many_classes_of_long_names_are_counted_not_listed(tmp_path):
+    names = [f"class number {k} of fifty, which has a long name" for k in range(50)]
+    text = write(tmp_path / "c.html", Evidence(np.eye(50)[:1], names)).read_text()
+    body = text.split('<script type="application/json"')[0]
+    assert "over one of 49 others" in body
+    assert max(map(body.count, names[1:])) <= 1  # in the table of all classes
 
 
 def test_several_samples_are_refused():

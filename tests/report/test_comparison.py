@@ -4,12 +4,12 @@ import re
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
 
 from browser import quiet_page
 from deciban import Evidence, compare, metrics
 from deciban.report.comparison import calibration_report, comparison_report
 
+expect = pytest.importorskip("playwright.sync_api").expect
 SETTINGS = {"n_resamples": 100}
 
 
@@ -115,6 +115,20 @@ def test_nothing_is_wider_than_a_phone(browser, three, tmp_path, scheme):
     with quiet_page(browser, viewport={"width": 390, "height": 800}, color_scheme=scheme) as page:
         open_page(page, path)
         assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_a_system_that_shouts_does_not_squeeze_the_others(page, two, tmp_path):
+    y, systems = two
+    loud = Evidence.from_llr(200 * systems["plain"].llr(1, 0))
+    open_page(page, write(tmp_path / "c.html", y, {"plain": systems["plain"], "loud": loud}))
+    reach = 10 / np.log(10) * np.abs(systems["plain"].llr(1, 0)).max()
+    for name in ("tippett", "pav"):
+        texts = page.locator(f"[data-figure={name}] svg text").all_text_contents()
+        plain = (text.replace("−", "-").replace(",", "") for text in texts)
+        shown = [float(text) for text in plain if re.fullmatch(r"-?\d+", text)]
+        assert max(shown) < 4 * reach
+    assert "loud" in page.locator("[data-figure=cross_entropy] .note").inner_text()
+    assert "above the frame" in page.locator("[data-figure=cross_entropy] .note").inner_text()
 
 
 def test_what_calibration_changed_is_said_first(page, two, tmp_path):

@@ -155,7 +155,7 @@ def _answer(
         "target": names[0], "other": names[1], "llr": llr, "interval": ends,
         "groups": [[evidence.classes.index(label) for label in group] for group in (target, other)],
         "deciban": float(from_nats(llr, "deciban")),
-        "words": str(evidence.verbal(list(target), list(other), prior=weights)[0]),
+        "words": str(SCALES["enfsi"].describe([llr], *names)[0]),
     }  # fmt: skip
     if known is not None:
         found["support"] = _support(known, target, other, weights, llr)

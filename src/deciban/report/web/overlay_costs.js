@@ -4,7 +4,7 @@ import { make } from "./dom.js";
 import { chart, fill, formatNumber, formatPercent, makeTable, note, shorten } from "./drawing.js";
 import { operatingPoint } from "./figure_det.js";
 import { cllr, cllrMin, eer } from "./statistics.js";
-import { blocksOf, missing, systemLegend } from "./systems.js";
+import { blocksOf, missing, sayEach, systemLegend } from "./systems.js";
 
 /** Costs of each system as bars: what it cannot tell apart, and what recalibration would save. */
 export function drawCosts(box, view) {
@@ -23,7 +23,7 @@ export function drawCosts(box, view) {
     ...groups.flatMap((group) => [
       make("h4", { textContent: group.title }),
       barChart(view, group),
-      note(group.rows.map(sayCost).join(" ")),
+      note(sayEach(group.rows, sayCost)),
     ]),
     note(
       "Pale: what the system cannot tell apart. Solid: poor calibration, which recalibration would save. The broken line is the cost of no evidence."
@@ -61,7 +61,8 @@ function barChart(view, { title, rows }) {
       { row, low: inside(least, row), high: inside(row.total, row), opacity: 1 },
     ];
   });
-  const label = (row) => `${shorten(row.name, 24)}: ${formatNumber(row.total)} ${row.unit}`;
+  const label = (row) =>
+    `${shorten(row.name, 24)}: ${formatNumber(row.total)} ${row.unit}${percent(row.total, row) > end ? " ▸" : ""}`;
   return chart(view, {
     height: 52 + 44 * rows.length,
     marginTop: 6,

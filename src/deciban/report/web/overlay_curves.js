@@ -2,13 +2,23 @@
 
 import { make } from "./dom.js";
 import {
-  chart, diagonal, fill, frameMark, formatNumber, formatPercent, llrLabel, llrRange, note, remember, shorten,
+  chart,
+  diagonal,
+  fill,
+  frameMark,
+  formatNumber,
+  formatPercent,
+  llrLabel,
+  llrRange,
+  note,
+  remember,
+  shorten,
 } from "./drawing.js";
 import { axis, axisEnds, curvePoints as detPoints, operatingPoint, place } from "./figure_det.js";
 import { domainOf, stepPoints, wedgeNames, wedges } from "./figure_pav.js";
 import { curvePoints as tippettPoints } from "./figure_tippett.js";
 import { crossEntropyCurve, detCurve, eer, tippettCurve } from "./statistics.js";
-import { blocksOf, line, missing, sampleLine, sharedRange, systemLegend } from "./systems.js";
+import { blocksOf, line, missing, sampleLine, sayEach, shareRange, systemLegend } from "./systems.js";
 
 /** Share of each class at or above every LLR: thick lines for the target, thin ones for the other. */
 export function drawTippetts(box, view) {
@@ -18,7 +28,7 @@ export function drawTippetts(box, view) {
       systems,
       unit: { factor },
     } = view,
-    [low, high] = sharedRange(systems);
+    [low, high] = shareRange(systems.map(llrRange));
   const curves = systems.map((one) => {
     const curve = remember(one, "tippett", () => tippettCurve(one.target, one.other));
     return { one, points: tippettPoints(curve, low, high, factor, Math.round(view.width)) };
@@ -44,8 +54,8 @@ export function drawTippetts(box, view) {
     systemLegend(systems),
     svg,
     note(
-      `Thick: samples of ${view.names[1]}; thin: samples of ${view.names[0]}. Misleading evidence (wrong side of zero): ` +
-        `${systems.map(sayMisleading).join("; ")}. The wider the gap between a system's two lines, the more it says.`
+      `Thick: samples of ${view.names[1]}; thin: samples of ${view.names[0]}. ${sayEach(systems, sayMisleading)} ` +
+        `The wider the gap between a system's two lines, the more it says.`
     )
   );
 }
@@ -55,7 +65,7 @@ function sayMisleading({ name, names, target, other }) {
     d3.bisectLeft(target, 0) / target.length,
     1 - d3.bisectRight(other, 0) / other.length,
   ];
-  return `${name} for ${formatPercent(misses)} of ${names[1]} and ${formatPercent(alarms)} of ${names[0]}`;
+  return `${name} misleads for ${formatPercent(misses)} of ${names[1]} and ${formatPercent(alarms)} of ${names[0]}.`;
 }
 
 /** Misses against false alarms over all thresholds, and where each system is at this prior and these costs. */
@@ -169,7 +179,7 @@ export function drawCrossEntropies(box, view) {
   });
   const costs = systems.map((one) => {
     const { actual } = crossEntropyCurve(one.target, one.other, Float64Array.of(at), blocksOf(one));
-    return `${one.name} ${formatNumber(actual[0])}`;
+    return `${one.name} ${formatNumber(actual[0])}${actual[0] > top ? " (above the frame)" : ""}`;
   });
   fill(
     box,
@@ -198,9 +208,10 @@ export function drawPavs(box, view) {
     systems,
     unit: { factor, label: unit },
   } = view;
-  const [lows, highs] = d3.transpose(systems.map((one) => domainOf(blocksOf(one), llrRange(one))));
-  const x = [factor * d3.min(lows), factor * d3.max(highs)],
-    y = x;
+  const x = shareRange(systems.map((one) => domainOf(blocksOf(one), llrRange(one)))).map(
+    (end) => factor * end
+  );
+  const y = x;
   const svg = chart(view, {
     height: Math.round(Math.min(420, Math.max(290, view.width * 0.75))),
     label: `LLR that the samples support against the LLR given, for ${systems.map((one) => one.name).join(", ")}; calibrated evidence lies on the diagonal.`,

@@ -2,10 +2,11 @@
 
 import { classColor } from "./colors.js";
 import { make } from "./dom.js";
-import { llrRange, missingSide, remember } from "./drawing.js";
+import { missingSide, remember } from "./drawing.js";
 import { pav } from "./statistics.js";
 
 const DASHES = [null, "8 3", "2 3", "9 3 2 3", "5 2", "12 3 2 3 2 3"];
+const MOST_SAID = 4; // systems
 const WIDEST = 3; // times the narrowest range of LLRs, so that no system squeezes the others
 
 /** Color and dash of system k of n. */
@@ -28,6 +29,11 @@ export function sampleLine({ color, dash }) {
   return svg.node();
 }
 
+/** What is said of each system, where they are few enough to be read. */
+export function sayEach(systems, say) {
+  return systems.length <= MOST_SAID ? systems.map(say).join(" ") : "";
+}
+
 export function systemLegend(systems, ...more) {
   const items = systems.map((one) =>
     make("li", {}, sampleLine(one), make("span", { textContent: one.name }))
@@ -37,9 +43,9 @@ export function systemLegend(systems, ...more) {
 
 export const blocksOf = (one) => remember(one, "pav", () => pav(one.target, one.other));
 
-/** Ends of an axis of LLRs for all systems, in nats. */
-export function sharedRange(systems) {
-  const [lows, highs] = d3.transpose(systems.map((one) => llrRange(one)));
+/** Ends of an axis for all systems: each has its own ends [low, high], around zero or on one side of it. */
+export function shareRange(ends) {
+  const [lows, highs] = d3.transpose(ends);
   const [low, high] = [d3.max(lows), d3.min(highs)];
   return [
     Math.max(d3.min(lows), low < 0 ? WIDEST * low : low),
