@@ -11,9 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from deciban._validation.labels import encode_labels, read_labels
 from deciban.evidence import SCALES, Evidence
 from deciban.exceptions import InputError
+from deciban.metrics.labelled import Labelled
 from deciban.report.bundle import pack, write_page
 from deciban.report.cases import describe_cases
+from deciban.report.samples import pack_evidence
 
+_MOST_NUMBERS = 500_000  # of evidence in a page; more samples are thinned
 _UNKNOWN = 65535  # true class of a sample whose class is not known, in explore_cloud.js
 
 
@@ -24,7 +27,7 @@ def explorer(
     title: str = "Explore evidence",
     model: Any = None,
     X: Any = None,
-    max_samples: int = 200_000,
+    max_samples: int | None = None,
 ) -> str:
     """A page to explore evidence with: one HTML file that opens from disk and loads nothing.
 
@@ -40,7 +43,7 @@ def explorer(
         of the first few hundred rows of ``X``. Without ``evidence``, the model gives it.
     X : array or frame of shape (n_samples, n_features), optional
         The features of the samples; needed with a model, and only then.
-    max_samples : int, default 200,000
+    max_samples : int, default as many as fit into three megabytes
         More samples than this are thinned evenly, and the page says so.
 
     Returns
@@ -61,7 +64,7 @@ def explorer(
     data: dict[str, Any] = {"scale": _scale()}
     if evidence is not None:
         codes = _true_classes(evidence, y_true)
-        rows = _thin(len(evidence), max_samples)
+        rows = _thin(evidence, max_samples)
         data |= {
             "classes": [str(label) for label in evidence.classes],
             "samples": _pack_samples(evidence, codes, rows),
@@ -87,23 +90,22 @@ def _true_classes(evidence: Evidence, y_true: Any) -> NDArray[np.uint16]:
     return encode_labels(labels, evidence.classes).astype(np.uint16)
 
 
-def _thin(n: int, most: int) -> NDArray[np.intp]:
-    """Evenly spaced rows, all of them where there are few."""
+def _thin(evidence: Evidence, most: int | None) -> NDArray[np.intp]:
+    """Evenly spaced rows, which keep the class mix; all of them where there are few."""
+    n, D = len(evidence), evidence.n_classes
+    if most is None:
+        most = max(1000, _MOST_NUMBERS // (1 if D == 2 else D))
     if most < 1:
-        raise InputError(f"max_samples must be at least 1; got {most}. Give 200,000.")
+        raise InputError(f"max_samples must be at least 1; got {most}. Leave it out.")
     return np.arange(n) if n <= most else np.unique(np.linspace(0, n - 1, most).astype(np.intp))
 
 
 def _pack_samples(
     evidence: Evidence, codes: NDArray[np.uint16], rows: NDArray[np.intp]
 ) -> dict[str, Any]:
-    values = evidence.log_likelihoods[rows]
-    values = values - values.max(axis=1, keepdims=True)
-    if evidence.n_classes == 2:
-        values = values[:, 1] - values[:, 0]
     return {
         "truth": pack(codes[rows]),
-        "evidence": pack(np.asarray(values, dtype=np.float32)),
+        "evidence": pack_evidence(Labelled(evidence, codes.astype(np.intp)), rows),
         "rows": pack(rows.astype(np.int32) + 1),
         "total": len(evidence),
     }

@@ -32,8 +32,9 @@ def explore(
         Path, option("HTML page to write.", "FILE", "--output", "-o")
     ] = Path("explorer.html"),
     max_samples: Annotated[
-        int, option("Number of samples in the page; more are thinned evenly.", "N"),
-    ] = 200_000,
+        int | None, option("Number of samples in the page; more are thinned evenly. By default as "
+                           "many as fit into three megabytes.", "N"),
+    ] = None,
     as_json: Json = False,
     force: Force = False,
 ) -> None:  # fmt: skip
@@ -50,8 +51,8 @@ def explore(
 
     if table is None and (model is not None or columns != ScoreOptions()):
         raise InputError("TABLE must be given with options about it; got none. Name the file.")
-    if max_samples < 1:
-        raise InputError(f"--max-samples must be at least 1; got {max_samples}. Give 200000.")
+    if max_samples is not None and max_samples < 1:
+        raise InputError(f"--max-samples must be at least 1; got {max_samples}. Leave it out.")
     inputs = () if table is None else (*columns.inputs(table), model)
     require_outputs({"--output": output}, inputs, force=force)
     given = {} if table is None else _read(table, model, columns)

@@ -187,7 +187,8 @@ function drawCounts(box, samples, { names, prior, costs, reject }) {
   const share = known ? `${d3.format(",")(right)} of ${d3.format(",")(known)} are right (${percent(right / known)}). ` : "";
   const none = d3.sum(d3.range(D + 1), (i) => at(i, D));
   const undecided = reject === null ? "" : `${d3.format(",")(none)} are left undecided.`;
-  const summary = make("p", {}, make("b", { textContent: `Decisions on ${d3.format(",")(samples.n)} samples. ` }), share + undecided);
+  const thinned = samples.n < samples.total ? ` of ${d3.format(",")(samples.total)}` : "";
+  const summary = make("p", {}, make("b", { textContent: `Decisions on ${d3.format(",")(samples.n)}${thinned} samples. ` }), share + undecided);
   if (D > 10) return box.replaceChildren(summary);
   const heads = [...names, ...(reject === null ? [] : ["no decision"])];
   const truths = [...names.map((name, k) => [name, k]), ...(known < samples.n ? [["not known", D]] : [])];
