@@ -21,7 +21,11 @@ export function labeled(text, input, className = "") {
 }
 
 export function makeSelect(options, properties = {}) {
-  return make("select", properties, options.map(([value, text]) => make("option", { value, textContent: text })));
+  return make(
+    "select",
+    properties,
+    options.map(([value, text]) => make("option", { value, textContent: text }))
+  );
 }
 
 export function makeButton(text, onClick, properties = {}) {
@@ -50,7 +54,9 @@ export function bindNumber(input, read, write) {
   return show;
 }
 
-const COARSE = d3.format(".1%"), FINE = d3.format(".2%"), SIGNED = [0, 1, 2].map((digits) => d3.format(`+.${digits}f`));
+const COARSE = d3.format(".1%"),
+  FINE = d3.format(".2%"),
+  SIGNED = [0, 1, 2].map((digits) => d3.format(`+.${digits}f`));
 
 /** A probability as a percentage, with digits where it is near to 0 or 1. */
 export function percent(p) {

@@ -17,7 +17,8 @@ export function fitCalibration({ logLikelihoods, truth, n, D }) {
 
 /** The samples on the way from before (0) to after (1) the calibration. */
 export function calibrateSamples(samples, { scale, offsets }, share = 1) {
-  const { logLikelihoods, n, D } = samples, values = new Float64Array(n * D);
+  const { logLikelihoods, n, D } = samples,
+    values = new Float64Array(n * D);
   const factor = 1 + share * (scale - 1);
   for (let at = 0; at < n * D; at += D) {
     let top = -Infinity;
@@ -33,9 +34,15 @@ export function calibrateSamples(samples, { scale, offsets }, share = 1) {
 /** At most so many samples, evenly spaced. */
 export function everyFewSamples(samples, most) {
   if (samples.n <= most) return samples;
-  const { D, n } = samples, index = Int32Array.from({ length: most }, (_, m) => Math.floor((m * n) / most));
+  const { D, n } = samples,
+    index = Int32Array.from({ length: most }, (_, m) => Math.floor((m * n) / most));
   const logLikelihoods = new Float64Array(most * D);
   index.forEach((i, m) => logLikelihoods.set(samples.logLikelihoods.subarray(i * D, (i + 1) * D), m * D));
-  return { ...samples, n: most, logLikelihoods, truth: Uint16Array.from(index, (i) => samples.truth[i]),
-    rows: Int32Array.from(index, (i) => (samples.rows ? samples.rows[i] : i)) };
+  return {
+    ...samples,
+    n: most,
+    logLikelihoods,
+    truth: Uint16Array.from(index, (i) => samples.truth[i]),
+    rows: Int32Array.from(index, (i) => (samples.rows ? samples.rows[i] : i)),
+  };
 }

@@ -12,12 +12,14 @@ const FEWEST = 200; // drawn samples of each class, where it has them
 export function thinSamples(samples) {
   const { truth, n, D } = samples;
   const kind = (i) => (truth[i] === UNKNOWN ? D : truth[i]);
-  const counts = new Uint32Array(D + 1), seen = new Uint32Array(D + 1);
+  const counts = new Uint32Array(D + 1),
+    seen = new Uint32Array(D + 1);
   for (let i = 0; i < n; i++) counts[kind(i)]++;
   const strides = Array.from(counts, (count) => Math.max(1, count / Math.max(FEWEST, (DRAWN * count) / n)));
   const picked = Array.from(counts, () => []);
   for (let i = 0; i < n; i++) {
-    const k = kind(i), before = seen[k]++;
+    const k = kind(i),
+      before = seen[k]++;
     if (Math.floor(before / strides[k]) !== Math.floor((before - 1) / strides[k])) picked[k].push(i);
   }
   return picked.map((index, k) => thinned(samples, index, k));
@@ -32,8 +34,11 @@ function thinned({ logLikelihoods, D }, index, k) {
 
 /** Where all finite samples are but a few: a limit for the axes, in nats. */
 export function reachOf(groups) {
-  const lengths = groups.flatMap(({ ilr }) => Array.from({ length: ilr.length / 2 }, (_, i) =>
-    Math.max(Math.abs(ilr[2 * i]), Math.abs(ilr[2 * i + 1]))).filter(Number.isFinite));
+  const lengths = groups.flatMap(({ ilr }) =>
+    Array.from({ length: ilr.length / 2 }, (_, i) =>
+      Math.max(Math.abs(ilr[2 * i]), Math.abs(ilr[2 * i + 1]))
+    ).filter(Number.isFinite)
+  );
   return lengths.length ? d3.quantile(lengths, 0.98) : 0;
 }
 
@@ -47,8 +52,10 @@ export function drawCloud(plane, context, groups, prior) {
     context.fillStyle = k === D ? themeColor("soft") : classColor(k, D);
     context.globalAlpha = 0.75;
     for (let m = 0; m < index.length; m++) {
-      const [x, y] = plane.kind === "plane" ? placeIlr(plane, ilr[2 * m] + sx, ilr[2 * m + 1] + sy)
-        : placeShares(plane, ...prior.map((p, j) => p * likelihoods[3 * m + j]));
+      const [x, y] =
+        plane.kind === "plane"
+          ? placeIlr(plane, ilr[2 * m] + sx, ilr[2 * m + 1] + sy)
+          : placeShares(plane, ...prior.map((p, j) => p * likelihoods[3 * m + j]));
       if (isInside(plane, x, y)) context.fillRect(x - size / 2, y - size / 2, size, size);
     }
   }
@@ -63,11 +70,14 @@ function isInside({ kind, margin, inner, height }, x, y) {
 /** Index of the drawn sample at a pixel, or -1. */
 export function findSample(plane, groups, prior, px, py) {
   const [sx, sy] = toIlr(Float64Array.from(prior, Math.log), 1, 3);
-  let found = -1, nearest = 8 ** 2;
+  let found = -1,
+    nearest = 8 ** 2;
   for (const { index, ilr, likelihoods } of groups) {
     for (let m = 0; m < index.length; m++) {
-      const [x, y] = plane.kind === "plane" ? placeIlr(plane, ilr[2 * m] + sx, ilr[2 * m + 1] + sy)
-        : placeShares(plane, ...prior.map((p, j) => p * likelihoods[3 * m + j]));
+      const [x, y] =
+        plane.kind === "plane"
+          ? placeIlr(plane, ilr[2 * m] + sx, ilr[2 * m + 1] + sy)
+          : placeShares(plane, ...prior.map((p, j) => p * likelihoods[3 * m + j]));
       const distance = (x - px) ** 2 + (y - py) ** 2;
       if (distance < nearest) [found, nearest] = [index[m], distance];
     }

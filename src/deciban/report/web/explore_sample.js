@@ -16,25 +16,41 @@ export function makeSample(section, app) {
     const { n } = app.samples();
     app.state.set({ row: (app.state.get().row + by + n) % n });
   };
-  const chooser = make("div", { className: "edit-line" }, labeled("Row", input, "inline"), makeButton("Previous", step(-1), { className: "plain" }),
-    makeButton("Next", step(1), { className: "plain" }), makeButton("Next wrong decision", () => findWrong(app), { className: "plain" }));
+  const chooser = make(
+    "div",
+    { className: "edit-line" },
+    labeled("Row", input, "inline"),
+    makeButton("Previous", step(-1), { className: "plain" }),
+    makeButton("Next", step(1), { className: "plain" }),
+    makeButton("Next wrong decision", () => findWrong(app), { className: "plain" })
+  );
   const body = make("div", {});
   box.replaceChildren(chooser, body);
   return function draw(values) {
-    const samples = app.samples(), D = values.names.length;
+    const samples = app.samples(),
+      D = values.names.length;
     chooser.hidden = !samples;
     show();
     const row = samples ? Math.min(values.row, samples.n - 1) : 0;
     const evidence = samples ? samples.logLikelihoods.slice(row * D, (row + 1) * D) : sumOf(values);
-    body.replaceChildren(...[
-      make("p", { className: "lead", textContent: describeSample(samples, row, values) }),
-      make("div", { className: "walk-grid" }, drawEvidence(evidence, values), drawWords(evidence, values, app.data.scale), drawFlip(evidence, values, app)),
-      ...drawCase(app, row, samples),
-    ]);
+    body.replaceChildren(
+      ...[
+        make("p", { className: "lead", textContent: describeSample(samples, row, values) }),
+        make(
+          "div",
+          { className: "walk-grid" },
+          drawEvidence(evidence, values),
+          drawWords(evidence, values, app.data.scale),
+          drawFlip(evidence, values, app)
+        ),
+        ...drawCase(app, row, samples),
+      ]
+    );
   };
 }
 
-const rowNumber = (samples, i) => (samples ? (samples.rows ? samples.rows[Math.min(i, samples.n - 1)] : i + 1) : 1);
+const rowNumber = (samples, i) =>
+  samples ? (samples.rows ? samples.rows[Math.min(i, samples.n - 1)] : i + 1) : 1;
 
 /** The sample of a row number of the table, or the one before it where that row was left out. */
 function findRow(samples, number) {
@@ -44,18 +60,22 @@ function findRow(samples, number) {
 
 /** Without a table, the evidence is what the pieces of Bayes' walk add up to. */
 function sumOf({ names, pieces }) {
-  const sums = names.map((_, k) => d3.sum(pieces, (piece) => piece[k])), top = d3.max(sums);
+  const sums = names.map((_, k) => d3.sum(pieces, (piece) => piece[k])),
+    top = d3.max(sums);
   return Float64Array.from(sums, (v) => v - top);
 }
 
 function describeSample(samples, row, { names, pieces }) {
-  if (!samples) return `No table is open. This is the evidence of Bayes’ walk, ${pieces.length} ${pieces.length === 1 ? "piece" : "pieces"} in all; open a table in part three to see its samples.`;
-  const truth = samples.truth[row], known = truth === UNKNOWN ? "its true class is not known" : `true class ${names[truth]}`;
+  if (!samples)
+    return `No table is open. This is the evidence of Bayes’ walk, ${pieces.length} ${pieces.length === 1 ? "piece" : "pieces"} in all; open a table in part three to see its samples.`;
+  const truth = samples.truth[row],
+    known = truth === UNKNOWN ? "its true class is not known" : `true class ${names[truth]}`;
   return `Row ${rowNumber(samples, row)} of ${samples.total.toLocaleString("en")}: ${known}.`;
 }
 
 function findWrong({ samples: read, state }) {
-  const { logLikelihoods, truth, n, D } = read(), { prior, costs, reject, row } = state.get();
+  const { logLikelihoods, truth, n, D } = read(),
+    { prior, costs, reject, row } = state.get();
   const choice = decide(logLikelihoods, n, D, prior, costs, reject);
   for (let by = 1; by <= n; by++) {
     const i = (row + by) % n;
@@ -66,18 +86,43 @@ function findWrong({ samples: read, state }) {
 
 /** Log-likelihoods as bars around their mean, and posteriors. */
 function drawEvidence(evidence, { names, prior, unit }) {
-  const D = names.length, { factor, label } = UNITS[unit], finite = Array.from(evidence).filter(Number.isFinite);
-  const middle = d3.mean(finite), values = Array.from(evidence, (v) => (v - middle) * factor);
-  const most = d3.max(values.filter(Number.isFinite), Math.abs) || 1, shares = posterior(evidence, 1, D, prior);
-  const order = d3.range(D).sort((a, b) => evidence[b] - evidence[a]).slice(0, 20);
+  const D = names.length,
+    { factor, label } = UNITS[unit],
+    finite = Array.from(evidence).filter(Number.isFinite);
+  const middle = d3.mean(finite),
+    values = Array.from(evidence, (v) => (v - middle) * factor);
+  const most = d3.max(values.filter(Number.isFinite), Math.abs) || 1,
+    shares = posterior(evidence, 1, D, prior);
+  const order = d3
+    .range(D)
+    .sort((a, b) => evidence[b] - evidence[a])
+    .slice(0, 20);
   const rows = order.map((k) => {
-    const bar = make("i", {}), length = Number.isFinite(values[k]) ? (50 * Math.abs(values[k])) / most : 50;
-    Object.assign(bar.style, { background: classColor(k, D), width: `${length}%`, left: values[k] < 0 ? `${50 - length}%` : "50%" });
-    return make("div", { className: "bar-row evidence" }, make("span", { className: "name", textContent: names[k] }), make("span", { className: "bar-track" }, bar),
-      make("span", { className: "bar-number", textContent: `${signed(values[k])} · ${percent(shares[k])}` }));
+    const bar = make("i", {}),
+      length = Number.isFinite(values[k]) ? (50 * Math.abs(values[k])) / most : 50;
+    Object.assign(bar.style, {
+      background: classColor(k, D),
+      width: `${length}%`,
+      left: values[k] < 0 ? `${50 - length}%` : "50%",
+    });
+    return make(
+      "div",
+      { className: "bar-row evidence" },
+      make("span", { className: "name", textContent: names[k] }),
+      make("span", { className: "bar-track" }, bar),
+      make("span", { className: "bar-number", textContent: `${signed(values[k])} · ${percent(shares[k])}` })
+    );
   });
-  return make("div", { className: "card" }, make("h3", { textContent: "Evidence" }), ...rows,
-    make("p", { className: "note", textContent: `Log-likelihoods in ${label}, around their mean · posterior under the prior${D > 20 ? "; the 20 likeliest classes" : ""}.` }));
+  return make(
+    "div",
+    { className: "card" },
+    make("h3", { textContent: "Evidence" }),
+    ...rows,
+    make("p", {
+      className: "note",
+      textContent: `Log-likelihoods in ${label}, around their mean · posterior under the prior${D > 20 ? "; the 20 likeliest classes" : ""}.`,
+    })
+  );
 }
 
 /** Words for an LLR on the verbal scale that Python hands over. */
@@ -87,31 +132,63 @@ export function wordsFor(llr, { cuts, words, neutral }) {
 }
 
 function drawWords(evidence, { names, unit }, scale) {
-  const { factor, label } = UNITS[unit], order = d3.range(names.length).sort((a, b) => evidence[b] - evidence[a]);
-  const best = order[0], items = order.slice(1, 13).map((k) => {
-    const llr = evidence[best] - evidence[k], word = wordsFor(llr, scale);
-    const text = word === scale.neutral ? `${word} support for ${names[best]} or ${names[k]} over the other` : `${word} support for ${names[best]} over ${names[k]}`;
-    return make("li", {}, make("b", { textContent: text }), ` (${signed(llr * factor)} ${label})`);
-  });
-  return make("div", { className: "card" }, make("h3", { textContent: "In words" }), make("ul", {}, items), make("p", { className: "note", textContent: scale.source }));
+  const { factor, label } = UNITS[unit],
+    order = d3.range(names.length).sort((a, b) => evidence[b] - evidence[a]);
+  const best = order[0],
+    items = order.slice(1, 13).map((k) => {
+      const llr = evidence[best] - evidence[k],
+        word = wordsFor(llr, scale);
+      const text =
+        word === scale.neutral
+          ? `${word} support for ${names[best]} or ${names[k]} over the other`
+          : `${word} support for ${names[best]} over ${names[k]}`;
+      return make("li", {}, make("b", { textContent: text }), ` (${signed(llr * factor)} ${label})`);
+    });
+  return make(
+    "div",
+    { className: "card" },
+    make("h3", { textContent: "In words" }),
+    make("ul", {}, items),
+    make("p", { className: "note", textContent: scale.source })
+  );
 }
 
 /** The prior at which the decision flips, and a way to go there. */
 function drawFlip(evidence, { names, prior, costs, reject }, app) {
-  const D = names.length, [choice] = decide(evidence, 1, D, prior, costs, reject);
+  const D = names.length,
+    [choice] = decide(evidence, 1, D, prior, costs, reject);
   const { best, next, prior: flipped } = flipPrior(evidence, prior, costs);
   const now = choice === D ? "no decision" : names[choice];
-  const sentences = [`Under the prior (${names.map((name, k) => `${name} ${percent(prior[k])}`).slice(0, 6).join(", ")}) and the costs, the decision is: ${now}.`];
+  const sentences = [
+    `Under the prior (${names
+      .map((name, k) => `${name} ${percent(prior[k])}`)
+      .slice(0, 6)
+      .join(", ")}) and the costs, the decision is: ${now}.`,
+  ];
   if (flipped) {
     const both = prior[best] + prior[next];
-    sentences.push(`It flips from ${names[best]} to ${names[next]} where the prior of ${names[best]} falls to ${tiny(flipped[best])} and that of ${names[next]} rises to ${tiny(flipped[next])}${D > 2 ? `, of ${percent(both)} that the two share` : ""}.`,
-      `Whoever believed less than that in ${names[best]} beforehand should decide for ${names[next]}.`);
-  } else sentences.push(`No shift of the prior between ${names[best]} and ${names[next]} changes the decision.`);
+    sentences.push(
+      `It flips from ${names[best]} to ${names[next]} where the prior of ${names[best]} falls to ${tiny(flipped[best])} and that of ${names[next]} rises to ${tiny(flipped[next])}${D > 2 ? `, of ${percent(both)} that the two share` : ""}.`,
+      `Whoever believed less than that in ${names[best]} beforehand should decide for ${names[next]}.`
+    );
+  } else
+    sentences.push(`No shift of the prior between ${names[best]} and ${names[next]} changes the decision.`);
   const usable = flipped && flipped.every((p) => p > 1e-9);
-  const walk = makeButton("See it in Bayes’ walk", () => app.state.set({ part: "walk", pieces: [center(Array.from(evidence, (v) => Math.max(v, -700)))] }), { className: "plain" });
-  const flip = usable ? makeButton("Set this prior", () => app.state.set({ prior: Array.from(flipped) })) : null;
-  return make("div", { className: "card" }, make("h3", { textContent: "Where the decision flips" }), sentences.map((text) => make("p", { textContent: text })),
-    make("div", { className: "edit-line" }, flip, walk));
+  const walk = makeButton(
+    "See it in Bayes’ walk",
+    () => app.state.set({ part: "walk", pieces: [center(Array.from(evidence, (v) => Math.max(v, -700)))] }),
+    { className: "plain" }
+  );
+  const flip = usable
+    ? makeButton("Set this prior", () => app.state.set({ prior: Array.from(flipped) }))
+    : null;
+  return make(
+    "div",
+    { className: "card" },
+    make("h3", { textContent: "Where the decision flips" }),
+    sentences.map((text) => make("p", { textContent: text })),
+    make("div", { className: "edit-line" }, flip, walk)
+  );
 }
 
 /** A probability in words where a percentage would be all zeros. */
@@ -127,22 +204,85 @@ function drawCase({ data, samples, original }, row, shown) {
   const at = cases.rows.indexOf(row);
   if (at < 0) {
     const nearest = cases.rows[Math.min(cases.rows.length - 1, d3.bisectLeft(cases.rows, row))];
-    return [make("p", { className: "note", textContent: `Neighbors and counterfactuals were computed for ${cases.rows.length} rows; the nearest is row ${rowNumber(shown, nearest)}.` })];
+    return [
+      make("p", {
+        className: "note",
+        textContent: `Neighbors and counterfactuals were computed for ${cases.rows.length} rows; the nearest is row ${rowNumber(shown, nearest)}.`,
+      }),
+    ];
   }
   const { classes, truth } = samples();
   const known = (i) => (truth[i] === UNKNOWN ? "not known" : classes[truth[i]]);
-  const cell = (value) => (value === null ? "missing" : typeof value === "number" ? d3.format(".4~g")(value) : value);
-  const neighbors = makeTable(["row", "true class", "distance"], cases.neighbors[at].map(([i, distance]) => [rowNumber(shown, i), known(i), d3.format(".3~g")(distance)]));
+  const cell = (value) =>
+    value === null ? "missing" : typeof value === "number" ? d3.format(".4~g")(value) : value;
+  const neighbors = makeTable(
+    ["row", "true class", "distance"],
+    cases.neighbors[at].map(([i, distance]) => [rowNumber(shown, i), known(i), d3.format(".3~g")(distance)])
+  );
   const others = classes.map((name, k) => [name, cases.counterfactuals[k][at]]);
   const heads = ["feature", "this sample", ...others.map(([name]) => `as ${name}`)];
-  const rows = cases.columns.map((name, c) => [name, cell(cases.features[at][c]), ...others.map(([, values]) => (values ? cell(values[c]) : "not reached"))]);
-  return [make("div", { className: "walk-grid" },
-    make("div", { className: "card wide" }, make("h3", { textContent: "The same sample as of another class" }), make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Counterfactuals" }, makeTable(heads, rows)),
-      make("p", { className: "note", textContent: "The evidence is moved to the center of each class, and the residual, all that does not bear on the class, is kept." })),
-    make("div", { className: "card" }, make("h3", { textContent: "Nearest samples" }), neighbors, make("p", { className: "note", textContent: "Distance in the base space of the model: evidence and residual." })))];
+  const rows = cases.columns.map((name, c) => [
+    name,
+    cell(cases.features[at][c]),
+    ...others.map(([, values]) => (values ? cell(values[c]) : "not reached")),
+  ]);
+  return [
+    make(
+      "div",
+      { className: "walk-grid" },
+      make(
+        "div",
+        { className: "card wide" },
+        make("h3", { textContent: "The same sample as of another class" }),
+        make(
+          "div",
+          { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Counterfactuals" },
+          makeTable(heads, rows)
+        ),
+        make("p", {
+          className: "note",
+          textContent:
+            "The evidence is moved to the center of each class, and the residual, all that does not bear on the class, is kept.",
+        })
+      ),
+      make(
+        "div",
+        { className: "card" },
+        make("h3", { textContent: "Nearest samples" }),
+        neighbors,
+        make("p", {
+          className: "note",
+          textContent: "Distance in the base space of the model: evidence and residual.",
+        })
+      )
+    ),
+  ];
 }
 
 function makeTable(heads, rows) {
-  return make("table", {}, make("thead", {}, make("tr", {}, heads.map((text) => make("th", { scope: "col", textContent: text })))),
-    make("tbody", {}, rows.map(([first, ...rest]) => make("tr", {}, make("th", { scope: "row", textContent: first }), rest.map((text) => make("td", { textContent: text }))))));
+  return make(
+    "table",
+    {},
+    make(
+      "thead",
+      {},
+      make(
+        "tr",
+        {},
+        heads.map((text) => make("th", { scope: "col", textContent: text }))
+      )
+    ),
+    make(
+      "tbody",
+      {},
+      rows.map(([first, ...rest]) =>
+        make(
+          "tr",
+          {},
+          make("th", { scope: "row", textContent: first }),
+          rest.map((text) => make("td", { textContent: text }))
+        )
+      )
+    )
+  );
 }

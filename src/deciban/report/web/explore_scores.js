@@ -1,11 +1,10 @@
-// Your scores: open a table, correct what its columns hold, and see every figure before and after calibration.
+// Your scores: every figure of a table, before and after calibration.
 
 import { makeControls } from "./controls.js";
-import { labeled, make, makeButton, makeSelect } from "./dom.js";
+import { make } from "./dom.js";
 import { calibrateSamples, everyFewSamples } from "./explore_calibrate.js";
 import { UNKNOWN } from "./explore_cloud.js";
-import { simulateSamples } from "./explore_simulate.js";
-import { buildSamples, classesOf, parseTable, readFile, recognizeColumns, recognizeScores } from "./explore_table.js";
+import { attempt, makeOpener } from "./explore_open.js";
 import { drawCost } from "./figure_cost.js";
 import { drawCrossEntropy } from "./figure_cross_entropy.js";
 import { drawDet } from "./figure_det.js";
@@ -25,30 +24,59 @@ import { cllr, cllrMin, eer, pav } from "./statistics.js";
 import { makeView } from "./view.js";
 
 const DRAW = {
-  cost: drawCost, cross_entropy: drawCrossEntropy, det: drawDet, histogram: drawHistogram, idempotence: drawIdempotence,
-  meaning: drawMeaning, pairs: drawPairMatrix, pav: drawPav, plane: drawPlane, ranges: drawRanges, reliability: drawReliability,
-  selected: drawSelected, ternary: drawTernary, tippett: drawTippett, worst: drawWorstPairs,
+  cost: drawCost,
+  cross_entropy: drawCrossEntropy,
+  det: drawDet,
+  histogram: drawHistogram,
+  idempotence: drawIdempotence,
+  meaning: drawMeaning,
+  pairs: drawPairMatrix,
+  pav: drawPav,
+  plane: drawPlane,
+  ranges: drawRanges,
+  reliability: drawReliability,
+  selected: drawSelected,
+  ternary: drawTernary,
+  tippett: drawTippett,
+  worst: drawWorstPairs,
 };
 const FIGURES = [
-  ["pav", "Too strong, or too weak?"], ["cost", "What the evidence costs, and why"], ["histogram", "Histogram of the log-likelihood ratios", "wide"],
-  ["selected", "Samples of a range", "wide"], ["tippett", "Tippett plot"], ["det", "Detection error trade-off"],
-  ["cross_entropy", "Empirical cross-entropy", "wide"], ["reliability", "Reliability"], ["idempotence", "Evidence of the evidence"],
-  ["meaning", "What one likelihood ratio means", "wide"], ["ranges", "Ranges of the likelihood ratio", "wide"],
+  ["pav", "Too strong, or too weak?"],
+  ["cost", "What the evidence costs, and why"],
+  ["histogram", "Histogram of the log-likelihood ratios", "wide"],
+  ["selected", "Samples of a range", "wide"],
+  ["tippett", "Tippett plot"],
+  ["det", "Detection error trade-off"],
+  ["cross_entropy", "Empirical cross-entropy", "wide"],
+  ["reliability", "Reliability"],
+  ["idempotence", "Evidence of the evidence"],
+  ["meaning", "What one likelihood ratio means", "wide"],
+  ["ranges", "Ranges of the likelihood ratio", "wide"],
 ];
 const FIGURES_OF_MANY = [
-  ["plane", "Evidence in the plane of its log-ratios"], ["ternary", "Posteriors in the triangle"], ["pairs", "Each pair of classes", "wide"],
+  ["plane", "Evidence in the plane of its log-ratios"],
+  ["ternary", "Posteriors in the triangle"],
+  ["pairs", "Each pair of classes", "wide"],
   ["worst", "The hardest pairs", "wide"],
 ];
-const KINDS = [["llr", "LLRs (one column)"], ["log-likelihoods", "log-likelihoods (a column for each class)"], ["posteriors", "posteriors (a column for each class)"]];
 const MOVING = 700; // milliseconds from before to after
 const MOST_MOVING = 4000; // samples drawn on the way
 
 /** Part 3 in a section; the function that is returned draws the state. */
 export function makeScores(section, app) {
-  const boxes = Object.fromEntries(["open", "columns", "message", "live"].map((name) => [name, make("div", { "data-role": name })]));
+  const boxes = Object.fromEntries(
+    ["open", "columns", "message", "live"].map((name) => [name, make("div", { "data-role": name })])
+  );
   section.querySelector("[data-box=scores]").replaceChildren(...Object.values(boxes));
   boxes.message.setAttribute("role", "status");
-  const scores = { app, boxes, table: null, choice: null, share: app.state.get().calibrated ? 1 : 0, drawn: null };
+  const scores = {
+    app,
+    boxes,
+    table: null,
+    choice: null,
+    share: app.state.get().calibrated ? 1 : 0,
+    drawn: null,
+  };
   makeOpener(scores);
   return function draw(values) {
     const samples = app.original();
@@ -60,106 +88,19 @@ export function makeScores(section, app) {
   };
 }
 
-/** A place to drop a file, a button to choose one, and an example. */
-function makeOpener(scores) {
-  const input = make("input", { type: "file", accept: ".csv,.tsv,.txt", "aria-label": "Table of scores" });
-  input.addEventListener("change", () => input.files[0] && openFile(scores, input.files[0]));
-  const example = makeButton("Use simulated scores", () => {
-    const { divergences, names } = scores.app.state.get();
-    scores.boxes.columns.replaceChildren();
-    say(scores, "1,500 simulated samples of the family in part two, from a system that is too bold and leans to one class.");
-    scores.app.open(simulateSamples(divergences, names.length === 3 ? names : ["A", "B", "C"]));
-  }, { className: "plain" });
-  const zone = make("div", { className: "drop" },
-    make("p", {}, make("b", { textContent: "Drop a CSV file here" }), ", or choose one: a column with the true class, and LLRs or one score for each class. It is read in this page and sent nowhere."),
-    make("div", { className: "edit-line" }, input, example));
-  for (const name of ["dragenter", "dragover"]) zone.addEventListener(name, (event) => {
-    event.preventDefault();
-    zone.classList.add("over");
-  });
-  zone.addEventListener("dragleave", () => zone.classList.remove("over"));
-  zone.addEventListener("drop", (event) => {
-    event.preventDefault();
-    zone.classList.remove("over");
-    if (event.dataTransfer.files[0]) openFile(scores, event.dataTransfer.files[0]);
-  });
-  scores.boxes.open.replaceChildren(zone);
-}
-
-function say({ boxes }, text, isWrong = false) {
-  boxes.message.replaceChildren(make("p", { className: isWrong ? "alarm" : "note", textContent: text }));
-}
-
-/** Do what may fail on a reader's table, and say why where it does. */
-function attempt(scores, action) {
-  try {
-    return action();
-  } catch (error) {
-    say(scores, `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}`, true);
-    return undefined;
-  }
-}
-
-async function openFile(scores, file) {
-  try {
-    const text = await readFile(file);
-    attempt(scores, () => {
-      scores.table = parseTable(text, file.name);
-      scores.choice = recognizeColumns(scores.table);
-      editColumns(scores);
-      useColumns(scores);
-    });
-  } catch (error) {
-    say(scores, error.message, true);
-  }
-}
-
-function useColumns(scores) {
-  attempt(scores, () => {
-    const samples = buildSamples(scores.table, scores.choice);
-    const left = samples.leftOut ? ` ${samples.leftOut.toLocaleString("en")} rows have no label and are left out.` : "";
-    say(scores, `${scores.table.name}: ${samples.n.toLocaleString("en")} samples of ${samples.D} classes.${left}`);
-    scores.app.open(samples);
-  });
-}
-
-/** Selects for the columns, so that a reader can correct what was recognized. */
-function editColumns(scores) {
-  const { table, choice, boxes } = scores;
-  const names = table.columns.map((name) => [name, name]), classes = classesOf(table, choice.label).slice(0, 30);
-  const select = (text, options, value, set) => {
-    const input = makeSelect(options);
-    input.value = value;
-    input.addEventListener("change", () => {
-      set(input.value);
-      editColumns(scores);
-      useColumns(scores);
-    });
-    return labeled(text, input);
-  };
-  const own = (key) => (value) => (scores.choice = { ...scores.choice, [key]: value });
-  const fields = [
-    select("True class", names, choice.label, (value) => (scores.choice = recognizeScores(table, value))),
-    select("Scores are", KINDS, choice.kind, own("kind")),
-  ];
-  if (choice.kind === "llr") {
-    fields.push(select("LLRs", names, choice.llr, own("llr")), select("in favor of", classes.map((c) => [c, c]), choice.positive, own("positive")));
-  } else {
-    fields.push(...classes.map((c) => select(c, [["", "(choose)"], ...names], choice.columns[c] ?? "", (value) =>
-      (scores.choice = { ...scores.choice, columns: { ...scores.choice.columns, [c]: value } }))));
-  }
-  if (choice.kind === "posteriors") fields.push(select("They contain", [["even", "an even prior"], ["mix", "the class mix of this table"]], choice.prior, own("prior")));
-  else fields.push(select("Logarithms", [["e", "natural"], ["2", "base 2"], ["10", "base 10"]], choice.base, own("base")));
-  boxes.columns.replaceChildren(make("fieldset", { className: "columns" }, make("legend", { textContent: "Columns, as recognized" }), fields));
-}
-
 /** Controls, numbers and figures of the samples. */
 function makeLive(scores) {
   const { samples, app, boxes } = scores;
   scores.show = null;
   if (!samples) return boxes.live.replaceChildren();
   if (!samples.truth.some((k) => k !== UNKNOWN)) {
-    return boxes.live.replaceChildren(make("p", { className: "note", textContent: "The true classes of these samples are not known, and the figures need them. Give them (y_true in Python, --truth on the command line), or drop a table that has them." }));
+    return boxes.live.replaceChildren(
+      make("p", {
+        className: "note",
+        textContent:
+          "The true classes of these samples are not known, and the figures need them. Give them (y_true in Python, --truth on the command line), or drop a table that has them.",
+      })
+    );
   }
   const controls = make("form", { className: "controls", "aria-label": "What the figures show" });
   controls.addEventListener("submit", (event) => event.preventDefault());
@@ -168,11 +109,35 @@ function makeLive(scores) {
   const fit = make("span", { className: "note" });
   const numbers = make("div", { className: "tiles" });
   const shown = samples.D < 3 ? FIGURES : [...FIGURES, ...FIGURES_OF_MANY];
-  boxes.live.replaceChildren(controls,
-    make("div", { className: "edit-line card" }, make("label", { className: "check" }, toggle, make("b", { textContent: "Calibrate" })), fit), numbers,
-    make("div", { className: "figures" }, shown.map(([name, title, kind = ""]) =>
-      make("figure", { className: `figure ${kind}` }, make("figcaption", {}, make("h3", { textContent: title })), make("div", { className: "figure-body", "data-figure": name })))));
-  Object.assign(scores, { show: makeControls(controls, samples.classes, app.state), toggle, fit, numbers, redraw: null });
+  boxes.live.replaceChildren(
+    controls,
+    make(
+      "div",
+      { className: "edit-line card" },
+      make("label", { className: "check" }, toggle, make("b", { textContent: "Calibrate" })),
+      fit
+    ),
+    numbers,
+    make(
+      "div",
+      { className: "figures" },
+      shown.map(([name, title, kind = ""]) =>
+        make(
+          "figure",
+          { className: `figure ${kind}` },
+          make("figcaption", {}, make("h3", { textContent: title })),
+          make("div", { className: "figure-body", "data-figure": name })
+        )
+      )
+    )
+  );
+  Object.assign(scores, {
+    show: makeControls(controls, samples.classes, app.state),
+    toggle,
+    fit,
+    numbers,
+    redraw: null,
+  });
   return undefined;
 }
 
@@ -190,7 +155,9 @@ function moveTo(scores, values) {
     scores.settled = scores.samples;
     return present(scores, values, scores.app.samples());
   }
-  const from = scores.share, some = everyFewSamples(scores.samples, MOST_MOVING), calibration = scores.app.calibration();
+  const from = scores.share,
+    some = everyFewSamples(scores.samples, MOST_MOVING),
+    calibration = scores.app.calibration();
   const start = performance.now();
   scores.moving = true;
   const step = (now) => {
@@ -222,21 +189,41 @@ function present(scores, values, samples) {
 
 /** Cllr, what calibration costs of it, and the EER of the pair. */
 function showNumbers({ numbers, fit, app }, { target, other, names }, { calibrated, unit }) {
-  const tile = (what, value, word) => make("div", { className: "tile" }, make("span", { className: "what", textContent: what }),
-    make("span", { className: "big", textContent: value }), make("span", { className: "range", textContent: word }));
+  const tile = (what, value, word) =>
+    make(
+      "div",
+      { className: "tile" },
+      make("span", { className: "what", textContent: what }),
+      make("span", { className: "big", textContent: value }),
+      make("span", { className: "range", textContent: word })
+    );
   if (!target.length || !other.length) {
-    numbers.replaceChildren(make("p", { className: "note", textContent: `There are no samples of ${target.length ? names[0] : names[1]}.` }));
+    numbers.replaceChildren(
+      make("p", {
+        className: "note",
+        textContent: `There are no samples of ${target.length ? names[0] : names[1]}.`,
+      })
+    );
     return;
   }
-  const blocks = pav(target, other), total = cllr(target, other), least = cllrMin(target, other, blocks);
+  const blocks = pav(target, other),
+    total = cllr(target, other),
+    least = cllrMin(target, other, blocks);
   const number = d3.format(".3f");
   numbers.replaceChildren(
-    tile("Cllr", `${number(total)} bit`, "0 is perfect, 1 is no evidence"), tile("of it, discrimination", `${number(least)} bit`, "what remains after the best recalibration"),
-    tile("of it, calibration", `${number(total - least)} bit`, "what recalibration takes away"), tile("EER", d3.format(".3~p")(eer(target, other, blocks)), `${names[1]} against ${names[0]}`));
+    tile("Cllr", `${number(total)} bit`, "0 is perfect, 1 is no evidence"),
+    tile("of it, discrimination", `${number(least)} bit`, "what remains after the best recalibration"),
+    tile("of it, calibration", `${number(total - least)} bit`, "what recalibration takes away"),
+    tile("EER", d3.format(".3~p")(eer(target, other, blocks)), `${names[1]} against ${names[0]}`)
+  );
   if (!calibrated) {
     fit.textContent = "Switch it on to see the scores after the best scale and offsets.";
     return;
   }
-  const { scale, offsets } = app.calibration(), { factor, label } = app.units[unit];
-  fit.textContent = `Scores times ${d3.format(".3~g")(scale)}; offsets ${offsets.map((b, k) => `${app.samples().classes[k]} ${d3.format("+.2f")(b * factor)}`).slice(0, 6).join(", ")} ${label}. Fitted to these samples.`;
+  const { scale, offsets } = app.calibration(),
+    { factor, label } = app.units[unit];
+  fit.textContent = `Scores times ${d3.format(".3~g")(scale)}; offsets ${offsets
+    .map((b, k) => `${app.samples().classes[k]} ${d3.format("+.2f")(b * factor)}`)
+    .slice(0, 6)
+    .join(", ")} ${label}. Fitted to these samples.`;
 }

@@ -10,7 +10,8 @@ import { drawTree } from "./explore_tree.js";
 import { UNITS, decide, posterior } from "./geometry.js";
 import { arrowPath, drawAxes, drawRegions, makePlane } from "./plane.js";
 
-const STEP = 4, LEAP = 20; // pixels that an arrow key moves a handle, without and with shift
+const STEP = 4,
+  LEAP = 20; // pixels that an arrow key moves a handle, without and with shift
 const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 /** Points of the walk: the logarithms of the prior, and those after each piece. */
@@ -23,20 +24,47 @@ export function walkPoints({ prior, pieces }) {
 /** Part 1 in a section; the function that is returned draws the state. */
 export function makeWalk(section, app) {
   const find = (name) => section.querySelector(`[data-box=${name}]`);
-  const parts = { planes: find("planes"), bars: find("bars"), counts: find("counts"), verdict: find("verdict") };
-  const planes = ["plane", "triangle"].map((kind) => makePlane(find(kind), kind,
-    kind === "plane" ? "Plane of ILR coordinates with decision regions" : "Triangle of posteriors with decision regions"));
-  const walk = { app, planes, dragging: false, limit: 0, groups: null, samples: null, shows: [], structure: "" };
+  const parts = {
+    planes: find("planes"),
+    bars: find("bars"),
+    counts: find("counts"),
+    verdict: find("verdict"),
+  };
+  const planes = ["plane", "triangle"].map((kind) =>
+    makePlane(
+      find(kind),
+      kind,
+      kind === "plane"
+        ? "Plane of ILR coordinates with decision regions"
+        : "Triangle of posteriors with decision regions"
+    )
+  );
+  const walk = {
+    app,
+    planes,
+    dragging: false,
+    limit: 0,
+    groups: null,
+    samples: null,
+    shows: [],
+    structure: "",
+  };
   for (const plane of planes) makeClickable(plane, walk);
 
   return function draw(values) {
     takeSamples(walk, values);
     renewEditors(walk, values, find);
-    const points = walkPoints(values), D = values.names.length;
+    const points = walkPoints(values),
+      D = values.names.length;
     section.dataset.hypotheses = D === 3 ? "three" : D === 2 ? "two" : "many";
     if (D === 3) drawPlanes(walk, values, points);
     else (D === 2 ? drawLine : drawTree)(find("other"), values, points, app);
-    const result = posterior(Float64Array.from(points.at(-1), (v) => v - d3.max(points.at(-1))), 1, D, values.names.map(() => 1 / D));
+    const result = posterior(
+      Float64Array.from(points.at(-1), (v) => v - d3.max(points.at(-1))),
+      1,
+      D,
+      values.names.map(() => 1 / D)
+    );
     drawBars(parts.bars, values, result);
     parts.verdict.textContent = describeDecision(values, points.at(-1), result);
     drawCounts(parts.counts, walk.samples, values);
@@ -52,10 +80,15 @@ function takeSamples(walk, values) {
 
 /** Inputs stay while a reader moves them, and are made anew where there are more or fewer. */
 function renewEditors(walk, { names, pieces, unit }, find) {
-  const structure = JSON.stringify([names, pieces.length, unit]), { state } = walk.app;
+  const structure = JSON.stringify([names, pieces.length, unit]),
+    { state } = walk.app;
   if (structure !== walk.structure) {
     walk.structure = structure;
-    walk.shows = [editPrior(find("prior"), names, state), editPieces(find("pieces"), names, state), editCosts(find("costs"), names, state)];
+    walk.shows = [
+      editPrior(find("prior"), names, state),
+      editPieces(find("pieces"), names, state),
+      editCosts(find("costs"), names, state),
+    ];
   }
   walk.shows.forEach((show) => show());
 }
@@ -80,47 +113,76 @@ function drawPlanes(walk, values, points) {
 const themeKey = () => matchMedia("(prefers-color-scheme: dark)").matches;
 
 function drawArrows(plane, { pieces }, points) {
-  plane.marks.selectAll("path").data(pieces).join("path").attr("class", "walk-arrow")
-    .attr("d", (piece, i) => arrowPath(plane, points[i], piece)).attr("marker-end", "url(#arrow-head)");
+  plane.marks
+    .selectAll("path")
+    .data(pieces)
+    .join("path")
+    .attr("class", "walk-arrow")
+    .attr("d", (piece, i) => arrowPath(plane, points[i], piece))
+    .attr("marker-end", "url(#arrow-head)");
 }
 
 function drawHandles(plane, walk, values, points) {
   const last = points.length - 1;
   const nameOf = (i) => (i === 0 ? "Prior" : `${i === last ? "Posterior, end" : "End"} of evidence ${i}`);
-  const shares = (v) => posterior(Float64Array.from(v, (x) => x - d3.max(v)), 1, 3, [1, 1, 1]);
+  const shares = (v) =>
+    posterior(
+      Float64Array.from(v, (x) => x - d3.max(v)),
+      1,
+      3,
+      [1, 1, 1]
+    );
   const told = (v) => values.names.map((name, k) => `${name} ${percent(shares(v)[k])}`).join(", ");
-  const handles = plane.handles.selectAll("g.handle").data(points).join((enter) => addHandles(enter, plane, walk));
-  handles.attr("transform", (v) => `translate(${plane.place(v)})`)
-    .classed("is-prior", (_, i) => i === 0).classed("is-posterior", (_, i) => i === last && last > 0)
-    .attr("aria-label", (_, i) => nameOf(i)).attr("aria-valuenow", (v) => Math.round(100 * shares(v)[0]))
+  const handles = plane.handles
+    .selectAll("g.handle")
+    .data(points)
+    .join((enter) => addHandles(enter, plane, walk));
+  handles
+    .attr("transform", (v) => `translate(${plane.place(v)})`)
+    .classed("is-prior", (_, i) => i === 0)
+    .classed("is-posterior", (_, i) => i === last && last > 0)
+    .attr("aria-label", (_, i) => nameOf(i))
+    .attr("aria-valuenow", (v) => Math.round(100 * shares(v)[0]))
     .attr("aria-valuetext", told);
-  handles.select("text").text((_, i) => (i === 0 ? "prior" : i === last ? "posterior" : `${i}`))
+  handles
+    .select("text")
+    .text((_, i) => (i === 0 ? "prior" : i === last ? "posterior" : `${i}`))
     .attr("x", (v) => (plane.place(v)[0] > plane.size - 90 ? -13 : 13))
     .attr("text-anchor", (v) => (plane.place(v)[0] > plane.size - 90 ? "end" : "start"));
 }
 
 function addHandles(enter, plane, walk) {
-  const handle = enter.append("g").attr("class", "handle").attr("tabindex", 0).attr("role", "slider")
-    .attr("aria-valuemin", 0).attr("aria-valuemax", 100);
+  const handle = enter
+    .append("g")
+    .attr("class", "handle")
+    .attr("tabindex", 0)
+    .attr("role", "slider")
+    .attr("aria-valuemin", 0)
+    .attr("aria-valuemax", 100);
   handle.append("circle").attr("class", "grip").attr("r", 18);
   handle.append("circle").attr("class", "knob").attr("r", 7);
   handle.append("text").attr("y", 4);
   const indexOf = (node) => plane.handles.selectAll("g.handle").nodes().indexOf(node);
-  handle.call(d3.drag().container(plane.svg.node())
-    .on("start", () => (walk.dragging = true))
-    .on("drag", function (event) {
-      move(walk, indexOf(this), plane.find(event.x, event.y));
-    })
-    .on("end", () => {
-      walk.dragging = false;
-      walk.app.renew();
-    }));
+  handle.call(
+    d3
+      .drag()
+      .container(plane.svg.node())
+      .on("start", () => (walk.dragging = true))
+      .on("drag", function (event) {
+        move(walk, indexOf(this), plane.find(event.x, event.y));
+      })
+      .on("end", () => {
+        walk.dragging = false;
+        walk.app.renew();
+      })
+  );
   handle.on("keydown", function (event) {
     const i = indexOf(this);
     if (event.key === "Delete" && i > 0) return removePiece(walk, i);
     if (!(event.key in KEYS)) return undefined;
     event.preventDefault();
-    const points = walkPoints(walk.app.state.get()), [x, y] = plane.place(points[i]);
+    const points = walkPoints(walk.app.state.get()),
+      [x, y] = plane.place(points[i]);
     const [dx, dy] = KEYS[event.key].map((d) => d * (event.shiftKey ? LEAP : STEP));
     return move(walk, i, plane.find(x + dx, y + dy));
   });
@@ -129,7 +191,8 @@ function addHandles(enter, plane, walk) {
 
 /** Put a point of the walk elsewhere: the prior, or the piece of evidence that ends there. */
 function move(walk, i, point) {
-  const { state } = walk.app, values = state.get();
+  const { state } = walk.app,
+    values = state.get();
   if (i === 0) return state.set({ prior: priorOf(point) });
   const from = walkPoints(values)[i - 1];
   const piece = center(point.map((v, k) => v - from[k]));
@@ -151,29 +214,47 @@ function makeClickable(plane, walk) {
 
 function drawBars(box, { names, prior }, result) {
   const D = names.length;
-  const row = d3.select(box).selectAll("div.bar-row").data(names).join((enter) => {
-    const added = enter.append("div").attr("class", "bar-row");
-    added.append("span").attr("class", "name");
-    const track = added.append("span").attr("class", "bar-track");
-    track.append("i").attr("class", "posterior");
-    track.append("i").attr("class", "prior");
-    added.append("span").attr("class", "bar-number");
-    return added;
-  });
+  const row = d3
+    .select(box)
+    .selectAll("div.bar-row")
+    .data(names)
+    .join((enter) => {
+      const added = enter.append("div").attr("class", "bar-row");
+      added.append("span").attr("class", "name");
+      const track = added.append("span").attr("class", "bar-track");
+      track.append("i").attr("class", "posterior");
+      track.append("i").attr("class", "prior");
+      added.append("span").attr("class", "bar-number");
+      return added;
+    });
   row.select(".name").text((name) => name);
-  row.select(".posterior").style("width", (_, k) => `${100 * result[k]}%`).style("background", (_, k) => classColor(k, D));
+  row
+    .select(".posterior")
+    .style("width", (_, k) => `${100 * result[k]}%`)
+    .style("background", (_, k) => classColor(k, D));
   row.select(".prior").style("left", (_, k) => `${100 * prior[k]}%`);
   row.select(".bar-number").text((_, k) => `${percent(prior[k])} → ${percent(result[k])}`);
 }
 
 /** What the posterior is, and what to decide. */
 function describeDecision({ names, costs, reject, pieces }, point, result) {
-  const D = names.length, best = d3.maxIndex(result);
-  const [choice] = decide(Float64Array.from(point, (v) => v - d3.max(point)), 1, D, names.map(() => 1 / D), costs, reject);
+  const D = names.length,
+    best = d3.maxIndex(result);
+  const [choice] = decide(
+    Float64Array.from(point, (v) => v - d3.max(point)),
+    1,
+    D,
+    names.map(() => 1 / D),
+    costs,
+    reject
+  );
   const expected = names.map((_, j) => d3.sum(names, (_, i) => result[i] * costs[i][j]));
   const cost = d3.format(".3~g")(choice === D ? reject : expected[choice]);
-  const decision = choice === D ? `no decision, which costs ${cost}` : `${names[choice]}, at an expected cost of ${cost}`;
-  const after = pieces.length ? `After ${pieces.length} ${pieces.length === 1 ? "piece" : "pieces"} of evidence` : "By the prior alone";
+  const decision =
+    choice === D ? `no decision, which costs ${cost}` : `${names[choice]}, at an expected cost of ${cost}`;
+  const after = pieces.length
+    ? `After ${pieces.length} ${pieces.length === 1 ? "piece" : "pieces"} of evidence`
+    : "By the prior alone";
   return `${after}, ${names[best]} is the most probable (${percent(result[best])}). Decision: ${decision}.`;
 }
 
@@ -181,20 +262,56 @@ function describeDecision({ names, costs, reject, pieces }, point, result) {
 function drawCounts(box, samples, { names, prior, costs, reject }) {
   box.hidden = !samples;
   if (!samples) return;
-  const D = names.length, counts = countDecisions(samples, prior, costs, reject);
+  const D = names.length,
+    counts = countDecisions(samples, prior, costs, reject);
   const at = (i, j) => counts[i * (D + 1) + j];
-  const right = d3.sum(names, (_, k) => at(k, k)), known = samples.n - d3.sum(d3.range(D + 1), (j) => at(D, j));
-  const share = known ? `${d3.format(",")(right)} of ${d3.format(",")(known)} are right (${percent(right / known)}). ` : "";
+  const right = d3.sum(names, (_, k) => at(k, k)),
+    known = samples.n - d3.sum(d3.range(D + 1), (j) => at(D, j));
+  const share = known
+    ? `${d3.format(",")(right)} of ${d3.format(",")(known)} are right (${percent(right / known)}). `
+    : "";
   const none = d3.sum(d3.range(D + 1), (i) => at(i, D));
   const undecided = reject === null ? "" : `${d3.format(",")(none)} are left undecided.`;
   const thinned = samples.n < samples.total ? ` of ${d3.format(",")(samples.total)}` : "";
-  const summary = make("p", {}, make("b", { textContent: `Decisions on ${d3.format(",")(samples.n)}${thinned} samples. ` }), share + undecided);
+  const summary = make(
+    "p",
+    {},
+    make("b", { textContent: `Decisions on ${d3.format(",")(samples.n)}${thinned} samples. ` }),
+    share + undecided
+  );
   if (D > 10) return box.replaceChildren(summary);
   const heads = [...names, ...(reject === null ? [] : ["no decision"])];
   const truths = [...names.map((name, k) => [name, k]), ...(known < samples.n ? [["not known", D]] : [])];
-  const body = truths.map(([name, i]) => make("tr", {}, make("th", { scope: "row", textContent: name }),
-    heads.map((_, j) => make("td", { className: i === j ? "number own" : "number", textContent: d3.format(",")(at(i, j)) }))));
-  return box.replaceChildren(summary, make("div", { className: "scroll whole" }, make("table", { className: "counts" },
-    make("thead", {}, make("tr", {}, make("th", { textContent: "true \\ decided" }), heads.map((name) => make("th", { scope: "col", textContent: name })))),
-    make("tbody", {}, body))));
+  const body = truths.map(([name, i]) =>
+    make(
+      "tr",
+      {},
+      make("th", { scope: "row", textContent: name }),
+      heads.map((_, j) =>
+        make("td", { className: i === j ? "number own" : "number", textContent: d3.format(",")(at(i, j)) })
+      )
+    )
+  );
+  return box.replaceChildren(
+    summary,
+    make(
+      "div",
+      { className: "scroll whole" },
+      make(
+        "table",
+        { className: "counts" },
+        make(
+          "thead",
+          {},
+          make(
+            "tr",
+            {},
+            make("th", { textContent: "true \\ decided" }),
+            heads.map((name) => make("th", { scope: "col", textContent: name }))
+          )
+        ),
+        make("tbody", {}, body)
+      )
+    )
+  );
 }

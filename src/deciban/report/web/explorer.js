@@ -37,7 +37,8 @@ function makeTop(state) {
   return ({ part, unit: chosen }) => {
     unit.value = chosen;
     for (const tab of tabs) tab.setAttribute("aria-current", tab.dataset.part === part ? "page" : "false");
-    for (const section of document.querySelectorAll("[data-section]")) section.hidden = section.dataset.section !== part;
+    for (const section of document.querySelectorAll("[data-section]"))
+      section.hidden = section.dataset.section !== part;
   };
 }
 
@@ -45,11 +46,25 @@ function makeTop(state) {
 function editNames(box, state, stock) {
   const input = make("input", { type: "text", "aria-label": "Hypotheses, separated by commas" });
   input.addEventListener("change", () => {
-    const names = [...new Set(input.value.split(",").map((name) => name.trim()).filter(Boolean))].slice(0, 12);
+    const names = [
+      ...new Set(
+        input.value
+          .split(",")
+          .map((name) => name.trim())
+          .filter(Boolean)
+      ),
+    ].slice(0, 12);
     if (names.length >= 2) state.set(firstState(names, state.get().unit, { pair: [0, 1] }));
     input.value = state.get().names.join(", ");
   });
-  box.replaceChildren(make("label", { className: "names" }, make("span", { textContent: "Hypotheses, separated by commas" }), input));
+  box.replaceChildren(
+    make(
+      "label",
+      { className: "names" },
+      make("span", { textContent: "Hypotheses, separated by commas" }),
+      input
+    )
+  );
   return ({ names }) => {
     box.hidden = Boolean(stock.original());
     if (document.activeElement !== input) input.value = names.join(", ");
@@ -58,11 +73,16 @@ function editNames(box, state, stock) {
 
 /** The samples of the page: as they came, and calibrated where a reader has asked for it. */
 function makeStock(state, given) {
-  let original = given, calibration = null, calibrated = null;
+  let original = given,
+    calibration = null,
+    calibrated = null;
   const stock = {
     original: () => original,
     calibration: () => (calibration ??= fitCalibration(original)),
-    samples: () => (original && state.get().calibrated ? (calibrated ??= calibrateSamples(original, stock.calibration())) : original),
+    samples: () =>
+      original && state.get().calibrated
+        ? (calibrated ??= calibrateSamples(original, stock.calibration()))
+        : original,
     /** Take other samples; their classes are the hypotheses from now on. */
     open(samples) {
       [original, calibration, calibrated] = [samples, null, null];
@@ -89,12 +109,19 @@ async function main() {
     });
   };
   const app = { data, state, first, renew, units: UNITS, ...stock };
-  const top = makeTop(state), story = makeStory(document.getElementById("story"), app);
+  const top = makeTop(state),
+    story = makeStory(document.getElementById("story"), app);
   const names = editNames(document.querySelector("[data-box=names]"), state, stock);
-  const parts = Object.fromEntries(Object.entries(PARTS).map(([name, makePart]) => [name, makePart(document.querySelector(`[data-section=${name}]`), app)]));
+  const parts = Object.fromEntries(
+    Object.entries(PARTS).map(([name, makePart]) => [
+      name,
+      makePart(document.querySelector(`[data-section=${name}]`), app),
+    ])
+  );
   function draw() {
     const values = state.get();
-    if (!isConsistent(values)) return state.set(firstState((stock.original() ?? first).classes ?? values.names, values.unit));
+    if (!isConsistent(values))
+      return state.set(firstState((stock.original() ?? first).classes ?? values.names, values.unit));
     top(values);
     story(values);
     names(values);

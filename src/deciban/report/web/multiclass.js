@@ -15,7 +15,15 @@ export function fitAffine(logLikelihoods, truth, n, D) {
   for (let i = 0; i < n; i += stride) counts[truth[i]]++;
   const empty = counts.findIndex((count) => count === 0);
   if (empty >= 0) throw new RangeError(`every class must have samples; class ${empty + 1} has none.`);
-  const problem = { logLikelihoods, truth, n, D, stride, weights: counts.map((count) => 1 / (count * D)), pull: 1 / Math.ceil(n / stride) };
+  const problem = {
+    logLikelihoods,
+    truth,
+    n,
+    D,
+    stride,
+    weights: counts.map((count) => 1 / (count * D)),
+    pull: 1 / Math.ceil(n / stride),
+  };
   let theta = Float64Array.from({ length: D }, (_, k) => Number(k === 0)); // scale, then offsets of all classes but the last
   let here = evaluate(problem, theta);
   for (let step = 0, damping = 1e-9; step < STEPS; step++) {
@@ -29,19 +37,27 @@ export function fitAffine(logLikelihoods, truth, n, D) {
     } else if (damping > 1e6) break;
     else damping *= 10;
   }
-  const offsets = [...theta.subarray(1), 0], mean = offsets.reduce((sum, b) => sum + b, 0) / D;
+  const offsets = [...theta.subarray(1), 0],
+    mean = offsets.reduce((sum, b) => sum + b, 0) / D;
   return { scale: theta[0], offsets: offsets.map((b) => b - mean) };
 }
 
 /** Cross-entropy with its slope and curvature, in one pass over the samples. */
 function evaluate({ logLikelihoods, truth, n, D, stride, weights, pull }, theta) {
-  const slope = new Float64Array(D), curvature = new Float64Array(D * D), p = new Float64Array(D);
+  const slope = new Float64Array(D),
+    curvature = new Float64Array(D * D),
+    p = new Float64Array(D);
   let value = (pull * (theta[0] - 1) ** 2) / 2;
   slope[0] = pull * (theta[0] - 1);
   curvature[0] = pull;
   for (let i = 0; i < n; i += stride) {
-    const at = i * D, k = truth[i], w = weights[k];
-    let top = -Infinity, total = 0, mean = 0, square = 0;
+    const at = i * D,
+      k = truth[i],
+      w = weights[k];
+    let top = -Infinity,
+      total = 0,
+      mean = 0,
+      square = 0;
     for (let j = 0; j < D; j++) {
       p[j] = theta[0] * logLikelihoods[at + j] + (j < D - 1 ? theta[j + 1] : 0);
       if (p[j] > top) top = p[j];
@@ -62,13 +78,17 @@ function evaluate({ logLikelihoods, truth, n, D, stride, weights, pull }, theta)
       for (let m = 0; m <= j; m++) curvature[(j + 1) * D + m + 1] += w * p[j] * (Number(j === m) - p[m]);
     }
   }
-  for (let j = 0; j < D; j++) for (let m = 0; m < j; m++) curvature[m === 0 ? j * D : m * D + j] = curvature[m === 0 ? j : j * D + m];
+  for (let j = 0; j < D; j++)
+    for (let m = 0; m < j; m++) curvature[m === 0 ? j * D : m * D + j] = curvature[m === 0 ? j : j * D + m];
   return { value, slope, curvature };
 }
 
 /** Solution of (A + damping) x = b by Gaussian elimination with pivots. */
 function solve(A, b, D, damping) {
-  const rows = Array.from({ length: D }, (_, i) => [...A.subarray(i * D, (i + 1) * D).map((v, j) => (i === j ? v * (1 + damping) + 1e-12 : v)), b[i]]);
+  const rows = Array.from({ length: D }, (_, i) => [
+    ...A.subarray(i * D, (i + 1) * D).map((v, j) => (i === j ? v * (1 + damping) + 1e-12 : v)),
+    b[i],
+  ]);
   for (let c = 0; c < D; c++) {
     let best = c;
     for (let r = c + 1; r < D; r++) if (Math.abs(rows[r][c]) > Math.abs(rows[best][c])) best = r;
