@@ -158,9 +158,9 @@ def _draw_learned(
     llr = cda.evidence(grid).llr(1, 0, unit="deciban").reshape(len(up), len(across))
     shades = left.contourf(across, up, llr, np.linspace(-50, 50, 11), cmap="PuOr", extend="both")
     left.contour(across, up, llr, [0.0], colors="k", linewidths=1.5)
-    for k, marker, color in ((0, "o", "#7f3b08"), (1, "^", "#2d004b")):
+    for k, marker, fill, edge in ((0, "o", "w", "k"), (1, "^", "k", "w")):  # seen on any ground
         points = X[y == k][:150].T
-        left.scatter(*points, s=18, marker=marker, c=color, ec="w", lw=0.4, label=f"moon {k}")
+        left.scatter(*points, s=20, marker=marker, c=fill, ec=edge, lw=0.6, label=f"moon {k}")
     fig.colorbar(shades, ax=left, label="evidence for moon 1 against moon 0 (deciban)")
     left.set(title="Learned from 2,000 points (300 drawn)", xlabel="x", ylabel="y", aspect=1)
     left.legend(loc="upper right")
