@@ -33,18 +33,14 @@ export function makeSample(section, app) {
     show();
     const row = samples ? Math.min(values.row, samples.n - 1) : 0;
     const evidence = samples ? samples.logLikelihoods.slice(row * D, (row + 1) * D) : sumOf(values);
+    const cards = [
+      drawEvidence(evidence, values),
+      drawWords(evidence, values, app.data.scale),
+      drawFlip(evidence, values, app),
+    ];
     body.replaceChildren(
-      ...[
-        make("p", { className: "lead", textContent: describeSample(samples, row, values) }),
-        make(
-          "div",
-          { className: "walk-grid" },
-          drawEvidence(evidence, values),
-          drawWords(evidence, values, app.data.scale),
-          drawFlip(evidence, values, app)
-        ),
-        ...drawCase(app, row, samples),
-      ]
+      make("p", { className: "lead", textContent: describeSample(samples, row, values) }),
+      make("div", { className: "walk-grid" }, cards, drawCase(app, row, samples))
     );
   };
 }
@@ -226,34 +222,27 @@ function drawCase({ data, samples, original }, row, shown) {
     cell(cases.features[at][c]),
     ...others.map(([, values]) => (values ? cell(values[c]) : "not reached")),
   ]);
+  const note = (textContent) => make("p", { className: "note", textContent });
+  const counterfactuals = make(
+    "div",
+    { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Counterfactuals" },
+    makeTable(heads, rows)
+  );
   return [
     make(
       "div",
-      { className: "walk-grid" },
-      make(
-        "div",
-        { className: "card wide" },
-        make("h3", { textContent: "The same sample as of another class" }),
-        make(
-          "div",
-          { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Counterfactuals" },
-          makeTable(heads, rows)
-        ),
-        make("p", {
-          className: "note",
-          textContent:
-            "The evidence is moved to the center of each class, and the residual, all that does not bear on the class, is kept.",
-        })
-      ),
-      make(
-        "div",
-        { className: "card" },
-        make("h3", { textContent: "Nearest samples" }),
-        neighbors,
-        make("p", {
-          className: "note",
-          textContent: "Distance in the base space of the model: evidence and residual.",
-        })
+      { className: "card" },
+      make("h3", { textContent: "Nearest samples" }),
+      neighbors,
+      note("Distance in the base space of the model: evidence and residual.")
+    ),
+    make(
+      "div",
+      { className: "card wide" },
+      make("h3", { textContent: "The same sample as of another class" }),
+      counterfactuals,
+      note(
+        "The evidence is moved to the center of each class; the residual, which does not bear on it, is kept."
       )
     ),
   ];
