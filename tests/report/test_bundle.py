@@ -70,5 +70,6 @@ def test_data_cannot_end_their_element_and_have_names_for_what_json_lacks(monkey
     bundling._templates.cache_clear()
     assert "</script" not in page
     assert json.loads(page) == {
-        "name": "</script><b>", "inf": "-Infinity", "nan": "NaN", "n": 3, "one": [1, True],
+        "name": "</script><b>", "n": 3, "one": [1, True],
+        "inf": {"$number": "-Infinity"}, "nan": {"$number": "NaN"},
     }  # fmt: skip

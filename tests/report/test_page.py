@@ -354,6 +354,25 @@ def test_a_page_stands_whatever_the_evidence_is(page, tmp_path, make):
     assert not [name for name, (*_, words) in found["drawn"].items() if "NaN" in words]
 
 
+def test_classes_may_have_the_names_of_numbers_and_of_parts_of_objects(page, tmp_path):
+    names = ["NaN", "constructor", "__proto__"]
+    found = open_report(page, write(tmp_path, page_of(*several(3, names=names))))
+    assert (
+        page.evaluate("[...document.querySelector('#controls select').options].map((o) => o.text)")
+        == names
+    )
+    assert not [name for name, (*_, words) in found["drawn"].items() if "Not drawn" in words]
+
+
+def test_a_thousand_classes_fit_into_two_megabytes():
+    y, evidence = several(1000, n=2)
+    cost = np.full((1000, 1000), 0.01)
+    prior = (1 / 1000,) * 1000
+    assessment = Assessment(evidence.classes, (2,) * 1000, (), cost, cost, 0.95, (), prior)
+    page = report(y, evidence, title="Many", assessment=assessment)
+    assert len(page) < 2_000_000
+
+
 def test_the_page_is_dark_where_the_reader_wants_it(browser, tmp_path):
     address = write(tmp_path, page_of(*two()))
     sums = []

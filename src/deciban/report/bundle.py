@@ -69,7 +69,7 @@ def write_page(entry: str, data: Mapping[str, Any], *, title: str, **context: An
     entry : str
         Name of the module that runs, and of its template.
     data : dict
-        Plain values and packed arrays; infinite numbers become the text "Infinity".
+        Plain values and packed arrays; numbers that JSON lacks become {"$number": "Infinity"}.
     title : str
     **context
         What else the template asks for.
@@ -141,5 +141,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not np.isfinite(value):
-        return "NaN" if np.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+        return {"$number": str(value).replace("inf", "Infinity").replace("nan", "NaN")}
     return value if value is None or isinstance(value, bool | int | float) else str(value)

@@ -18,7 +18,7 @@ _MOST_NUMBERS = 120_000  # of evidence in a page; more samples are thinned
 def thin_samples(data: Labelled, n_systems: int = 1) -> NDArray[np.intp]:
     """Samples that the figures show: all, or so many of each class that the page stays small."""
     n, D = len(data.codes), data.evidence.n_classes
-    most = max(1000, _MOST_NUMBERS // (n_systems * (1 if D == 2 else D)))
+    most = max(200, _MOST_NUMBERS // (n_systems * (1 if D == 2 else D)))
     if n <= most:
         return np.arange(n)
     # Rare classes are kept whole; the others share what is left.
@@ -81,7 +81,7 @@ def first_state(
     return {
         "pair": [b, a],
         "prior": (p / p.sum()).tolist(),
-        "costs": np.asarray(1 - np.eye(D) if costs is None else costs).tolist(),
+        "costs": None if costs is None else np.asarray(costs).tolist(),  # None: 1 for each error
         "unit": "deciban",
         "range": None,
         "three": [a, b, *third] if third else None,

@@ -15,8 +15,10 @@ export async function unpack(packed) {
 /** The values of a page, with numbers that JSON lacks. */
 export function readData() {
   const text = document.getElementById("data").textContent;
-  const numbers = { Infinity, "-Infinity": -Infinity, NaN };
-  return JSON.parse(text, (key, value) => (typeof value === "string" && value in numbers ? numbers[value] : value));
+  const data = JSON.parse(text, (key, value) => (value && Object.hasOwn(value, "$number") ? Number(value.$number) : value));
+  // Every error costs one, unless the page says otherwise.
+  if (data.state?.costs === null) data.state.costs = data.classes.map((_, i) => data.classes.map((_, j) => Number(i !== j)));
+  return data;
 }
 
 /**
