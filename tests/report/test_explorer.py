@@ -315,6 +315,16 @@ def test_a_wrong_column_can_be_corrected(open_explorer):
     assert cost == pytest.approx(expected, abs=6e-4)
 
 
+def test_a_reset_keeps_the_table_and_its_classes(open_explorer):
+    with open_explorer(address='#part="scores"') as page:
+        drop(page, "a.csv", "class,llr\n" + "0,-1\n1,2\n" * 10)
+        page.wait_for_selector(".tile")
+        page.get_by_role("button", name="Reset", exact=True).first.click()
+        page.wait_for_selector("[data-box=counts] table")
+        assert state_of(page)["names"] == ["0", "1"]
+        assert "20 of 20 are right" in page.locator("[data-box=counts]").inner_text()
+
+
 def test_a_sample_is_told_in_the_words_of_the_library(open_explorer, samples):
     evidence, y_true = samples
     with open_explorer("table", '#part="sample"&row=17') as page:

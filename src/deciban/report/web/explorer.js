@@ -120,8 +120,11 @@ async function main() {
   );
   function draw() {
     const values = state.get();
-    if (!isConsistent(values))
-      return state.set(firstState((stock.original() ?? first).classes ?? values.names, values.unit));
+    const { classes } = stock.original() ?? {};
+    if (!isConsistent(values) || (classes && values.names !== classes)) {
+      const { part, step, unit } = values; // the classes of the table stay the hypotheses
+      return state.set(firstState(classes ?? values.names, unit, { part, step }));
+    }
     top(values);
     story(values);
     names(values);
