@@ -2,13 +2,16 @@
 
 import json
 import re
+import sys
 
 import pytest
 import typer
 
 from commands import runner
 from deciban.cli.commands.explore import EXAMPLE, explore
-from deciban.exceptions import InputError, TableError
+from deciban.cli.io.writing import require_outputs
+from deciban.exceptions import InputError, MissingExtraError, TableError
+from deciban.report.bundle import load_templates
 
 app = typer.Typer()
 app.command(epilog=EXAMPLE)(explore)
@@ -98,3 +101,12 @@ def test_a_table_without_the_columns_is_refused_before_a_page_is_written(tmp_pat
     with pytest.raises(TableError, match="must have the column"):
         run(scores, "--truth", "kind", "-o", tmp_path / "page.html")
     assert not (tmp_path / "page.html").exists()
+
+
+def test_without_jinja2_a_page_is_refused_in_a_sentence_that_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    load_templates.cache_clear()
+    with pytest.raises(MissingExtraError, match=r"^jinja2 must .* 'deciban\[report\]'$"):
+        run("-o", tmp_path / "explorer.html")
+    with pytest.raises(MissingExtraError):  # before the work that the page would show
+        require_outputs({"--report": tmp_path / "report.html"})

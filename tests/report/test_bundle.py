@@ -58,7 +58,7 @@ def test_data_cannot_end_their_element_and_have_names_for_what_json_lacks(monkey
         "read_web",
         lambda name: "{{ data }}" if name.endswith(".html") else "",
     )
-    bundling._templates.cache_clear()
+    bundling.load_templates.cache_clear()
     data = {
         "name": "</script><b>",
         "inf": -np.inf,
@@ -67,7 +67,7 @@ def test_data_cannot_end_their_element_and_have_names_for_what_json_lacks(monkey
         "one": (1, True),
     }
     page = write_page("any", data, title="t")
-    bundling._templates.cache_clear()
+    bundling.load_templates.cache_clear()
     assert "</script" not in page
     assert json.loads(page) == {
         "name": "</script><b>", "n": 3, "one": [1, True],

@@ -179,7 +179,7 @@ def test_samples_must_come_whole(three):
 
 def test_without_jinja2_the_error_names_the_extra(three, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    bundle._templates.cache_clear()
+    bundle.load_templates.cache_clear()
     with pytest.raises(ImportError, match=r"pip install 'deciban\[report\]'"):
         three[2].show()
 

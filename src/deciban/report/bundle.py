@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import deciban
+from deciban.exceptions import MissingExtraError
 
 _LIBRARIES = ("d3", "plot")
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
@@ -90,18 +91,20 @@ def render(template: str, scripts: Sequence[str] = (), **context: Any) -> str:
         "base-uri 'none'; form-action 'none'; "
         f"script-src {' '.join(map(_hash, scripts)) or repr('none')}"
     )
-    page = _templates().get_template(template)
+    page = load_templates().get_template(template)
     shared = {"scripts": scripts, "policy": policy, "version": deciban.__version__}
     return str(page.render(style=read_web("style.css"), **shared, **context))
 
 
 @cache
-def _templates() -> Any:
+def load_templates() -> Any:
+    """The environment of jinja2 that renders pages; raises where jinja2 is missing."""
     try:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
     except ImportError as error:
-        raise ImportError(
-            "Pages need jinja2, which is not installed. Run: pip install 'deciban[report]'"
+        raise MissingExtraError(
+            "jinja2 must be installed to write pages. Run: pip install 'deciban[report]'",
+            extra="report",
         ) from error
     from markupsafe import Markup
 

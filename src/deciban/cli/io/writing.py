@@ -47,6 +47,10 @@ def require_outputs(
                 )
         _require_writable(path, force, option)
         seen.append((option, path))
+    if outputs.get("--report") is not None:  # before hours of work that no page could show
+        from deciban.report.bundle import load_templates
+
+        load_templates()
 
 
 def _is_same_file(one: Path, other: Path) -> bool:

@@ -164,5 +164,5 @@ function describe(ask, known) {
   const tested = known
     ? " The bars show where tested samples of either kind lie; a good system has them on their own sides."
     : "";
-  return `${words} Darker ground means stronger words.${tested}`;
+  return `${words} The words get stronger away from the middle.${tested}`;
 }
