@@ -11,10 +11,7 @@ from deciban.cli.options import Force, Json, ScoreOptions, option, with_options
 from deciban.cli.show import echo, print_json
 from deciban.exceptions import InputError
 
-EXAMPLE = (
-    "Examples: deciban explore, deciban explore scores.csv --truth class, deciban explore iris.csv "
-    "--model iris.deciban --truth species -o iris.html"
-)
+EXAMPLE = "Example: deciban explore scores.csv --truth class -o explorer.html"
 
 
 @with_options
