@@ -3,25 +3,46 @@
 /** Whether the page has an address of its own. */
 export const hasAddress = location.protocol !== "about:";
 
-const PAUSE = 200; // milliseconds between two changes of the address
-let waiting = 0;
-let written = -PAUSE;
+const PAUSE = 400; // milliseconds that allow one more change of the address
+const BURST = 20; // changes that need not wait
+let allowed = BURST,
+  counted = 0,
+  waiting = 0,
+  wanted = null; // address that is still to be written
 
 /**
- * Change the address without leaving the page: at once, or after a pause where it has just been changed.
+ * Change the address without leaving the page: at once, or after a pause where it has been changed very often.
  *
- * Browsers refuse more than two hundred changes in half a minute, and a drag makes more.
+ * Browsers refuse more than a hundred changes in half a minute (Safari), and a drag makes more.
  */
 export function writeAddress(address) {
-  clearTimeout(waiting);
-  const write = () => {
-    written = performance.now();
-    history.replaceState(null, "", address);
-  };
-  const pause = written + PAUSE - performance.now();
   if (!hasAddress) return;
-  if (pause > 0) waiting = setTimeout(write, pause);
-  else write();
+  const now = performance.now();
+  allowed = Math.min(BURST, allowed + (now - counted) / PAUSE);
+  [counted, wanted] = [now, address];
+  clearTimeout(waiting);
+  if (allowed >= 1) write();
+  else waiting = setTimeout(write, (1 - allowed) * PAUSE);
+}
+
+function write() {
+  clearTimeout(waiting);
+  if (wanted === null) return;
+  allowed -= 1;
+  history.replaceState(null, "", wanted);
+  wanted = null;
+}
+
+/** Put the address into the clipboard, and say so on the button. */
+export async function copyLink(button) {
+  write();
+  try {
+    await navigator.clipboard.writeText(location.href);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Copy the address instead";
+  }
+  setTimeout(() => (button.textContent = "Copy link"), 2000);
 }
 
 /**

@@ -1,6 +1,6 @@
 // Controls at the top of a page, which every figure obeys: pair, prior, costs, unit.
 
-import { hasAddress } from "./address.js";
+import { copyLink, hasAddress } from "./address.js";
 import { make } from "./dom.js";
 import { UNITS } from "./geometry.js";
 import { groupsOf, namesOf, withCosts, withShare } from "./view.js";
@@ -90,14 +90,4 @@ function makePrior() {
       number.value = +share.toPrecision(4);
     },
   };
-}
-
-async function copyLink(button) {
-  try {
-    await navigator.clipboard.writeText(location.href);
-    button.textContent = "Copied";
-  } catch {
-    button.textContent = "Copy the address";
-  }
-  setTimeout(() => (button.textContent = "Copy link"), 2000);
 }

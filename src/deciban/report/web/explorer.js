@@ -1,6 +1,6 @@
 // The explorer: five parts that share one state, each drawn while it is seen.
 
-import { hasAddress } from "./address.js";
+import { copyLink, hasAddress } from "./address.js";
 import { make, makeSelect } from "./dom.js";
 import { calibrateSamples, fitCalibration } from "./explore_calibrate.js";
 import { makeFamily } from "./explore_family.js";
@@ -23,15 +23,7 @@ function makeTop(state) {
   document.getElementById("reset").addEventListener("click", () => state.reset());
   const copy = document.getElementById("copy");
   copy.hidden = !hasAddress;
-  copy.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(location.href);
-      copy.textContent = "Copied";
-    } catch {
-      copy.textContent = "Copy the address instead";
-    }
-    setTimeout(() => (copy.textContent = "Copy link"), 2000);
-  });
+  copy.addEventListener("click", () => copyLink(copy));
   const tabs = [...document.querySelectorAll("[data-part]")];
   for (const tab of tabs) tab.addEventListener("click", () => state.set({ part: tab.dataset.part }));
   return ({ part, unit: chosen }) => {
