@@ -341,6 +341,9 @@ def test_one_row_is_a_row_and_the_only_bad_cell_is_not_one_of_many(folder):
     (folder / "bad.csv").write_text("llr\n1.5\nx\nx\n")
     with pytest.raises(TableError, match=r"row 2 holds 'x', one of 2 such\. Correct"):
         run("apply", "c.deciban", "bad.csv", "-o", "b.csv")
+    (folder / "bad.csv").write_text('llr\n"1,5"\n"-0,5"\n')
+    with pytest.raises(TableError, match=r"'1,5', one of 2 such\. It has decimal commas: save it"):
+        run("apply", "c.deciban", "bad.csv", "-o", "b.csv")
 
 
 @pytest.mark.parametrize("command", [["evaluate"], ["calibrate", "-o", "new.deciban"]])

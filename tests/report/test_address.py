@@ -50,7 +50,8 @@ def test_the_last_of_many_quick_choices_is_in_the_address_and_in_the_copied_link
         const quick = location.hash;
         for (let k = 0; k < 500; k++) state.set({ unit: k });
         const dragged = location.hash;
-        Object.defineProperty(navigator, "clipboard", { value: { writeText: (t) => (copied = t) } });
+        const clipboard = { writeText: (text) => (copied = text) };
+        Object.defineProperty(navigator, "clipboard", { value: clipboard });
         $address.copyLink(document.createElement("button"));
         return { n, quick, dragged, copied }; }"""
     )

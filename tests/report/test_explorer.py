@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from urllib.parse import unquote
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 from browser import quiet_page
 from deciban import CalibratedGaussian, Evidence, LinearDiscriminant
 from deciban.calibration import AffineCalibrator
-from deciban.exceptions import InputError, UnknownClassError
+from deciban.cli.columns import read_scores
+from deciban.cli.options import ScoreOptions
+from deciban.exceptions import InputError, TableError, UnknownClassError
 from deciban.metrics import cross_entropy
 from deciban.report.explorer import explorer
 
@@ -225,11 +228,12 @@ def test_families_can_be_given_by_their_eers(open_explorer):
 
 
 def drop(page, name, text):
-    """Drop a file onto the page, as from a folder."""
+    """Drop a file of text or bytes onto the page, as from a folder."""
+    data = text if isinstance(text, bytes) else text.encode()
     transfer = page.evaluate_handle(
-        """([name, text]) => { const t = new DataTransfer();
-        t.items.add(new File([text], name)); return t; }""",
-        [name, text],
+        """([name, bytes]) => { const t = new DataTransfer();
+        t.items.add(new File([Uint8Array.from(bytes)], name)); return t; }""",
+        [name, list(data)],
     )
     page.dispatch_event(".drop", "drop", {"dataTransfer": transfer})
 
@@ -286,21 +290,66 @@ def test_a_table_of_three_classes_is_calibrated_by_a_scale_and_offsets(open_expl
     assert most - 2e-4 < least < most + 1e-6
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "words"),
-    [
-        ("a.parquet", "x", "must be a CSV or TSV file"),
-        ("a.csv", "llr\n1\n", "two columns or more"),
-        ("a.csv", "class,llr\n0,1\n1\n", "row 2 has 1"),
-        ("a.csv", "class,llr\n0,x\n1,2\n", 'row 1 holds "x"'),
-        ("a.csv", "class,llr\n0,1\n0,2\n", "from two to 200 classes; it holds 1"),
-    ],
-)
-def test_a_table_that_cannot_be_read_is_told_in_a_sentence(open_explorer, name, text, words):
+LATIN = "class,llr\nKöln,1\nBern,-1\n".encode("latin-1")
+REFUSED = {  # file, its text, and the sentence
+    "Q.parquet": ("x", "Q.parquet must be a CSV or TSV file"),
+    "few.csv": ("llr\n1\n", "few.csv must have a header and rows of two columns or more"),
+    "Short.csv": ("class,llr\n0,1\n\n1\n", "Short.csv must have 2 cells in each row; row 2 has 1."),
+    "split.csv": ("class,llr\n0,0,5\n", "row 1 has 3. Quote cells that hold the separator"),
+    "word.csv": ("class,llr\n0,x\n1,2\n", "llr in word.csv must hold numbers; row 1 holds 'x'."),
+    "One.csv": ("class,llr\n0,1\n0,2\n", "class in One.csv must hold from two to 200 classes; it"),
+    "Latin.csv": (LATIN, "Latin.csv must be UTF-8 text; line 2 is not. Save it as UTF-8"),
+    "Photo.csv": (
+        b"\x89PNG\r\n\x1a\n\0\0\xff",
+        "Photo.csv must be text; line 3 has a NUL byte, as",
+    ),
+    "utf16.csv": ("class,llr\na,1\n".encode("utf-16"), "utf16.csv must be text; line 1 has a NUL"),
+    "comma.csv": (
+        "class;llr\n" + "a;-0,5\nb;1,25\n" * 3,
+        "llr in comma.csv must hold numbers; row 1 holds '-0,5', one of 6 such. It has decimal "
+        "commas: save it with decimal points.",
+    ),
+}
+
+
+def test_a_table_that_cannot_be_read_is_told_in_a_sentence(open_explorer):
     with open_explorer(address='#part="scores"') as page:
-        drop(page, name, text)
-        page.wait_for_selector("[role=status] .alarm")
-        assert words in page.locator("[role=status]").inner_text()
+        for name, (text, sentence) in REFUSED.items():
+            drop(page, name, text)
+            page.locator("[role=status] .alarm").filter(has_text=sentence).wait_for()
+
+
+# Recognized in spite of the empty cell, and refused in the words of the command line.
+GAPS = {
+    "Scores.csv": "class,llr\n0,-1\n1,2\n0,\n1,3\n1,\n0,-2\n",
+    "Words.csv": "speaker,truth,llr\na,0,-1\nb,1,2\nc,0,NA\nd,1,nan\n",
+    "Classes.csv": "truth,cat,dog\ncat,0.9,0.1\ndog,,0.8\ncat,0.7,0.3\ndog,0.1,0.9\n",
+    "Truth.csv": "llr,truth\n-1,0\n2,\n-3,0\n3,1\n1,\n-2,0\n1,1\n",
+    "Blank.csv": "llr,truth\n-1,0\n\n,\n-3,0\n3,1\n",
+    "Label.csv": "llr,truth\n-1,a\n2,NA\n-3,b\n1,a\n",
+}
+
+
+def test_missing_cells_are_refused_as_by_the_command_line(open_explorer, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with open_explorer(address='#part="scores"') as page:
+        for name, text in GAPS.items():
+            Path(name).write_text(text, encoding="utf-8")
+            truth = "class" if text.startswith("class") else "truth"
+            kind = {"posteriors": "auto", "prior": "uniform"} if "cat" in text else {}
+            options = ScoreOptions(truth=truth, **kind)
+            with pytest.raises(TableError) as refused:
+                read_scores(name, options)
+            drop(page, name, text)
+            sentence, _ = str(refused.value).split(". ", 1)
+            page.locator("[role=status] .alarm").filter(has_text=f"{sentence}. ").wait_for()
+            assert page.get_by_label("True class").input_value() == truth
+            held = page.get_by_label("Scores are").input_value()
+            assert held == ("posteriors" if kind else "llr")
+        drop(page, "Truth.csv", GAPS["Truth.csv"])
+        page.get_by_label("Rows without a class").select_option("leave")
+        left = "Truth.csv: 5 samples of 2 classes. Left out: 2 rows without a class (first row 2)."
+        page.locator("[role=status]").filter(has_text=left).wait_for()
 
 
 def test_a_wrong_column_can_be_corrected(open_explorer):

@@ -23,6 +23,7 @@ KEY_WORDS = (  # for trials of different sources and of one: the latter are targ
     ("differentsource", "samesource"), ("differentspeaker", "samespeaker"), ("ds", "ss"),
     ("nonmated", "mated"), ("nonmatch", "match"), ("hd", "hp"), ("spoof", "bonafide"),
 )  # fmt: skip
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+(e[-+]?\d+)?\s*", re.IGNORECASE)
 _JOINTS = re.compile(r"(?<=[a-z])[-_ ](?=[a-z])")  # non-target, non_target and nontarget are one
 _LARGEST = 1e300  # of finite numbers: their sums must not overflow
 _MOST_CLASSES = 10_000
@@ -179,6 +180,8 @@ def parse_numbers(column: Column) -> NDArray[np.float64]:
         what, remedy = "numbers", column.remedy
         if large[first]:
             what, remedy = f"numbers up to {_LARGEST:g}, or inf", "Correct them."
+        elif _DECIMAL_COMMA.fullmatch(str(cells[first])):
+            remedy = "It has decimal commas: save it with decimal points."
         raise column.error(
             f"must hold {what}; {column.row(first)} holds {quote(cells[first])}"
             f"{one_of_such(int(bad.sum()))}. {remedy}",

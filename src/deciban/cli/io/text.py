@@ -188,7 +188,7 @@ class DelimitedText(TextTable):
             remedy = "holds JSON. Pass --format jsonl if it has one object on each line"
         elif self.separator not in text:
             others = {",": "commas. Pass --format csv", "\t": "tabs. Pass --format tsv",
-                      ";": "semicolons. Save it with commas"}  # fmt: skip
+                      ";": "semicolons. Save it with commas, and numbers with decimal points"}  # fmt: skip
             remedy = next((f"has {say}" for mark, say in others.items() if mark in text), "")
         if remedy:
             what = {",": "commas", "\t": "tabs"}[self.separator]

@@ -20,18 +20,21 @@ const KINDS = [
 /** A place to drop a file, a button to choose one, and an example. */
 export function makeOpener(scores) {
   const input = make("input", { type: "file", accept: ".csv,.tsv,.txt", "aria-label": "Table of scores" });
+  input.addEventListener("click", () => (input.value = "")); // so that a corrected file can be opened again
   input.addEventListener("change", () => input.files[0] && openFile(scores, input.files[0]));
   const example = makeButton(
     "Use simulated scores",
-    () => {
-      const { divergences, names } = scores.app.state.get();
-      scores.boxes.columns.replaceChildren();
-      say(
-        scores,
-        "1,500 simulated samples of the family in part two, from a system that is too bold and leans to one class."
-      );
-      scores.app.open(simulateSamples(divergences, names.length === 3 ? names : ["A", "B", "C"]));
-    },
+    () =>
+      attempt(scores, () => {
+        const { divergences, names } = scores.app.state.get();
+        const samples = simulateSamples(divergences, names.length === 3 ? names : ["A", "B", "C"]);
+        scores.boxes.columns.replaceChildren();
+        say(
+          scores,
+          "1,500 simulated samples of the family in part two, from a system that is too bold and leans to one class."
+        );
+        scores.app.open(samples);
+      }),
     { className: "plain" }
   );
   const zone = make(
@@ -68,7 +71,7 @@ export function attempt(scores, action) {
   try {
     return action();
   } catch (error) {
-    say(scores, `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}`, true);
+    say(scores, error.message, true);
     return undefined;
   }
 }
@@ -90,9 +93,10 @@ async function openFile(scores, file) {
 function useColumns(scores) {
   attempt(scores, () => {
     const samples = buildSamples(scores.table, scores.choice);
-    const left = samples.leftOut
-      ? ` ${samples.leftOut.toLocaleString("en")} rows have no label and are left out.`
-      : "";
+    const { length, 0: first } = samples.leftOut,
+      left = length
+        ? ` Left out: ${length.toLocaleString("en")} ${length === 1 ? "row" : "rows"} without a class (${length === 1 ? "" : "first "}row ${first + 1}).`
+        : "";
     say(
       scores,
       `${scores.table.name}: ${samples.n.toLocaleString("en")} samples of ${samples.D} classes.${left}`
@@ -117,8 +121,20 @@ function editColumns(scores) {
     return labeled(text, input);
   };
   const own = (key) => (value) => (scores.choice = { ...scores.choice, [key]: value });
+  const at = table.columns.indexOf(choice.label);
   const fields = [
     select("True class", names, choice.label, (value) => (scores.choice = recognizeScores(table, value))),
+    table.rows.some((row) => row[at].trim() === "")
+      ? select(
+          "Rows without a class",
+          [
+            ["refuse", "are refused"],
+            ["leave", "are left out"],
+          ],
+          choice.unlabeled,
+          own("unlabeled")
+        )
+      : null,
     select("Scores are", KINDS, choice.kind, own("kind")),
   ];
   if (choice.kind === "llr") {

@@ -34,6 +34,8 @@ const TARGETS = [
   "hp",
   "bonafide",
 ];
+const MISSING = ["", "na", "n/a", "#n/a", "nan", "null"]; // what people write for a missing value
+const DECIMAL_COMMA = /^\s*[-+]?\d+,\d+(e[-+]?\d+)?\s*$/i;
 const MOST_CLASSES = 200;
 const MOST_BYTES = 2 ** 29;
 const SOME = 20000; // rows by which columns are recognized
@@ -56,17 +58,39 @@ export async function readFile(file) {
     throw new Error(
       `${file.name} must be smaller than 512 MB to be opened in a browser; it has ${Math.round(file.size / 2 ** 20)} MB.`
     );
-  return file.text();
+  return decodeText(await file.arrayBuffer(), file.name);
+}
+
+/** UTF-8 text, or an error that says that it is none: a browser would put marks in place of what it cannot read. */
+function decodeText(bytes, name) {
+  const decode = (fatal) => new TextDecoder("utf-8", { fatal }).decode(bytes);
+  const lineOf = (text, mark) => text.slice(0, text.indexOf(mark)).split("\n").length;
+  let text = null;
+  try {
+    text = decode(true);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+  }
+  const shown = text ?? decode(false);
+  if (shown.includes("\0"))
+    throw new Error(
+      `${name} must be text; line ${lineOf(shown, "\0")} has a NUL byte, as binary files and UTF-16 have. Save it as UTF-8 text.`
+    );
+  if (text === null)
+    throw new Error(
+      `${name} must be UTF-8 text; line ${lineOf(shown, "\uFFFD")} is not. Save it as UTF-8 (it may be Latin-1).`
+    );
+  return text;
 }
 
 /** Columns and rows of a table in text; commas, semicolons or tabs separate the cells. */
 export function parseTable(text, name) {
-  const first = text.slice(0, text.indexOf("\n") >= 0 ? text.indexOf("\n") : text.length);
+  const [first] = text.match(/[^\r\n]+/) ?? [""];
   const separator = d3.greatest(["\t", ";", ","], (s) => first.split(s).length);
   // Rows, not objects: those would be made by code that the policy of the page forbids.
-  const rows = d3.dsvFormat(separator).parseRows(text.replace(/^\uFEFF/, ""));
-  const columns = (rows.shift() ?? []).map((column) => column.trim());
-  while (rows.length && rows.at(-1).length === 1 && rows.at(-1)[0].trim() === "") rows.pop();
+  const lines = d3.dsvFormat(separator).parseRows(text.replace(/^\uFEFF/, ""));
+  const [header = [], ...rows] = lines.filter((cells) => cells.length > 1 || cells[0].trim() !== "");
+  const columns = header.map((column) => column.trim());
   if (columns.length < 2 || !rows.length)
     throw new Error(
       `${name} must have a header and rows of two columns or more, separated by commas, semicolons or tabs; it does not.`
@@ -74,7 +98,7 @@ export function parseTable(text, name) {
   const bad = rows.findIndex((row) => row.length !== columns.length);
   if (bad >= 0)
     throw new Error(
-      `${name} must have ${columns.length} cells in each row; row ${bad + 1} has ${rows[bad].length}.`
+      `${name} must have ${columns.length} cells in each row; row ${bad + 1} has ${rows[bad].length}. Quote cells that hold the separator, and write numbers with decimal points.`
     );
   return { name, columns, rows };
 }
@@ -84,18 +108,21 @@ export function parseNumber(text) {
   return word in NUMBERS ? NUMBERS[word] : word === "" ? NaN : Number(word);
 }
 
-/** What each column seems to hold: whether all of its cells are numbers, and its distinct values. */
+const isMissing = (cell) => MISSING.includes(cell.trim().toLowerCase());
+const isNumber = (cell) => !Number.isNaN(parseNumber(cell)) || DECIMAL_COMMA.test(cell);
+
+/** What each column seems to hold: whether its cells are numbers, and its distinct values; missing ones say nothing. */
 function describeColumns({ columns, rows }) {
   const some = rows.slice(0, SOME);
   return columns.map((name, c) => {
     const values = new Set();
     let numeric = true;
     for (const row of some) {
+      if (isMissing(row[c])) continue;
       if (values.size <= MOST_CLASSES) values.add(row[c].trim());
-      numeric &&= !Number.isNaN(parseNumber(row[c]));
+      numeric &&= isNumber(row[c]);
     }
-    values.delete("");
-    return { name, numeric, values };
+    return { name, numeric: numeric && values.size > 0, values };
   });
 }
 
@@ -132,6 +159,7 @@ export function recognizeScores(table, label, described = describeColumns(table)
     positive,
     base: "e",
     prior: "even",
+    unlabeled: "refuse",
   };
   if (byClass && !(named && classes.length === 2))
     choice.kind = sumToOne(table, Object.values(byClass)) ? "posteriors" : "log-likelihoods";
@@ -141,8 +169,7 @@ export function recognizeScores(table, label, described = describeColumns(table)
 export function classesOf(table, label) {
   const c = table.columns.indexOf(label);
   const found = new Set(table.rows.map((row) => row[c].trim()));
-  found.delete("");
-  return [...found].sort((a, b) => (Number.isNaN(a - b) ? d3.ascending(a, b) : a - b));
+  return [...found].filter((name) => !isMissing(name)).sort((a, b) => (Number.isNaN(a - b) ? d3.ascending(a, b) : a - b));
 }
 
 /** The column of each class: named after it, behind a prefix that all share; null where one is missing. */
@@ -161,22 +188,44 @@ function columnsOfClasses(classes, names) {
 
 function sumToOne(table, names) {
   const places = names.map((name) => table.columns.indexOf(name));
-  return table.rows.slice(0, 200).every((row) => {
+  const whole = table.rows.slice(0, 200).filter((row) => !places.some((c) => isMissing(row[c])));
+  return whole.every((row) => {
     const values = places.map((c) => parseNumber(row[c]));
     return values.every((v) => v >= 0) && Math.abs(d3.sum(values) - 1) < 0.02;
   });
 }
 
-/** Samples of a table with the columns that were chosen, and how many rows have no label. */
+/** Rows that have a class; an error in the words of the command line where others are not to be left out. */
+function labeledRows(table, { label, unlabeled }) {
+  const at = table.columns.indexOf(label),
+    every = d3.range(table.rows.length);
+  const empty = every.filter((i) => table.rows[i][at].trim() === "");
+  if (empty.length && unlabeled === "refuse")
+    throw new Error(
+      `${label} in ${table.name} must have no empty cells; ${firstOf(empty)}. Fill it in, or choose above that rows without a class are left out.`
+    );
+  const rows = empty.length ? every.filter((i) => table.rows[i][at].trim() !== "") : every;
+  const unclear = rows.find((i) => isMissing(table.rows[i][at]));
+  if (unclear !== undefined)
+    throw new Error(
+      `${label} in ${table.name} must hold the class of every row; row ${unclear + 1} holds '${table.rows[unclear][at]}'. Fill it in, or give a copy of the table without such rows; if it is a class, write another word.`
+    );
+  return { rows, empty };
+}
+
+const firstOf = (empty) =>
+  `row ${empty[0] + 1} has one${empty.length > 1 ? ` (${empty.length.toLocaleString("en")} in all)` : ""}`;
+
+/** Samples of a table with the columns that were chosen, and which rows have no class (from 0) and are left out. */
 export function buildSamples(table, choice) {
   const classes = classesOf(table, choice.label);
   if (classes.length < 2 || classes.length > MOST_CLASSES) {
     throw new Error(
-      `the column ${choice.label} must hold from two to ${MOST_CLASSES} classes; it holds ${classes.length}. Choose the column of the true class.`
+      `${choice.label} in ${table.name} must hold from two to ${MOST_CLASSES} classes; it holds ${classes.length}. Choose the column of the true class.`
     );
   }
-  const at = table.columns.indexOf(choice.label);
-  const rows = d3.range(table.rows.length).filter((i) => table.rows[i][at].trim() !== "");
+  const { rows, empty } = labeledRows(table, choice),
+    at = table.columns.indexOf(choice.label);
   if (choice.kind === "llr" && classes.length === 2 && choice.positive === classes[0]) classes.reverse();
   const D = classes.length,
     place = new Map(classes.map((c, k) => [c, k]));
@@ -193,19 +242,29 @@ export function buildSamples(table, choice) {
     n: rows.length,
     D,
     total: rows.length,
-    leftOut: table.rows.length - rows.length,
+    leftOut: empty,
   };
 }
 
 const nats = ({ base }) => (base === "e" ? 1 : Math.log(Number(base)));
 
-function cellOf(table, c, i) {
-  const value = parseNumber(table.rows[i][c]);
-  if (Number.isNaN(value))
+/** Numbers of a column in some rows, or an error in the words of the command line. */
+function readNumbers(table, c, rows) {
+  const values = Float64Array.from(rows, (i) => parseNumber(table.rows[i][c]));
+  const bad = rows.filter((_, m) => Number.isNaN(values[m]));
+  if (!bad.length) return values;
+  const column = `${table.columns[c]} in ${table.name}`;
+  const empty = bad.filter((i) => table.rows[i][c].trim() === "");
+  if (empty.length)
     throw new Error(
-      `the column ${table.columns[c]} must hold numbers; row ${i + 1} holds "${table.rows[i][c].slice(0, 40)}". Choose another column, or correct the table.`
+      `${column} must have no empty cells; ${firstOf(empty)}. Correct it, or give a copy of the table without such rows.`
     );
-  return value;
+  const cell = table.rows[bad[0]][c],
+    such = bad.length > 1 ? `, one of ${bad.length.toLocaleString("en")} such` : "";
+  const remedy = DECIMAL_COMMA.test(cell)
+    ? "It has decimal commas: save it with decimal points."
+    : "Choose another column, or correct the table.";
+  throw new Error(`${column} must hold numbers; row ${bad[0] + 1} holds '${cell.slice(0, 40)}'${such}. ${remedy}`);
 }
 
 function readLlrs(table, choice, rows, D) {
@@ -216,10 +275,12 @@ function readLlrs(table, choice, rows, D) {
   const c = table.columns.indexOf(choice.llr),
     factor = nats(choice);
   if (c < 0)
-    throw new Error("a column of LLRs must be chosen; the table has no column of numbers beside the label.");
+    throw new Error(
+      `${table.name} must have a column of LLRs; it has no column of numbers beside ${choice.label}. Choose the column of the true class.`
+    );
   const values = new Float64Array(2 * rows.length);
-  rows.forEach((i, m) => {
-    const llr = cellOf(table, c, i) * factor;
+  readNumbers(table, c, rows).forEach((number, m) => {
+    const llr = number * factor;
     values[2 * m] = Math.min(0, -llr);
     values[2 * m + 1] = Math.min(0, llr);
   });
@@ -234,28 +295,29 @@ function readClasses(table, choice, rows, classes, truth) {
   const missing = classes.filter((_, k) => places[k] < 0);
   if (missing.length)
     throw new Error(
-      `every class must have a column; ${missing.slice(0, 5).join(", ")} has none. Choose it below.`
+      `${table.name} must have a column for every class; ${missing.slice(0, 5).join(", ")} has none. Choose it above.`
     );
   const counts = new Float64Array(D);
   for (const k of truth) counts[k]++;
   const logPrior = Array.from(counts, (count) =>
     choice.prior === "mix" ? Math.log(count / rows.length) : 0
   );
-  const values = new Float64Array(D * rows.length);
+  const values = new Float64Array(D * rows.length),
+    cells = places.map((c) => readNumbers(table, c, rows));
   rows.forEach((i, m) => {
     let top = -Infinity;
     for (let k = 0; k < D; k++) {
-      const cell = cellOf(table, places[k], i);
+      const cell = cells[k][m];
       if (isPosterior && cell < 0)
         throw new Error(
-          `posteriors must not be negative; row ${i + 1} of ${table.columns[places[k]]} holds ${cell}.`
+          `${table.columns[places[k]]} in ${table.name} must hold posteriors of zero or more; row ${i + 1} holds ${cell}. Correct it, or choose log-likelihoods.`
         );
       values[m * D + k] = isPosterior ? Math.log(cell) - logPrior[k] : cell * factor;
       top = Math.max(top, values[m * D + k]);
     }
     if (!Number.isFinite(top))
       throw new Error(
-        `each row must have a class that is not ruled out, and none may be certain beyond number; row ${i + 1} does not.`
+        `${table.name} must hold log-likelihoods below +inf, and one above -inf in each row; row ${i + 1} does not. Correct it.`
       );
     for (let k = 0; k < D; k++) values[m * D + k] -= top;
   });
