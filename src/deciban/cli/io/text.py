@@ -187,8 +187,11 @@ class DelimitedText(TextTable):
         elif text.lstrip().startswith(("{", "[")):
             remedy = "holds JSON. Pass --format jsonl if it has one object on each line"
         elif self.separator not in text:
-            others = {",": "commas. Pass --format csv", "\t": "tabs. Pass --format tsv",
-                      ";": "semicolons. Save it with commas, and numbers with decimal points"}  # fmt: skip
+            others = {
+                ",": "commas. Pass --format csv",
+                "\t": "tabs. Pass --format tsv",
+                ";": "semicolons. Save it with commas, and numbers with decimal points",
+            }
             remedy = next((f"has {say}" for mark, say in others.items() if mark in text), "")
         if remedy:
             what = {",": "commas", "\t": "tabs"}[self.separator]
