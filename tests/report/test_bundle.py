@@ -52,6 +52,16 @@ def test_packed_arrays_are_small_and_say_their_type():
     assert len(packed["data"]) < 1000
 
 
+@pytest.mark.parametrize("kind", ["float32", "int32", "uint16", "uint8"])
+def test_the_browser_unpacks_what_was_packed(page, kind):
+    array = np.arange(-600, 600).astype(kind).reshape(-1, 3)
+    found = page.evaluate(
+        f"(packed) => {{ {bundle('samples')}\nreturn $samples.unpack(packed).then(Array.from); }}",
+        pack(array),
+    )
+    assert found == array.ravel().tolist()
+
+
 def test_data_cannot_end_their_element_and_have_names_for_what_json_lacks(monkeypatch):
     monkeypatch.setattr(
         bundling,

@@ -16,7 +16,7 @@ from deciban.report.bundle import pack, write_page
 from deciban.report.cases import describe_cases
 from deciban.report.samples import pack_evidence
 
-_MOST_NUMBERS = 500_000  # of evidence in a page; more samples are thinned
+_MOST_NUMBERS = 400_000  # of evidence in a page of three megabytes; more samples are thinned
 _UNKNOWN = 65535  # true class of a sample whose class is not known, in explore_cloud.js
 
 
@@ -94,7 +94,7 @@ def _thin(evidence: Evidence, most: int | None) -> NDArray[np.intp]:
     """Evenly spaced rows, which keep the class mix; all of them where there are few."""
     n, D = len(evidence), evidence.n_classes
     if most is None:
-        most = max(1000, _MOST_NUMBERS // (1 if D == 2 else D))
+        most = max(1, _MOST_NUMBERS // (1 if D == 2 else D))
     if most < 1:
         raise InputError(f"max_samples must be at least 1; got {most}. Leave it out.")
     return np.arange(n) if n <= most else np.unique(np.linspace(0, n - 1, most).astype(np.intp))

@@ -117,6 +117,12 @@ function makeLive(scores) {
       make("label", { className: "check" }, toggle, make("b", { textContent: "Calibrate" })),
       fit
     ),
+    samples.n < samples.total
+      ? make("p", {
+          className: "note",
+          textContent: `Numbers and figures are of ${samples.n.toLocaleString("en")} evenly spaced samples of the ${samples.total.toLocaleString("en")} of the table.`,
+        })
+      : "",
     numbers,
     make(
       "div",

@@ -5,11 +5,15 @@ const ARRAYS = {
   int32: Int32Array,
 };
 
-/** A packed array as numbers. */
+/** A packed array as numbers; their first bytes come first, then their second ones, and so on. */
 export async function unpack(packed) {
   const bytes = Uint8Array.from(atob(packed.data), (c) => c.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new ARRAYS[packed.type](await new Response(stream).arrayBuffer());
+  const planes = new Uint8Array(await new Response(stream).arrayBuffer());
+  const size = ARRAYS[packed.type].BYTES_PER_ELEMENT, n = planes.length / size;
+  const joined = new Uint8Array(planes.length);
+  for (let b = 0; b < size; b++) for (let i = 0; i < n; i++) joined[i * size + b] = planes[b * n + i];
+  return new ARRAYS[packed.type](joined.buffer);
 }
 
 /** The values of a page, with numbers that JSON lacks. */
