@@ -23,7 +23,8 @@ CALL = """async ([module, name, values]) => {
   const decode = (value) => {
     if (value === null || typeof value !== "object") return value;
     if (Array.isArray(value)) return value.map(decode);
-    if (!("bytes" in value)) return value;
+    if (!("bytes" in value))
+      return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, decode(one)]));
     const bytes = Uint8Array.from(atob(value.bytes), (c) => c.charCodeAt(0));
     return new globalThis[value.type](bytes.buffer);
   };
@@ -47,6 +48,8 @@ def encode(value):
         name = "Float64Array" if value.dtype.kind == "f" else "Uint16Array"
         data = np.ascontiguousarray(value, dtype=TYPES[name]).tobytes()
         return {"bytes": base64.b64encode(data).decode(), "type": name}
+    if isinstance(value, dict):
+        return {key: encode(one) for key, one in value.items()}
     return value
 
 
@@ -332,6 +335,47 @@ def test_curves_over_thresholds_and_priors(js, pair):
             same(found["actual"], expected.actual)
             same(found["minimum"], expected.minimum, atol=1e-14)
             same(found["neutral"], expected.neutral)
+
+
+@pytest.mark.parametrize("kind", ["random", "tied", "extreme", "infinite, wrong"])
+def test_groups_are_mixed_by_the_prior_and_so_are_their_samples(js, rng, kind):
+    target, other = two_classes(kind, rng)
+    llr = np.concatenate([target, other])
+    truth = np.repeat([0, 1, 2, 3], [300, len(target) - 300, 700, len(other) - 700])
+    prior = np.array([0.1, 0.2, 0.1, 0.6])
+    sides = [js("sides.makeSide", llr, truth, group, prior.tolist()) for group in ([0, 1], [2, 3])]
+    values, weights = zip(*((side["llr"], side["weights"]) for side in sides), strict=True)
+    for found, expected, weight in zip(values, (target, other), weights, strict=True):
+        same(found, np.sort(expected))
+        same(weight.mean(), 1)
+    weights = dict(zip(("target", "nonTarget"), weights, strict=True))
+    y, weight = (truth < 2).astype(int), (prior / np.bincount(truth))[truth]
+    blocks = js("statistics.pav", *values, weights)
+    as_json = {key: one.tolist() for key, one in blocks.items()}
+    same(js("statistics.cllr", *values, weights), metrics.cllr(y, llr, sample_weight=weight))
+    same(js("statistics.cllrMin", *values, as_json), metrics.cllr_min(y, llr, sample_weight=weight))
+    same(js("statistics.eer", *values, as_json), metrics.eer(y, llr, sample_weight=weight))
+    det = js("statistics.detCurve", *values, weights)
+    expected = metrics.det_curve(y, llr, sample_weight=weight)
+    same(det["pMiss"], expected.p_miss, atol=1e-12)
+    same(det["pFalseAlarm"], expected.p_false_alarm, atol=1e-12)
+    tippett = js("statistics.tippettCurve", *values, weights)
+    same(tippett["target"], metrics.tippett_curve(y, llr, sample_weight=weight)[1], atol=1e-12)
+    odds = np.array([-3.0, 0.1, 5.0])
+    curve = js("statistics.crossEntropyCurve", *values, odds, as_json, weights)
+    expected = metrics.empirical_cross_entropy_curve(y, llr, log_odds=odds, sample_weight=weight)
+    same(curve["actual"], expected.actual)
+    same(curve["minimum"], expected.minimum)
+    bins = js("statistics.histogramBins", *values, 20, weights)
+    inside = np.histogram(other, bins["edges"], weights=weight[truth >= 2])[0]
+    same(bins["nonTarget"] / len(other), inside / 0.7, atol=1e-12)
+
+
+def test_samples_that_are_mixed_as_the_prior_is_count_alike(js, rng):
+    llr, truth = rng.normal(size=60), np.repeat([0, 1, 2], 20)
+    found = js("sides.makeSide", llr, truth, [1, 2], [0.2, 0.4, 0.4])
+    assert found["weights"] is None
+    same(found["llr"], np.sort(llr[20:]))
 
 
 @pytest.mark.parametrize("prior", [0.5, 0.01])

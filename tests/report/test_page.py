@@ -13,7 +13,7 @@ from deciban import CalibratedGaussian, Evidence
 from deciban.assessment.assess import assess
 from deciban.assessment.results import Assessment, Quantity
 from deciban.exceptions import InputError
-from deciban.metrics import pairwise_cllr
+from deciban.metrics import cllr, pairwise_cllr
 from deciban.metrics.labelled import read_labelled
 from deciban.report.page import report
 from deciban.report.samples import thin_samples
@@ -371,6 +371,32 @@ def test_a_thousand_classes_fit_into_two_megabytes():
     assessment = Assessment(evidence.classes, (2,) * 1000, (), cost, cost, 0.95, (), prior)
     page = report(y, evidence, title="Many", assessment=assessment)
     assert len(page) < 2_000_000
+
+
+def test_the_rest_is_mixed_by_the_prior_and_evidence_that_rules_out_both_sides_misleads(
+    page, tmp_path
+):
+    family = CalibratedGaussian.from_divergences([9.0, 9.0, 0.8])
+    l, y = family.sample([600, 30, 300], rng=0)
+    values = family.evidence(l).log_likelihoods.copy()
+    values[0] = [-np.inf, 0.0, -np.inf]  # a sample of the first class
+    y, evidence = np.asarray(y, dtype=int), Evidence(values)
+    text = report(y, evidence, title="t", assessment=by_hand(y, evidence, cross_entropy=0.5))
+    address = write(tmp_path, text)
+    costs = page.locator("[data-figure=cost] .note")
+    open_report(page, f"{address}#pair=[0,2]")
+    assert pairwise_cllr(y, evidence).cllr[0, 2] == np.inf
+    assert "Between 0 and 2 the cost is infinite" in costs.inner_text()
+    page.goto("about:blank")
+    open_report(page, address + '#pair={"one":2}')
+    weight = (1 / np.bincount(y))[y]
+    llr = evidence.llr(2, [0, 1])
+    cost = cllr(y == 2, llr, pos_label=True, sample_weight=weight)
+    assert abs(cost - cllr(y == 2, llr, pos_label=True)) > 0.1
+    assert f"Between 2 and not 2 the evidence costs {cost:.3g} bit" in costs.inner_text()
+    misleading = np.average(llr[y != 2] > 0, weights=weight[y != 2])
+    words = page.text_content("[data-figure=histogram]")
+    assert f"{100 * misleading:.3g} % of those of not 2. Classes of a group count by" in words
 
 
 def test_the_page_is_dark_where_the_reader_wants_it(browser, tmp_path):

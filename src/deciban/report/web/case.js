@@ -38,13 +38,7 @@ async function main() {
 function knownSamples(data, samples, { groups }) {
   const D = data.classes.length;
   const costs = d3.range(D).map((i) => d3.range(D).map((j) => Number(i !== j)));
-  const { target, other, colors } = makeView(data, samples, {
-    pair: { groups },
-    prior: data.weights,
-    costs,
-    unit: "nat",
-  });
-  return { target, other, colors };
+  return makeView(data, samples, { pair: { groups }, prior: data.weights, costs, unit: "nat" });
 }
 
 /** A slider of what was thought before, and what follows. */

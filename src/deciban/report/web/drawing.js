@@ -1,7 +1,7 @@
 // What the figures share: filling a box, labels, formats, charts, and a memory of what was computed.
 
 import { make } from "./dom.js";
-import { histogramBins } from "./statistics.js";
+import { histogramBins, pav } from "./statistics.js";
 
 /** Put a figure into its box; what had the focus keeps it, by its data-focus. */
 export function fill(box, ...children) {
@@ -171,7 +171,22 @@ export function isDrawn(box, ...values) {
 
 /** Bins of the LLRs where the samples of both classes are. */
 export function llrBins(view) {
-  return remember(view, "bins", () => histogramBins(view.target, view.other));
+  return remember(view, "bins", () => histogramBins(view.target, view.other, undefined, view.weights));
+}
+
+/** Blocks of PAV for this pair. */
+export function pavBlocks(view) {
+  return remember(view, "pav", () => pav(view.target, view.other, view.weights));
+}
+
+/** Share of misleading evidence on either side: [target, other]. */
+export function misleadingShares(view) {
+  return [view.shareBelow(1, 0), 1 - view.shareBelow(0, 0, true)];
+}
+
+/** How samples count where a group is not mixed as the prior has it, or nothing. */
+export function describeMix(view) {
+  return view.isWeighted ? " Classes of a group count by their prior, however many samples they have." : "";
 }
 
 /** Ends of an axis of LLRs, in nats. */

@@ -4,6 +4,7 @@ import { makeControls } from "./controls.js";
 import { make } from "./dom.js";
 import { calibrateSamples, everyFewSamples } from "./explore_calibrate.js";
 import { UNKNOWN } from "./explore_cloud.js";
+import { pavBlocks } from "./drawing.js";
 import { attempt, makeOpener } from "./explore_open.js";
 import { drawCost } from "./figure_cost.js";
 import { drawCrossEntropy } from "./figure_cross_entropy.js";
@@ -20,7 +21,7 @@ import { drawTippett } from "./figure_tippett.js";
 import { drawMeaning } from "./meaning.js";
 import { keepDrawn } from "./page.js";
 import { drawSelected } from "./selected.js";
-import { cllr, cllrMin, eer, pav } from "./statistics.js";
+import { cllr, cllrMin, eer } from "./statistics.js";
 import { makeView } from "./view.js";
 
 const DRAW = {
@@ -194,7 +195,8 @@ function present(scores, values, samples) {
 }
 
 /** Cllr, what calibration costs of it, and the EER of the pair. */
-function showNumbers({ numbers, fit, app }, { target, other, names }, { calibrated, unit }) {
+function showNumbers({ numbers, fit, app }, view, { calibrated, unit }) {
+  const { target, other, names, weights } = view;
   const tile = (what, value, word) =>
     make(
       "div",
@@ -212,8 +214,8 @@ function showNumbers({ numbers, fit, app }, { target, other, names }, { calibrat
     );
     return;
   }
-  const blocks = pav(target, other),
-    total = cllr(target, other),
+  const blocks = pavBlocks(view),
+    total = cllr(target, other, weights),
     least = cllrMin(target, other, blocks);
   const number = d3.format(".3f");
   numbers.replaceChildren(

@@ -8,11 +8,11 @@ import {
   legend,
   missingSide,
   note,
+  pavBlocks,
   readNumber,
-  remember,
   shorten,
 } from "./drawing.js";
-import { cllr, cllrMin, pav } from "./statistics.js";
+import { cllr, cllrMin } from "./statistics.js";
 
 const PARTS = [
   {
@@ -111,8 +111,8 @@ const tip = (s) => `${s.text}\n${formatNumber(((s.high - s.low) * s.nothing) / 1
 
 /** The live pair: Cllr, of which PAV tells what recalibration would save. */
 function pairCost(view) {
-  const blocks = remember(view, "pav", () => pav(view.target, view.other));
-  const total = cllr(view.target, view.other);
+  const blocks = pavBlocks(view);
+  const total = cllr(view.target, view.other, view.weights);
   const [other, target] = view.names;
   return {
     name: `${target} against ${other}`,

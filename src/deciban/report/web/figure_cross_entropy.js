@@ -10,10 +10,11 @@ import {
   legend,
   missingSide,
   note,
+  pavBlocks,
   remember,
   shorten,
 } from "./drawing.js";
-import { crossEntropyCurve, pav } from "./statistics.js";
+import { crossEntropyCurve } from "./statistics.js";
 import { withShare } from "./view.js";
 
 const CURVES = [
@@ -78,16 +79,17 @@ export function drawCrossEntropy(box, view) {
 }
 
 function curveOf(view) {
-  const blocks = remember(view, "pav", () => pav(view.target, view.other));
-  return crossEntropyCurve(view.target, view.other, undefined, blocks);
+  const blocks = pavBlocks(view);
+  return crossEntropyCurve(view.target, view.other, undefined, blocks, view.weights);
 }
 
 const logit = (p) => Math.log(p / (1 - p));
 
 /** The costs at the prior of the page. */
 function costsAt(view) {
-  const blocks = remember(view, "pav", () => pav(view.target, view.other));
-  const one = crossEntropyCurve(view.target, view.other, Float64Array.of(logit(view.priorTarget)), blocks);
+  const blocks = pavBlocks(view);
+  const logOdds = Float64Array.of(logit(view.priorTarget));
+  const one = crossEntropyCurve(view.target, view.other, logOdds, blocks, view.weights);
   return { actual: one.actual[0], minimum: one.minimum[0], neutral: one.neutral[0] };
 }
 

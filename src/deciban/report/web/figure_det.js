@@ -3,10 +3,10 @@
 import { make } from "./dom.js";
 import {
   chart, diagonal, fill, formatCount, formatLlr, formatPercent, frameMark, legend, missingSide, note,
-  remember, shorten, threshold,
+  pavBlocks, remember, shorten, threshold,
 } from "./drawing.js";
 import { normalQuantile as probit } from "./special.js";
-import { detCurve, eer, pav } from "./statistics.js";
+import { detCurve, eer } from "./statistics.js";
 
 const TICKS = [1e-6, 1e-5, 1e-4, 0.001, 0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.98];
 const RULE_OF_THREE = "with 95 % confidence (rule of three)";
@@ -14,10 +14,10 @@ const RULE_OF_THREE = "with 95 % confidence (rule of three)";
 export function drawDet(box, view) {
   const missing = missingSide(view);
   if (missing) return fill(box, note(missing));
-  const blocks = remember(view, "pav", () => pav(view.target, view.other));
+  const blocks = pavBlocks(view);
   const rate = eer(view.target, view.other, blocks);
   if (rate === 0) return fill(box, ...explainNoErrors(view));
-  const curve = remember(view, "det", () => detCurve(view.target, view.other));
+  const curve = remember(view, "det", () => detCurve(view.target, view.other, view.weights));
   const [x, y] = [view.other, view.target].map((values) => axisEnds(values.length, rate));
   const points = curvePoints(curve, x, y);
   const at = operatingPoint(view);
@@ -117,10 +117,7 @@ function isNear({ pMiss, pFalseAlarm }, j, k) {
 
 export function operatingPoint(view) {
   const at = threshold(view);
-  return {
-    miss: d3.bisectLeft(view.target, at) / view.target.length,
-    falseAlarm: 1 - d3.bisectLeft(view.other, at) / view.other.length,
-  };
+  return { miss: view.shareBelow(1, at), falseAlarm: 1 - view.shareBelow(0, at) };
 }
 
 function tip(view, { k, curve }) {

@@ -2,8 +2,8 @@
 
 import { make } from "./dom.js";
 import {
-  chart, countSamples, fill, formatCount, formatLlr, formatNumber, formatPercent, legend, llrBins, llrLabel,
-  missingSide, note, sideKeys, threshold,
+  chart, countSamples, describeMix, fill, formatCount, formatLlr, formatNumber, formatPercent, legend, llrBins, llrLabel,
+  misleadingShares, missingSide, note, sideKeys, threshold,
 } from "./drawing.js";
 
 export function drawHistogram(box, view) {
@@ -117,7 +117,9 @@ function tip(view, bar) {
   const { label } = view.unit;
   return (
     `${formatNumber(bar.x1)} to ${formatNumber(bar.x2)} ${label}\n` +
-    `${formatCount(bar.count)} of ${formatCount(bar.n)} samples of ${view.names[bar.side]}`
+    (view.isWeighted
+      ? `${formatPercent(bar.count / bar.n)} of ${view.names[bar.side]}`
+      : `${formatCount(bar.count)} of ${formatCount(bar.n)} samples of ${view.names[bar.side]}`)
   );
 }
 
@@ -188,16 +190,13 @@ function describe(view) {
 
 function explain(view, bins) {
   const [other, target] = view.names;
-  const wrong = [
-    d3.bisectLeft(view.target, 0) / view.target.length,
-    1 - d3.bisectRight(view.other, 0) / view.other.length,
-  ];
+  const wrong = misleadingShares(view);
   const beyond = d3.sum(outside(view, bins), ({ ends }) => d3.sum(ends));
   const infinite = d3.sum(view.llr, (x) => !Number.isFinite(x));
   const parts = [
     `Right of zero the evidence supports ${target}, left of it ${other}. It misleads in ` +
       `${formatPercent(wrong[0])} of the samples of ${target} and ${formatPercent(wrong[1])} of those ` +
-      `of ${other}.`,
+      `of ${other}.${describeMix(view)}`,
     `With this prior and these costs, ${target} is decided from ${formatLlr(view, threshold(view))} on.`,
   ];
   if (beyond) {

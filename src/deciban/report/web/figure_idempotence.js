@@ -23,8 +23,8 @@ const STEPS = 160;
 export function drawIdempotence(box, view) {
   const missing = missingSide(view);
   if (missing) return fill(box, note(missing));
-  const [other, target] = [view.other, view.target].map((values) => values.filter(Number.isFinite));
-  const fewest = Math.min(other.length, target.length);
+  const [other, target] = finiteSides(view);
+  const fewest = Math.min(other.llr.length, target.llr.length);
   if (fewest < FEWEST) {
     return fill(
       box,
@@ -68,8 +68,8 @@ export function drawIdempotence(box, view) {
     note(
       "If an LLR is treated as a score, which LLR does that score deserve? For calibrated evidence the " +
         "same one. A curve flatter than the " +
-        `diagonal says that LLRs are too strong. ${formatCount(target.length)} and ` +
-        `${formatCount(other.length)} samples cannot ` +
+        `diagonal says that LLRs are too strong. ${formatCount(target.llr.length)} and ` +
+        `${formatCount(other.llr.length)} samples cannot ` +
         "show stronger evidence than where the line is broken."
     )
   );
@@ -79,18 +79,26 @@ const tip = (p, unit) =>
   `LLR ${formatNumber(p.x)} ${unit}\ndeserves ${formatNumber(p.y)} ${unit}` +
   (p.limited ? "\n(or more: the samples do not show it)" : "");
 
+/** Sorted LLRs of either side without the infinite ones, and their weights: [other, target]. */
+function finiteSides({ other, target, weights }) {
+  return [[other, weights.nonTarget], [target, weights.target]].map(([llr, weight]) => {
+    const ends = [d3.bisectRight(llr, -Infinity), d3.bisectLeft(llr, Infinity)];
+    return { llr: llr.subarray(...ends), weight: weight?.subarray(...ends) };
+  });
+}
+
 /**
  * The LLR of the LLR on a grid. Kernels have Silverman's width, in units of the spread within the two sides,
  * after long tails are drawn in: ratios of densities do not depend on the coordinate.
  */
 function llrOfLlr(target, other, [low, high]) {
-  const middle = d3.median([...target, ...other].map(Math.abs)) || 1;
+  const middle = d3.median([...target.llr, ...other.llr].map(Math.abs)) || 1;
   const draw = (x) => Math.asinh(x / middle);
-  const sides = [target, other].map((values) => Float64Array.from(thin(values), draw));
+  const sides = [target, other].map((side) => Float64Array.from(thin(side), draw));
   const squares = d3.sum(sides, (values) => d3.variance(values) * (values.length - 1));
   const spread = Math.sqrt(squares / d3.sum(sides, (values) => values.length)) || 1e-9;
   const densities = sides.map((values) => logDensity(values, spread * (4 / 3 / values.length) ** 0.2));
-  const limits = [Math.log(other.length + 1), -Math.log(target.length + 1)];
+  const limits = [Math.log(other.llr.length + 1), -Math.log(target.llr.length + 1)];
   return d3.range(STEPS + 1).map((k) => {
     const x = low + ((high - low) * k) / STEPS;
     const ratio = densities[0](draw(x)) - densities[1](draw(x));
@@ -99,12 +107,16 @@ function llrOfLlr(target, other, [low, high]) {
   });
 }
 
-/** Every so many of sorted values, so that no more are left than needed. */
-function thin(values) {
-  const step = Math.max(1, values.length / MOST);
-  return d3
-    .range(Math.min(values.length, MOST))
-    .map((k) => values[Math.floor((k + 0.5) * step)] ?? values[k]);
+/** As many of sorted values as are needed, which count alike: those at equal steps of their weight. */
+function thin({ llr, weight }) {
+  const count = Math.min(llr.length, MOST);
+  const step = (weight ? d3.sum(weight) : llr.length) / count;
+  const weigh = (k) => (weight ? weight[k] : 1);
+  let [at, mass] = [0, weigh(0)]; // mass up to this value
+  return d3.range(count).map((k) => {
+    while (mass <= (k + 0.5) * step && at < llr.length - 1) mass += weigh(++at);
+    return llr[at];
+  });
 }
 
 function logDensity(values, width) {

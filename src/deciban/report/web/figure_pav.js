@@ -12,11 +12,11 @@ import {
   llrRange,
   missingSide,
   note,
-  remember,
+  pavBlocks,
   shorten,
   sideKeys,
 } from "./drawing.js";
-import { cllrCal, pav } from "./statistics.js";
+import { cllrCal } from "./statistics.js";
 
 const MOST_TICKS = 300;
 
@@ -24,7 +24,7 @@ export function drawPav(box, view) {
   const missing = missingSide(view);
   if (missing) return fill(box, note(missing));
   const { factor, label: unit } = view.unit;
-  const blocks = remember(view, "pav", () => pav(view.target, view.other));
+  const blocks = pavBlocks(view);
   const ends = domainOf(blocks, llrRange(view)).map((end) => factor * end);
   const [x, y] = [ends, ends];
   const height = Math.round(Math.min(420, Math.max(290, view.width * 0.75)));
@@ -216,7 +216,7 @@ function describe(view) {
 }
 
 function explain(view, blocks) {
-  const loss = cllrCal(view.target, view.other, blocks);
+  const loss = cllrCal(view.target, view.other, blocks, view.weights);
   const lost = Number.isFinite(loss)
     ? `Poor calibration costs ${formatNumber(loss)} bit here.`
     : "Some infinite LLRs are wrong: their cost is infinite.";

@@ -2,7 +2,7 @@
 
 import { make } from "./dom.js";
 import {
-  fill, formatCount, formatNumber, formatPercent, legend, missingSide, note, shorten, sideKeys,
+  describeMix, fill, formatCount, formatNumber, formatPercent, legend, missingSide, note, shorten, sideKeys,
 } from "./drawing.js";
 
 /** ENFSI guideline for evaluative reporting in forensic science, version 3.0 (2015). */
@@ -19,14 +19,18 @@ export function drawRanges(box, view) {
   if (missing) return fill(box, note(missing));
   const scale = view.data.verbal ?? ENFSI;
   const rows = rangesOf(scale, view.names);
-  for (const row of rows) row.counts = [view.other, view.target].map((values) => countInside(values, row));
+  for (const row of rows) {
+    const inside = [view.other, view.target].map((values) => findInside(values, row));
+    row.counts = inside.map(([from, to]) => to - from);
+    row.shares = inside.map(([from, to], side) => view.shareOf(side, from, to));
+  }
   const n = [view.other.length, view.target.length];
   const table = make(
     "table",
     { className: "ranges" },
     make("caption", { textContent: `Words of the scale of ${scale.name}` }),
     head(view),
-    ...[1, null, 0].map((side) => section(view, rows.filter((row) => row.side === side).reverse(), side, n))
+    ...[1, null, 0].map((side) => section(view, rows.filter((row) => row.side === side).reverse(), side))
   );
   const wrong = rows
     .filter((row) => row.side !== null)
@@ -42,10 +46,10 @@ export function drawRanges(box, view) {
       table
     ),
     note(
-      worst
+      (worst
         ? `The strongest words that were wrong: ${worst.row.words}, ${formatCount(worst.count)} of ` +
             `${formatCount(n[1 - worst.row.side])} samples of ${view.names[1 - worst.row.side]}.`
-        : "No sample has words for the wrong side."
+        : "No sample has words for the wrong side.") + describeMix(view)
     )
   );
 }
@@ -83,14 +87,14 @@ function rangesOf({ cuts, words, neutral }, names) {
   return [...side(0).reverse(), middle, ...side(1)];
 }
 
-/** How many sorted values fall in a range; a bound belongs to the stronger words. */
-function countInside(values, { low, high, side }) {
+/** Positions between which sorted values fall in a range; a bound belongs to the stronger words. */
+function findInside(values, { low, high, side }) {
   const ease = (x) => (Number.isFinite(x) ? Math.abs(x) * SLACK : 0);
   const before = (x) => d3.bisectLeft(values, x - ease(x));
   const upTo = (x) => d3.bisectRight(values, x + ease(x));
-  if (side === 1) return (high === Infinity ? values.length : before(high)) - before(low);
-  if (side === 0) return upTo(high) - (low === -Infinity ? 0 : upTo(low));
-  return before(high) - upTo(low);
+  if (side === 1) return [before(low), high === Infinity ? values.length : before(high)];
+  if (side === 0) return [low === -Infinity ? 0 : upTo(low), upTo(high)];
+  return [upTo(low), before(high)];
 }
 
 function head(view) {
@@ -107,17 +111,17 @@ function head(view) {
 }
 
 /** The ranges in favor of one side, under a heading. */
-function section(view, rows, side, n) {
+function section(view, rows, side) {
   const text = side === null ? "Support for neither" : `Support for ${view.names[side]}`;
   return make(
     "tbody",
     {},
     make("tr", {}, make("th", { colSpan: 4, scope: "rowgroup", className: "group", textContent: text })),
-    ...rows.map((row) => tableRow(view, row, n))
+    ...rows.map((row) => tableRow(view, row))
   );
 }
 
-function tableRow(view, row, n) {
+function tableRow(view, row) {
   const { factor } = view.unit;
   const ends = [row.low, row.high].map((x) => formatNumber(factor * x));
   const llr =
@@ -138,13 +142,13 @@ function tableRow(view, row, n) {
   const counts = [1, 0].map((side) => {
     const count = row.counts[side];
     const bar = make("i");
-    bar.style.width = `${(100 * count) / n[side]}%`;
+    bar.style.width = `${100 * row.shares[side]}%`;
     bar.style.background = view.colors[side];
     const misleads = row.side !== null && row.side !== side && count > 0;
     return make(
       "td",
       { className: "number" },
-      `${formatCount(count)} (${formatPercent(count / n[side])})`,
+      `${formatCount(count)} (${formatPercent(row.shares[side])})`,
       misleads ? make("span", { className: "poor-word", textContent: " misleading" }) : "",
       make("span", { className: "track", "aria-hidden": "true" }, bar)
     );

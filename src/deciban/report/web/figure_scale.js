@@ -13,7 +13,7 @@ const inside = (x) => Math.max(-END, Math.min(END, x));
 export function drawScale(box, view) {
   const { ask, known, data } = view;
   const bars = known
-    ? [...bins(known.target, 1, known.colors[1]), ...bins(known.other, -1, known.colors[0])]
+    ? [...bins(known, 1), ...bins(known, 0)]
     : [];
   const top = known ? 1.3 : 0.3;
   const at = inside(ask.llr);
@@ -68,11 +68,11 @@ export function drawScale(box, view) {
       legend([
         {
           color: known.colors[1],
-          text: `tested samples of ${ask.target} (${formatCount(known.target.length)}), above the line`,
+          text: `tested samples of ${ask.target} (${formatCount(ask.support.n_target)}), above the line`,
         },
         {
           color: known.colors[0],
-          text: `tested samples of ${ask.other} (${formatCount(known.other.length)}), below it`,
+          text: `tested samples of ${ask.other} (${formatCount(ask.support.n_other)}), below it`,
         },
       ]),
     make(
@@ -87,19 +87,19 @@ export function drawScale(box, view) {
 }
 
 /** Shares of the samples in bins of the scale; what lies beyond it is in the last bins. */
-function bins(values, sign, color) {
+function bins(known, side) {
   const edges = d3.range(-29, 30).map((k) => k * BIN);
-  const counts = d3.rollup(
-    values,
-    (v) => v.length,
-    (x) => Math.max(0, Math.min(edges.length - 2, d3.bisectRight(edges, x) - 1))
-  );
-  const most = d3.max(counts.values());
-  return Array.from(counts, ([k, count]) => ({
+  const shares = d3.range(edges.length - 1).map((k) => {
+    const low = k === 0 ? 0 : known.shareBelow(side, edges[k]);
+    return { k, share: (k === edges.length - 2 ? 1 : known.shareBelow(side, edges[k + 1])) - low };
+  });
+  const filled = shares.filter(({ share }) => share > 0);
+  const most = d3.max(filled, ({ share }) => share);
+  return filled.map(({ k, share }) => ({
     x1: edges[k],
     x2: edges[k + 1],
-    y: (sign * count) / most,
-    color,
+    y: ((side ? 1 : -1) * share) / most,
+    color: known.colors[side],
   }));
 }
 

@@ -10,6 +10,7 @@ import {
   legend,
   llrLabel,
   llrRange,
+  misleadingShares,
   missingSide,
   note,
   onePerPixel,
@@ -22,13 +23,10 @@ export function drawTippett(box, view) {
   const missing = missingSide(view);
   if (missing) return fill(box, note(missing));
   const { factor } = view.unit;
-  const curve = remember(view, "tippett", () => tippettCurve(view.target, view.other));
+  const curve = remember(view, "tippett", () => tippettCurve(view.target, view.other, view.weights));
   const [low, high] = llrRange(view);
   const points = curvePoints(curve, low, high, factor, Math.round(view.width));
-  const wrong = [
-    1 - d3.bisectRight(view.other, 0) / view.other.length,
-    d3.bisectLeft(view.target, 0) / view.target.length,
-  ];
+  const wrong = misleadingShares(view);
   const svg = chart(view, {
     label:
       `Tippett plot: share of the samples of ${view.names[1]} and of ${view.names[0]} at or above ` +
@@ -64,9 +62,9 @@ export function drawTippett(box, view) {
     legend(keys),
     svg,
     note(
-      `At zero the curves show misleading evidence: ${formatPercent(wrong[1])} of ${view.names[1]} lie ` +
+      `At zero the curves show misleading evidence: ${formatPercent(wrong[0])} of ${view.names[1]} lie ` +
         `below it, ` +
-        `${formatPercent(wrong[0])} of ${view.names[0]} above it. The wider the gap between the curves, ` +
+        `${formatPercent(wrong[1])} of ${view.names[0]} above it. The wider the gap between the curves, ` +
         `the more the ` +
         `evidence says. LLRs reach from ${formatNumber(factor * curve.llr[0])} to ` +
         `${formatLlr(view, curve.llr[curve.llr.length - 1])}.`

@@ -4,9 +4,10 @@ const CELL = 1 / 16; // nats: over this width six derivatives of a cost are exac
 
 /**
  * Groups of neighbors, at most CELL wide, of sorted values x of which the mean of softplus(x + shift) is wanted
- * for many shifts: their middle, and the sums of the powers of the distances from it over k!.
+ * for many shifts: their middle, and the sums of the powers of the distances from it over k!. Weights have a mean of
+ * one.
  */
-export function groupCosts(sorted) {
+export function groupCosts(sorted, weight = null) {
   let end = sorted.length;
   while (end > 0 && sorted[end - 1] === Infinity) end--;
   if (end < sorted.length) return { infinite: true };
@@ -20,7 +21,7 @@ export function groupCosts(sorted) {
     const sums = [0, 0, 0, 0, 0, 0, 0];
     for (let k = start; k < next; k++) {
       const step = sorted[k] - middle;
-      for (let power = 0, term = 1; power < 7; term *= step / ++power) sums[power] += term;
+      for (let power = 0, term = weight ? weight[k] : 1; power < 7; term *= step / ++power) sums[power] += term;
     }
     middles.push(middle);
     moments.push(...sums);

@@ -1,11 +1,11 @@
 // What one likelihood ratio of this system means, for a reader who is no statistician.
 
 import { make } from "./dom.js";
-import { formatPercent } from "./drawing.js";
+import { describeMix, formatCount, formatPercent } from "./drawing.js";
 
 const NEAR = Math.LN10 / 2; // nats: ratios within a factor of about three count as alike
 
-const format = (x) => (x < 1e6 ? d3.format(",.3~r")(x) : d3.format(".2~e")(x));
+const format = (x) => d3.format(x < 1e7 ? ",.3~r" : ".2~e")(x);
 
 /** A slider of ratios with what such a ratio says, and what was true of samples like it. */
 export function drawMeaning(box, view) {
@@ -27,13 +27,13 @@ function sentences(llr, view) {
   const ratio = format(Math.exp(Math.abs(llr)));
   const { priorTarget: prior } = view;
   const odds = (prior / (1 - prior)) * Math.exp(llr);
-  const near = (values) => d3.count(values, (x) => (Math.abs(x - llr) <= NEAR ? x : NaN));
-  const counts = { target: near(view.target), other: near(view.other) };
-  const found = counts.target + counts.other === 0
+  const near = [view.other, view.target].map((values) => [d3.bisectLeft(values, llr - NEAR), d3.bisectRight(values, llr + NEAR)]);
+  const counts = near.map(([from, to]) => to - from);
+  const count = (side) => `${formatCount(counts[side])} of the ${formatCount([view.other, view.target][side].length)} samples of ${view.names[side]}`;
+  const found = counts[0] + counts[1] === 0
     ? "No sample of this validation has a ratio like it: what such ratios are worth was not tested."
-    : `Of the samples with ratios within a factor of three, ${counts.target.toLocaleString("en")} of `
-      + `${view.target.length.toLocaleString("en")} were ${target} and ${counts.other.toLocaleString("en")} of `
-      + `${view.other.length.toLocaleString("en")} were ${other}${observed(counts, view)}.`;
+    : `In this validation, ${count(1)} and ${count(0)} had a ratio like it, within a factor of three`
+      + `${observed(near, view)}.${describeMix(view)}`;
   return [
     llr === 0 ? "A likelihood ratio of 1 says nothing: the evidence is as probable under one class as under the other."
       : `A likelihood ratio of ${ratio} for ${likelier} says: this evidence is ${ratio} times as probable if `
@@ -44,10 +44,11 @@ function sentences(llr, view) {
   ];
 }
 
-/** The ratio that the counts amount to. */
-function observed(counts, view) {
-  if (!counts.target || !counts.other) return "";
-  const ratio = (counts.target / view.target.length) / (counts.other / view.other.length);
+/** The ratio that the samples near by amount to. */
+function observed(near, view) {
+  const [other, target] = near.map(([from, to], side) => view.shareOf(side, from, to));
+  if (!target || !other) return "";
+  const ratio = target / other;
   const side = ratio >= 1 ? view.names[1] : view.names[0];
   return `: a ratio of ${format(ratio >= 1 ? ratio : 1 / ratio)} for ${side}`;
 }

@@ -1,10 +1,10 @@
 // Costs of several systems: bars for the parts of each, and a table of the chosen pair.
 
 import { make } from "./dom.js";
-import { chart, fill, formatNumber, formatPercent, makeTable, note, shorten } from "./drawing.js";
+import { chart, fill, formatNumber, formatPercent, makeTable, note, pavBlocks, shorten } from "./drawing.js";
 import { operatingPoint } from "./figure_det.js";
 import { cllr, cllrMin, eer } from "./statistics.js";
-import { blocksOf, missing, sayEach, systemLegend } from "./systems.js";
+import { missing, sayEach, systemLegend } from "./systems.js";
 
 /** Costs of each system as bars: what it cannot tell apart, and what recalibration would save. */
 export function drawCosts(box, view) {
@@ -32,8 +32,8 @@ export function drawCosts(box, view) {
 }
 
 function pairCost(one) {
-  const total = cllr(one.target, one.other);
-  return { ...one, total, least: cllrMin(one.target, one.other, blocksOf(one)), nothing: 1, unit: "bit" };
+  const total = cllr(one.target, one.other, one.weights);
+  return { ...one, total, least: cllrMin(one.target, one.other, pavBlocks(one)), nothing: 1, unit: "bit" };
 }
 
 function overallCost(one, view) {
@@ -128,14 +128,14 @@ export function drawNumbers(box, view) {
     "cost of decisions",
   ];
   const rows = view.systems.map((one) => {
-    const total = cllr(one.target, one.other),
-      least = cllrMin(one.target, one.other, blocksOf(one));
+    const total = cllr(one.target, one.other, one.weights),
+      least = cllrMin(one.target, one.other, pavBlocks(one));
     const at = operatingPoint(one);
     const cost = (prior * miss * at.miss + (1 - prior) * falseAlarm * at.falseAlarm) / nothing;
     return [
       one.name,
       ...[total, least, total - least].map(formatNumber),
-      formatPercent(eer(one.target, one.other, blocksOf(one))),
+      formatPercent(eer(one.target, one.other, pavBlocks(one))),
       formatPercent(at.miss),
       formatPercent(at.falseAlarm),
       formatNumber(cost),

@@ -10,7 +10,9 @@ import {
   formatPercent,
   llrLabel,
   llrRange,
+  misleadingShares,
   note,
+  pavBlocks,
   remember,
   shorten,
 } from "./drawing.js";
@@ -18,7 +20,7 @@ import { axis, axisEnds, curvePoints as detPoints, operatingPoint, place } from 
 import { domainOf, stepPoints, wedgeNames, wedges } from "./figure_pav.js";
 import { curvePoints as tippettPoints } from "./figure_tippett.js";
 import { crossEntropyCurve, detCurve, eer, tippettCurve } from "./statistics.js";
-import { blocksOf, line, missing, sampleLine, sayEach, shareRange, systemLegend } from "./systems.js";
+import { line, missing, sampleLine, sayEach, shareRange, systemLegend } from "./systems.js";
 
 /** Share of each class at or above every LLR: thick lines for the target, thin ones for the other. */
 export function drawTippetts(box, view) {
@@ -30,7 +32,7 @@ export function drawTippetts(box, view) {
     } = view,
     [low, high] = shareRange(systems.map(llrRange));
   const curves = systems.map((one) => {
-    const curve = remember(one, "tippett", () => tippettCurve(one.target, one.other));
+    const curve = remember(one, "tippett", () => tippettCurve(one.target, one.other, one.weights));
     return { one, points: tippettPoints(curve, low, high, factor, Math.round(view.width)) };
   });
   const svg = chart(view, {
@@ -60,11 +62,9 @@ export function drawTippetts(box, view) {
   );
 }
 
-function sayMisleading({ name, names, target, other }) {
-  const [misses, alarms] = [
-    d3.bisectLeft(target, 0) / target.length,
-    1 - d3.bisectRight(other, 0) / other.length,
-  ];
+function sayMisleading(one) {
+  const { name, names } = one;
+  const [misses, alarms] = misleadingShares(one);
   return `${name} misleads for ${formatPercent(misses)} of ${names[1]} and ${formatPercent(alarms)} of ${names[0]}.`;
 }
 
@@ -72,7 +72,7 @@ function sayMisleading({ name, names, target, other }) {
 export function drawDets(box, view) {
   const why = missing(view);
   if (why) return fill(box, note(why));
-  const rates = view.systems.map((one) => ({ one, rate: eer(one.target, one.other, blocksOf(one)) }));
+  const rates = view.systems.map((one) => ({ one, rate: eer(one.target, one.other, pavBlocks(one)) }));
   const drawn = rates.filter(({ rate }) => rate > 0);
   const without = rates.filter(({ rate }) => rate === 0).map(({ one }) => one.name);
   const none = without.length
@@ -103,7 +103,7 @@ export function drawDets(box, view) {
       ...drawn.map(({ one }) =>
         line(
           detPoints(
-            remember(one, "det", () => detCurve(one.target, one.other)),
+            remember(one, "det", () => detCurve(one.target, one.other, one.weights)),
             x,
             y
           ),
@@ -143,7 +143,7 @@ export function drawCrossEntropies(box, view) {
     unit: { factor, label: unit },
   } = view;
   const curves = systems.map((one) =>
-    remember(one, "cross-entropy", () => crossEntropyCurve(one.target, one.other, undefined, blocksOf(one)))
+    remember(one, "cross-entropy", () => crossEntropyCurve(one.target, one.other, undefined, pavBlocks(one), one.weights))
   );
   const points = (curve, name) =>
     Array.from(curve.logOdds, (lo, k) => ({ x: factor * lo, y: curve[name][k] })).filter((p) =>
@@ -178,7 +178,7 @@ export function drawCrossEntropies(box, view) {
     ],
   });
   const costs = systems.map((one) => {
-    const { actual } = crossEntropyCurve(one.target, one.other, Float64Array.of(at), blocksOf(one));
+    const { actual } = crossEntropyCurve(one.target, one.other, Float64Array.of(at), pavBlocks(one), one.weights);
     return `${one.name} ${formatNumber(actual[0])}${actual[0] > top ? " (above the frame)" : ""}`;
   });
   fill(
@@ -208,7 +208,7 @@ export function drawPavs(box, view) {
     systems,
     unit: { factor, label: unit },
   } = view;
-  const x = shareRange(systems.map((one) => domainOf(blocksOf(one), llrRange(one)))).map(
+  const x = shareRange(systems.map((one) => domainOf(pavBlocks(one), llrRange(one)))).map(
     (end) => factor * end
   );
   const y = x;
@@ -221,7 +221,7 @@ export function drawPavs(box, view) {
       ...wedges(x, y),
       frameMark(),
       diagonal(Math.max(x[0], y[0]), Math.min(x[1], y[1])),
-      ...systems.map((one) => line(stepPoints(blocksOf(one), x, y, factor), one, { x: "0", y: "1" })),
+      ...systems.map((one) => line(stepPoints(pavBlocks(one), x, y, factor), one, { x: "0", y: "1" })),
       ...wedgeNames(x, y),
     ],
   });

@@ -1,5 +1,6 @@
 // How good LLRs are. Targets are the samples that a positive LLR supports, non-targets the others; LLRs are
 // natural logarithms in Float64Arrays and may be infinite. Costs are in bits, or as their function says.
+// Weights { target, nonTarget }, where samples do not count alike, are arrays with a mean of one beside sorted LLRs.
 
 import { binsOfEqualCounts, commonRange, countBelow, partOf } from "./bins.js";
 import { posterior } from "./geometry.js";
@@ -19,12 +20,27 @@ export function sortValues(values) {
 }
 
 /** Cost of LLRs in bits: 0 is perfect, 1 is the cost of saying nothing. */
-export function cllr(target, nonTarget) {
-  let misses = 0;
-  for (let k = 0; k < target.length; k++) misses += softplus(-target[k]);
-  let alarms = 0;
-  for (let k = 0; k < nonTarget.length; k++) alarms += softplus(nonTarget[k]);
-  return (misses / target.length + alarms / nonTarget.length) / (2 * Math.LN2);
+export function cllr(target, nonTarget, weights = {}) {
+  const mean = (llr, sign, weight) => {
+    let sum = 0;
+    for (let k = 0; k < llr.length; k++) sum += (weight ? weight[k] : 1) * softplus(sign * llr[k]);
+    return sum / llr.length;
+  };
+  return (mean(target, -1, weights.target) + mean(nonTarget, 1, weights.nonTarget)) / (2 * Math.LN2);
+}
+
+/** How much the first k of sorted samples count, for every k: (k) => mass. */
+function cumulate(weight, n) {
+  if (!weight) return (k) => k;
+  const sums = new Float64Array(n + 1);
+  for (let k = 0; k < n; k++) sums[k + 1] = sums[k] + weight[k];
+  sums[n] = n; // what the sum is but for rounding
+  return (k) => sums[k];
+}
+
+/** Share of sorted samples between two positions. */
+export function shareBetween(from, to, n, weight) {
+  return weight ? weight.subarray(from, to).reduce((sum, w) => sum + w, 0) / n : (to - from) / n;
 }
 
 /**
@@ -33,13 +49,13 @@ export function cllr(target, nonTarget) {
  * Each block has its lowest and highest LLR, the fraction of each class that lies in it, and the recalibrated
  * LLR: -Infinity or Infinity where one class is absent.
  */
-export function pav(target, nonTarget) {
-  const runs = runsOfOneClass(sortValues(target), sortValues(nonTarget));
+export function pav(target, nonTarget, weights = {}) {
+  const runs = runsOfOneClass(sortValues(target), sortValues(nonTarget), weights);
   const { low, high, targets, others } = runs;
   let last = -1; // blocks so far, kept in the same arrays
   for (let run = 0; run < runs.count; run++) {
     let [p, q, from] = [targets[run], others[run], low[run]];
-    // Counts are whole numbers, so that ratios are compared without rounding.
+    // Counts without weights are whole numbers, so that ratios are compared without rounding.
     while (last >= 0 && targets[last] * q >= p * others[last]) {
       p += targets[last];
       q += others[last];
@@ -61,7 +77,9 @@ export function pav(target, nonTarget) {
 }
 
 /** Runs of samples of one class in the order of their LLRs; tied targets come before the others. */
-function runsOfOneClass(target, nonTarget) {
+function runsOfOneClass(target, nonTarget, weights) {
+  const below = cumulate(weights.target, target.length);
+  const belowOther = cumulate(weights.nonTarget, nonTarget.length);
   const most = 2 * Math.min(target.length, nonTarget.length) + 1;
   const [low, high, targets, others] = Array.from({ length: 4 }, () => new Float64Array(most));
   let [i, j, count] = [0, 0, 0];
@@ -70,14 +88,15 @@ function runsOfOneClass(target, nonTarget) {
     const first = i;
     while (i < target.length && target[i] <= limit) i++;
     if (i > first) {
-      [low[count], high[count], targets[count]] = [target[first], target[i - 1], i - first];
+      [low[count], high[count], targets[count]] = [target[first], target[i - 1], below(i) - below(first)];
       count++;
     }
     const start = j;
     const end = i < target.length ? target[i] : NaN;
     while (j < nonTarget.length && !(nonTarget[j] >= end)) j++;
     if (j > start) {
-      [low[count], high[count], others[count]] = [nonTarget[start], nonTarget[j - 1], j - start];
+      others[count] = belowOther(j) - belowOther(start);
+      [low[count], high[count]] = [nonTarget[start], nonTarget[j - 1]];
       count++;
     }
   }
@@ -111,8 +130,8 @@ export function cllrMin(target, nonTarget, blocks = pav(target, nonTarget)) {
 }
 
 /** Cost in bits that recalibration takes away. */
-export function cllrCal(target, nonTarget, blocks = pav(target, nonTarget)) {
-  return cllr(target, nonTarget) - cllrMin(target, nonTarget, blocks);
+export function cllrCal(target, nonTarget, blocks = pav(target, nonTarget), weights = {}) {
+  return cllr(target, nonTarget, weights) - cllrMin(target, nonTarget, blocks);
 }
 
 /** Corners of the convex hull of the ROC curve, by rising threshold. */
@@ -137,8 +156,8 @@ export function eer(target, nonTarget, blocks = pav(target, nonTarget)) {
 }
 
 /** Error rates at each LLR that occurs, a sample being accepted from there on, and at Infinity for none. */
-export function detCurve(target, nonTarget) {
-  const { llr, below, belowOther } = stepCurve(target, nonTarget);
+export function detCurve(target, nonTarget, weights = {}) {
+  const { llr, below, belowOther } = stepCurve(target, nonTarget, weights);
   const n = llr.length + 1;
   const curve = { pMiss: new Float64Array(n), pFalseAlarm: new Float64Array(n), threshold: new Float64Array(n) };
   for (let k = 0; k < n - 1; k++) {
@@ -151,8 +170,8 @@ export function detCurve(target, nonTarget) {
 }
 
 /** Fraction of each class at or above each LLR that occurs. */
-export function tippettCurve(target, nonTarget) {
-  const { llr, below, belowOther } = stepCurve(target, nonTarget);
+export function tippettCurve(target, nonTarget, weights = {}) {
+  const { llr, below, belowOther } = stepCurve(target, nonTarget, weights);
   return {
     llr,
     target: below.map((count) => 1 - count / target.length),
@@ -161,13 +180,14 @@ export function tippettCurve(target, nonTarget) {
 }
 
 /** Each LLR that occurs, rising, and how many samples of each class lie below. */
-function stepCurve(target, nonTarget) {
+function stepCurve(target, nonTarget, weights) {
   const [a, b] = [sortValues(target), sortValues(nonTarget)];
+  const [massA, massB] = [cumulate(weights.target, a.length), cumulate(weights.nonTarget, b.length)];
   const [llr, below, belowOther] = Array.from({ length: 3 }, () => new Float64Array(a.length + b.length));
   let [i, j, count] = [0, 0, 0];
   while (i < a.length || j < b.length) {
     const value = j >= b.length || (i < a.length && a[i] <= b[j]) ? a[i] : b[j];
-    [llr[count], below[count], belowOther[count]] = [value, i, j];
+    [llr[count], below[count], belowOther[count]] = [value, massA(i), massB(j)];
     count++;
     while (i < a.length && a[i] === value) i++;
     while (j < b.length && b[j] === value) j++;
@@ -191,10 +211,10 @@ const sigmoid = (x) => (x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.exp(x) / (1 + Mat
  * and without evidence (neutral).
  */
 export function crossEntropyCurve(
-  target, nonTarget, logOdds = defaultLogOdds(), blocks = pav(target, nonTarget)
+  target, nonTarget, logOdds = defaultLogOdds(), blocks = pav(target, nonTarget), weights = {}
 ) {
-  const misses = groupCosts(sortValues(target).map((llr) => -llr).reverse());
-  const alarms = groupCosts(sortValues(nonTarget));
+  const misses = groupCosts(sortValues(target).map((llr) => -llr).reverse(), weights.target?.toReversed());
+  const alarms = groupCosts(sortValues(nonTarget), weights.nonTarget);
   const [actual, minimum, neutral] = Array.from({ length: 3 }, () => new Float64Array(logOdds.length));
   for (let k = 0; k < logOdds.length; k++) {
     const lo = logOdds[k];
@@ -350,9 +370,11 @@ function weightedIntervals(count, events, yes, no, confidence) {
  * Counts of the LLRs of both classes in common bins; zero is an edge, and belongs to the bin above it.
  *
  * The range follows where the samples of both classes are (see commonRange); how many lie beyond it, infinite
- * ones included, is in below and above.
+ * ones included, is in below and above. Samples count by their weights.
  */
-export function histogramBins(target, nonTarget, nBins = binCount(target.length + nonTarget.length)) {
+export function histogramBins(
+  target, nonTarget, nBins = binCount(target.length + nonTarget.length), weights = {}
+) {
   const [low, high] = commonRange(target, nonTarget);
   const width = (high - low) / Math.max(1, nBins - 1); // whole bins on either side of zero take up to one more
   const first = Math.floor(low / width + 1e-9);
@@ -361,11 +383,12 @@ export function histogramBins(target, nonTarget, nBins = binCount(target.length 
   const [below, above] = [{}, {}];
   const counts = (llr, name) => {
     const bins = new Float64Array(edges.length - 1);
+    const weight = weights[name];
     [below[name], above[name]] = [0, 0];
     for (let k = 0; k < llr.length; k++) {
       if (llr[k] < edges[0]) below[name]++;
       else if (llr[k] > edges[bins.length]) above[name]++;
-      else bins[binOf(llr[k], edges, width)]++;
+      else bins[binOf(llr[k], edges, width)] += weight ? weight[k] : 1;
     }
     return bins;
   };

@@ -2,8 +2,7 @@
 
 import { classColor } from "./colors.js";
 import { make } from "./dom.js";
-import { missingSide, remember } from "./drawing.js";
-import { pav } from "./statistics.js";
+import { missingSide } from "./drawing.js";
 
 const DASHES = [null, "8 3", "2 3", "9 3 2 3", "5 2", "12 3 2 3 2 3"];
 const MOST_SAID = 4; // systems
@@ -40,8 +39,6 @@ export function systemLegend(systems, ...more) {
   );
   return make("ul", { className: "legend" }, ...items, ...more);
 }
-
-export const blocksOf = (one) => remember(one, "pav", () => pav(one.target, one.other));
 
 /** Ends of an axis for all systems: each has its own ends [low, high], around zero or on one side of it. */
 export function shareRange(ends) {

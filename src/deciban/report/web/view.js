@@ -2,6 +2,8 @@
 
 import { classColor, themeColor } from "./colors.js";
 import { UNITS, groupsLlr, oneAgainstRestLlr, pairLlr } from "./geometry.js";
+import { makeSide } from "./sides.js";
+import { shareBetween } from "./statistics.js";
 
 /** The two groups of classes that a pair stands for: [targets, others]. */
 export function groupsOf(pair, D) {
@@ -40,13 +42,21 @@ export function makeView(data, samples, state, set) {
   const side = new Int8Array(D).fill(-1);
   for (const k of targets) side[k] = 1;
   for (const k of others) side[k] = 0;
-  const index = Int32Array.from(d3.range(n).filter((i) => side[truth[i]] >= 0 && !Number.isNaN(every[i])));
-  const llr = Float64Array.from(index, (i) => every[i]);
+  const index = Int32Array.from(d3.range(n).filter((i) => side[truth[i]] >= 0));
   const isTarget = Uint8Array.from(index, (i) => side[truth[i]]);
+  // A sample that rules out both sides, the true one too, misleads without limit.
+  const llr = Float64Array.from(index, (i, m) => (Number.isNaN(every[i]) ? (isTarget[m] ? -Infinity : Infinity) : every[i]));
+  const kinds = Uint16Array.from(index, (i) => truth[i]);
+  const [target, other] = [targets, others].map((group) => makeSide(llr, kinds, group, prior));
   const mass = [others, targets].map((group) => d3.sum(group, (k) => prior[k]));
   return {
     data, samples, ...state, set, llr, isTarget, index,
-    target: llr.filter((_, i) => isTarget[i]).sort(), other: llr.filter((_, i) => !isTarget[i]).sort(),
+    target: target.llr, other: other.llr, weights: { target: target.weights, nonTarget: other.weights },
+    isWeighted: Boolean(target.weights || other.weights),
+    shareOf: (side, from, to) => shareBetween(from, to, (side ? target : other).llr.length, (side ? target : other).weights),
+    shareBelow(side, at, inclusive = false) {
+      return this.shareOf(side, 0, (inclusive ? d3.bisectRight : d3.bisectLeft)(side ? this.target : this.other, at));
+    },
     names: namesOf(pair, classes), colors: colorsOf(pair, D),
     priorTarget: mass[1] / (mass[0] + mass[1]),
     pairCosts: { miss: meanCost(costs, targets, others, prior), falseAlarm: meanCost(costs, others, targets, prior) },
