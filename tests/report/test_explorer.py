@@ -167,6 +167,37 @@ def test_decisions_on_very_many_samples_are_exact(browser, tmp_path):
     assert [int(cell.replace(",", "")) for cell in cells] == table.ravel().tolist()
 
 
+def log_odds(page, mark):
+    """Where a mark lies on the axis of the line."""
+    ticks = page.locator("[data-box=other] .axis .tick")
+    found = [(t.bounding_box(), t.text_content()) for t in ticks.all()]
+    place = [box["x"] + box["width"] / 2 for box, _ in found]
+    box = mark.bounding_box()
+    value = [float(text.replace("−", "-")) for _, text in found]
+    return np.interp(box["x"] + box["width"] / 2, place, value)
+
+
+def test_samples_of_two_classes_lie_on_the_line_where_their_posteriors_are(browser, tmp_path):
+    evidence = Evidence.from_llr([2.0, -1.0, np.inf], "guilty", "innocent")
+    path = tmp_path / "two.html"
+    path.write_text(explorer(evidence, ["guilty", "innocent", "guilty"]), encoding="utf-8")
+    with quiet_page(browser) as page:
+        page.goto(f'{path.as_uri()}#unit="nat"&prior=[0.2,0.8]')
+        page.wait_for_selector("[data-box=other] path.samples")
+        lanes = page.locator("path.samples")
+        assert [text.split()[-1] for text in lanes.all_text_contents()] == ["innocent", "guilty"]
+        assert lanes.nth(1).get_attribute("d").count("M") == 2
+        assert log_odds(page, lanes.nth(0)) == pytest.approx(-1 + np.log(4), abs=0.1)
+        verdict = page.locator("[data-box=verdict]")
+        assert "guilty is the most probable (80.0%)" in verdict.inner_text()
+        page.get_by_role("button", name="Even prior").click()
+        verdict.filter(has_text="innocent and guilty are equally probable (50.0% each)").wait_for()
+        assert "innocent or guilty, at the same expected cost of 0.5" in verdict.inner_text()
+        assert log_odds(page, lanes.nth(0)) == pytest.approx(-1, abs=0.1)
+        lanes.nth(0).click()
+        assert "Row 2 of 3" in page.locator("[data-box=sample] .lead").inner_text()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_keeps_a_reader_out(open_explorer, scheme):
     pytest.importorskip("axe_playwright_python")

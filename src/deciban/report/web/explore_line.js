@@ -1,37 +1,46 @@
 // Bayes' walk between two hypotheses: log-odds on a line.
 
 import { classColor } from "./colors.js";
-import { percent } from "./dom.js";
+import { make, percent } from "./dom.js";
 import { center, priorOf, sidesOf } from "./explore_edit.js";
 import { UNITS, decide } from "./geometry.js";
 
-const HEIGHT = 152,
+const FRAME = 110, // lower end of the handles; samples are below it
+  LANE = 22,
   SIDE = 26,
   CELLS = 600;
 const KEYS = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1 };
 const sigmoid = (x) => 1 / (1 + Math.exp(-x));
 
-/** Draw the walk on a line of log-odds, in favor of the first of the pair to the right. */
-export function drawLine(box, values, points, app) {
+/** Draw the walk on a line of log-odds, in favor of the first of the pair to the right, above the samples. */
+export function drawLine(box, values, points, app, groups) {
   const { names, unit } = values,
     { factor, label } = UNITS[unit];
   const width = Math.max(260, box.clientWidth);
   const [a, b] = sidesOf(values),
     odds = points.map((v) => v[a] - v[b]);
   const line = (box.line ??= { limit: 0, dragging: false });
-  if (!line.dragging) line.limit = Math.max(7, 1.2 * d3.max(odds, Math.abs));
+  line.lanes = laneSamples(groups ?? [], [a, b], odds[0]);
+  if (!line.dragging) line.limit = Math.max(7, 1.2 * d3.max(odds, Math.abs), reachOf(line.lanes));
   line.x = d3.scaleLinear([-line.limit, line.limit], [SIDE, width - SIDE]);
   const { x } = line;
   if (!line.svg || !box.contains(line.svg.node())) {
-    line.svg = d3.select(box.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "svg")));
-    box.replaceChildren(line.svg.node());
+    line.svg = d3.create("svg");
+    line.note = make("p", { className: "note" });
+    box.replaceChildren(line.svg.node(), line.note);
+    line.svg.on("click", (event) => openSample(event, line, app.state));
   }
+  line.note.textContent = line.lanes.length
+    ? "Each point is a sample, at its posterior under the prior; those beside the axis lie beyond it."
+    : "";
+  const bottom = FRAME + LANE * line.lanes.length;
   const svg = line.svg
     .attr("width", width)
-    .attr("height", HEIGHT)
+    .attr("height", bottom + 42)
     .attr("role", "group")
     .attr("aria-label", "Log-odds of the two hypotheses, with decision regions");
-  drawFrame(svg, values, [a, b], x, width, factor, label);
+  drawFrame(svg, values, [a, b], x, width, bottom, factor, label);
+  drawSamples(svg, line, names);
   const level = (i) => 96 - 16 * Math.min(i, 4);
   svg
     .selectAll("path.walk-arrow")
@@ -67,14 +76,14 @@ export function drawLine(box, values, points, app) {
 }
 
 /** Decision regions, the axis and the names. */
-function drawFrame(svg, { names, costs, reject }, [a, b], x, width, factor, label) {
+function drawFrame(svg, { names, costs, reject }, [a, b], x, width, bottom, factor, label) {
   svg
     .selectAll("rect.region")
     .data(findRegions(x.domain()[1], a, costs, reject))
     .join("rect")
     .attr("class", "region")
     .attr("y", 10)
-    .attr("height", 100)
+    .attr("height", bottom - 10)
     .attr("x", (d) => x(d.from))
     .attr("width", (d) => x(d.to) - x(d.from))
     .style("fill", (d) => (d.k === 2 ? "var(--soft)" : classColor(d.k, 2)));
@@ -87,7 +96,7 @@ function drawFrame(svg, { names, costs, reject }, [a, b], x, width, factor, labe
     .data([0])
     .join("g")
     .attr("class", "axis")
-    .attr("transform", "translate(0,110)")
+    .attr("transform", `translate(0,${bottom})`)
     .call(d3.axisBottom(axis).ticks(width < 500 ? 5 : 9));
   const texts = [
     [`← ${names[b]}`, SIDE, "start", b],
@@ -109,9 +118,70 @@ function drawFrame(svg, { names, costs, reject }, [a, b], x, width, factor, labe
     .join("text")
     .attr("class", "axis-name")
     .attr("x", width - SIDE)
-    .attr("y", 147)
+    .attr("y", bottom + 37)
     .attr("text-anchor", "end")
     .text(`log-odds (${label})`);
+}
+
+/** Posterior log-odds of the drawn samples, a lane for each class that has some. */
+function laneSamples(groups, [a, b], prior) {
+  return groups
+    .filter(({ index }) => index.length)
+    .map(({ k, index, values }) => ({
+      k,
+      index,
+      odds: Float64Array.from(index, (_, m) => values[2 * m + a] - values[2 * m + b] + prior),
+    }));
+}
+
+/** Where all finite samples are but a few: a limit for the axis, in nats. */
+function reachOf(lanes) {
+  const lengths = lanes.flatMap(({ odds }) => Array.from(odds, Math.abs).filter(Number.isFinite));
+  return lengths.length ? d3.quantile(lengths, 0.98) : 0;
+}
+
+/** Place of a drawn sample; beside the axis where it lies beyond, spread out across its lane. */
+function placeSample({ x, limit }, lane, odds, m) {
+  const beyond = odds > limit ? 8 : odds < -limit ? -8 : 0;
+  const spread = (m * 0.618034) % 1;
+  return [
+    x(Math.max(-limit, Math.min(limit, odds))) + beyond,
+    FRAME + LANE * lane + 3 + (LANE - 6) * spread,
+  ];
+}
+
+function drawSamples(svg, line, names) {
+  const size = d3.sum(line.lanes, ({ index }) => index.length) > 1000 ? 2.2 : 3.2;
+  svg
+    .selectAll("path.samples")
+    .data(line.lanes)
+    .join((enter) => enter.append("path").attr("class", "samples").call((path) => path.append("title")))
+    .style("fill", ({ k }) => (k === 2 ? "var(--soft)" : classColor(k, 2)))
+    .attr("d", ({ odds }, lane) => {
+      const squares = Array.from(odds, (value, m) => {
+        const [px, py] = placeSample(line, lane, value, m);
+        return `M${(px - size / 2).toFixed(1)},${(py - size / 2).toFixed(1)}h${size}v${size}h${-size}z`;
+      });
+      return squares.join("");
+    })
+    .select("title")
+    .text(({ k }) => (k === 2 ? "Samples whose class is not known" : `Samples of ${names[k]}`));
+}
+
+/** A click on a sample opens it. */
+function openSample(event, line, state) {
+  if (event.defaultPrevented || event.target.closest(".handle")) return;
+  const [px, py] = d3.pointer(event, line.svg.node());
+  let row = -1,
+    nearest = 8 ** 2;
+  line.lanes.forEach(({ index, odds }, lane) => {
+    for (let m = 0; m < index.length; m++) {
+      const [x, y] = placeSample(line, lane, odds[m], m),
+        distance = (x - px) ** 2 + (y - py) ** 2;
+      if (distance < nearest) [row, nearest] = [index[m], distance];
+    }
+  });
+  if (row >= 0) state.set({ part: "sample", row });
 }
 
 /** Stretches of log-odds with one decision each. */

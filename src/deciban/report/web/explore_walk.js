@@ -58,7 +58,8 @@ export function makeWalk(section, app) {
       D = values.names.length;
     section.dataset.hypotheses = D === 3 ? "three" : D === 2 ? "two" : "many";
     if (D === 3) drawPlanes(walk, values, points);
-    else (D === 2 ? drawLine : drawTree)(find("other"), values, points, app);
+    else if (D === 2) drawLine(find("other"), values, points, app, walk.groups);
+    else drawTree(find("other"), values, points);
     const result = posterior(
       Float64Array.from(points.at(-1), (v) => v - d3.max(points.at(-1))),
       1,
@@ -75,7 +76,7 @@ function takeSamples(walk, values) {
   const samples = walk.app.samples();
   if (samples === walk.samples) return;
   walk.samples = samples;
-  walk.groups = samples && values.names.length === 3 ? thinSamples(samples) : null;
+  walk.groups = samples && values.names.length <= 3 ? thinSamples(samples) : null;
 }
 
 /** Inputs stay while a reader moves them, and are made anew where there are more or fewer. */
@@ -239,7 +240,7 @@ function drawBars(box, { names, prior }, result) {
 /** What the posterior is, and what to decide. */
 function describeDecision({ names, costs, reject, pieces }, point, result) {
   const D = names.length,
-    best = d3.maxIndex(result);
+    likeliest = tiesOf(names, (k) => -result[k]);
   const [choice] = decide(
     Float64Array.from(point, (v) => v - d3.max(point)),
     1,
@@ -250,13 +251,34 @@ function describeDecision({ names, costs, reject, pieces }, point, result) {
   );
   const expected = names.map((_, j) => d3.sum(names, (_, i) => result[i] * costs[i][j]));
   const cost = d3.format(".3~g")(choice === D ? reject : expected[choice]);
+  const cheapest = tiesOf(names, (k) => expected[k]);
   const decision =
-    choice === D ? `no decision, which costs ${cost}` : `${names[choice]}, at an expected cost of ${cost}`;
+    choice === D
+      ? `no decision, which costs ${cost}`
+      : cheapest.length > 1
+        ? `${join(cheapest, "or")}, at the same expected cost of ${cost}`
+        : `${names[choice]}, at an expected cost of ${cost}`;
   const after = pieces.length
     ? `After ${pieces.length} ${pieces.length === 1 ? "piece" : "pieces"} of evidence`
     : "By the prior alone";
-  return `${after}, ${names[best]} is the most probable (${percent(result[best])}). Decision: ${decision}.`;
+  const most = percent(d3.max(result));
+  const state =
+    likeliest.length > 1
+      ? `${join(likeliest, "and")} are equally probable (${most} each)`
+      : `${likeliest[0]} is the most probable (${most})`;
+  return `${after}, ${state}. Decision: ${decision}.`;
 }
+
+/** Names of those with the least value, or one that is less than a millionth of it larger. */
+function tiesOf(names, value) {
+  const least = d3.min(names, (_, k) => value(k));
+  return names.filter((_, k) => value(k) - least <= 1e-6 * Math.abs(least));
+}
+
+const join = (names, word) =>
+  names.length > 5
+    ? `${names.length} hypotheses`
+    : `${names.slice(0, -1).join(", ")} ${word} ${names.at(-1)}`;
 
 /** Decisions on all samples of the table. */
 function drawCounts(box, samples, { names, prior, costs, reject }) {
