@@ -128,6 +128,18 @@ def test_costs_and_no_decision_change_the_decision(open_explorer):
         page.get_by_label("at a cost of").fill("0.01")
         page.keyboard.press("Enter")
         verdict.filter(has_text="no decision").wait_for()
+        field = page.get_by_label("Prior probability of A, in percent")
+        field.fill("150")
+        page.keyboard.press("Tab")
+        page.set_viewport_size({"width": 1200, "height": 800})  # the page is drawn anew
+        page.wait_for_timeout(100)
+        assert field.get_attribute("aria-invalid") == "true"
+        sentence = "This must be a number from 0.0001 to 99.9999; got 150. It is still 33.33."
+        assert page.get_by_role("alert").inner_text() == sentence
+        page.get_by_role("button", name="Reset", exact=True).first.click()
+        page.wait_for_timeout(100)
+        assert field.input_value() == "33.33"
+        assert page.get_by_role("alert").count() == 0
 
 
 def test_decisions_on_all_samples_are_those_of_the_library(open_explorer, samples):

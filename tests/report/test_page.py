@@ -480,6 +480,39 @@ def test_what_a_reader_chooses_is_in_the_address_and_comes_back_with_it(page, tm
     assert page.url.endswith("#")
 
 
+def test_a_prior_or_cost_that_cannot_be_is_marked_and_told_and_changes_nothing(page, tmp_path):
+    open_report(page, write(tmp_path, page_of(*two())))
+    prior = page.get_by_label("Prior probability", exact=True)
+    miss, alarm = page.get_by_label("Cost of a miss"), page.get_by_label("Cost of a false alarm")
+    told = page.locator("#controls [role=alert]")
+    refused = [
+        (
+            prior,
+            "1.5",
+            "This must be a number from 0.000000001 to 0.999999999; got 1.5. It is still 0.5.",
+        ),
+        (miss, "-1", "This must be a number of 0 or more; got -1. It is still 1."),
+        (alarm, "", "This must be a number of 0 or more; got none. It is still 1."),
+    ]
+    for field, text, sentence in refused:
+        field.fill(text)
+        page.keyboard.press("Tab")
+        assert field.get_attribute("aria-invalid") == "true"
+        assert told.last.inner_text() == sentence
+        assert told.last.get_attribute("id") == field.get_attribute("aria-errormessage")
+    assert told.count() == 3
+    assert page.evaluate("location.hash") == ""
+    miss.fill("0")
+    page.keyboard.press("Tab")
+    assert told.count() == 2  # the others are still wrong
+    alarm.fill("0")
+    page.keyboard.press("Tab")
+    told.filter(has_text="One of the two costs must be above 0; got 0. It is still 1.").wait_for()
+    page.click("text=Reset")
+    assert told.count() == 0
+    assert [prior.input_value(), miss.input_value(), alarm.input_value()] == ["0.5", "1", "1"]
+
+
 def test_an_address_that_was_damaged_opens_the_page_as_it_is(page, tmp_path):
     address = write(tmp_path, page_of(*two()))
     found = open_report(page, f'{address}#pair=[0,9]&prior=%7B&unit="inch"&range=[3')

@@ -1,7 +1,7 @@
 // Controls at the top of a page, which every figure obeys: pair, prior, costs, unit.
 
 import { copyLink, hasAddress } from "./address.js";
-import { make } from "./dom.js";
+import { bindNumber, forgetRefusals, make } from "./dom.js";
 import { UNITS } from "./geometry.js";
 import { groupsOf, namesOf, withCosts, withShare } from "./view.js";
 
@@ -30,29 +30,32 @@ export function makeControls(box, classes, state) {
   };
   target.input.addEventListener("change", () => choosePair("target"));
   other.input.addEventListener("change", () => choosePair("other"));
-  prior.onChange((share) => {
+  let shown = null; // the view
+  const showPrior = prior.bind(() => shown.priorTarget, (share) => {
     const { prior: before, pair } = state.get();
     state.set({ prior: withShare(before, pair, share) });
   });
-  const chooseCosts = () => {
-    const values = { miss: Number(miss.input.value), falseAlarm: Number(falseAlarm.input.value) };
-    const fine = Object.values(values).every((x) => x >= 0 && Number.isFinite(x)) && values.miss + values.falseAlarm > 0;
-    if (fine) state.set({ costs: withCosts(state.get().costs, state.get().pair, values) });
-  };
-  miss.input.addEventListener("change", chooseCosts);
-  falseAlarm.input.addEventListener("change", chooseCosts);
+  const bindCost = ({ input }, name) => bindNumber(input, () => +shown.pairCosts[name].toPrecision(6), (cost) => {
+    const values = { ...shown.pairCosts, [name]: cost };
+    if (values.miss + values.falseAlarm === 0) return "One of the two costs must be above 0";
+    return state.set({ costs: withCosts(state.get().costs, state.get().pair, values) });
+  });
+  const showCosts = [bindCost(miss, "miss"), bindCost(falseAlarm, "falseAlarm")];
   unit.input.addEventListener("change", () => state.set({ unit: unit.input.value }));
-  reset.addEventListener("click", () => state.reset());
+  reset.addEventListener("click", () => {
+    forgetRefusals();
+    state.reset();
+  });
   link.addEventListener("click", () => copyLink(link));
 
   /** Show what a view holds. */
   return function show(view) {
+    shown = view;
     const { pair } = view, [[a], [b]] = groupsOf(pair, classes.length);
     target.input.value = a;
     other.input.value = Array.isArray(pair) ? b : REST;
-    prior.show(view.priorTarget, namesOf(pair, classes)[1]);
-    miss.input.value = +view.pairCosts.miss.toPrecision(6);
-    falseAlarm.input.value = +view.pairCosts.falseAlarm.toPrecision(6);
+    showPrior(namesOf(pair, classes)[1]);
+    for (const showCost of showCosts) showCost();
     unit.input.value = view.unit.name;
   };
 }
@@ -71,23 +74,20 @@ function makeNumber(name, properties) {
 function makePrior() {
   const name = make("span");
   const slider = make("input", { type: "range", min: -40, max: 40, step: 1 });
-  const number = make("input", { type: "number", min: 1e-6, max: 1 - 1e-6, step: "any" });
+  const number = make("input", { type: "number", min: 1e-9, max: 1 - 1e-9, step: "any" });
   number.setAttribute("aria-label", "Prior probability");
   const box = make("label", { className: "wide" }, name, make("span", { className: "both" }, slider, number));
   return {
     box,
-    onChange(listener) {
-      slider.addEventListener("input", () => listener(1 / (1 + 10 ** (-slider.value / 10))));
-      number.addEventListener("change", () => {
-        const share = Number(number.value);
-        if (share > 0 && share < 1) listener(share);
-      });
-    },
-    show(share, target) {
-      name.textContent = `Prior probability of ${target}`;
-      slider.value = 10 * Math.log10(share / (1 - share));
-      slider.setAttribute("aria-valuetext", d3.format(".3~g")(share));
-      number.value = +share.toPrecision(4);
+    bind(read, write) {
+      const showOdds = bindNumber(slider, () => 10 * Math.log10(read() / (1 - read())), (x) => write(1 / (1 + 10 ** (-x / 10))));
+      const showShare = bindNumber(number, () => +read().toPrecision(4), write);
+      return function show(target) {
+        name.textContent = `Prior probability of ${target}`;
+        slider.setAttribute("aria-valuetext", d3.format(".3~g")(read()));
+        showOdds();
+        showShare();
+      };
     },
   };
 }

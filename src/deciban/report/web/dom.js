@@ -35,23 +35,62 @@ export function makeButton(text, onClick, properties = {}) {
 }
 
 /**
- * Let an input show a value, unless a reader is typing, and hand on what is entered.
+ * Let an input show a value, unless a reader is typing, and hand on what is entered, or say why it is refused.
  *
  * @param read () => value to show
- * @param write (number) => void, for values that the input allows
+ * @param write (number) => void, for values that the input allows; a sentence that it returns refuses the value
  * @returns function that shows the value anew
  */
 export function bindNumber(input, read, write) {
   const isSlider = input.type === "range";
+  let kept = null; // value that still holds where another one was refused
   input.addEventListener(isSlider ? "input" : "change", () => {
-    const value = Number(input.value);
-    if (input.value !== "" && input.validity.valid && Number.isFinite(value)) write(value);
-    else show(true);
+    const isFine = input.value !== "" && input.validity.valid && Number.isFinite(Number(input.value));
+    const refusal = isFine ? write(Number(input.value)) : `This must be ${describeNumber(input)}`;
+    kept = refusal ? read() : null;
+    if (refusal) refuse(input, `${refusal}; got ${input.value || "none"}. It is still ${kept}.`);
+    else accept(input);
   });
-  function show(force = false) {
-    if (force || isSlider || document.activeElement !== input) input.value = read();
-  }
-  return show;
+  return function show() {
+    const isTyping = !isSlider && document.activeElement === input,
+      isRefused = input.hasAttribute("aria-invalid") && read() === kept;
+    if (isTyping || isRefused) return;
+    accept(input);
+    input.value = read();
+  };
+}
+
+/** Which numbers an input allows, in words. */
+function describeNumber({ min, max, step }) {
+  const kind = step === "any" ? "a number" : "a whole number";
+  const short = (text) => Number(text).toLocaleString("en", { maximumSignificantDigits: 9 });
+  return min && max ? `${kind} from ${short(min)} to ${short(max)}` : min ? `${kind} of ${short(min)} or more` : kind;
+}
+
+/** Mark an input as wrong, and say why at the end of the box that it is in. */
+function refuse(input, sentence) {
+  accept(input);
+  const note = make("p", {
+    className: "alarm refusal",
+    role: "alert",
+    id: `refusal-${++labels}`,
+    textContent: sentence,
+  });
+  input.closest(".edit-line, .controls, [data-box]").append(note);
+  input.setAttribute("aria-invalid", "true");
+  input.setAttribute("aria-errormessage", note.id);
+}
+
+/** Take back what was said about inputs, which then show what holds. */
+export function forgetRefusals() {
+  for (const input of document.querySelectorAll("[aria-invalid]")) accept(input);
+}
+
+function accept(input) {
+  if (!input.hasAttribute("aria-invalid")) return;
+  document.getElementById(input.getAttribute("aria-errormessage"))?.remove();
+  input.removeAttribute("aria-invalid");
+  input.removeAttribute("aria-errormessage");
 }
 
 const COARSE = d3.format(".1%"),

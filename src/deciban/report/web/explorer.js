@@ -1,7 +1,7 @@
 // The explorer: five parts that share one state, each drawn while it is seen.
 
 import { copyLink, hasAddress } from "./address.js";
-import { make, makeSelect } from "./dom.js";
+import { forgetRefusals, make, makeSelect } from "./dom.js";
 import { calibrateSamples, fitCalibration } from "./explore_calibrate.js";
 import { makeFamily } from "./explore_family.js";
 import { makeSample } from "./explore_sample.js";
@@ -20,7 +20,10 @@ function makeTop(state) {
   const unit = document.getElementById("unit");
   unit.append(...makeSelect(Object.entries(UNITS).map(([name, { label }]) => [name, label])).children);
   unit.addEventListener("change", () => state.set({ unit: unit.value }));
-  document.getElementById("reset").addEventListener("click", () => state.reset());
+  document.getElementById("reset").addEventListener("click", () => {
+    forgetRefusals();
+    state.reset();
+  });
   const copy = document.getElementById("copy");
   copy.hidden = !hasAddress;
   copy.addEventListener("click", () => copyLink(copy));
