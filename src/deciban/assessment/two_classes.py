@@ -34,7 +34,7 @@ from deciban.metrics.llr_intervals import (
     saving_interval,
     step_interval,
 )
-from deciban.metrics.pav import PooledBlocks
+from deciban.metrics.pav import PooledBlocks, count_levels
 from deciban.metrics.proportions import wilson
 from deciban.metrics.reliability import deviation_from_pav
 
@@ -169,7 +169,8 @@ def exact_values(trials: Trials, blocks: PooledBlocks, setting: Setting) -> dict
     if len(setting.points) > 1:
         values["c_primary"] = float(np.mean([values[key] for key in setting.point_keys]))
     fitted = _fitted_values(blocks, setting, values)
-    return values | fitted | {"dev_pav": float(from_nats(deviation_from_pav(trials), "ban"))}
+    levels = count_levels(trials).pool().shares()
+    return values | fitted | {"dev_pav": float(from_nats(deviation_from_pav(levels), "ban"))}
 
 
 def _fitted_values(

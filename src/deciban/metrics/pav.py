@@ -6,11 +6,12 @@ the ROC curve, with the LLR as the logarithm of its slope (Brümmer and du Preez
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 
 from deciban._validation.arrays import Floats
@@ -18,6 +19,8 @@ from deciban._validation.values import read_llrs
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import EvidenceLike, Scores, Trials, Weights, read_trials
+
+_ROUNDING = 1e-12  # nats, or relative: smaller differences are taken for rounding
 
 
 @dataclass(frozen=True)
@@ -110,43 +113,99 @@ def _add_one(scores: Scores, llr: float) -> Scores:
     return Scores(np.append(scores.llr, llr), weight)
 
 
+class Cells(NamedTuple):
+    """Masses of either class in cells of rising LLR, which ``low`` and ``high`` are the ends of."""
+
+    low: Floats
+    high: Floats
+    target: Floats
+    other: Floats
+
+    @classmethod
+    def join(cls, parts: Sequence[Cells]) -> Cells:
+        """The cells of parts of the range of LLRs, which rise from part to part."""
+        return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    def merge(self, starts: NDArray[np.intp]) -> Cells:
+        """One cell of those from each start to the next."""
+        last = np.append(starts[1:], len(self.low)) - 1
+        target, other = (np.add.reduceat(mass, starts) for mass in (self.target, self.other))
+        return Cells(self.low[starts], self.high[last], target, other)
+
+    def pool(self) -> Cells:
+        """The same masses in blocks: the share of targets rises from each to the next.
+
+        Blocks of parts of the range, joined and pooled again, are the blocks of the whole.
+        """
+        both = self.target + self.other
+        if not both.all():
+            return Cells(*(column[both > 0] for column in self)).pool()
+        if len(both) < 2:
+            return self
+        starts = isotonic_regression(self.target / both, weights=both).blocks[:-1]
+        pooled = self.merge(starts)
+        while len(pooled.low) > 1:
+            # Its means are rounded: blocks of the same share may be left apart.
+            p, q = pooled.target, pooled.other
+            apart = (p[:-1] * q[1:] < p[1:] * q[:-1]) | (p[1:] * q[:-1] == 0)
+            if apart.all():
+                break
+            pooled = pooled.merge(np.flatnonzero(np.append(True, apart)))
+        return pooled
+
+    def shares(self) -> PooledBlocks:
+        """Blocks with the fraction of each class."""
+        p, q = self.target, self.other
+        return PooledBlocks(self.low, self.high, p / p.sum(), q / q.sum())
+
+
 def pool(trials: Trials) -> PooledBlocks:
     """Blocks of trials that were read."""
+    return count_runs(trials).pool().shares()
+
+
+def count_runs(trials: Trials) -> Cells:
+    """Masses of runs of one class, in the order of their LLRs."""
     # Tied targets come before the others they tie with: that is a violation, so they are pooled.
     both, weight, order = trials.in_order
     is_target = order < len(trials.target.llr)
-    changes = np.flatnonzero(is_target[1:] != is_target[:-1]) + 1
-    edges = np.concatenate([[0], changes, [len(both)]])  # of runs of one class
+    first = np.append(True, is_target[1:] != is_target[:-1])[: len(both)]
+    edges = np.append(np.flatnonzero(first), len(both))
     if weight is None:
         mass = np.diff(edges).astype(float)
     else:  # differences of a running sum would lose the small ones
         mass = np.add.reduceat(weight[order], edges[:-1])
     label = is_target[edges[:-1]].astype(float)
-    return pool_masses(
-        mass * label,
-        mass * (1 - label),
-        low=both[order[edges[:-1]]],
-        high=both[order[edges[1:] - 1]],
-    )
+    ends = both[order[edges[:-1]]], both[order[edges[1:] - 1]]
+    return Cells(*ends, mass * label, mass * (1 - label))
 
 
-def pool_masses(
-    target: Floats, other: Floats, low: Floats | None = None, high: Floats | None = None
-) -> PooledBlocks:
-    """Blocks of the masses of either class in cells of rising LLR.
+def count_levels(trials: Trials) -> Cells:
+    """Masses of each LLR that occurs, where LLRs that differ by rounding only are one.
 
-    ``low`` and ``high`` are the ends of the cells, by default their positions.
+    The order that rounding gives to tied samples would split them into blocks of one class.
     """
-    low = np.arange(len(target), dtype=float) if low is None else low
-    high = low if high is None else high
-    both = target + other
-    cells = np.flatnonzero(both)
-    p, q, both = target[cells], other[cells], both[cells]
-    starts = isotonic_regression(p / both, weights=both).blocks
-    p, q = np.add.reduceat(p, starts[:-1]), np.add.reduceat(q, starts[:-1])
-    return PooledBlocks(
-        low=low[cells[starts[:-1]]],
-        high=high[cells[starts[1:] - 1]],
-        target=p / p.sum(),
-        other=q / q.sum(),
-    )
+    both, weight, order = trials.in_order
+    x, is_target = both[order], order < len(trials.target.llr)
+    mass = np.ones(len(x)) if weight is None else weight[order]
+    starts = np.flatnonzero(np.append(True, ~_near(x[:-1], x[1:]))[: len(x)])
+    return Cells(x, x, mass * is_target, mass * ~is_target).merge(starts)
+
+
+def merge_near(cells: Cells) -> Cells:
+    """The cells, with those whose ends differ by rounding only made one."""
+    apart = ~_near(cells.high[:-1], cells.low[1:])
+    return cells if apart.all() else cells.merge(np.flatnonzero(np.append(True, apart)))
+
+
+def _near(below: Floats, above: Floats) -> NDArray[np.bool_]:
+    """Whether LLRs are the same but for rounding."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        size = np.maximum(np.minimum(np.abs(below), np.abs(above)), 1)
+        return (above == below) | (np.isfinite(below) & (above - below <= _ROUNDING * size))
+
+
+def pool_masses(target: Floats, other: Floats) -> PooledBlocks:
+    """Blocks of the masses of either class in cells of rising LLR; positions stand for LLRs."""
+    place = np.arange(len(target), dtype=float)
+    return Cells(place, place, target, other).pool().shares()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -21,11 +21,10 @@ from deciban._validation.scalars import (
 from deciban.evidence import Unit, from_nats
 from deciban.evidence.bayes import balance_weights, log_prior
 from deciban.evidence.units import to_nats
-from deciban.metrics.labelled import EvidenceLike, Labelled, Scores, Trials, Weights, read_trials
-from deciban.metrics.pav import pool
+from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_trials
+from deciban.metrics.pav import PooledBlocks, count_levels
 from deciban.metrics.proportions import wilson
 
-_ROUNDING = 1e-12  # nats, or relative: smaller differences are taken for rounding
 Kind = Literal["class", "decided", "each"]
 
 
@@ -70,17 +69,19 @@ def dev_pav(
     Vergeer, van Schaik and Sjerps (2021), Measuring calibration of likelihood-ratio systems.
     """
     trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
-    return float(from_nats(deviation_from_pav(trials), unit))
+    blocks = count_levels(trials).pool().shares()
+    return float(from_nats(deviation_from_pav(blocks), unit))
 
 
-def deviation_from_pav(trials: Trials) -> float:
-    """DevPAV of trials that were read, in nats."""
-    trials = _tie_rounding(trials)
-    llr, _, order = trials.in_order
-    x = llr[order]
-    x = x[np.append(True, x[1:] > x[:-1])]
-    y = pool(trials).transform(x)
-    x, y = x[np.isfinite(y)], y[np.isfinite(y)]
+def deviation_from_pav(blocks: PooledBlocks) -> float:
+    """DevPAV of PAV's blocks of LLRs, where rounding does not tell them apart, in nats.
+
+    Within a block, the line through the recalibrated LLRs is level.
+    """
+    y = blocks.llr
+    finite = np.isfinite(y)
+    x = np.column_stack([blocks.low, blocks.high])[finite].ravel()
+    y = np.repeat(y[finite], 2)
     if len(x) == 0:
         return float("nan")
     if not np.isfinite(x).all():
@@ -90,29 +91,6 @@ def deviation_from_pav(trials: Trials) -> float:
     width = float(x[-1] - x[0])
     area = float(np.sum(_area(gap[:-1], gap[1:]) * np.diff(x)))
     return scale * (area / width if width > 0 else float(abs(gap[0])))
-
-
-def _tie_rounding(trials: Trials) -> Trials:
-    """The same trials, with LLRs that differ only by rounding made equal.
-
-    The order that rounding gives to tied samples would split them into blocks of one class.
-    """
-    llr, weight, order = trials.in_order
-    x = llr[order]
-    with np.errstate(invalid="ignore"):
-        gap, size = np.diff(x), np.minimum(np.abs(x[:-1]), np.abs(x[1:]))
-        close = np.isfinite(gap) & (gap <= _ROUNDING * np.maximum(size, 1))
-    if not (close & (gap > 0)).any():
-        return trials
-    first = np.concatenate([[True], ~(close | (x[1:] == x[:-1]))])
-    llr = np.empty_like(x)
-    llr[order] = x[first][np.cumsum(first) - 1]
-    n = len(trials.target.llr)
-    target, other = (
-        Scores(llr[rows], None if weight is None else weight[rows])
-        for rows in (slice(n), slice(n, None))
-    )
-    return replace(trials, target=target, other=other)
 
 
 def misleading_rates(

@@ -1,0 +1,217 @@
+"""Pool adjacent violators beyond memory: exact blocks from sorted parts of the scores.
+
+Each part of the samples is sorted and put aside as a run. Splitters divide the range of scores,
+ties on one side, so that the scores of all runs between two of them fit into memory: these are
+sorted and pooled. Blocks of neighboring ranges pool as their samples would, so that the blocks of
+the joined ranges are those of all samples, whatever the parts were. Masses are counts of samples
+and therefore exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban._validation.arrays import Floats
+from deciban.metrics.labelled import Scores, Trials
+from deciban.metrics.pav import Cells, PooledBlocks, count_levels, count_runs, merge_near
+
+FOLDS = 2  # samples are many: few folds are enough
+_RANGE = 1 << 21  # scores of a range
+_EVERY = 1 << 12  # scores of a run that one stands for where splitters are chosen
+_MISLEADING = (-np.inf, 1.0, 0.0), (np.inf, 0.0, 1.0)  # LLR, and masses of target and other
+
+Mapper = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # as the built-in map
+
+
+@dataclass(frozen=True)
+class Run:
+    """Sorted scores of some samples, in memory or in a file: those of each class and fold in turn.
+
+    ``ends`` of shape (2, n_folds, 2) are the smallest and the largest of each, inf and -inf where
+    there is none; ``some`` are scores at regular ranks, each of which stands for ``weight`` scores.
+    """
+
+    sizes: tuple[int, ...]
+    where: Floats | str
+    ends: Floats
+    some: Floats
+    weight: float
+
+    def groups(self) -> list[Floats]:
+        """Sorted scores of each class and fold; those of a file are read as they are needed."""
+        whole = self.where
+        if isinstance(whole, str):
+            empty = not sum(self.sizes)
+            whole = np.empty(0) if empty else np.memmap(whole, np.float64, "r")
+        return np.split(whole, np.cumsum(self.sizes)[:-1])
+
+
+def sort_run(llr: Floats, codes: NDArray[Any], folds: NDArray[Any], path: str | None = None) -> Run:
+    """Sort LLRs in favor of the second class, and write them to a file if it is given."""
+    group = codes * FOLDS + folds
+    runs = [np.sort(llr[group == k]) for k in range(2 * FOLDS)]
+    whole = np.concatenate(runs)
+    ends = [(run[0], run[-1]) if len(run) else (np.inf, -np.inf) for run in runs]
+    some = np.concatenate([run[_EVERY // 2 :: _EVERY] for run in runs])
+    if not len(some):
+        some = whole[:1]
+    if path is not None:
+        whole.tofile(path)
+    return Run(
+        sizes=tuple(map(len, runs)),
+        where=whole if path is None else path,
+        ends=np.array(ends).reshape(2, FOLDS, 2),
+        some=some,
+        weight=len(whole) / max(len(some), 1),
+    )
+
+
+def choose_splitters(runs: Sequence[Run], size: int = _RANGE) -> Floats:
+    """Rising scores that divide those of all runs into ranges of about this size or less."""
+    total = sum(sum(run.sizes) for run in runs)
+    if total <= size:
+        return np.empty(0)
+    some = np.concatenate([run.some for run in runs])
+    weight = np.repeat([run.weight for run in runs], [len(run.some) for run in runs])
+    order = np.argsort(some)
+    ends = np.linspace(0, total, -(-total // size) + 1)[1:-1]
+    places = np.searchsorted(np.cumsum(weight[order]), ends)
+    return np.unique(some[order][np.minimum(places, len(some) - 1)])
+
+
+def find_edges(run: Run, splitters: Floats) -> NDArray[np.intp]:
+    """Where the ranges of each class and fold begin and end, of shape (n_ranges + 1, n_groups)."""
+    inner = [np.searchsorted(scores, splitters, side="right") for scores in run.groups()]
+    return np.vstack([np.zeros(len(inner), int), np.stack(inner, axis=1), run.sizes])
+
+
+class PooledRange(NamedTuple):
+    """Blocks of a range of scores.
+
+    ``known`` are those of the samples outside each fold. The first and the last of the ``levels``
+    are not pooled: rounding may tie them with those of the neighbors. ``some`` are scores at
+    regular ranks, of each class and fold.
+    """
+
+    blocks: Cells
+    known: tuple[Cells, ...]
+    levels: Cells
+    some: tuple[Floats, ...]
+
+
+class Slice(NamedTuple):
+    """Where the scores of a range lie in each run, and at which ranks some are taken."""
+
+    runs: Sequence[Run]
+    starts: NDArray[np.intp]  # (n_runs, n_groups)
+    stops: NDArray[np.intp]
+    ranks: NDArray[np.intp]  # of the first score, by group
+    steps: NDArray[np.intp]
+
+
+def pool_range(part: Slice) -> PooledRange:
+    """Sort and pool the scores of a range."""
+    pieces: list[list[Floats]] = [[] for _ in part.ranks]
+    for run, starts, stops in zip(part.runs, part.starts, part.stops, strict=True):
+        if (starts < stops).any():
+            for held, scores, a, b in zip(pieces, run.groups(), starts, stops, strict=True):
+                held.append(np.array(scores[a:b]))
+    groups = [np.sort(np.concatenate(held)) if held else np.empty(0) for held in pieces]
+    some = tuple(
+        scores[-rank % step :: step]
+        for scores, rank, step in zip(groups, part.ranks, part.steps, strict=True)
+    )
+    trials = _trials(groups, range(FOLDS))
+    levels = count_levels(trials)
+    inner = Cells(*(column[1:-1] for column in levels)).pool()
+    ends = (Cells(*(column[k : k + 1] for column in levels)) for k in (0, len(levels.low) - 1))
+    if len(levels.low) > 1:
+        first, last = ends
+        levels = Cells.join([first, inner, last])
+    known = tuple(
+        count_runs(_trials(groups, [k for k in range(FOLDS) if k != fold])).pool()
+        for fold in range(FOLDS)
+    )
+    return PooledRange(count_runs(trials).pool(), known, levels, some)
+
+
+def _trials(groups: Sequence[Floats], folds: Iterable[int]) -> Trials:
+    other, target = (np.concatenate([groups[t * FOLDS + k] for k in folds]) for t in (0, 1))
+    return Trials(Scores(target), Scores(other))
+
+
+@dataclass(frozen=True)
+class PooledRuns:
+    """PAV's blocks of all scores of two classes, and what else their order tells.
+
+    Attributes
+    ----------
+    counts : array of shape (2, n_folds)
+        Number of samples of each class in each fold.
+    blocks : PooledBlocks
+        Those of all samples.
+    levels : PooledBlocks
+        The same where LLRs that differ by rounding only are tied.
+    known : tuple of PooledBlocks
+        Of the samples outside each fold and a misleading one of each class; None where the others
+        lack a class.
+    some : tuple of arrays
+        LLRs at regular ranks, of each class and fold in turn.
+    ends : array of shape (2, n_folds, 2)
+        Smallest and largest LLR of each class in each fold; +inf and -inf where there is none.
+    """
+
+    counts: NDArray[np.intp]
+    blocks: PooledBlocks
+    levels: PooledBlocks
+    known: tuple[PooledBlocks | None, ...]
+    some: tuple[Floats, ...]
+    ends: Floats
+
+
+def pool_runs(
+    runs: Sequence[Run], n_some: int, apply: Mapper = map, size: int = _RANGE
+) -> PooledRuns:
+    """Pool the scores of all runs; both classes must occur.
+
+    ``n_some`` is the number of LLRs to keep of each class and fold, ``apply`` maps a function over
+    runs and ranges, on workers where there are any.
+    """
+    splitters = choose_splitters(runs, size)
+    runs = [replace(run, some=np.empty(0)) for run in runs]  # they travel with each range
+    edges = np.stack([*apply(partial(find_edges, splitters=splitters), runs)])
+    at = edges.sum(axis=0)
+    counts = at[-1]
+    steps = np.maximum(counts // n_some, 1)
+    slices = (
+        Slice(runs, edges[:, k], edges[:, k + 1], at[k], steps)
+        for k in range(len(at) - 1)
+        if (at[k] < at[k + 1]).any()
+    )
+    ranges = [*apply(pool_range, slices)]
+    groups = counts.reshape(2, FOLDS)
+    others = (groups.sum(axis=1)[:, None] - groups).T
+    ends = np.array([run.ends for run in runs])
+    known = (
+        _add_misleading([one.known[k] for one in ranges]) if others[k].all() else None
+        for k in range(FOLDS)
+    )
+    return PooledRuns(
+        counts=groups,
+        blocks=Cells.join([one.blocks for one in ranges]).pool().shares(),
+        levels=merge_near(Cells.join([one.levels for one in ranges])).pool().shares(),
+        known=tuple(known),
+        some=tuple(np.concatenate(one) for one in zip(*(r.some for r in ranges), strict=True)),
+        ends=np.stack([ends[..., 0].min(axis=0), ends[..., 1].max(axis=0)], axis=-1),
+    )
+
+
+def _add_misleading(parts: Sequence[Cells]) -> PooledBlocks:
+    first, last = (Cells(*(np.array([x]) for x in (at, at, p, q))) for at, p, q in _MISLEADING)
+    return Cells.join([first, *parts, last]).pool().shares()
