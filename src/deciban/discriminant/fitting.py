@@ -99,8 +99,9 @@ def _train_on_folds(
     M = len(members)
     X = {at: prepare(samples.X).astype(dtype) for at, (prepare, _) in prepared.items()}
     _, *labels = _batch(samples, dtype)
-    x = jax.device_put(np.stack([X[m[0].shrinkage, m[1]] for m in members]))
-    data = (x, *(jax.device_put(np.broadcast_to(a, (M, len(a)))) for a in labels))
+    stacked = np.stack([X[m[0].shrinkage, m[1]] for m in members])
+    data = trainer.spread.replicate((stacked, *(np.broadcast_to(a, (M, len(a))) for a in labels)))
+    x = trainer.spread.local(data[0])
     rows = [np.flatnonzero(selection.parts[p]) for _, p, *_ in members]
     state = trainer.start(params)
     state = checkpoint.restore(replace(state, kept=selection.first_kept(state.params)))
@@ -144,7 +145,8 @@ def _fit_given(task: Task) -> Fitted:
         learning_rate=settings.learning_rate,
         epochs=settings.epochs,
     )
-    data, rows = jax.device_put(_batch(prepared, settings.dtype)), [np.arange(n)] * E
+    data = trainer.spread.replicate(_batch(prepared, settings.dtype))
+    rows = [np.arange(n)] * E
     numbers = _numbers([settings] * E, settings.dtype)
     mix = np.bincount(samples.codes, weights=samples.weight, minlength=len(V))
     log_mix = np.log(mix / mix.sum())

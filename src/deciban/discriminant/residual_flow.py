@@ -95,7 +95,7 @@ def train_residual(
     unseen = tuple(values[aside] for values in data)
     state = trainer.start(jax.tree.map(lambda a: a[None], params))
     best, least, best_epoch = state.params, float(score(state.params, unseen)[0]), 0
-    options = {"weight_decay": np.zeros(1, dtype)}
+    options, data = {"weight_decay": np.zeros(1, dtype)}, trainer.spread.replicate(data)
     with _progress(epochs, verbose) as advance:
         while state.epoch < epochs:
             state = trainer.step(state, data, [rows], options, seed)

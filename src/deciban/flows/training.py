@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from deciban.exceptions import ConvergenceError
+from deciban.flows.devices import Spread
 from deciban.flows.runtime import jit, map_members
 
 Tree = Any
@@ -137,7 +138,8 @@ class Trainer:
         self._learning_rate = learning_rate
         self._steps = None if epochs is None else max(2, epochs * n_batches)
         axes = (0, 0, 0, None, 0, 0, 0, 0 if own_data else None)
-        self._run_epoch = jit(map_members(self._epoch, axes), quick=quick)
+        self.spread = Spread(batch_size)
+        self._run_epoch = jit(map_members(self._epoch, axes), quick=quick, **self.spread.options)
 
     def start(self, params: Tree, kept: Tree = None) -> State:
         """The state before the first epoch, from parameters of all members."""
@@ -157,16 +159,19 @@ class Trainer:
     ) -> State:
         """The state after another epoch; ``rows`` are the samples that each member learns from.
 
-        ``report`` is called with each share of the epoch that is done.
+        ``data`` are as ``spread.replicate`` places them. ``report`` is called with each share of
+        the epoch that is done.
         """
         began = time.perf_counter()
         drawn = self._draw(np.random.default_rng([seed, state.epoch]), rows)
         factor = state.factor
+        first = self.spread.replicate((state.params, state.optimizer, state.average))
+        options = self.spread.replicate(options)
         for _ in range(_RETRIES):
-            now, found = (state.params, state.optimizer, state.average), []
-            for part in zip(*drawn, strict=True):
+            now, found = first, []
+            for some, keys in zip(*drawn, strict=True):
                 *now, losses, skipped = self._run_epoch(
-                    *now, np.float32(factor), options, *part, data
+                    *now, np.float32(factor), options, self.spread.divide(some), keys, data
                 )
                 found.append((np.asarray(losses), np.asarray(skipped)))
                 report(1 / self._n_calls)
@@ -184,7 +189,8 @@ class Trainer:
         record = {"epoch": state.epoch, "loss": float(np.nanmean(losses)), "factor": factor}
         record["seconds"] = time.perf_counter() - began
         history = (*state.history, record)
-        return State(*now, state.kept, factor, state.epoch + 1, history)
+        params, optimizer, average = self.spread.local(now)
+        return State(params, optimizer, average, state.kept, factor, state.epoch + 1, history)
 
     def _draw(
         self, rng: np.random.Generator, rows: Sequence[np.ndarray]

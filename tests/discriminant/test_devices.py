@@ -1,0 +1,53 @@
+"""Training that is spread over several devices."""
+
+import os
+import subprocess
+import sys
+
+SCRIPT = """
+from unittest.mock import patch
+
+import jax
+import numpy as np
+from sklearn.datasets import load_wine
+
+from deciban.discriminant import CompositionalDiscriminantAnalysis, programs
+from deciban.flows.devices import Spread
+
+X, y = load_wine(return_X_y=True)
+
+
+def fit(**options):
+    programs.make_trainer.cache_clear()
+    common = dict(n_couplings=1, width=8, random_state=0, dtype="float64", calibrate=False)
+    return CompositionalDiscriminantAnalysis(**common | options).fit(X, y)
+
+
+def compare(**options):
+    both = fit(**options)
+    with patch("jax.devices", lambda: jax.local_devices()[:1]):
+        one = fit(**options)
+    for a, b in zip(*map(jax.tree.leaves, (one._params, both._params)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
+    assert [list(r) for r in one.history_] == [list(r) for r in both.history_]
+    np.testing.assert_allclose(*([r["loss"] for r in m.history_] for m in (one, both)), rtol=1e-9)
+
+
+compare(epochs=3, batch_size=32, n_estimators=2)
+with patch("deciban.discriminant.settings._FEW_STEPS", {500: 60}):
+    compare()  # on folds
+
+total = jax.jit(lambda x, rows: x[rows].sum())
+for size, share in {32: 16, 33: 33}.items():  # of an odd number, each device does all
+    spread = Spread(size)
+    rows = spread.divide(np.zeros((3, size), np.int32))
+    assert {shard.data.shape for shard in rows.addressable_shards} == {(3, share)}
+    program = total.lower(spread.replicate(np.ones((64, 2))), rows).compile().as_text()
+    assert ("all-reduce" in program) is (share < size)
+"""
+
+
+def test_two_devices_train_the_model_of_one():
+    flags = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=2"
+    env = os.environ | {"XLA_FLAGS": flags}
+    subprocess.run([sys.executable, "-c", SCRIPT], check=True, env=env)
