@@ -35,6 +35,23 @@ def test_intervals_hold_the_truth_as_often_as_they_say_under_any_prior_and_any_m
     assert 0.91 < np.mean(held) < 0.99
 
 
+def test_a_rare_class_does_not_make_calibrated_evidence_look_unreliable():
+    family = CalibratedGaussian.from_divergences([3, 3, 3])
+    held, p_values = [], []
+    for seed in range(15):
+        l, y = family.sample([2_000, 30, 2_000], rng=seed)
+        data = read_labelled(y, family.evidence(l))
+        (curve,) = reliability_curves(data)
+        held += ((curve.low <= curve.predicted) & (curve.predicted <= curve.high)).tolist()
+        assert ((curve.low <= curve.observed) & (curve.observed <= curve.high)).all()
+        found = worst_bin(data, gap=0.03)
+        p_values.append(1.0 if found is None else found.p_value)
+    assert np.mean(held) > 0.93  # 0.41 where the bins had the weights of their own samples
+    assert min(p_values) > 0.01
+    bold = worst_bin(read_labelled(y, family.evidence(2 * l)), gap=0.03)
+    assert bold.p_value < 1e-6
+
+
 def test_evidence_that_is_too_strong_is_not_reliable():
     family = CalibratedGaussian([[2.0]])
     l, y = family.sample([3_000, 3_000], rng=4)
@@ -65,14 +82,14 @@ def test_frequencies_and_posteriors_of_the_bins_are_weighted_by_the_prior():
 
 def test_of_many_classes_the_decided_one_is_taken():
     family = CalibratedGaussian.from_divergences([5, 4, 7], classes=["a", "b", "c"])
-    l, y = family.sample([40, 50, 60], rng=5)
-    evidence = family.evidence(l)
-    curve = only_curve(y, evidence, n_bins=1)
-    posterior = evidence.posterior()
-    right = np.array(evidence.classes)[posterior.argmax(axis=1)] == y
-    by_class = [right[y == label].mean() for label in evidence.classes]
-    assert curve.of == "the decided class"
-    assert curve.observed[0] == pytest.approx(np.mean(by_class))
+    for counts, error in (([50, 50, 50], 1e-9), ([40, 50, 60], 0.01)):
+        l, y = family.sample(counts, rng=5)
+        evidence = family.evidence(l)
+        curve = only_curve(y, evidence, n_bins=1)
+        right = np.array(evidence.classes)[evidence.posterior().argmax(axis=1)] == y
+        by_class = [right[y == label].mean() for label in evidence.classes]
+        assert curve.of == "the decided class"
+        assert curve.observed[0] == pytest.approx(np.mean(by_class), abs=error)
 
 
 def test_posteriors_that_are_all_the_same_are_one_bin():

@@ -69,7 +69,7 @@ def calibration_error(
     p = np.exp(log_prior(prior, data.evidence.classes, 1)[0])
     weight = balance_weights(data.codes, data.weight, p)
     errors = []
-    for _, posterior, happened in predicted_events(data, p, _KINDS[kind], None):
+    for _, posterior, _, happened in predicted_events(data, p, _KINDS[kind], None):
         gap = weight * (happened - posterior)
         if method == "smooth":
             errors.append(_smooth_error(posterior, gap))

@@ -165,9 +165,9 @@ def reliability_curves(
     """Reliability of the posteriors of one class, of the decided class, or of each class.
 
     The samples of each class are weighted by its prior, so that their mix does not matter. Bins
-    hold equally many samples. Intervals are Wilson's for the counts of the bin, reweighted by the
-    prior as the frequency is; ``independent`` is the number of independent samples that would tell
-    as much as one of these.
+    hold equally many samples. Frequencies are those of the counts in a bin, with Wilson's
+    intervals, and odds shifted from the mix of the samples to the prior; ``independent`` is the
+    number of independent samples that would tell as much as one of these.
 
     The ``kind`` is "class" for one class against the rest (``pos_label``, by default the last), the
     default where that is given and for two classes; "decided" for the class with the largest
@@ -178,7 +178,7 @@ def reliability_curves(
     p = np.exp(log_prior(prior, data.evidence.classes, 1)[0])
     weight = balance_weights(data.codes, data.weight, p)
     return [
-        _bin_posteriors(*event, weight, n_bins, confidence, independent)
+        _bin_posteriors(data, p, event, weight, n_bins, confidence, independent)
         for event in predicted_events(data, p, kind, pos_label)
     ]
 
@@ -223,51 +223,93 @@ def worst_bin(
     )
 
 
+class PredictedEvent(NamedTuple):
+    """An event, its posteriors, the class that it is for each sample, and where it is true."""
+
+    of: str
+    posterior: Floats
+    code: NDArray[np.intp]
+    happened: NDArray[np.bool_]
+
+
 def predicted_events(
     data: Labelled, prior: Floats, kind: Kind | None, pos_label: Hashable | None
-) -> list[tuple[str, Floats, NDArray[np.bool_]]]:
-    """Name of each predicted event, its posteriors, and where it is true."""
+) -> list[PredictedEvent]:
+    """That a class is true, that the decided class is, or that each class is."""
     posterior, names = data.evidence.posterior(prior), data.evidence.classes
     if kind is None:
         kind = "class" if pos_label is not None or len(names) == 2 else "decided"
     require_one_of(kind, "kind", get_args(Kind))
     if kind == "decided":
         choice = posterior.argmax(axis=1)
-        return [("the decided class", posterior.max(axis=1), choice == data.codes)]
+        most = posterior.max(axis=1)
+        return [PredictedEvent("the decided class", most, choice, choice == data.codes)]
     one = len(names) - 1 if pos_label is None else index_of(pos_label, names)
+    n = len(posterior)
     return [
-        (str(names[k]), posterior[:, k], data.codes == k)
+        PredictedEvent(str(names[k]), posterior[:, k], np.full(n, k), data.codes == k)
         for k in (range(len(names)) if kind == "each" else [one])
     ]
 
 
 def _bin_posteriors(
-    of: str,
-    p: Floats,
-    happened: NDArray[np.bool_],
+    data: Labelled,
+    prior: Floats,
+    event: PredictedEvent,
     w: Floats,
     n_bins: int,
     confidence: float,
     independent: float,
 ) -> Reliability:
     """Posteriors of an event in bins of equally many samples, and how often it happened there."""
+    p, happened = event.posterior, event.happened
     bin_of = bins_of_equal_counts(p, n_bins)
     total, count = np.bincount(bin_of, w), np.bincount(bin_of)
     events = np.bincount(bin_of, happened).astype(float)
-    low, high = wilson(independent * events, independent * count, confidence)
-    # Both kinds of samples have weights of their own, which turn counts into the prior's shares.
     yes, no = (_mean_weight(bin_of, w, kind, len(count)) for kind in (happened, ~happened))
+    ratio = yes / no
+    if len(prior) > 2:
+        shift = _shift_of_odds(data, prior, event, w, bin_of)
+        ratio = np.where(np.isfinite(shift) & (shift > 0), shift, ratio)
+    rates = (events / count, *wilson(independent * events, independent * count, confidence))
+    observed, low, high = (ratio * rate / (ratio * rate + 1 - rate) for rate in rates)
     return Reliability(
-        of,
+        event.of,
         np.bincount(bin_of, w * p) / total,
-        np.bincount(bin_of, w * happened) / total,
-        yes * low / (yes * low + no * (1 - low)),
-        yes * high / (yes * high + no * (1 - high)),
+        observed,
+        low,
+        high,
         count,
         events,
-        yes / no,
+        ratio,
         np.histogram(p, 20, (0, 1), weights=w)[0] / w.sum(),
     )
+
+
+def _shift_of_odds(
+    data: Labelled, prior: Floats, event: PredictedEvent, w: Floats, bin_of: NDArray[np.intp]
+) -> Floats:
+    """Odds of an event under the prior over those in the mix of the samples, in each bin.
+
+    Both are what the posteriors say. The weights of the samples in a bin would do for two classes,
+    but not for more: a bin happens to have more or fewer of the heavy samples of a rare class, and
+    neither its frequency nor an interval by counts would allow for that. NaN where all posteriors
+    are 0 or 1.
+    """
+    posterior = data.evidence.posterior(prior)
+    own = posterior * (data.counts / prior)
+    own /= np.maximum(own.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    is_event = event.code[:, None] == np.arange(len(prior))
+
+    def odds(p: Floats, weight: Floats | None) -> Floats:
+        yes, no = (
+            np.where(kind, p, 0.0).sum(axis=1) * (1.0 if weight is None else weight)
+            for kind in (is_event, ~is_event)
+        )
+        return np.bincount(bin_of, yes) / np.bincount(bin_of, no)
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(odds(posterior, w) / odds(own, None))
 
 
 def bins_of_equal_counts(p: Floats, n_bins: int) -> NDArray[np.intp]:

@@ -297,14 +297,15 @@ export function pairMatrix(logLikelihoods, truth, n, D) {
 
 /**
  * Mean posteriors of an event in bins of equally many samples, beside its relative frequencies and their
- * intervals; classes are weighted by the prior, so that the mix of the samples does not matter.
+ * intervals; odds are shifted from the mix of the samples to the prior, so that the mix does not matter.
  *
  * The event is that a class is true: the last one of two classes, or the one given; else that the class with
  * the largest posterior is. The histogram holds the share of the posteriors in each of 20 parts of 0 to 1.
  */
 export function reliability(logLikelihoods, truth, n, D, prior, options = {}) {
   const { nBins = 10, confidence = 0.95, event = D === 2 ? 1 : null } = options;
-  const { p, happened } = predictedEvent(posterior(logLikelihoods, n, D, prior), truth, n, D, event);
+  const posteriors = posterior(logLikelihoods, n, D, prior);
+  const { p, happened, code } = predictedEvent(posteriors, truth, n, D, event);
   const weights = balanceWeights(truth, n, D, prior);
   const { binOf, count: size } = binsOfEqualCounts(p, nBins);
   const [count, events, yes, no, sums] = Array.from({ length: 5 }, () => new Float64Array(size));
@@ -318,27 +319,37 @@ export function reliability(logLikelihoods, truth, n, D, prior, options = {}) {
     histogram[partOf(p[row], 20)] += w;
   }
   const all = histogram.reduce((sum, w) => sum + w, 0);
+  const ratio = ratioOfWeights(count, events, yes, no);
+  if (D > 2) {
+    const shift = shiftOfOdds(posteriors, truth, n, D, prior, { code, binOf, weights, size });
+    shift.forEach((value, bin) => (ratio[bin] = Number.isFinite(value) && value > 0 ? value : ratio[bin]));
+  }
+  const reweigh = (rate, bin) => (ratio[bin] * rate) / (ratio[bin] * rate + 1 - rate);
+  const intervals = Array.from(count, (m, bin) => wilsonInterval(events[bin], m, confidence));
   return {
     predicted: sums.map((sum, k) => sum / (yes[k] + no[k])),
-    observed: yes.map((w, k) => w / (w + no[k])),
-    ...weightedIntervals(count, events, yes, no, confidence),
+    observed: events.map((k, bin) => reweigh(k / count[bin], bin)),
+    low: Float64Array.from(intervals, ([low], bin) => reweigh(low, bin)),
+    high: Float64Array.from(intervals, ([, high], bin) => reweigh(high, bin)),
     count,
     events,
     histogram: histogram.map((w) => w / all),
   };
 }
 
-/** Posteriors of an event, and whether it is true: a class, or (null) the class of largest posterior. */
+/** Posteriors of an event, its class, and whether it is true: a class, or (null) the class of largest posterior. */
 function predictedEvent(posteriors, truth, n, D, event) {
   const p = new Float64Array(n);
   const happened = new Uint8Array(n);
+  const code = new Uint16Array(n);
   for (let row = 0; row < n; row++) {
     let k = event ?? 0;
     if (event === null) for (let j = 1; j < D; j++) if (posteriors[row * D + j] > posteriors[row * D + k]) k = j;
     p[row] = posteriors[row * D + k];
     happened[row] = Number(truth[row] === k);
+    code[row] = k;
   }
-  return { p, happened };
+  return { p, happened, code };
 }
 
 /** Weight of a sample of each class that gives each class that occurs its prior probability. */
@@ -349,21 +360,45 @@ function balanceWeights(truth, n, D, prior) {
   return counts.map((count, k) => (count > 0 ? prior[k] / count / present : 0));
 }
 
-/** Wilson's intervals of the frequencies in bins, reweighted as these are. */
-function weightedIntervals(count, events, yes, no, confidence) {
+/** Weight of a sample with the event, relative to one without, in each bin; that over all bins where it has none. */
+function ratioOfWeights(count, events, yes, no) {
   const total = (values) => values.reduce((sum, value) => sum + value, 0);
   const [n, k] = [total(count), total(events)];
   const mean = (total(yes) + total(no)) / n;
   const meanYes = k > 0 ? total(yes) / k : mean;
   const meanNo = n > k ? total(no) / (n - k) : mean;
-  const [low, high] = [new Float64Array(count.length), new Float64Array(count.length)];
-  for (let bin = 0; bin < count.length; bin++) {
+  return count.map((m, bin) => {
     const a = events[bin] > 0 ? yes[bin] / events[bin] : meanYes;
-    const b = count[bin] > events[bin] ? no[bin] / (count[bin] - events[bin]) : meanNo;
-    const reweigh = (rate) => (a * rate) / (a * rate + b * (1 - rate));
-    [low[bin], high[bin]] = wilsonInterval(events[bin], count[bin], confidence).map(reweigh);
+    return a / (m > events[bin] ? no[bin] / (m - events[bin]) : meanNo);
+  });
+}
+
+/**
+ * Odds of an event under the prior over those in the mix of the samples, in each bin, as the posteriors say.
+ *
+ * The weights of the samples in a bin would not do: it happens to have more or fewer of the heavy samples of a rare
+ * class. NaN where all posteriors are 0 or 1.
+ */
+function shiftOfOdds(posteriors, truth, n, D, prior, { code, binOf, weights, size }) {
+  const counts = new Float64Array(D);
+  for (let row = 0; row < n; row++) counts[truth[row]]++;
+  const [yes, no, ownYes, ownNo] = Array.from({ length: 4 }, () => new Float64Array(size));
+  for (let row = 0, at = 0; row < n; row++, at += D) {
+    const [bin, k, w] = [binOf[row], code[row], weights[truth[row]]];
+    let [others, ownOthers] = [0, 0];
+    for (let j = 0; j < D; j++) {
+      if (j === k) continue;
+      others += posteriors[at + j];
+      ownOthers += (posteriors[at + j] * counts[j]) / prior[j];
+    }
+    const own = (posteriors[at + k] * counts[k]) / prior[k];
+    const total = Math.max(own + ownOthers, Number.MIN_VALUE);
+    yes[bin] += w * posteriors[at + k];
+    no[bin] += w * others;
+    ownYes[bin] += own / total;
+    ownNo[bin] += ownOthers / total;
   }
-  return { low, high };
+  return yes.map((sum, bin) => (sum / no[bin]) * (ownNo[bin] / ownYes[bin]));
 }
 
 /**
