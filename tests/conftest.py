@@ -30,3 +30,12 @@ settings.load_profile("quick")  # `make test-all` asks for the other
 @pytest.fixture
 def rng():
     return np.random.default_rng(20261115)
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """Address of a Dask cluster of two processes, each with one thread."""
+    from deciban._workers import start_processes
+
+    with start_processes(2) as local:
+        yield local.scheduler_address

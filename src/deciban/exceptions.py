@@ -163,6 +163,10 @@ class UnseenValueWarning(UserWarning):
         self.values = values or {}
 
 
+class ClusterError(DecibanError, RuntimeError):
+    """A Dask cluster that cannot be used, or that was lost."""
+
+
 class MissingExtraError(DecibanError, ImportError):
     """An optional dependency that is not installed.
 

@@ -15,6 +15,7 @@ from deciban.cli.words import require_choice, split_names
 from deciban.exceptions import InputError
 
 _COLUMNS, _RESULTS, _OUTPUT = "Columns", "Priors, costs and intervals", "Output"
+_SCALE = "Many files, many processes"
 _LARGEST_FLOOR = 0.1  # of a posterior
 _LARGEST_SEED = 2**32 - 1
 
@@ -63,6 +64,15 @@ Seed = Annotated[int, option("Seed of the random numbers.", "N")]
 Report = Annotated[Path | None, option("HTML page with all numbers and figures.", "FILE")]
 Json = Annotated[bool, option("Print JSON instead of text.", None, "--json", panel=_OUTPUT)]
 Force = Annotated[bool, option("Overwrite existing files.", None, "--force", panel=_OUTPUT)]
+
+Cluster = Annotated[_Text, option(
+    "Address of a Dask scheduler whose workers do the work, and see the files: tcp://host:8786.",
+    "ADDRESS", panel=_SCALE,
+)]  # fmt: skip
+LocalWorkers = Annotated[int | None, option(
+    "Number of processes on this machine that do the work, one core each.", "N", "--workers",
+    panel=_SCALE,
+)]  # fmt: skip
 
 
 @dataclass(frozen=True)

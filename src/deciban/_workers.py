@@ -1,0 +1,261 @@
+"""A function mapped over items of work: in this process, in processes of its own, on a cluster.
+
+Dask does the work; it runs what a lost worker had on another one. Needs ``pip install
+'deciban[scale]'`` for more than this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import takewhile
+from typing import Any, TypeVar
+
+from deciban.exceptions import ClusterError, InputError, MissingExtraError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_PATIENCE = 5  # seconds for a scheduler to answer, and for its first worker
+_AHEAD = 8  # items for each thread that wait or whose results do: memory stays flat
+_SAME = ("deciban", "distributed", "numpy", "polars", "scipy")  # packages whose versions must agree
+_ONE_CORE = {"POLARS_MAX_THREADS": "1"}  # Dask does the same for NumPy
+
+
+class Workers:
+    """What maps a function over items; this one does it here, one item after the other.
+
+    Attributes
+    ----------
+    n : int
+        How many items are worked on at once.
+    """
+
+    n = 1
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """The result of each item, in their order.
+
+        The function goes to each worker once, with all that it holds, such as a model in a
+        ``functools.partial``. It and the items must be picklable, and it may be called again for
+        an item whose worker was lost.
+        """
+        return map(function, items)
+
+    def require_files(self, paths: Iterable[str | os.PathLike[str]]) -> None:
+        """Raise unless every worker sees these files as this process does."""
+
+
+class _DaskWorkers(Workers):
+    def __init__(self, client: Any, address: str) -> None:
+        self._client, self._address = client, address
+        self.n = sum(client.nthreads().values())
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        # The function is the result of a task, not scattered data: Dask can make it again.
+        held = self._submit(_hold, function)
+        waiting: deque[Any] = deque()
+        try:
+            for item in items:
+                waiting.append(self._submit(_call, held, item))
+                if len(waiting) >= _AHEAD * self.n:
+                    yield from self._collect(waiting)
+            while waiting:
+                yield from self._collect(waiting)
+        finally:
+            waiting.clear()  # Dask drops what nobody waits for
+
+    def _submit(self, *task: Any) -> Any:
+        with self._connection(), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)  # once
+            return self._client.submit(*task, pure=False)
+
+    def _collect(self, waiting: deque[Any]) -> list[Any]:
+        """The first result, which is waited for, and what has come after it: one question asked."""
+        from distributed import KilledWorker
+
+        results: list[Any] = []
+        with self._connection():
+            error = waiting[0].exception()
+            if error is None:
+                done = takewhile(lambda future: future.status == "finished", waiting)
+                results = self._client.gather(list(done))
+        if isinstance(error, KilledWorker):
+            raise ClusterError(
+                f"workers must survive their work; {error.last_worker.address} was the last of "
+                f"several that died of the same part. Give workers more memory, or fewer threads."
+            )
+        if error is not None:
+            raise error
+        for _ in results:
+            waiting.popleft()
+        return results
+
+    @contextmanager
+    def _connection(self) -> Iterator[None]:
+        from distributed import CancelledError
+        from distributed.client import ClosedClientError
+
+        try:
+            yield
+        except (CancelledError, ClosedClientError, OSError):
+            raise ClusterError(
+                f"the cluster must stay up; the connection to {self._address} was lost. Start it "
+                f"again, and this command."
+            ) from None
+
+    def require_files(self, paths: Iterable[str | os.PathLike[str]]) -> None:
+        sizes = {os.path.abspath(path): _size(path) for path in paths}
+        with self._connection():
+            seen = self._client.run(_sizes, list(sizes))
+        for worker, others in seen.items():
+            for path, size in sizes.items():
+                if others[path] != size:
+                    what = "does not see it" if others[path] is None else "sees another file"
+                    raise ClusterError(
+                        f"{path} must be in a folder that all workers share; the worker at "
+                        f"{worker} {what}. Put it there, or mount the folder."
+                    )
+
+
+@contextmanager
+def open_workers(
+    cluster: str | None = None, workers: int | None = None, packages: Sequence[str] = ()
+) -> Iterator[Workers]:
+    """A context whose value maps functions over items.
+
+    Parameters
+    ----------
+    cluster : str, optional
+        Address of a Dask scheduler, such as ``"tcp://host:8786"``.
+    workers : int, optional
+        Number of processes on this machine, in the place of a cluster. With neither, the work is
+        done in this process.
+    packages : sequence of str
+        Packages that every worker must have, beside deciban and what it always needs.
+    """
+    if cluster is None and workers is None:
+        yield Workers()
+        return
+    if cluster is not None and workers is not None:
+        raise InputError("--cluster and --workers must not come together; got both. Choose one.")
+    if workers is not None and workers < 1:
+        raise InputError(f"--workers must be at least 1; got {workers}. Leave it out for none.")
+    try:
+        import distributed  # noqa: F401
+    except ImportError:
+        raise MissingExtraError(
+            "--cluster and --workers must have Dask's distributed, which is not installed. Run: "
+            "pip install 'deciban[scale]'",
+            extra="scale",
+        ) from None
+    if cluster is not None:
+        with _connect(cluster, packages) as connected:
+            yield connected
+    elif workers is not None:
+        with (
+            start_processes(workers) as local,
+            _connect(local.scheduler_address, packages) as connected,
+        ):
+            yield connected
+
+
+def start_processes(n: int) -> Any:
+    """A Dask cluster on this machine: ``n`` processes, one core each."""
+    from distributed import LocalCluster
+
+    return LocalCluster(
+        n_workers=n, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0",
+        silence_logs=logging.CRITICAL, env=_ONE_CORE,
+    )  # fmt: skip
+
+
+@contextmanager
+def _connect(address: str, packages: Sequence[str]) -> Iterator[Workers]:
+    from distributed import Client
+    from distributed.versions import VersionMismatchWarning
+
+    # A Client for an address where nothing answers waits for long, and complains when it is gone.
+    asyncio.run(_require_scheduler(address))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VersionMismatchWarning)  # what matters is an error below
+        client = Client(address, timeout=_PATIENCE, set_as_default=False)
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_PATIENCE)
+        except TimeoutError:
+            raise ClusterError(
+                f"the cluster must have workers; {address} has none. Start one with: dask worker "
+                f"{address}"
+            ) from None
+        versions: Any = client.get_versions(packages=[*_SAME, *packages])
+        _require_versions(versions, packages)
+        yield _DaskWorkers(client, address)
+
+
+async def _require_scheduler(address: str) -> None:
+    from distributed import rpc
+    from distributed.security import Security
+
+    why = "it is a Dask worker"
+    try:
+        arguments = Security().get_connection_args("client")
+        async with asyncio.timeout(_PATIENCE), rpc(address, connection_args=arguments) as there:
+            if (await there.identity())["type"] == "Scheduler":
+                return
+    except TimeoutError:
+        why = f"nothing answered within {_PATIENCE} s"
+    except (OSError, ValueError, TypeError) as error:  # not there, not an address, no certificate
+        why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+    raise ClusterError(
+        f"--cluster must be the address of a Dask scheduler; got {address} ({why}). Start one with "
+        f"dask scheduler, and give the address that it prints."
+    )
+
+
+def _require_versions(found: Mapping[str, Any], packages: Sequence[str]) -> None:
+    here = found["client"]["packages"]
+    for worker, about in found["workers"].items():
+        there = about["packages"]
+        for name in ("python", *_SAME, *packages):
+            ours, theirs = _short(here[name]), _short(there[name])
+            if theirs is None and (ours is not None or name in packages):
+                extra = "flow" if name == "jax" else "scale"
+                raise ClusterError(
+                    f"workers must have {name}; the worker at {worker} does not. Run there: pip "
+                    f"install 'deciban[cli,{extra}]'"
+                )
+            if ours is not None and ours != theirs:
+                raise ClusterError(
+                    f"workers must have the same {name} as this process, {ours}; the worker at "
+                    f"{worker} has {theirs}. Install one version everywhere."
+                )
+
+
+def _short(version: str | None) -> str | None:
+    """A version without what follows its third part: Python's "3.11.7.final.0" is 3.11.7."""
+    return None if version is None else ".".join(version.split(".")[:3])
+
+
+def _sizes(paths: Sequence[str]) -> dict[str, int | None]:
+    return {path: _size(path) for path in paths}
+
+
+def _size(path: str | os.PathLike[str]) -> int | None:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return None
+
+
+def _hold(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return function
+
+
+def _call(function: Callable[[Item], Result], item: Item) -> Result:
+    return function(item)
