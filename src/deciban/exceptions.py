@@ -111,6 +111,10 @@ class ForkedProcessError(DecibanError, RuntimeError):
     """A flow in a process that was forked after JAX was used, where JAX would wait forever."""
 
 
+class LostProcessError(DecibanError, RuntimeError):
+    """Another of the processes that train together has ended, or cannot be reached any more."""
+
+
 class FewSamplesWarning(UserWarning):
     """Too few labeled samples for what is asked.
 

@@ -16,6 +16,8 @@ from functools import cache
 from types import FrameType
 from typing import Any, NoReturn
 
+from deciban.exceptions import LostProcessError
+
 _REFUSED = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 _EXTRA = ("typer", "rich", "polars")
 _LONGEST = 1_000  # characters of an error message
@@ -100,7 +102,10 @@ def _run(words: list[str]) -> int:
     except Exception as error:
         if "--debug" in words:
             raise
-        return _report(error)
+        status = _report(error)
+        if isinstance(error, LostProcessError):
+            _leave(status)  # at its end, Python would wait for that process
+        return status
     return 0
 
 

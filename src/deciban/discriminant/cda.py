@@ -31,6 +31,7 @@ from deciban.discriminant.settings import Settings, resolve_settings
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.flows import Flow
+from deciban.flows.processes import is_first
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
 
@@ -223,7 +224,7 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         fitted = fit_flows(task)
         self._settings, self._preparation, self._params = fitted[:3]
         self.history_, self.selection_, self.basis_ = fitted.history, fitted.selection, basis
-        if self.verbose and fitted.selection:
+        if self.verbose and fitted.selection and is_first():
             sys.stderr.write(describe_choice(fitted.selection) + "\n")
         self._map_residual(samples, checkpoint.seed)
         held_out = fitted.held_out

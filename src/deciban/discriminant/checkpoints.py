@@ -8,15 +8,18 @@ import os
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from safetensors.numpy import load, save
 
 from deciban._persistence import tensors
 from deciban._persistence.atomic import require_writable
 from deciban.exceptions import CheckpointError, InputError
+from deciban.flows.processes import from_first, is_first, require_alike, together
 from deciban.flows.training import State
 
 _SECONDS = 2.0  # between two writes: an epoch may take less than a write
@@ -24,6 +27,8 @@ _SECONDS = 2.0  # between two writes: an epoch may take less than a write
 
 class Checkpoint:
     """A file that holds the state of a training run, for another run to continue from.
+
+    Where several processes train together, the first one reads and writes it for all.
 
     Parameters
     ----------
@@ -48,19 +53,30 @@ class Checkpoint:
         self.path, self.seed = None, seed
         self._written = 0.0
         self._stored: tuple[tensors.Arrays, tensors.Plain] | None = None
-        if path is None:
+        if path is None and jax.process_count() == 1:
             return
-        self.path = require_writable(path)
         self.digests = {
             "data": _digest(*(np.ascontiguousarray(values).tobytes() for values in data)),
             "settings": _digest(json.dumps(settings).encode()),
         }
-        if self.path.exists():
-            self._stored = tensors.read(self.path, ["checkpoint"])
-            plain = self._stored[1]
-            if any_seed and isinstance(plain.get("seed"), int):
-                self.seed = plain["seed"]
-            self._require_same(plain)
+        for what, digest in self.digests.items():
+            require_alike(f"the {what} of fit", digest)
+        with together():
+            if path is not None and is_first():
+                self._open(require_writable(path), any_seed)
+        self.path = None if path is None else Path(path)
+        self.seed = int(from_first(str(self.seed).encode()))
+        self._stored = _share(self._stored)
+
+    def _open(self, path: Path, any_seed: bool) -> None:
+        self.path = path
+        if not path.exists():
+            return
+        arrays, plain = tensors.read(path, ["checkpoint"])
+        if any_seed and isinstance(plain.get("seed"), int):
+            self.seed = plain["seed"]
+        self._require_same(plain)
+        self._stored = arrays, plain
 
     def _require_same(self, plain: dict[str, Any]) -> None:
         stored = plain.get("digests") or {}
@@ -76,8 +92,13 @@ class Checkpoint:
 
     def save(self, state: State, force: bool = False) -> None:
         """Write the state, unless it was written a moment ago."""
-        if self.path is None or (time.monotonic() - self._written < _SECONDS and not force):
+        if self.path is None:
             return
+        with together():
+            if is_first() and (force or time.monotonic() - self._written >= _SECONDS):
+                self._write(self.path, state)
+
+    def _write(self, path: Path, state: State) -> None:
         arrays = {str(k): np.asarray(a) for k, a in enumerate(jax.tree.leaves(_arrays(state)))}
         plain = {
             "digests": self.digests,
@@ -86,7 +107,7 @@ class Checkpoint:
             "epoch": state.epoch,
             "history": list(state.history),
         }
-        tensors.write(self.path, "checkpoint", arrays, plain)
+        tensors.write(path, "checkpoint", arrays, plain)
         self._written = time.monotonic()
 
     def restore(self, fresh: State) -> State:
@@ -100,6 +121,18 @@ class Checkpoint:
                 f"checkpoint must be whole; a part of {self.path} is missing or does not fit "
                 f"({error}). Choose another path, or move the file away."
             ) from None
+
+
+def _share(
+    stored: tuple[tensors.Arrays, tensors.Plain] | None,
+) -> tuple[tensors.Arrays, tensors.Plain] | None:
+    """What the first process has read."""
+    if jax.process_count() == 1:
+        return stored
+    arrays, plain = stored or ({}, None)
+    plain = json.loads(from_first(json.dumps(plain).encode()))
+    arrays = load(from_first(save(arrays)))
+    return None if plain is None else (arrays, plain)
 
 
 def _arrays(state: State) -> dict[str, Any]:

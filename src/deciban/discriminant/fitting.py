@@ -24,6 +24,7 @@ from deciban.discriminant.progress import Progress
 from deciban.discriminant.selection import Selection, judgments
 from deciban.discriminant.settings import Settings
 from deciban.exceptions import InterruptedFitWarning
+from deciban.flows.processes import decide, in_company, is_first
 from deciban.flows.training import Report, State
 
 _LEAST_LOG_MIX = -30.0  # of a class that weighs next to nothing
@@ -117,6 +118,7 @@ def _train_on_folds(
             return state
         found = np.asarray(ilrs(state.average, x), dtype=np.float64)
         state = selection.keep(state, found, trainer.n_batches)
+        state.kept["goes_on"] = decide(state.kept["goes_on"])
         score = float(state.kept["loss"].min())
         return state.record(score=score)
 
@@ -124,7 +126,7 @@ def _train_on_folds(
         return not len(selection.rows) or not state.kept["goes_on"].any()
 
     what = f"training {M} flows ({len(selection.options)} settings, {settings.folds} folds)"
-    with Progress(what, settings.epochs, state.epoch, verbose) as progress:
+    with Progress(what, settings.epochs, state.epoch, verbose and is_first()) as progress:
         return _run(state, advance, is_over, settings.epochs, checkpoint, progress)
 
 
@@ -164,7 +166,7 @@ def _fit_given(task: Task) -> Fitted:
         return state if watch is None else watch.keep_best(state)
 
     what = "training" if E == 1 else f"training {E} flows"
-    verbose = task.verbose and settings.epochs > 0
+    verbose = task.verbose and settings.epochs > 0 and is_first()
     with Progress(what, settings.epochs, state.epoch, verbose) as progress:
         state = _run(state, advance, lambda s: False, settings.epochs, checkpoint, progress)
     best = state.average if watch is None else watch.choose(state, settings.epochs)
@@ -188,10 +190,13 @@ def _run(
     """The state after the last epoch, or after the one in which the user interrupted."""
     try:
         while state.epoch < epochs and not is_over(state):
-            state = advance(state, progress.advance)
+            with in_company():
+                state = advance(state, progress.advance)
             checkpoint.save(state)
             progress.show(state.history[-1])
     except KeyboardInterrupt:
+        if jax.process_count() > 1:  # the others wait for this one
+            raise
         warnings.warn(
             f"fit was interrupted after {state.epoch} of {epochs} epochs; the best model so "
             f"far is kept.",

@@ -23,6 +23,7 @@ from deciban.exceptions import InterruptedFitWarning
 from deciban.flows import Params
 from deciban.flows.couplings import Elementwise, couple, init_layers
 from deciban.flows.elementwise import Scaling
+from deciban.flows.processes import decide, is_first
 from deciban.flows.training import Layout, Trainer
 
 _WIDTH, _DEPTH = 128, 2
@@ -99,7 +100,7 @@ def train_residual(
     with _progress(epochs, verbose) as advance:
         while state.epoch < epochs:
             state = trainer.step(state, data, [rows], options, seed)
-            now = float(score(state.average, unseen)[0])
+            now = float(decide(np.asarray(score(state.average, unseen)))[0])
             if now < least:
                 best, least, best_epoch = state.average, now, state.epoch
             elif state.epoch - best_epoch >= _PATIENCE:
@@ -114,9 +115,13 @@ def _progress(epochs: int, verbose: bool) -> Iterator[Callable[[], Any]]:
     from tqdm.auto import tqdm
 
     try:
-        with tqdm(total=epochs, desc="residual", unit="epoch", disable=not verbose) as bar:
+        with tqdm(
+            total=epochs, desc="residual", unit="epoch", disable=not (verbose and is_first())
+        ) as bar:
             yield bar.update
     except KeyboardInterrupt:
+        if jax.process_count() > 1:
+            raise
         warnings.warn(
             "fit was interrupted when only the residual was left to map; the best map so far is "
             "kept.",

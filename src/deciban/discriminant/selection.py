@@ -25,6 +25,7 @@ from deciban.discriminant.objective import Model
 from deciban.discriminant.preparation import Preparation
 from deciban.discriminant.programs import make_trainer, select
 from deciban.discriminant.settings import LEDOIT_WOLF, Settings
+from deciban.flows.processes import decide
 from deciban.flows.training import State, Trainer, Vectors
 
 _GROWTH = 1.2  # of the epochs from one judgment to the next
@@ -217,6 +218,7 @@ class Selection:
             gain = found[lda].losses - found[flow].losses
             doubt = max(_IN_DOUBT * gain.std() / len(gain) ** 0.5, _LEAST_LEAD / len(gain))
             best = flow if criteria[lda] - criteria[flow] > doubt else lda
+        best = int(decide(np.array(best)))
         report = [_describe(s, one) for s, one in zip(tried, found, strict=True)]
         report[best]["chosen"] = True
         params = None

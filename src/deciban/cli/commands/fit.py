@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -64,6 +67,25 @@ def fit(
         int | None, option("Number of passes over the rows (CDA); automatic by default.", "N")
     ] = None,
     seed: Seed = 0,
+    coordinator: Annotated[
+        str | None,
+        option(
+            "Address of process 0, where several processes train together: each runs this command.",
+            "HOST:PORT",
+            panel="Several processes",
+        ),
+    ] = None,
+    processes: Annotated[
+        int | None, option("Number of processes.", "N", panel="Several processes")
+    ] = None,
+    process: Annotated[
+        int | None,
+        option(
+            "Number of this process, from 0; by default what Slurm or MPI say.",
+            "K",
+            panel="Several processes",
+        ),
+    ] = None,
     report: Report = None,
     table_format: Format = None,
     as_json: Json = False,
@@ -74,6 +96,9 @@ def fit(
     Numbers are taken as they are; dates become days, and text a feature for each of its values but
     the first. A part of the rows is set aside to assess the model. Repeat the command to continue a
     fit that was interrupted.
+
+    Several processes, on as many machines, train one model together where each runs this command
+    with the same --coordinator and --processes and its own --process. Process 0 writes the files.
     """
     import polars as pl
     import polars.selectors as cs
@@ -84,42 +109,51 @@ def fit(
     from deciban.cli.io.sources import open_table
     from deciban.cli.io.writing import require_outputs
 
+    team = _Team.join(model, coordinator, processes, process)
     checkpoint = output.with_name(f"{output.name}.checkpoint") if model is Kind.cda else None
     outputs = {"--output": output, "--report": report}
-    require_outputs(outputs, (table, checkpoint), force=force)
-    require_seed(seed)
-    if not 0 <= validation < 1:
-        raise InputError(
-            f"--validation must be at least 0 and below 1; got {validation}. Give 0.2."
-        )
-    source = open_table(table, table_format)
-    names = select_features(source, label, features, ignore)
-    frame = source.read([label, *names])
-    labels, codes = encode_labels(Column(frame[label], source.name))
-    if len(labels) == len(codes):
-        raise InputError(
-            f"{label} has {len(labels):,} classes in {len(codes):,} rows; a class needs at least "
-            "two rows. Is it the right --label?"
-        )
-    train, held_out = _split_rows(codes, labels, validation, seed, report is not None)
-    X = type_columns([Column(frame[name], source.name) for name in names], impute)
+    with team.together():
+        if team.is_first:
+            require_outputs(outputs, (table, checkpoint), force=force)
+        require_seed(seed)
+        if not 0 <= validation < 1:
+            raise InputError(
+                f"--validation must be at least 0 and below 1; got {validation}. Give 0.2."
+            )
+        source = open_table(table, table_format)
+        names = select_features(source, label, features, ignore)
+        frame = source.read([label, *names])
+        labels, codes = encode_labels(Column(frame[label], source.name))
+        if len(labels) == len(codes):
+            raise InputError(
+                f"{label} has {len(labels):,} classes in {len(codes):,} rows; a class needs at "
+                "least two rows. Is it the right --label?"
+            )
+        train, held_out = _split_rows(codes, labels, validation, seed, report is not None)
+        X = type_columns([Column(frame[name], source.name) for name in names], impute)
     notes = [
         f"{label!r} is taken as a class. If it stands for a missing label, give a copy of the "
         "table without such rows."
         for label in labels
         if str(label).strip().lower() in DOUBTFUL
     ]
-    print_notes([*notes, *describe_doubts(frame, X)])
+    team.print_notes([*notes, *describe_doubts(frame, X)])
     y = label_array(labels)[codes]
     estimator = _make_model(model, epochs, seed, checkpoint)
     try:
-        _fit(estimator, X[train], y[train])
+        _fit(estimator, X[train], y[train], team)
     except CheckpointError:
-        _discard(checkpoint, force)
-        _fit(estimator, X[train], y[train])
-    estimator.save(output, replace=force)
-    if checkpoint is not None:
-        checkpoint.unlink(missing_ok=True)
+        with team.together():
+            if team.is_first:
+                _discard(checkpoint, force)
+        _fit(estimator, X[train], y[train], team)
+    with team.together():
+        if team.is_first:
+            estimator.save(output, replace=force)
+            if checkpoint is not None:
+                checkpoint.unlink(missing_ok=True)
+    if not team.is_first:
+        return
     columns = estimator.columns_
     typical = typical_row(columns).with_columns(cs.temporal().cast(pl.String)).row(0, named=True)
     summary: dict[str, Any] = {
@@ -149,6 +183,37 @@ def fit(
             cards["training"] = getattr(estimator, "history_", None)
             write_report(report, table, y[held_out], evidence, assessment, force, **cards)
     _show(summary, assessment, source.name, report, as_json)
+
+
+@dataclass(frozen=True)
+class _Team:
+    """The processes that fit one model: by default, this one alone.
+
+    What is inside of ``together()`` is done by all; an error of one is raised by all of them.
+    """
+
+    is_first: bool = True
+    together: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    @classmethod
+    def join(cls, model: Kind, *address: Any) -> _Team:
+        """Join the others, if there are any."""
+        if address == (None, None, None):
+            return cls()
+        if model is not Kind.cda:
+            raise InputError(
+                f"--processes must come with --model cda; got {model.value}, which one process is "
+                "enough for. Leave it out."
+            )
+        from deciban.flows import processes
+
+        processes.join_processes(*address)
+        return cls(processes.is_first(), processes.together)
+
+    def print_notes(self, notes: Iterable[str]) -> None:
+        """Print notes, once."""
+        if self.is_first:
+            print_notes(notes)
 
 
 def _cards(summary: dict[str, Any], table: str, n_held_out: int) -> dict[str, Any]:
@@ -226,7 +291,7 @@ def _discard(checkpoint: Path | None, force: bool) -> None:
     checkpoint.unlink(missing_ok=True)
 
 
-def _fit(model: Any, X: pl.DataFrame, y: np.ndarray) -> None:
+def _fit(model: Any, X: pl.DataFrame, y: np.ndarray, team: _Team) -> None:
     """Fit a model, or exit with its checkpoint on disk: half a fit is not a model to hand out."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -234,7 +299,7 @@ def _fit(model: Any, X: pl.DataFrame, y: np.ndarray) -> None:
     if any(issubclass(one.category, InterruptedFitWarning) for one in caught):
         echo("Interrupted. Repeat the command to continue from here.", err=True)
         raise typer.Exit(130)
-    print_notes(str(one.message) for one in caught)
+    team.print_notes(str(one.message) for one in caught)
 
 
 def _show(
