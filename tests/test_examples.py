@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from sklearn.datasets import load_wine
 
 ROOT = Path(__file__).parents[1]
 
@@ -50,6 +51,18 @@ def test_the_examples_for_two_audiences_run(script, picture, says, tmp_path):
     assert done.stderr == ""
     assert says in done.stdout
     assert (tmp_path / "new" / picture).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_a_model_is_trained_beside_the_workers_of_dask(tmp_path):
+    pytest.importorskip("distributed")
+    table, model = tmp_path / "wine.csv", tmp_path / "wine.deciban"
+    load_wine(as_frame=True).frame.to_csv(table, index=False)
+    options = "--label", "target", "--epochs", 2, "-o", model
+    done = run(ROOT / "examples/dask_fit.py", table, *options)
+    assert done.returncode == 0, done.stderr
+    assert "from 142 rows of wine.csv" in done.stdout
+    assert model.exists()
 
 
 SCRIPTS = sorted([*ROOT.glob("benchmarks/*.py"), *ROOT.glob("examples/*.py")])

@@ -111,10 +111,6 @@ class ForkedProcessError(DecibanError, RuntimeError):
     """A flow in a process that was forked after JAX was used, where JAX would wait forever."""
 
 
-class LostProcessError(DecibanError, RuntimeError):
-    """Another of the processes that train together has ended, or cannot be reached any more."""
-
-
 class FewSamplesWarning(UserWarning):
     """Too few labeled samples for what is asked.
 
@@ -169,6 +165,10 @@ class UnseenValueWarning(UserWarning):
 
 class ClusterError(DecibanError, RuntimeError):
     """A Dask cluster that cannot be used, or that was lost."""
+
+
+class LostProcessError(ClusterError):
+    """Another of the processes that train together has ended, or cannot be reached any more."""
 
 
 class MissingExtraError(DecibanError, ImportError):
