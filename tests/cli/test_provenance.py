@@ -122,9 +122,14 @@ def test_criteria_pass_or_fail_with_the_status_to_match():
     assert (missed.stdout.count("pass"), missed.stdout.count("FAIL")) == (2, 1)
     page = Path("r.html").read_text()
     assert "1 of 3 criteria failed." in page
+    first_screen = page.split('id="criteria"')[0]
+    assert "Do not use it" in first_screen
+    assert "1 of 3 acceptance criteria failed" in first_screen
     in_percent = run(*BASE, "--subset", "--require", "eer<=50%", "--report", "r.html", "--force")
     assert re.search(r"eer<=50%\s+value\s+[\d.]+ %\s+pass", in_percent.stdout)
-    assert re.search(r"<td>[\d.]+ %</td><td>pass</td>", Path("r.html").read_text())
+    passed = Path("r.html").read_text()
+    assert re.search(r"<td>[\d.]+ %</td><td>pass</td>", passed)
+    assert "All acceptance criteria are met." in passed.split('id="criteria"')[0]
     assert "Provenance" in page
     assert "confidence 0.95, resamples 20, seed 0" in page
     found = json.loads(run(*BASE, "--subset", "--require", "cllr<0.9", "--json").stdout)

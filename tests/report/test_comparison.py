@@ -109,6 +109,21 @@ def test_systems_without_errors_and_with_infinite_evidence_are_drawn(page, tmp_p
     assert "there is no curve" in page.locator("[data-figure=det]").inner_text()
 
 
+def test_systems_that_all_cost_without_limit_or_nothing_are_compared(rng):
+    y = np.arange(60) % 3
+    right = np.where(np.eye(3)[y] > 0, 0.0, -np.inf)
+    wrong = rng.normal(size=(60, 3))
+    wrong[0] = [-np.inf, 0.0, 0.0]
+    for a, b in ((right, right), (wrong, wrong + 0.1), (right, wrong)):
+        systems = {"a": Evidence(a), "b": Evidence(b)}
+        comparison = compare(y, systems, n_resamples=10)
+        text = comparison_report(
+            y, systems, title="t", comparison=comparison, settings={"n_resamples": 10}
+        )
+        nothing = re.findall(r'"nothing":([\d.]+)', text)
+        assert [float(one) for one in nothing] == pytest.approx([np.log(3)] * 2)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_wider_than_a_phone(browser, three, tmp_path, scheme):
     path = write(tmp_path / "c.html", *three, descriptions={"s0": "a" * 200})

@@ -399,6 +399,38 @@ def test_the_rest_is_mixed_by_the_prior_and_evidence_that_rules_out_both_sides_m
     assert f"{100 * misleading:.3g} % of those of not 2. Classes of a group count by" in words
 
 
+def test_the_page_says_what_python_says_of_costs_priors_and_certainty(page, tmp_path):
+    y, evidence = several(3, names=["a", "b", "evil\u202egnirts"])
+    costs, prior = np.array([[0.5, 1, 2], [3, -2, 1], [1, 1, 0.1]]), [0.2, 0.3, 0.5]
+    assessment = assess(y, evidence, n_resamples=20, costs=costs, prior=prior)
+    text = report(y, evidence, title="t", assessment=assessment)
+    found = open_report(page, write(tmp_path, text) + "#pair=[0,1]")
+    words = {name: words for name, (*_, words) in found["drawn"].items()}
+    # The right decision costs something, too: only what an error costs beyond it counts.
+    threshold = 10 * np.log10((costs[1, 0] - costs[1, 1]) / (costs[0, 1] - costs[0, 0]) * 0.3 / 0.2)
+    assert f"a is decided from {threshold:.3g} deciban on" in words["histogram"]
+    total = assessment["cross_entropy"].value
+    share = 100 * total / -(np.array(prior) @ np.log(prior))
+    assert "For all 3 classes together, at the prior of the summary" in words["cost"]
+    assert f"costs {total:.3g} nat, {share:.3g} % of what no evidence costs" in words["cost"]
+    page.locator("[data-figure=meaning] input").fill("60")
+    said = page.text_content("[data-figure=meaning]")
+    assert "1,000,000 times as probable" in said
+    assert "over 99.9 % probable after" in said
+    assert "\u202e" not in text  # it would turn the words around it
+
+
+def test_evidence_beyond_single_precision_is_finite_in_the_page(page, tmp_path):
+    y = np.repeat([0, 1], 20)
+    llr = np.where(y == 1, 4.0, -4.0)
+    llr[0], llr[1] = 1e300, -1e300
+    evidence = Evidence.from_llr(llr)
+    text = report(y, evidence, title="t", assessment=by_hand(y, evidence, cllr=0.4))
+    found = open_report(page, write(tmp_path, text))
+    assert "infinite" not in found["drawn"]["cost"][-1]
+    assert "are infinite" not in found["drawn"]["histogram"][-1]
+
+
 def test_the_page_is_dark_where_the_reader_wants_it(browser, tmp_path):
     address = write(tmp_path, page_of(*two()))
     sums = []
@@ -515,8 +547,17 @@ def test_a_prior_or_cost_that_cannot_be_is_marked_and_told_and_changes_nothing(p
 
 def test_an_address_that_was_damaged_opens_the_page_as_it_is(page, tmp_path):
     address = write(tmp_path, page_of(*two()))
-    found = open_report(page, f'{address}#pair=[0,9]&prior=%7B&unit="inch"&range=[3')
-    assert all(children for children, *_ in found["drawn"].values())
+    for wrong in (
+        'pair=[0,9]&prior=%7B&unit="inch"&range=[3',
+        'unit="constructor"&prior=["0.5","0.5"]&range=["a","b"]&toString=1&__proto__=[1]',
+    ):
+        found = open_report(page, f"{address}#{wrong}")
+        words = {name: words for name, (*_, words) in found["drawn"].items()}
+        assert "prior above" in words["meaning"]
+        assert "from 0 deciban on" in words["histogram"]
+        assert "Drag across the histogram" in words["selected"]
+        assert not [name for name, said in words.items() if "Not drawn" in said]
+        page.goto("about:blank")
 
 
 def test_numbers_and_tables_can_be_downloaded(page, tmp_path):

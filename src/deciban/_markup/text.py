@@ -47,7 +47,7 @@ def percent(share: float, digits: int = 2) -> str:
     >>> percent(0.1234), percent(0.99999), percent(0.0)
     ('12 %', 'over 99.9 %', '0 %')
     """
-    if 0.9995 < share < 1:
+    if 0.9995 <= share < 1:
         return "over 99.9 %"
     return f"{number(100 * share, 3 if 0.99 < share < 1 else digits)} %"
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import deciban
+from deciban._markup.text import clean_text
 from deciban.exceptions import MissingExtraError
 
 _LIBRARIES = ("d3", "plot")
@@ -113,19 +114,17 @@ def load_templates() -> Any:
         ) from error
     from markupsafe import Markup
 
-    from deciban.assessment.wording import clean_text, number, percent, shorten
+    from deciban.assessment.wording import number, percent, shorten
+
+    def finalize(value: object) -> object:  # no text of users may change the page around it
+        return value if isinstance(value, Markup) else clean_text(value)
 
     env = Environment(
         loader=FunctionLoader(read_web), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, finalize=_finalize(clean_text, Markup),
+        trim_blocks=True, lstrip_blocks=True, finalize=finalize,
     )  # fmt: skip
     env.filters |= {"number": number, "percent": percent, "shorten": shorten}
     return env
-
-
-def _finalize(clean: Any, markup: Any) -> Any:
-    """Text of users without what would change the page around it."""
-    return lambda value: value if isinstance(value, markup) else clean(value)
 
 
 def _hash(script: str) -> str:
@@ -143,11 +142,11 @@ def _as_json(data: Mapping[str, Any]) -> Any:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {clean_text(key): _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
         return [_plain(one) for one in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not np.isfinite(value):
         return {"$number": str(value).replace("inf", "Infinity").replace("nan", "NaN")}
-    return value if value is None or isinstance(value, bool | int | float) else str(value)
+    return value if value is None or isinstance(value, bool | int | float) else clean_text(value)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from deciban.assessment import Comparison, compare
 from deciban.assessment.ranking import judge_calibration_gain, rank_systems, values_of
@@ -132,6 +132,7 @@ def _write(
     }
     first = next(iter(data.values()))
     rows = thin_samples(first, len(data))
+    state = _state(first, settings)
     values = {
         "classes": [str(label) for label in classes],
         "systems": [
@@ -143,8 +144,8 @@ def _write(
             for name, one in data.items()
         ],
         "samples": {**pack_samples(first, rows), "evidence": None},
-        "state": _state(first, settings),
-        "costs": _costs(comparison),
+        "state": state,
+        "costs": _costs(comparison, np.array(state["prior"])),
         "numbers": comparison.to_dict() | ({"provenance": provenance} if provenance else {}),
     }
     context = {
@@ -176,15 +177,12 @@ def _state(data: Labelled, settings: Mapping[str, Any]) -> dict[str, Any]:
     return first_state(data, least + 1e-6 * cost, prior, matrix)
 
 
-def _costs(comparison: Comparison) -> list[dict[str, Any]] | None:
+def _costs(comparison: Comparison, prior: NDArray[np.float64]) -> list[dict[str, Any]] | None:
     """Cross-entropy of each system and its parts; costs of two classes are found in the page."""
     if len(comparison.classes) == 2:
         return None
-    total, relative, part = (
-        values_of(comparison, key)
-        for key in ("cross_entropy", "normalized_cross_entropy", "calibration")
-    )
-    nothing = next(total[n] / relative[n] for n in total if np.isfinite(total[n]) and total[n] > 0)
+    total, part = (values_of(comparison, key) for key in ("cross_entropy", "calibration"))
+    nothing = -prior @ np.log(prior)
     return [
         {"total": total[n], "calibration": part.get(n, np.nan), "nothing": nothing} for n in total
     ]

@@ -13,6 +13,7 @@ from deciban.metrics.labelled import Labelled
 from deciban.report.bundle import pack
 
 _MOST_NUMBERS = 120_000  # of evidence in a page; more samples are thinned
+_LARGEST = 1e30  # nats of evidence that single precision holds and a browser draws
 
 
 def thin_samples(data: Labelled, n_systems: int = 1) -> NDArray[np.intp]:
@@ -38,8 +39,8 @@ def describe_thinning(n_shown: int, n: int) -> str:
     if n_shown == n:
         return ""
     return (
-        f"Figures are drawn from {n_shown:,} of {n:,} samples, chosen at random in each class; the "
-        f"tables and the summary are of all."
+        f"Figures, and tables that follow the controls above, show {n_shown:,} of {n:,} samples, "
+        f"chosen at random in each class; the summary and all other tables are of all samples."
     )
 
 
@@ -57,10 +58,12 @@ def pack_samples(data: Labelled, rows: NDArray[np.intp]) -> dict[str, Any]:
 def pack_evidence(data: Labelled, rows: NDArray[np.intp]) -> dict[str, str]:
     """The LLRs of two classes, or log-likelihoods whose largest in each row is zero."""
     values = data.evidence.log_likelihoods[rows]
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         two = data.evidence.n_classes == 2
         evidence = values[:, 1] - values[:, 0] if two else values - values.max(axis=1)[:, None]
-    return pack(evidence.astype(np.float32))
+    # What is finite stays so: an infinite LLR on the wrong side would cost without limit.
+    limited = np.clip(evidence, -_LARGEST, _LARGEST)
+    return pack(np.where(np.isinf(evidence), evidence, limited).astype(np.float32))
 
 
 def first_state(
@@ -78,10 +81,13 @@ def first_state(
     others = [k for k in range(D) if k not in (a, b)]
     third = sorted(others, key=lambda k: -difficulty[k, [a, b]].sum())[:1]
     p = np.clip(prior, 1e-9, 1 - 1e-9)
+    if costs is not None:  # what an error costs beyond the right decision; 1 each where None
+        C = np.asarray(costs, dtype=float)
+        costs = (C - np.diag(C)[:, None]).tolist()
     return {
         "pair": [b, a],
         "prior": (p / p.sum()).tolist(),
-        "costs": None if costs is None else np.asarray(costs).tolist(),  # None: 1 for each error
+        "costs": costs,
         "unit": "deciban",
         "range": None,
         "three": [a, b, *third] if third else None,

@@ -15,7 +15,7 @@ function describePair({ classes, numbers }, [a, b]) {
 
 function main() {
   const data = readData(), D = data.classes.length;
-  const isPair = (v) => Array.isArray(v) && v.length === 2 && v[0] !== v[1] && v.every((k) => k in data.classes);
+  const isPair = (v) => Array.isArray(v) && v.length === 2 && v[0] !== v[1] && v.every((k) => Number.isInteger(k) && k in data.classes);
   const state = createState(data.state, (name, value) => name === "pair" && isPair(value));
   const chosen = document.getElementById("chosen");
   keepDrawn({ pairs: drawPairMatrix }, state, ({ pair }) => {

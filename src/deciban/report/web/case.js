@@ -13,7 +13,7 @@ async function main() {
   const data = readData(),
     n = data.questions.length;
   const samples = data.samples ? await readSamples(data.samples, data.classes) : null;
-  const isFine = { question: (k) => Number.isInteger(k) && k >= 0 && k < n, prior: (p) => p > 0 && p < 1 };
+  const isFine = { question: (k) => Number.isInteger(k) && k >= 0 && k < n, prior: (p) => Number.isFinite(p) && p > 0 && p < 1 };
   const state = createState({ question: 0, prior: 0.5 }, (name, value) => isFine[name](value));
   const select = document.getElementById("question");
   select?.addEventListener("change", () => state.set({ question: Number(select.value) }));

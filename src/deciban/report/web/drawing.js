@@ -113,7 +113,9 @@ export function countSamples(n) {
   return `${formatCount(n)} ${n === 1 ? "sample" : "samples"}`;
 }
 
+/** A share in percent; one below 100 % is not rounded up to it. */
 export function formatPercent(share) {
+  if (share >= 0.9995 && share < 1 - 1e-12) return "over 99.9 %";
   return `${formatNumber(100 * share)} %`;
 }
 
@@ -138,6 +140,15 @@ export function llrLabel(view, width = view.width) {
 export function threshold(view) {
   const { miss, falseAlarm } = view.pairCosts;
   return Math.log(falseAlarm / miss) - Math.log(view.priorTarget / (1 - view.priorTarget));
+}
+
+/** From which LLR on the target is decided, as a sentence without its full stop. */
+export function describeThreshold(view) {
+  const at = threshold(view);
+  const target = view.names[1];
+  if (Number.isNaN(at)) return "With these costs it does not matter which one is decided";
+  const when = at === -Infinity ? "always decided" : at === Infinity ? "never decided" : `decided from ${formatLlr(view, at)} on`;
+  return `With this prior and these costs, ${target} is ${when}`;
 }
 
 const memory = new WeakMap();

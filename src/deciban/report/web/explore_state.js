@@ -50,7 +50,7 @@ export function checkExplorer(known, areFixed) {
     reject: (v) => v === null || (isNumber(v) && v >= 0),
     divergences: (v) => areNumbers(v, 3) && v.every((d) => d >= 0 && d <= 100),
     by: (v) => v === "divergence" || v === "eer",
-    unit: (v) => v in UNITS,
+    unit: (v) => Object.hasOwn(UNITS, v),
     pair: (v) => (Array.isArray(v) ? v.length === 2 && v.every(isClass) && v[0] !== v[1] : isClass(v?.one)),
     range: (v) => v === null || (areNumbers(v, 2) && v[0] < v[1]),
     three: (v) =>
@@ -58,7 +58,7 @@ export function checkExplorer(known, areFixed) {
     calibrated: (v) => typeof v === "boolean",
     row: (v) => Number.isInteger(v) && v >= 0,
   };
-  return (name, value) => name in checks && checks[name](value);
+  return (name, value) => Object.hasOwn(checks, name) && checks[name](value);
 }
 
 /** Whether all values are of as many hypotheses as there are names, which a link cut short may break. */

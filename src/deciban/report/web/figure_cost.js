@@ -126,20 +126,18 @@ function pairCost(view) {
 
 /** All classes, from the assessment, which judges recalibration on samples that it was not fitted to. */
 function overall(view) {
-  const { assessment } = view.data;
-  if (!assessment || view.samples.D === 2) return null;
-  const find = (key) => assessment.quantities.find((one) => one.key === key);
-  const [cost, relative, calibration] = ["cross_entropy", "normalized_cross_entropy", "calibration"].map(
-    find
-  );
-  if (!cost || !relative) return null;
+  const { numbers } = view.data;
+  if (!numbers || view.samples.D === 2) return null;
+  const find = (key) => numbers.quantities.find((one) => one.key === key);
+  const [cost, calibration] = ["cross_entropy", "calibration"].map(find);
+  if (!cost) return null;
   const total = readNumber(cost.value);
   return {
     name: `all ${view.samples.D} classes`,
-    about: `For all ${view.samples.D} classes together`,
+    about: `For all ${view.samples.D} classes together, at the prior of the summary,`,
     total,
     calibration: readNumber(calibration?.corrected ?? calibration?.value),
-    nothing: total / readNumber(relative.value),
+    nothing: -d3.sum(numbers.prior, (p) => p * Math.log(p)),
     unit: "nat",
   };
 }

@@ -2,8 +2,8 @@
 
 import { make } from "./dom.js";
 import {
-  chart, diagonal, fill, formatCount, formatLlr, formatPercent, frameMark, legend, missingSide, note,
-  pavBlocks, remember, shorten, threshold,
+  chart, describeThreshold, diagonal, fill, formatCount, formatLlr, formatPercent, frameMark, legend,
+  missingSide, note, pavBlocks, remember, shorten, threshold,
 } from "./drawing.js";
 import { normalQuantile as probit } from "./special.js";
 import { detCurve, eer } from "./statistics.js";
@@ -66,8 +66,7 @@ export function drawDet(box, view) {
     ]),
     svg,
     note(
-      `With this prior and these costs, ${view.names[1]} is decided from ` +
-        `${formatLlr(view, threshold(view))} on: ` +
+      `${describeThreshold(view)}: ` +
         `${formatPercent(at.miss)} misses, ${formatPercent(at.falseAlarm)} false alarms. The nearer the ` +
         `curve to the lower ` +
         "left corner, the better."

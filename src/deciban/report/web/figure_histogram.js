@@ -2,8 +2,8 @@
 
 import { make } from "./dom.js";
 import {
-  chart, countSamples, describeMix, fill, formatCount, formatLlr, formatNumber, formatPercent, legend, llrBins, llrLabel,
-  misleadingShares, missingSide, note, sideKeys, threshold,
+  chart, countSamples, describeMix, describeThreshold, fill, formatCount, formatLlr, formatNumber,
+  formatPercent, legend, llrBins, llrLabel, misleadingShares, missingSide, note, sideKeys, threshold,
 } from "./drawing.js";
 
 export function drawHistogram(box, view) {
@@ -197,7 +197,7 @@ function explain(view, bins) {
     `Right of zero the evidence supports ${target}, left of it ${other}. It misleads in ` +
       `${formatPercent(wrong[0])} of the samples of ${target} and ${formatPercent(wrong[1])} of those ` +
       `of ${other}.${describeMix(view)}`,
-    `With this prior and these costs, ${target} is decided from ${formatLlr(view, threshold(view))} on.`,
+    `${describeThreshold(view)}.`,
   ];
   if (beyond) {
     const least = d3.min([view.target[0], view.other[0]]);

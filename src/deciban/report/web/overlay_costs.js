@@ -14,7 +14,7 @@ export function drawCosts(box, view) {
   const groups = [{ title: `${target} against ${other}: Cllr`, rows: view.systems.map(pairCost) }];
   if (view.data.costs)
     groups.unshift({
-      title: `All ${view.samples.D} classes: cross-entropy`,
+      title: `All ${view.samples.D} classes, at the prior of the summary: cross-entropy`,
       rows: view.systems.map((one) => overallCost(one, view)),
     });
   fill(

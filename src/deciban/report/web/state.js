@@ -46,7 +46,7 @@ function fromAddress(first, check) {
   for (const part of location.hash.slice(1).split("&")) {
     const at = part.indexOf("=");
     const name = part.slice(0, at);
-    if (at < 0 || !(name in first)) continue;
+    if (at < 0 || !Object.hasOwn(first, name)) continue;
     try {
       const value = JSON.parse(decodeURIComponent(part.slice(at + 1)));
       if (check(name, value)) found[name] = value;

@@ -17,18 +17,18 @@ export function checkState(D) {
   const isClass = (k) => Number.isInteger(k) && k >= 0 && k < D;
   const isGroup = (g) => Array.isArray(g) && g.length > 0 && g.every(isClass);
   const differ = (...ks) => new Set(ks).size === ks.length;
-  const isCost = (x) => typeof x === "number" && x >= 0 && Number.isFinite(x);
+  const isCost = (x) => Number.isFinite(x) && x >= 0;
   const checks = {
     pair: (v) => Array.isArray(v) ? v.length === 2 && v.every(isClass) && differ(...v)
       : v !== null && typeof v === "object" && ("one" in v ? isClass(v.one)
         : Array.isArray(v.groups) && v.groups.length === 2 && v.groups.every(isGroup) && differ(...v.groups.flat())),
-    prior: (v) => Array.isArray(v) && v.length === D && v.every((p) => p > 0 && p < 1) && Math.abs(d3.sum(v) - 1) < 1e-6,
+    prior: (v) => Array.isArray(v) && v.length === D && v.every((p) => Number.isFinite(p) && p > 0 && p < 1) && Math.abs(d3.sum(v) - 1) < 1e-6,
     costs: (v) => Array.isArray(v) && v.length === D && v.every((row) => Array.isArray(row) && row.length === D && row.every(isCost)),
-    unit: (v) => v in UNITS,
-    range: (v) => v === null || (Array.isArray(v) && v.length === 2 && v[0] < v[1]),
+    unit: (v) => Object.hasOwn(UNITS, v),
+    range: (v) => v === null || (Array.isArray(v) && v.length === 2 && v.every(Number.isFinite) && v[0] < v[1]),
     three: (v) => v === null || (Array.isArray(v) && v.length === 3 && v.every(isClass) && differ(...v)),
   };
-  return (name, value) => name in checks && checks[name](value);
+  return (name, value) => Object.hasOwn(checks, name) && checks[name](value);
 }
 
 /** LLRs of the chosen pair, split by what is true; see the fields below. */
