@@ -63,7 +63,7 @@ def test_a_table_comes_back_as_it_was_written(tmp_path, ending):
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_table_written_in_pieces_is_the_same_table(tmp_path, ending, monkeypatch):
-    monkeypatch.setattr("deciban.cli.io.writing._PART", 2)
+    monkeypatch.setattr("deciban.cli.io.writing._HELD", 2)
     path = tmp_path / f"t.{ending}"
     with table_writer(str(path)) as write:
         for i in range(FRAME.height):

@@ -13,7 +13,7 @@ import polars as pl
 from deciban._persistence.registry import load_with_extra
 from deciban.cli.cells import DOUBTFUL, MISSING, Column, first_true
 from deciban.cli.io import sources
-from deciban.cli.io.formats import Table, empty_to_null
+from deciban.cli.io.formats import Source, Table, empty_to_null
 from deciban.cli.words import quote, quote_name, split_names
 from deciban.exceptions import InputError
 
@@ -88,8 +88,8 @@ def read_rows(columns: Columns, frame: pl.DataFrame, source: str, start: int = 0
     )
 
 
-def open_model(path: Path, source: str, table_format: str | None) -> tuple[Any, Table]:
-    """The model in a file, and a table with all of the columns that it was fitted to."""
+def load_model(path: Path) -> Any:
+    """The model in a file, which knows the names of its columns."""
     estimator = load_with_extra(path)[0]
     names = estimator.columns_.names if hasattr(estimator, "columns_") else []
     if not names or not all(isinstance(name, str) for name in names):
@@ -97,10 +97,21 @@ def open_model(path: Path, source: str, table_format: str | None) -> tuple[Any, 
             f"{path} must be a model of `deciban fit`; it has no names of columns. Fit it with the "
             f"command, or to a frame in Python; calibrators are for `deciban apply`."
         )
+    return estimator
+
+
+def open_features(columns: Columns, source: Source, table_format: str | None) -> Table:
+    """A table with all of the columns that a model was fitted to."""
     table = sources.open_table(source, table_format)
-    for name in names:
+    for name in columns.names:
         table.require_column(name, "the model")
-    return estimator, table
+    return table
+
+
+def open_model(path: Path, source: str, table_format: str | None) -> tuple[Any, Table]:
+    """The model in a file, and a table with all of the columns that it was fitted to."""
+    estimator = load_model(path)
+    return estimator, open_features(estimator.columns_, source, table_format)
 
 
 def typical_row(columns: Columns) -> pl.DataFrame:

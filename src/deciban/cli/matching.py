@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from deciban.cli.columns import LabelledScores
+from deciban.cli.io.formats import Source
 from deciban.cli.io.sources import open_table
 from deciban.cli.score_columns import ScoreColumns
 from deciban.cli.trials import open_trials
@@ -62,7 +63,7 @@ def _match_rows(
 
 
 def require_same_order(
-    tables: Sequence[str], columns: Sequence[ScoreColumns], table_format: str | None
+    tables: Sequence[Source], columns: Sequence[ScoreColumns], table_format: str | None
 ) -> None:
     """Raise where rows are matched by their order, and a column that names them has another one."""
     opened = [

@@ -210,6 +210,16 @@ def decision_columns(
     return {**found, "decision": evidence.decide(costs, prior)}
 
 
+def describe_decisions(
+    prior: dict[Hashable, float] | None, costs: NDArray[np.float64] | None
+) -> dict[str, Any]:
+    """The prior and costs of decisions as plain data."""
+    return {
+        "prior": None if prior is None else list(prior.values()),
+        "costs": None if costs is None else costs.tolist(),
+    }
+
+
 def find_class(text: str, option: str, classes: Classes) -> Hashable:
     """The class of this name."""
     wanted = text.strip()

@@ -34,7 +34,9 @@ _Text = str | None
 
 Model = Annotated[Path, typer.Argument(help="Model file written by `deciban fit`.")]
 Table = Annotated[str, typer.Argument(help="Table to read, or - for standard input.")]
-OutputTable = Annotated[str, option("Table to write, or - for stdout.", "FILE", "--output", "-o")]
+OutputTable = Annotated[str, option(
+    "Table to write, - for stdout, or a folder such as out/.", "FILE|FOLDER", "--output", "-o",
+)]  # fmt: skip
 Format = Annotated[_Text, option(
     "Format of the input: csv, tsv, jsonl, parquet or arrow; by default the file name tells.",
     "FORMAT", "--format",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
@@ -12,6 +12,8 @@ from deciban.cli.words import name_source, neutralize, shorten
 
 if TYPE_CHECKING:
     from deciban.assessment import Assessment, Conditions
+
+Step = TypeVar("Step")
 
 _WIDE = 100  # columns of a terminal that has room for explanations
 _LONGEST_CELL = 200
@@ -116,14 +118,16 @@ def print_conditions(conditions: Conditions) -> None:
         echo(sentence)
 
 
-def track_progress(steps: Sequence[Any]) -> Iterable[Any]:
+def track_progress(
+    steps: Iterable[Step], label: str = "Conditions", total: int | None = None
+) -> Iterable[Step]:
     """Iterate over steps that take long, with a progress bar on a terminal."""
     from rich.console import Console
     from rich.progress import track
 
     console = Console(stderr=True)
     return track(
-        steps, "Conditions", console=console, transient=True, disable=not console.is_terminal
+        steps, label, total, console=console, transient=True, disable=not console.is_terminal
     )
 
 

@@ -8,6 +8,7 @@ VoxCeleb's ``label model segment``, either of these with a score, or a score alo
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Self
 import polars as pl
 
 from deciban.cli.cells import KEY_WORDS, Column, fold_key_word, parse_numbers
-from deciban.cli.io.formats import Table, format_of
+from deciban.cli.io.formats import Source, Table, format_of
 from deciban.cli.io.sources import locate, open_table
 from deciban.cli.io.text import DelimitedText, Places
 from deciban.cli.options import ScoreOptions
@@ -158,7 +159,7 @@ def is_usual_score(name: str) -> bool:
 
 
 def open_trials(
-    source: str,
+    source: Source,
     column: str | None = None,
     format: str | None = None,  # noqa: A002
     *,
@@ -171,8 +172,9 @@ def open_trials(
     where there are two. The ``value`` that is looked for, score or label, decides what three fields
     without a header are.
     """
-    is_text = format_of(source, format, default="txt") in ("csv", "tsv", "txt")
-    text = TrialText(*locate(source), column) if is_text else None
+    path = os.fspath(source)
+    is_text = format_of(path, format, default="txt") in ("csv", "tsv", "txt")
+    text = TrialText(*locate(path), column) if is_text else None
     if text is None or text.has_header:
         table = text or open_table(source, format)
         roles = _find_roles(table, column, calibrated)

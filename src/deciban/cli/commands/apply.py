@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import os
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deciban.cli.options import Costs, Force, Format, Json, OutputTable, Prior, SampleId, option
+from deciban.cli.options import (
+    Cluster,
+    Costs,
+    Force,
+    Format,
+    Json,
+    LocalWorkers,
+    OutputTable,
+    Prior,
+    SampleId,
+    option,
+)
 from deciban.cli.show import print_written
 from deciban.cli.words import count, join_words, name_source
 from deciban.exceptions import InputError
@@ -20,11 +33,13 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from deciban.cli.io.formats import Source
+    from deciban.cli.io.formats import Table as InputTable
     from deciban.cli.score_columns import ScoreColumns
     from deciban.cli.trials import TrialList
     from deciban.evidence import Evidence
 
-    Decide = Callable[[Evidence], dict[str, np.ndarray]]
+    Decide = partial[dict[str, np.ndarray]]  # of evidence
 
 EXAMPLE = "Example: deciban apply calibrator.deciban scores-new.csv -o calibrated.csv"
 
@@ -49,6 +64,8 @@ def apply(
                "calibrator's finite training data leave open.", "0-1"),
     ] = None,
     id_column: SampleId = None,
+    cluster: Cluster = None,
+    workers: LocalWorkers = None,
     table_format: Format = None,
     as_json: Json = False,
     force: Force = False,
@@ -61,20 +78,29 @@ def apply(
     --prior, posteriors and the decision are added. All other columns (of a fusion, those of the
     first table) are carried along under their names. Rows are read and written in batches, so that
     memory stays flat.
-    """
-    import numpy as np
-    import polars as pl
 
+    TABLE may be a folder of Parquet files or a quoted pattern such as 'new/*.parquet', and --output
+    a folder, such as out/: it gets a Parquet file for each part of the input and a manifest, and a
+    run that was stopped goes on where it was when the command is given again.
+    """
+    from deciban._workers import open_workers
     from deciban.calibration.base import Calibrator
-    from deciban.cli.columns import measure_columns
+    from deciban.cli.io.folders import is_folder, require_output, split_files, write_output
     from deciban.cli.io.formats import format_of
-    from deciban.cli.io.sources import open_table
-    from deciban.cli.io.writing import require_outputs, table_writer
+    from deciban.cli.operating import describe_decisions
     from deciban.cli.provenance import describe_run, hash_inputs
 
-    require_outputs({"--output": output}, (calibrator, *tables, prior, costs), force=force)
+    table, *others = tables
+    many = cluster is not None or workers is not None
+    beside = (calibrator, *others, prior, costs)
+    files = require_output(output, table, beside, many=many, force=force)
+    parted = is_folder(output)
+    if parted and others:
+        raise InputError(
+            f"apply must have one table for an output in a folder; got {len(tables)}. Give a table "
+            "with the scores of all systems."
+        )
     fitted, each, quality = _load(calibrator)
-    columns, table = each[0], tables[0]
     if interval is not None and not 0 < interval < 1:
         raise InputError(f"--interval must lie between 0 and 1; got {interval}. Give 0.95.")
     if interval is not None and type(fitted)._interval is Calibrator._interval:
@@ -82,42 +108,133 @@ def apply(
             f"--interval must come with a calibrator that has intervals; {calibrator} holds a "
             f"{type(fitted).__name__} without. Make it with deciban calibrate --resamples 200."
         )
-    hashes = hash_inputs([str(calibrator), *tables])
+    hashes = hash_inputs([str(calibrator), *([] if parted else tables)])
     decide = _make_decide(prior, costs, fitted)
-    rest = _read_others(tables, each, fitted, id_column, table_format)
-    if columns.kind == "trials":
-        trials, columns = _open_trials(table, table_format, columns)
-        source, frames = trials.table, trials.batches()
-        carried = list(trials.names.values())
-    else:
-        source = open_table(table, table_format)
-        for column in (*columns.columns, *quality):
-            source.require_column(column, "the calibrator")
-        frames, carried = source.batches(), source.columns
-    width = len(columns.columns)
-    add = partial(_columns, fitted, columns, decide, interval, rest)
-    # the columns of a table without rows: those of a row that all kinds of scores allow, without it
-    row = add(np.full((1, width), 1 / width), dict.fromkeys(quality, np.zeros(1)))
-    nothing = {name: values[:0] for name, values in row.items()}
-    source.refuse_columns(nothing, carried)
     # a format with types stores the scores as the numbers that they are
-    typed = format_of(output, output=True) not in ("csv", "tsv", "txt")
-    rows = 0
-    with table_writer(output, force=force) as write:
-        for frame in frames:
-            values, new = np.empty((0, width)), nothing
-            if frame.height:
-                values = columns.values(frame, source.name, rows)
-                measures = measure_columns(frame, quality, source.name, rows)
-                new = add(values, measures, source.name, rows)
-            rows += frame.height
-            if typed:
-                frame = frame.with_columns(map(pl.Series, columns.columns, values.T))
-            write(frame.hstack(list(map(pl.Series, new, new.values()))))
-    added = list(nothing)
+    typed = parted or format_of(output, output=True) not in ("csv", "tsv", "txt")
+    job = _Calibration(
+        fitted, each, quality, decide, interval, others, id_column, table_format, typed
+    )
+    parts = split_files(job, files, output)
+    decisions = describe_decisions(**decide.keywords) if decide else None
+    settings = {"interval": interval, "id": id_column, "decisions": decisions}
+    plan = {"command": "apply", "model": hashes[0]["sha256"], "settings": settings}
+    with open_workers(cluster, workers) as pool:
+        rows = write_output(pool, job, parts, output, plan, force=force)["rows"]
+    added = job.added_names(parts[0])
     sentence = f"{count(rows, 'row')} calibrated: {join_words(added, 10)}"
     found = {"rows": rows, "added": added, "provenance": describe_run(hashes)}
     print_written(sentence, found, output, as_json)
+
+
+@dataclass(frozen=True)
+class _Calibration:
+    """What adds calibrated columns to a table of scores."""
+
+    calibrator: Any
+    each: list[ScoreColumns]  # of each system
+    quality: list[str]
+    decide: Decide | None
+    interval: float | None
+    others: list[str]  # tables of further systems
+    id_column: str | None
+    table_format: str | None
+    typed: bool
+    counted: tuple[str, ...] = ()
+
+    def summarize(self, frame: pl.DataFrame) -> Counter[Hashable]:
+        """Nothing is counted but rows."""
+        return Counter()
+
+    def open(self, source: Source) -> InputTable:
+        """A table with the columns of the calibrator, and none of those that are added."""
+        return self._open(source)[0]
+
+    def frames(self, source: Source) -> Iterator[pl.DataFrame]:
+        """The table with the columns that are added, some rows at a time."""
+        import numpy as np
+        import polars as pl
+
+        from deciban.cli.columns import measure_columns
+        from deciban.cli.score_columns import require_finite
+
+        rest = _read_others([source, *self.others], self.each, self.calibrator, self.id_column,
+                            self.table_format)  # fmt: skip
+        table, columns, frames = self._open(source)
+        nothing = self._nothing(columns)
+        classes = tuple(self.calibrator.classes_.tolist())
+        start = 0
+        for frame in frames:
+            values, new = np.empty((0, len(columns.columns))), nothing
+            if frame.height:
+                first, rows = table.first + start, slice(start, start + frame.height)
+                values = columns.values(frame, table.name, first)
+                evidence = columns.evidence(values, classes, table.name, first)
+                require_finite(evidence, self.calibrator, table.name, first)
+                others = {name: theirs[rows] for name, theirs in rest.items()}
+                measures = measure_columns(frame, self.quality, table.name, first)
+                new = self._columns(columns, evidence, others | measures)
+            start += frame.height
+            if self.typed:
+                frame = frame.with_columns(map(pl.Series, columns.columns, values.T))
+            yield frame.hstack(list(map(pl.Series, new, new.values())))
+
+    def added_names(self, source: Source) -> list[str]:
+        """Names of the columns that are added."""
+        columns = self.each[0]
+        if columns.kind == "trials":
+            columns = _open_trials(source, self.table_format, columns)[1]
+        return list(self._nothing(columns))
+
+    def _nothing(self, columns: ScoreColumns) -> dict[str, np.ndarray]:
+        """The columns to add to a table without rows.
+
+        They are those of a row that all kinds of scores allow, without it.
+        """
+        import numpy as np
+
+        width = len(columns.columns)
+        classes = tuple(self.calibrator.classes_.tolist())
+        row = columns.evidence(np.full((1, width), 1 / width), classes, "")
+        beside: dict[str, Any] = dict.fromkeys(_systems(self.calibrator), row)
+        beside |= {name: np.zeros(1) for name in self.quality}
+        return {name: values[:0] for name, values in self._columns(columns, row, beside).items()}
+
+    def _open(self, source: Source) -> tuple[InputTable, ScoreColumns, Iterator[pl.DataFrame]]:
+        """A table, the columns to take under the names that they have in it, and its rows."""
+        from deciban.cli.io.sources import open_table
+
+        columns = self.each[0]
+        if columns.kind == "trials":
+            trials, columns = _open_trials(source, self.table_format, columns)
+            table, frames = trials.table, trials.batches()
+            carried = list(trials.names.values())
+        else:
+            table = open_table(source, self.table_format)
+            for column in (*columns.columns, *self.quality):
+                table.require_column(column, "the calibrator")
+            frames, carried = table.batches(), table.columns
+        table.refuse_columns(self._nothing(columns), carried)
+        return table, columns, frames
+
+    def _columns(
+        self, columns: ScoreColumns, evidence: Evidence, beside: dict[str, Any]
+    ) -> dict[str, np.ndarray]:
+        """The columns to add to rows with this evidence, by name.
+
+        Beside it stand evidence of the other systems and quality measures, by their names.
+        """
+        calibrator, systems = self.calibrator, _systems(self.calibrator)
+        given = {**beside, systems[0]: evidence} if systems else evidence
+        parts = {"": columns.calibrate(calibrator, given)}
+        if self.interval is not None:
+            parts["_low"], parts["_high"] = columns.interval(calibrator, given, self.interval)
+        new = {
+            name + end: part[:, k]
+            for k, name in enumerate(columns.added_names(tuple(calibrator.classes_.tolist())))
+            for end, part in parts.items()
+        }
+        return new if self.decide is None else new | self.decide(calibrator.evidence(given))
 
 
 def _load(path: Path) -> tuple[Any, list[ScoreColumns], list[str]]:
@@ -149,7 +266,7 @@ def _systems(calibrator: Any) -> tuple[str, ...]:
 
 
 def _read_others(
-    tables: list[str], each: list[ScoreColumns], calibrator: Any, id_column: str | None,
+    tables: list[Source], each: list[ScoreColumns], calibrator: Any, id_column: str | None,
     table_format: str | None,
 ) -> dict[str, Evidence]:  # fmt: skip
     """Evidence of each system but the first, in the order of the rows of the first table."""
@@ -166,7 +283,7 @@ def _read_others(
         )
     if len(names) == 1:
         return {}
-    sources = [name_source(table) for table in tables]
+    sources = [name_source(os.fspath(table)) for table in tables]
     read = [
         _read_system(table, columns, id_column, table_format)
         for table, columns in zip(tables, each, strict=True)
@@ -182,15 +299,17 @@ def _read_others(
             )
         found[names[k]] = each[k].evidence(values, tuple(calibrator.classes_.tolist()), sources[k])
         require_finite(found[names[k]], calibrator, sources[k])
-    if first is None:
+    if first is None and len({*sources}) > 1:
         require_same_order(tables, each, table_format)
     return found
 
 
 def _read_system(
-    table: str, columns: ScoreColumns, id_column: str | None, table_format: str | None
+    table: Source, columns: ScoreColumns, id_column: str | None, table_format: str | None
 ) -> tuple[pl.DataFrame | None, NDArray[np.float64]]:
     """What names the samples of a table, if anything does, and their scores."""
+    import numpy as np
+
     from deciban.cli.io.sources import open_table
 
     if columns.kind == "trials":
@@ -201,7 +320,10 @@ def _read_system(
     names = [source.require_column(name, "the calibrator") for name in columns.columns]
     own = [] if id_column is None else [source.require_column(id_column, "--id")]
     frame = source.read([*dict.fromkeys([*names, *own])])
-    return frame.select(own) if own else None, columns.values(frame, source.name)
+    values = np.empty((0, len(names)))
+    if frame.height:
+        values = columns.values(frame, source.name, source.first)
+    return frame.select(own) if own else None, values
 
 
 def _make_decide(prior: str | None, costs: str | None, calibrator: Any) -> Decide | None:
@@ -220,40 +342,8 @@ def _make_decide(prior: str | None, costs: str | None, calibrator: Any) -> Decid
     )
 
 
-def _columns(
-    calibrator: Any,
-    columns: ScoreColumns,
-    decide: Decide | None,
-    interval: float | None,
-    rest: dict[str, Evidence],
-    values: NDArray[np.float64],
-    measures: dict[str, NDArray[np.float64]],
-    source: str = "",
-    start: int = 0,
-) -> dict[str, np.ndarray]:
-    """The columns to add to rows with these scores and quality measures, by name."""
-    from deciban.cli.score_columns import require_finite
-
-    classes = tuple(calibrator.classes_.tolist())
-    own = columns.evidence(values, classes, source, start)
-    require_finite(own, calibrator, source, start)
-    systems = _systems(calibrator)
-    rows = slice(start, start + len(values))
-    others = {name: evidence[rows] for name, evidence in rest.items()}
-    given = {systems[0]: own, **others, **measures} if systems else own
-    parts = {"": columns.calibrate(calibrator, given)}
-    if interval is not None:
-        parts["_low"], parts["_high"] = columns.interval(calibrator, given, interval)
-    new = {
-        name + end: part[:, k]
-        for k, name in enumerate(columns.added_names(classes))
-        for end, part in parts.items()
-    }
-    return new if decide is None else new | decide(calibrator.evidence(given))
-
-
 def _open_trials(
-    source: str, table_format: str | None, columns: ScoreColumns
+    source: Source, table_format: str | None, columns: ScoreColumns
 ) -> tuple[TrialList, ScoreColumns]:
     """A trial list, and the columns to take under the names that they have there."""
     from deciban.cli.trials import is_usual_score, open_trials

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import Counter
-from functools import partial
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 from deciban.cli.options import (
+    Cluster,
     Costs,
     Force,
     Format,
     Json,
+    LocalWorkers,
     Model,
     ModelPrior,
     OutputTable,
@@ -18,16 +24,18 @@ from deciban.cli.options import (
     option,
 )
 from deciban.cli.show import echo, print_written
-from deciban.cli.words import count
-from deciban.exceptions import InputError
+from deciban.cli.words import count, name_source
+from deciban.exceptions import InputError, TableError
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
+    from deciban._workers import Workers
+    from deciban.cli.io.formats import Source
     from deciban.cli.io.formats import Table as InputTable
-    from deciban.evidence import PriorEstimate
+    from deciban.evidence import Evidence, PriorEstimate
 
     Floats = NDArray[np.float64]
 
@@ -50,6 +58,8 @@ def predict(
         float, option("Flag rows less likely than this fraction of the training rows; 0 for no "
                       "flag, which is faster.", "0-1"),
     ] = 0.01,
+    cluster: Cluster = None,
+    workers: LocalWorkers = None,
     table_format: Format = None,
     as_json: Json = False,
     force: Force = False,
@@ -61,50 +71,50 @@ def predict(
     decibans, the posterior probability of each class, the decision, and whether the row is an
     outlier. Rows are read and written in batches, so that memory stays flat (with --estimate-prior
     the evidence of all rows is held).
-    """
-    import polars as pl
 
-    from deciban.cli.features import open_model, read_rows, typical_row
-    from deciban.cli.io.writing import require_outputs, table_writer
-    from deciban.cli.operating import parse_costs, parse_prior
+    TABLE may be a folder of Parquet files or a quoted pattern such as 'new/*.parquet', and --output
+    a folder, such as out/: it gets a Parquet file for each part of the input and a manifest, and a
+    run that was stopped goes on where it was when the command is given again.
+    """
+    from deciban._workers import open_workers
+    from deciban.cli.features import load_model
+    from deciban.cli.io.folders import require_output, split_files, write_output
+    from deciban.cli.operating import describe_decisions, parse_costs, parse_prior
+    from deciban.cli.provenance import hash_inputs
 
     if not 0 <= outlier < 1:
         raise InputError(f"--outlier must be at least 0 and below 1; got {outlier}. Give 0.01.")
     if estimate_prior and prior != "empirical":
         raise InputError("--prior and --estimate-prior must not come together. Leave one out.")
-    require_outputs({"--output": output}, (model, table, prior, costs), force=force)
-    estimator, source = open_model(model, table, table_format)
+    many = cluster is not None or workers is not None
+    files = require_output(output, table, (model, prior, costs), many=many, force=force)
+    estimator = load_model(model)
     classes = tuple(estimator.classes_.tolist())
     before = parse_prior(prior, "--prior", classes, estimator.class_counts_.tolist())
     prices = parse_costs(costs, "--costs", classes)
-    mix = _estimate_prior(estimator, source) if estimate_prior else None
-    before = before if mix is None else dict(mix)
-    add = partial(_columns, estimator, outlier, before, prices)
-    # the columns of a table without rows: those of any row, without it
-    nothing = {name: v[:0] for name, v in add(typical_row(estimator.columns_)).items()}
-    carried = [name for name in source.columns if name not in estimator.columns_.names]
-    source.refuse_columns(nothing, carried)
-    decisions: Counter[Any] = Counter(dict.fromkeys(classes, 0))
-    start = outliers = 0
-    with table_writer(output, force=force) as write:
-        for frame in source.batches(_ROWS):
-            X = read_rows(estimator.columns_, frame, source.name, start)
-            new = add(X) if len(X) else nothing
-            added = pl.DataFrame([pl.Series(name, values) for name, values in new.items()])
-            # A frame of no columns may have forgotten how many rows it had.
-            write(frame.select(carried).hstack(added) if carried else added)
-            decisions.update(dict(added["decision"].value_counts().iter_rows()))
-            outliers += int(added["is_outlier"].sum()) if outlier else 0
-            start += frame.height
+    job = _Prediction(estimator, table_format, outlier, before, prices)
+    parts = split_files(job, files, output)
+    decisions = describe_decisions(None if estimate_prior else before, prices)
+    plan = {
+        "command": "predict", "model": hash_inputs([str(model)])[0]["sha256"],
+        "settings": {**decisions, "estimate_prior": estimate_prior, "outlier": outlier},
+    }  # fmt: skip
+    mix = None
+    packages = ("jax",) if "jax" in sys.modules else ()  # loading a CDA imports it
+    with open_workers(cluster, workers, packages) as pool:
+        if estimate_prior:
+            mix = _estimate_prior(pool, job, parts)
+            job = replace(job, prior=dict(mix))
+        counts = write_output(pool, job, parts, output, plan, force=force)
     found: dict[str, Any] = {
-        "rows": start,
-        "decisions": {str(label): n for label, n in decisions.items()},
+        "rows": counts["rows"],
+        "decisions": {str(label): counts["decision", label] for label in classes},
     }
-    counts = ", ".join(f"{n:,} {label}" for label, n in found["decisions"].items())
-    sentence = f"{count(start, 'row')}: {counts}"
+    numbers = ", ".join(f"{n:,} {label}" for label, n in found["decisions"].items())
+    sentence = f"{count(found['rows'], 'row')}: {numbers}"
     if outlier:
-        found["outliers"] = outliers
-        sentence += f"; {count(outliers, 'outlier')}"
+        found["outliers"] = counts["outliers"]
+        sentence += f"; {count(found['outliers'], 'outlier')}"
     if mix is not None:
         rows = zip(classes, mix.shares, mix.low, mix.high, strict=True)
         shares = {str(c): {"share": s, "low": a, "high": b, "prior": mix[c]} for c, s, a, b in rows}
@@ -114,35 +124,99 @@ def predict(
     print_written(sentence, found, output, as_json)
 
 
-def _estimate_prior(model: Any, source: InputTable) -> PriorEstimate:
+def _estimate_prior(workers: Workers, job: _Prediction, parts: Sequence[Source]) -> PriorEstimate:
     """The class mix of a table, tested against that of the training rows."""
-    from deciban.cli.features import read_rows
     from deciban.evidence import Evidence
 
-    parts, start = [], 0
-    for frame in source.batches(_ROWS):
-        if frame.height:
-            parts.append(model.evidence(read_rows(model.columns_, frame, source.name, start)))
-        start += frame.height
-    if not parts:
-        raise source.error("must have rows to estimate their class mix; got none. Give --prior.")
-    training_mix = model.class_counts_ / model.class_counts_.sum()
-    return Evidence.concatenate(parts).estimate_prior(training_mix)
+    found = [evidence for part in workers.map(job.evidence, parts) for evidence in part]
+    if not found:
+        raise TableError(
+            "must have rows to estimate their class mix; got none. Give --prior.",
+            file=name_source(os.fspath(parts[0])),
+        )
+    training_mix = job.model.class_counts_ / job.model.class_counts_.sum()
+    return Evidence.concatenate(found).estimate_prior(training_mix)
 
 
-def _columns(
-    model: Any, outlier: float, prior: Any, costs: Floats | None, X: pl.DataFrame
-) -> dict[str, Any]:
-    """The columns to add, by name."""
-    from deciban.cli.operating import decision_columns
+@dataclass(frozen=True)
+class _Prediction:
+    """What makes evidence, posteriors and decisions of a table of features."""
 
-    evidence = model.evidence(X)
-    values = evidence.log_likelihoods
-    centered = values - values.mean(axis=1, keepdims=True)
-    new = {f"log_likelihood_{label}": centered[:, k] for k, label in enumerate(evidence.classes)}
-    new |= {f"ilr_{k}": coordinate for k, coordinate in enumerate(evidence.ilr().T, 1)}
-    new["strength_deciban"] = evidence.strength("deciban")
-    new |= decision_columns(evidence, prior, costs)
-    if outlier:
-        new["is_outlier"] = model.outlier_score(X) < outlier
-    return new
+    model: Any
+    table_format: str | None
+    outlier: float
+    prior: Any
+    costs: Floats | None
+
+    @property
+    def counted(self) -> list[str]:
+        """The columns that are summarized."""
+        return ["decision", "is_outlier"] if self.outlier else ["decision"]
+
+    def summarize(self, frame: pl.DataFrame) -> Counter[Hashable]:
+        """How often each class is decided for, and the number of outliers."""
+        decisions = frame["decision"].value_counts().iter_rows()
+        counts: Counter[Hashable] = Counter({("decision", label): n for label, n in decisions})
+        if self.outlier:
+            counts["outliers"] = int(frame["is_outlier"].sum())
+        return counts
+
+    def open(self, source: Source) -> InputTable:
+        """A table with the columns of the model, and none of those that are added."""
+        from deciban.cli.features import open_features
+
+        table = open_features(self.model.columns_, source, self.table_format)
+        table.refuse_columns(self._nothing, self._carried(table))
+        return table
+
+    def evidence(self, source: Source) -> list[Evidence]:
+        """The evidence of all rows, in batches."""
+        return [self.model.evidence(X) for _, X in self._batches(self.open(source)) if len(X)]
+
+    def frames(self, source: Source) -> Iterator[pl.DataFrame]:
+        """The columns that are carried along and those that are added, some rows at a time."""
+        import polars as pl
+
+        table = self.open(source)
+        carried = self._carried(table)
+        for frame, X in self._batches(table):
+            new = self._columns(X) if len(X) else self._nothing
+            added = pl.DataFrame([pl.Series(name, values) for name, values in new.items()])
+            # A frame of no columns may have forgotten how many rows it had.
+            yield frame.select(carried).hstack(added) if carried else added
+
+    def _batches(self, table: InputTable) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+        """Rows of the table, and what the model takes of them."""
+        from deciban.cli.features import read_rows
+
+        start = table.first
+        for frame in table.batches(_ROWS):
+            yield frame, read_rows(self.model.columns_, frame, table.name, start)
+            start += frame.height
+
+    def _carried(self, table: InputTable) -> list[str]:
+        return [name for name in table.columns if name not in self.model.columns_.names]
+
+    @cached_property
+    def _nothing(self) -> dict[str, Any]:
+        """The columns to add to a table without rows: those of any row, without it."""
+        from deciban.cli.features import typical_row
+
+        row = self._columns(typical_row(self.model.columns_))
+        return {name: values[:0] for name, values in row.items()}
+
+    def _columns(self, X: pl.DataFrame) -> dict[str, Any]:
+        """The columns to add, by name."""
+        from deciban.cli.operating import decision_columns
+
+        evidence = self.model.evidence(X)
+        values = evidence.log_likelihoods
+        centered = values - values.mean(axis=1, keepdims=True)
+        labels = enumerate(evidence.classes)
+        new = {f"log_likelihood_{label}": centered[:, k] for k, label in labels}
+        new |= {f"ilr_{k}": coordinate for k, coordinate in enumerate(evidence.ilr().T, 1)}
+        new["strength_deciban"] = evidence.strength("deciban")
+        new |= decision_columns(evidence, self.prior, self.costs)
+        if self.outlier:
+            new["is_outlier"] = self.model.outlier_score(X) < self.outlier
+        return new

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -58,12 +59,28 @@ def format_of(
     return found
 
 
+@dataclass(frozen=True)
+class Part:
+    """Some rows of a file, which is opened like the file."""
+
+    path: str
+    start: int = 0
+    rows: int | None = None  # all that follow
+
+    def __fspath__(self) -> str:
+        return self.path
+
+
+Source = str | os.PathLike[str]  # a file, some rows of one, or - for standard input
+
+
 class Table:
     """A table in a file, read as often as needed and a few rows at a time."""
 
     path: Path
     name: str  # of the file in messages
     schema: dict[str, pl.DataType]  # names and types of the columns
+    first: int = 0  # rows of the file before this table's first
 
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name = path, name
@@ -83,6 +100,10 @@ class Table:
     def columns(self) -> list[str]:
         """Names of the columns, in their order."""
         return list(self.schema)
+
+    def split(self, rows: int) -> list[Part]:
+        """Parts of the file with at most so many rows each; a file of text is one part."""
+        return [Part(os.path.abspath(self.path))]
 
     def error(self, sentence: str, column: str = "") -> TableError:
         """An error about this table, or about a column of it."""

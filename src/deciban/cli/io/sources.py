@@ -8,6 +8,7 @@ are empty cells.
 
 from __future__ import annotations
 
+import glob
 import os
 import secrets
 import shutil
@@ -22,7 +23,7 @@ from typing import Any, BinaryIO
 import polars as pl
 
 from deciban.cli import cleanup
-from deciban.cli.io.formats import Table, format_of, refusals, silence_stderr
+from deciban.cli.io.formats import Part, Source, Table, format_of, refusals, silence_stderr
 from deciban.cli.io.json_lines import JSONLines
 from deciban.cli.io.text import DelimitedText
 from deciban.cli.words import suggest
@@ -33,7 +34,7 @@ _PLAIN = dict.fromkeys((pl.Categorical, pl.Enum, pl.Null), pl.String()) | {pl.De
 _MAGIC = {"parquet": ("Parquet", b"PAR1"), "arrow": ("Arrow IPC", b"ARROW1")}
 
 
-def open_table(source: str | os.PathLike[str], format: str | None = None) -> Table:  # noqa: A002
+def open_table(source: Source, format: str | None = None) -> Table:  # noqa: A002
     """A table in a file or pipe, or in standard input (``-``).
 
     The format is csv, tsv, jsonl, parquet or arrow; by default the extension tells it, and it is
@@ -43,15 +44,34 @@ def open_table(source: str | os.PathLike[str], format: str | None = None) -> Tab
     kind = format_of(text, format)
     path, name = locate(text)
     if kind in ("parquet", "arrow"):
-        return Columnar(path, name, kind)
+        rows = source if isinstance(source, Part) else Part(text)
+        return Columnar(path, name, kind, rows)
     if kind == "jsonl":
         return JSONLines(path, name)
     return DelimitedText(path, name, {"csv": ",", "tsv": "\t", "txt": ""}[kind])
 
 
-def read_table(source: str | os.PathLike[str], format: str | None = None) -> pl.DataFrame:  # noqa: A002
+def read_table(source: Source, format: str | None = None) -> pl.DataFrame:  # noqa: A002
     """All rows of a table."""
     return open_table(source, format).read()
+
+
+def find_files(text: str) -> list[str]:
+    """The files that a name stands for: a file, a folder of Parquet files, or a pattern of files.
+
+    They come in the order of their names.
+    """
+    if text == "-" or os.path.isfile(text):  # a file's name is a name, whatever stars it has
+        return [text]
+    is_folder = os.path.isdir(text)
+    if not is_folder and not glob.has_magic(text):
+        return [text]
+    pattern = os.path.join(glob.escape(text), "*.parquet") if is_folder else text
+    found = sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
+    if not found:
+        what = "hold files that end in .parquet" if is_folder else "name files that exist"
+        raise TableError(f"must {what}; there are none. Check its name.", file=text)
+    return found
 
 
 def locate(text: str) -> tuple[Path, str]:
@@ -95,10 +115,11 @@ def _spool(source: BinaryIO | str, name: str) -> Path:
 
 
 class Columnar(Table):
-    """A table in a Parquet or an Arrow file."""
+    """A table in a Parquet or an Arrow file, or some rows of it."""
 
-    def __init__(self, path: Path, name: str, kind: str) -> None:
+    def __init__(self, path: Path, name: str, kind: str, rows: Part) -> None:
         self._kind = kind
+        self.first, self._rows = rows.start, rows.rows
         self._whole = f"must be whole {_MAGIC[kind][0]}"
         super().__init__(path, name)
 
@@ -129,10 +150,18 @@ class Columnar(Table):
                 raise self.error(f"{what}Leave it out, or make columns of its parts.", column)
         wanted = self._scan.select(pl.col(name).cast(self.schema[name]) for name in columns)
         start = 0
-        while True:
+        while self._rows is None or start < self._rows:
+            most = _SLICE if self._rows is None else min(_SLICE, self._rows - start)
             with silence_stderr(), refusals(self.name, self._whole):
-                frame = wanted.slice(start, _SLICE).collect()
+                frame = wanted.slice(self.first + start, most).collect()
             yield frame
             start += frame.height
-            if frame.height < _SLICE:
+            if frame.height < most:
                 return
+
+    def split(self, rows: int) -> list[Part]:
+        """Parts with at most so many rows; polars reads only the row groups that a part needs."""
+        with silence_stderr(), refusals(self.name, self._whole):
+            n = self._scan.select(pl.len()).collect().item()
+        path = os.path.abspath(self.path)
+        return [Part(path, k, min(rows, n - k)) for k in range(0, max(n, 1), rows)]

@@ -8,7 +8,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,7 +20,7 @@ from deciban.exceptions import InputError
 
 Write = Callable[[pl.DataFrame], None]
 _MUST = "must be a file that can be written"
-_PART = 100_000  # rows of a part: few files for many small frames
+_HELD = 1 << 27  # bytes of frames that are held before they go to a file
 
 
 def require_outputs(
@@ -122,7 +122,7 @@ def table_writer(target: str, *, force: bool = False) -> Iterator[Write]:
     require_outputs({"--output": path}, force=force)
     with open_atomically(path, replace=force) as file:
         if kind not in TEXT:
-            with _parts_writer(file, path, kind) as write:
+            with _columnar_writer(file, path, kind) as write:
                 yield write
         elif path.suffix.lower() == ".gz":
             # no time and no name inside: the same table gives the same bytes
@@ -152,27 +152,27 @@ def _text_writer(file: BinaryIO | gzip.GzipFile, kind: str, name: str) -> Write:
 
 
 @contextmanager
-def _parts_writer(file: BinaryIO, path: Path, kind: str) -> Iterator[Write]:
-    """Parquet and Arrow cannot be appended to: parts on disk are streamed into one file."""
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".deciban.") as name:
-        held: list[pl.DataFrame] = []
-        parts: list[Path] = []
-
-        def flush() -> None:
-            parts.append(Path(name) / f"{len(parts)}.arrow")
-            with refusals(str(path), _MUST):
-                pl.concat(held).write_ipc(parts[-1], compression="lz4")
-            held.clear()
+def _columnar_writer(file: BinaryIO, path: Path, kind: str) -> Iterator[Write]:
+    """Parquet and Arrow cannot be appended to: what exceeds memory waits in files beside it."""
+    held: list[pl.DataFrame] = []
+    beside: list[Path] = []
+    with ExitStack() as stack:
 
         def write(frame: pl.DataFrame) -> None:
             held.append(frame)
-            if sum(one.height for one in held) >= _PART:
-                flush()
+            if sum(one.estimated_size() for one in held) < _HELD:
+                return
+            if not beside:
+                folder = tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name[:40]}.")
+                beside.append(Path(stack.enter_context(folder)))
+            beside.append(beside[0] / f"{len(beside)}.arrow")
+            with refusals(str(path), _MUST):
+                pl.concat(held).write_ipc(beside[-1], compression="lz4")
+            held.clear()
 
         yield write
-        if held:
-            flush()
-        rows = pl.scan_ipc(parts) if parts else pl.LazyFrame()
+        frames = [pl.scan_ipc(one) for one in beside[1:]] + [frame.lazy() for frame in held]
+        rows = pl.concat(frames) if frames else pl.LazyFrame()
         with refusals(str(path), _MUST):
             (rows.sink_parquet if kind == "parquet" else rows.sink_ipc)(file)
 
