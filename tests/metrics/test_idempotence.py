@@ -55,7 +55,7 @@ def test_calibrated_evidence_is_near_its_likelihood_function(density):
 
 
 def test_regions_tell_where_the_fault_is():
-    y, l = sampled(n=2000)
+    y, l = sampled(n=700)
     evidence = FAMILY.evidence(l)
     stretched = np.where((evidence.log_likelihoods.argmax(axis=1) == 2)[:, None], 1.8 * l, l)
     options = {"density": "kernel", "n_resamples": 10, "n_draws": 0}

@@ -157,7 +157,7 @@ def test_several_samples_are_refused():
         case_report(Evidence.from_llr([1.0, 2.0]), title="Rows")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_nothing_keeps_a_reader_out(browser, known, tmp_path, scheme):
     pytest.importorskip("axe_playwright_python")
     from axe_playwright_python.sync_playwright import Axe

@@ -169,7 +169,7 @@ def test_many_samples_make_a_small_page(rng):
     assert "of 200,000 samples, chosen at random" in text
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_nothing_keeps_a_reader_out(browser, three, tmp_path, scheme):
     pytest.importorskip("axe_playwright_python")
     from axe_playwright_python.sync_playwright import Axe

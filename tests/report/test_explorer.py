@@ -210,7 +210,7 @@ def test_samples_of_two_classes_lie_on_the_line_where_their_posteriors_are(brows
         assert "Row 2 of 3" in page.locator("[data-box=sample] .lead").inner_text()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_nothing_keeps_a_reader_out(open_explorer, scheme):
     pytest.importorskip("axe_playwright_python")
     from axe_playwright_python.sync_playwright import Axe

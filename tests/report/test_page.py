@@ -364,6 +364,7 @@ def test_classes_may_have_the_names_of_numbers_and_of_parts_of_objects(page, tmp
     assert not [name for name, (*_, words) in found["drawn"].items() if "Not drawn" in words]
 
 
+@pytest.mark.slow
 def test_a_thousand_classes_fit_into_two_megabytes():
     y, evidence = several(1000, n=2)
     cost = np.full((1000, 1000), 0.01)
