@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from browser import quiet_page
-from deciban import Evidence
+from deciban import CalibratedGaussian, Evidence
 from deciban.calibration.bounded import upper_bound
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import read_trials
@@ -54,6 +54,49 @@ def test_the_ratio_is_said_in_words_for_the_likelier_side(tmp_path):
 def test_evidence_that_says_nothing_is_said_to_say_nothing(tmp_path):
     text = write(tmp_path / "c.html", Evidence.from_llr([0.0])).read_text()
     assert "is as probable if it is 0 as if it is 1" in text
+
+
+def test_the_page_opens_on_the_likeliest_class_also_where_the_tree_asks_about_it_last(tmp_path):
+    groups = [(["a"], ["b"]), (["a", "b"], ["c"])]
+    path = write(tmp_path / "c.html", Evidence([[0.0, 1.0, 3.0]], list("abc")), groups=groups)
+    questions = numbers(path)["questions"]
+    assert [(one["target"], one["other"]) for one in questions] == [("c", "a or b"), ("b", "a")]
+
+
+def test_questions_and_samples_that_rule_out_both_groups_are_no_obstacle(tmp_path, rng):
+    y = np.repeat([0, 1, 2], 40)
+    values = np.eye(3)[y] * 2 + rng.normal(size=(120, 3))
+    values[0] = [-np.inf, -np.inf, 0]
+    tested = Evidence(values)
+    groups = [([0], [1]), ([1], [2])]
+    path = write(
+        tmp_path / "c.html", Evidence([[0.0, -np.inf, -np.inf]]), groups=groups,
+        validation=(y, tested),
+    )  # fmt: skip
+    questions = numbers(path)["questions"]
+    assert [one["groups"] for one in questions] == [[[0], [1, 2]], [[0], [1]]]
+    case = write(tmp_path / "c.html", Evidence([[0.0, 1.0, -9.0]]), groups=groups,
+                 validation=(y, tested))  # fmt: skip
+    support = numbers(case)["questions"][1]["support"]
+    llr = values[1:40, 1] - values[1:40, 0]
+    assert support["as_high"] == (llr >= 1.0).sum() + 1  # the one that rules out its class
+    assert (
+        "likelihood ratio is over 10³⁴⁷"
+        in write(tmp_path / "c.html", Evidence.from_llr([800.0])).read_text()
+    )
+
+
+def test_the_bound_of_a_group_does_not_depend_on_how_many_samples_each_class_has(tmp_path):
+    family = CalibratedGaussian.from_divergences([9.0, 9.0, 0.8])
+    bounds = []
+    for counts in ([1000, 1000, 1000], [4000, 250, 1000]):
+        l, y = family.sample(counts, rng=0)
+        path = write(
+            tmp_path / "c.html", Evidence([[0.0, 1.0, 3.0]]), validation=(y, family.evidence(l))
+        )
+        bounds.append(numbers(path)["questions"][0]["support"]["bound"])
+    assert bounds[1] < bounds[0]  # samples of the hard class are fewer; pooled, it would be larger
+    assert bounds[1] > bounds[0] - 1.2
 
 
 def test_certainty_is_drawn_and_said(page, tmp_path):

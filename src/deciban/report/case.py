@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from deciban.assessment.wording import number, percent, shorten
 from deciban.calibration.bounded import upper_bound
 from deciban.evidence import SCALES, Evidence, from_nats
+from deciban.evidence.bayes import log_prior
+from deciban.evidence.groups import find_members, pool_members
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled, Scores, Trials, read_labelled
 from deciban.report.bundle import write_page
@@ -92,6 +94,7 @@ def case_report(
     questions = [
         _answer(evidence, target, other, weights, interval, known)
         for target, other in _questions(evidence, groups or ())
+        if not np.isnan(_llr(evidence, target, other, weights)[0])  # rules out both: no answer
     ]
     posterior = evidence.posterior(prior)[0]
     pairs = sorted(zip(map(str, evidence.classes), posterior.tolist(), strict=True), key=_last)
@@ -134,7 +137,10 @@ def _questions(
     classes, best = evidence.classes, int(np.argmax(evidence.log_likelihoods[0]))
     first = [classes[best]], [*classes[:best], *classes[best + 1 :]]
     pairs = [first, *((list(a), list(b)) for a, b in groups)]
-    return list({frozenset(map(frozenset, pair)): pair for pair in reversed(pairs)}.values())[::-1]
+    found: dict[frozenset[frozenset[Hashable]], tuple[list[Hashable], list[Hashable]]] = {}
+    for pair in pairs:
+        found.setdefault(frozenset(map(frozenset, pair)), pair)
+    return list(found.values())
 
 
 def _answer(
@@ -142,7 +148,7 @@ def _answer(
     interval: tuple[float, float] | None, known: Labelled | None,
 ) -> dict[str, Any]:  # fmt: skip
     """What the sample says about one group of classes against another, in numbers and words."""
-    llr = float(evidence.llr(list(target), list(other), prior=weights)[0])
+    llr = float(_llr(evidence, target, other, weights)[0])
     if llr < 0:  # readers take in what speaks for something more easily than what speaks against
         target, other, llr = other, target, -llr
     names = [_name(target), _name(other)]
@@ -187,23 +193,37 @@ def _support(
     known: Labelled, target: Group, other: Group, weights: Any, llr: float
 ) -> dict[str, Any]:
     """What samples whose class is known say about ratios like this one."""
-    classes = known.evidence.classes
-    both = known.evidence.llr(list(target), list(other), prior=weights)
-    is_target = np.isin(known.codes, [classes.index(label) for label in target])
-    is_other = np.isin(known.codes, [classes.index(label) for label in other])
-    ours, theirs = both[is_target], both[is_other]
+    both = _llr(known.evidence, target, other, weights)
+    mix = np.array(_weights(weights, known.evidence.classes)) / np.maximum(known.counts, 1)
+    sides, sizes = [], []
+    for group, misled in ((target, -np.inf), (other, np.inf)):
+        rows = np.isin(known.codes, find_members(list(group), known.evidence.classes))
+        # A sample that rules out both groups, its own too, misleads without limit.
+        scores = np.where(np.isnan(both[rows]), misled, both[rows])
+        # The LLR mixes the classes of a group by their weights, and so must its samples be mixed.
+        weight = mix[known.codes[rows]]
+        sides.append(Scores(scores, weight))
+        # As many samples as would tell as much if all counted alike.
+        sizes.append(float(weight.sum() ** 2 / (weight @ weight)) if len(weight) else 0.0)
+    ours, theirs = sides
     found: dict[str, Any] = {
-        "n_target": len(ours), "n_other": len(theirs), "as_high": int((theirs >= llr).sum()),
-        "bound": None,
+        "n_target": len(ours.llr), "n_other": len(theirs.llr),
+        "as_high": int((theirs.llr >= llr).sum()), "bound": None,
     }  # fmt: skip
-    if len(ours) and len(theirs):
-        trials = Trials(_scores(ours), _scores(theirs), "target", "other")
-        found["bound"] = upper_bound(trials, len(ours), len(theirs), 1.0)
+    if len(ours.llr) and len(theirs.llr):
+        found["bound"] = upper_bound(Trials(ours, theirs), sizes[0], sizes[1], 1.0)
     return found
 
 
-def _scores(llr: NDArray[np.float64]) -> Scores:
-    return Scores(np.sort(llr), None)
+def _llr(evidence: Evidence, target: Group, other: Group, weights: Any) -> NDArray[np.float64]:
+    """LLRs of one group against another; NaN where both are ruled out."""
+    p = log_prior(weights, evidence.classes)
+    a, b = (
+        pool_members(evidence.log_likelihoods, find_members(list(group), evidence.classes), p)
+        for group in (target, other)
+    )
+    with np.errstate(invalid="ignore"):
+        return np.asarray(a - b)
 
 
 # --- words --------------------------------------------------------------------------------
@@ -222,7 +242,10 @@ def _name(group: Group) -> str:
 
 def _ratio(llr: float) -> str:
     """The likelihood ratio with as many digits as a reader can use."""
-    return number(math.exp(llr), 2) if llr < 700 else number(math.inf)
+    if 700 < llr < math.inf:  # beyond double precision, but not infinite
+        power = str(int(min(llr, 1e6) / math.log(10)))
+        return f"over 10{power.translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+    return number(math.exp(llr), 2)
 
 
 def _percent_after(log_odds: float) -> str:
