@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
+from deciban._estimation.partitions import over_partitions
 from deciban._validation.arrays import Floats
 from deciban._validation.labels import align_by_index, encode_labels, read_labels, read_weights
 from deciban.evidence import Evidence
@@ -16,7 +17,11 @@ from deciban.evidence.bayes import balance_weights, read_prior
 
 
 class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]
-    """Posteriors, decisions and a score from ``evidence`` and ``prior_``."""
+    """Posteriors, decisions and a score from ``evidence`` and ``prior_``.
+
+    Of a Dask array or frame, ``evidence`` gives log-likelihoods as the same, a column for each
+    class; of these, too, nothing is computed until it is asked for.
+    """
 
     prior: Any
     classes_: NDArray[Any]
@@ -34,16 +39,19 @@ class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         """Evidence that each sample gives about the classes."""
         raise NotImplementedError
 
+    @over_partitions
     def predict_log_proba(self, X: Any) -> Floats:
         """Natural logarithms of the posterior probabilities under ``prior_``."""
         evidence = self.evidence(X)
         return evidence.log_posterior(self.prior_)
 
+    @over_partitions
     def predict_proba(self, X: Any) -> Floats:
         """Posterior probabilities under ``prior_``, of shape (n_samples, n_classes)."""
         evidence = self.evidence(X)
         return evidence.posterior(self.prior_)
 
+    @over_partitions
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the highest posterior probability under ``prior_``."""
         best = np.argmax(self.predict_log_proba(X), axis=1)

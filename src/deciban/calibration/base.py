@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deciban._estimation.classifier import EvidenceClassifierMixin
+from deciban._estimation.partitions import over_partitions
 from deciban._estimation.samples import encode_classes, read_samples, require_numbers
 from deciban._persistence.registry import PersistentMixin
 from deciban._validation.arrays import Floats
@@ -47,6 +48,7 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         self._warn_about_fit(self._learn(X, y, sample_weight))
         return self
 
+    @over_partitions
     def transform(self, X: Any) -> Floats:
         """Calibrated log-likelihoods in nats, (n_samples, n_classes), each row centered."""
         values = self.evidence(X).log_likelihoods
@@ -55,6 +57,7 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         # Where a class is ruled out there is no center: the best class is at zero.
         return np.where(np.isfinite(centered), centered, values - values.max(axis=1, keepdims=True))
 
+    @over_partitions
     def evidence(self, X: Any) -> Evidence:
         """Calibrated evidence over the classes."""
         return self._calibrate(self._uncalibrated(X))

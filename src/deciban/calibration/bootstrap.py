@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from deciban._estimation.partitions import over_partitions
 from deciban._estimation.samples import encode_classes
 from deciban._persistence.registry import register
 from deciban._validation.arrays import Floats
@@ -120,6 +121,7 @@ class BootstrapCalibrator(Calibrator):
         """Prior of the calibrator, of shape (n_classes,)."""
         return self.calibrator_.prior_
 
+    @over_partitions
     def evidence(self, X: Any) -> Evidence:
         """Evidence of the calibrator that was fitted to all samples."""
         check_is_fitted(self)

@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from deciban._estimation.classifier import EvidenceClassifierMixin
+from deciban._estimation.partitions import over_partitions
 from deciban._estimation.samples import (
     encode_classes,
     require_numbers,
@@ -196,6 +197,7 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         self.calibrator_ = calibrator.fit(evidence, labels[rows], sample_weight=share)
         return self
 
+    @over_partitions
     def evidence(self, X: Any) -> Evidence:
         """Calibrated evidence over the classes."""
         check_is_fitted(self)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deciban._estimation.affine import Scale
 from deciban._estimation.linear import Features, LinearMap, LinearProblem, Uncertainty, free_entries
+from deciban._estimation.partitions import over_partitions
 from deciban._estimation.samples import encode_classes, read_samples, require_numbers
 from deciban._persistence.registry import register
 from deciban._validation.arrays import Floats, column_names, to_numpy
@@ -134,6 +135,7 @@ class FusionCalibrator(Calibrator):
         shifts = np.einsum("mkij,kj->mi", self._matrices(), self._centers)
         return np.asarray(self._map().offsets - shifts)
 
+    @over_partitions
     def evidence(self, X: Any) -> Evidence:
         """Fused evidence over the classes."""
         features = self._features(self._read(X))

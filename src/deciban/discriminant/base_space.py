@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from deciban._estimation.classifier import EvidenceClassifierMixin
 from deciban._estimation.columns import Columns
+from deciban._estimation.partitions import over_partitions
 from deciban._estimation.samples import read_features
 from deciban._validation.arrays import Floats, to_numpy
 from deciban._validation.labels import index_of
@@ -48,6 +49,7 @@ class DiscriminantMixin(EvidenceClassifierMixin):
         """Log-density of each sample under each class, of shape (n_samples, n_classes)."""
         return self._log_densities(self._read(X))
 
+    @over_partitions
     def evidence(self, X: ArrayLike) -> Evidence:
         """Evidence that each sample gives about the classes."""
         return Evidence(self.log_densities(X), self._names())

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from deciban._estimation.columns import Columns
+from deciban._estimation.partitions import over_partitions
 from deciban._estimation.samples import Samples, read_table_samples
 from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats
@@ -278,6 +279,7 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         covariance = covariance_of(self._flows.only_member()["covariance"])
         return CalibratedGaussian(covariance, self.basis_)
 
+    @over_partitions
     def evidence(self, X: ArrayLike) -> Evidence:
         """Evidence that each sample gives about the classes: the ILRL, named.
 
