@@ -50,7 +50,11 @@ FIGURES = {
 OVERLAPS = """() => {
   const texts = [...document.querySelectorAll("#box svg text")].filter((t) => t.textContent.trim());
   const boxes = texts.map((t) => [t.textContent, t.getBoundingClientRect()]);
-  const found = [];
+  const found = texts.filter((t, i) => {
+    const [, p] = boxes[i], q = t.ownerSVGElement.getBoundingClientRect();
+    const past = [q.left - p.left, p.right - q.right, q.top - p.top, p.bottom - q.bottom];
+    return Math.max(...past) > 2;
+  }).map((t) => `${t.textContent} is cut off`);
   boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
     const width = Math.min(p.right, q.right) - Math.max(p.left, q.left);
     const height = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);

@@ -94,6 +94,18 @@ export function shorten(text, most) {
     .trimEnd()}…${end > 0 ? all.slice(-end).join("").trimStart() : ""}`;
 }
 
+let pen = null;
+
+/** What is written with names, which are shortened until the text is at most so many pixels wide. */
+export function fitNames(names, pixels, write, weight = 400) {
+  pen ??= document.createElement("canvas").getContext("2d");
+  pen.font = `${weight} 12px ${getComputedStyle(document.body).fontFamily}`;
+  for (let most = Math.ceil(pixels / 3); ; most--) {
+    const text = write(...names.map((name) => shorten(name, most)));
+    if (most <= 4 || pen.measureText(text).width <= pixels) return text;
+  }
+}
+
 const minus = (text) => text.replace("-", "−");
 
 /** A number for readers: three digits, without an exponent where that is readable. */
@@ -130,10 +142,8 @@ export function formatLlr(view, nats) {
 }
 
 /** The label of an axis of LLRs, with names as long as the axis allows. */
-export function llrLabel(view, width = view.width) {
-  const [other, target] = view.names;
-  const most = Math.max(6, Math.floor((width / 6.8 - 22 - view.unit.label.length) / 2));
-  return `LLR for ${shorten(target, most)} against ${shorten(other, most)} (${view.unit.label})`;
+export function llrLabel({ names, unit, width }) {
+  return fitNames(names, width - 32, (other, target) => `LLR for ${target} against ${other} (${unit.label})`);
 }
 
 /** The LLR from which deciding for the target costs less, in nats. */

@@ -3,6 +3,7 @@
 import {
   chart,
   fill,
+  fitNames,
   formatNumber,
   formatPercent,
   legend,
@@ -10,7 +11,6 @@ import {
   note,
   pavBlocks,
   readNumber,
-  shorten,
 } from "./drawing.js";
 import { cllr, cllrMin } from "./statistics.js";
 
@@ -94,9 +94,10 @@ function drawBars(view, drawn, words) {
         dy: -24,
         textAnchor: "start",
         fontWeight: 600,
-        text: (row) =>
-          `${shorten(row.name, view.width / 7 - 16)}: ${formatNumber(row.total)} of ` +
-          `${formatNumber(row.nothing)} ${row.unit}`,
+        text: (row) => {
+          const cost = `${formatNumber(row.total)} of ${formatNumber(row.nothing)} ${row.unit}`;
+          return fitNames([row.name], view.width - 16, (name) => `${name}: ${cost}`, 600);
+        },
         stroke: "var(--card)",
         strokeWidth: 4,
         paintOrder: "stroke",

@@ -4,6 +4,7 @@ import {
   chart,
   dragAlong,
   fill,
+  fitNames,
   formatNumber,
   formatPercent,
   frameMark,
@@ -12,7 +13,6 @@ import {
   note,
   pavBlocks,
   remember,
-  shorten,
 } from "./drawing.js";
 import { crossEntropyCurve } from "./statistics.js";
 import { withShare } from "./view.js";
@@ -53,7 +53,7 @@ export function drawCrossEntropy(box, view) {
       `recalibration and without evidence.`,
 
     x: {
-      label: `prior log-odds of ${shorten(view.names[1], view.width / 9 - 16)} (${unit})`,
+      label: fitNames([view.names[1]], view.width - 32, (name) => `prior log-odds of ${name} (${unit})`),
     },
     y: { label: "cost (bit)", domain: [0, 1.04 * top] },
     marks: [

@@ -2,8 +2,8 @@
 
 import { make } from "./dom.js";
 import {
-  chart, describeThreshold, diagonal, fill, formatCount, formatLlr, formatPercent, frameMark, legend,
-  missingSide, note, pavBlocks, remember, shorten, threshold,
+  chart, describeThreshold, diagonal, fill, fitNames, formatCount, formatLlr, formatPercent, frameMark, legend,
+  missingSide, note, pavBlocks, remember, threshold,
 } from "./drawing.js";
 import { normalQuantile as probit } from "./special.js";
 import { detCurve, eer } from "./statistics.js";
@@ -23,7 +23,7 @@ export function drawDet(box, view) {
   const at = operatingPoint(view);
   const inside = (share, ends) => Math.max(ends[0], Math.min(ends[1], place(share, ends)));
   const side = Math.round(Math.min(420, view.width));
-  const [other, target] = view.names.map((name) => shorten(name, Math.floor((side / 6.6 - 27) / 2)));
+  const label = (write) => fitNames(view.names, side - 40, write);
   const svg = chart(view, {
     width: side,
     height: side,
@@ -32,9 +32,9 @@ export function drawDet(box, view) {
     label: `Detection error trade-off: equal-error rate ${formatPercent(rate)}.`,
     x: {
       ...axis(x),
-      label: `false alarms: ${other} taken for ${target}`,
+      label: label((other, target) => `false alarms: ${other} taken for ${target}`),
     },
-    y: { ...axis(y), label: `misses: ${target} taken for ${other}` },
+    y: { ...axis(y), label: label((other, target) => `misses: ${target} taken for ${other}`) },
     marks: [
       frameMark(),
       diagonal(Math.max(x[0], y[0]), Math.min(x[1], y[1])),

@@ -1,10 +1,10 @@
 // Three classes in the plane of their ILR coordinates, where Bayes' rule is a sum.
 
-import { countSamples, fill, formatCount, formatPercent, legend, note, shorten } from "./drawing.js";
+import { countSamples, fill, fitNames, formatCount, formatPercent, legend, note, shorten } from "./drawing.js";
 import { decide, fromIlr, ilrBasis, posterior, toIlr } from "./geometry.js";
 import { missingThree, pointKeys, samplesOfThree, scatter, settingOfThree, threeChooser } from "./scatter.js";
 
-const MARGIN = { left: 46, right: 14, top: 14, bottom: 44 };
+const MARGIN = { left: 42, right: 14, top: 24, bottom: 44 };
 
 export function drawPlane(box, view) {
   const missing = missingThree(view);
@@ -131,8 +131,7 @@ function placePoints(l, truth, { x, y }, factor) {
 function addAxes(svg, { x, y }, view, names) {
   const [bottom, top] = y.range(),
     [left, right] = x.range();
-  const most = Math.max(5, Math.floor(((right - left) / 6.6 - 24) / 3));
-  const [a, b, c] = names.map((name) => shorten(name, most));
+  const label = (write) => fitNames(names, right - left, (...all) => `${write(...all)} (ILR, ${view.unit.label})`);
   svg
     .append("g")
     .attr("class", "axis")
@@ -169,12 +168,12 @@ function addAxes(svg, { x, y }, view, names) {
     .attr("x", (left + right) / 2)
     .attr("y", bottom + 36)
     .attr("text-anchor", "middle")
-    .text(`${a} against ${b} (ILR, ${view.unit.label})`);
+    .text(label((a, b) => `${a} against ${b}`));
   svg
     .append("text")
-    .attr("transform", `translate(12,${(top + bottom) / 2}) rotate(-90)`)
-    .attr("text-anchor", "middle")
-    .text(`${a}, ${b} against ${c} (ILR, ${view.unit.label})`);
+    .attr("x", 4)
+    .attr("y", 12)
+    .text(label((a, b, c) => `${a}, ${b} against ${c}`));
 }
 
 /** The names of the classes in the directions in which evidence supports them. */

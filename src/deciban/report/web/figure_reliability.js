@@ -5,6 +5,7 @@ import {
   chart,
   diagonal,
   fill,
+  fitNames,
   formatCount,
   formatNumber,
   frameMark,
@@ -65,7 +66,7 @@ function drawPoints(view, points, off, of) {
       `Reliability of the posteriors of ${of}: predicted probability against observed frequency in ` +
       `${points.length} bins.`,
     x: {
-      label: `posterior of ${shorten(of, side / 8 - 14)} (%)`,
+      label: fitNames([of], side - 32, (name) => `posterior of ${name} (%)`),
       domain: [0, 100],
     },
     y: { label: "how often it was true (%)", domain: [0, 100] },

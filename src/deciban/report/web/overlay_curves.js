@@ -5,6 +5,7 @@ import {
   chart,
   diagonal,
   fill,
+  fitNames,
   frameMark,
   formatNumber,
   formatPercent,
@@ -14,7 +15,6 @@ import {
   note,
   pavBlocks,
   remember,
-  shorten,
 } from "./drawing.js";
 import { axis, axisEnds, curvePoints as detPoints, operatingPoint, place } from "./figure_det.js";
 import { domainOf, stepPoints, wedgeNames, wedges } from "./figure_pav.js";
@@ -85,7 +85,7 @@ export function drawDets(box, view) {
   const [x, y] = [view.other, view.target].map((values) => axisEnds(values.length, worst));
   const inside = (share, ends) => Math.max(ends[0], Math.min(ends[1], place(share, ends)));
   const side = Math.round(Math.min(420, view.width));
-  const [other, target] = view.names.map((name) => shorten(name, Math.max(6, Math.floor(side / 14 - 10))));
+  const label = (write) => fitNames(view.names, side - 40, write);
   const points = drawn.map(({ one }) => ({ one, at: operatingPoint(one) }));
   const svg = chart(view, {
     width: side,
@@ -94,9 +94,9 @@ export function drawDets(box, view) {
     label: `Detection error trade-off. Equal-error rates: ${sayRates(drawn)}.`,
     x: {
       ...axis(x),
-      label: `false alarms: ${other} taken for ${target}`,
+      label: label((other, target) => `false alarms: ${other} taken for ${target}`),
     },
-    y: { ...axis(y), label: `misses: ${target} taken for ${other}` },
+    y: { ...axis(y), label: label((other, target) => `misses: ${target} taken for ${other}`) },
     marks: [
       frameMark(),
       diagonal(Math.max(x[0], y[0]), Math.min(x[1], y[1])),
@@ -157,7 +157,7 @@ export function drawCrossEntropies(box, view) {
   const svg = chart(view, {
     label: `Empirical cross-entropy of ${systems.map((one) => one.name).join(", ")} over prior log-odds of ${view.names[1]}.`,
     x: {
-      label: `prior log-odds of ${shorten(view.names[1], view.width / 9 - 16)} (${unit})`,
+      label: fitNames([view.names[1]], view.width - 32, (name) => `prior log-odds of ${name} (${unit})`),
     },
     y: { label: "cost (bit)", domain: [0, top] },
     marks: [
