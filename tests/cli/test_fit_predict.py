@@ -1,9 +1,12 @@
 """``deciban fit``, ``predict`` and ``explain``: from a table to decisions, without Python."""
 
 import json
+import re
 import subprocess
 import sys
 import warnings
+import zlib
+from base64 import b64decode
 
 import numpy as np
 import polars as pl
@@ -94,7 +97,9 @@ def test_a_cda_is_fitted_with_a_report_and_its_checkpoint_goes(folder):
          "--report", "r.html")  # fmt: skip
     assert CompositionalDiscriminantAnalysis.load("cda.deciban").columns_.n_features == 6
     page = (folder / "r.html").read_text()
-    assert "<title>" in page
+    rows = json.loads(re.search(r'"rows":(\{.*?\})', page)[1])
+    held_out = np.frombuffer(zlib.decompress(b64decode(rows["data"])), rows["type"])
+    assert np.bincount((held_out - 1) // 50).tolist() == [10, 10, 10]  # rows of iris.csv, from 1
     assert {p.name for p in folder.iterdir()} == {
         "iris.csv",
         "new.parquet",

@@ -54,6 +54,7 @@ def report(
     data_card: Mapping[str, str] | None = None,
     criteria: Sequence[Mapping[str, Any]] = (),
     provenance: Mapping[str, Any] | None = None,
+    rows: ArrayLike | None = None,
 ) -> str:
     """One page on a set of evidence, as HTML that opens anywhere and loads nothing.
 
@@ -80,6 +81,8 @@ def report(
         Criteria that the evidence had to meet: criterion, judged_on, found and passed.
     provenance : dict, optional
         How the numbers came about, as plain data: command, date, versions, inputs and the like.
+    rows : array of shape (n_samples,), default 1, 2, ...
+        Row number of each sample in the table that a reader has, counted from 1.
 
     Returns
     -------
@@ -121,7 +124,7 @@ def report(
     }
     values = {
         "classes": names,
-        "samples": pack_samples(data, shown),
+        "samples": pack_samples(data, shown, rows),
         "state": first_state(data, assessment.difficulty(), assessment.prior, assessment.costs),
         "numbers": plain_numbers(assessment) | record,
         "training": [dict(epoch) for epoch in training or ()],

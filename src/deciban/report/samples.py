@@ -44,14 +44,26 @@ def describe_thinning(n_shown: int, n: int) -> str:
     )
 
 
-def pack_samples(data: Labelled, rows: NDArray[np.intp]) -> dict[str, Any]:
-    """Packed columns: true class, evidence, and row numbers where samples are left out."""
-    D = data.evidence.n_classes
+def pack_samples(
+    data: Labelled, shown: NDArray[np.intp], rows: ArrayLike | None = None
+) -> dict[str, Any]:
+    """Packed columns of the samples shown: true class, evidence, and row numbers.
+
+    Row numbers count from 1; they are None where the samples are all rows of a table.
+    """
+    n, D = len(data.codes), data.evidence.n_classes
+    if rows is not None and np.shape(rows) != (n,):
+        raise InputError(
+            f"rows must hold one number for each of {n} samples; got shape {np.shape(rows)}. "
+            f"Leave them out to count from 1."
+        )
+    if rows is None and len(shown) < n:
+        rows = np.arange(1, n + 1)
     return {
-        "truth": pack(data.codes[rows].astype(np.uint16 if D > 255 else np.uint8)),
-        "evidence": pack_evidence(data, rows),
-        "rows": None if len(rows) == len(data.codes) else pack(rows.astype(np.int32)),
-        "total": len(data.codes),
+        "truth": pack(data.codes[shown].astype(np.uint16 if D > 255 else np.uint8)),
+        "evidence": pack_evidence(data, shown),
+        "rows": None if rows is None else pack(np.asarray(rows)[shown].astype(np.int32)),
+        "total": n,
     }
 
 

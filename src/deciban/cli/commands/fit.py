@@ -181,6 +181,7 @@ def fit(
         if report is not None:
             cards = _cards(summary, source.name, len(held_out))
             cards["training"] = getattr(estimator, "history_", None)
+            cards["rows"] = held_out + 1
             write_report(report, table, y[held_out], evidence, assessment, force, **cards)
     _show(summary, assessment, source.name, report, as_json)
 

@@ -43,6 +43,6 @@ export function everyFewSamples(samples, most) {
     n: most,
     logLikelihoods,
     truth: Uint16Array.from(index, (i) => samples.truth[i]),
-    rows: Int32Array.from(index, (i) => (samples.rows ? samples.rows[i] : i)),
+    rows: Int32Array.from(index, (i) => samples.rows[i]),
   };
 }

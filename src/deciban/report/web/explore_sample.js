@@ -46,11 +46,10 @@ export function makeSample(section, app) {
 }
 
 const rowNumber = (samples, i) =>
-  samples ? (samples.rows ? samples.rows[Math.min(i, samples.n - 1)] : i + 1) : 1;
+  samples ? samples.rows[Math.min(i, samples.n - 1)] : 1;
 
 /** The sample of a row number of the table, or the one before it where that row was left out. */
 function findRow(samples, number) {
-  if (!samples.rows) return Math.max(0, Math.min(samples.n, number) - 1);
   return Math.max(0, Math.min(samples.n - 1, d3.bisectRight(samples.rows, number) - 1));
 }
 

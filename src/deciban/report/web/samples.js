@@ -27,7 +27,7 @@ export function readData() {
 
 /**
  * Samples from packed columns: one of LLRs for two classes (in favor of the second), else all.
- * Row numbers are null where no sample of the table is left out.
+ * Row numbers count from 1, as in a spreadsheet; without them, the samples are all rows of a table.
  */
 export async function readSamples(data, classes) {
   const [truth, values, rows] = await Promise.all(
@@ -43,5 +43,6 @@ export async function readSamples(data, classes) {
   } else {
     logLikelihoods.set(values);
   }
-  return { classes, truth: Uint16Array.from(truth), logLikelihoods, rows, n, D, total: data.total };
+  const numbers = rows ?? Int32Array.from({ length: n }, (_, i) => i + 1);
+  return { classes, truth: Uint16Array.from(truth), logLikelihoods, rows: numbers, n, D, total: data.total };
 }

@@ -61,7 +61,7 @@ export function makeView(data, samples, state, set) {
     priorTarget: mass[1] / (mass[0] + mass[1]),
     pairCosts: { miss: meanCost(costs, targets, others, prior), falseAlarm: meanCost(costs, others, targets, prior) },
     unit: { name: state.unit, ...UNITS[state.unit] },
-    label: (i) => `row ${samples.rows ? samples.rows[i] : i}: ${classes[truth[i]]}`,
+    label: (i) => `row ${samples.rows[i]}: ${classes[truth[i]]}`,
   };
 }
 
