@@ -43,3 +43,19 @@ def quiet_page(browser, **options):
         page.on("pageerror", lambda error: complaints.append(str(error)))
         yield page
         assert complaints == []
+
+
+SETTLED = """() => new Promise((done) => {
+  let frames = 3;  // widths are observed, figures marked, and drawn
+  const next = () => (--frames ? requestAnimationFrame(next) : setTimeout(done, 200));
+  requestAnimationFrame(next);
+})"""
+
+
+def settle(page):
+    """Wait until a page has drawn what follows from the last input, and written its address.
+
+    The address follows after a pause of at most 200 ms. The browser runs frames and timers in their
+    order, so that a busy machine makes this longer, not wrong.
+    """
+    page.evaluate(SETTLED)

@@ -66,7 +66,7 @@ def test_the_last_of_many_quick_choices_is_in_the_address_and_in_the_copied_link
 def test_in_the_frame_of_a_notebook_choices_and_links_work_without_an_address(framed, page):
     framed.locator("body").evaluate('() => state.set({ unit: "bit" })')
     framed.get_by_role("link").click()
-    page.wait_for_timeout(500)  # a link that left the page would by now have loaded the notebook
+    framed.locator("#far:focus").wait_for()
     found = "() => [state.get().unit, scrollY > 2000, document.activeElement.id]"
     assert framed.locator("body").evaluate(found) == ["bit", True, "far"]
     assert page.url == HOME

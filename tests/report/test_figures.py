@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import deciban.report
-from browser import quiet_page
+from browser import quiet_page, settle
 from deciban import CalibratedGaussian
 from deciban.evidence.units import SCALES
 from deciban.metrics import pairwise_cllr
@@ -29,7 +29,7 @@ DRAW = """async ([module, name, given]) => {
   const samples = {
     classes: given.classes, n: given.truth.length, D: given.classes.length,
     total: given.truth.length,
-    truth: Uint16Array.from(given.truth), rows: Int32Array.from(given.truth, (_, i) => i),
+    truth: Uint16Array.from(given.truth), rows: Int32Array.from(given.truth, (_, i) => i + 1),
     logLikelihoods: Float64Array.from(given.values, number),
   };
   window.state = { ...given.state };
@@ -347,12 +347,12 @@ def test_the_llr_of_a_calibrated_llr_is_that_llr(figure):
 def test_hover_tells_the_row_and_the_posteriors(figure):
     box = draw(figure, "plane", several(3))
     at = box.locator(".scatter").bounding_box()
-    found = ""
     for share in np.linspace(0.3, 0.7, 9):
         figure.mouse.move(at["x"] + share * at["width"], at["y"] + at["height"] / 2)
-        figure.wait_for_timeout(40)
+        settle(figure)
         if box.locator(".scatter.active").count():
-            found = box.locator(".tip").inner_text()
+            break
+    found = box.locator(".tip").inner_text()
     assert found.startswith("row ")
     assert found.count("posterior of") == 3
 

@@ -4,11 +4,13 @@ import dataclasses
 import html.parser
 import json
 import re
+import zlib
+from base64 import b64decode
 
 import numpy as np
 import pytest
 
-from browser import quiet_page
+from browser import quiet_page, settle
 from deciban import CalibratedGaussian, Evidence
 from deciban.assessment.assess import assess
 from deciban.assessment.results import Assessment, Quantity
@@ -95,6 +97,10 @@ def page_of(y, evidence, **options):
     return report(y, evidence, title="A report", assessment=assessment, **options)
 
 
+def unpack(packed):
+    return np.frombuffer(zlib.decompress(b64decode(packed["data"])), packed["type"])
+
+
 def figures_in(page):
     return set(re.findall(r'data-figure="(\w+)"', page))
 
@@ -131,7 +137,12 @@ def test_a_page_of_very_many_rows_stays_small(n, most):
     page = report(y, evidence, title="Many", assessment=by_hand(y, evidence, cllr=0.3))
     assert len(page) < most
     assert data_in(page)["samples"]["total"] == n
-    assert (data_in(page)["samples"]["rows"] is None) == (n == 100_000)
+    samples = data_in(page)["samples"]
+    if n == 100_000:
+        assert samples["rows"] is None  # all of them, counted from 1
+    else:
+        rows, llr = unpack(samples["rows"]), unpack(samples["evidence"])
+        assert np.allclose(llr, evidence.llr("yes", "no")[rows - 1])
     assert ("of 1,000,000 samples, chosen at random" in page) == (n == 1_000_000)
 
 
@@ -461,6 +472,7 @@ def test_a_click_on_a_pair_chooses_it_for_all_figures(page, tmp_path):
     chosen = set()
     for k in (0, 3, 5):
         page.locator("[data-figure=pairs] [role=button]").nth(k).click()
+        settle(page)
         chosen.add(page.text_content("[data-figure=tippett] .legend"))
     assert len(chosen) == 3
 
@@ -474,9 +486,10 @@ def calm_page(browser):
 
 def test_a_range_is_brushed_and_its_samples_are_listed(calm_page, tmp_path):
     page = calm_page
-    open_report(page, write(tmp_path, page_of(*two())))
+    y_true, evidence = two()
+    open_report(page, write(tmp_path, page_of(y_true, evidence)))
     page.locator("[data-figure=histogram]").scroll_into_view_if_needed()
-    page.wait_for_timeout(300)  # widths settle
+    settle(page)
     box = page.locator("[data-figure=histogram] svg").last.bounding_box()
     y = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + 0.3 * box["width"], y)
@@ -486,9 +499,13 @@ def test_a_range_is_brushed_and_its_samples_are_listed(calm_page, tmp_path):
     page.wait_for_function("location.hash.includes('range=')")
     page.wait_for_selector("[data-figure=selected] td")
     assert "samples with LLRs from" in page.text_content("[data-figure=selected]")
+    row, label, llr, _ = page.locator("[data-figure=selected] tbody tr").first.locator("*").all()
+    at = int(row.inner_text()) - 1  # rows count from 1
+    assert label.inner_text() == y_true[at]
+    decibans = evidence.llr("yes", "no", unit="deciban")[at]
+    assert float(llr.inner_text().replace("−", "-")) == pytest.approx(decibans, rel=6e-3)
     page.click("text=Clear the range")
-    page.wait_for_timeout(300)
-    assert "range=" not in page.url
+    page.wait_for_function("!location.hash.includes('range=')")
 
 
 def test_what_a_reader_chooses_is_in_the_address_and_comes_back_with_it(page, tmp_path):
@@ -499,7 +516,7 @@ def test_what_a_reader_chooses_is_in_the_address_and_comes_back_with_it(page, tm
     page.fill("#controls input[aria-label='Prior probability']", "0.2")
     page.keyboard.press("Enter")
     page.select_option("#controls label:last-of-type select", "bit")
-    page.wait_for_timeout(300)  # the address follows after a pause
+    settle(page)
     link = page.url
     page.goto("about:blank")
     page.goto(link)
@@ -509,7 +526,7 @@ def test_what_a_reader_chooses_is_in_the_address_and_comes_back_with_it(page, tm
     assert page.input_value("#controls input[aria-label='Prior probability']") == "0.2"
     assert "not class 2" in page.text_content("[data-figure=meaning]")
     page.click("text=Reset")
-    page.wait_for_timeout(300)
+    settle(page)
     assert page.url.endswith("#")
 
 
