@@ -59,3 +59,26 @@ def settle(page):
     order, so that a busy machine makes this longer, not wrong.
     """
     page.evaluate(SETTLED)
+
+
+FAULTS_OF_TEXT = """(box) => {
+  const all = [...document.querySelectorAll(`${box} svg text`)];
+  const texts = all.filter((t) => t.textContent.trim());
+  const boxes = texts.map((t) => [t.textContent, t.getBoundingClientRect()]);
+  const found = texts.filter((t, i) => {
+    const [, p] = boxes[i], q = t.ownerSVGElement.getBoundingClientRect();
+    const past = [q.left - p.left, p.right - q.right, q.top - p.top, p.bottom - q.bottom];
+    return Math.max(...past) > 2;
+  }).map((t) => `${t.textContent} is cut off`);
+  boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
+    const width = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+    const height = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+    if (width > 2 && height > 4) found.push(`${a} | ${b}`);
+  }));
+  return found;
+}"""
+
+
+def find_faults_of_text(page, box):
+    """Texts in the drawings of a box (a selector) that are cut off or lie over one another."""
+    return page.evaluate(FAULTS_OF_TEXT, box)

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from browser import quiet_page
+from browser import find_faults_of_text, quiet_page, settle
 from deciban import CalibratedGaussian, Evidence
 from deciban.calibration.bounded import upper_bound
 from deciban.exceptions import InputError
@@ -179,6 +179,16 @@ def test_nothing_is_wider_than_a_phone(browser, known, tmp_path, scheme):
     with quiet_page(browser, viewport={"width": 390, "height": 800}, color_scheme=scheme) as page:
         open_page(page, path)
         assert page.evaluate("() => document.documentElement.scrollWidth") == 390
+
+
+@pytest.mark.parametrize("llr", [0.9, 3.5, 16.0])
+def test_words_of_the_scale_do_not_touch(page, known, tmp_path, llr):
+    open_page(page, write(tmp_path / "c.html", Evidence.from_llr([llr]), validation=known))
+    for width in (390, 720, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.locator("[data-figure=scale]").scroll_into_view_if_needed()
+        settle(page)
+        assert find_faults_of_text(page, "[data-figure=scale]") == [], width
 
 
 def test_an_interval_is_said_from_the_side_that_is_likelier(tmp_path):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import deciban.report
-from browser import quiet_page, settle
+from browser import find_faults_of_text, quiet_page, settle
 from deciban import CalibratedGaussian
 from deciban.evidence.units import SCALES
 from deciban.metrics import pairwise_cllr
@@ -47,21 +47,6 @@ FIGURES = {
     "plane": "drawPlane", "ranges": "drawRanges", "reliability": "drawReliability",
     "ternary": "drawTernary", "tippett": "drawTippett", "training": "drawTraining",
 }  # fmt: skip
-OVERLAPS = """() => {
-  const texts = [...document.querySelectorAll("#box svg text")].filter((t) => t.textContent.trim());
-  const boxes = texts.map((t) => [t.textContent, t.getBoundingClientRect()]);
-  const found = texts.filter((t, i) => {
-    const [, p] = boxes[i], q = t.ownerSVGElement.getBoundingClientRect();
-    const past = [q.left - p.left, p.right - q.right, q.top - p.top, p.bottom - q.bottom];
-    return Math.max(...past) > 2;
-  }).map((t) => `${t.textContent} is cut off`);
-  boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
-    const width = Math.min(p.right, q.right) - Math.max(p.left, q.left);
-    const height = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
-    if (width > 2 && height > 4) found.push(`${a} | ${b}`);
-  }));
-  return found;
-}"""
 
 FAINT = """() => {
   const light = (color) => {
@@ -189,7 +174,7 @@ def test_every_figure_has_a_label_and_a_note_and_no_text_over_text(shown, case, 
         )
         assert all(len(label or "") > 20 for label in labels), name
         assert box.evaluate("e => e.scrollWidth - e.clientWidth") <= 1, name
-        faults += [(name, pair) for pair in shown.evaluate(OVERLAPS)]
+        faults += [(name, pair) for pair in find_faults_of_text(shown, "#box")]
     assert faults == []
 
 
@@ -206,7 +191,7 @@ def test_text_of_figures_can_be_read_in_light_and_in_dark(browser, scheme):
 @pytest.mark.parametrize(("D", "width"), [(3, 300), (10, 300), (50, 300), (50, 980)])
 def test_names_of_the_pair_matrix_do_not_overlap(shown, D, width):
     box = draw(shown, "pairs", several(D, long=D == 50), function="drawPairMatrix", width=width)
-    assert shown.evaluate(OVERLAPS) == []
+    assert find_faults_of_text(shown, "#box") == []
     assert box.locator(".cell").count() == D * (D - 1)
 
 

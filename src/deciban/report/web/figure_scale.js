@@ -5,7 +5,6 @@ import { chart, fill, formatCount, legend, note, shorten } from "./drawing.js";
 
 const END = 7.25 * Math.LN10; // ratios beyond ten million are all the same to a reader
 const BIN = Math.LN10 / 4;
-const TICKS = d3.range(-6, 7).map((k) => k * Math.LN10);
 
 const inside = (x) => Math.max(-END, Math.min(END, x));
 
@@ -21,26 +20,27 @@ export function drawScale(box, view) {
     Math.abs(x) < 1e-9
       ? "1"
       : (x > 0 ? "" : "1/") + d3.format(",")(Math.round(10 ** Math.abs(x / Math.LN10)));
-  const few = view.width < 620;
+  const few = view.width < 640;
+  const [marginTop, marginLeft] = few ? [24, 16] : [60, 30];
   const svg = chart(view, {
-    height: known ? 300 : 150,
-    marginTop: 34,
-    marginLeft: 16,
-    marginRight: 16,
+    height: (known ? 250 : 120) + marginTop,
+    marginTop,
+    marginLeft,
+    marginRight: marginLeft,
     label: describe(ask, known),
     x: {
       domain: [-END, END],
       label: "likelihood ratio",
-      ticks: few ? TICKS.filter((_, k) => k % 3 === 0) : TICKS.filter((_, k) => k % 2 === 0),
+      ticks: (few ? [-4, 0, 4] : [-6, -4, -2, 0, 2, 4, 6]).map((k) => k * Math.LN10),
       tickFormat: ratio,
     },
     y: { axis: null, grid: false, domain: [-top, top] },
     marks: [
-      ...bands(data, top, few),
+      bands(data, top),
       Plot.rectY(bars, { x1: "x1", x2: "x2", y1: 0, y2: "y", fill: "color", fillOpacity: 0.75 }),
       Plot.ruleY([0], { stroke: "var(--soft)" }),
       Plot.ruleX([0], { stroke: "var(--soft)", strokeDasharray: "2 3" }),
-      ...supported(ask, top, few),
+      ...supported(ask, top, at, view.width),
       ask.interval &&
         Plot.ruleY([0], {
           x1: inside(ask.interval[0]),
@@ -49,11 +49,12 @@ export function drawScale(box, view) {
           strokeWidth: 5,
           strokeOpacity: 0.6,
         }),
-      Plot.ruleX([at], { stroke: "currentColor", strokeWidth: 3 }),
+      Plot.ruleX([at], { stroke: "currentColor", strokeWidth: 3, insetTop: 14 - marginTop }),
+      !few && words(data),
       Plot.text([at], {
         x: (d) => d,
         frameAnchor: "top",
-        dy: -20,
+        dy: 6 - marginTop,
         text: () => (Math.abs(ask.llr) > END ? "this case ▸" : "this case"),
         fontWeight: 700,
         fontSize: 13,
@@ -103,45 +104,50 @@ function bins(known, side) {
   }));
 }
 
-/** Grounds for the words of the scale, and the words where there is room. */
-function bands({ cuts, words }, top, few) {
-  const edges = [...cuts, END];
-  const areas = words.flatMap((word, k) =>
-    [1, -1].map((sign) => ({
-      x1: sign * edges[k],
-      x2: sign * Math.min(END, edges[k + 1]),
-      word,
-      shade: 0.03 + 0.035 * k,
-    }))
+/** Each word of the scale and where it applies, on both sides. */
+function areas({ cuts, words: all }) {
+  return all.flatMap((word, k) =>
+    [1, -1].map((sign) => ({ x1: sign * cuts[k], x2: sign * Math.min(END, cuts[k + 1] ?? END), word, k }))
   );
-  return [
-    Plot.rect(areas, {
-      x1: "x1",
-      x2: "x2",
-      y1: -top,
-      y2: top,
-      fill: "var(--accent)",
-      fillOpacity: "shade",
-      title: (d) => `${d.word} support`,
-    }),
-    !few &&
-      Plot.text(areas, {
+}
+
+/** Grounds that get darker as the words get stronger. */
+function bands(data, top) {
+  return Plot.rect(areas(data), {
+    x1: "x1",
+    x2: "x2",
+    y1: -top,
+    y2: top,
+    fill: "var(--accent)",
+    fillOpacity: (d) => 0.03 + 0.035 * d.k,
+    title: (d) => `${d.word} support`,
+  });
+}
+
+/** The words above their grounds, by turns in two lines, so that they do not touch. */
+function words(data) {
+  return [0, 1].map((line) =>
+    Plot.text(
+      areas(data).filter((d) => d.k % 2 === line),
+      {
         x: (d) => (d.x1 + d.x2) / 2,
-        y: top,
-        dy: 4,
-        lineAnchor: "top",
-        text: (d) => d.word.replace(" ", "\n"),
+        frameAnchor: "top",
+        dy: line ? -12 : -28,
+        text: "word",
         fontSize: 11,
         fill: "var(--soft)",
-      }),
-  ];
+        stroke: "var(--card)",
+        strokeWidth: 5,
+      }
+    )
+  );
 }
 
 /** A broken line at the largest ratio that the tested samples support. */
-function supported(ask, top, few) {
+function supported(ask, top, at, width) {
   const bound = ask.support?.bound;
   if (bound === null || !(bound < END)) return [];
-  const toLeft = few || bound > END / 2;
+  const toLeft = at > bound || ((END - bound) / (2 * END)) * width < 128; // clear of the case, and of the end
   return [
     Plot.ruleX([bound], { y1: -top, y2: top, stroke: "var(--poor)", strokeDasharray: "5 3", strokeWidth: 2 }),
     Plot.text([bound], {
