@@ -132,12 +132,12 @@ def test_costs_and_no_decision_change_the_decision(open_explorer):
         field.fill("150")
         page.keyboard.press("Tab")
         page.set_viewport_size({"width": 1200, "height": 800})  # the page is drawn anew
-        page.wait_for_timeout(100)
+        settle(page)
         assert field.get_attribute("aria-invalid") == "true"
         sentence = "This must be a number from 0.0001 to 99.9999; got 150. It is still 33.33."
         assert page.get_by_role("alert").inner_text() == sentence
         page.get_by_role("button", name="Reset", exact=True).first.click()
-        page.wait_for_timeout(100)
+        settle(page)
         assert field.input_value() == "33.33"
         assert page.get_by_role("alert").count() == 0
 

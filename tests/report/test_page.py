@@ -277,12 +277,15 @@ def write(folder, text):
 
 
 def open_report(page, address):
-    """Open a report, and scroll through it so that every figure is drawn."""
+    """Open a report in a window so high that every figure is drawn, and measure it."""
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(address)
     page.wait_for_selector("html[data-ready]")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")  # draws what is out of sight
+    size = page.viewport_size
+    page.set_viewport_size({"width": size["width"], "height": 20_000})
+    settle(page)
+    page.set_viewport_size(size)
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
     return page.evaluate(MEASURE)
 
@@ -454,6 +457,38 @@ def test_the_page_is_dark_where_the_reader_wants_it(browser, tmp_path):
     assert sums[1] > 600
 
 
+def test_a_print_is_whole_and_light_whatever_the_reader_prefers(browser, tmp_path):
+    colors = """() => [...document.querySelectorAll("[data-figure=histogram] .key")]
+      .map((key) => key.style.getPropertyValue("--c"))"""
+    with quiet_page(browser, color_scheme="dark") as page:
+        page.goto(write(tmp_path, page_of(*several(3))))
+        page.wait_for_selector("html[data-ready]")
+        page.emulate_media(media="print")
+        settle(page)
+        found = page.evaluate(MEASURE)
+        assert found["paper"] == "rgb(255, 255, 255)"
+        assert all(children for children, *_ in found["drawn"].values())  # out of sight, too
+        assert set(page.evaluate(colors)) < {"#0072b2", "#d55e00", "#009e73"}
+        page.emulate_media(media="screen")
+        page.locator("[data-figure=histogram]").scroll_into_view_if_needed()
+        settle(page)
+        assert set(page.evaluate(colors)) < {"#56b4e9", "#f08a3c", "#2cc79a"}
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (768, 1024), (1440, 900), (844, 390)])
+def test_a_link_leads_to_a_heading_that_the_controls_do_not_cover(browser, tmp_path, width, height):
+    options = {"viewport": {"width": width, "height": height}, "reduced_motion": "reduce"}
+    with quiet_page(browser, **options) as page:
+        open_report(page, write(tmp_path, page_of(*two())))
+        page.get_by_role("link", name="Likelihood ratios").click()
+        settle(page)
+        top = page.locator("#ratios-heading").bounding_box()["y"]
+        controls = page.locator("#controls").bounding_box()
+    covered = max(0, controls["y"] + controls["height"])
+    assert covered <= top <= covered + 40
+    assert covered < 0.15 * height
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_keeps_a_reader_out(browser, tmp_path, scheme):
     pytest.importorskip("axe_playwright_python")
@@ -472,6 +507,7 @@ def test_a_click_on_a_pair_chooses_it_for_all_figures(page, tmp_path):
     chosen = set()
     for k in (0, 3, 5):
         page.locator("[data-figure=pairs] [role=button]").nth(k).click()
+        page.locator("[data-figure=tippett]").scroll_into_view_if_needed()  # what is seen is drawn
         settle(page)
         chosen.add(page.text_content("[data-figure=tippett] .legend"))
     assert len(chosen) == 3

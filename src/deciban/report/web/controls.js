@@ -13,11 +13,12 @@ export function makeControls(box, classes, state) {
   const target = makeSelect("For", options);
   const other = makeSelect("against", classes.length > 2 ? [...options, [REST, "all others"]] : options);
   const prior = makePrior();
-  const miss = makeNumber("Cost of a miss", { min: 0, step: "any" });
-  const falseAlarm = makeNumber("Cost of a false alarm", { min: 0, step: "any" });
+  const miss = makeNumber("Miss costs", { min: 0, step: "any" });
+  const falseAlarm = makeNumber("False alarm costs", { min: 0, step: "any" });
   const unit = makeSelect("Unit", Object.entries(UNITS).map(([name, { label }]) => [name, label]));
   const reset = make("button", { type: "button", className: "plain", textContent: "Reset" });
   const link = make("button", { type: "button", className: "plain", textContent: "Copy link", hidden: !hasAddress });
+  keepClear(box);
   box.replaceChildren(target.box, other.box, prior.box, miss.box, falseAlarm.box, unit.box, reset, link);
 
   const choosePair = (changed) => {
@@ -60,6 +61,14 @@ export function makeControls(box, classes, state) {
   };
 }
 
+/** Keep what a link leads to, and what has the focus, clear of controls that stay at the top. */
+function keepClear(box) {
+  new ResizeObserver(() => {
+    const covered = getComputedStyle(box).position === "sticky" ? box.offsetHeight : 0;
+    document.documentElement.style.scrollPaddingTop = `${covered + 16}px`;
+  }).observe(box);
+}
+
 function makeSelect(name, options) {
   const input = make("select", {}, ...options.map(([value, text]) => make("option", { value, textContent: text })));
   return { input, box: make("label", {}, make("span", { textContent: name }), input) };
@@ -83,7 +92,7 @@ function makePrior() {
       const showOdds = bindNumber(slider, () => 10 * Math.log10(read() / (1 - read())), (x) => write(1 / (1 + 10 ** (-x / 10))));
       const showShare = bindNumber(number, () => +read().toPrecision(4), write);
       return function show(target) {
-        name.textContent = `Prior probability of ${target}`;
+        name.textContent = name.title = `Prior of ${target}`;
         slider.setAttribute("aria-valuetext", d3.format(".3~g")(read()));
         showOdds();
         showShare();

@@ -1,6 +1,6 @@
 // The calibrated family of three classes: move the divergences, and everything else follows.
 
-import { classColor } from "./colors.js";
+import { classColor, isDark } from "./colors.js";
 import { bindNumber, make, makeButton, percent } from "./dom.js";
 import {
   calibratedFamily,
@@ -41,7 +41,7 @@ export function makeFamily(section, app) {
   const family = { structure: "", shows: [], limit: 0 };
   return function draw(values) {
     const names = values.names.length === 3 ? values.names : ["A", "B", "C"];
-    const structure = JSON.stringify([names, values.by, values.unit]);
+    const structure = JSON.stringify([names, values.by, values.unit, isDark()]);
     if (structure !== family.structure) {
       family.structure = structure;
       family.shows = editDivergences(find("divergences"), names, values, app.state);

@@ -1,6 +1,6 @@
 // Bayes' walk: from the prior, along each piece of evidence, to the posterior and the decision.
 
-import { classColor } from "./colors.js";
+import { classColor, isDark } from "./colors.js";
 import { make, percent } from "./dom.js";
 import { drawCloud, findSample, reachOf, thinSamples } from "./explore_cloud.js";
 import { countDecisions } from "./explore_counts.js";
@@ -81,7 +81,7 @@ function takeSamples(walk, values) {
 
 /** Inputs stay while a reader moves them, and are made anew where there are more or fewer. */
 function renewEditors(walk, { names, pieces, unit }, find) {
-  const structure = JSON.stringify([names, pieces.length, unit]),
+  const structure = JSON.stringify([names, pieces.length, unit, isDark()]),
     { state } = walk.app;
   if (structure !== walk.structure) {
     walk.structure = structure;
@@ -101,7 +101,7 @@ function drawPlanes(walk, values, points) {
   }
   const unit = UNITS[values.unit];
   for (const plane of walk.planes) {
-    const look = JSON.stringify([values.names, values.unit, themeKey()]);
+    const look = JSON.stringify([values.names, values.unit, isDark()]);
     if (plane.resize(walk.limit) || plane.look !== look) drawAxes(plane, values.names, unit);
     plane.look = look;
     const context = drawRegions(plane, values.costs, values.reject);
@@ -110,8 +110,6 @@ function drawPlanes(walk, values, points) {
     drawHandles(plane, walk, values, points);
   }
 }
-
-const themeKey = () => matchMedia("(prefers-color-scheme: dark)").matches;
 
 function drawArrows(plane, { pieces }, points) {
   plane.marks

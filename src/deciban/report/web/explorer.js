@@ -1,6 +1,7 @@
 // The explorer: five parts that share one state, each drawn while it is seen.
 
 import { copyLink, hasAddress } from "./address.js";
+import { onNewColors } from "./colors.js";
 import { forgetRefusals, make, makeSelect } from "./dom.js";
 import { calibrateSamples, fitCalibration } from "./explore_calibrate.js";
 import { makeFamily } from "./explore_family.js";
@@ -127,7 +128,7 @@ async function main() {
   }
   state.subscribe(renew);
   addEventListener("resize", renew);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", renew);
+  onNewColors(draw);
   document.documentElement.dataset.ready = "true";
 }
 

@@ -1,5 +1,7 @@
 // A page of figures: each is drawn when it comes into sight, and again when its view or its width changes.
 
+import { onNewColors } from "./colors.js";
+
 /**
  * Keep the figures of a page drawn.
  *
@@ -9,13 +11,13 @@
  */
 export function keepDrawn(figures, state, makeView) {
   const boxes = [...document.querySelectorAll("[data-figure]")];
+  const seen = new Set();
   let view = null,
-    seen = new Set(),
     stale = new Set(boxes);
 
-  // Only what a reader sees is drawn; the rest when it comes into sight.
-  const refresh = () => {
-    for (const box of boxes) if (seen.has(box) && stale.delete(box)) draw(figures, box, view);
+  // Only what a reader sees is drawn; the rest when it comes into sight, and for print.
+  const refresh = (isPrint) => {
+    for (const box of boxes) if ((isPrint === true || seen.has(box)) && stale.delete(box)) draw(figures, box, view);
   };
   const renew = (which = boxes) => {
     stale = new Set([...stale, ...which]);
@@ -30,10 +32,9 @@ export function keepDrawn(figures, state, makeView) {
     refresh();
   });
   observeWidths(boxes, renew);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => state.set({}));
-  addEventListener("beforeprint", () => {
-    seen = new Set(boxes);
-    refresh();
+  onNewColors((isPrint) => {
+    state.set({});
+    refresh(isPrint); // at once: print does not wait for the next frame
   });
 }
 
