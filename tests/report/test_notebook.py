@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from browser import quiet_page
+from browser import quiet_page, settle
 from deciban import CalibratedGaussian, Evidence, assess, compare
 from deciban.exceptions import InputError
 from deciban.report import bundle, notebook
@@ -98,6 +98,23 @@ def test_the_widget_shows_its_page_and_follows_its_traits(page):
     frame.get_by_text("other").wait_for()
     assert page.locator("iframe").bounding_box()["height"] == 555
     assert page.get_by_title("A page").count() == 1
+
+
+def test_the_page_of_a_widget_is_dark_where_the_notebook_is(browser):
+    found = []
+    with quiet_page(browser, color_scheme="null") as page:  # or the test would overrule the frame
+        frame = open_notebook(page)
+        page.evaluate(RENDER, PAGE)
+        for style in (
+            "background: #222",
+            "background: oklch(0.97 0 0); color: #eee",
+            "color: #ddd",
+        ):
+            page.evaluate("style => document.body.setAttribute('style', style)", style)
+            settle(page)
+            prefers = "() => matchMedia('(prefers-color-scheme: dark)').matches"
+            found.append(frame.locator("body").evaluate(prefers))
+    assert found == [True, False, True]  # the ground tells; where there is none, the text
 
 
 # --- the methods that give pages ----------------------------------------------------------
