@@ -2,8 +2,11 @@
 
 import os
 import shutil
+import zlib
+from base64 import b64decode
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -82,3 +85,10 @@ FAULTS_OF_TEXT = """(box) => {
 def find_faults_of_text(page, box):
     """Texts in the drawings of a box (a selector) that are cut off or lie over one another."""
     return page.evaluate(FAULTS_OF_TEXT, box)
+
+
+def unpack(packed):
+    """The numbers of a packed array, as samples.js reads them."""
+    kind = np.dtype(packed["type"])
+    planes = np.frombuffer(zlib.decompress(b64decode(packed["data"])), np.uint8)
+    return np.ascontiguousarray(planes.reshape(kind.itemsize, -1).T).view(kind).ravel()

@@ -4,13 +4,11 @@ import dataclasses
 import html.parser
 import json
 import re
-import zlib
-from base64 import b64decode
 
 import numpy as np
 import pytest
 
-from browser import quiet_page, settle
+from browser import quiet_page, settle, unpack
 from deciban import CalibratedGaussian, Evidence
 from deciban.assessment.assess import assess
 from deciban.assessment.results import Assessment, Quantity
@@ -95,10 +93,6 @@ def by_hand(y, evidence, **values):
 def page_of(y, evidence, **options):
     assessment = assess(y, evidence, n_resamples=30)
     return report(y, evidence, title="A report", assessment=assessment, **options)
-
-
-def unpack(packed):
-    return np.frombuffer(zlib.decompress(b64decode(packed["data"])), packed["type"])
 
 
 def figures_in(page):
@@ -569,7 +563,7 @@ def test_what_a_reader_chooses_is_in_the_address_and_comes_back_with_it(page, tm
 def test_a_prior_or_cost_that_cannot_be_is_marked_and_told_and_changes_nothing(page, tmp_path):
     open_report(page, write(tmp_path, page_of(*two())))
     prior = page.get_by_label("Prior probability", exact=True)
-    miss, alarm = page.get_by_label("Cost of a miss"), page.get_by_label("Cost of a false alarm")
+    miss, alarm = page.get_by_label("Miss costs"), page.get_by_label("False alarm costs")
     told = page.locator("#controls [role=alert]")
     refused = [
         (
