@@ -18,8 +18,14 @@ from deciban.metrics.intervals import Plan, hull
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.llr_intervals import LlrSample, cllr_terms, mean_cost_intervals
 from deciban.metrics.multiclass import pairwise_costs
-from deciban.metrics.proportions import EventCounts, count_events, pooled_interval, sum_interval
-from deciban.metrics.sample_costs import SampleCosts, mean_intervals, subtract_costs
+from deciban.metrics.proportions import (
+    EventCounts,
+    count_events,
+    exclusive,
+    pooled_interval,
+    sum_interval,
+)
+from deciban.metrics.sample_costs import SampleCosts, mean_intervals
 
 _FOLDS = 5
 _SHARE = 1 / (1 + _FOLDS / (_FOLDS - 1))  # of the excess on new samples that is optimism
@@ -79,7 +85,7 @@ class SeveralClassSystem(System):
             intervals["worst_pair_cllr"] = self._worst_pair_interval(plan)
         else:
             for key in [key for key in intervals if key.partition("@")[0] in _DECISION_COSTS]:
-                both = subtract_costs([self.costs, other.costs])
+                both = self.costs.subtract(other.costs)
                 apart = _cost_interval(key, both, self.costs.mirrored[key], plan)
                 intervals[key] = hull(intervals[key], apart)
             if not any(s.values.get("calibration") for s in systems):
@@ -119,10 +125,10 @@ def _worst_pair(cllr: Floats) -> tuple[int, int]:
 def _accuracy_interval(systems: Sequence[SeveralClassSystem], plan: Plan) -> Interval:
     """Interval from how often a system decides right, or how often only one of two does."""
     first = systems[0]
-    events = [
-        count_events(float(first.setting.prior[t]), [s.costs.right[rows] for s in systems], plan, t)
-        for t, rows in enumerate(first.costs.rows_by_class)
-    ]
+    events = []
+    for t, rows in enumerate(first.costs.rows_by_class):
+        masks = exclusive([s.costs.right[rows] for s in systems])
+        events.append(count_events(float(first.setting.prior[t]), masks, len(rows), plan, t))
     value = difference_of([s.values["accuracy"] for s in systems])
     interval = sum_interval(value, events, plan.confidence)
     if len(systems) == 2:

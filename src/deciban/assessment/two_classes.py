@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
 
+from deciban._validation.arrays import Floats
 from deciban.assessment.systems import Setting, System
 from deciban.evidence import from_nats
 from deciban.evidence.units import to_nats
 from deciban.metrics import Interval, PairwiseCosts
-from deciban.metrics.costs import cost_of_blocks, softplus
+from deciban.metrics.costs import cost_of_blocks
 from deciban.metrics.designs import Design
 from deciban.metrics.detection import equal_errors
 from deciban.metrics.intervals import Plan
@@ -19,6 +20,7 @@ from deciban.metrics.labelled import Labelled, Trials
 from deciban.metrics.llr_intervals import (
     BestSteps,
     LlrSample,
+    LogCost,
     Parts,
     Step,
     Terms,
@@ -43,26 +45,25 @@ def steps(setting: Setting) -> dict[str, Step]:
     """Error rates and costs of decisions; an LLR on a threshold is accepted."""
     p, weights = setting.prior, setting.weights
     found = {
-        "misleading_target": Step(0.0, True, np.array([[0.0, 0.0], [1.0, 0.0]])),
-        "misleading_other": Step(0.0, False, np.array([[0.0, 1.0], [0.0, 0.0]])),
-        "accuracy": Step(-setting.log_odds, True, np.diag(p)),
+        "misleading_target": Step(0.0, True, ((0.0, 0.0), (1.0, 0.0))),
+        "misleading_other": Step(0.0, False, ((0.0, 1.0), (0.0, 0.0))),
+        "accuracy": Step(-setting.log_odds, True, _pairs(np.diag(p))),
     }
     found |= {key: detection_step(one) for key, one in weights.items()}
     if setting.costs is not None:
         threshold = weights["detection_cost"].threshold
-        found["expected_cost"] = Step(threshold, True, p[:, None] * setting.costs)
+        found["expected_cost"] = Step(float(threshold), True, _pairs(p[:, None] * setting.costs))
     return found
+
+
+def _pairs(worth: Floats) -> Any:
+    return tuple(map(tuple, worth.tolist()))
 
 
 def cost_terms(setting: Setting) -> dict[str, Terms]:
     """Cllr and the cross-entropy: the mean over one class plus the mean over the other."""
-    log_odds = setting.log_odds
-    return {
-        "cllr": cllr_terms,
-        "cross_entropy": lambda x, t: (
-            setting.prior[t] * softplus(-x - log_odds if t else x + log_odds)
-        ),
-    }
+    other, target = setting.prior.tolist()
+    return {"cllr": cllr_terms, "cross_entropy": LogCost(setting.log_odds, (other, target))}
 
 
 class TwoClassSystem(System):
@@ -151,7 +152,7 @@ def _parts(setting: Setting) -> Parts:
     found, at = {}, steps(setting)
     if setting.log_odds != 0:  # at even odds, they are Cllr's
         found[("discrimination", "calibration")] = cost_terms(setting)["cross_entropy"]
-    return found | {(f"min_{key}", _loss_key(key)): at[key].terms for key in setting.weights}
+    return found | {(f"min_{key}", _loss_key(key)): at[key] for key in setting.weights}
 
 
 def _loss_key(key: str) -> str:
@@ -161,7 +162,7 @@ def _loss_key(key: str) -> str:
 def exact_values(trials: Trials, blocks: PooledBlocks, setting: Setting) -> dict[str, float]:
     """Every quantity, from the samples themselves."""
     llrs = (trials.other.llr, trials.target.llr)
-    every = cost_terms(setting) | {key: step.terms for key, step in steps(setting).items()}
+    every = cost_terms(setting) | steps(setting)
     values = {
         key: float(sum(terms(x, t).mean() for t, x in enumerate(llrs)))
         for key, terms in every.items()

@@ -236,6 +236,10 @@ class Design:
         shared = scale * float(np.sum(total**2)) + n / n_used
         return n / max(shared / (float(gap @ gap) + 1), 1.0)
 
+    def effective_size_in(self, t: int, events: NDArray[Any]) -> float:
+        """The same for the samples of one class."""
+        return self.select(self.rows_by_class[t]).effective_size(events)
+
 
 def read_design(
     codes: NDArray[np.intp], groups: ArrayLike | None = None, items: Sequence[ArrayLike] = ()

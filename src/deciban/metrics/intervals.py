@@ -54,7 +54,7 @@ class Plan(NamedTuple):
         """How many independent samples of a class would tell as much about the rate of an event."""
         if self.design is None:
             return len(events)
-        return self.design.select(self.design.rows_by_class[t]).effective_size(events)
+        return self.design.effective_size_in(t, events)
 
 
 def make_plan(confidence: float, n_resamples: int, rng: Seed, design: Design | None = None) -> Plan:

@@ -10,9 +10,11 @@ interval is that of the lower bound, the upper end that of the upper bound.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,24 +37,44 @@ from deciban.metrics.detection import (
 from deciban.metrics.intervals import Interval, Plan, hull
 from deciban.metrics.labelled import EvidenceLike, Scores, Trials, read_trials
 from deciban.metrics.pav import PooledBlocks, pool, pool_masses
-from deciban.metrics.proportions import EventCounts, count_events, sum_interval
-from deciban.metrics.recalibration import Bounds, Recalibration, recalibrate_llrs
+from deciban.metrics.proportions import EventCounts, count_events, exclusive, sum_interval
+from deciban.metrics.recalibration import (
+    Bounds,
+    RecalibratedCosts,
+    Recalibration,
+    recalibrate_llrs,
+)
 from deciban.metrics.sample_costs import Allowance, SampleCosts, mean_intervals
 
 Terms = Callable[[Floats, int], Floats]  # of the LLRs of the first (0) or second (1) class
 Parts = Mapping[tuple[str, str], Terms]  # names of a cost after recalibration and of its saving
-BestSteps = Callable[["LlrSample"], Sequence["Step"]]  # costs to average at the best thresholds
+BestSteps = Callable[["LlrUnits"], Sequence["Step"]]  # costs to average at the best thresholds
 _BLOCKS = 5  # of groups or items that are held out one or two at a time
 _LARGEST_COST = 1e300  # relative to that of no evidence; sums of larger ones would overflow
 _STEEPEST = 3.0  # nats; the largest slope of the ROC curve that is believed
 
 
-def cllr_terms(llr: Floats, t: int) -> Floats:
-    """What samples of the first (0) or second (1) class add to Cllr."""
-    return np.asarray(from_nats(softplus(-llr if t else llr) / 2, "bit"))
+@dataclass(frozen=True)
+class LogCost:
+    """The cost of the posterior of the true class, its negative logarithm, at prior log-odds.
+
+    ``weight`` is the share of the first and of the second class in the mean.
+    """
+
+    log_odds: float
+    weight: tuple[float, float]
+
+    def __call__(self, llr: Floats, t: int) -> Floats:
+        """What samples of the first (0) or second (1) class add."""
+        log_odds = llr + self.log_odds
+        return self.weight[t] * softplus(-log_odds if t else log_odds)
 
 
-class Step(NamedTuple):
+cllr_terms = LogCost(0.0, (float(from_nats(0.5, "bit")),) * 2)
+
+
+@dataclass(frozen=True)
+class Step:
     """A quantity that depends only on which side of a threshold each LLR lies.
 
     ``worth`` is what a sample adds to the mean of its class: true classes on rows, and a column
@@ -61,30 +83,98 @@ class Step(NamedTuple):
 
     threshold: float
     inclusive: bool  # whether an LLR on the threshold counts as above it
-    worth: Floats
+    worth: tuple[tuple[float, float], tuple[float, float]]
 
     def above(self, llr: Floats) -> NDArray[np.bool_]:
         """Whether LLRs are above the threshold."""
         return llr >= self.threshold if self.inclusive else llr > self.threshold
 
-    def terms(self, llr: Floats, t: int) -> Floats:
+    def __call__(self, llr: Floats, t: int) -> Floats:
         """What each sample of the first (0) or second (1) class adds."""
-        return np.where(self.above(llr), self.worth[t, 1], self.worth[t, 0])
+        below, above = self.worth[t]
+        return np.where(self.above(llr), above, below)
 
     def gain(self, t: int) -> float:
         """How much more a sample of a class adds above the threshold than below it."""
-        return float(self.worth[t, 1] - self.worth[t, 0])
+        below, above = self.worth[t]
+        return above - below
 
 
-class LlrSample:
-    """LLRs in favor of the second class beside the true classes, 0 or 1; both occur."""
+class LlrUnits(ABC):
+    """LLRs in favor of the second class beside the true classes, 0 or 1; both occur.
 
-    def __init__(self, llr: Floats, codes: NDArray[np.intp], design: Design | None = None) -> None:
+    Their costs are arrays with one entry for each sample, or sums with one for each bag of samples:
+    all that intervals need of them are sums.
+    """
+
+    codes: NDArray[np.intp]  # of the class of each sample or bag
+    counts: NDArray[Any]  # number of samples of each class
+    rows: list[NDArray[np.intp]]  # positions of the samples or bags of each class
+    mass: Floats | None  # number of samples in each bag
+    blocks: PooledBlocks  # PAV's of all samples
+    share: float  # fraction of the samples that maps without a fold are fitted to
+
+    @abstractmethod
+    def column(self, kind: str, terms: Terms) -> Floats:
+        """Costs: of LLRs "as is", or after recalibration as :class:`RecalibratedCosts` has them.
+
+        The kinds "gain by …" and "loss by …" are what recalibration saves and what it costs where
+        it costs more, with the :attr:`Bounds.by` of the upper bound.
+        """
+
+    @abstractmethod
+    def events(self, step: Step, t: int, *others: Any) -> list[NDArray[Any]]:
+        """Samples of a class above a threshold, or those with one of two systems only."""
+
+    @abstractmethod
+    def actual_costs(self, terms: Mapping[str, Terms], threshold: float) -> SampleCosts:
+        """What LLRs cost, and what they would cost with the opposite sign."""
+
+    @abstractmethod
+    def bounded_costs(
+        self, costs: dict[str, Floats], allowances: dict[str, Allowance]
+    ) -> SampleCosts:
+        """Costs of LLRs that are right where they are after recalibration."""
+
+    @abstractmethod
+    def affine_slope(self, k: int) -> float:
+        """Recalibrated LLR of a block by the affine map; by PAV where LLRs are infinite."""
+
+    def total(self, costs: Floats) -> float:
+        """The sum over both classes of their mean costs."""
+        sums = (costs[rows].sum() for rows in self.rows)
+        return float(sum(x / n for x, n in zip(sums, self.counts, strict=True)))
+
+    def recalibrated(self, terms: Terms) -> RecalibratedCosts:
+        """What recalibrated LLRs cost."""
+        names = (name.replace("_", " ") for name in RecalibratedCosts._fields)
+        return RecalibratedCosts(*(self.column(name, terms) for name in names))
+
+    def bounds(self, terms: Terms) -> Bounds:
+        """What samples cost after the best recalibration, at least and at most."""
+        return self.recalibrated(terms).bounds(self.share, self.total)
+
+
+class LlrSample(LlrUnits):
+    """LLRs of single samples."""
+
+    mass = None
+
+    def __init__(
+        self,
+        llr: Floats,
+        codes: NDArray[np.intp],
+        design: Design | None = None,
+        recalibration: Recalibration | None = None,
+    ) -> None:
         self.llr, self.codes, self.design = llr, codes, design
         self.rows = [np.flatnonzero(codes == t) for t in (0, 1)]
+        self.counts = np.array([len(rows) for rows in self.rows])
+        if recalibration is not None:
+            self.recalibration = recalibration
 
     @cached_property
-    def blocks(self) -> PooledBlocks:
+    def blocks(self) -> PooledBlocks:  # type: ignore[override]
         """PAV's blocks of all samples."""
         return pool(Trials(*(Scores(self.llr[self.rows[t]]) for t in (1, 0))))
 
@@ -96,6 +186,11 @@ class LlrSample:
             splits = [*self.design.folds(_BLOCKS, np.random.default_rng(0))]
         return recalibrate_llrs(self.llr, self.codes, splits)
 
+    @property
+    def share(self) -> float:  # type: ignore[override]
+        """Fraction of the samples that maps without a fold are fitted to."""
+        return self.recalibration.share
+
     def costs(self, terms: Terms, llr: Floats) -> Floats:
         """What each sample costs with these LLRs."""
         values = np.empty(len(llr))
@@ -103,42 +198,79 @@ class LlrSample:
             values[rows] = terms(llr[rows], t)
         return values
 
-    def total(self, costs: Floats) -> float:
-        """The sum over both classes of their mean costs."""
-        return float(sum(costs[rows].mean() for rows in self.rows))
+    def column(self, kind: str, terms: Terms) -> Floats:
+        """Costs of the samples by the kind of their LLRs."""
+        if kind == "as is":
+            return self.costs(terms, self.llr)
+        if " by " in kind:
+            sign, after = (1.0 if kind.startswith("gain") else -1.0), self.recalibrated(terms)
+            by = kind.partition(" by ")[2]
+            upper = after.rising(self.share) if by == "rising" else getattr(after, by)
+            return np.maximum(sign * (self.column("as is", terms) - upper), 0.0)
+        return getattr(self.recalibrated(terms), kind.replace(" ", "_"))
 
-    def bounds(self, terms: Terms) -> Bounds:
-        """What samples cost after the best recalibration, at least and at most."""
-        return self.recalibration.bounds(lambda llr: self.costs(terms, llr), self.total)
+    def recalibrated(self, terms: Terms) -> RecalibratedCosts:
+        """What each recalibrated LLR costs."""
+        after = self.recalibration
+        fitted, held_out = self.costs(terms, after.fitted), self.costs(terms, after.held_out)
+        affine = None if after.affine is None else self.costs(terms, after.affine)
+        shown = [
+            None if costs is None else np.where(after.alone, fitted, costs)
+            for costs in (held_out, affine)
+        ]
+        return RecalibratedCosts(fitted, held_out, affine, *shown)  # type: ignore[arg-type]
+
+    def events(self, step: Step, t: int, *others: LlrSample) -> list[NDArray[Any]]:
+        """Samples of a class above a threshold, or those with one of two systems only."""
+        return exclusive([step.above(s.llr[self.rows[t]]) for s in (self, *others)])
+
+    def right(self, threshold: float) -> NDArray[np.bool_]:
+        """Whether LLRs are on the right side of a threshold, or on it."""
+        return np.where(self.codes == 1, self.llr >= threshold, self.llr <= threshold)
+
+    def actual_costs(self, terms: Mapping[str, Terms], threshold: float) -> SampleCosts:
+        """What each LLR costs, and what it would cost with the opposite sign."""
+        actual, mirrored = (
+            {key: self.costs(one, sign * self.llr) for key, one in terms.items()}
+            for sign in (1.0, -1.0)
+        )
+        return SampleCosts(self.codes, actual, mirrored, self.right(threshold))
+
+    @property
+    def right_after(self) -> NDArray[np.bool_]:
+        """Whether recalibrated LLRs support the true class, or none."""
+        fitted = self.recalibration.fitted
+        return np.where(self.codes == 1, fitted >= 0, fitted <= 0)
+
+    def bounded_costs(
+        self, costs: dict[str, Floats], allowances: dict[str, Allowance]
+    ) -> SampleCosts:
+        """Costs of LLRs that are right where they are after recalibration."""
+        return SampleCosts(self.codes, costs, {}, self.right_after, allowances)
+
+    def affine_slope(self, k: int) -> float:
+        """Median of the recalibrated LLRs of the samples of a block, by the affine map."""
+        after, slope = self.recalibration, self.blocks.llr[k]
+        return float(
+            slope if after.affine is None else np.median(after.affine[after.fitted == slope])
+        )
 
 
 def mean_cost_intervals(
-    samples: Sequence[LlrSample], terms: Mapping[str, Terms], plan: Plan, threshold: float = 0.0
+    samples: Sequence[LlrUnits], terms: Mapping[str, Terms], plan: Plan, threshold: float = 0.0
 ) -> dict[str, Interval]:
     """Intervals of mean costs of the LLRs as they are.
 
     LLRs on the wrong side of the threshold are the errors that may be more frequent than was seen.
     """
-    return mean_intervals([_actual_costs(sample, terms, threshold) for sample in samples], plan)
-
-
-def _actual_costs(
-    sample: LlrSample, terms: Mapping[str, Terms], threshold: float = 0.0
-) -> SampleCosts:
-    """What each LLR costs, and what it would cost with the opposite sign."""
-    actual, mirrored = (
-        {key: sample.costs(one, sign * sample.llr) for key, one in terms.items()}
-        for sign in (1.0, -1.0)
-    )
-    right = np.where(sample.codes == 1, sample.llr >= threshold, sample.llr <= threshold)
-    return SampleCosts(sample.codes, actual, mirrored, right)
+    return mean_intervals([sample.actual_costs(terms, threshold) for sample in samples], plan)
 
 
 # --- costs after recalibration ------------------------------------------------------------
 
 
 def recalibrated_cost_intervals(
-    samples: Sequence[LlrSample],
+    samples: Sequence[LlrUnits],
     plan: Plan,
     best: Mapping[str, BestSteps] | None = None,
     parts: Parts | None = None,
@@ -153,7 +285,7 @@ def recalibrated_cost_intervals(
     return {name: _join(found[f"{name} low"], found[f"{name} high"], samples) for name in names}
 
 
-def _join(low: Interval, high: Interval, samples: Sequence[LlrSample]) -> Interval:
+def _join(low: Interval, high: Interval, samples: Sequence[LlrUnits]) -> Interval:
     """The interval from the low end of one to the high end of the other.
 
     Of two systems, either bound may be the better estimate of the difference.
@@ -164,14 +296,14 @@ def _join(low: Interval, high: Interval, samples: Sequence[LlrSample]) -> Interv
     return Interval(value, low.low, high.high, max(low.standard_error, high.standard_error))
 
 
-def _bounded_costs(sample: LlrSample, best: Mapping[str, BestSteps], parts: Parts) -> SampleCosts:
+def _bounded_costs(sample: LlrUnits, best: Mapping[str, BestSteps], parts: Parts) -> SampleCosts:
     """Both bounds on what each sample costs after recalibration, and on what that saves."""
     actual: dict[str, Floats] = {}
     allowances: dict[str, Allowance] = {}
-    as_is = _actual_costs(sample, {rest: terms for (rest, _), terms in parts.items()})
+    as_is = sample.actual_costs({rest: terms for (rest, _), terms in parts.items()}, 0.0)
     for (rest, saved), terms in parts.items():
         least = sample.bounds(terms)
-        actual[f"{rest} low"], actual[f"{rest} high"] = least
+        actual[f"{rest} low"], actual[f"{rest} high"] = least.lower, least.upper
         actual[f"{saved} low"] = as_is.actual[rest] - least.upper
         actual[f"{saved} high"] = as_is.actual[rest] - least.lower
 
@@ -188,14 +320,12 @@ def _bounded_costs(sample: LlrSample, best: Mapping[str, BestSteps], parts: Part
             allowances[f"{saved} low"] = lambda rates, after=after: -after(rates)  # type: ignore[misc]
     for name, steps_of in best.items():
         steps = steps_of(sample)
-        bounds = [sample.bounds(step.terms) for step in steps]
+        bounds = [sample.bounds(step) for step in steps]
         actual[f"{name} low"] = np.mean([b.lower for b in bounds], axis=0)
         actual[f"{name} high"] = np.mean([b.upper for b in bounds], axis=0)
         losses = np.mean([[abs(step.gain(t)) for t in (0, 1)] for step in steps], axis=0)
         allowances[f"{name} high"] = losses.__mul__
-    recalibrated = sample.recalibration.fitted
-    right = np.where(sample.codes == 1, recalibrated >= 0, recalibrated <= 0)
-    return SampleCosts(sample.codes, actual, {}, right, allowances)
+    return sample.bounded_costs(actual, allowances)
 
 
 def unseen_cost(blocks: PooledBlocks, rates: Floats, terms: Terms = cllr_terms) -> Floats:
@@ -225,29 +355,34 @@ def mean_cost_of_blocks(blocks: PooledBlocks, terms: Terms) -> float:
 # --- rates --------------------------------------------------------------------------------
 
 
-def step_interval(samples: Sequence[LlrSample], step: Step, plan: Plan) -> Interval:
+def step_interval(samples: Sequence[LlrUnits], step: Step, plan: Plan) -> Interval:
     """Interval of a quantity at a given threshold."""
-    totals = [s.total(s.costs(step.terms, s.llr)) for s in samples]
+    totals = [s.total(s.column("as is", step)) for s in samples]
+    first, *others = samples
     events = [
-        count_events(step.gain(t), [step.above(s.llr[s.rows[t]]) for s in samples], plan, t)
+        count_events(step.gain(t), first.events(step, t, *others), first.counts[t], plan, t)
         for t in (0, 1)
     ]
     value = totals[0] if len(totals) == 1 else totals[0] - totals[1]
     return sum_interval(value, events, plan.confidence)
 
 
-def mean_step_interval(samples: Sequence[LlrSample], steps: Sequence[Step], plan: Plan) -> Interval:
+def mean_step_interval(samples: Sequence[LlrUnits], steps: Sequence[Step], plan: Plan) -> Interval:
     """Interval of the mean of quantities at given thresholds.
 
     The distances to the ends of each are added in quadrature, with the correlation of quantities
     that rest on the same samples (Zou and Donner, 2008).
     """
     value, low, high, _ = np.array([step_interval(samples, step, plan) for step in steps]).T
-    costs = [np.array([s.costs(step.terms, s.llr) for step in steps]) for s in samples]
+    costs = [np.array([s.column("as is", step) for step in steps]) for s in samples]
     gaps = costs[0] if len(costs) == 1 else costs[0] - costs[1]
     gaps /= np.maximum(np.abs(gaps).max(axis=1, keepdims=True), 1 / _LARGEST_COST)  # or overflow
-    by_class = [np.atleast_2d(np.cov(gaps[:, r], bias=True)) / len(r) for r in samples[0].rows]
-    covariance = by_class[0] + by_class[1]
+    covariance = np.zeros((len(steps), len(steps)))
+    for rows, n in zip(samples[0].rows, samples[0].counts, strict=True):
+        mass = 1.0 if samples[0].mass is None else samples[0].mass[rows]
+        x = gaps[:, rows]
+        x = x - x.sum(axis=1, keepdims=True) / n * mass
+        covariance += x @ x.T / n**2
     scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
     correlation = np.divide(covariance, scale, out=np.ones_like(scale), where=scale > 0)
     down, up = (
@@ -258,61 +393,63 @@ def mean_step_interval(samples: Sequence[LlrSample], steps: Sequence[Step], plan
     return Interval(mean, mean - down, mean + up)
 
 
-def best_step_interval(sample: LlrSample, step: Step, plan: Plan) -> Interval:
+def best_step_interval(sample: LlrUnits, step: Step, plan: Plan) -> Interval:
     """Interval of a quantity at the threshold that is best after recalibration."""
-    low, high = (_rates_interval(sample, costs, step, plan) for costs in sample.bounds(step.terms))
+    low, high = (
+        _rates_interval(sample, {1.0: costs}, step, plan) for costs in sample.bounds(step)[:2]
+    )
     return Interval((low.value + high.value) / 2, low.low, high.high)
 
 
-def saving_interval(sample: LlrSample, step: Step, plan: Plan) -> Interval:
+def saving_interval(sample: LlrUnits, step: Step, plan: Plan) -> Interval:
     """Interval of what recalibration saves, by the decisions that it corrects and those it spoils.
 
     Where it changes a few decisions only, resamples hardly contain any that it spoils.
     """
-    saved = sample.costs(step.terms, sample.llr) - sample.bounds(step.terms).upper
-    return _rates_interval(sample, saved, step, plan, (1.0, -1.0))
+    by = sample.bounds(step).by
+    costs = {1.0: sample.column(f"gain by {by}", step), -1.0: sample.column(f"loss by {by}", step)}
+    return _rates_interval(sample, costs, step, plan)
 
 
 def _rates_interval(
-    sample: LlrSample, costs: Floats, step: Step, plan: Plan, signs: tuple[float, ...] = (1.0,)
+    sample: LlrUnits, costs: Mapping[float, Floats], step: Step, plan: Plan
 ) -> Interval:
-    """Wilson's interval from costs, of these signs, that are fractions of what one error costs."""
-    events = []
+    """Wilson's interval from costs, by their sign, that are fractions of what one error costs."""
+    events, signs = [], np.array([*costs])
     for t, rows in enumerate(sample.rows):
-        worst = float(step.worth[t].max())
-        rates = costs[rows] / worst if worst > 0 else np.zeros(len(rows))
-        size = plan.effective_size(t, rates)
-        counts = [np.maximum(sign * rates, 0.0).mean() * size for sign in signs]
-        events.append(EventCounts(worst * np.array(signs), np.array(counts), size))
-    return sum_interval(sample.total(costs), events, plan.confidence)
+        worst = max(step.worth[t])
+        rates = [one[rows] / worst if worst > 0 else 0.0 * one[rows] for one in costs.values()]
+        size = plan.effective_size(t, sum(s * rate for s, rate in zip(signs, rates, strict=True)))
+        counts = np.array([rate.sum() for rate in rates]) * (size / sample.counts[t])
+        events.append(EventCounts(worst * signs, counts, size))
+    value = sum(sign * sample.total(one) for sign, one in costs.items())
+    return sum_interval(value, events, plan.confidence)
 
 
-def equal_error_step(sample: LlrSample) -> Step:
+def equal_error_step(sample: LlrUnits) -> Step:
     """The errors at the prior for which the best decisions miss as often as they alarm falsely.
 
     The slope of the ROC curve there tells the prior. That of PAV's block is far too noisy where a
     class is small, so it is taken from the affine map.
     """
-    blocks, after = sample.blocks, sample.recalibration
-    slope = blocks.llr[equal_error_corner(*blocks.hull()) - 1]
-    if after.affine is not None:
-        slope = np.median(after.affine[after.fitted == slope])
-    return _weighted_errors(float(np.clip(slope, -_STEEPEST, _STEEPEST)))
+    slope = sample.affine_slope(equal_error_corner(*sample.blocks.hull()) - 1)
+    return weighted_errors(float(np.clip(slope, -_STEEPEST, _STEEPEST)))
 
 
-def equal_error_interval(sample: LlrSample, plan: Plan) -> Interval:
+def equal_error_interval(sample: LlrUnits, plan: Plan) -> Interval:
     """Interval of the equal-error rate.
 
     It is the largest of the costs at all priors. Where a class is small, the prior at which it is
     reached is hardly known, so that the cost at even odds bounds it, too.
     """
     interval = best_step_interval(sample, equal_error_step(sample), plan)
-    at_even_odds = best_step_interval(sample, _weighted_errors(0.0), plan)
+    at_even_odds = best_step_interval(sample, weighted_errors(0.0), plan)
     return interval._replace(high=max(interval.high, at_even_odds.high))
 
 
-def _weighted_errors(slope: float) -> Step:
-    return Step(slope, True, np.array([[0.0, expit(slope)], [expit(-slope), 0.0]]))
+def weighted_errors(slope: float) -> Step:
+    """The errors at a prior, of the slope that the ROC curve has where they are the fewest."""
+    return Step(slope, True, ((0.0, float(expit(slope))), (float(expit(-slope)), 0.0)))
 
 
 # --- the same intervals for the functions -------------------------------------------------
@@ -342,7 +479,7 @@ def llr_interval(
 
 
 def _c_primary_interval(
-    sample: LlrSample, plan: Plan, operating_points: Iterable[Any], minimum: bool = False
+    sample: LlrUnits, plan: Plan, operating_points: Iterable[Any], minimum: bool = False
 ) -> Interval:
     steps = [detection_step(point.weights) for point in read_operating_points(operating_points)]
     if minimum:
@@ -357,7 +494,7 @@ def detection_step(weights: ErrorWeights, normalize: bool = True) -> Step:
     false_alarm, miss = (
         min(float(weights.cost(*rates, normalize)), _LARGEST_COST) for rates in ((0, 1), (1, 0))
     )
-    return Step(float(weights.threshold), True, np.array([[0.0, false_alarm], [miss, 0.0]]))
+    return Step(float(weights.threshold), True, ((0.0, false_alarm), (miss, 0.0)))
 
 
 def _step_at(normalize: bool = True, **point: float) -> Step:

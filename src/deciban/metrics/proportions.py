@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,19 +54,24 @@ class EventCounts(NamedTuple):
     n_samples: float  # of the class, or of independent samples that would tell as much
 
 
+def exclusive(masks: Sequence[NDArray[np.bool_]]) -> list[NDArray[np.bool_]]:
+    """Samples to which something happened, or those of one and of the other of two systems only."""
+    if len(masks) == 1:
+        return [*masks]
+    return [masks[0] & ~masks[1], masks[1] & ~masks[0]]
+
+
 def count_events(
-    weight: float, masks: Sequence[NDArray[np.bool_]], plan: Plan, t: int
+    weight: float, events: Sequence[NDArray[Any]], n_samples: float, plan: Plan, t: int
 ) -> EventCounts:
-    """Count the samples of a class to which something happened, or only with one of two systems.
+    """Count exclusive events among the samples of a class, of one system or of each of two.
 
     Where samples share groups or items, counts are of as many as there are independent ones.
     """
-    if len(masks) == 2:
-        masks = [masks[0] & ~masks[1], masks[1] & ~masks[0]]
-    signs = [1.0, -1.0][: len(masks)]
-    either = masks[0] if len(masks) == 1 else np.subtract(*masks, dtype=np.int8)
+    signs = [1.0, -1.0][: len(events)]
+    either = events[0] if len(events) == 1 else events[0] * 1.0 - events[1]
     size = plan.effective_size(t, either)
-    counts = np.array([mask.sum() for mask in masks]) * (size / len(masks[0]))
+    counts = np.array([one.sum() for one in events]) * (size / n_samples)
     return EventCounts(weight * np.array(signs), counts, size)
 
 

@@ -21,7 +21,7 @@ more closely: it needs far fewer samples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,53 +31,97 @@ from deciban._estimation.affine import fit_affine
 from deciban._validation.arrays import Floats
 from deciban.evidence.bayes import balance_weights
 from deciban.metrics.labelled import Scores, Trials
-from deciban.metrics.pav import add_misleading, pool
+from deciban.metrics.pav import PooledBlocks, add_misleading, pool
 from deciban.simplex import Basis
 
 Split = tuple[NDArray[np.bool_], NDArray[np.bool_]]  # samples held out, and samples to fit to
-Terms = Callable[[Floats], Floats]  # of the LLRs of all samples, what each of them costs
 Total = Callable[[Floats], float]  # of what each sample costs, the cost of all
 
 _FOLDS, _FEW_FOLDS = 5, 2
 _MANY = 200_000  # samples, to which PAV hardly overfits: few folds are enough
-_ENOUGH = 20_000  # samples of a class that determine an affine map of LLRs
+ENOUGH = 20_000  # samples of a class that determine an affine map of LLRs
 
 
 class Bounds(NamedTuple):
-    """What each sample costs after recalibration: a little less and a little more than it does."""
+    """What each sample costs after recalibration: a little less and a little more than it does.
+
+    ``by`` names the costs that are the upper bound: "fitted", "affine", or "rising" for those
+    between PAV fitted to all samples and without the sample's fold.
+    """
 
     lower: Floats
     upper: Floats
+    by: str
 
 
-class Recalibration(NamedTuple):
-    """LLRs of the samples after recalibration by several maps.
+class RecalibratedCosts(NamedTuple):
+    """What each sample costs after recalibration by several maps, or each bag of samples.
 
-    ``alone`` tells whether a sample is held out beyond all samples of the other class: nothing
-    shows then that it costs anything.
+    The last two are those of PAV fitted to all where a sample is held out beyond all samples of the
+    other class: nothing shows then that it costs anything.
     """
 
     fitted: Floats  # by PAV on all samples
     held_out: Floats  # by PAV without the sample's fold, but with a misleading sample of each class
     affine: Floats | None  # by an affine map without the fold; None where LLRs are infinite
-    alone: NDArray[np.bool_]
-    share: float  # fraction of the samples that maps without a fold are fitted to
+    shown_held_out: Floats
+    shown_affine: Floats | None
 
-    def bounds(self, terms: Terms, total: Total) -> Bounds:
+    def rising(self, share: float) -> Floats:
+        """Those of the best map if it rises strictly, fitted to this share of the samples."""
+        weight = 1 / (1 + share ** (-2 / 3) / 3)  # G / (G + R)
+        return self.fitted + weight * (self.held_out - self.fitted)
+
+    def bounds(self, share: float, total: Total) -> Bounds:
         """What samples cost, at least and at most."""
-        fitted, held_out = terms(self.fitted), terms(self.held_out)
-        rising = 1 / (1 + self.share ** (-2 / 3) / 3)  # G / (G + R) of a map that rises strictly
-        steps = 1 / (1 + 1 / self.share)  # the same of a map that is made of steps
-        upper, best = fitted + rising * (held_out - fitted), held_out
-        if self.affine is not None:
-            affine = terms(self.affine)
-            upper, best = min(upper, affine, key=total), min(best, affine, key=total)
-        lower = fitted + steps * (np.where(self.alone, fitted, best) - fitted)
-        upper = max(upper, fitted, key=total)
+        fitted, by = self.fitted, "rising"
+        upper, best, shown = self.rising(share), self.held_out, self.shown_held_out
+        if self.affine is not None and self.shown_affine is not None:
+            if total(self.affine) < total(upper):
+                upper, by = self.affine, "affine"
+            if total(self.affine) < total(best):
+                shown = self.shown_affine
+        steps = 1 / (1 + 1 / share)  # G / (G + R) of a map that is made of steps
+        lower = fitted + steps * (shown - fitted)
+        if total(fitted) > total(upper):
+            upper, by = fitted, "fitted"
         most, excess = total(upper) - total(fitted), total(lower) - total(fitted)
         if excess > most:  # what PAV costs in either class, but no more than the upper bound
             lower = fitted + most / excess * (lower - fitted)
-        return Bounds(lower, upper)
+        return Bounds(lower, upper, by)
+
+
+class LlrMap(NamedTuple):
+    """An affine map of LLRs."""
+
+    factor: float
+    offset: float
+
+    def __call__(self, llr: Floats) -> Floats:
+        """Recalibrated LLRs."""
+        return self.factor * llr + self.offset
+
+
+class FoldMaps(NamedTuple):
+    """Maps for the samples of a fold, fitted to the others; no affine one of infinite LLRs."""
+
+    blocks: PooledBlocks
+    affine: LlrMap | None
+    smallest_target: float
+    largest_other: float
+
+
+class Recalibration(NamedTuple):
+    """LLRs of the samples after recalibration by several maps.
+
+    ``alone`` tells whether a sample is held out beyond all samples of the other class.
+    """
+
+    fitted: Floats
+    held_out: Floats
+    affine: Floats | None
+    alone: NDArray[np.bool_]
+    share: float  # fraction of the samples that maps without a fold are fitted to
 
 
 def recalibrate_llrs(
@@ -88,24 +132,51 @@ def recalibrate_llrs(
     ``splits`` hold out each sample once; by default they are random and do not depend on the order
     of the samples.
     """
-    is_target = codes == 1
-    held_out, alone = np.zeros(len(llr)), np.zeros(len(llr), dtype=bool)
-    affine = np.zeros(len(llr)) if np.isfinite(llr).all() else None
+    is_target, finite = codes == 1, bool(np.isfinite(llr).all())
     splits = splits or _random_splits(llr, codes)
+    folds = []
     for new, known in splits:
-        target, other = llr[known & is_target], llr[known & ~is_target]
-        if len(target) == 0 or len(other) == 0:
+        trials = Trials(Scores(llr[known & is_target]), Scores(llr[known & ~is_target]))
+        folds.append((new, _fit_fold(trials, finite)))
+    share = sum(float(new.mean() * known.mean()) for new, known in splits)
+    trials = Trials(Scores(llr[is_target]), Scores(llr[~is_target]))
+    return apply_maps(llr, is_target, pool(trials), folds, share, finite)
+
+
+def apply_maps(
+    llr: Floats,
+    is_target: NDArray[np.bool_],
+    blocks: PooledBlocks,
+    folds: Iterable[tuple[NDArray[np.bool_], FoldMaps | None]],
+    share: float,
+    finite: bool,
+) -> Recalibration:
+    """Recalibrate LLRs by the blocks of all samples, and those of each fold by its own maps.
+
+    A fold has no maps where nothing is known of a class.
+    """
+    held_out, alone = np.zeros(len(llr)), np.zeros(len(llr), dtype=bool)
+    affine = np.zeros(len(llr)) if finite else None
+    for new, maps in folds:
+        if maps is None:
             alone[new] = True  # nothing is known, and an LLR of zero says so
             continue
-        trials = Trials(Scores(target), Scores(other))
-        held_out[new] = pool(add_misleading(trials)).transform(llr[new])
-        alone[new] = np.where(is_target[new], llr[new] > other.max(), llr[new] < target.min())
-        if affine is not None:
-            affine[new] = _fit_affine_map(trials)(llr[new])
-    trials = Trials(Scores(llr[is_target]), Scores(llr[~is_target]))
-    share = sum(float(new.mean() * known.mean()) for new, known in splits)
+        some, of_target = llr[new], is_target[new]
+        held_out[new] = maps.blocks.transform(some)
+        alone[new] = np.where(of_target, some > maps.largest_other, some < maps.smallest_target)
+        if affine is not None and maps.affine is not None:
+            affine[new] = maps.affine(some)
     share = share or np.inf  # one sample of each class: what is held out is all that bounds costs
-    return Recalibration(pool(trials).transform(llr), held_out, affine, alone, share)
+    return Recalibration(blocks.transform(llr), held_out, affine, alone, share)
+
+
+def _fit_fold(trials: Trials, finite: bool) -> FoldMaps | None:
+    target, other = trials.target.llr, trials.other.llr
+    if len(target) == 0 or len(other) == 0:
+        return None
+    some = [x[:: len(x) // ENOUGH + 1] for x in (other, target)]
+    affine = fit_llr_map(*some) if finite else None
+    return FoldMaps(pool(add_misleading(trials)), affine, float(target.min()), float(other.max()))
 
 
 def _random_splits(llr: Floats, codes: NDArray[np.intp]) -> list[Split]:
@@ -118,13 +189,13 @@ def _random_splits(llr: Floats, codes: NDArray[np.intp]) -> list[Split]:
     return [(fold == k, fold != k) for k in range(n_folds)]
 
 
-def _fit_affine_map(trials: Trials) -> Terms:
+def fit_llr_map(other: Floats, target: Floats) -> LlrMap:
     """The affine map of LLRs, if possible a rising one, that costs the least at even odds.
 
     As for PAV a misleading sample of each class is added, here at the mean of the other class and
     with half the weight: classes that are far apart in these samples need not be so in others.
     """
-    some = [x.llr[:: len(x.llr) // _ENOUGH + 1] for x in (trials.other, trials.target)]
+    some = [other, target]
     size = max(float(np.abs(x).max()) for x in some) or 1.0  # of which the square may overflow
     some = [x / size for x in some]
     llr = np.concatenate([*some, [some[1].mean(), some[0].mean()]])
@@ -132,9 +203,9 @@ def _fit_affine_map(trials: Trials) -> Terms:
     weight = np.concatenate([np.ones(len(llr) - 2), [0.5, 0.5]])
     V, even = Basis.gram_schmidt(2).contrast, np.full(2, 0.5)
     unit = float(V[1, 0] - V[0, 0])  # an LLR is this multiple of the ILRL
-    to_calibrated = fit_affine(
+    matrix, offset = fit_affine(
         llr[:, None] / unit, codes, balance_weights(codes, weight, even), np.log(even), V, "scalar"
     )
-    if to_calibrated.matrix[0, 0] < 0:  # LLRs that point the wrong way are best ignored
-        return np.zeros_like
-    return lambda llr: unit * to_calibrated(llr[:, None] / (size * unit))[:, 0]
+    if matrix[0, 0] < 0:  # LLRs that point the wrong way are best ignored
+        return LlrMap(0.0, 0.0)
+    return LlrMap(float(matrix[0, 0] / size), float(unit * offset[0]))

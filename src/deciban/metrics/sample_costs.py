@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,8 @@ class SampleCosts:
     """What each sample adds to the quantities of one system, or to the differences of two.
 
     The prior is included: a quantity is the sum over the classes of means over their samples.
-    Costs have the key of their quantity, and one entry for each sample. ``saving`` is what
+    Costs have the key of their quantity, and one entry for each sample, or sums with one for each
+    bag of ``mass`` samples (:class:`~deciban.metrics.bags.BagCosts`). ``saving`` is what
     recalibration saves, which may be negative; ``calibration`` is zero where it does not pay.
     ``mirrored`` is what samples would cost if they were as sure of the runner-up as they are of
     their class. ``allowances`` tell what unseen errors may add where this is not linear in their
@@ -36,10 +38,12 @@ class SampleCosts:
     right: NDArray[np.bool_]  # whether the evidence supports the true class most
     allowances: dict[str, Allowance] = field(default_factory=dict)
 
+    mass: Floats | None = None
+
     @cached_property
-    def counts(self) -> NDArray[np.intp]:
+    def counts(self) -> NDArray[Any]:
         """Number of samples of each class."""
-        return np.bincount(self.codes)
+        return np.bincount(self.codes, self.mass)
 
     @cached_property
     def rows_by_class(self) -> list[NDArray[np.intp]]:
@@ -52,18 +56,36 @@ class SampleCosts:
 
     def degrees_of_freedom(self, key: str) -> float:
         """Those of the variance of a quantity, which Welch and Satterthwaite estimate."""
-        means = [self.actual[key][rows] for rows in self.rows_by_class if len(rows) > 1]
-        v = np.array([x.var() / len(x) for x in means])
-        rest = np.sum(v**2 / (np.array([len(x) for x in means]) - 1))
-        return float(v.sum() ** 2 / rest) if 0 < rest < np.inf else np.inf
+        v, df = [], []
+        for rows, n in zip(self.rows_by_class, self.counts, strict=True):
+            x, mass = self.actual[key][rows], 1.0 if self.mass is None else self.mass[rows]
+            units = len(rows) if self.mass is None else np.count_nonzero(mass)
+            if units > 1:
+                v.append(float(np.sum((x - x.sum() / n * mass) ** 2)) / n**2)
+                df.append(units - 1)
+        rest = np.sum(np.square(v) / df)
+        return float(sum(v) ** 2 / rest) if 0 < rest < np.inf else np.inf
+
+    def wrong(self, t: int) -> NDArray[Any]:
+        """Which samples of a class are not right, or how many of each bag."""
+        return ~self.right[self.rows_by_class[t]]
+
+    def costs_of_right(self, key: str) -> tuple[Floats, Floats]:
+        """Sums over the right samples of each class: of their costs, and of these mirrored."""
+        codes, D = self.codes[self.right], len(self.counts)
+        actual, mirrored = (
+            np.bincount(codes, costs[key][self.right], D).astype(float)
+            for costs in (self.actual, self.mirrored)
+        )
+        return actual, mirrored
 
     def unseen_error_rates(self, plan: Plan) -> Floats:
         """Upper bound on the error rate of each class, beyond the most that resamples contain."""
         found = []
-        for t, rows in enumerate(self.rows_by_class):
-            wrong = ~self.right[rows]
+        for t, n in enumerate(self.counts):
+            wrong = self.wrong(t)
             size = max(1, round(plan.effective_size(t, wrong)))
-            found.append(unseen_rate(round(wrong.mean() * size), size, plan.confidence))
+            found.append(unseen_rate(round(float(wrong.sum() / n) * size), size, plan.confidence))
         return np.array(found)
 
     def unseen(self, key: str, rates: Floats) -> Floats:
@@ -73,31 +95,27 @@ class SampleCosts:
         """
         if key in self.allowances:
             return self.allowances[key](rates)
-
-        def sums(values: Floats, rows: NDArray[np.bool_]) -> Floats:
-            return np.bincount(self.codes[rows], values[rows], len(self.counts)).astype(float)
-
-        n_wrong = np.bincount(self.codes[~self.right], minlength=len(self.counts))
+        n_wrong = np.array([self.wrong(t).sum() for t in range(len(self.counts))])
         n_right = np.maximum(self.counts - n_wrong, 1)
-        right = sums(self.actual[key], self.right) / n_right
-        turned = sums(self.mirrored[key], self.right) / n_right
-        wrong = (turned + sums(self.actual[key], ~self.right)) / (1 + n_wrong)
-        return np.asarray(rates * (wrong - right))
+        right, turned = self.costs_of_right(key)
+        every = np.bincount(self.codes, self.actual[key], len(self.counts))
+        wrong = (turned / n_right + (every - right)) / (1 + n_wrong)
+        return np.asarray(rates * (wrong - right / n_right))
 
+    def subtract(self, other: Self) -> Self:
+        """The costs that both of two systems have: these less the other's."""
+        actual, mirrored = (
+            {key: mine[key] - theirs[key] for key in mine if key in theirs}
+            for mine, theirs in ((self.actual, other.actual), (self.mirrored, other.mirrored))
+        )
+        mirrored = {key: gap for key, gap in mirrored.items() if gap.any()}  # the same says nothing
+        right = self.right & other.right
+        allowances = self._subtract_allowances(other)
+        return replace(self, actual=actual, mirrored=mirrored, right=right, allowances=allowances)
 
-def subtract_costs(systems: Sequence[SampleCosts]) -> SampleCosts:
-    """The costs of one system, or those that both of two have: the first's less the second's."""
-    if len(systems) == 1:
-        return systems[0]
-    a, b = systems
-    actual, mirrored = (
-        {key: mine[key] - theirs[key] for key in mine if key in theirs}
-        for mine, theirs in ((a.actual, b.actual), (a.mirrored, b.mirrored))
-    )
-    mirrored = {key: gap for key, gap in mirrored.items() if gap.any()}  # the same says nothing
-    allowances = {key: _subtract(a.allowances[key], b.allowances[key]) for key in a.allowances}
-    right = a.right & b.right
-    return replace(a, actual=actual, mirrored=mirrored, right=right, allowances=allowances)
+    def _subtract_allowances(self, other: Self) -> dict[str, Allowance]:
+        mine, theirs = self.allowances, other.allowances
+        return {key: _subtract(mine[key], theirs[key]) for key in mine}
 
 
 def _subtract(a: Allowance, b: Allowance) -> Allowance:
@@ -106,7 +124,7 @@ def _subtract(a: Allowance, b: Allowance) -> Allowance:
 
 def mean_intervals(systems: Sequence[SampleCosts], plan: Plan) -> dict[str, Interval]:
     """Intervals of the quantities of one system, or of the differences of two."""
-    costs = subtract_costs(systems)
+    costs = systems[0] if len(systems) == 1 else systems[0].subtract(systems[1])
     design = Design(costs.codes) if plan.design is None else plan.design
     rng = np.random.default_rng(plan.seed)
     drawn, left_out = design.resample_means([*costs.actual.values()], plan.n_resamples, rng)
