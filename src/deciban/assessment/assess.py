@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation.labels import align_by_index
 from deciban._validation.scalars import quote_each
@@ -33,6 +34,7 @@ from deciban.assessment.wording import number
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics import CalibrationTest, Interval
+from deciban.metrics.bags import BagDesign
 from deciban.metrics.calibration_test import run_calibration_test
 from deciban.metrics.designs import Design, Items, read_design, split_items
 from deciban.metrics.detection import OperatingPoint
@@ -42,9 +44,9 @@ from deciban.metrics.reliability import ReliabilityBin, worst_bin
 
 OperatingPoints = Iterable[OperatingPoint | tuple[float, float, float]]
 FEW = 30  # samples of a class below which its intervals are rough
-_MOST_TESTED = 500_000  # samples to test for calibration
+MOST_TESTED = 500_000  # samples to test for calibration
 _NOTABLE = 0.005  # correction of a quantity that is worth a note
-_NOTABLE_GAP = 0.03  # between a posterior and the frequency of what it predicts
+NOTABLE_GAP = 0.03  # between a posterior and the frequency of what it predicts
 
 
 def assess(
@@ -120,6 +122,25 @@ def assess(
     plan = make_plan(confidence, n_resamples, rng, design)
     with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
         system = _make_system(data, setting, plan)
+    n_infinite = int(np.isinf(evidence.log_likelihoods).any(axis=1).sum())
+    return make_assessment(
+        system, setting, plan, design, data.counts, n_infinite,
+        calibration_test=_test_calibration(data, plan, design),
+        worst_bin=_worst_bin(data, plan) if plan.n_resamples else None,
+    )  # fmt: skip
+
+
+def make_assessment(
+    system: System,
+    setting: Setting,
+    plan: Plan,
+    design: Design | BagDesign,
+    counts: NDArray[Any],
+    n_infinite: int,
+    **tests: Any,
+) -> Assessment:
+    """Every quantity of a system with its interval, and what follows from them."""
+    with np.errstate(all="ignore"):
         intervals = system.estimates(plan) if plan.n_resamples else {}
     words, (values,) = system.values_beside()
     quantities = tuple(
@@ -127,20 +148,18 @@ def assess(
         for key in reported_keys(values)
     )
     notes = [
-        *_few_samples_note(data, plan),
+        *few_samples_note(system.classes, counts, plan),
         *_bias_notes(quantities),
         *_below_chance_note(quantities, setting),
         *system.notes,
     ]
     found = Assessment(
-        classes=evidence.classes, counts=tuple(data.counts.tolist()), quantities=quantities,
+        classes=system.classes, counts=tuple(counts.tolist()), quantities=quantities,
         pairwise_cllr=system.pairwise.cllr, pairwise_cllr_min=system.pairwise.cllr_min,
         confidence=plan.confidence, warnings=tuple(notes), prior=tuple(setting.prior.tolist()),
-        costs=setting.costs, n_infinite=int(np.isinf(evidence.log_likelihoods).any(axis=1).sum()),
+        costs=setting.costs, n_infinite=n_infinite,
         n_wrong=system.n_wrong, expected_wrong=system.expected_wrong,
-        design=design.words if plan.n_resamples else "",
-        calibration_test=_test_calibration(data, plan, design),
-        worst_bin=_worst_bin(data, plan) if plan.n_resamples else None,
+        design=design.words if plan.n_resamples else "", **tests,
     )  # fmt: skip
     return replace(found, action=conclude(found).action, verdicts=tuple(verdicts(found)))
 
@@ -151,7 +170,7 @@ def _worst_bin(data: Labelled, plan: Plan) -> ReliabilityBin | None:
         plan.effective_size(t, wrong[rows]) / len(rows) for t, rows in enumerate(data.rows_by_class)
     ]
     return worst_bin(
-        data, gap=_NOTABLE_GAP, confidence=plan.confidence, independent=min(1.0, *shares)
+        data, gap=NOTABLE_GAP, confidence=plan.confidence, independent=min(1.0, *shares)
     )
 
 
@@ -161,8 +180,8 @@ def _test_calibration(data: Labelled, plan: Plan, design: Design) -> Calibration
         return None
     rng = np.random.default_rng([plan.seed, 3])
     n = len(data.codes)
-    if n > _MOST_TESTED:  # more would not change the answer, only the memory that it takes
-        some = rng.choice(n, _MOST_TESTED, replace=False)
+    if n > MOST_TESTED:  # more would not change the answer, only the memory that it takes
+        some = rng.choice(n, MOST_TESTED, replace=False)
         first = [rows[:1] for rows in data.rows_by_class]  # every class must occur
         data = data.select(np.unique(np.concatenate([some, *first])))
     return run_calibration_test(data, min(plan.n_resamples, 999), rng)
@@ -220,7 +239,7 @@ def compare(
     detection = (operating_points, c_avg, out_of_set, p_out_of_set)
     setting = make_setting(prior, costs, classes, *detection)
     plan = make_plan(confidence, n_resamples, rng, design)
-    notes = _few_samples_note(data, plan)
+    notes = few_samples_note(classes, data.counts, plan)
     differences: list[Difference] = []
     with np.errstate(all="ignore"):
         first = _make_system(data, setting, plan)
@@ -233,7 +252,7 @@ def compare(
             if np.array_equal(data.evidence.log_likelihoods, evidence.log_likelihoods):
                 notes.insert(0, f"{first_name} and {name} are the same evidence.")
                 intervals = dict.fromkeys(intervals, Interval(0.0, 0.0, 0.0))
-            differences += _differences((first_name, name), first, other, intervals)
+            differences += differences_of((first_name, name), first, other, intervals)
     return Comparison(
         systems=tuple(systems), classes=classes, counts=tuple(data.counts.tolist()),
         differences=tuple(differences), confidence=plan.confidence, warnings=tuple(notes),
@@ -243,11 +262,12 @@ def compare(
 
 def _make_system(data: Labelled, setting: Setting, plan: Plan) -> System:
     if data.evidence.n_classes == 2:
-        return TwoClassSystem(data, setting, plan.design)
+        design = plan.design if isinstance(plan.design, Design) else None
+        return TwoClassSystem.of_samples(data, setting, design)
     return SeveralClassSystem(data, setting)
 
 
-def _differences(
+def differences_of(
     names: tuple[str, str], first: System, other: System, intervals: Mapping[str, Interval]
 ) -> list[Difference]:
     """The differences of all quantities that both systems have."""
@@ -305,17 +325,17 @@ def _require_systems(systems: Mapping[str, Evidence]) -> None:
             )
 
 
-def _few_samples_note(data: Labelled, plan: Plan) -> list[str]:
+def few_samples_note(classes: tuple[Hashable, ...], counts: NDArray[Any], plan: Plan) -> list[str]:
     """Notes where samples of a class, or the groups or items that they share, are few."""
     if plan.n_resamples and plan.design is not None and plan.design.caution:
         return [plan.design.caution]
-    rarest = int(np.argmin(data.counts))
-    count = int(data.counts[rarest])
+    rarest = int(np.argmin(counts))
+    count = int(counts[rarest])
     if count >= FEW or plan.n_resamples == 0:
         return []
     few = "1 sample" if count == 1 else f"{count} samples"
-    every = max(data.counts) == count
-    name = "Each class" if every else f"Class {data.evidence.classes[rarest]!r}"
+    every = max(counts) == count
+    name = "Each class" if every else f"Class {classes[rarest]!r}"
     return [f"{name} has only {few}: intervals are rough."]
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
 from deciban._validation.arrays import Floats
-from deciban.assessment.systems import Setting, System, Words, difference_of
+from deciban.assessment.systems import Setting, System, Words, difference_of, note_ruled_out
 from deciban.evidence.bayes import choose_least_cost
 from deciban.metrics import Interval
 from deciban.metrics.decomposition import Family, recalibrate, split_folds
@@ -39,7 +39,8 @@ class SeveralClassSystem(System):
     """The evidence of one system over more than two classes, and every quantity of it."""
 
     def __init__(self, data: Labelled, setting: Setting) -> None:
-        super().__init__(data, setting)
+        super().__init__(data.evidence.classes, setting, note_ruled_out(data))
+        self.data = data
         log_p = data.evidence.log_posterior(setting.prior)
         recalibrated = _recalibrated_posteriors(data, setting)
         if recalibrated is None:

@@ -99,10 +99,10 @@ class System(ABC):
     expected_wrong: float  # wrong decisions that the posteriors themselves predict
     notes: list[str]  # what a reader should know about this evidence
 
-    def __init__(self, data: Labelled, setting: Setting) -> None:
-        self.data, self.setting = data, setting
-        at_truth = data.evidence.log_likelihoods[np.arange(len(data.codes)), data.codes]
-        self.notes = _ruled_out_note(np.isinf(at_truth))
+    def __init__(
+        self, classes: tuple[Hashable, ...], setting: Setting, notes: Iterable[str] = ()
+    ) -> None:
+        self.classes, self.setting, self.notes = classes, setting, [*notes]
 
     @abstractmethod
     def estimates(self, plan: Plan, other: Self | None = None) -> dict[str, Interval]:
@@ -114,7 +114,7 @@ class System(ABC):
 
     def values_beside(self, *others: Self) -> tuple[Words, list[dict[str, float]]]:
         """Words on the quantities, and their values for this system and for each of the others."""
-        other, target, *_ = self.data.evidence.classes
+        other, target, *_ = self.classes
         words: Words = {"target": target, "other": other}
         if self.setting.costs is not None:
             words["no_evidence"] = number((self.setting.prior @ self.setting.costs).min())
@@ -132,13 +132,19 @@ def difference_of(values: Sequence[float]) -> float:
     return 0.0 if a == b else a - b
 
 
-def _ruled_out_note(ruled_out: NDArray[np.bool_]) -> list[str]:
-    first, count = int(np.argmax(ruled_out)) + 1, int(ruled_out.sum())
+def ruled_out_note(count: int, first: int, total: int) -> list[str]:
+    """A note on samples that rule out their true class, of which one is the first."""
     if count == 0:
         return []
     if count == 1:
-        return [f"Sample {first:,} rules out its true class: its cost is infinite."]
+        return [f"Sample {first + 1:,} rules out its true class: its cost is infinite."]
     return [
-        f"{count:,} of {len(ruled_out):,} samples rule out their true class (the first is sample "
-        f"{first:,}): their cost is infinite."
+        f"{count:,} of {total:,} samples rule out their true class (the first is sample "
+        f"{first + 1:,}): their cost is infinite."
     ]
+
+
+def note_ruled_out(data: Labelled) -> list[str]:
+    """A note on the samples that rule out their true class."""
+    ruled_out = np.isinf(data.evidence.log_likelihoods[np.arange(len(data.codes)), data.codes])
+    return ruled_out_note(int(ruled_out.sum()), int(np.argmax(ruled_out)), len(ruled_out))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
 
 from deciban._validation.arrays import Floats
-from deciban.assessment.systems import Setting, System
+from deciban.assessment.systems import Setting, System, note_ruled_out
 from deciban.evidence import from_nats
 from deciban.evidence.units import to_nats
 from deciban.metrics import Interval, PairwiseCosts
@@ -16,10 +18,11 @@ from deciban.metrics.costs import cost_of_blocks
 from deciban.metrics.designs import Design
 from deciban.metrics.detection import equal_errors
 from deciban.metrics.intervals import Plan
-from deciban.metrics.labelled import Labelled, Trials
+from deciban.metrics.labelled import Labelled
 from deciban.metrics.llr_intervals import (
     BestSteps,
     LlrSample,
+    LlrUnits,
     LogCost,
     Parts,
     Step,
@@ -39,6 +42,8 @@ from deciban.metrics.llr_intervals import (
 from deciban.metrics.pav import PooledBlocks, count_levels
 from deciban.metrics.proportions import wilson
 from deciban.metrics.reliability import deviation_from_pav
+
+_NOTHING = ((0.0, 0.0), (0.0, 0.0))
 
 
 def steps(setting: Setting) -> dict[str, Step]:
@@ -66,25 +71,51 @@ def cost_terms(setting: Setting) -> dict[str, Terms]:
     return {"cllr": cllr_terms, "cross_entropy": LogCost(setting.log_odds, (other, target))}
 
 
-class TwoClassSystem(System):
-    """The LLRs of one system in favor of the second class, and every quantity of them."""
+@dataclass(frozen=True)
+class ExpectedError:
+    """How likely it is, by its own LLR, that a sample is decided about wrongly."""
 
-    def __init__(self, data: Labelled, setting: Setting, design: Design | None = None) -> None:
-        super().__init__(data, setting)
-        trials = data.pair(1, 0)
-        self.llrs = (trials.other.llr, trials.target.llr)
-        llr = np.empty(len(data.codes))
-        for rows, values in zip(data.rows_by_class, self.llrs, strict=True):
-            llr[rows] = values
-        self.sample = LlrSample(llr, data.codes, design)
-        self.values = exact_values(trials, self.sample.blocks, setting)
-        self.notes = [*_score_notes(trials), *self.notes]
+    log_odds: float
+
+    def __call__(self, llr: Floats, t: int) -> Floats:
+        """The smaller of the posteriors."""
+        return np.asarray(expit(-np.abs(llr + self.log_odds)))
+
+
+class TwoClassSystem(System):
+    """The LLRs of one system in favor of the second class, and every quantity of them.
+
+    ``levels`` are PAV's blocks of LLRs where those that differ by rounding only are tied.
+    """
+
+    def __init__(
+        self,
+        sample: LlrUnits,
+        levels: PooledBlocks,
+        setting: Setting,
+        classes: tuple[Hashable, ...],
+        notes: Iterable[str] = (),
+    ) -> None:
+        super().__init__(classes, setting, [*_score_notes(sample, classes), *notes])
+        self.sample = sample
+        self.values = exact_values(sample, levels, setting)
         off_diagonal = np.where(np.eye(2), np.nan, 1.0)
         tables = (self.values[key] * off_diagonal for key in ("cllr", "cllr_min"))
         self.pairwise = PairwiseCosts(*tables)
-        accept = steps(setting)["accuracy"].above
-        self.n_wrong = sum(int((accept(x) != t).sum()) for t, x in enumerate(self.llrs))
-        self.expected_wrong = float(expit(-np.abs(trials.llr + setting.log_odds)).sum())
+        accepted = [sample.events(steps(setting)["accuracy"], t)[0].sum() for t in (0, 1)]
+        self.n_wrong = int(accepted[0] + sample.counts[1] - accepted[1])
+        self.expected_wrong = float(sample.column("as is", ExpectedError(setting.log_odds)).sum())
+
+    @classmethod
+    def of_samples(cls, data: Labelled, setting: Setting, design: Design | None = None) -> Self:
+        """The system whose evidence on these samples is given."""
+        trials = data.pair(1, 0)
+        llr = np.empty(len(data.codes))
+        for rows, values in zip(data.rows_by_class, (trials.other, trials.target), strict=True):
+            llr[rows] = values.llr
+        sample = LlrSample(llr, data.codes, design)
+        levels = count_levels(trials).pool().shares()
+        return cls(sample, levels, setting, data.evidence.classes, note_ruled_out(data))
 
     def estimates(self, plan: Plan, other: Self | None = None) -> dict[str, Interval]:
         """Intervals of the quantities, or of their differences from those of another system."""
@@ -106,8 +137,9 @@ class TwoClassSystem(System):
         if setting.log_odds == 0:
             for key, of in (("discrimination", "cllr_min"), ("calibration", "cllr_cal")):
                 intervals[key] = Interval(*to_nats(np.array(intervals[of]), "bit").tolist())
-        first, last = (samples[k].recalibration.fitted for k in (0, -1))
-        if other is not None and np.array_equal(first, last):  # as where neither has an error
+        if other is not None and self.sample.same_fit(
+            other.sample
+        ):  # as where neither has an error
             seen = Interval(0.0, 0.0, 0.0) if self.values["cllr_min"] else Interval(0.0)
             intervals |= dict.fromkeys(["cllr_min", "discrimination", *best], seen)
             intervals |= {_loss_key(key): intervals[key] for key in setting.weights}
@@ -159,18 +191,13 @@ def _loss_key(key: str) -> str:
     return key.replace("detection_cost", "decision_loss")
 
 
-def exact_values(trials: Trials, blocks: PooledBlocks, setting: Setting) -> dict[str, float]:
+def exact_values(sample: LlrUnits, levels: PooledBlocks, setting: Setting) -> dict[str, float]:
     """Every quantity, from the samples themselves."""
-    llrs = (trials.other.llr, trials.target.llr)
     every = cost_terms(setting) | steps(setting)
-    values = {
-        key: float(sum(terms(x, t).mean() for t, x in enumerate(llrs)))
-        for key, terms in every.items()
-    }
+    values = {key: sample.total(sample.column("as is", terms)) for key, terms in every.items()}
     if len(setting.points) > 1:
         values["c_primary"] = float(np.mean([values[key] for key in setting.point_keys]))
-    fitted = _fitted_values(blocks, setting, values)
-    levels = count_levels(trials).pool().shares()
+    fitted = _fitted_values(sample.blocks, setting, values)
     return values | fitted | {"dev_pav": float(from_nats(deviation_from_pav(levels), "ban"))}
 
 
@@ -192,16 +219,18 @@ def _fitted_values(
     return values
 
 
-def _score_notes(trials: Trials) -> list[str]:
+def _score_notes(sample: LlrUnits, classes: tuple[Hashable, ...]) -> list[str]:
     """A note on numbers that do not look like LLRs: likelihood ratios, or reversed LLRs."""
-    wrong = [np.sum(trials.target.llr < 0), np.sum(trials.other.llr > 0)]
-    low, _ = wilson(wrong, [len(trials.target.llr), len(trials.other.llr)], 0.95)
+    negative, positive = Step(0.0, True, _NOTHING), Step(0.0, False, _NOTHING)
+    other, target = sample.counts
+    wrong = [target - sample.events(negative, 1)[0].sum(), sample.events(positive, 0)[0].sum()]
+    low, _ = wilson(wrong, [target, other], 0.95)
     if min(low) > 0.5:
         return [
             f"The LLRs point the wrong way for most samples of both classes: they may be in favor "
-            f"of {trials.other_label!r} rather than of {trials.pos_label!r}. Check which class "
-            f"they are in favor of."
+            f"of {classes[0]!r} rather than of {classes[1]!r}. Check which class they are in favor "
+            f"of."
         ]
-    if trials.llr.min() >= 0 and trials.llr.max() > 0:
+    if sample.blocks.low[0] >= 0 and sample.blocks.high[-1] > 0:
         return ["No LLR is negative: if these are likelihood ratios, take their logarithms first."]
     return []

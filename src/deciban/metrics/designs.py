@@ -35,7 +35,7 @@ from deciban.metrics.resampling import Resamples, resample_means
 
 Items = ArrayLike | tuple[ArrayLike, ArrayLike] | None  # two identifiers for each sample
 _JACKKNIFE = 200  # blocks to leave out one by one; single samples would be too many
-_FEW_UNITS = 10
+FEW_UNITS = 10
 _REDRAWS = 100  # attempts to draw a resample that holds every class
 _PROBE = 1000  # samples of a class, at least one of which most resamples hold
 _AT_ONCE, _CHUNK = 64, 1 << 13  # resamples, and samples, whose weights are held in memory
@@ -85,11 +85,9 @@ class Design:
     @property
     def caution(self) -> str:
         """What a reader should know where there are few units, else nothing."""
-        if not self.depends or self.fewest_units >= _FEW_UNITS:
+        if not self.depends or self.fewest_units >= FEW_UNITS:
             return ""
-        few = self.fewest_units
-        units = "group or item of a class is" if few == 1 else "groups or items of a class are"
-        return f"Only {few} {units} resampled: intervals are too narrow."
+        return few_units_note(self.fewest_units)
 
     def select(self, rows: NDArray[Any]) -> Design:
         """The design of some of the samples; all units are drawn as before."""
@@ -241,6 +239,12 @@ class Design:
         return self.select(self.rows_by_class[t]).effective_size(events)
 
 
+def few_units_note(few: int) -> str:
+    """What a reader should know where few groups or items are resampled."""
+    units = "group or item of a class is" if few == 1 else "groups or items of a class are"
+    return f"Only {few} {units} resampled: intervals are too narrow."
+
+
 def read_design(
     codes: NDArray[np.intp], groups: ArrayLike | None = None, items: Sequence[ArrayLike] = ()
 ) -> Design:
@@ -338,7 +342,7 @@ def _find_sources(
     n_sources, source = connected_components(graph, directed=False)
     n_linked = np.count_nonzero(np.bincount(source[left[same]]))
     linked = n_sources < n_items and np.array_equal(source[left] == source[right], same)
-    return np.asarray(source, dtype=np.intp) if linked and n_linked >= _FEW_UNITS else None
+    return np.asarray(source, dtype=np.intp) if linked and n_linked >= FEW_UNITS else None
 
 
 def _number_units(

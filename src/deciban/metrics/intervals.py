@@ -12,6 +12,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 from deciban._validation.arrays import Floats
 from deciban._validation.scalars import as_generator, require_fraction, require_whole
 from deciban.exceptions import InputError
+from deciban.metrics.bags import BagDesign
 from deciban.metrics.designs import Design
 
 Seed = np.random.Generator | int | None
@@ -42,11 +43,11 @@ class Plan(NamedTuple):
     confidence: float = 0.95
     n_resamples: int = 1000
     seed: int = 0
-    design: Design | None = None
+    design: Design | BagDesign | None = None
 
     def select(self, rows: np.ndarray, codes: np.ndarray) -> Plan:
         """The plan for some of the samples or for another order, with the classes of these."""
-        if self.design is None:
+        if not isinstance(self.design, Design):
             return self
         return self._replace(design=replace(self.design.select(rows), codes=codes))
 

@@ -213,11 +213,16 @@ def read_labelled(
     data = Labelled(evidence, encode_labels(labels, evidence.classes), weight)
     missing = [evidence.classes[k] for k in np.flatnonzero(data.counts == 0)]
     if missing and every_class:
-        raise InputError(
-            f"y_true must hold every class; it lacks {quote_each(missing)}. Add samples of it, or "
-            f"leave it out with evidence.restrict."
-        )
+        raise lacks_classes(missing)
     return data
+
+
+def lacks_classes(missing: Sequence[Hashable]) -> InputError:
+    """The error where classes have no samples."""
+    return InputError(
+        f"y_true must hold every class; it lacks {quote_each(missing)}. Add samples of it, or "
+        f"leave it out with evidence.restrict."
+    )
 
 
 def _as_evidence(table: Any, classes: Sequence[Hashable] | None, labels: NDArray[Any]) -> Evidence:

@@ -140,6 +140,10 @@ class LlrUnits(ABC):
     def affine_slope(self, k: int) -> float:
         """Recalibrated LLR of a block by the affine map; by PAV where LLRs are infinite."""
 
+    @abstractmethod
+    def same_fit(self, other: Any) -> bool:
+        """Whether recalibration by PAV makes the same of the LLRs of another system."""
+
     def total(self, costs: Floats) -> float:
         """The sum over both classes of their mean costs."""
         sums = (costs[rows].sum() for rows in self.rows)
@@ -170,6 +174,7 @@ class LlrSample(LlrUnits):
         self.llr, self.codes, self.design = llr, codes, design
         self.rows = [np.flatnonzero(codes == t) for t in (0, 1)]
         self.counts = np.array([len(rows) for rows in self.rows])
+        self._last: tuple[Terms, RecalibratedCosts] | None = None  # asked for several times
         if recalibration is not None:
             self.recalibration = recalibration
 
@@ -211,6 +216,8 @@ class LlrSample(LlrUnits):
 
     def recalibrated(self, terms: Terms) -> RecalibratedCosts:
         """What each recalibrated LLR costs."""
+        if self._last is not None and self._last[0] == terms:
+            return self._last[1]
         after = self.recalibration
         fitted, held_out = self.costs(terms, after.fitted), self.costs(terms, after.held_out)
         affine = None if after.affine is None else self.costs(terms, after.affine)
@@ -218,7 +225,9 @@ class LlrSample(LlrUnits):
             None if costs is None else np.where(after.alone, fitted, costs)
             for costs in (held_out, affine)
         ]
-        return RecalibratedCosts(fitted, held_out, affine, *shown)  # type: ignore[arg-type]
+        costs = RecalibratedCosts(fitted, held_out, affine, *shown)  # type: ignore[arg-type]
+        self._last = (terms, costs)
+        return costs
 
     def events(self, step: Step, t: int, *others: LlrSample) -> list[NDArray[Any]]:
         """Samples of a class above a threshold, or those with one of two systems only."""
@@ -254,6 +263,10 @@ class LlrSample(LlrUnits):
         return float(
             slope if after.affine is None else np.median(after.affine[after.fitted == slope])
         )
+
+    def same_fit(self, other: LlrSample) -> bool:
+        """Whether recalibration by PAV makes the same of the LLRs of another system."""
+        return np.array_equal(self.recalibration.fitted, other.recalibration.fitted)
 
 
 def mean_cost_intervals(
@@ -470,7 +483,8 @@ def llr_interval(
     if plan.design is not None:  # its samples in the order of the trials, targets first
         others = [label != pos_label for label in np.asarray(y_true).tolist()]
         plan = plan.select(np.argsort(others, kind="stable"), trials.y_true)
-    sample = LlrSample(trials.llr, trials.y_true, plan.design)
+    design = plan.design if isinstance(plan.design, Design) else None
+    sample = LlrSample(trials.llr, trials.y_true, design)
     with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
         interval = LLR_INTERVALS[metric](sample, plan, **options)
     largest = _LARGEST.get(metric, np.inf) if options.get("normalize", True) else np.inf

@@ -35,7 +35,7 @@ class SampleCosts:
     codes: NDArray[np.intp]  # positions of the true classes; every class occurs
     actual: dict[str, Floats]
     mirrored: dict[str, Floats]
-    right: NDArray[np.bool_]  # whether the evidence supports the true class most
+    right: NDArray[Any]  # whether the evidence supports the true class most
     allowances: dict[str, Allowance] = field(default_factory=dict)
 
     mass: Floats | None = None

@@ -1,0 +1,138 @@
+"""Samples in partitions that are read one at a time, here or by workers."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban._validation.arrays import Floats
+from deciban._workers import Workers
+from deciban.metrics.bags import Hashes, folds_of
+from deciban.metrics.labelled import lacks_classes
+from deciban.metrics.sorted_runs import PooledRuns, Run, pool_runs, sort_run
+
+Result = TypeVar("Result")
+Track = Callable[[Iterable[Any], str, int], Iterable[Any]]  # what is done, and the number of parts
+
+
+class Rows(NamedTuple):
+    """Samples of a partition.
+
+    ``evidence`` of each system is LLRs in favor of the second of two classes, or log-likelihoods on
+    rows. ``hashes`` are those of the groups of samples, or of their numbers.
+    """
+
+    codes: NDArray[np.intp]
+    evidence: tuple[Floats, ...]
+    hashes: Hashes
+    start: int  # number of the first sample among all
+
+
+def _no_progress(results: Iterable[Any], what: str, total: int) -> Iterable[Any]:
+    return results
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """Samples of which ``read`` gives those of each part.
+
+    Both, and the parts, are picklable where workers are processes. ``scratch`` is a folder for
+    temporary files that all workers see.
+    """
+
+    classes: tuple[Hashable, ...]
+    parts: Sequence[Any]
+    read: Callable[[Any], Rows]
+    n_samples: int
+    n_systems: int = 1
+    grouped: bool = False  # whether hashes are those of groups
+    workers: Workers = field(default_factory=Workers)
+    scratch: str | None = None
+    track: Track = _no_progress
+
+    def map(self, function: Callable[[Rows], Result], what: str) -> Iterator[Result]:
+        """The result for each part, in their order."""
+        return self.map_items(partial(_call, self.read, function), self.parts, what)
+
+    def map_items(
+        self, function: Callable[[Any], Result], items: Sequence[Any], what: str
+    ) -> Iterator[Result]:
+        """The result for each item, in their order, with progress."""
+        return iter(self.track(self.workers.map(function, items), what, len(items)))
+
+    def collect(self) -> Rows:
+        """All samples in memory."""
+        parts = [*self.map(_identity, "Reading")]
+        evidence = zip(*(part.evidence for part in parts), strict=True)
+        return Rows(
+            np.concatenate([part.codes for part in parts]),
+            tuple(np.concatenate(one) for one in evidence),
+            np.concatenate([part.hashes for part in parts]),
+            0,
+        )
+
+    def pool(self, n_some: int) -> tuple[list[PooledRuns], list[Tally]]:
+        """PAV's blocks of the LLRs of each system, and what else their values tell."""
+        with tempfile.TemporaryDirectory(prefix="deciban-", dir=self.scratch) as folder:
+            found = [*self.map(partial(_sort_rows, folder), "Sorting")]
+            tallies = [Tally.add([part[k][1] for part in found]) for k in range(self.n_systems)]
+            for tally in tallies[:1]:
+                tally.require_both(self.classes)
+            pooled = [
+                pool_runs(
+                    [part[k][0] for part in found],
+                    n_some,
+                    lambda function, items: self.map_items(function, [*items], "Pooling"),
+                )
+                for k in range(self.n_systems)
+            ]
+        return pooled, tallies
+
+
+class Tally(NamedTuple):
+    """Number of samples of each class, of infinite LLRs, and of those that rule out the truth."""
+
+    counts: NDArray[np.intp]
+    n_infinite: int
+    n_ruled_out: int
+    first_ruled_out: int  # number of the first among all samples
+
+    @classmethod
+    def add(cls, parts: Sequence[Tally]) -> Tally:
+        """The tally of all parts."""
+        counts, infinite, ruled_out, first = zip(*parts, strict=True)
+        return cls(np.sum(counts, axis=0), sum(infinite), sum(ruled_out), min(first))
+
+    def require_both(self, classes: Sequence[Hashable]) -> None:
+        """Raise unless every class has samples."""
+        missing = [label for label, n in zip(classes, self.counts, strict=True) if not n]
+        if missing:
+            raise lacks_classes(missing)
+
+
+def _call(read: Callable[[Any], Rows], function: Callable[[Rows], Result], part: Any) -> Result:
+    return function(read(part))
+
+
+def _identity(rows: Rows) -> Rows:
+    return rows
+
+
+def _sort_rows(folder: str, rows: Rows) -> list[tuple[Run, Tally]]:
+    found = []
+    for k, llr in enumerate(rows.evidence):
+        path = str(Path(folder, f"{rows.start}-{k}.run"))
+        infinite = np.isinf(llr)
+        wrong = infinite & np.where(rows.codes == 1, llr < 0, llr > 0)
+        first = rows.start + int(np.argmax(wrong)) if wrong.any() else np.iinfo(np.intp).max
+        counts = np.bincount(rows.codes, minlength=2)
+        tally = Tally(counts, int(infinite.sum()), int(wrong.sum()), int(first))
+        found.append((sort_run(llr, rows.codes, folds_of(rows.hashes), path), tally))
+    return found
