@@ -29,6 +29,7 @@ from deciban.assessment.results import Assessment, Comparison, Difference
 from deciban.assessment.systems import Costs, Prior, Setting, make_setting, ruled_out_note
 from deciban.assessment.two_classes import TwoClassSystem
 from deciban.evidence import Evidence
+from deciban.exceptions import InputError
 from deciban.metrics.bags import N_BAGS, BagDesign, PartSums, ranks_of
 from deciban.metrics.calibration_test import run_calibration_test
 from deciban.metrics.intervals import Plan, Seed, make_plan
@@ -56,7 +57,7 @@ def assess_partitions(
     confidence: float = 0.95,
     n_resamples: int = 1000,
     rng: Seed = 0,
-    in_memory: int = IN_MEMORY,
+    in_memory: int | None = None,
 ) -> tuple[Assessment, Labelled]:
     """Every metric of samples in partitions with its interval, and some of the samples.
 
@@ -66,7 +67,7 @@ def assess_partitions(
     :func:`deciban.assess`.
     """
     detection = (operating_points, c_avg, out_of_set, p_out_of_set)
-    if data.n_samples <= in_memory:
+    if data.n_samples <= (IN_MEMORY if in_memory is None else in_memory):
         (labelled,), groups = collect(data)
         found = assess(
             label_array(data.classes)[labelled.codes], labelled.evidence, prior=prior, costs=costs,
@@ -108,14 +109,14 @@ def compare_partitions(
     confidence: float = 0.95,
     n_resamples: int = 1000,
     rng: Seed = 0,
-    in_memory: int = IN_MEMORY,
+    in_memory: int | None = None,
 ) -> Comparison:
     """Every metric of two or more systems on samples in partitions, and their differences.
 
     ``names`` are those of the systems; options are those of :func:`deciban.compare`.
     """
     detection = (operating_points, c_avg, out_of_set, p_out_of_set)
-    if data.n_samples <= in_memory:
+    if data.n_samples <= (IN_MEMORY if in_memory is None else in_memory):
         labelled, groups = collect(data)
         return compare(
             label_array(data.classes)[labelled[0].codes],
@@ -179,6 +180,11 @@ def _estimate_differences(systems: Sequence[TwoClassSystem], plan: Plan) -> None
 
 
 def _sum_up(data: Partitions, setting: Setting, plan: Plan, estimate: Estimate) -> _Sums:
+    if len(data.classes) > 2:
+        raise InputError(
+            f"evidence over three classes or more must fit into memory; got {data.n_samples:,} "
+            f"samples of {len(data.classes)} classes. Give two classes, or some of the samples."
+        )
     pooled, tallies = data.pool(N_SOME)
     maps = [LlrMaps.fit(one) for one in pooled]
     counts = tallies[0].counts

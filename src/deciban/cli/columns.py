@@ -39,7 +39,7 @@ from deciban.cli.words import count, join_words, name_source, quote, quote_name,
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 
-_NO_LABEL = "Fill it in, or pass --subset to leave such rows out."
+NO_LABEL = "Fill it in, or pass --subset to leave such rows out."
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,16 @@ class LabelledScores:
     left_out: dict[str, int] = field(default_factory=dict)  # number of rows, by reason
     notes: tuple[str, ...] = ()  # how the scores were read, where the options leave it open
     identifiers: pl.DataFrame = field(default_factory=pl.DataFrame)
+
+    @property
+    def classes(self) -> tuple[Hashable, ...]:
+        """The classes; of two, LLRs favor the second."""
+        return self.evidence.classes
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows that are used."""
+        return len(self.codes)
 
     @property
     def y_true(self) -> np.ndarray:
@@ -100,19 +110,19 @@ def read_scores(
         return _read_trial_scores(source, options, more, calibrated)
     table = open_table(source, options.table_format)
     truth = table.require_column(options.truth, "--truth")
-    llr = _find_llr(options, table, calibrated)
+    llr = find_llr(options, table, calibrated)
     names = [table.require_column(name, option) for option, name in more]
     likely = find_identifiers(table.columns)
     frame = table.read([*dict.fromkeys([truth, *names, *likely])])
     known = frame[truth].is_not_null() if options.subset else None
     kept = frame if known is None else frame.filter(known)
     name = table.name if known is None else f"{table.name} (rows with a label)"
-    column = Column(kept[truth], name, remedy=_NO_LABEL)
+    column = Column(kept[truth], name, remedy=NO_LABEL)
     labels, codes = encode_labels(unify_key_words(column))
     if llr is not None:
-        columns = _llr_columns("llr", llr, labels, options)
+        columns = llr_columns("llr", llr, labels, options)
     else:
-        columns = _class_columns(labels, codes, table, options, calibrated)
+        columns = class_columns(labels, codes, table, options, calibrated)
     parts: list[Floats] = []
     start = used = 0
     for rows in table.batches(1 << 18, columns.columns):
@@ -122,13 +132,13 @@ def read_scores(
         if rows.height:
             parts.append(columns.values(rows, name, used))
         used += rows.height
-    scores = _combine(np.concatenate(parts), labels, codes, columns, name)
+    scores = combine(np.concatenate(parts), labels, codes, columns, name)
     rest = frame.height - kept.height
     left_out = {f"no label in {truth}": rest} if rest else {}
     return replace(
         scores, beside=kept.select(list(dict.fromkeys(names))), left_out=left_out,
         identifiers=kept.select([] if {truth, *columns.columns} & {*likely} else likely),
-        notes=_describe(scores, left_out, frame.height, options),
+        notes=describe(scores.columns, scores.classes, left_out, frame.height, options),
     )  # fmt: skip
 
 
@@ -170,12 +180,13 @@ def _read_trial_scores(
 ) -> LabelledScores:
     trials = read_trials(source, options, more, calibrated=calibrated)
     name = name_source(source)
-    column = unify_key_words(Column(trials.frame["label"], trials.key, remedy=_NO_LABEL))
+    column = unify_key_words(Column(trials.frame["label"], trials.key, remedy=NO_LABEL))
     labels, codes = encode_labels(column)
-    columns = _llr_columns("trials", trials.column, labels, options)
-    scores = _combine(trials.frame["score"].to_numpy()[:, None], labels, codes, columns, name)
+    columns = llr_columns("trials", trials.column, labels, options)
+    scores = combine(trials.frame["score"].to_numpy()[:, None], labels, codes, columns, name)
     total = trials.frame.height + sum(trials.left_out.values())
-    notes = (*trials.notes, *_describe(scores, trials.left_out, total, options))
+    about = describe(scores.columns, scores.classes, trials.left_out, total, options)
+    notes = (*trials.notes, *about)
     names = dict.fromkeys(name for _, name in more)
     return replace(
         scores, beside=trials.frame.select(pl.col(f"beside:{one}").alias(one) for one in names),
@@ -185,22 +196,26 @@ def _read_trial_scores(
     )  # fmt: skip
 
 
-def _describe(
-    scores: LabelledScores, left_out: dict[str, int], total: int, options: ScoreOptions
+def describe(
+    columns: ScoreColumns,
+    classes: Sequence[Hashable],
+    left_out: dict[str, int],
+    total: int,
+    options: ScoreOptions,
 ) -> tuple[str, ...]:
     """Which column was taken, which class it favors, and how many rows were left out."""
-    names, notes = scores.columns.columns, []
+    names, notes = columns.columns, []
     calibrated = all(name.startswith(CALIBRATED) for name in names) and not options.llr
     before = "--log-likelihoods auto"
-    if scores.columns.is_llr:
+    if columns.is_llr:
         before = f"--llr {quote_name(names[0].removeprefix(CALIBRATED))}"
     remedy = f" They are calibrated; {before} takes those before calibration."
-    if scores.columns.is_llr:
-        favored = str(scores.evidence.classes[1])
+    if columns.is_llr:
+        favored = str(classes[1])
         if options.positive is None and fold_key_word(favored) != "target":
             favored += ", which is taken for the target"
         notes.append(f"LLRs: column {names[0]}, in favor of {favored}.{remedy * calibrated}")
-        if scores.columns.base == "e" and "log10" in names[0].lower():
+        if columns.base == "e" and "log10" in names[0].lower():
             notes.append(f"They are read as natural logarithms; if {names[0]} holds logarithms to "
                          "base 10, give --base 10.")  # fmt: skip
     elif calibrated:
@@ -210,12 +225,18 @@ def _describe(
     return tuple(notes)
 
 
-def _combine(
-    values: Floats, labels: Labels, codes: NDArray[np.intp], columns: ScoreColumns, source: str
+def combine(
+    values: Floats,
+    labels: Labels,
+    codes: NDArray[np.intp],
+    columns: ScoreColumns,
+    source: str,
+    start: int = 0,
 ) -> LabelledScores:
+    """Scores beside their labels; ``start`` rows of the table came before them."""
     if columns.kind == "log-likelihoods":
         refuse_probabilities(values)
-    evidence = columns.evidence(values, labels, source)
+    evidence = columns.evidence(values, labels, source, start)
     if len(labels) == 2 and columns.positive == 0:
         codes = 1 - codes
         if not columns.is_llr:  # the calibrator's file has the classes in their own order
@@ -224,7 +245,8 @@ def _combine(
     return LabelledScores(codes, evidence, columns)
 
 
-def _find_llr(options: ScoreOptions, table: Table, calibrated: bool) -> str | None:
+def find_llr(options: ScoreOptions, table: Table, calibrated: bool) -> str | None:
+    """The column of LLRs, as named or by its usual name; None where there is none."""
     if options.llr is not None:
         return table.require_column(options.llr, "--llr")
     if options.log_likelihoods or options.posteriors or options.prefix:
@@ -235,7 +257,8 @@ def _find_llr(options: ScoreOptions, table: Table, calibrated: bool) -> str | No
     return "llr" if "llr" in table.schema and options.truth != "llr" else None
 
 
-def _llr_columns(kind: str, column: str, labels: Labels, options: ScoreOptions) -> ScoreColumns:
+def llr_columns(kind: str, column: str, labels: Labels, options: ScoreOptions) -> ScoreColumns:
+    """The column of LLRs of two classes, and which one they favor."""
     if len(labels) != 2:
         raise InputError(
             f"the true class must be one of two, since {quote(column)} is an LLR; got "
@@ -258,7 +281,7 @@ def _positive_class(text: str | None, labels: Labels) -> Hashable:
     )
 
 
-def _class_columns(
+def class_columns(
     labels: Labels, codes: NDArray[np.intp], table: Table, options: ScoreOptions, calibrated: bool
 ) -> ScoreColumns:
     """One column for each class, which has the class's name after the prefix."""

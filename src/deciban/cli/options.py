@@ -75,6 +75,10 @@ LocalWorkers = Annotated[int | None, option(
     "Number of processes on this machine that do the work, one core each.", "N", "--workers",
     panel=_SCALE,
 )]  # fmt: skip
+Scratch = Annotated[_Text, option(
+    "Folder for temporary files, eight bytes a score, that all workers see; by default that of the "
+    "system.", "FOLDER", panel=_SCALE,
+)]  # fmt: skip
 
 
 @dataclass(frozen=True)

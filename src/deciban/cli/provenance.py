@@ -17,6 +17,7 @@ from deciban.exceptions import InputError
 if TYPE_CHECKING:
     from deciban.assessment import Assessment
     from deciban.cli.columns import LabelledScores
+    from deciban.cli.score_parts import ScoreParts
 
 COMMAND: list[str] = []  # the words that were typed after deciban
 UNMET = 3  # exit status where a criterion is not met
@@ -58,7 +59,9 @@ def hash_inputs(sources: Iterable[str | None]) -> list[dict[str, Any]]:
 
 
 def describe_run(
-    inputs: list[dict[str, Any]], scored: Iterable[tuple[str, LabelledScores]] = (), **settings: Any
+    inputs: list[dict[str, Any]],
+    scored: Iterable[tuple[str, LabelledScores | ScoreParts]] = (),
+    **settings: Any,
 ) -> dict[str, Any]:
     """How a result came about, as plain data: the scores of each source and the settings.
 
@@ -80,8 +83,8 @@ def describe_run(
         "scores": [
             {"file": source, "kind": one.columns.kind, "columns": list(one.columns.columns),
              "base": one.columns.base,
-             "in_favor_of": to_plain(one.evidence.classes[1]) if one.columns.is_llr else None,
-             "rows_used": len(one.codes), "rows_left_out": one.left_out, "notes": list(one.notes)}
+             "in_favor_of": to_plain(one.classes[1]) if one.columns.is_llr else None,
+             "rows_used": one.n_samples, "rows_left_out": one.left_out, "notes": list(one.notes)}
             for source, one in scored
         ],
         "settings": {name: to_plain(value) for name, value in settings.items()},

@@ -177,14 +177,14 @@ def open_trials(
     text = TrialText(*locate(path), column) if is_text else None
     if text is None or text.has_header:
         table = text or open_table(source, format)
-        roles = _find_roles(table, column, calibrated)
+        roles = find_roles(table, column, calibrated)
         return TrialList(table, {name: name for name in table.columns}, roles)
     layout = _find_layout(text, value) if column is None else ()
     names = dict(zip(text.columns, layout or text.columns, strict=True))
     return TrialList(text, names, {role: role for role in layout})
 
 
-def _find_roles(table: Table, column: str | None, calibrated: bool) -> dict[str, str]:
+def find_roles(table: Table, column: str | None, calibrated: bool) -> dict[str, str]:
     """Which column of a table is what, by its name."""
     by_lower = {name.strip().lower(): name for name in reversed(table.columns)}
     roles: dict[str, str] = {}

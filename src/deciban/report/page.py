@@ -110,7 +110,7 @@ def report(
         "action": _heed_criteria(action, criteria),
         "verdicts": found,
         "warnings": assessment.warnings,
-        "thinned": describe_thinning(len(shown), len(data.codes)),
+        "thinned": describe_thinning(len(shown), sum(assessment.counts)),
         "criteria": _criteria(criteria),
         "quality": describe_quantities(assessment),
         "conditions": _conditions(conditions),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -10,10 +12,13 @@ import typer
 
 from deciban.cli.options import (
     AssessmentOptions,
+    Cluster,
     Force,
     Json,
+    LocalWorkers,
     Report,
     ScoreOptions,
+    Scratch,
     option,
     with_options,
 )
@@ -31,8 +36,10 @@ from deciban.exceptions import InputError
 if TYPE_CHECKING:
     import numpy as np
 
-    from deciban.assessment import Assessment, Comparison
+    from deciban._workers import Workers
+    from deciban.assessment import Assessment, Comparison, Conditions
     from deciban.cli.columns import LabelledScores
+    from deciban.cli.score_parts import ScoreParts
     from deciban.evidence import Evidence
 
 Result = TypeVar("Result", "Assessment", "Comparison")
@@ -64,6 +71,9 @@ def evaluate(
                "'cllr.high<0.1' for the end of an interval. Exit status 3 where one fails.",
                "CRITERIA", "--require"),
     ] = None,
+    workers: LocalWorkers = None,
+    cluster: Cluster = None,
+    scratch: Scratch = None,
 ) -> None:  # fmt: skip
     """Assess scores whose truth is known: every metric, with its interval and what it means.
 
@@ -71,10 +81,12 @@ def evaluate(
     class), posteriors with the prior that they contain, a trial list with its key or with labels of
     its own, or a file of target scores and one of non-target scores. LLRs may be inf or -inf. Rows
     are counted from 1, after the header.
+
+    Several Parquet files ('trials/*.parquet', or a folder), a very large one, or any with --workers
+    or --cluster are read in parts and need not fit into memory. Numbers are the same; intervals are
+    of bags of samples.
     """
-    from deciban.assessment import assess, assess_by
-    from deciban.cli.columns import read_conditions, read_scores
-    from deciban.cli.design import design_columns
+    from deciban._workers import open_workers
     from deciban.cli.io.writing import require_outputs
     from deciban.cli.provenance import UNMET, describe_run, hash_inputs, parse_criteria
 
@@ -83,17 +95,10 @@ def evaluate(
     inputs = input_files(source, columns, options)
     require_outputs({"--report": report}, tuple(inputs), force=force)
     hashes = hash_inputs(inputs)
-    scored = read_scores(source, columns, [("--by", by), *design_columns(options)])
-    y_true, settings, conditions = scored.y_true, assessment_settings(options, scored), None
-    if by is None:
-        found = assess(y_true, scored.evidence, **settings)
-    else:
-        values = read_conditions(scored.beside[by])
-        conditions = assess_by(
-            y_true, scored.evidence, values, column=by, track=track_progress, **settings
-        )
-        found = conditions.pooled
-    found = ask_for_design(found, options, scored)
+    in_parts = _in_parts(source, columns, asked=workers is not None or cluster is not None)
+    with open_workers(cluster, workers) as crew:
+        read = partial(_assess_parts, crew, scratch) if in_parts else _assess
+        found, scored, shown, conditions = read(source, columns, options, by)
     record: dict[str, Any] = {
         "provenance": describe_run(
             hashes, [(name_source(source), scored)], **asdict(options), by=by
@@ -102,7 +107,7 @@ def evaluate(
     }
     if report is not None:
         more = {"conditions": conditions, **record}
-        write_report(report, source, y_true, scored.evidence, found, force, **more)
+        write_report(report, source, *shown, found, force, **more)
     if as_json:
         by_condition = {} if conditions is None else {"by": conditions.to_dict()}
         print_json(found.to_dict() | by_condition | record)
@@ -117,12 +122,64 @@ def evaluate(
         raise typer.Exit(UNMET)
 
 
+def _in_parts(source: str, columns: ScoreOptions, *, asked: bool) -> bool:
+    from deciban.cli.score_parts import is_in_parts
+
+    return is_in_parts(source, columns, asked=asked)
+
+
+def _assess(
+    source: str, columns: ScoreOptions, options: AssessmentOptions, by: str | None
+) -> tuple[Assessment, LabelledScores, tuple[np.ndarray, Evidence], Conditions | None]:
+    """The assessment of scores in memory, what was read, what to show, and conditions."""
+    from deciban.assessment import assess, assess_by
+    from deciban.cli.columns import read_conditions, read_scores
+    from deciban.cli.design import design_columns
+
+    scored = read_scores(source, columns, [("--by", by), *design_columns(options)])
+    y_true, settings, conditions = scored.y_true, assessment_settings(options, scored), None
+    if by is None:
+        found = assess(y_true, scored.evidence, **settings)
+    else:
+        values = read_conditions(scored.beside[by])
+        conditions = assess_by(
+            y_true, scored.evidence, values, column=by, track=track_progress, **settings
+        )
+        found = conditions.pooled
+    return ask_for_design(found, options, scored), scored, (y_true, scored.evidence), conditions
+
+
+def _assess_parts(
+    workers: Workers, scratch: str | None,
+    source: str, columns: ScoreOptions, options: AssessmentOptions, by: str | None,
+) -> tuple[Assessment, ScoreParts, tuple[np.ndarray, Evidence], None]:  # fmt: skip
+    """The assessment of scores in parts, what was read, and some samples to show."""
+    from deciban._validation.labels import label_array
+    from deciban.assessment.partitioned import assess_partitions
+    from deciban.cli.score_parts import open_score_parts
+
+    for name, value in (("--by", by), ("--items", options.items)):
+        if value is not None:
+            raise InputError(
+                f"{name} must come with one table that fits into memory; got {source}, which is "
+                f"read in parts. Leave it out, or give a smaller table."
+            )
+    scored = open_score_parts(source, columns, options.group, workers, scratch=scratch)
+    settings = operating_settings(options, scored.classes, scored.counts)
+    found, some = assess_partitions(scored.partitions, **settings)
+    if options.resamples:
+        found = replace(found, warnings=(*found.warnings, *scored.warnings))
+    return found, scored, (label_array(scored.classes)[some.codes], some.evidence), None
+
+
 def input_files(source: str, columns: ScoreOptions, options: AssessmentOptions) -> list[str]:
     """The files that are read: scores, labels, and those that hold the prior and the costs."""
+    from deciban.cli.io.sources import find_files
     from deciban.cli.operating import is_file
 
-    settings = (options.prior, options.costs)
-    return [*columns.inputs(source), *(one for one in settings if one and is_file(one))]
+    settings = (one for one in (options.prior, options.costs) if one and is_file(one))
+    scores = (file for one in columns.inputs(source) for file in find_files(one))
+    return [*(file for file in scores if "://" not in file), *settings]
 
 
 def _require_one(table: str | None, scores: str | None) -> str:
@@ -136,17 +193,24 @@ def _require_one(table: str | None, scores: str | None) -> str:
 def assessment_settings(options: AssessmentOptions, scored: LabelledScores) -> dict[str, Any]:
     """What the options ask of an assessment of these scores."""
     from deciban.cli.design import design_settings
+
+    design = design_settings(options, scored.beside)
+    return operating_settings(options, scored.classes, scored.counts) | design
+
+
+def operating_settings(
+    options: AssessmentOptions, classes: Sequence[Hashable], counts: Sequence[int]
+) -> dict[str, Any]:
+    """Priors, costs and resamples that the options ask for; ``counts`` are those of the classes."""
     from deciban.cli.operating import detection_settings, parse_costs, parse_prior
 
-    classes = scored.evidence.classes
     return {
-        "prior": parse_prior(options.prior, "--at-prior", classes, scored.counts),
+        "prior": parse_prior(options.prior, "--at-prior", classes, counts),
         "costs": parse_costs(options.costs, "--costs", classes),
         **detection_settings(options, classes),
         "confidence": options.confidence,
         "n_resamples": options.resamples,
         "rng": options.seed,
-        **design_settings(options, scored.beside),
     }
 
 

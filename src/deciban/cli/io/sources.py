@@ -30,7 +30,7 @@ from deciban.cli.words import suggest
 from deciban.exceptions import TableError
 
 _SLICE = 50_000  # rows of a Parquet or Arrow file that are read at once
-_PLAIN = dict.fromkeys((pl.Categorical, pl.Enum, pl.Null), pl.String()) | {pl.Decimal: pl.Float64()}
+PLAIN = dict.fromkeys((pl.Categorical, pl.Enum, pl.Null), pl.String()) | {pl.Decimal: pl.Float64()}
 _MAGIC = {"parquet": ("Parquet", b"PAR1"), "arrow": ("Arrow IPC", b"ARROW1")}
 
 
@@ -139,7 +139,7 @@ class Columnar(Table):
         self._scan: pl.LazyFrame = scan(self.path, glob=False, hive_partitioning=False)
         with silence_stderr(), refusals(self.name, self._whole):
             schema = self._scan.collect_schema()
-        return [(name, _PLAIN.get(kind.base_type(), kind)) for name, kind in schema.items()]
+        return [(name, PLAIN.get(kind.base_type(), kind)) for name, kind in schema.items()]
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """These columns of all rows, in slices: polars reads only the row groups it needs."""
