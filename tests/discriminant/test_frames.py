@@ -219,7 +219,7 @@ def test_frames_that_are_changed_keep_their_library_index_and_types(model):
     assert str(changed["seen"].dt.tz) == "Asia/Tokyo"
     assert set(changed["sex"].dropna()) <= {"female", "male"}
     assert model.neutralize(X.astype({"nests": "boolean"}))["nests"].dtype == "boolean"
-    with_arrow = X.astype({"seen": "timestamp[us, Asia/Tokyo][pyarrow]"}) if pyarrow else X
+    with_arrow = X.astype({"seen": "timestamp[ns, Asia/Tokyo][pyarrow]"}) if pyarrow else X
     assert model.neutralize(with_arrow)["seen"].equals(changed["seen"])
     frame = as_polars(X)
     converted = model.convert(frame, to="Gentoo")
