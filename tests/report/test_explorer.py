@@ -439,6 +439,16 @@ def test_the_prior_at_which_a_decision_flips_is_where_it_ties(open_explorer, sam
         prior = state_of(page)["prior"]
     posterior = np.sort(evidence[17:18].posterior(prior)[0])
     assert posterior[-1] == pytest.approx(posterior[-2], rel=1e-6)
+    with open_explorer("table", '#part="sample"&row=17&reject=0.3') as page:
+        assert "to no decision where" in page.inner_text("[data-section=sample]")
+        page.get_by_role("button", name="Set this prior").click()
+        prior = state_of(page)["prior"]
+    assert evidence[17:18].posterior(prior).max() == pytest.approx(0.7, rel=1e-6)
+    with open_explorer("table", '#part="sample"&row=17&reject=0') as page:
+        said = page.inner_text("[data-section=sample]")
+    assert "the decision is: no decision. If one had to be made, it would flip from" in " ".join(
+        said.split()
+    )
 
 
 def test_a_model_shows_neighbors_and_counterfactuals(browser, tmp_path, rng):

@@ -1,6 +1,7 @@
 """The numbers that pages compute in the browser are those of the library."""
 
 import base64
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -233,7 +234,7 @@ def test_the_flip_prior_divides_two_decisions(js, rng, kind):
             if found["prior"] is None:
                 continue
             n_flips += 1
-            best, next_, odds = found["best"], found["next"], found["logOdds"]
+            best, next_, to, odds = (found[key] for key in ("best", "next", "to", "logOdds"))
             prior = found["prior"]
             C = np.array(costs) if table else 1 - np.eye(D)
             others = np.delete(prior, [best, next_]).sum()
@@ -241,10 +242,39 @@ def test_the_flip_prior_divides_two_decisions(js, rng, kind):
             joint[best] = row[best] + np.log1p(-others) - np.logaddexp(0, -odds)
             joint[next_] = row[next_] + np.log1p(-others) - np.logaddexp(0, odds)
             weight = np.exp(joint - joint.max())
-            terms = weight * (C[:, best] - C[:, next_])
+            terms = weight * (C[:, best] - C[:, to])
             assert abs(terms.sum()) <= 1e-9 * np.abs(terms).sum()
             same(prior.sum(), 1)
     assert n_flips > 5
+
+
+def test_the_flip_prior_is_the_first_at_which_any_other_decision_is_better(js, rng):
+    tos = set()
+    for k in range(120):
+        D = int(rng.integers(2, 5))
+        l, p, C = rng.normal(size=D) * 2, rng.dirichlet(np.ones(D)), rng.gamma(1, size=(D, D))
+        np.fill_diagonal(C, 0)
+        reject = None if k % 2 else 0.3
+        none = {} if reject is None else {"reject_cost": reject, "reject_label": D}
+        decide = partial(Evidence([l]).decide, C, **none)
+        if (now := decide(p)[0]) == D:
+            continue
+        found = js("geometry.flipPrior", l, p.tolist(), C.tolist(), reject)
+        best, next_ = found["best"], found["next"]
+        assert best == now
+        share = found["prior"][best] if found["prior"] is not None else 0.0
+        for s in np.linspace(share, p[best], 30)[1:-1]:
+            prior = p.copy()
+            prior[[best, next_]] = s, p[best] + p[next_] - s
+            assert decide(prior)[0] == best
+        if found["prior"] is None:
+            continue
+        prior = found["prior"].copy()
+        prior[best] *= 1 - 1e-6
+        prior[next_] += found["prior"][best] - prior[best]
+        assert decide(prior)[0] == found["to"]
+        tos.add("none" if found["to"] == D else "next" if found["to"] == next_ else "third")
+    assert tos == {"none", "next", "third"}
 
 
 # --- LLRs of two classes ------------------------------------------------------------------

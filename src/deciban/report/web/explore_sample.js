@@ -152,22 +152,23 @@ function drawWords(evidence, { names, unit }, scale) {
 function drawFlip(evidence, { names, prior, costs, reject }, app) {
   const D = names.length,
     [choice] = decide(evidence, 1, D, prior, costs, reject);
-  const { best, next, prior: flipped } = flipPrior(evidence, prior, costs);
-  const now = choice === D ? "no decision" : names[choice];
+  const isOpen = choice === D; // what would be decided if a decision had to be made, then
+  const { best, next, to, prior: flipped } = flipPrior(evidence, prior, costs, isOpen ? null : reject);
+  const say = (k) => (k === D ? "no decision" : names[k]);
   const sentences = [
     `Under the prior (${names
       .map((name, k) => `${name} ${percent(prior[k])}`)
       .slice(0, 6)
-      .join(", ")}) and the costs, the decision is: ${now}.`,
+      .join(", ")}) and the costs, the decision is: ${say(choice)}.`,
   ];
   if (flipped) {
     const both = prior[best] + prior[next];
     sentences.push(
-      `It flips from ${names[best]} to ${names[next]} where the prior of ${names[best]} falls to ${tiny(flipped[best])} and that of ${names[next]} rises to ${tiny(flipped[next])}${D > 2 ? `, of ${percent(both)} that the two share` : ""}.`,
-      `Whoever believed less than that in ${names[best]} beforehand should decide for ${names[next]}.`
+      `${isOpen ? "If one had to be made, it would flip" : "It flips"} from ${names[best]} to ${say(to)} where the prior of ${names[best]} falls to ${tiny(flipped[best])} and that of ${names[next]} rises to ${tiny(flipped[next])}${D > 2 ? `, of ${percent(both)} that the two share` : ""}.`,
+      `Whoever believed less than that in ${names[best]} beforehand, and more in ${names[next]}, should ${to === D ? "not decide" : `decide for ${names[to]}`}.`
     );
   } else
-    sentences.push(`No shift of the prior between ${names[best]} and ${names[next]} changes the decision.`);
+    sentences.push(`No shift of the prior from ${names[best]} to ${names[next]} changes the decision.`);
   const usable = flipped && flipped.every((p) => p > 1e-9);
   const walk = makeButton(
     "See it in Bayes’ walk",

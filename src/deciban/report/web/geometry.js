@@ -323,35 +323,46 @@ export function splitByTruth(llr, truth, first, second) {
 }
 
 /**
- * The prior at which the decision of one sample passes from its best class to the runner-up.
+ * The prior at which the decision of one sample changes as probability moves from its best class to the runner-up;
+ * the other classes keep theirs.
  *
- * Probability moves between these two classes alone; the others keep theirs. Returns the two classes, that prior
- * and the log-odds between the two in it (nats), which say more where it rounds to 0; prior is null where no shift between them changes the decision.
+ * Returns the two classes, the decision that is next (to: mostly the runner-up, but with some costs a third class, and D
+ * for none where that has a cost), that prior and the log-odds between the two classes in it (nats), which say more
+ * where it rounds to 0; prior is null where no such shift changes the decision.
  */
-export function flipPrior(logLikelihoods, prior, costs = null) {
+export function flipPrior(logLikelihoods, prior, costs = null, rejectCost = null) {
   const D = logLikelihoods.length;
   const p = normalizePrior(prior, D);
-  const cost = (i, j) => (costs ? costs[i][j] : Number(i !== j));
   const [best, next] = twoBest(logLikelihoods, p, costs);
-  const gain = cost(best, next) - cost(best, best); // of the best class's decision where that class is true
-  const loss = cost(next, best) - cost(next, next);
   const both = p[best] + p[next];
-  const others = Array.from({ length: D }, (_, i) => i).filter((i) => i !== best);
+  let [to, logOdds] = [next, NaN];
+  for (let j = 0; j < D + Number(rejectCost !== null); j++) {
+    const cost = (i, k) => (k === D ? rejectCost : costs ? costs[i][k] : Number(i !== k));
+    const found = j === best ? NaN : oddsOfChange(logLikelihoods, p, cost, best, next, j);
+    if (Number.isFinite(found) && !(found <= logOdds)) [to, logOdds] = [j, found]; // the first on the way down
+  }
+  if (Number.isNaN(logOdds)) return { best, next, to: null, logOdds, prior: null };
+  const flipped = p.slice();
+  flipped[best] = both / (1 + Math.exp(-logOdds));
+  flipped[next] = both / (1 + Math.exp(logOdds));
+  return { best, next, to, logOdds, prior: flipped };
+}
+
+/** Log-odds of two classes, whose probability is fixed, at which another decision costs as little as the best class. */
+function oddsOfChange(logLikelihoods, p, cost, best, next, to) {
+  const gain = cost(best, to) - cost(best, best); // of the best class's decision where that class is true
+  const loss = cost(next, best) - cost(next, to);
+  const others = Array.from(p, (_, i) => i).filter((i) => i !== best);
   const top = Math.max(...others.map((i) => logLikelihoods[i])); // where it flips, the best counts no more than these
   let rest = 0; // what further classes add to the cost of deciding for the best, over this pair's probability
   for (const i of others) {
-    const odds = (p[i] / both) * Math.exp(logLikelihoods[i] - top);
-    if (i !== next) rest += odds * (cost(i, best) - cost(i, next));
+    const odds = (p[i] / (p[best] + p[next])) * Math.exp(logLikelihoods[i] - top);
+    if (i !== next) rest += odds * (cost(i, best) - cost(i, to));
   }
   const ahead = logLikelihoods[best] - top;
   const logGain = rest === 0 || ahead > 700 ? ahead + Math.log(gain) : Math.log(Math.exp(ahead) * gain - rest);
   const behind = logLikelihoods[next] - top;
-  const logOdds = (rest === 0 ? behind + Math.log(loss) : Math.log(Math.exp(behind) * loss + rest)) - logGain;
-  if (!Number.isFinite(logOdds)) return { best, next, logOdds: NaN, prior: null };
-  const flipped = p.slice();
-  flipped[best] = both / (1 + Math.exp(-logOdds));
-  flipped[next] = both / (1 + Math.exp(logOdds));
-  return { best, next, logOdds, prior: flipped };
+  return (rest === 0 ? behind + Math.log(loss) : Math.log(Math.exp(behind) * loss + rest)) - logGain;
 }
 
 /** The class that is decided for, and the one that would be if that decision were not allowed. */
