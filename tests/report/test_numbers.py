@@ -422,6 +422,30 @@ def test_affine_calibration(js, rng, prior):
         js("statistics.affineCalibration", np.array([np.inf]), np.array([0.0]))
 
 
+@pytest.mark.parametrize("n", [3, 12, 300])
+def test_affine_calibration_of_several_classes(js, rng, n):
+    for D in (3, 5):
+        y = np.arange(max(n, D)) % D
+        plain = 2 * np.eye(D)[y] + rng.normal(size=(len(y), D))
+        apart = 30 * np.eye(D)[y] + rng.normal(size=(len(y), D))
+        rare = np.where(np.arange(len(y)) < D, y, 0)
+        bold = 40 * plain + 5 * np.arange(D)
+        for l, truth in ((plain, y), (apart, y), (plain, rare), (bold, y), (0 * plain, y)):
+            python = AffineCalibrator().fit(Evidence(l), truth)
+            found = js("multiclass.fitAffine", l.ravel(), truth, len(truth), D)
+            same(found["scale"], python.matrix_[0, 0], rtol=1e-3, atol=1e-6)
+            offsets = Basis.gram_schmidt(D).contrast @ python.offset_
+            same(list(found["offsets"].values()), offsets, rtol=1e-3, atol=2e-3)
+
+
+def test_affine_calibration_of_many_samples_misses_no_class_that_comes_in_turns(js, rng):
+    y = np.arange(15_000) % 50
+    l = 2 * np.eye(50)[y] + rng.normal(size=(15_000, 50))
+    assert js("multiclass.fitAffine", l.ravel(), y, 15_000, 50)["scale"] == pytest.approx(
+        2, abs=0.1
+    )
+
+
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "one sample"])
 def test_reliability(js, rng, kind):
     l = log_likelihoods("random" if kind in ("tied", "extreme") else kind, rng)

@@ -44,7 +44,7 @@ def explorer(
     X : array or frame of shape (n_samples, n_features), optional
         The features of the samples; needed with a model, and only then.
     max_samples : int, default as many as fit into three megabytes
-        More samples than this are thinned evenly, and the page says so.
+        Of more samples, so many are chosen at random, and the page says so.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def explorer(
     data: dict[str, Any] = {"scale": _scale()}
     if evidence is not None:
         codes = _true_classes(evidence, y_true)
-        rows = _thin(evidence, max_samples)
+        rows = thin_rows(evidence, max_samples)
         data |= {
             "classes": [str(label) for label in evidence.classes],
             "samples": _pack_samples(evidence, codes, rows),
@@ -90,14 +90,16 @@ def _true_classes(evidence: Evidence, y_true: Any) -> NDArray[np.uint16]:
     return encode_labels(labels, evidence.classes).astype(np.uint16)
 
 
-def _thin(evidence: Evidence, most: int | None) -> NDArray[np.intp]:
-    """Evenly spaced rows, which keep the class mix; all of them where there are few."""
+def thin_rows(evidence: Evidence, most: int | None) -> NDArray[np.intp]:
+    """Rows chosen at random, which keep the class mix; all of them where there are few."""
     n, D = len(evidence), evidence.n_classes
     if most is None:
         most = max(1, _MOST_NUMBERS // (1 if D == 2 else D))
     if most < 1:
         raise InputError(f"max_samples must be at least 1; got {most}. Leave it out.")
-    return np.arange(n) if n <= most else np.unique(np.linspace(0, n - 1, most).astype(np.intp))
+    # Rows at equal steps would miss classes that come in turns.
+    every = np.arange(n)
+    return every if n <= most else np.sort(np.random.default_rng(0).choice(n, most, replace=False))
 
 
 def _pack_samples(

@@ -29,8 +29,8 @@ def explore(
         Path, option("HTML page to write.", "FILE", "--output", "-o")
     ] = Path("explorer.html"),
     max_samples: Annotated[
-        int | None, option("Number of samples in the page; more are thinned evenly. By default as "
-                           "many as fit into three megabytes.", "N"),
+        int | None, option("Number of samples in the page; of more, so many are chosen at random. "
+                           "By default as many as fit into three megabytes.", "N"),
     ] = None,
     as_json: Json = False,
     force: Force = False,

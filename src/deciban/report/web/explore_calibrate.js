@@ -4,6 +4,8 @@ import { fitAffine } from "./multiclass.js";
 import { pairLlr, splitByTruth } from "./geometry.js";
 import { affineCalibration } from "./statistics.js";
 
+const GOLDEN = (Math.sqrt(5) - 1) / 2;
+
 /** The scale and the offsets (nats, summing to zero) that calibrate samples, or an error that says why not. */
 export function fitCalibration({ logLikelihoods, truth, n, D }) {
   if (logLikelihoods.includes(-Infinity)) {
@@ -31,11 +33,11 @@ export function calibrateSamples(samples, { scale, offsets }, share = 1) {
   return { ...samples, logLikelihoods: values };
 }
 
-/** At most so many samples, evenly spaced. */
+/** At most so many samples, spread over all: steps of one length would miss classes that come in turns. */
 export function everyFewSamples(samples, most) {
   if (samples.n <= most) return samples;
   const { D, n } = samples,
-    index = Int32Array.from({ length: most }, (_, m) => Math.floor((m * n) / most));
+    index = Int32Array.from({ length: most }, (_, m) => Math.floor(((m * GOLDEN) % 1) * n)).sort();
   const logLikelihoods = new Float64Array(most * D);
   index.forEach((i, m) => logLikelihoods.set(samples.logLikelihoods.subarray(i * D, (i + 1) * D), m * D));
   return {

@@ -121,7 +121,7 @@ function makeLive(scores) {
     samples.n < samples.total
       ? make("p", {
           className: "note",
-          textContent: `Numbers and figures are of ${samples.n.toLocaleString("en")} evenly spaced samples of the ${samples.total.toLocaleString("en")} of the table.`,
+          textContent: `Numbers and figures are of ${samples.n.toLocaleString("en")} samples, chosen at random, of the ${samples.total.toLocaleString("en")} of the table.`,
         })
       : "",
     numbers,
