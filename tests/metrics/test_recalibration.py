@@ -6,10 +6,10 @@ from scipy.optimize import isotonic_regression
 from scipy.special import ndtr
 
 from deciban import metrics
+from deciban.metrics.costs import CLLR
 from deciban.metrics.intervals import Plan
 from deciban.metrics.llr_intervals import (
     LlrSample,
-    cllr_terms,
     equal_error_step,
     recalibrated_cost_intervals,
     unseen_cost,
@@ -41,7 +41,7 @@ def test_the_map_of_all_samples_costs_what_the_metrics_say():
     y, llr = calibrated(70, 40, 4.0, 0)
     sample = LlrSample(llr, y)
     fitted = sample.recalibration.fitted
-    assert sample.total(sample.costs(cllr_terms, fitted)) == pytest.approx(metrics.cllr_min(y, llr))
+    assert sample.total(sample.costs(CLLR, fitted)) == pytest.approx(metrics.cllr_min(y, llr))
     np.testing.assert_array_equal(fitted, metrics.pav(y, llr).transform(llr))
     step = equal_error_step(sample)
     assert sample.total(sample.costs(step, fitted)) <= metrics.eer(y, llr) + 1e-12
@@ -52,7 +52,7 @@ def test_bounds_contain_the_true_cost_on_average():
     for seed in range(60):
         y, llr = calibrated(60, 60, 4.0, seed)
         sample = LlrSample(llr, y)
-        bounds = [sample.total(costs) for costs in sample.bounds(cllr_terms)[:2]]
+        bounds = [sample.total(costs) for costs in sample.bounds(CLLR)[:2]]
         # LLRs are calibrated: no map costs less, and Cllr has the chance of this draw in common.
         found.append([metrics.cllr_min(y, llr), *bounds, metrics.cllr(y, llr)])
     optimistic, lower, upper, truth = np.mean(found, axis=0)
@@ -64,7 +64,7 @@ def test_bounds_do_not_depend_on_the_order_of_the_samples():
     y, llr = calibrated(50, 30, 4.0, 1)
     order = np.random.default_rng(0).permutation(80)
     a, b = LlrSample(llr, y), LlrSample(llr[order], y[order])
-    for one, other in zip(a.bounds(cllr_terms)[:2], b.bounds(cllr_terms)[:2], strict=True):
+    for one, other in zip(a.bounds(CLLR)[:2], b.bounds(CLLR)[:2], strict=True):
         np.testing.assert_allclose(one[order], other, rtol=1e-9)
 
 

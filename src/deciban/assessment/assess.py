@@ -35,11 +35,13 @@ from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics import CalibrationTest, Interval
 from deciban.metrics.bags import BagDesign
+from deciban.metrics.beyond_memory import is_dask
 from deciban.metrics.calibration_test import run_calibration_test
 from deciban.metrics.designs import Design, Items, read_design, split_items
 from deciban.metrics.detection import OperatingPoint
 from deciban.metrics.intervals import Plan, Seed, make_plan
 from deciban.metrics.labelled import Labelled, read_labelled
+from deciban.metrics.partitions import Partitions
 from deciban.metrics.reliability import ReliabilityBin, worst_bin
 
 OperatingPoints = Iterable[OperatingPoint | tuple[float, float, float]]
@@ -77,8 +79,9 @@ def assess(
     ----------
     y_true : array of shape (n_samples,)
         True classes; every class must occur.
-    evidence : Evidence
-        With two classes, LLRs are in favor of the second.
+    evidence : Evidence, or a Dask array or frame
+        With two classes, LLRs are in favor of the second. Of Dask, LLRs or log-likelihoods on rows,
+        which need not fit into memory; ``y_true`` and ``groups`` have the same partitions then.
     prior : array of shape (n_classes,) or mapping, default uniform
         Prior of the cross-entropy, the accuracy and the costs of decisions.
     costs : array of shape (n_classes, n_classes), optional
@@ -115,6 +118,14 @@ def assess(
     >>> found["cllr"].low < found["cllr"].value < found["cllr"].high
     True
     """
+    if is_dask(y_true, evidence):
+        from deciban.assessment.partitioned import assess_partitions
+
+        return assess_partitions(
+            _open_partitions(y_true, [evidence], groups, items), prior=prior, costs=costs,
+            operating_points=operating_points, c_avg=c_avg, out_of_set=out_of_set,
+            p_out_of_set=p_out_of_set, confidence=confidence, n_resamples=n_resamples, rng=rng,
+        )[0]  # fmt: skip
     _require_evidence(evidence, "evidence")
     data, design = _read_samples(y_true, evidence, groups, items)
     detection = (operating_points, c_avg, out_of_set, p_out_of_set)
@@ -214,7 +225,8 @@ def compare(
     y_true : array of shape (n_samples,)
         True classes; every class must occur.
     systems : dict of Evidence by name
-        Two or more, over the same classes, with the same samples on the same rows.
+        Two or more, over the same classes, with the same samples on the same rows. Or Dask
+        collections, as for :func:`assess`.
     prior, costs, operating_points, c_avg, out_of_set, p_out_of_set, confidence, n_resamples
     groups, items, rng
         As for :func:`assess`.
@@ -232,6 +244,14 @@ def compare(
     >>> compare(y, systems, n_resamples=200)["cllr"].verdict
     'plain better'
     """
+    if isinstance(systems, Mapping) and is_dask(y_true, *systems.values()):
+        from deciban.assessment.partitioned import compare_partitions
+
+        return compare_partitions(
+            _open_partitions(y_true, [*systems.values()], groups, items), [*systems], prior=prior,
+            costs=costs, operating_points=operating_points, c_avg=c_avg, out_of_set=out_of_set,
+            p_out_of_set=p_out_of_set, confidence=confidence, n_resamples=n_resamples, rng=rng,
+        )  # fmt: skip
     _require_systems(systems)
     first_name, *others = systems
     data, design = _read_samples(y_true, systems[first_name], groups, items)
@@ -258,6 +278,17 @@ def compare(
         differences=tuple(differences), confidence=plan.confidence, warnings=tuple(notes),
         design=design.words if plan.n_resamples else "",
     )  # fmt: skip
+
+
+def _open_partitions(y_true: Any, systems: list[Any], groups: Any, items: Items) -> Partitions:
+    from deciban.metrics.dask_collections import open_collections
+
+    if items is not None:
+        raise InputError(
+            "items must be left out with Dask collections; got some. Give groups, or compute the "
+            "arrays first."
+        )
+    return open_collections(y_true, systems, groups)
 
 
 def _make_system(data: Labelled, setting: Setting, plan: Plan) -> System:

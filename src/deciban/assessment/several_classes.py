@@ -13,10 +13,11 @@ from deciban._validation.arrays import Floats
 from deciban.assessment.systems import Setting, System, Words, difference_of, note_ruled_out
 from deciban.evidence.bayes import choose_least_cost
 from deciban.metrics import Interval
+from deciban.metrics.costs import CLLR
 from deciban.metrics.decomposition import Family, recalibrate, split_folds
 from deciban.metrics.intervals import Plan, hull
 from deciban.metrics.labelled import Labelled
-from deciban.metrics.llr_intervals import LlrSample, cllr_terms, mean_cost_intervals
+from deciban.metrics.llr_intervals import LlrSample, mean_cost_intervals
 from deciban.metrics.multiclass import pairwise_costs
 from deciban.metrics.proportions import (
     EventCounts,
@@ -107,7 +108,7 @@ class SeveralClassSystem(System):
         sample = LlrSample(trials.llr, trials.y_true)
         rows = np.concatenate([self.data.rows_by_class[k] for k in (j, i)])
         plan = plan.select(rows, trials.y_true)
-        _, low, high, _ = mean_cost_intervals([sample], {"cllr": cllr_terms}, plan)["cllr"]
+        _, low, high, _ = mean_cost_intervals([sample], {"cllr": CLLR}, plan)["cllr"]
         value = float(self.pairwise.cllr[i, j])
         if np.isinf(value):
             return Interval(value, low, high)

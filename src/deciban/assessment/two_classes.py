@@ -14,7 +14,7 @@ from deciban.assessment.systems import Setting, System, note_ruled_out
 from deciban.evidence import from_nats
 from deciban.evidence.units import to_nats
 from deciban.metrics import Interval, PairwiseCosts
-from deciban.metrics.costs import cost_of_blocks
+from deciban.metrics.costs import CLLR, LogCost, cost_of_blocks
 from deciban.metrics.designs import Design
 from deciban.metrics.detection import equal_errors
 from deciban.metrics.intervals import Plan
@@ -23,12 +23,10 @@ from deciban.metrics.llr_intervals import (
     BestSteps,
     LlrSample,
     LlrUnits,
-    LogCost,
     Parts,
     Step,
     Terms,
     best_step_interval,
-    cllr_terms,
     detection_step,
     equal_error_interval,
     equal_error_step,
@@ -68,7 +66,7 @@ def _pairs(worth: Floats) -> Any:
 def cost_terms(setting: Setting) -> dict[str, Terms]:
     """Cllr and the cross-entropy: the mean over one class plus the mean over the other."""
     other, target = setting.prior.tolist()
-    return {"cllr": cllr_terms, "cross_entropy": LogCost(setting.log_odds, (other, target))}
+    return {"cllr": CLLR, "cross_entropy": LogCost(setting.log_odds, (other, target))}
 
 
 @dataclass(frozen=True)

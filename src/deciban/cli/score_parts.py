@@ -27,7 +27,7 @@ from deciban.cli.trials import find_roles
 from deciban.cli.words import quote
 from deciban.exceptions import InputError, MissingExtraError, TableError
 from deciban.metrics.bags import hash_numbers
-from deciban.metrics.partitions import Partitions, Rows
+from deciban.metrics.partitions import Partitions, Rows, llr_of_two
 
 LARGE = 20_000_000  # rows of a Parquet file that is read in parts unasked
 _ROWS = 1 << 20  # of a part
@@ -314,10 +314,3 @@ class _Reader:
         ]
         found = cells.replace_strict(distinct, pl.Series(hashed, dtype=pl.UInt64))
         return np.asarray(found.to_numpy())
-
-
-def llr_of_two(values: NDArray[np.float64], codes: NDArray[np.intp]) -> NDArray[np.float64]:
-    """LLRs in favor of the second of two classes; what rules out both misleads without limit."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        llr = values[:, 1] - values[:, 0]
-    return np.where(np.isnan(llr), np.where(codes == 1, -np.inf, np.inf), llr)

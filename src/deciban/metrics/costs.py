@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from deciban._validation.arrays import Floats
 from deciban.evidence import from_nats
+from deciban.metrics.beyond_memory import beyond_memory
 from deciban.metrics.labelled import EvidenceLike, Trials, Weights, read_trials
 from deciban.metrics.pav import PooledBlocks, pool
 
 
+@dataclass(frozen=True)
+class LogCost:
+    """The cost of the posterior of the true class, its negative logarithm, at prior log-odds.
+
+    ``weight`` is the share of the first and of the second class in the mean.
+    """
+
+    log_odds: float
+    weight: tuple[float, float]
+
+    def __call__(self, llr: Floats, t: int) -> Floats:
+        """What samples of the first (0) or second (1) class add."""
+        log_odds = llr + self.log_odds
+        return self.weight[t] * softplus(-log_odds if t else log_odds)
+
+
+CLLR = LogCost(0.0, (float(from_nats(0.5, "bit")),) * 2)
+
+
+@beyond_memory(lambda trials: trials.mean(CLLR)[0])
 def cllr(
     y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> float:
@@ -48,6 +70,7 @@ def cllr(
     return cost_of(read_trials(y_true, llr, sample_weight, pos_label, in_nats=True))
 
 
+@beyond_memory(lambda trials: cost_of_blocks(trials.pooled.blocks))
 def cllr_min(
     y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> float:
@@ -64,6 +87,7 @@ def cllr_min(
     return cost_of_blocks(pool(read_trials(y_true, llr, sample_weight, pos_label)))
 
 
+@beyond_memory(lambda trials: trials.mean(CLLR)[0] - cost_of_blocks(trials.pooled.blocks))
 def cllr_cal(
     y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> float:

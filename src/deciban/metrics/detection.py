@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from deciban._validation.arrays import Floats
 from deciban._validation.scalars import quote, require_fraction, require_positive_number
 from deciban.exceptions import InputError
+from deciban.metrics.beyond_memory import beyond_memory
 from deciban.metrics.labelled import EvidenceLike, Trials, Weights, read_trials
 from deciban.metrics.pav import pool
 
@@ -70,6 +71,7 @@ def roc_curve(
     return rates.p_false_alarm[::-1], 1 - rates.p_miss[::-1], rates.threshold[::-1]
 
 
+@beyond_memory(lambda trials: equal_errors(*trials.pooled.blocks.hull()))
 def eer(
     y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> float:
@@ -99,6 +101,27 @@ def equal_error_corner(p_miss: Floats, p_false_alarm: Floats) -> int:
     return min(k, len(p_miss) - 1)
 
 
+def _cost_of_decisions(trials: Any, normalize: bool = True, **point: float) -> float:
+    """Cost of decisions about trials in partitions, as :func:`detection_cost` has it."""
+    at = OperatingPoint(**point)
+
+    def misses(llr: Floats, t: int) -> Any:
+        return (llr < at.threshold) & (t == 1)
+
+    def false_alarms(llr: Floats, t: int) -> Any:
+        return (llr >= at.threshold) & (t == 0)
+
+    p_miss, p_false_alarm = trials.mean(misses, false_alarms)
+    return float(at.weights.cost(p_miss, p_false_alarm, normalize))
+
+
+def _cost_of_best_decisions(trials: Any, normalize: bool = True, **point: float) -> float:
+    p_miss, p_false_alarm = trials.pooled.blocks.hull()
+    weights = OperatingPoint(**point).weights
+    return float(np.min(weights.cost(p_miss, p_false_alarm, normalize)))
+
+
+@beyond_memory(_cost_of_decisions)
 def detection_cost(
     y_true: ArrayLike,
     llr: EvidenceLike,
@@ -137,6 +160,7 @@ def detection_cost(
     return float(point.weights.cost(p_miss, p_false_alarm, normalize))
 
 
+@beyond_memory(_cost_of_best_decisions)
 def min_detection_cost(
     y_true: ArrayLike,
     llr: EvidenceLike,

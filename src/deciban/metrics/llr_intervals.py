@@ -21,8 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from deciban._validation.arrays import Floats
-from deciban.evidence import from_nats
-from deciban.metrics.costs import cllr, cllr_cal, cllr_min, softplus
+from deciban.metrics.costs import CLLR, cllr, cllr_cal, cllr_min
 from deciban.metrics.designs import Design
 from deciban.metrics.detection import (
     ErrorWeights,
@@ -52,25 +51,6 @@ BestSteps = Callable[["LlrUnits"], Sequence["Step"]]  # costs to average at the 
 _BLOCKS = 5  # of groups or items that are held out one or two at a time
 _LARGEST_COST = 1e300  # relative to that of no evidence; sums of larger ones would overflow
 _STEEPEST = 3.0  # nats; the largest slope of the ROC curve that is believed
-
-
-@dataclass(frozen=True)
-class LogCost:
-    """The cost of the posterior of the true class, its negative logarithm, at prior log-odds.
-
-    ``weight`` is the share of the first and of the second class in the mean.
-    """
-
-    log_odds: float
-    weight: tuple[float, float]
-
-    def __call__(self, llr: Floats, t: int) -> Floats:
-        """What samples of the first (0) or second (1) class add."""
-        log_odds = llr + self.log_odds
-        return self.weight[t] * softplus(-log_odds if t else log_odds)
-
-
-cllr_terms = LogCost(0.0, (float(from_nats(0.5, "bit")),) * 2)
 
 
 @dataclass(frozen=True)
@@ -292,7 +272,7 @@ def recalibrated_cost_intervals(
 
     ``best`` are mean costs of steps at the best thresholds; ``parts`` are further costs.
     """
-    parts = {("cllr_min", "cllr_cal"): cllr_terms} | dict(parts or {})
+    parts = {("cllr_min", "cllr_cal"): CLLR} | dict(parts or {})
     names = [*(name for pair in parts for name in pair), *(best or {})]
     found = mean_intervals([_bounded_costs(sample, best or {}, parts) for sample in samples], plan)
     return {name: _join(found[f"{name} low"], found[f"{name} high"], samples) for name in names}
@@ -329,7 +309,7 @@ def _bounded_costs(sample: LlrUnits, best: Mapping[str, BestSteps], parts: Parts
         allowances |= {f"{rest} high": after, f"{saved} high": saving}
         # Maps that are held out know of a misleading sample of each class. At even odds, the saving
         # that they prove needs no allowance for more.
-        if terms is not cllr_terms:
+        if terms is not CLLR:
             allowances[f"{saved} low"] = lambda rates, after=after: -after(rates)  # type: ignore[misc]
     for name, steps_of in best.items():
         steps = steps_of(sample)
@@ -341,7 +321,7 @@ def _bounded_costs(sample: LlrUnits, best: Mapping[str, BestSteps], parts: Parts
     return sample.bounded_costs(actual, allowances)
 
 
-def unseen_cost(blocks: PooledBlocks, rates: Floats, terms: Terms = cllr_terms) -> Floats:
+def unseen_cost(blocks: PooledBlocks, rates: Floats, terms: Terms = CLLR) -> Floats:
     """What Cllr_min, or another cost, rises by if samples of a class look like those of the other.
 
     ``rates`` are their fractions of the first and of the second class; so are the results.
@@ -516,7 +496,7 @@ def _step_at(normalize: bool = True, **point: float) -> Step:
 
 
 LLR_INTERVALS: dict[Callable[..., float], Callable[..., Interval]] = {
-    cllr: lambda sample, plan: mean_cost_intervals([sample], {"cllr": cllr_terms}, plan)["cllr"],
+    cllr: lambda sample, plan: mean_cost_intervals([sample], {"cllr": CLLR}, plan)["cllr"],
     cllr_min: lambda sample, plan: recalibrated_cost_intervals([sample], plan)["cllr_min"],
     cllr_cal: lambda sample, plan: recalibrated_cost_intervals([sample], plan)["cllr_cal"],
     eer: equal_error_interval,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import tempfile
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,13 @@ class Rows(NamedTuple):
     evidence: tuple[Floats, ...]
     hashes: Hashes
     start: int  # number of the first sample among all
+
+
+def llr_of_two(values: Floats, codes: NDArray[np.intp]) -> Floats:
+    """LLRs in favor of the second of two classes; what rules out both misleads without limit."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        llr = values[:, 1] - values[:, 0]
+    return np.where(np.isnan(llr), np.where(codes == 1, -np.inf, np.inf), llr)
 
 
 def _no_progress(results: Iterable[Any], what: str, total: int) -> Iterable[Any]:
@@ -127,8 +135,8 @@ def _identity(rows: Rows) -> Rows:
 
 def _sort_rows(folder: str, rows: Rows) -> list[tuple[Run, Tally]]:
     found = []
-    for k, llr in enumerate(rows.evidence):
-        path = str(Path(folder, f"{rows.start}-{k}.run"))
+    for llr in rows.evidence:
+        path = str(Path(folder, secrets.token_hex(8)))  # a worker that was lost may still write
         infinite = np.isinf(llr)
         wrong = infinite & np.where(rows.codes == 1, llr < 0, llr > 0)
         first = rows.start + int(np.argmax(wrong)) if wrong.any() else np.iinfo(np.intp).max

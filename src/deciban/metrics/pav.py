@@ -18,6 +18,7 @@ from deciban._validation.arrays import Floats
 from deciban._validation.values import read_llrs
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
+from deciban.metrics.beyond_memory import beyond_memory
 from deciban.metrics.labelled import EvidenceLike, Scores, Trials, Weights, read_trials
 
 _ROUNDING = 1e-12  # nats, or relative: smaller differences are taken for rounding
@@ -74,6 +75,7 @@ def _between(below: Floats, above: Floats) -> Floats:
     return np.minimum(middle, np.nextafter(above, -np.inf))
 
 
+@beyond_memory(lambda trials: trials.pooled.blocks)
 def pav(
     y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> PooledBlocks:

@@ -21,6 +21,7 @@ from deciban._validation.scalars import (
 from deciban.evidence import Unit, from_nats
 from deciban.evidence.bayes import balance_weights, log_prior
 from deciban.evidence.units import to_nats
+from deciban.metrics.beyond_memory import beyond_memory
 from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_trials
 from deciban.metrics.pav import PooledBlocks, count_levels
 from deciban.metrics.proportions import wilson
@@ -35,6 +36,11 @@ class MisleadingRates(NamedTuple):
     other: float
 
 
+def _dev_pav_of_partitions(trials: Any, unit: Unit = "ban") -> float:
+    return float(from_nats(deviation_from_pav(trials.pooled.levels), unit))
+
+
+@beyond_memory(_dev_pav_of_partitions)
 def dev_pav(
     y_true: ArrayLike,
     llr: EvidenceLike,

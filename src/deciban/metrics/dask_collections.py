@@ -1,0 +1,199 @@
+"""Dask arrays, series and frames in the place of arrays: samples in partitions.
+
+Dask computes the partitions: its own scheduler, or the cluster of the client that is active.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban._validation.arrays import Floats
+from deciban._validation.labels import encode_labels, factorize_labels, read_labels
+from deciban._validation.scalars import quote_each
+from deciban._validation.values import read_llrs
+from deciban._workers import Item, Result, Workers
+from deciban.evidence import Evidence
+from deciban.exceptions import InputError
+from deciban.metrics.bags import hash_labels, hash_numbers
+from deciban.metrics.beyond_memory import is_dask
+from deciban.metrics.partitions import Partitions, Rows, Tally, llr_of_two
+from deciban.metrics.sorted_runs import PooledRuns
+
+
+class DaskScheduler(Workers):
+    """What lets Dask compute a function of each item, some items at a time."""
+
+    def __init__(self) -> None:
+        self.n = 2 * (os.cpu_count() or 1)
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """The result of each item, in their order; what an item holds of Dask is computed."""
+        from dask.base import compute
+        from dask.delayed import delayed
+
+        waiting = iter(items)
+        call = delayed(function, pure=False)
+        while some := [*islice(waiting, self.n)]:
+            yield from compute(*(call(_wrap(item)) for item in some))
+
+
+def _wrap(item: Any) -> Any:
+    from dask.delayed import delayed
+
+    return item if isinstance(item, list) else delayed(item, traverse=False)
+
+
+def open_collections(
+    y_true: Any,
+    systems: Sequence[Any],
+    groups: Any = None,
+    classes: Sequence[Hashable] | None = None,
+) -> Partitions:
+    """Samples of Dask collections: truth, evidence of each system, and groups.
+
+    Evidence is LLRs in favor of the second of two classes, or log-likelihoods on rows; the columns
+    of a frame are matched by the names of the classes, by default the sorted labels.
+    """
+    from dask import config
+    from dask.base import compute
+    from dask.delayed import delayed
+
+    columns = [y_true, *systems, *([] if groups is None else [groups])]
+    length = next(len_of_chunks(one) for one in columns if is_dask(one))
+    blocks = [_blocks(one, length) for one in columns]
+    if len({len(one) for one in blocks}) > 1:
+        raise InputError(
+            f"y_true, evidence and groups must have the same partitions; got "
+            f"{', '.join(str(len(one)) for one in blocks)} of them. Repartition them alike."
+        )
+    sizes = compute(*[[delayed(_length)(block) for block in one] for one in blocks])
+    if any(one != sizes[0] for one in sizes):
+        raise InputError(
+            "y_true, evidence and groups must have as many rows in each partition; they do not. "
+            "Repartition them alike."
+        )
+    if classes is None:
+        found: set[Hashable] = set().union(*compute(*map(delayed(_labels), blocks[0])))
+        classes = sorted(found)  # type: ignore[type-var]
+    if len(classes) < 2:
+        raise InputError(
+            f"y_true must hold two classes or more; got {quote_each(classes)}. Add samples."
+        )
+    starts = np.cumsum([0, *sizes[0]])
+    parts = [
+        [int(start), *(one[k] for one in blocks)] for k, start in enumerate(starts[:-1].tolist())
+    ]
+    read = partial(_read, classes=tuple(classes), n_systems=len(systems))
+    return Partitions(
+        tuple(classes), parts, read, int(starts[-1]), len(systems), groups is not None,
+        DaskScheduler(), config.get("temporary-directory", None),
+    )  # fmt: skip
+
+
+def len_of_chunks(values: Any) -> tuple[int, ...]:
+    """Number of rows of each partition, as far as it is known."""
+    chunks = getattr(values, "chunks", None)
+    return () if chunks is None else tuple(chunks[0])
+
+
+def _blocks(values: Any, length: tuple[int, ...]) -> list[Any]:
+    """One delayed value for each partition; arrays get the same partitions."""
+    import dask.array as da
+
+    if not is_dask(values):
+        values = da.from_array(np.asarray(values), chunks=-1)
+    if hasattr(values, "rechunk"):
+        rows = length if sum(length) == values.shape[0] else values.chunks[0]
+        values = values.rechunk((rows, *(-1 for _ in values.shape[1:])))
+    blocks: list[Any] = np.ravel(np.array(values.to_delayed(), dtype=object)).tolist()
+    return blocks
+
+
+def _length(block: Any) -> int:
+    return len(block)
+
+
+def _labels(block: Any) -> set[Hashable]:
+    return set(factorize_labels(read_labels(block, len(block)))[0]) if len(block) else set()
+
+
+def _read(part: Sequence[Any], classes: tuple[Hashable, ...], n_systems: int) -> Rows:
+    start, y_true, *rest = part
+    n = len(y_true)
+    codes = encode_labels(read_labels(y_true, n), classes) if n else np.empty(0, dtype=np.intp)
+    evidence = tuple(_read_evidence(block, codes, classes) for block in rest[:n_systems])
+    hashes = hash_numbers(np.arange(start, start + n))
+    if len(rest) > n_systems and n:
+        hashes = hash_labels(read_labels(rest[-1], n, "groups"))
+    return Rows(codes, evidence, hashes, start)
+
+
+def _read_evidence(block: Any, codes: NDArray[np.intp], classes: tuple[Hashable, ...]) -> Floats:
+    if np.ndim(block) == 1:
+        return read_llrs(block) if len(block) else np.empty(0)
+    if not len(block):
+        return np.empty(0) if len(classes) == 2 else np.empty((0, len(classes)))
+    values = Evidence(block, classes).log_likelihoods
+    return llr_of_two(values, codes) if len(classes) == 2 else values
+
+
+@dataclass(frozen=True)
+class DaskTrials:
+    """LLRs in favor of the second of two classes, in partitions."""
+
+    partitions: Partitions
+
+    @cached_property
+    def _pooled(self) -> tuple[PooledRuns, Tally]:
+        (pooled,), (tally,) = self.partitions.pool(n_some=1)
+        return pooled, tally
+
+    @property
+    def pooled(self) -> PooledRuns:
+        """PAV's blocks of all samples."""
+        return self._pooled[0]
+
+    def mean(self, *terms: Callable[[Floats, int], Floats]) -> list[float]:
+        """Sums over both classes of the mean of each cost."""
+        total, counts = np.zeros((len(terms), 2)), np.zeros(2, dtype=int)
+        for sums, some in self.partitions.map(partial(_sum_terms, terms), "Summing"):
+            total += sums
+            counts += some
+        Tally(counts, 0, 0, 0).require_both(self.partitions.classes)
+        return (total / counts).sum(axis=1).tolist()
+
+
+def _sum_terms(
+    terms: Sequence[Callable[[Floats, int], Floats]], rows: Rows
+) -> tuple[Floats, NDArray[np.intp]]:
+    llrs = [rows.evidence[0][rows.codes == t] for t in (0, 1)]
+    sums = [[float(np.sum(one(llr, t))) for t, llr in enumerate(llrs)] for one in terms]
+    return np.array(sums), np.array([len(llr) for llr in llrs])
+
+
+def read_dask_trials(
+    y_true: Any, llr: Any, sample_weight: Any = None, pos_label: Hashable = 1
+) -> DaskTrials:
+    """LLRs in favor of ``pos_label`` of two classes."""
+    if sample_weight is not None:
+        raise InputError(
+            "sample_weight must be left out with Dask collections; got one. Repeat samples, or "
+            "compute the arrays first."
+        )
+    found = open_collections(y_true, [llr])
+    if len(found.classes) != 2 or pos_label not in found.classes:
+        raise InputError(
+            f"y_true must hold both classes, one of them pos_label {pos_label!r}; got "
+            f"{quote_each(found.classes)}. Choose two of them, or name the class that the LLR "
+            f"favors as pos_label."
+        )
+    other = next(label for label in found.classes if label != pos_label)
+    return DaskTrials(open_collections(y_true, [llr], classes=[other, pos_label]))

@@ -1,0 +1,99 @@
+"""Metrics of Dask arrays and frames: those of the same samples in memory."""
+
+import numpy as np
+import pytest
+
+from deciban import Evidence, assess, compare, metrics
+
+da = pytest.importorskip("dask.array")
+
+
+@pytest.fixture(scope="module")
+def samples():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=1000)
+    y[300:500] = 0  # a partition without targets
+    llr = np.round(rng.normal(2 * y - 1, 2), 2)
+    llr[:3] = np.inf, -np.inf, 0.0
+    return y, llr
+
+
+def in_parts(*arrays, chunks=((300, 200, 0, 500),)):
+    return [da.from_array(one, chunks=(1000,)).rechunk(chunks) for one in arrays]
+
+
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [
+        (metrics.cllr, {}),
+        (metrics.cllr_min, {}),
+        (metrics.cllr_cal, {}),
+        (metrics.eer, {}),
+        (metrics.dev_pav, {"unit": "nat"}),
+        (metrics.detection_cost, {"prior": 0.1, "cost_miss": 3.0}),
+        (metrics.min_detection_cost, {"prior": 0.1, "normalize": False}),
+    ],
+)
+def test_metrics_of_dask_arrays_are_those_in_memory(samples, metric, options):
+    y, llr = samples
+    expected = metric(y, llr, **options)
+    assert metric(*in_parts(y, llr), **options) == pytest.approx(expected, rel=1e-12)
+    assert metric(*in_parts(1 - y, -llr), pos_label=0, **options) == pytest.approx(
+        metric(1 - y, -llr, pos_label=0, **options), rel=1e-12
+    )
+
+
+def test_blocks_of_dask_arrays_are_those_in_memory(samples):
+    y, llr = samples
+    expected, found = metrics.pav(y, llr), metrics.pav(*in_parts(y, llr))
+    for name in ("low", "high", "target", "other"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+def test_assessments_of_dask_arrays_are_those_in_memory(samples):
+    y, llr = samples
+    other = llr / 2
+    groups = np.arange(1000) // 10
+    parts = in_parts(y, llr, other, groups)
+    expected = assess(y, Evidence.from_llr(llr), groups=groups, n_resamples=20)
+    found = assess(parts[0], parts[1], groups=parts[3], n_resamples=20)
+    assert repr(found.quantities) == repr(expected.quantities)
+    expected = compare(y, {"a": Evidence.from_llr(llr), "b": Evidence.from_llr(other)},
+                       n_resamples=20)  # fmt: skip
+    found = compare(parts[0], {"a": parts[1], "b": parts[2]}, n_resamples=20)
+    assert repr(found.differences) == repr(expected.differences)
+
+
+def test_log_likelihoods_of_dask_arrays_are_evidence():
+    rng = np.random.default_rng(1)
+    y = np.array(["ant", "bee", "cat"])[rng.integers(3, size=90)]
+    values = rng.normal(size=(90, 3))
+    expected = assess(y, Evidence(values, ["ant", "bee", "cat"]), n_resamples=10)
+    given = [da.from_array(one, chunks=40) for one in (y, values)]
+    assert repr(assess(*given, n_resamples=10).quantities) == repr(expected.quantities)
+
+
+def test_partitions_that_do_not_match_are_refused(samples):
+    y, llr = samples
+    with pytest.raises(ValueError, match="both classes, one of them pos_label 2"):
+        metrics.cllr(*in_parts(y, llr), pos_label=2)
+    with pytest.raises(ValueError, match="sample_weight must be left out"):
+        metrics.cllr(*in_parts(y, llr), sample_weight=y)
+    with pytest.raises(ValueError, match="as many rows"):
+        metrics.cllr(da.from_array(y[:-1], chunks=500), da.from_array(llr, chunks=500))
+    with pytest.raises(ValueError, match="items must be left out"):
+        assess(*in_parts(y, llr), items=(y, y))
+
+
+def test_columns_of_dask_frames_are_matched_by_the_names_of_classes(samples):
+    dd = pytest.importorskip("dask.dataframe")
+    pd = pytest.importorskip("pandas")
+    y, llr = samples[0][10:210], samples[1][10:210]
+    frame = pd.DataFrame({"y": np.where(y, "same", "diff"), "same": llr / 2, "diff": -llr / 2})
+    parts = dd.from_pandas(frame, npartitions=3)
+    expected = assess(frame["y"].to_numpy(), Evidence.from_llr(llr, "same", "diff"), n_resamples=20)
+    found = assess(parts["y"], parts[["same", "diff"]], n_resamples=20)
+    assert repr(found.quantities) == repr(expected.quantities)
+    assert metrics.cllr(parts["y"], parts["same"] * 2, pos_label="same") == pytest.approx(
+        expected["cllr"].value, rel=1e-12
+    )
