@@ -226,8 +226,23 @@ def test_any_method_has_intervals_by_resamples(with_duration):
         table["calibrated_llr"] <= table["calibrated_llr_high"]
     )
     assert inside.mean() > 0.95
-    with pytest.raises(InputError, match="--group must come with --resamples"):
-        run("calibrate", path, *options, "--group", "speaker")
+    report = path.parent / "r.html"
+    run("calibrate", path, *options, "--group", "speaker", "--report", report, "--force")
+    page = report.read_text()
+    assert "Rows of the same speaker were held out together." in page
+    assert "whole groups were resampled" in page
+
+
+def test_calibration_is_not_judged_on_what_it_has_seen_of_the_same_group(tmp_path, rng):
+    path, model = tmp_path / "s.csv", tmp_path / "c.deciban"
+    each = pl.DataFrame({"class": np.arange(40) % 2, "llr": rng.normal(size=40), "one": range(40)})
+    pl.concat([each] * 6).write_csv(path)  # six rows of each sample
+    command = ("calibrate", path, "--truth", "class", "-o", model, "--method", "kernel", "--json")
+    leaking, honest = (
+        json.loads(run(*command, *more, "--force").stdout)["quantities"][0]["after"]
+        for more in ((), ("--group", "one"))
+    )
+    assert leaking < 1 < honest  # the scores say nothing
 
 
 def test_rows_whose_names_are_in_another_order_are_not_matched_by_their_position(systems):

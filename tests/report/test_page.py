@@ -13,7 +13,7 @@ from deciban import CalibratedGaussian, Evidence
 from deciban.assessment.assess import assess
 from deciban.assessment.results import Assessment, Quantity
 from deciban.exceptions import InputError
-from deciban.metrics import cllr, pairwise_cllr
+from deciban.metrics import accuracy, cllr, pairwise_cllr
 from deciban.metrics.labelled import read_labelled
 from deciban.report.page import report
 from deciban.report.samples import thin_samples
@@ -422,6 +422,11 @@ def test_the_page_says_what_python_says_of_costs_priors_and_certainty(page, tmp_
     share = 100 * total / -(np.array(prior) @ np.log(prior))
     assert "For all 3 classes together, at the prior of the summary" in words["cost"]
     assert f"costs {total:.3g} nat, {share:.3g} % of what no evidence costs" in words["cost"]
+    right = accuracy(y, evidence, prior=prior, costs=costs)
+    assert (
+        f"{100 * right:.3g} % of decisions are right if classes are as frequent as the prior"
+        in (words["ternary"])
+    )
     page.locator("[data-figure=meaning] input").fill("60")
     said = page.text_content("[data-figure=meaning]")
     assert "1,000,000 times as probable" in said

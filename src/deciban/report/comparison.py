@@ -88,6 +88,7 @@ def calibration_report(
     notes: tuple[str, ...] = (),
     descriptions: Mapping[str, str] | None = None,
     provenance: Mapping[str, Any] | None = None,
+    groups: ArrayLike | None = None,
 ) -> str:
     """One page on what calibration has changed.
 
@@ -103,13 +104,15 @@ def calibration_report(
         What a reader should know about the calibrator.
     descriptions, provenance
         As for :func:`comparison_report`.
+    groups : array of shape (n_samples,), optional
+        What samples share, such as the speaker: resamples draw whole groups.
 
     Returns
     -------
     str
     """
     systems = {"before": before, "after": after}
-    comparison = compare(y_true, systems)
+    comparison = compare(y_true, systems, groups=groups)
     verdict = judge_calibration_gain(comparison, folds)
     return _write(
         y_true, systems, comparison, {}, title=title, kind="Calibration, before and after",

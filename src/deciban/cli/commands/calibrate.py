@@ -21,6 +21,8 @@ from deciban.cli.words import name_source, require_choice, split_names
 from deciban.exceptions import DecibanError, InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from deciban.assessment import Assessment, Quantity
     from deciban.calibration import BootstrapCalibrator
     from deciban.cli.columns import LabelledScores
@@ -66,7 +68,8 @@ def calibrate(
                     "method: 200, say. Affine maps need none.", "N"),
     ] = 0,
     group: Annotated[
-        str | None, option("Column of the unit that --resamples draw, such as the speaker.",
+        str | None, option("Column of what samples share, such as the speaker: held out together, "
+                           "and drawn together by --resamples and the intervals of --report.",
                            "COLUMN"),
     ] = None,
     report: Report = None,
@@ -87,8 +90,6 @@ def calibrate(
 
     measures = [] if quality is None else split_names(quality)
     blank = _make_calibrator(method, bounded, ridge, measures)
-    if group is not None and not resamples:
-        raise InputError("--group must come with --resamples; got none. Give --resamples 200.")
     outputs = {"--output": output, "--report": report}
     require_outputs(outputs, columns.inputs(table), force=force)
     hashes = hash_inputs(columns.inputs(table))
@@ -98,10 +99,11 @@ def calibrate(
     given = {"score": scored.evidence, **measured} if measures else scored.evidence
     calibrator, notes = _fit(blank, method, scored, name_source(table), given)
     before = assess_costs(scored, scored.evidence)
-    folds = min(FOLDS, *scored.counts)
+    groups = None if group is None else scored.beside[group].cast(str).to_numpy()
+    folds = count_folds(scored, groups)
     values = scored.evidence.log_likelihoods
     arrays = {"score": values, **measured} if measures else values
-    held_out = _hold_out(blank, arrays, scored, folds, notes)
+    held_out = _hold_out(blank, arrays, scored, folds, notes, groups)
     after = None if held_out is None else assess_costs(scored, held_out)
     if report is not None and held_out is None:
         raise InputError(f"--report must have costs to show. {notes[-1]} Leave it out.")
@@ -110,17 +112,18 @@ def calibrate(
             "Calibration makes these scores worse on held-out samples: there are too few samples, "
             "or the scores were calibrated already."
         )
+    if group is not None:
+        notes.append(f"Rows of the same {group} were held out together.")
     settings = {"method": method, "folds": folds, "estimator": type(calibrator).__name__}
     settings |= calibrator.get_params()
     record = describe_run(hashes, [(name_source(table), scored)], **settings)
     extra = scored.columns.to_dict() | {"quality": measures, "provenance": record}
     stored = calibrator
     if resamples:
-        groups = None if group is None else scored.beside[group].cast(str).to_numpy()
         stored = _resample(blank, resamples, given, scored, groups)
     page = None
     if report is not None and held_out is not None:
-        page = _write_page(table, scored, held_out, folds, notes, method, record)
+        page = _write_page(table, scored, held_out, folds, notes, method, record, groups)
     stored.save(output, extra=extra, replace=force)
     if report is not None and page is not None:
         write_atomically(report, page, replace=force)
@@ -145,7 +148,7 @@ def calibrate(
 
 def _write_page(
     table: str, scored: LabelledScores, held_out: Evidence, folds: int, notes: list[str],
-    method: str, record: dict[str, Any],
+    method: str, record: dict[str, Any], groups: np.ndarray | None,
 ) -> str:  # fmt: skip
     """The page on scores before and after calibration."""
     from deciban.report import calibration_report
@@ -157,7 +160,7 @@ def _write_page(
             "before": f"{source} as it is. {' '.join(scored.notes)}",
             "after": f"calibrated ({method}), each sample by a fit to the others",
         },
-        provenance=record,
+        provenance=record, groups=groups,
     )  # fmt: skip
 
 
@@ -263,28 +266,42 @@ def assess_costs(scored: LabelledScores, evidence: Evidence) -> Assessment:
 
 
 def _hold_out(
-    blank: Any, given: Any, scored: LabelledScores, folds: int, notes: list[str]
-) -> Evidence | None:
+    blank: Any, given: Any, scored: LabelledScores, folds: int, notes: list[str],
+    groups: np.ndarray | None,
+) -> Evidence | None:  # fmt: skip
     """Calibrated evidence, each sample by a fit without it; or None, and a note on why."""
     unknown = "The costs after calibration are unknown"
     if folds < 2:
-        notes.append(f"{unknown}: each class needs two samples.")
+        what = "samples" if groups is None else "groups"
+        notes.append(f"{unknown}: each class needs two {what}.")
         return None
     try:
-        return cross_validate(blank, given, scored, folds)
+        return cross_validate(blank, given, scored, folds, groups)
     except DecibanError as error:
         notes.append(f"{unknown}; a fold cannot be fitted: {error}")
         return None
 
 
-def cross_validate(blank: Any, given: Any, scored: LabelledScores, folds: int) -> Evidence:
-    """The evidence of each sample after a calibrator that was fitted without it.
+def count_folds(scored: LabelledScores, groups: np.ndarray | None) -> int:
+    """As many folds as each class has samples, or groups, up to five."""
+    import numpy as np
+
+    if groups is None:
+        return min(FOLDS, *scored.counts)
+    each = (len(set(groups[scored.codes == k])) for k in np.unique(scored.codes))
+    return min(FOLDS, *each)
+
+
+def cross_validate(
+    blank: Any, given: Any, scored: LabelledScores, folds: int, groups: np.ndarray | None = None
+) -> Evidence:
+    """The evidence of each sample after a calibrator that was fitted without it and its group.
 
     ``given`` is an array of log-likelihoods, or a mapping of what a fusion takes.
     """
     import numpy as np
     from sklearn.base import clone
-    from sklearn.model_selection import StratifiedKFold
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     from deciban.evidence import Evidence
 
@@ -295,7 +312,8 @@ def cross_validate(blank: Any, given: Any, scored: LabelledScores, folds: int) -
 
     codes = scored.codes
     values = np.empty_like(scored.evidence.log_likelihoods)
-    splits = StratifiedKFold(folds, shuffle=True, random_state=0).split(codes, codes)
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    splits = kind(folds, shuffle=True, random_state=0).split(codes, codes, groups)
     with warnings.catch_warnings():  # they have been reported for all samples
         warnings.simplefilter("ignore")
         for rest, held_out in splits:

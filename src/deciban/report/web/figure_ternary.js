@@ -45,7 +45,9 @@ export function drawTernary(box, view) {
   addTriangle(figure.svg, corners);
   addCorners(figure.svg, corners, setting.names, width);
   const choice = decide(three.values, three.n, 3, setting.prior, setting.costs);
-  const right = d3.sum(choice, (k, i) => (k === three.truth[i] ? 1 : 0)) / three.n;
+  const rates = d3.range(3).map((k) => d3.mean(choice.filter((_, i) => three.truth[i] === k), (j) => Number(j === k)));
+  const right = d3.sum(rates, (rate, k) => rate * setting.prior[k]); // the mix of the samples does not matter
+  const known = rates.every((rate) => rate !== undefined);
   fill(
     box,
     threeChooser(view),
@@ -53,8 +55,8 @@ export function drawTernary(box, view) {
     figure.box,
     note(
       "The nearer a sample to a corner, the more probable that class under the prior. The ground shows " +
-        "the decision under these costs; " +
-        `${formatPercent(right)} of the ${formatCount(three.n)} samples are decided right.`
+        "the decision under these costs" +
+        (known ? `; ${formatPercent(right)} of decisions are right if classes are as frequent as the prior says.` : ".")
     )
   );
 }
