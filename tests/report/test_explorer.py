@@ -271,7 +271,7 @@ def test_families_can_be_given_by_their_eers(open_explorer):
     assert d == pytest.approx(CalibratedGaussian.from_eers([0.1]).divergences[0, 1], rel=1e-6)
 
 
-def drop(page, name, text):
+def drop(page, name, text, onto=".drop"):
     """Drop a file of text or bytes onto the page, as from a folder."""
     data = text if isinstance(text, bytes) else text.encode()
     transfer = page.evaluate_handle(
@@ -279,7 +279,7 @@ def drop(page, name, text):
         t.items.add(new File([Uint8Array.from(bytes)], name)); return t; }""",
         [name, list(data)],
     )
-    page.dispatch_event(".drop", "drop", {"dataTransfer": transfer})
+    page.dispatch_event(onto, "drop", {"dataTransfer": transfer})
 
 
 def test_a_dropped_table_is_recognized_shown_and_calibrated(open_explorer, rng):
@@ -409,9 +409,9 @@ def test_a_wrong_column_can_be_corrected(open_explorer):
     assert cost == pytest.approx(expected, abs=6e-4)
 
 
-def test_a_reset_keeps_the_table_and_its_classes(open_explorer):
-    with open_explorer(address='#part="scores"') as page:
-        drop(page, "a.csv", "class,llr\n" + "0,-1\n1,2\n" * 10)
+def test_a_table_dropped_anywhere_is_opened_and_kept_at_a_reset(open_explorer):
+    with open_explorer() as page:
+        drop(page, "a.csv", "class,llr\n" + "0,-1\n1,2\n" * 10, onto="h1")
         page.wait_for_selector(".tile")
         page.get_by_role("button", name="Reset", exact=True).first.click()
         page.wait_for_selector("[data-box=counts] table")

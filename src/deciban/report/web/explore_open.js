@@ -48,18 +48,27 @@ export function makeOpener(scores) {
     ),
     make("div", { className: "edit-line" }, input, example)
   );
-  for (const name of ["dragenter", "dragover"])
-    zone.addEventListener(name, (event) => {
-      event.preventDefault();
-      zone.classList.add("over");
-    });
-  zone.addEventListener("dragleave", () => zone.classList.remove("over"));
-  zone.addEventListener("drop", (event) => {
-    event.preventDefault();
-    zone.classList.remove("over");
-    if (event.dataTransfer.files[0]) openFile(scores, event.dataTransfer.files[0]);
+  takeDrops(zone, (file) => {
+    scores.app.state.set({ part: "scores" });
+    openFile(scores, file);
   });
   scores.boxes.open.replaceChildren(zone);
+}
+
+/** Take files wherever they are dropped: beside the zone, the browser would leave the page for the file. */
+function takeDrops(zone, take) {
+  const onFiles = (name, listener) =>
+    addEventListener(name, (event) => event.dataTransfer?.types.includes("Files") && listener(event));
+  const mark = (event) => {
+    event.preventDefault();
+    zone.classList.toggle("over", event.type === "dragover");
+  };
+  onFiles("dragover", mark);
+  onFiles("dragleave", (event) => event.relatedTarget || mark(event));
+  onFiles("drop", (event) => {
+    mark(event);
+    if (event.dataTransfer.files[0]) take(event.dataTransfer.files[0]);
+  });
 }
 
 function say({ boxes }, text, isWrong = false) {
