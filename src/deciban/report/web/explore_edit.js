@@ -133,8 +133,9 @@ export function editPieces(box, names, state) {
       make(
         "td",
         {},
-        makeButton("Remove", () => state.set({ pieces: state.get().pieces.filter((_, j) => j !== i) }), {
+        makeButton("×", () => state.set({ pieces: state.get().pieces.filter((_, j) => j !== i) }), {
           className: "plain",
+          title: `Remove evidence ${i + 1}`,
           "aria-label": `Remove evidence ${i + 1}`,
         })
       )

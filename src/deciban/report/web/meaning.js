@@ -9,10 +9,9 @@ const format = (x) => d3.format(x < 1e7 ? ",.3~r" : ".2~e")(x);
 
 /** A slider of ratios with what such a ratio says, and what was true of samples like it. */
 export function drawMeaning(box, view) {
-  const slider = box.querySelector("input")
-    ?? make("input", { type: "range", min: -60, max: 60, step: 1, value: 20, "aria-label": "Likelihood ratio" });
+  const slider = box.querySelector("input") ?? make("input", { type: "range", min: -60, max: 60, step: 1, value: 20 });
   const said = box.querySelector("div") ?? make("div", { "aria-live": "polite" });
-  if (!slider.isConnected) box.append(slider, said);
+  if (!slider.isConnected) box.append(make("label", {}, "Move the likelihood ratio", slider), said);
   slider.oninput = () => {
     const llr = (slider.value / 10) * Math.LN10;
     slider.setAttribute("aria-valuetext", `ratio of ${format(Math.exp(Math.abs(llr)))}`);

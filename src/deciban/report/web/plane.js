@@ -9,7 +9,7 @@ const LEAST = 1e-4; // probability that the edge of the triangle stands for whil
 const CELL = 1; // pixels of a cell of the decision regions
 const SVG = "http://www.w3.org/2000/svg";
 const MARGIN = {
-  plane: { top: 8, right: 10, bottom: 34, left: 42 },
+  plane: { top: 8, right: 10, bottom: 34, left: 48 },
   triangle: { top: 26, right: 20, bottom: 26, left: 20 },
 };
 
