@@ -1,7 +1,8 @@
 """Milliseconds that the browser takes for what a page computes anew while a control is moved.
 
 One Chromium on one thread; the modules of the front end as they are, without figures. Then the
-explorer as it is: the frames of a drag of the prior across a page that holds all samples.
+explorer as it is, with a page that holds all samples: the frames of a drag of the prior in Bayes'
+walk, and how long the controls of "Your scores" take until its figures answer.
 """
 
 import argparse
@@ -77,6 +78,28 @@ WATCH = """() => {
   };
   requestAnimationFrame(watch);
 }"""
+# From the change of a control to a figure that answers it, and the longest frame on the way.
+ANSWER = """async ([name, value, figure]) => {
+  const control = document.querySelector(`.controls ${name}`);
+  const shown = () => document.querySelector(`[data-figure=${figure}] svg`);
+  const before = shown(), start = performance.now();
+  control.value = value;
+  control.dispatchEvent(new Event(control.type === "range" ? "input" : "change"));
+  let last = start, longest = 0;
+  do {
+    const now = await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))
+      .then(() => performance.now());
+    [longest, last] = [Math.max(longest, now - last), now];
+  } while (shown() === before);
+  return { answer: last - start, frame: longest };
+}"""
+PRIOR, PAIR = "input[type=range]", "label:nth-child(2) select"
+MOVES = {  # by what a reader does: control, values, figure in view, and the pair
+    "prior, at the top": (PRIOR, [5, -5, 8, -8, 3], "histogram", "1"),
+    "prior, at reliability": (PRIOR, [5, -5, 8, -8, 3], "reliability", "1"),
+    "pair": (PAIR, [2, 1, 2, 1, 2], "histogram", "1"),
+    "prior, one against the rest": (PRIOR, [5, -5, 8, -8, 3], "histogram", "rest"),
+}
 COSTS = "[[0,1,4],[2,0,1],[5,1,0]]"
 DRAGS = {"equal costs": "", "other costs": f"#costs={COSTS}", "no decision": "#reject=0.3"}
 
@@ -112,12 +135,12 @@ def main():
         sizes = {"n": args.samples, "frames": args.frames}
         for name, taken in page.evaluate(MEASURE, sizes).items():
             print(f"{name:30}" + "".join(f"{taken[k]:10.1f}" for k in ("median", "least", "first")))
-        measure_drags(browser, args.samples)
+        measure_pages(browser, args.samples)
         browser.close()
 
 
-def measure_drags(browser, n):
-    """Print the times of the frames in which a dragged prior moves."""
+def measure_pages(browser, n):
+    """Print the times of a page of three classes: frames of a drag, and answers to controls."""
     family = CalibratedGaussian.from_divergences([5, 4, 7])
     ilrls, y_true = family.sample([n - 2 * (n // 3), n // 3, n // 3], rng=1)
     with tempfile.TemporaryDirectory() as folder:
@@ -132,6 +155,29 @@ def measure_drags(browser, n):
             middle, most = np.median(times), np.quantile(times, 0.95)
             print(f"{name:30}{middle:10.1f}{most:10.1f}{len(times):10}")
             page.close()
+        print(f"{'answers of Your scores':30}{'median':>10}{'most':>10}{'frame':>10}")
+        for name, move in MOVES.items():
+            page = browser.new_page(viewport={"width": 1440, "height": 900})
+            page.set_default_timeout(120_000)
+            page.goto(path.as_uri() + '#part="scores"')
+            found = move_control(page, *move)
+            times, frames = ([one[key] for one in found] for key in ("answer", "frame"))
+            print(f"{name:30}{np.median(times):10.1f}{max(times):10.1f}{np.median(frames):10.1f}")
+            page.close()
+
+
+def move_control(page, control, values, figure, other):
+    """Milliseconds until the figure answers each value of the control, and of the longest frame."""
+    page.wait_for_selector(".tile")
+    page.select_option(f".controls {PAIR}", other)
+    page.locator(f"[data-figure={figure}]").scroll_into_view_if_needed()
+    page.wait_for_selector(f"[data-figure={figure}] svg")
+    page.wait_for_timeout(3000)
+    found = []
+    for value in values:
+        found.append(page.evaluate(ANSWER, [control, value, figure]))
+        page.wait_for_timeout(300)
+    return found
 
 
 def drag_prior(page, moves=150):

@@ -1,7 +1,7 @@
 // What the figures share: filling a box, labels, formats, charts, and a memory of what was computed.
 
 import { make } from "./dom.js";
-import { histogramBins, pav } from "./statistics.js";
+import { cllr, histogramBins, pav } from "./statistics.js";
 
 /** Put a figure into its box; what had the focus keeps it, by its data-focus. */
 export function fill(box, ...children) {
@@ -200,6 +200,11 @@ export function llrBins(view) {
 /** Blocks of PAV for this pair. */
 export function pavBlocks(view) {
   return remember(view, "pav", () => pav(view.target, view.other, view.weights));
+}
+
+/** Cllr of this pair, in bits. */
+export function cllrOf(view) {
+  return remember(view, "cllr", () => cllr(view.target, view.other, view.weights));
 }
 
 /** Share of misleading evidence on either side: [target, other]. */

@@ -4,7 +4,7 @@ import { makeControls } from "./controls.js";
 import { make } from "./dom.js";
 import { calibrateSamples, everyFewSamples } from "./explore_calibrate.js";
 import { UNKNOWN } from "./explore_cloud.js";
-import { pavBlocks } from "./drawing.js";
+import { cllrOf, pavBlocks } from "./drawing.js";
 import { attempt, makeOpener } from "./explore_open.js";
 import { drawCost } from "./figure_cost.js";
 import { drawCrossEntropy } from "./figure_cross_entropy.js";
@@ -21,8 +21,8 @@ import { drawTippett } from "./figure_tippett.js";
 import { drawMeaning } from "./meaning.js";
 import { keepDrawn } from "./page.js";
 import { drawSelected } from "./selected.js";
-import { cllr, cllrMin, eer } from "./statistics.js";
-import { makeView } from "./view.js";
+import { cllrMin, eer } from "./statistics.js";
+import { makeQuestion, makeView } from "./view.js";
 
 const DRAW = {
   cost: drawCost,
@@ -62,6 +62,9 @@ const FIGURES_OF_MANY = [
 ];
 const MOVING = 700; // milliseconds from before to after
 const MOST_MOVING = 4000; // samples drawn on the way
+const MANY = 1e5; // samples whose answer may wait until a control rests
+const SLOW = 100; // milliseconds of the last answer from which on it does
+const REST = 150; // milliseconds
 
 /** Part 3 in a section; the function that is returned draws the state. */
 export function makeScores(section, app) {
@@ -160,7 +163,7 @@ function moveTo(scores, values) {
   if (scores.share === goal || still || scores.settled !== scores.samples) {
     scores.share = goal;
     scores.settled = scores.samples;
-    return present(scores, values, scores.app.samples());
+    return answer(scores, values);
   }
   const from = scores.share,
     some = everyFewSamples(scores.samples, MOST_MOVING),
@@ -180,6 +183,25 @@ function moveTo(scores, values) {
   return requestAnimationFrame(step);
 }
 
+/** Let the controls follow at once, and figures of very many samples when a reader no longer moves them. */
+function answer(scores, values) {
+  const { app } = scores,
+    start = performance.now();
+  clearTimeout(scores.waiting);
+  if (scores.samples.n > MANY && scores.took > SLOW && !scores.isDue) {
+    scores.show(makeQuestion(scores.samples, values));
+    scores.waiting = setTimeout(() => {
+      scores.isDue = true;
+      app.renew();
+    }, REST);
+    return;
+  }
+  scores.isDue = false;
+  present(scores, values, app.samples());
+  // Figures are drawn in the next frame.
+  requestAnimationFrame(() => setTimeout(() => (scores.took = performance.now() - start - 1000 / 60)));
+}
+
 function present(scores, values, samples) {
   const { app } = scores;
   const view = makeView(app.data, samples, values, app.state.set);
@@ -196,7 +218,7 @@ function present(scores, values, samples) {
 
 /** Cllr, what calibration costs of it, and the EER of the pair. */
 function showNumbers({ numbers, fit, app }, view, { calibrated, unit }) {
-  const { target, other, names, weights } = view;
+  const { target, other, names } = view;
   const tile = (what, value, word) =>
     make(
       "div",
@@ -215,7 +237,7 @@ function showNumbers({ numbers, fit, app }, view, { calibrated, unit }) {
     return;
   }
   const blocks = pavBlocks(view),
-    total = cllr(target, other, weights),
+    total = cllrOf(view),
     least = cllrMin(target, other, blocks);
   const number = d3.format(".3f");
   numbers.replaceChildren(

@@ -2,6 +2,7 @@
 
 import {
   chart,
+  cllrOf,
   fill,
   fitNames,
   formatNumber,
@@ -12,7 +13,7 @@ import {
   pavBlocks,
   readNumber,
 } from "./drawing.js";
-import { cllr, cllrMin } from "./statistics.js";
+import { cllrMin } from "./statistics.js";
 
 const PARTS = [
   {
@@ -113,7 +114,7 @@ const tip = (s) => `${s.text}\n${formatNumber(((s.high - s.low) * s.nothing) / 1
 /** The live pair: Cllr, of which PAV tells what recalibration would save. */
 function pairCost(view) {
   const blocks = pavBlocks(view);
-  const total = cllr(view.target, view.other, view.weights);
+  const total = cllrOf(view);
   const [other, target] = view.names;
   return {
     name: `${target} against ${other}`,

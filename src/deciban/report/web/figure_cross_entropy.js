@@ -14,7 +14,7 @@ import {
   pavBlocks,
   remember,
 } from "./drawing.js";
-import { crossEntropyCurve } from "./statistics.js";
+import { crossEntropyAt, defaultLogOdds, groupBySide } from "./statistics.js";
 import { withShare } from "./view.js";
 
 const CURVES = [
@@ -33,7 +33,7 @@ export function drawCrossEntropy(box, view) {
   const missing = missingSide(view);
   if (missing) return fill(box, note(missing));
   const { factor, label: unit } = view.unit;
-  const curve = remember(view, "cross-entropy", () => curveOf(view));
+  const curve = remember(view, "cross-entropy", () => costsAt(view, defaultLogOdds()));
   const points = Array.from(curve.logOdds, (x, k) => ({
     x: factor * x,
     actual: curve.actual[k],
@@ -78,19 +78,17 @@ export function drawCrossEntropy(box, view) {
   fill(box, legend(order), svg, note(explain(view, curve, top)));
 }
 
-function curveOf(view) {
-  const blocks = pavBlocks(view);
-  return crossEntropyCurve(view.target, view.other, undefined, blocks, view.weights);
-}
-
 const logit = (p) => Math.log(p / (1 - p));
 
+function costsAt(view, logOdds) {
+  const groups = remember(view, "cost groups", () => groupBySide(view.target, view.other, view.weights));
+  return crossEntropyAt(logOdds, groups, pavBlocks(view));
+}
+
 /** The costs at the prior of the page. */
-function costsAt(view) {
-  const blocks = pavBlocks(view);
-  const logOdds = Float64Array.of(logit(view.priorTarget));
-  const one = crossEntropyCurve(view.target, view.other, logOdds, blocks, view.weights);
-  return { actual: one.actual[0], minimum: one.minimum[0], neutral: one.neutral[0] };
+function costsNow(view) {
+  const { actual, minimum, neutral } = costsAt(view, Float64Array.of(logit(view.priorTarget)));
+  return { actual: actual[0], minimum: minimum[0], neutral: neutral[0] };
 }
 
 /** A line that is dragged, or moved by the arrow keys, to another prior. */
@@ -151,7 +149,7 @@ function addHandle(cursor, view, y, top) {
     .attr("d", "M-7,0H7L0,10Z")
     .attr("transform", `translate(0,${upper - 10})`)
     .attr("fill", "currentColor");
-  const costs = costsAt(view);
+  const costs = costsNow(view);
   for (const { name, color } of CURVES) {
     if (costs[name] > top) continue;
     cursor
@@ -164,7 +162,7 @@ function addHandle(cursor, view, y, top) {
 }
 
 function explain(view, curve, top) {
-  const { actual, minimum, neutral } = costsAt(view);
+  const { actual, minimum, neutral } = costsNow(view);
   const harm = actual > neutral ? " That is more than without it: at this prior the evidence does harm." : "";
   const leaves = d3.some(curve.actual, (cost) => cost > top)
     ? " Where the curve leaves the frame it costs more still."

@@ -17,9 +17,10 @@ export function drawDet(box, view) {
   const blocks = pavBlocks(view);
   const rate = eer(view.target, view.other, blocks);
   if (rate === 0) return fill(box, ...explainNoErrors(view));
-  const curve = remember(view, "det", () => detCurve(view.target, view.other, view.weights));
   const [x, y] = [view.other, view.target].map((values) => axisEnds(values.length, rate));
-  const points = curvePoints(curve, x, y);
+  const points = remember(view, "det points", () =>
+    curvePoints(detCurve(view.target, view.other, view.weights), x, y)
+  );
   const at = operatingPoint(view);
   const inside = (share, ends) => Math.max(ends[0], Math.min(ends[1], place(share, ends)));
   const side = Math.round(Math.min(420, view.width));
@@ -97,9 +98,11 @@ export function place(share, [low, high]) {
 /** The curve as steps; rates of zero run along the frame. */
 export function curvePoints(curve, x, y) {
   const points = [];
+  let seen = -1;
   for (let k = 0; k < curve.pMiss.length; k++) {
+    if (seen >= 0 && isNear(curve, seen, k)) continue;
+    seen = k;
     const last = points[points.length - 1];
-    if (last && isNear(curve, last.k, k)) continue;
     const point = { x: place(curve.pFalseAlarm[k], x), y: place(curve.pMiss[k], y), k, curve };
     if (point.x > x[1] + 1 || point.y > y[1] + 1) continue;
     if (last && point.x !== last.x && point.y !== last.y) points.push({ ...point, y: last.y });

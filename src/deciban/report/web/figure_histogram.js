@@ -192,7 +192,9 @@ function explain(view, bins) {
   const [other, target] = view.names;
   const wrong = misleadingShares(view);
   const beyond = d3.sum(outside(view, bins), ({ ends }) => d3.sum(ends));
-  const infinite = d3.sum(view.llr, (x) => !Number.isFinite(x));
+  const infinite = d3.sum([view.target, view.other], (llr) => {
+    return d3.bisectRight(llr, -Infinity) + llr.length - d3.bisectLeft(llr, Infinity);
+  });
   const parts = [
     `Right of zero the evidence supports ${target}, left of it ${other}. It misleads in ` +
       `${formatPercent(wrong[0])} of the samples of ${target} and ${formatPercent(wrong[1])} of those ` +

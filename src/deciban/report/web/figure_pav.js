@@ -2,6 +2,7 @@
 
 import {
   chart,
+  cllrOf,
   diagonal,
   fill,
   formatNumber,
@@ -16,7 +17,7 @@ import {
   shorten,
   sideKeys,
 } from "./drawing.js";
-import { cllrCal } from "./statistics.js";
+import { cllrMin } from "./statistics.js";
 
 const MOST_TICKS = 300;
 
@@ -176,9 +177,7 @@ function sampleTicks(view, x, [yLow, yHigh], factor) {
   const reach = 0.025 * (yHigh - yLow);
   return [view.other, view.target].map((values, side) => {
     const step = Math.max(1, Math.ceil(values.length / MOST_TICKS));
-    const ticks = Array.from(values)
-      .filter((_, k) => k % step === 0)
-      .map((v) => factor * v);
+    const ticks = d3.range(0, values.length, step).map((k) => factor * values[k]);
     return Plot.ruleX(
       ticks.filter((v) => v >= x[0] && v <= x[1]),
       {
@@ -216,7 +215,7 @@ function describe(view) {
 }
 
 function explain(view, blocks) {
-  const loss = cllrCal(view.target, view.other, blocks, view.weights);
+  const loss = cllrOf(view) - cllrMin(view.target, view.other, blocks);
   const lost = Number.isFinite(loss)
     ? `Poor calibration costs ${formatNumber(loss)} bit here.`
     : "Some infinite LLRs are wrong: their cost is infinite.";

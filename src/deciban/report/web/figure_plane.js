@@ -2,7 +2,7 @@
 
 import { countSamples, fill, fitNames, formatCount, formatPercent, legend, note, shorten } from "./drawing.js";
 import { decide, fromIlr, ilrBasis, posterior, toIlr } from "./geometry.js";
-import { missingThree, pointKeys, samplesOfThree, scatter, settingOfThree, threeChooser } from "./scatter.js";
+import { missingThree, pointKeys, samplesOfThree, sayDrawn, scatter, settingOfThree, threeChooser } from "./scatter.js";
 
 const MARGIN = { left: 42, right: 14, top: 24, bottom: 44 };
 
@@ -43,7 +43,7 @@ export function drawPlane(box, view) {
     figure.box,
     note(
       "Each point is a sample: evidence at zero says nothing, further out it is stronger. The ground shows " +
-        `the decision under this prior and these costs.${sayBeyond(d3.sum(points.isBeyond))}`
+        `the decision under this prior and these costs.${sayBeyond(d3.sum(points.isBeyond))}${sayDrawn(three.n)}`
     )
   );
 }

@@ -17,12 +17,9 @@ import { reliability } from "./statistics.js";
 
 export function drawReliability(box, view) {
   const { classes, D, n, truth, logLikelihoods } = view.samples;
-  const counts = d3.rollup(
-    truth,
-    (rows) => rows.length,
-    (k) => k
-  );
-  const empty = classes.findIndex((_, k) => !counts.get(k));
+  const counts = new Uint32Array(D);
+  for (const k of truth) counts[k]++;
+  const empty = counts.indexOf(0);
   if (empty >= 0)
     return fill(box, note(`Every class must have samples for reliability; ${classes[empty]} has none.`));
   const asked = Number(box.dataset.event ?? -1);

@@ -3,7 +3,7 @@
 import { fill, formatCount, formatPercent, legend, note, shorten } from "./drawing.js";
 import { describeRow } from "./figure_plane.js";
 import { decide, posterior } from "./geometry.js";
-import { missingThree, pointKeys, samplesOfThree, scatter, settingOfThree, threeChooser } from "./scatter.js";
+import { missingThree, pointKeys, samplesOfThree, sayDrawn, scatter, settingOfThree, threeChooser } from "./scatter.js";
 
 const SHARES = [0.2, 0.4, 0.6, 0.8];
 
@@ -56,7 +56,8 @@ export function drawTernary(box, view) {
     note(
       "The nearer a sample to a corner, the more probable that class under the prior. The ground shows " +
         "the decision under these costs" +
-        (known ? `; ${formatPercent(right)} of decisions are right if classes are as frequent as the prior says.` : ".")
+        (known ? `; ${formatPercent(right)} of decisions are right if classes are as frequent as the prior says.` : ".") +
+        sayDrawn(three.n)
     )
   );
 }

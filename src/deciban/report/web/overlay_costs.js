@@ -1,9 +1,9 @@
 // Costs of several systems: bars for the parts of each, and a table of the chosen pair.
 
 import { make } from "./dom.js";
-import { chart, fill, formatNumber, formatPercent, makeTable, note, pavBlocks, shorten } from "./drawing.js";
+import { chart, cllrOf, fill, formatNumber, formatPercent, makeTable, note, pavBlocks, shorten } from "./drawing.js";
 import { operatingPoint } from "./figure_det.js";
-import { cllr, cllrMin, eer } from "./statistics.js";
+import { cllrMin, eer } from "./statistics.js";
 import { missing, sayEach, systemLegend } from "./systems.js";
 
 /** Costs of each system as bars: what it cannot tell apart, and what recalibration would save. */
@@ -32,7 +32,7 @@ export function drawCosts(box, view) {
 }
 
 function pairCost(one) {
-  const total = cllr(one.target, one.other, one.weights);
+  const total = cllrOf(one);
   return { ...one, total, least: cllrMin(one.target, one.other, pavBlocks(one)), nothing: 1, unit: "bit" };
 }
 
@@ -128,7 +128,7 @@ export function drawNumbers(box, view) {
     "cost of decisions",
   ];
   const rows = view.systems.map((one) => {
-    const total = cllr(one.target, one.other, one.weights),
+    const total = cllrOf(one),
       least = cllrMin(one.target, one.other, pavBlocks(one));
     const at = operatingPoint(one);
     const cost = (prior * miss * at.miss + (1 - prior) * falseAlarm * at.falseAlarm) / nothing;

@@ -5,6 +5,8 @@ import { make } from "./dom.js";
 
 const CELL = 3; // pixels of the ground that are decided as one
 const REACH = 14; // pixels within which a point is found
+const MOST = 40_000; // points that are drawn, and more of classes that are rare
+const FEWEST = 500; // points of a class that are drawn, where it has them
 
 /** Why there are no three classes to draw, or null. */
 export function missingThree(view) {
@@ -107,12 +109,16 @@ function paintPoints(context, { x, y, truth, isBeyond }, colors) {
   context.globalAlpha = n > 20_000 ? 0.35 : n > 3000 ? 0.55 : 0.85;
   context.strokeStyle = themeColor("card");
   context.lineWidth = 0.7;
+  const left = new Float64Array(colors.length);
+  for (const k of truth) left[k]++;
+  if (n > MOST) for (let k = 0; k < left.length; k++) left[k] = Math.max(FEWEST, (MOST * left[k]) / n);
   for (let start = 0; start < n; start += round) {
     colors.forEach((color, k) => {
       context.fillStyle = color;
       for (let i = start; i < Math.min(n, start + round); i++) {
         const at = (i * step) % n;
-        if (truth[at] !== k) continue;
+        if (truth[at] !== k || left[k] < 1) continue;
+        left[k]--;
         if (n > 20_000 || isBeyond[at]) {
           context.fillRect(x[at] - size, y[at] - size, 2 * size, 2 * size);
           continue;
@@ -125,6 +131,11 @@ function paintPoints(context, { x, y, truth, isBeyond }, colors) {
     });
   }
   context.globalAlpha = 1;
+}
+
+/** What to add where not all samples are drawn. */
+export function sayDrawn(n) {
+  return n > MOST ? ` About ${d3.format(",")(MOST)} of ${d3.format(",")(n)} samples are drawn.` : "";
 }
 
 /** A number without a common factor with n, near its golden section. */

@@ -1,15 +1,14 @@
 // The samples of one side of a question, a class or a group: LLRs in order, and how much each counts.
 
 /**
- * Sorted LLRs of the samples of these classes, and weights with a mean of one beside them.
+ * Sorted LLRs of several classes (sorted, of one class each) as one, and weights with a mean of one beside them.
  *
  * The LLR of a group mixes its classes by their prior, so that its samples must be mixed likewise: where they are not,
  * each class gets its share by weight, or figures would find fault with calibrated evidence. Weights are null where
  * all samples count alike.
  */
-export function makeSide(llr, truth, members, prior) {
-  const parts = members.map((k) => ({ k, llr: llr.filter((_, i) => truth[i] === k).sort() }));
-  const present = parts.filter((part) => part.llr.length);
+export function makeSide(llrs, members, prior) {
+  const present = members.map((k, m) => ({ k, llr: llrs[m] })).filter((part) => part.llr.length);
   const total = (measure) => present.reduce((sum, part) => sum + measure(part), 0);
   const [n, mass] = [total((part) => part.llr.length), total((part) => prior[part.k])];
   const shares = present.map((part) => (prior[part.k] / mass) * (n / part.llr.length));
@@ -18,7 +17,7 @@ export function makeSide(llr, truth, members, prior) {
     present.reduce((at, part) => (all.set(part.llr, at), at + part.llr.length), 0);
     return { llr: present.length > 1 ? all.sort() : all, weights: null };
   }
-  return mergeAll(present.map((part, m) => ({ llr: part.llr, weights: part.llr.map(() => shares[m]) })));
+  return mergeAll(present.map((part, m) => ({ llr: part.llr, weights: new Float64Array(part.llr.length).fill(shares[m]) })));
 }
 
 /** Sorted parts as one. */

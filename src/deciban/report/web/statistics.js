@@ -129,11 +129,6 @@ export function cllrMin(target, nonTarget, blocks = pav(target, nonTarget)) {
   return nats / (2 * Math.LN2);
 }
 
-/** Cost in bits that recalibration takes away. */
-export function cllrCal(target, nonTarget, blocks = pav(target, nonTarget), weights = {}) {
-  return cllr(target, nonTarget, weights) - cllrMin(target, nonTarget, blocks);
-}
-
 /** Corners of the convex hull of the ROC curve, by rising threshold. */
 export function rocHull(blocks) {
   const n = blocks.llr.length;
@@ -213,8 +208,19 @@ const sigmoid = (x) => (x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.exp(x) / (1 + Mat
 export function crossEntropyCurve(
   target, nonTarget, logOdds = defaultLogOdds(), blocks = pav(target, nonTarget), weights = {}
 ) {
-  const misses = groupCosts(sortValues(target).map((llr) => -llr).reverse(), weights.target?.toReversed());
-  const alarms = groupCosts(sortValues(nonTarget), weights.nonTarget);
+  return crossEntropyAt(logOdds, groupBySide(target, nonTarget, weights), blocks);
+}
+
+/** What the cross-entropy of LLRs at any prior is computed from. */
+export function groupBySide(target, nonTarget, weights = {}) {
+  return {
+    misses: groupCosts(sortValues(target).map((llr) => -llr).reverse(), weights.target?.toReversed()),
+    alarms: groupCosts(sortValues(nonTarget), weights.nonTarget),
+  };
+}
+
+/** Empirical cross-entropy, as crossEntropyCurve has it, from the groups of both sides and the blocks of PAV. */
+export function crossEntropyAt(logOdds, { misses, alarms }, blocks) {
   const [actual, minimum, neutral] = Array.from({ length: 3 }, () => new Float64Array(logOdds.length));
   for (let k = 0; k < logOdds.length; k++) {
     const lo = logOdds[k];

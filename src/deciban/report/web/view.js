@@ -1,6 +1,7 @@
 // What the figures of a page are drawn from: the samples and what a reader has chosen.
 
 import { classColor, themeColor } from "./colors.js";
+import { remember } from "./drawing.js";
 import { UNITS, groupsLlr, oneAgainstRestLlr, pairLlr } from "./geometry.js";
 import { makeSide } from "./sides.js";
 import { shareBetween } from "./statistics.js";
@@ -31,10 +32,38 @@ export function checkState(D) {
   return (name, value) => Object.hasOwn(checks, name) && checks[name](value);
 }
 
-/** LLRs of the chosen pair, split by what is true; see the fields below. */
-export function makeView(data, samples, state, set) {
-  const { D, n, logLikelihoods, truth, classes } = samples;
+/** What a reader asks: the pair, with names and colors, and the prior and the costs of its two sides. */
+export function makeQuestion({ D, classes }, state) {
   const { pair, prior, costs } = state;
+  const [targets, others] = groupsOf(pair, D);
+  const mass = [others, targets].map((group) => d3.sum(group, (k) => prior[k]));
+  return {
+    ...state,
+    names: namesOf(pair, classes), colors: colorsOf(pair, D),
+    priorTarget: mass[1] / (mass[0] + mass[1]),
+    pairCosts: { miss: meanCost(costs, targets, others, prior), falseAlarm: meanCost(costs, others, targets, prior) },
+    unit: { name: state.unit, ...UNITS[state.unit] },
+  };
+}
+
+/** The question, and the LLRs of its pair, split by what is true; see the fields below. */
+export function makeView(data, samples, state, set) {
+  const { truth, classes } = samples, { pair, prior } = state;
+  const { target, other, ...split } = remember({ samples, pair, prior }, "split", () => splitSamples(samples, pair, prior));
+  return {
+    data, samples, ...makeQuestion(samples, state), set, ...split,
+    target: target.llr, other: other.llr, weights: { target: target.weights, nonTarget: other.weights },
+    isWeighted: Boolean(target.weights || other.weights),
+    shareOf: (side, from, to) => shareBetween(from, to, (side ? target : other).llr.length, (side ? target : other).weights),
+    shareBelow(side, at, inclusive = false) {
+      return this.shareOf(side, 0, (inclusive ? d3.bisectRight : d3.bisectLeft)(side ? this.target : this.other, at));
+    },
+    label: (i) => `row ${samples.rows[i]}: ${classes[truth[i]]}`,
+  };
+}
+
+/** The samples of both sides: their index, LLR and side as they come, and the LLRs of each side in order. */
+function splitSamples({ D, n, logLikelihoods, truth }, pair, prior) {
   const [targets, others] = groupsOf(pair, D);
   const every = Array.isArray(pair) ? pairLlr(logLikelihoods, n, D, pair[0], pair[1])
     : "one" in pair ? oneAgainstRestLlr(logLikelihoods, n, D, pair.one, prior)
@@ -42,27 +71,27 @@ export function makeView(data, samples, state, set) {
   const side = new Int8Array(D).fill(-1);
   for (const k of targets) side[k] = 1;
   for (const k of others) side[k] = 0;
-  const index = Int32Array.from(d3.range(n).filter((i) => side[truth[i]] >= 0));
-  const isTarget = Uint8Array.from(index, (i) => side[truth[i]]);
-  // A sample that rules out both sides, the true one too, misleads without limit.
-  const llr = Float64Array.from(index, (i, m) => (Number.isNaN(every[i]) ? (isTarget[m] ? -Infinity : Infinity) : every[i]));
-  const kinds = Uint16Array.from(index, (i) => truth[i]);
-  const [target, other] = [targets, others].map((group) => makeSide(llr, kinds, group, prior));
-  const mass = [others, targets].map((group) => d3.sum(group, (k) => prior[k]));
-  return {
-    data, samples, ...state, set, llr, isTarget, index,
-    target: target.llr, other: other.llr, weights: { target: target.weights, nonTarget: other.weights },
-    isWeighted: Boolean(target.weights || other.weights),
-    shareOf: (side, from, to) => shareBetween(from, to, (side ? target : other).llr.length, (side ? target : other).weights),
-    shareBelow(side, at, inclusive = false) {
-      return this.shareOf(side, 0, (inclusive ? d3.bisectRight : d3.bisectLeft)(side ? this.target : this.other, at));
-    },
-    names: namesOf(pair, classes), colors: colorsOf(pair, D),
-    priorTarget: mass[1] / (mass[0] + mass[1]),
-    pairCosts: { miss: meanCost(costs, targets, others, prior), falseAlarm: meanCost(costs, others, targets, prior) },
-    unit: { name: state.unit, ...UNITS[state.unit] },
-    label: (i) => `row ${samples.rows[i]}: ${classes[truth[i]]}`,
-  };
+  const counts = new Uint32Array(D);
+  let size = 0;
+  for (let i = 0; i < n; i++) {
+    if (!(side[truth[i]] >= 0)) continue;
+    counts[truth[i]]++;
+    size++;
+  }
+  const [index, llr, isTarget] = [new Int32Array(size), new Float64Array(size), new Uint8Array(size)];
+  const parts = Array.from(counts, (count) => new Float64Array(count)), filled = new Uint32Array(D);
+  for (let i = 0, m = 0; i < n; i++) {
+    const k = truth[i], own = side[k];
+    if (!(own >= 0)) continue;
+    // A sample that rules out both sides, the true one too, misleads without limit.
+    const value = Number.isNaN(every[i]) ? (own ? -Infinity : Infinity) : every[i];
+    index[m] = i;
+    llr[m] = value;
+    isTarget[m++] = own;
+    parts[k][filled[k]++] = value;
+  }
+  const [target, other] = [targets, others].map((group) => makeSide(group.map((k) => parts[k].sort()), group, prior));
+  return { index, llr, isTarget, target, other };
 }
 
 /** Names of the two sides: [other, target]. */
