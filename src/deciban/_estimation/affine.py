@@ -7,14 +7,15 @@ what holds it back then vanishes with samples, and does not depend on the unit o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from deciban._estimation.newton import minimum
+from deciban._estimation.newton import Point, minimum
 from deciban._validation.scalars import require_one_of
 
 Scale = Literal["scalar", "diagonal", "full"]
@@ -102,8 +103,7 @@ def _solve_shrunk(problem: _Problem, class_sizes: np.ndarray) -> np.ndarray:
     # One over the number of samples, in units of the prior's entropy as the weights are.
     share = float((1 / class_sizes).sum()) / D**2 / np.log(D)
     # The mean square of a Gaussian with this mean size, which a few extreme scores change less.
-    size = float(problem.weight @ np.abs(problem.l).mean(axis=0)) / problem.weight.sum()
-    square = size**2 * np.pi / 2
+    square = problem.mean_size**2 * np.pi / 2
     theta = _solve(replace(problem, scale="scalar", jeffreys=share))
     if len(theta) == P:
         return theta
@@ -152,13 +152,35 @@ class _Problem:
         some = np.abs(self.l[:, :: max(1, len(self.truth) // _SOME)])
         typical = np.median(some, axis=1)
         typical = np.where(typical > 0, typical, np.abs(self.l).mean(axis=1))
-        squares = typical**2 * self.weight.sum() + _ROUNDING
+        squares = typical**2 * self.mass + _ROUNDING
         bounds = {"scalar": [squares.sum()], "diagonal": squares, "full": np.tile(squares, self.k)}
         ones = np.ones(self.k * self.has_offset)
         return np.sqrt(self.ridge + np.concatenate([bounds[self.scale], ones]))
 
-    def at(self, theta: np.ndarray) -> _At:
+    @property
+    def mass(self) -> float:
+        """Sum of the weights."""
+        return float(self.weight.sum())
+
+    @property
+    def mean_size(self) -> float:
+        """Weighted mean of the absolute values of the scores."""
+        return float(self.weight @ np.abs(self.l).mean(axis=0)) / self.mass
+
+    def at(self, theta: np.ndarray) -> Point:
         return _At(self, theta)
+
+    def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and slope of the ridge."""
+        away = theta - (self.identity if self.center is None else self.center)
+        return float((self.ridge * away) @ away), 2 * self.ridge * away
+
+    def jeffreys_prior(self, information: np.ndarray) -> tuple[float, np.ndarray]:
+        """Minus half the log-determinant of the information, and the covariance by it."""
+        units = np.outer(self.size, self.size)
+        information = information / units + _SINGULAR * np.eye(len(units))
+        value = -self.jeffreys / 2 * float(np.linalg.slogdet(information)[1])
+        return value, np.linalg.inv(information) / units
 
     def start(self) -> np.ndarray:
         """The identity for weak scores, or zero for scores that are far too strong."""
@@ -211,10 +233,8 @@ class _At:
 
     def __init__(self, problem: _Problem, theta: np.ndarray) -> None:
         self.problem = problem
-        away = theta - (problem.identity if problem.center is None else problem.center)
         self.p = np.empty((len(problem.V), len(problem.truth)))
-        self.value = float((problem.ridge * away) @ away)
-        self.slope = 2 * problem.ridge * away
+        self.value, self.slope = problem.penalty(theta)
         for rows in problem.blocks():
             y, w = problem.truth[rows], problem.weight[rows]
             z = problem.calibrate(theta, rows)
@@ -229,24 +249,24 @@ class _At:
             p[y, np.arange(len(y))] -= 1
             self.slope += problem.slope(rows, p * w)
         if problem.jeffreys:
-            self._add_jeffreys()
+            value, inverse = problem.jeffreys_prior(self._matrix)
+            self.value += value
+            self.slope = self.slope + self.slope_of_prior(problem.jeffreys, inverse)
 
-    def _add_jeffreys(self) -> None:
-        """Add the prior: minus half the log-determinant of the information.
+    def slope_of_prior(self, jeffreys: float, inverse: np.ndarray) -> np.ndarray:
+        """Slope of Jeffreys' prior.
 
         With M the covariance of the recalibrated scores by it, J I^-1 J^T, the determinant changes
         with these scores by p (g - p.g), g = diag M - 2 M p.
         """
-        problem, size = self.problem, self.problem.size
-        information = self._matrix / np.outer(size, size) + _SINGULAR * np.eye(len(size))
-        self.value -= problem.jeffreys / 2 * float(np.linalg.slogdet(information)[1])
-        inverse = np.linalg.inv(information) / np.outer(size, size)
+        problem, slope = self.problem, np.zeros(len(inverse))
         for rows in problem.blocks():
             p = self.p[:, rows]
             diagonal, product = _covariance_of_scalar(problem, rows, p, inverse)
             g = diagonal - 2 * product
             r = p * (g - np.sum(p * g, axis=0)) * problem.weight[rows]
-            self.slope -= problem.jeffreys / 2 * problem.slope(rows, r)
+            slope -= jeffreys / 2 * problem.slope(rows, r)
+        return slope
 
     def curvature(self) -> np.ndarray | LinearOperator:
         """Second derivatives of the cross-entropy and the ridge; those of the prior are small."""
@@ -284,6 +304,156 @@ class _At:
             change -= np.sum(p * change, axis=0)
             product = product + problem.slope(rows, p * change * problem.weight[rows])
         return product
+
+
+# --- samples in parts ---------------------------------------------------------------------
+
+MapRows = Callable[[Callable[[np.ndarray, np.ndarray], Any]], Iterable[Any]]  # of ILRLs and classes
+
+
+class _Prepare(NamedTuple):
+    """What makes a problem of the scores of a part; sums over parts are those of all samples."""
+
+    size: float
+    center: np.ndarray
+    used: np.ndarray  # which scores vary
+    weight: np.ndarray  # of a sample of each class
+    log_prior: np.ndarray
+    V: np.ndarray
+    scale: Scale = "scalar"
+    has_offset: bool = True
+
+    def __call__(self, l: np.ndarray, truth: np.ndarray) -> _Problem:
+        return _Problem(
+            np.ascontiguousarray(self.away(l).T), truth, self.weight[truth], self.log_prior,
+            self.V, self.scale, self.has_offset, 0.0,
+        )  # fmt: skip
+
+    def away(self, l: np.ndarray) -> np.ndarray:
+        """Scores as the problem has them."""
+        return np.where(self.used, l / self.size - self.center, 0.0)
+
+
+@dataclass(frozen=True)
+class _ProblemInParts(_Problem):
+    """The problem of samples that are read part by part; ``l`` are the scores of some of them."""
+
+    map_rows: MapRows = field(kw_only=True)
+    prepare: _Prepare = field(kw_only=True)
+    mean: float = field(kw_only=True)
+    total: float = field(kw_only=True)
+
+    @property
+    def mass(self) -> float:
+        return self.total
+
+    @property
+    def mean_size(self) -> float:
+        return self.mean
+
+    def at(self, theta: np.ndarray) -> Point:
+        return _AtInParts(self, theta)
+
+
+class _AtInParts:
+    """The problem at one point, from sums over parts."""
+
+    def __init__(self, problem: _ProblemInParts, theta: np.ndarray) -> None:
+        prepare = problem.prepare._replace(scale=problem.scale)
+        self.value, self.slope = problem.penalty(theta)
+        self._matrix = 2 * problem.ridge * np.eye(len(theta))
+        for value, slope, matrix in problem.map_rows(partial(_sum_part, prepare, theta)):
+            self.value += value
+            self.slope = self.slope + slope
+            self._matrix += matrix
+        if problem.jeffreys:
+            value, inverse = problem.jeffreys_prior(self._matrix)
+            self.value += value
+            function = partial(_sum_prior, prepare, theta, problem.jeffreys, inverse)
+            self.slope = self.slope + np.sum([*problem.map_rows(function)], axis=0)
+
+    def curvature(self) -> np.ndarray:
+        return self._matrix
+
+
+def _sum_part(
+    prepare: _Prepare, theta: np.ndarray, l: np.ndarray, truth: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    here = _At(prepare(l, truth), theta)
+    return here.value, here.slope, here._matrix
+
+
+def _sum_prior(
+    prepare: _Prepare, theta: np.ndarray, jeffreys: float, inverse: np.ndarray,
+    l: np.ndarray, truth: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    return _At(prepare(l, truth), theta).slope_of_prior(jeffreys, inverse)
+
+
+class _Extent(NamedTuple):
+    """Numbers of samples of each class, sums of their scores, and the largest score."""
+
+    counts: np.ndarray
+    sums: np.ndarray
+    largest: np.ndarray
+
+
+def _measure(D: int, l: np.ndarray, truth: np.ndarray) -> _Extent:
+    sums = np.stack([np.bincount(truth, column, D) for column in l.T], axis=1)
+    largest = np.abs(l).max(axis=0) if len(l) else np.zeros(l.shape[1])
+    return _Extent(np.bincount(truth, minlength=D), sums, largest)
+
+
+def _measure_away(
+    prepare: _Prepare, step: int, l: np.ndarray, truth: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    away = prepare.away(l)
+    mean = float(prepare.weight[truth] @ np.abs(away).mean(axis=1))
+    return mean, np.abs(away).max(axis=0, initial=0.0), away[::step]
+
+
+def fit_affine_in_parts(
+    map_rows: MapRows,
+    prior: np.ndarray,
+    contrast: np.ndarray,
+    scale: Scale,
+    *,
+    offset: bool = True,
+    ridge: float | None = None,
+) -> tuple[AffineMap, np.ndarray]:
+    """The map of :func:`fit_affine` for samples in parts, and the number of samples of each class.
+
+    ``map_rows`` gives the result of a function of the ILRLs and the classes of each part. Without a
+    ``ridge``, the map is one that few samples support.
+    """
+    require_one_of(scale, "scale", get_args(Scale))
+    extents = [*map_rows(partial(_measure, len(prior)))]
+    counts, sums, largest = (np.stack(column) for column in zip(*extents, strict=True))
+    counts, sums, largest = counts.sum(axis=0), sums.sum(axis=0), largest.max(axis=0)
+    log_prior = np.log(prior)
+    unit = -float(prior @ log_prior)
+    size = float(largest.max()) if not ridge else 1.0
+    size = size if size > _LARGE else 1.0
+    weight = prior / counts
+    center = weight @ sums / size if offset and not ridge else np.zeros(len(largest))
+    every = np.ones(len(largest), dtype=bool)
+    prepare = _Prepare(size, center, every, weight, log_prior, contrast, scale, offset)
+    step = max(1, int(counts.sum()) // _SOME)
+    found = [*map_rows(partial(_measure_away, prepare, step))]
+    away = np.max([one[1] for one in found], axis=0)
+    prepare = prepare._replace(
+        used=away >= 1e-11 * np.maximum(1.0, largest / size), weight=weight / unit
+    )
+    some = np.concatenate([one[2] for one in found])
+    problem = _ProblemInParts(
+        np.ascontiguousarray(np.where(prepare.used, some, 0.0).T),
+        np.zeros(len(some), dtype=int), np.ones(len(some)), log_prior, contrast, scale, offset,
+        (ridge or 0.0) / unit, map_rows=map_rows, prepare=prepare,
+        mean=sum(one[0] for one in found), total=1 / unit,
+    )  # fmt: skip
+    theta = _solve(problem) if ridge is not None else _solve_shrunk(problem, counts.astype(float))
+    matrix, b = problem.map(theta)
+    return AffineMap(matrix / size, b - matrix @ center), counts
 
 
 # Second derivatives by the parameters of A, and by these and the offset, from the posteriors p

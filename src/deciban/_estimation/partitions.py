@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from deciban._validation.arrays import is_dask
 from deciban.evidence import Evidence
 from deciban.evidence.batch import import_frames
 from deciban.exceptions import InputError
 
 Result = TypeVar("Result")
-
-
-def is_dask(X: Any) -> bool:
-    """Whether this is a Dask array, frame or series."""
-    dask = sys.modules.get("dask.base")
-    return dask is not None and dask.is_dask_collection(X)
 
 
 def over_partitions(method: Callable[[Any, Any], Result]) -> Callable[[Any, Any], Result]:

@@ -7,6 +7,7 @@ become the library's default floating type.
 from __future__ import annotations
 
 import datetime
+import sys
 from collections.abc import Hashable
 from typing import Any
 
@@ -71,6 +72,12 @@ def to_host(x: Array) -> Array:
     if compat.is_cupy_array(x):
         return x.get()
     return x
+
+
+def is_dask(*values: Any) -> bool:
+    """Whether one of these is a Dask collection: an array, a frame or a series."""
+    dask = sys.modules.get("dask.base")
+    return dask is not None and any(dask.is_dask_collection(value) for value in values)
 
 
 def column_names(x: Any) -> tuple[Hashable, ...] | None:

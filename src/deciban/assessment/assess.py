@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deciban._validation.arrays import is_dask
 from deciban._validation.labels import align_by_index
 from deciban._validation.scalars import quote_each
 from deciban.assessment.actions import conclude
@@ -35,7 +36,6 @@ from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics import CalibrationTest, Interval
 from deciban.metrics.bags import BagDesign
-from deciban.metrics.beyond_memory import is_dask
 from deciban.metrics.calibration_test import run_calibration_test
 from deciban.metrics.designs import Design, Items, read_design, split_items
 from deciban.metrics.detection import OperatingPoint

@@ -28,14 +28,13 @@ from deciban.assessment.assess import (
 from deciban.assessment.results import Assessment, Comparison, Difference
 from deciban.assessment.systems import Costs, Prior, Setting, make_setting, ruled_out_note
 from deciban.assessment.two_classes import TwoClassSystem
-from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.bags import N_BAGS, BagDesign, PartSums, ranks_of
 from deciban.metrics.calibration_test import run_calibration_test
 from deciban.metrics.intervals import Plan, Seed, make_plan
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.llr_bags import N_SOME, Column, LlrBags, LlrMaps, Recorder, sum_columns
-from deciban.metrics.partitions import Partitions, Rows, Tally
+from deciban.metrics.partitions import Partitions, Rows, Tally, evidence_of
 from deciban.metrics.reliability import worst_bin
 
 IN_MEMORY = 500_000  # samples up to which all are collected
@@ -149,14 +148,8 @@ def collect(data: Partitions) -> tuple[list[Labelled], NDArray[Any] | None]:
     rows = data.collect()
     _, first, place = np.unique(rows.hashes, return_index=True, return_inverse=True)
     groups = np.argsort(np.argsort(first))[place]  # numbered as they come
-    labelled = [Labelled(_evidence(one, data.classes), rows.codes) for one in rows.evidence]
+    labelled = [Labelled(evidence_of(one, data.classes), rows.codes) for one in rows.evidence]
     return labelled, groups if data.grouped else None
-
-
-def _evidence(values: Floats, classes: tuple[Hashable, ...]) -> Evidence:
-    if values.ndim == 1:
-        return Evidence.from_llr(values, classes[1], classes[0])
-    return Evidence(values, classes)
 
 
 class _Sums(NamedTuple):
@@ -222,7 +215,7 @@ def _sum_up(data: Partitions, setting: Setting, plan: Plan, estimate: Estimate) 
         found = systems(sums, design)
     return _Sums(
         found, plan._replace(design=design), design, tallies[0], [*by_class],
-        [Labelled(_evidence(np.concatenate(one), data.classes), codes) for one in evidence],
+        [Labelled(evidence_of(np.concatenate(one), data.classes), codes) for one in evidence],
     )  # fmt: skip
 
 

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Hashable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from deciban._estimation.affine import Scale, fit_affine
+from deciban._estimation.affine import Scale, fit_affine, fit_affine_in_parts
 from deciban._estimation.linear import Features, LinearProblem, Uncertainty, free_entries
+from deciban._estimation.samples import require_weight_of_every_class
 from deciban._persistence.registry import register
 from deciban._validation.arrays import Floats
+from deciban._validation.labels import label_array
 from deciban._validation.scalars import quote, require_positive_number
 from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.calibration.scores import ScoreReader
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import balance_weights
 from deciban.exceptions import InputError
+from deciban.metrics.dask_collections import open_collections
 from deciban.metrics.labelled import Labelled
+from deciban.metrics.partitions import Partitions, Rows, evidence_of
 from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
 
 _SEPARABLE = 2e-5  # nats a sample
 _MOST_PARAMETERS = 200  # whose covariance is stored
+_FOR_UNCERTAINTY = 100_000  # samples, of many in partitions, that the covariance is estimated from
 
 
 class SeparableWarning(UserWarning):
@@ -125,7 +132,43 @@ class AffineCalibrator(Calibrator):
         fused = self._reader.fusion is not None
         self.uncertainty_ = None if fused else self._uncertainty(samples, basis)
 
-    def _uncertainty(self, samples: Labelled, basis: Basis) -> Uncertainty | None:
+    def _fit_collections(self, X: Any, y: Any, sample_weight: Any) -> None:
+        if sample_weight is not None:
+            raise InputError(
+                "sample_weight must be left out with Dask collections; got one. Repeat samples."
+            )
+        columns = X.shape[1] if np.ndim(X) == 2 else 1
+        self.fit_partitions(open_collections(y, [X]), columns)
+
+    def fit_partitions(self, data: Partitions, n_columns: int = 1) -> None:
+        """Fit to scores in partitions: LLRs of two classes, or one column for each class."""
+        D = len(data.classes)
+        if not (n_columns == D or (n_columns == 1 and D == 2)):
+            raise InputError(
+                f"X must have one column for each of {D} classes{' or one LLR' * (D == 2)} in "
+                f"partitions; got {n_columns}. Compute it, to fuse scores."
+            )
+        basis = basis_for(self.basis, D).align_to(data.classes)
+
+        def map_rows(function: Callable[[Floats, Any], Any]) -> Iterator[Any]:
+            return data.map(partial(_call_with_ilr, function, self.basis, data.classes), "Fitting")
+
+        self.classes_, self.n_features_in_ = label_array(data.classes), n_columns
+        self.class_counts_ = np.sum([*data.map(partial(_count, D), "Counting")], axis=0) * 1.0
+        require_weight_of_every_class(self.classes_, self.class_counts_)
+        self._reader = ScoreReader(self._names(), False)
+        (self.matrix_, self.offset_), counts = fit_affine_in_parts(
+            map_rows, self.prior_, basis.contrast, self.scale, offset=self.offset, ridge=self.ridge
+        )
+        step = -(-int(counts.sum()) // _FOR_UNCERTAINTY)
+        found = [*data.map(partial(_take, step, data.classes), "Sampling")]
+        values, codes = (np.concatenate(part) for part in zip(*found, strict=True))
+        some = Labelled(Evidence._from_scores(values, data.classes), codes)
+        self.uncertainty_ = self._uncertainty(some, basis, counts.astype(float))
+
+    def _uncertainty(
+        self, samples: Labelled, basis: Basis, sizes: Floats | None = None
+    ) -> Uncertainty | None:
         k = basis.contrast.shape[1]
         here, identity = (
             np.append(free_entries(A, self.scale), b[: k * self.offset])
@@ -141,7 +184,7 @@ class AffineCalibrator(Calibrator):
             basis.contrast,
             self.scale,
             np.full(len(here), self.ridge or 0.0),
-            samples.sizes,
+            samples.sizes if sizes is None else sizes,
             identity,
         )
         return problem.uncertainty(here)
@@ -184,6 +227,27 @@ class AffineCalibrator(Calibrator):
     def _calibrate(self, evidence: Evidence) -> Evidence:
         l = finite_ilr(evidence, self.basis) @ self.matrix_.T + self.offset_
         return Evidence._from_ilr(l, self.basis, evidence.classes)
+
+
+def _call_with_ilr(
+    function: Callable[[Floats, Any], Any],
+    basis: Basis | None,
+    classes: tuple[Hashable, ...],
+    rows: Rows,
+) -> Any:
+    return function(finite_ilr(evidence_of(rows.evidence[0], classes), basis), rows.codes)
+
+
+def _count(n_classes: int, rows: Rows) -> Any:
+    return np.bincount(rows.codes, minlength=n_classes)
+
+
+def _take(step: int, classes: tuple[Hashable, ...], rows: Rows) -> tuple[Floats, Any]:
+    """Some samples of each class, and the first."""
+    kept = (rows.hashes >> np.uint64(20)) % np.uint64(step) == 0
+    for k in range(len(classes)):
+        kept[np.flatnonzero(rows.codes == k)[:1]] = True
+    return evidence_of(rows.evidence[0][kept], classes).log_likelihoods, rows.codes[kept]
 
 
 def clone_calibrator(calibrator: Any) -> Any:

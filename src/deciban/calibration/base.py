@@ -14,7 +14,7 @@ from deciban._estimation.classifier import EvidenceClassifierMixin
 from deciban._estimation.partitions import over_partitions
 from deciban._estimation.samples import encode_classes, read_samples, require_numbers
 from deciban._persistence.registry import PersistentMixin
-from deciban._validation.arrays import Floats
+from deciban._validation.arrays import Floats, is_dask
 from deciban._validation.labels import index_pair
 from deciban._validation.scalars import require_fraction
 from deciban.calibration.scores import ScoreReader, order_by_class
@@ -41,12 +41,24 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         X : array of shape (n_samples, n_classes), (n_samples, 1) or Evidence
             Log-likelihoods, in the order of the sorted classes unless the columns of a frame are
             named after them; or LLRs of two classes, in favor of the second. Any other number of
-            columns is fused by logistic regression, with a warning unless ``fuse`` is True.
+            columns is fused by logistic regression, with a warning unless ``fuse`` is True. An
+            :class:`AffineCalibrator` takes Dask arrays and frames, too, which need not fit into
+            memory.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
         """
-        self._warn_about_fit(self._learn(X, y, sample_weight))
+        if is_dask(X, y):
+            self._fit_collections(X, y, sample_weight)
+        else:
+            self._warn_about_fit(self._learn(X, y, sample_weight))
         return self
+
+    def _fit_collections(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit to Dask collections."""
+        raise InputError(
+            f"X must fit into memory for {type(self).__name__}; got a Dask collection. Compute it, "
+            f"or use AffineCalibrator."
+        )
 
     @over_partitions
     def transform(self, X: Any) -> Floats:

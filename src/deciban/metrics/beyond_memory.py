@@ -6,13 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+from deciban._validation.arrays import is_dask
+
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-
-
-def is_dask(*values: Any) -> bool:
-    """Whether one of these is a Dask collection."""
-    return any(hasattr(value, "__dask_graph__") for value in values)
 
 
 def beyond_memory(compute: Callable[..., Any]) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:

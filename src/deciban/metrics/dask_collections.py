@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban._validation.arrays import Floats
+from deciban._validation.arrays import Floats, is_dask
 from deciban._validation.labels import encode_labels, factorize_labels, read_labels
 from deciban._validation.scalars import quote_each
 from deciban._validation.values import read_llrs
@@ -23,7 +23,6 @@ from deciban._workers import Item, Result, Workers
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.bags import hash_labels, hash_numbers
-from deciban.metrics.beyond_memory import is_dask
 from deciban.metrics.partitions import Partitions, Rows, Tally, llr_of_two
 from deciban.metrics.sorted_runs import PooledRuns
 
@@ -137,6 +136,8 @@ def _read(part: Sequence[Any], classes: tuple[Hashable, ...], n_systems: int) ->
 
 
 def _read_evidence(block: Any, codes: NDArray[np.intp], classes: tuple[Hashable, ...]) -> Floats:
+    if np.ndim(block) == 2 and np.shape(block)[1] == 1 and len(classes) == 2:
+        block = np.asarray(block)[:, 0]
     if np.ndim(block) == 1:
         return read_llrs(block) if len(block) else np.empty(0)
     if not len(block):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from deciban._validation.arrays import Floats
 from deciban._workers import Workers
+from deciban.evidence import Evidence
 from deciban.metrics.bags import Hashes, folds_of
 from deciban.metrics.labelled import lacks_classes
 from deciban.metrics.sorted_runs import PooledRuns, Run, pool_runs, sort_run
@@ -34,6 +35,13 @@ class Rows(NamedTuple):
     evidence: tuple[Floats, ...]
     hashes: Hashes
     start: int  # number of the first sample among all
+
+
+def evidence_of(values: Floats, classes: tuple[Hashable, ...]) -> Evidence:
+    """Evidence from LLRs in favor of the second of two classes, or from log-likelihoods on rows."""
+    if values.ndim == 1:
+        return Evidence.from_llr(values, classes[1], classes[0])
+    return Evidence(values, classes)
 
 
 def llr_of_two(values: Floats, codes: NDArray[np.intp]) -> Floats:

@@ -1,0 +1,54 @@
+"""Affine calibrators of Dask collections: the coefficients of the same samples in memory."""
+
+import numpy as np
+import pytest
+
+from deciban import CalibratedGaussian
+from deciban.calibration import AffineCalibrator, IsotonicCalibrator
+
+da = pytest.importorskip("dask.array")
+CHUNKS = (1000, 0, 1, 1999, 3000)
+
+
+def in_parts(*arrays):
+    return [da.from_array(one).rechunk((CHUNKS, *one.shape[1:])) for one in arrays]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"ridge": 0.0}, {"ridge": 0.01}, {"offset": False}, {"prior": [0.9, 0.1]}]
+)
+def test_llrs_in_partitions_have_the_coefficients_in_memory(options):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=6000)
+    y[:1000] = 0  # a partition without targets
+    X = rng.normal(3 * y - 1, 2)[:, None]
+    expected = AffineCalibrator(**options).fit(X, y)
+    found = AffineCalibrator(**options).fit(*in_parts(X, y))
+    np.testing.assert_allclose(found.matrix_, expected.matrix_, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.offset_, expected.offset_, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.transform(X), expected.transform(X), rtol=1e-8, atol=1e-8)
+    widths = [np.ptp(one.interval(X[:5]), axis=0) for one in (found, expected)]
+    np.testing.assert_allclose(*widths, rtol=0.05)
+
+
+@pytest.mark.parametrize("scale", ["scalar", "diagonal", "full"])
+def test_log_likelihoods_in_partitions_have_the_coefficients_in_memory(scale):
+    family = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0])
+    l, y = family.sample([2000, 2500, 1500], rng=0)
+    order = np.random.default_rng(1).permutation(len(y))
+    X, y = 2 * family.evidence(l).log_likelihoods[order] + [0.0, 1.0, 0.0], y[order]
+    expected = AffineCalibrator(scale).fit(X, y)
+    found = AffineCalibrator(scale).fit(*in_parts(X, y))
+    np.testing.assert_allclose(found.matrix_, expected.matrix_, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.offset_, expected.offset_, rtol=1e-9, atol=1e-9)
+    assert found.classes_.tolist() == expected.classes_.tolist()
+
+
+def test_what_partitions_cannot_have_is_refused():
+    X, y = in_parts(np.zeros((6000, 1)), np.arange(6000) % 2)
+    with pytest.raises(ValueError, match="X must fit into memory for IsotonicCalibrator"):
+        IsotonicCalibrator().fit(X, y)
+    with pytest.raises(ValueError, match="sample_weight must be left out"):
+        AffineCalibrator().fit(X, y, sample_weight=y)
+    with pytest.raises(ValueError, match="one column for each of 2 classes or one LLR"):
+        AffineCalibrator().fit(da.zeros((6000, 3), chunks=(CHUNKS, 3)), y)
