@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import deciban
 from commands import runner
 from deciban.assessment import partitioned
 from deciban.cli import score_parts
@@ -109,6 +110,23 @@ def test_rows_without_a_label_are_left_out_where_that_is_asked_for(folder):
     assert sum(found["counts"]) == 2000
     with pytest.raises(TableError, match="it has 1,000"):
         evaluate("trials/*s.parquet", "--truth", "class")
+
+
+def test_a_calibrator_of_many_files_is_that_of_one(folder):
+    options = ("--truth", "class", "--json", "--output")
+    one = json.loads(run("calibrate", "all.parquet", *options, "one.deciban").stdout)
+    many = json.loads(run("calibrate", "trials", *options, "many.deciban").stdout)
+    for a, b in zip(one["quantities"], many["quantities"], strict=True):
+        assert a["before"] == pytest.approx(b["before"], rel=1e-12)
+        assert a["after"] == pytest.approx(b["after"], abs=0.01)
+    assert many["formula"] == one["formula"]
+    expected, found = (deciban.load(f"{name}.deciban") for name in ("one", "many"))
+    np.testing.assert_allclose(found.matrix_, expected.matrix_, rtol=1e-9)
+    np.testing.assert_allclose(found.offset_, expected.offset_, rtol=1e-9)
+    run("calibrate", "trials", "--truth", "class", "--positive", "diff", "--output", "r.deciban")
+    assert deciban.load("r.deciban").classes_.tolist() == ["diff", "same"]
+    with pytest.raises(InputError, match="--method isotonic must come with one table"):
+        run("calibrate", "trials", "--truth", "class", "-o", "x", "--method", "isotonic")
 
 
 def test_faults_are_one_sentence(folder):

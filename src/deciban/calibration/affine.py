@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -140,7 +140,7 @@ class AffineCalibrator(Calibrator):
         columns = X.shape[1] if np.ndim(X) == 2 else 1
         self.fit_partitions(open_collections(y, [X]), columns)
 
-    def fit_partitions(self, data: Partitions, n_columns: int = 1) -> None:
+    def fit_partitions(self, data: Partitions, n_columns: int = 1) -> Self:
         """Fit to scores in partitions: LLRs of two classes, or one column for each class."""
         D = len(data.classes)
         if not (n_columns == D or (n_columns == 1 and D == 2)):
@@ -165,6 +165,7 @@ class AffineCalibrator(Calibrator):
         values, codes = (np.concatenate(part) for part in zip(*found, strict=True))
         some = Labelled(Evidence._from_scores(values, data.classes), codes)
         self.uncertainty_ = self._uncertainty(some, basis, counts.astype(float))
+        return self
 
     def _uncertainty(
         self, samples: Labelled, basis: Basis, sizes: Floats | None = None

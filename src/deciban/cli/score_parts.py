@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -26,8 +26,8 @@ from deciban.cli.show import track_progress
 from deciban.cli.trials import find_roles
 from deciban.cli.words import quote
 from deciban.exceptions import InputError, MissingExtraError, TableError
-from deciban.metrics.bags import hash_numbers
-from deciban.metrics.partitions import Partitions, Rows, llr_of_two
+from deciban.metrics.bags import folds_of, hash_numbers
+from deciban.metrics.partitions import Partitions, Rows, evidence_of, llr_of_two
 
 LARGE = 20_000_000  # rows of a Parquet file that is read in parts unasked
 _ROWS = 1 << 20  # of a part
@@ -314,3 +314,67 @@ class _Reader:
         ]
         found = cells.replace_strict(distinct, pl.Series(hashed, dtype=pl.UInt64))
         return np.asarray(found.to_numpy())
+
+
+# --- parts for calibrators ----------------------------------------------------------------
+
+
+def in_sorted_classes(parts: ScoreParts) -> Partitions:
+    """The samples with the classes in their own order, as a calibrator has them."""
+    data = parts.partitions
+    if parts.columns.positive == 1:
+        return data
+    return replace(data, classes=data.classes[::-1], read=_Reversed(data.read))
+
+
+@dataclass(frozen=True)
+class _Reversed:
+    read: Callable[[FilePart], Rows]
+
+    def __call__(self, part: FilePart) -> Rows:
+        rows = self.read(part)
+        return rows._replace(codes=1 - rows.codes, evidence=tuple(-one for one in rows.evidence))
+
+
+def select_fold(data: Partitions, fold: int) -> Partitions:
+    """The samples outside a fold."""
+    return replace(data, read=_Outside(data.read, fold))
+
+
+@dataclass(frozen=True)
+class _Outside:
+    read: Callable[[FilePart], Rows]
+    fold: int
+
+    def __call__(self, part: FilePart) -> Rows:
+        rows = self.read(part)
+        kept = folds_of(rows.hashes) != self.fold
+        evidence = tuple(one[kept] for one in rows.evidence)
+        return Rows(rows.codes[kept], evidence, rows.hashes[kept], rows.start)
+
+
+def calibrate_folds(data: Partitions, calibrators: Sequence[Any]) -> Partitions:
+    """The samples of each fold, calibrated by the calibrator that was fitted without it."""
+    return replace(data, read=_Calibrated(data.read, tuple(calibrators), data.classes))
+
+
+@dataclass(frozen=True)
+class _Calibrated:
+    read: Callable[[FilePart], Rows]
+    calibrators: tuple[Any, ...]
+    classes: tuple[Hashable, ...]
+
+    def __call__(self, part: FilePart) -> Rows:
+        rows = self.read(part)
+        (values,) = rows.evidence
+        fold, after = folds_of(rows.hashes), np.empty_like(values)
+        for k, calibrator in enumerate(self.calibrators):
+            new = np.flatnonzero(fold == k)
+            if len(new):
+                found = calibrator.evidence(evidence_of(values[new], self.classes))
+                after[new] = (
+                    found.log_likelihoods
+                    if values.ndim == 2
+                    else found.llr(self.classes[1], self.classes[0])
+                )
+        return rows._replace(evidence=(after,))

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from deciban.cli import show
 from deciban.cli.options import (
     CalibratorFile,
+    Cluster,
     Force,
     Json,
+    LocalWorkers,
     Quality,
     Report,
     ScoreOptions,
+    Scratch,
     Table,
     option,
     with_options,
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from deciban.calibration import BootstrapCalibrator
     from deciban.cli.columns import LabelledScores
     from deciban.cli.score_columns import ScoreColumns
+    from deciban.cli.score_parts import ScoreParts
     from deciban.evidence import Evidence
 
 EXAMPLE = (
@@ -38,6 +42,7 @@ _AFFINE = {"affine": "scalar", "diagonal": "diagonal", "full": "full", "bounded"
 _TWO_CLASSES = ("isotonic", "kernel")
 _METHODS = (*_AFFINE, "gaussian", *_TWO_CLASSES)
 FOLDS = 5
+_FEW_FOLDS = 2  # of samples beyond memory, which are many
 _TWO_CLASS_COSTS = ("cllr", "cllr_cal", "cllr_min")
 _COSTS = ("cross_entropy", "calibration", "discrimination")
 
@@ -75,24 +80,54 @@ def calibrate(
     report: Report = None,
     as_json: Json = False,
     force: Force = False,
+    workers: LocalWorkers = None,
+    cluster: Cluster = None,
+    scratch: Scratch = None,
 ) -> None:  # fmt: skip
     """Learn how to calibrate scores from scores whose truth is known.
 
     The scores are those that evaluate takes. The file stores the names of their columns, so that
     `deciban apply` needs no options. The table, and a page with --report, show what calibration
     gains; each sample is scored by a calibrator that was fitted without it.
+
+    Several Parquet files ('train/*.parquet'), a very large one, or any with --workers or --cluster
+    are read in parts and need not fit into memory; the map is then affine, and the same.
     """
     from deciban._persistence.atomic import write_atomically
-    from deciban.assessment.results import to_plain
+    from deciban._workers import open_workers
     from deciban.cli.columns import measure_columns, read_scores
+    from deciban.cli.io.sources import find_files
     from deciban.cli.io.writing import require_outputs
     from deciban.cli.provenance import describe_run, hash_inputs
+    from deciban.cli.score_parts import is_in_parts, open_score_parts
 
     measures = [] if quality is None else split_names(quality)
     blank = _make_calibrator(method, bounded, ridge, measures)
     outputs = {"--output": output, "--report": report}
-    require_outputs(outputs, columns.inputs(table), force=force)
-    hashes = hash_inputs(columns.inputs(table))
+    inputs = [file for one in columns.inputs(table) for file in find_files(one)]
+    require_outputs(outputs, tuple(inputs), force=force)
+    in_parts = is_in_parts(table, columns, asked=workers is not None or cluster is not None)
+    hashes = hash_inputs(file for file in inputs if "://" not in file)
+    if in_parts:
+        unused = {"--bounded": bounded, "--quality": measures, "--resamples": resamples,
+                  "--report": report}  # fmt: skip
+        _require_affine(method, unused, table)
+        with open_workers(cluster, workers) as crew:
+            parts = open_score_parts(table, columns, None, crew, calibrated=False, scratch=scratch)
+            fitted, *costs = _fit_parts(blank, parts)
+        settings = {"method": method, "folds": _FEW_FOLDS, "estimator": type(fitted).__name__}
+        settings |= fitted.get_params()
+        record = describe_run(hashes, [(name_source(table), parts)], **settings)
+        fitted.save(output, extra=parts.columns.to_dict() | {"quality": [], "provenance": record},
+                    replace=force)  # fmt: skip
+        summary = _summarize(*costs) | _describe_map(fitted, parts.columns, [])
+        summary |= {"calibrator": str(output), "method": method, "folds": _FEW_FOLDS,
+                    "notes": list(costs[0].warnings)}  # fmt: skip
+        if as_json:
+            show.print_json(summary | {"provenance": record})
+        else:
+            _show(summary, table, parts.notes, parts.columns)
+        return
     beside = [("--group", group), *(("--quality", name) for name in measures)]
     scored = read_scores(table, columns, beside, calibrated=False)
     measured = measure_columns(scored.beside, measures, name_source(table))
@@ -130,13 +165,7 @@ def calibrate(
     summary = _summarize(before, after)
     summary |= {
         "calibrator": str(output), "method": method, "folds": 0 if after is None else folds,
-        "formula": _formula(calibrator, scored.columns),
-        "bounds": to_plain(getattr(calibrator, "bounds_", None)),
-        "factor": calibrator.weights_[0].tolist() if measures else None,
-        "quality_weights": {
-            name: calibrator.quality_weights_[k, 0].tolist() for k, name in enumerate(measures)
-        },
-        "notes": [*before.warnings, *notes],
+        "notes": [*before.warnings, *notes], **_describe_map(calibrator, scored.columns, measures),
     }  # fmt: skip
     if as_json:
         show.print_json(summary | {"provenance": record})
@@ -144,6 +173,47 @@ def calibrate(
         _show(summary, table, scored.notes, scored.columns)
     if report is not None:
         show.echo(f"Report: {report}", err=as_json)
+
+
+def _describe_map(calibrator: Any, columns: ScoreColumns, measures: list[str]) -> dict[str, Any]:
+    from deciban.assessment.results import to_plain
+
+    return {
+        "formula": _formula(calibrator, columns),
+        "bounds": to_plain(getattr(calibrator, "bounds_", None)),
+        "factor": calibrator.weights_[0].tolist() if measures else None,
+        "quality_weights": {
+            name: calibrator.quality_weights_[k, 0].tolist() for k, name in enumerate(measures)
+        },
+    }
+
+
+def _require_affine(method: str, unused: dict[str, Any], table: str) -> None:
+    """Raise unless the calibrator is one that can be fitted to parts."""
+    given = [name for name, value in unused.items() if value]
+    if method not in _AFFINE or method == "bounded" or given:
+        what = given[0] if given else f"--method {method}"
+        raise InputError(
+            f"{what} must come with one table that fits into memory; got {table}, which is read in "
+            f"parts. Choose affine, diagonal or full, and leave further options out."
+        )
+
+
+def _fit_parts(blank: Any, parts: ScoreParts) -> tuple[Any, Assessment, Assessment]:
+    """The calibrator of all samples, and their costs before it and after fits to other folds."""
+    from sklearn.base import clone
+
+    from deciban.assessment.partitioned import assess_partitions
+    from deciban.cli.score_parts import calibrate_folds, in_sorted_classes, select_fold
+
+    data = in_sorted_classes(parts)
+    fitted, *by_fold = (
+        clone(blank).fit_partitions(one, len(data.classes))  # evidence, as apply gives it
+        for one in (data, *(select_fold(data, k) for k in range(_FEW_FOLDS)))
+    )
+    before, _ = assess_partitions(parts.partitions, n_resamples=0)
+    after, _ = assess_partitions(calibrate_folds(data, by_fold), n_resamples=0)
+    return fitted, before, after
 
 
 def _write_page(
