@@ -61,7 +61,7 @@ def test_a_model_is_trained_beside_the_workers_of_dask(tmp_path):
     options = "--label", "target", "--epochs", 2, "-o", model
     done = run(ROOT / "examples/dask_fit.py", table, *options)
     assert done.returncode == 0, done.stderr
-    assert "from 142 rows of wine.csv" in done.stdout
+    assert "from 142 rows of" in done.stdout
     assert model.exists()
 
 

@@ -16,7 +16,7 @@ import deciban
 from browser import unpack
 from deciban import LinearDiscriminant
 from deciban.cli.app import app
-from deciban.cli.commands.fit import _split_rows
+from deciban.cli.training_rows import split_rows
 from deciban.discriminant import CompositionalDiscriminantAnalysis
 from deciban.exceptions import InputError, InterruptedFitWarning, UnseenValueWarning
 
@@ -553,7 +553,7 @@ def test_what_fills_gaps_is_learnt_from_the_rows_that_are_learnt_from(folder):
     gaps.write_csv("iris.csv")
     first = json.loads(fitted("--impute", "--validation", "0.5", "--json").stdout)
     codes = np.repeat([0, 1, 2], 50)
-    train, _ = _split_rows(codes, ("a", "b", "c"), 0.5, 0, False)
+    train, _ = split_rows(codes, ("a", "b", "c"), 0.5, 0, False)
     assert np.bincount(codes[train]).tolist() == [25, 25, 25]
     assert first["filled"]["petal_width"] == gaps["petal_width"][train].median()
     assert first["filled"]["petal_width"] != gaps["petal_width"].median()

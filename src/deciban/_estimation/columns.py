@@ -117,6 +117,34 @@ class Columns:
         _refuse_free_text({keys[k]: v for k, v in categories.items() if kinds[k] == "category"})
         return cls(keys, kinds, categories, np.zeros(len(keys)), library=library_of(X))
 
+    def join(self, other: Columns) -> Self:
+        """The columns of two tables, the rows of which belong together, before gaps are learned."""
+        if self.names != other.names:
+            absent = [name for name in self.names if name not in other.names]
+            raise InputError(
+                f"all batches must have the same columns in the same order; one lacks "
+                f"{quote_each(absent or self.names, 5)}. Select the columns of each."
+            )
+        kinds, categories = self.kinds | other.kinds, self.categories | other.categories
+        for k in self.kinds.keys() & other.kinds.keys():
+            both = {self.kinds[k], other.kinds[k]}
+            if both == {"date", "datetime"}:
+                kinds[k] = "datetime"
+            elif len(both) > 1:
+                nouns = sorted(_NOUNS[kind] for kind in both)
+                raise InputError(
+                    f"all batches must hold the same in {quote(self.names[k])}; got "
+                    f"{' and '.join(nouns)}. Convert the column."
+                )
+            elif kinds[k] == "category":
+                values = {*self.categories[k], *other.categories[k]}
+                several = len({type(value) for value in values}) > 1
+                categories[k] = sorted(values, key=str if several else None)
+        kinds, categories = dict(sorted(kinds.items())), dict(sorted(categories.items()))
+        found = {self.names[k]: v for k, v in categories.items() if kinds[k] == "category"}
+        _refuse_free_text(found)
+        return replace(self, kinds=kinds, categories=categories)
+
     def learn_gaps(self, codes: Floats, classes: NDArray[np.intp] | None = None) -> Self:
         """The same columns, with what stands for a missing value, and where a feature says so."""
         holes = np.isnan(codes)

@@ -141,17 +141,23 @@ def condense(samples: Samples) -> Samples:
 def read_features(estimator: Any, X: Any) -> Floats:
     """Read new samples as the features that an estimator was fitted to."""
     check_is_fitted(estimator)
+    features: Floats = estimator.columns_.encode(read_codes(estimator, X))
+    return features
+
+
+def read_codes(estimator: Any, X: Any) -> Floats:
+    """Read new samples as the codes that features are made of, NaN where a value is missing."""
     columns = estimator.columns_
     if is_table(X):
         if not columns.names:
             validate_data(estimator, X, reset=False, skip_check_array=True)
-        codes = check_array(columns.read(X), ensure_all_finite="allow-nan", input_name="X")
-    else:
-        columns.require_arrays()
-        require_numbers(X)
-        options = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
-        codes = validate_data(estimator, X, reset=False, **options)
-    return columns.encode(np.asarray(codes))
+        return np.asarray(
+            check_array(columns.read(X), ensure_all_finite="allow-nan", input_name="X")
+        )
+    columns.require_arrays()
+    require_numbers(X)
+    options = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+    return np.asarray(validate_data(estimator, X, reset=False, **options))
 
 
 def require_weight_of_every_class(classes: NDArray[Any], mass: NDArray[Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from deciban.discriminant.batches import Batches
 from deciban.discriminant.linear import LinearDiscriminant, QuadraticDiscriminant
 from deciban.discriminant.same_source import SameSourceModel
 from deciban.discriminant.source_pairs import Pairs, pairs
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from deciban.discriminant.cda import CompositionalDiscriminantAnalysis
 
 __all__ = [
+    "Batches",
     "CompositionalDiscriminantAnalysis",
     "LinearDiscriminant",
     "Pairs",

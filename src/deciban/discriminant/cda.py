@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
@@ -21,6 +21,7 @@ from deciban._estimation.samples import Samples, read_table_samples
 from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats
 from deciban.discriminant.base_space import BaseSpaceMixin, require_sound
+from deciban.discriminant.batches import Batches, join_pieces
 from deciban.discriminant.checkpoints import Checkpoint
 from deciban.discriminant.evaluation import FittedFlows, use_precision
 from deciban.discriminant.fitting import Task, fit_flows
@@ -28,7 +29,8 @@ from deciban.discriminant.objective import Model, covariance_of
 from deciban.discriminant.preparation import Preparation
 from deciban.discriminant.residual_flow import train_residual
 from deciban.discriminant.selection import describe_choice
-from deciban.discriminant.settings import Settings, resolve_settings
+from deciban.discriminant.settings import MANY, Settings, resolve_settings
+from deciban.discriminant.survey import Survey
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.flows import Flow
@@ -204,24 +206,39 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike | Batches,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Fit to features and classes.
 
         Parameters
         ----------
-        X : array or frame of shape (n_samples, n_features)
+        X : array or frame of shape (n_samples, n_features), or Batches
             Missing values, and in frames categories, text, truth values and dates are allowed.
+            :class:`Batches` have the classes and weights, too. Fewer than 20,000 samples in batches
+            are read into memory.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
         """
-        samples = read_table_samples(self, X, y, sample_weight)
-        n, d = samples.X.shape
+        survey = self._survey(X, y, sample_weight) if isinstance(X, Batches) else None
+        if isinstance(X, Batches) and survey is not None and survey.n < MANY:
+            _, X, y, sample_weight = join_pieces(list(X.read()))
+            survey = None
+        if survey is None:
+            samples, digests = read_table_samples(self, X, y, sample_weight), None
+            n = len(samples.codes)
+        else:
+            samples, digests, n = survey.sample, survey.digests, survey.n
+        d = samples.X.shape[1]
         options = resolve_settings(self, n, d, len(self.classes_))
         self._require_room(d, options[0].augment)
         basis = self._choose_basis()
-        checkpoint = self._open_checkpoint(samples, options)
+        checkpoint = self._open_checkpoint(digests or samples, options)
         make_model, verbose = partial(_model, basis=basis, d=d), bool(self.verbose)
-        task = Task(samples, basis.contrast, options, make_model, checkpoint, verbose)
+        task = Task(samples, basis.contrast, options, make_model, checkpoint, verbose, survey)
         fitted = fit_flows(task)
         self._settings, self._preparation, self._params = fitted[:3]
         self.history_, self.selection_, self.basis_ = fitted.history, fitted.selection, basis
@@ -255,7 +272,15 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
                 f"independent normal dimensions."
             )
 
-    def _open_checkpoint(self, samples: Samples, choices: list[Settings]) -> Checkpoint:
+    def _survey(self, batches: Batches, y: Any, sample_weight: Any) -> Survey:
+        if y is not None or sample_weight is not None:
+            raise InputError(
+                "y and sample_weight must be in the batches; got them beside. Leave them out."
+            )
+        # The sample does not depend on the seed: without one, a checkpoint must be found again.
+        return Survey(self, batches, seed=0)
+
+    def _open_checkpoint(self, data: Iterable[np.ndarray], choices: list[Settings]) -> Checkpoint:
         """The checkpoint of this fit; without a seed, that of the file is taken."""
         seed = int(check_random_state(self.random_state).randint(2**31))
         contrast = None if self.basis is None else self.basis.contrast.tolist()
@@ -265,7 +290,7 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
             [str(name) for name in self._names()],
         ]
         any_seed = self.random_state is None
-        return Checkpoint(self.checkpoint, samples, options, seed, any_seed)
+        return Checkpoint(self.checkpoint, data, options, seed, any_seed)
 
     @property
     def _flows(self) -> FittedFlows:

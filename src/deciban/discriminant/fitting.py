@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from numpy.typing import NDArray
 
 from deciban._estimation.samples import Samples
 from deciban._validation.arrays import Floats
@@ -23,11 +24,15 @@ from deciban.discriminant.programs import ilr_program, make_trainer
 from deciban.discriminant.progress import Progress
 from deciban.discriminant.selection import Selection, judgments
 from deciban.discriminant.settings import Settings
-from deciban.exceptions import InterruptedFitWarning
+from deciban.discriminant.shuffling import Shuffle
+from deciban.discriminant.survey import Survey
+from deciban.exceptions import InputError, InterruptedFitWarning
 from deciban.flows.processes import decide, in_company, is_first
 from deciban.flows.training import Report, State
 
 _LEAST_LOG_MIX = -30.0  # of a class that weighs next to nothing
+_STEPS_OF_A_PART = 4_096  # of a pass over samples beyond memory, between two checkpoints
+_MOST_OF_SAMPLE = 0.5  # that is held out
 _MOST_FINISHED = 20_000  # samples that the finish of the residual is learned from
 
 
@@ -52,11 +57,14 @@ class Task:
     make_model: Callable[[Settings], Model]
     checkpoint: Checkpoint
     verbose: bool
+    survey: Survey | None = None  # of all samples, where ``samples`` are a sample of them
 
 
 def fit_flows(task: Task) -> Fitted:
     """Flows of the samples of a task."""
     with use_precision(task.options[0].dtype):
+        if task.survey is not None:
+            return _fit_stream(task, task.survey)
         return _fit_chosen(task) if task.options[0].folds else _fit_given(task)
 
 
@@ -74,7 +82,7 @@ def _fit_chosen(task: Task) -> Fitted:
         params = layout.restore(choice.params)
     else:
         one = replace(choice.settings, n_estimators=1)
-        params = _first_params(model, [start], seed, samples, one)
+        params = _first_params(model, [start], seed, selection.log_mix, one)
         params = jax.tree.map(lambda a: a[0], params)
         choice = choice._replace(settings=one)
     prepared = samples._replace(X=prepare(samples.X))
@@ -95,7 +103,8 @@ def _train_on_folds(
         for one, p in dict.fromkeys(selection.members())
     }
     members = [(one, p, *prepared[one.shrinkage, p]) for one, p in selection.members()]
-    params = _first_params(model, [start for *_, start in members], seed, samples, settings)
+    starts = [start for *_, start in members]
+    params = _first_params(model, starts, seed, selection.log_mix, settings)
     trainer = selection.trainer(model)
     M = len(members)
     X = {at: prepare(samples.X).astype(dtype) for at, (prepare, _) in prepared.items()}
@@ -135,48 +144,127 @@ def _fit_given(task: Task) -> Fitted:
     samples, V, settings, checkpoint = task.samples, task.V, task.options[0], task.checkpoint
     part, held_out = hold_out(samples, settings.validation_fraction, checkpoint.seed)
     prepare, start = initialize(part, V, settings)
+    mass = np.bincount(samples.codes, weights=samples.weight, minlength=len(V))
+    job = _Job(task, prepare, start, mass, len(part.codes), held_out)
     prepared = part._replace(X=prepare(part.X))
-    model, E, n = task.make_model(settings), settings.n_estimators, len(part.codes)
-    params = _first_params(model, [start] * E, checkpoint.seed, part, settings)
-    batch = min(settings.batch_size, n)
-    trainer = make_trainer(
-        model,
-        settings.dtype,
-        n_batches=max(1, n // batch),
-        batch_size=batch,
-        learning_rate=settings.learning_rate,
-        epochs=settings.epochs,
-    )
-    data = trainer.spread.replicate(_batch(prepared, settings.dtype))
-    rows = [np.arange(n)] * E
-    numbers = _numbers([settings] * E, settings.dtype)
-    mix = np.bincount(samples.codes, weights=samples.weight, minlength=len(V))
-    log_mix = np.log(mix / mix.sum())
-    watch = (
-        None if held_out is None else Watch(model, held_out, prepare, log_mix, V, settings.dtype)
-    )
-    state = trainer.start(params)
-    if watch is not None:
-        kept = {"params": state.params, "loss": watch(state.params).mean(axis=1)}
-        state = replace(state, kept=kept)
-    state = checkpoint.restore(state)
+    data = job.trainer.spread.replicate(_batch(prepared, settings.dtype))
+    rows = [np.arange(len(part.codes))] * settings.n_estimators
 
     def advance(state: State, report: Report) -> State:
-        state = trainer.step(state, data, rows, numbers, checkpoint.seed, report)
-        return state if watch is None else watch.keep_best(state)
+        return job.trainer.step(state, data, rows, job.numbers, checkpoint.seed, report)
 
-    what = "training" if E == 1 else f"training {E} flows"
-    verbose = task.verbose and settings.epochs > 0 and is_first()
-    with Progress(what, settings.epochs, state.epoch, verbose) as progress:
-        state = _run(state, advance, lambda s: False, settings.epochs, checkpoint, progress)
-    best = state.average if watch is None else watch.choose(state, settings.epochs)
-    at = 0 if E == 1 else slice(None)
-    params = trainer.layout.restore(tuple(np.asarray(vector)[at] for vector in best))
-    if watch is not None and held_out is not None:
-        ilr = watch.ilrs(best).mean(axis=0)
-        flows = FittedFlows(model, settings, params)
-        params = _finish(flows, ilr, held_out, log_mix, prepared, V)
-    return Fitted(settings, prepare, params, list(state.history), [], held_out)
+    return job.run(advance, settings.epochs, prepared)
+
+
+def _fit_stream(task: Task, survey: Survey) -> Fitted:
+    """The same from samples beyond memory; those that are held out come from a sample of them.
+
+    A pass over many samples is divided into epochs of its own, so that checkpoints come in time.
+    """
+    samples, V, settings, checkpoint = task.samples, task.V, task.options[0], task.checkpoint
+    seed, share = checkpoint.seed, settings.validation_fraction * survey.n / len(samples.codes)
+    places: Any = np.arange(len(samples.codes))
+    numbered = samples._replace(X=places)
+    part, aside = hold_out(numbered, min(share, _MOST_OF_SAMPLE), seed)
+    left_out = np.ones(len(samples.codes), dtype=bool)
+    left_out[part.X] = False
+    prepare, start = survey.prepare(left_out, V, settings)
+    held_out = None if aside is None else samples.at(aside.X)
+    n, mean_weight = survey.n - int(left_out.sum()), survey.mass.sum() / survey.n
+    job = _Job(task, prepare, start, survey.mass, n, held_out)
+    trainer, dtype = job.trainer, settings.dtype
+    row_bytes = np.dtype(dtype).itemsize * (survey.n_features + 1) + 4
+    shuffle = Shuffle(trainer.call_size, row_bytes, survey.memory)
+    n_parts = max(1, min(survey.n_parts, trainer.n_batches // _STEPS_OF_A_PART))
+    n_chunks = max(1, n // trainer.call_size // n_parts)
+
+    def read(epoch: int) -> Iterator[tuple[np.ndarray, ...]]:
+        """Prepared samples; the parts of one pass are those of one order."""
+        rng = np.random.default_rng([seed, epoch // n_parts])
+        for some in survey.read(left_out, rng, epoch % n_parts, n_parts):
+            prepared = prepare(some.X).astype(dtype)
+            yield prepared, some.codes.astype(np.int32), (some.weight / mean_weight).astype(dtype)
+
+    def advance(state: State, report: Report) -> State:
+        def chunks() -> Iterator[tuple[np.ndarray, ...]]:
+            rng = np.random.default_rng([seed, state.epoch, 1])
+            found = shuffle(read(state.epoch), rng)
+            first = next(found, None)
+            if first is None:
+                raise InputError(
+                    "batches must give the same samples in each pass; a later pass had hardly any. "
+                    "Give a function that starts from the beginning whenever it is called."
+                )
+            yield first
+            yield from found
+
+        return trainer.step_through(state, chunks, n_chunks, job.numbers, seed, report)
+
+    seen = samples.at(~left_out)
+    return job.run(advance, settings.epochs * n_parts, seen._replace(X=prepare(seen.X)))
+
+
+class _Job:
+    """The training of flows with given settings, whatever their samples come from."""
+
+    def __init__(
+        self,
+        task: Task,
+        prepare: Preparation,
+        start: Start,
+        mass: NDArray[Any],
+        n: int,
+        held_out: Samples | None,
+    ) -> None:
+        self._task, self._prepare, self._held_out = task, prepare, held_out
+        settings, checkpoint = task.options[0], task.checkpoint
+        self._model, E = task.make_model(settings), settings.n_estimators
+        self._log_mix = np.log(mass / mass.sum())
+        self.numbers = _numbers([settings] * E, settings.dtype)
+        batch = min(settings.batch_size, n)
+        self.trainer = make_trainer(
+            self._model,
+            settings.dtype,
+            n_batches=max(1, n // batch),
+            batch_size=batch,
+            learning_rate=settings.learning_rate,
+            epochs=settings.epochs,
+        )
+        params = _first_params(self._model, [start] * E, checkpoint.seed, self._log_mix, settings)
+        state = self.trainer.start(params)
+        self._watch = None
+        if held_out is not None:
+            self._watch = watch = Watch(
+                self._model, held_out, prepare, self._log_mix, task.V, settings.dtype
+            )
+            kept = {"params": state.params, "loss": watch(state.params).mean(axis=1)}
+            state = replace(state, kept=kept)
+        self._state = checkpoint.restore(state)
+
+    def run(
+        self, advance: Callable[[State, Report], State], epochs: int, prepared: Samples
+    ) -> Fitted:
+        """Flows after the last epoch, with the finish; ``prepared`` are samples they have seen."""
+        task, watch = self._task, self._watch
+        settings, checkpoint = task.options[0], task.checkpoint
+
+        def step(state: State, report: Report) -> State:
+            state = advance(state, report)
+            return state if watch is None else watch.keep_best(state)
+
+        E = settings.n_estimators
+        what = "training" if E == 1 else f"training {E} flows"
+        verbose = task.verbose and epochs > 0 and is_first()
+        with Progress(what, epochs, self._state.epoch, verbose) as progress:
+            state = _run(self._state, step, lambda s: False, epochs, checkpoint, progress)
+        best = state.average if watch is None else watch.choose(state, epochs)
+        at = 0 if E == 1 else slice(None)
+        params = self.trainer.layout.restore(tuple(np.asarray(vector)[at] for vector in best))
+        if watch is not None and self._held_out is not None:
+            ilr = watch.ilrs(best).mean(axis=0)
+            flows = FittedFlows(self._model, settings, params)
+            params = _finish(flows, ilr, self._held_out, self._log_mix, prepared, task.V)
+        return Fitted(settings, self._prepare, params, list(state.history), [], self._held_out)
 
 
 def _run(
@@ -230,7 +318,7 @@ def _finish(
 
 
 def _first_params(
-    model: Model, starts: list[Start], seed: int, samples: Samples, settings: Settings
+    model: Model, starts: list[Start], seed: int, log_mix: Floats, settings: Settings
 ) -> Params:
     """Parameters of members that start where they are told, with the members on the first axis.
 
@@ -245,9 +333,8 @@ def _first_params(
     }
     each = [made[id(start), m % E] for m, start in enumerate(starts)]
     params: Params = jax.tree.map(lambda *a: np.stack(a), *each)
-    mix = np.bincount(samples.codes, weights=samples.weight, minlength=model.n_classes)
-    log_mix = np.maximum(np.log(mix / mix.sum()), _LEAST_LOG_MIX).astype(dtype)
-    params["log_mix"] = np.broadcast_to(log_mix, params["log_mix"].shape).copy()
+    bounded = np.maximum(log_mix, _LEAST_LOG_MIX).astype(dtype)
+    params["log_mix"] = np.broadcast_to(bounded, params["log_mix"].shape).copy()
     return params
 
 

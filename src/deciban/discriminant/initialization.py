@@ -62,36 +62,76 @@ class Moments(NamedTuple):
     within: Floats
 
 
-def class_moments(samples: Samples, n_classes: int) -> Moments:
-    """Moments of features that are scaled by their spread within the classes.
+class Totals:
+    """Sums from which moments come; samples are added in any number of parts.
 
-    Not by their total spread: beside one distant class the others would look like points. Features
-    without spread within the classes are scaled by the total one; constant ones count as of unit
-    spread, so that new values of theirs are read as they are.
+    Means and scatter are combined as by Chan, Golub and LeVeque (1983), so that nothing cancels.
+
+    Parameters
+    ----------
+    n_classes : int
+    origin, reach : arrays of shape (n_features,)
+        Near the features, and about as far as they reach from there, or squares would overflow.
     """
-    X, codes, weight = samples
-    share = weight / weight.sum()
-    center = share @ X
-    mass = np.bincount(codes, weights=share, minlength=n_classes)
-    means = np.stack([share[codes == k] @ X[codes == k] / mass[k] for k in range(n_classes)])
-    away = np.stack([X - center, X - means[codes]])
-    reach = np.maximum(np.abs(away).max(axis=(0, 1)), 1e-300)  # or squares would overflow
-    total, own = (reach * np.sqrt(share @ (one / reach) ** 2) for one in away)
-    size = np.maximum(np.abs(center), 1e-300)
-    constant = total <= _ROUNDING * size
-    scale = np.where(own > _ROUNDING * np.maximum(size, total), own, total)
-    scale = np.where(constant, 1.0, scale)
-    away = (X - means[codes]) / scale
-    within = (away.T * share) @ away
-    within[constant, :], within[:, constant] = 0.0, 0.0
-    varies = np.any(np.diag(within) > _ROUNDING)
-    within[constant, constant] = 1.0
-    if not varies:
-        raise InputError(
-            "X must vary within the classes; the samples of each class are all alike. Give more "
-            "samples of each class."
-        )
-    return Moments(center, scale, (means - center) / scale, within)
+
+    def __init__(self, n_classes: int, origin: Floats, reach: Floats) -> None:
+        d = len(origin)
+        self._origin, self._unit = origin, np.maximum(reach, 1e-300)
+        self._mass, self._means = np.zeros(n_classes), np.zeros((n_classes, d))
+        self._scatter = np.zeros((d, d))
+
+    def add(self, samples: Samples) -> None:
+        """Add samples."""
+        codes, weight = samples.codes, samples.weight
+        X = (samples.X - self._origin) / self._unit
+        mass, means = np.zeros_like(self._mass), np.zeros_like(self._means)
+        for k in np.unique(codes):
+            own = codes == k
+            mass[k] = weight[own].sum()
+            means[k] = weight[own] @ X[own] / mass[k]
+        away = X - means[codes]
+        total = np.maximum(self._mass + mass, 1e-300)
+        gap = means - self._means
+        self._scatter += (away.T * weight) @ away + (gap.T * (self._mass * mass / total)) @ gap
+        self._means += gap * (mass / total)[:, None]
+        self._mass = self._mass + mass
+
+    def moments(self) -> Moments:
+        """Moments of features that are scaled by their spread within the classes.
+
+        Not by their total spread: beside one distant class the others would look like points.
+        Features without spread within the classes are scaled by the total one; constant ones count
+        as of unit spread, so that new values of theirs are read as they are.
+        """
+        share = self._mass / self._mass.sum()
+        center, within = share @ self._means, self._scatter / self._mass.sum()
+        between = share @ (self._means - center) ** 2
+        own = self._unit * np.sqrt(np.diag(within))
+        total = self._unit * np.sqrt(np.diag(within) + between)
+        size = np.maximum(np.abs(self._origin + self._unit * center), 1e-300)
+        constant = total <= _ROUNDING * size
+        scale = np.where(own > _ROUNDING * np.maximum(size, total), own, total)
+        scale = np.where(constant, 1.0, scale)
+        unit = self._unit / scale
+        within = within * unit * unit[:, None]
+        within[constant, :], within[:, constant] = 0.0, 0.0
+        varies = np.any(np.diag(within) > _ROUNDING)
+        within[constant, constant] = 1.0
+        if not varies:
+            raise InputError(
+                "X must vary within the classes; the samples of each class are all alike. Give "
+                "more samples of each class."
+            )
+        means = (self._means - center) * unit
+        return Moments(self._origin + self._unit * center, scale, means, within)
+
+
+def class_moments(samples: Samples, n_classes: int) -> Moments:
+    """Moments of samples."""
+    center = samples.weight @ samples.X / samples.weight.sum()
+    totals = Totals(n_classes, center, np.abs(samples.X - center).max(axis=0))
+    totals.add(samples)
+    return totals.moments()
 
 
 def shrink(within: Floats, shrinkage: float, largest: float | None = None) -> Floats:
@@ -118,19 +158,34 @@ def symmetric_whitening(moments: Moments, shrinkage: float) -> Whitening:
 
 
 def initialize(samples: Samples, V: Floats, settings: Settings) -> tuple[Preparation, Start]:
-    """The preparation of a CDA's features, and where its flow starts: at LDA.
+    """The preparation of a CDA's features, and where its flow starts: at LDA."""
+    d = samples.X.shape[1]
+    tails = Tails.fit(samples.X) if settings.draw_in_tails else Tails.none(d)
+    samples = samples._replace(X=tails(samples.X))
+    moments = class_moments(samples, len(V))
+    shrinkage = ledoit_wolf(samples, moments)
+    return start_at(tails, moments, shrinkage, len(samples.codes), V, settings)
+
+
+def ledoit_wolf(samples: Samples, moments: Moments) -> float:
+    """Ledoit and Wolf's shrinkage of the covariance within classes."""
+    from sklearn.covariance import ledoit_wolf_shrinkage  # slow to import, and only a CDA needs it
+
+    if samples.X.shape[1] == 1:
+        return 0.0
+    away = (samples.X - moments.center) / moments.scale - moments.means[samples.codes]
+    return float(ledoit_wolf_shrinkage(away, assume_centered=True))
+
+
+def start_at(
+    tails: Tails, moments: Moments, shrinkage: float, n: int, V: Floats, settings: Settings
+) -> tuple[Preparation, Start]:
+    """The same from the moments of n samples whose tails are drawn in.
 
     LDA's covariance has Ledoit and Wolf's shrinkage. Without epochs the start is LDA itself, with
     the shrinkage of the settings.
     """
-    from sklearn.covariance import ledoit_wolf_shrinkage  # slow to import, and only a CDA needs it
-
-    D, d = len(V), samples.X.shape[1]
-    tails = Tails.fit(samples.X) if settings.draw_in_tails else Tails.none(d)
-    samples = samples._replace(X=tails(samples.X))
-    moments = class_moments(samples, D)
-    away = (samples.X - moments.center) / moments.scale - moments.means[samples.codes]
-    shrinkage = float(ledoit_wolf_shrinkage(away, assume_centered=True)) if d > 1 else 0.0
+    D, d = moments.means.shape
     if settings.epochs == 0 and not isinstance(settings.shrinkage, str):
         shrinkage = settings.shrinkage
     white = symmetric_whitening(moments, shrinkage)
@@ -140,7 +195,7 @@ def initialize(samples: Samples, V: Floats, settings: Settings) -> tuple[Prepara
     if settings.epochs == 0:
         return Preparation(tails, white), linear_start(means, V, _NO_LESS, settings.augment)
     # The largest singular value of means that differ by chance alone is about this.
-    chance = np.sqrt(D / len(samples.codes)) * (np.sqrt(D - 1) + np.sqrt(d))
+    chance = np.sqrt(D / n) * (np.sqrt(D - 1) + np.sqrt(d))
     start = linear_start(means, V, _LEAST_SINGULAR, settings.augment, _BEYOND_CHANCE * chance)
     if isinstance(settings.shrinkage, str):
         return Preparation(tails, white), start

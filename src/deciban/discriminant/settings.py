@@ -20,12 +20,12 @@ from deciban._validation.scalars import (
 from deciban.exceptions import InputError
 
 LEDOIT_WOLF = "ledoit-wolf"
-_MANY = 20_000  # samples that can teach wide conditioners, and that one held-out part is enough for
+MANY = 20_000  # samples that can teach wide conditioners, and that one held-out part is enough for
 _MOST_HELD_OUT = 5_000  # samples are enough to tell one epoch from another
 _FEW = 2_000  # samples that a flow overfits easily
 _MOST_NOISE = 0.7  # of features of unit spread
 _MANY_STEPS = 24_000  # about 100 epochs of 60,000 samples in batches of 256
-_FEW_STEPS = {500: 1_500, 2_000: 2_500, _MANY: 6_000}  # the most on folds of fewer samples
+_FEW_STEPS = {500: 1_500, 2_000: 2_500, MANY: 6_000}  # the most on folds of fewer samples
 _VERY_FEW = 500  # samples that do not tell many settings apart
 _LARGE = 250_000  # numbers in a table that is not trained on several times over
 _SMALL = 50_000  # numbers in a table that is quickly trained on several times over
@@ -105,7 +105,7 @@ def resolve_settings(estimator: Any, n: int, d: int, D: int) -> list[Settings]:
         )
     values = _automatic(n, d, D)
     if estimator.preset == "paper":
-        values |= _PAPER | {"epochs": 100 if n >= _MANY else 60}
+        values |= _PAPER | {"epochs": 100 if n >= MANY else 60}
     given = {}
     for setting in fields(Settings):
         value = getattr(estimator, setting.name, "auto")
@@ -113,7 +113,7 @@ def resolve_settings(estimator: Any, n: int, d: int, D: int) -> list[Settings]:
             given[setting.name] = value
     if given.get("epochs") == 0:  # LDA itself
         values["shrinkage"] = LEDOIT_WOLF
-    choose = estimator.preset is None and n < _MANY and "epochs" not in given
+    choose = estimator.preset is None and n < MANY and "epochs" not in given
     first = Settings(**(values | given), folds=_n_folds(n, d) if choose else 0)
     if not choose:
         return [first]
@@ -137,7 +137,7 @@ def _n_folds(n: int, d: int) -> int:
 
 def _automatic(n: int, d: int, D: int) -> dict[str, Any]:
     """Settings that gave the best held-out evidence on tables of this size."""
-    many, few = n >= _MANY, n < _FEW
+    many, few = n >= MANY, n < _FEW
     wide = many and d >= 16
     batch_size = 256 if not few else max(16, n // 10)
     most_steps = next((steps for most, steps in _FEW_STEPS.items() if n < most), _MANY_STEPS)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -148,6 +149,11 @@ class Trainer:
         optimizer = {"mean": zeros, "square": zeros, "count": np.zeros(len(vectors[0]), np.int32)}
         return State(vectors, optimizer, vectors, kept, 1.0, 0, ())
 
+    @property
+    def call_size(self) -> int:
+        """Number of samples in one call of a program."""
+        return self.n_batches // self._n_calls * self.batch_size
+
     def step(
         self,
         state: State,
@@ -162,23 +168,59 @@ class Trainer:
         ``data`` are as ``spread.replicate`` places them. ``report`` is called with each share of
         the epoch that is done.
         """
-        began = time.perf_counter()
         drawn = self._draw(np.random.default_rng([seed, state.epoch]), rows)
+        calls = [(some, keys, data) for some, keys in zip(*drawn, strict=True)]
+        return self._advance(state, lambda: calls, len(calls), options, report)
+
+    def step_through(
+        self,
+        state: State,
+        chunks: Callable[[], Iterator[Tree]],
+        n_chunks: int,
+        options: Tree,
+        seed: int,
+        report: Report = lambda share: None,
+    ) -> State:
+        """The state after an epoch of chunks of samples, each of ``call_size`` in random order.
+
+        ``n_chunks`` says about how many there are. While the program learns from one, the next one
+        is made.
+        """
+        M = len(state.params[0])
+
+        def calls() -> Iterator[tuple[np.ndarray, np.ndarray, Tree]]:
+            rng = np.random.default_rng([seed, state.epoch])
+            for chunk in _ahead(chunks()):
+                rows, keys = self._draw(rng, [np.arange(self.call_size)] * M, n_calls=1)
+                yield rows[0], keys[0], self.spread.replicate(chunk)
+
+        return self._advance(state, calls, n_chunks, options, report)
+
+    def _advance(
+        self,
+        state: State,
+        calls: Callable[[], Iterable[tuple[np.ndarray, np.ndarray, Tree]]],
+        n_calls: int,
+        options: Tree,
+        report: Report,
+    ) -> State:
+        """The state after calls of a program, repeated with smaller steps where they fail."""
+        began = time.perf_counter()
         factor = state.factor
         first = self.spread.replicate((state.params, state.optimizer, state.average))
         options = self.spread.replicate(options)
         for _ in range(_RETRIES):
             now, found = first, []
-            for some, keys in zip(*drawn, strict=True):
+            for some, keys, data in calls():
                 *now, losses, skipped = self._run_epoch(
                     *now, np.float32(factor), options, self.spread.divide(some), keys, data
                 )
                 found.append((np.asarray(losses), np.asarray(skipped)))
-                report(1 / self._n_calls)
+                report(1 / n_calls)
             losses, skipped = np.mean(found, axis=0)
             if (skipped <= _MOST_SKIPPED).all():
                 break
-            report(-1.0)
+            report(-len(found) / n_calls)
             factor /= 2
         else:
             raise ConvergenceError(
@@ -193,11 +235,11 @@ class Trainer:
         return State(params, optimizer, average, state.kept, factor, state.epoch + 1, history)
 
     def _draw(
-        self, rng: np.random.Generator, rows: Sequence[np.ndarray]
+        self, rng: np.random.Generator, rows: Sequence[np.ndarray], n_calls: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Rows and a random key of each batch, for each call; by NumPy, which compiles nothing."""
-        shape = (len(rows), self._n_calls, self.n_batches // self._n_calls)
-        count = self.n_batches * self.batch_size
+        shape = (len(rows), n_calls or self._n_calls, self.n_batches // self._n_calls)
+        count = shape[1] * shape[2] * self.batch_size
         order = np.stack([rng.permutation(some)[:count] for some in rows]).astype(np.int32)
         keys = rng.integers(2**32, size=(*shape, 2), dtype=np.uint32)
         return np.moveaxis(order.reshape(*shape, self.batch_size), 1, 0), np.moveaxis(keys, 1, 0)
@@ -283,3 +325,12 @@ class Trainer:
         return self._learning_rate * jnp.where(
             count < warm, rising, 0.5 + 0.5 * jnp.cos(jnp.pi * place)
         )
+
+
+def _ahead(items: Iterator[Tree]) -> Iterator[Tree]:
+    """The items of an iterator, each of which is made while the one before it is used."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = pool.submit(next, items, None)
+            yield item

@@ -21,11 +21,9 @@ from deciban.exceptions import CheckpointError, InputError, InterruptedFitWarnin
 
 if TYPE_CHECKING:
     import numpy as np
-    import polars as pl
     from numpy.typing import NDArray
 
     from deciban.assessment import Assessment
-    from deciban.cli.cells import Labels
 
     Rows = NDArray[np.intp]
 
@@ -67,6 +65,14 @@ def fit(
         int | None, option("Number of passes over the rows (CDA); automatic by default.", "N")
     ] = None,
     seed: Seed = 0,
+    memory: Annotated[
+        float | None,
+        option(
+            "Read Parquet files in parts, of so many gigabytes at once (CDA); 1 for a folder or a "
+            "pattern of files.",
+            "GB",
+        ),
+    ] = None,
     coordinator: Annotated[
         str | None,
         option(
@@ -97,17 +103,18 @@ def fit(
     the first. A part of the rows is set aside to assess the model. Repeat the command to continue a
     fit that was interrupted.
 
+    A folder of Parquet files, or a pattern in quotes such as 'train/*.parquet', may hold more rows
+    than memory does: they are read in parts, again in each epoch.
+
     Several processes, on as many machines, train one model together where each runs this command
     with the same --coordinator and --processes and its own --process. Process 0 writes the files.
     """
     import polars as pl
     import polars.selectors as cs
 
-    from deciban._validation.labels import label_array
-    from deciban.cli.cells import DOUBTFUL, Column, encode_labels
-    from deciban.cli.features import describe_doubts, select_features, type_columns, typical_row
-    from deciban.cli.io.sources import open_table
+    from deciban.cli.features import typical_row
     from deciban.cli.io.writing import require_outputs
+    from deciban.cli.training_rows import Columns, is_data_set, read_parquet, read_table
 
     team = _Team.join(model, coordinator, processes, process)
     checkpoint = output.with_name(f"{output.name}.checkpoint") if model is Kind.cda else None
@@ -120,33 +127,24 @@ def fit(
             raise InputError(
                 f"--validation must be at least 0 and below 1; got {validation}. Give 0.2."
             )
-        source = open_table(table, table_format)
-        names = select_features(source, label, features, ignore)
-        frame = source.read([label, *names])
-        labels, codes = encode_labels(Column(frame[label], source.name))
-        if len(labels) == len(codes):
-            raise InputError(
-                f"{label} has {len(labels):,} classes in {len(codes):,} rows; a class needs at "
-                "least two rows. Is it the right --label?"
+        columns = Columns(label, features, ignore, impute)
+        needed = report is not None
+        if memory is None and not is_data_set(table):
+            data = read_table(table, table_format, columns, validation, seed, needed)
+        else:
+            _refuse_closed_forms(model, table)
+            data = read_parquet(
+                table, columns, validation, seed, needed, 1.0 if memory is None else memory
             )
-        train, held_out = _split_rows(codes, labels, validation, seed, report is not None)
-        X = type_columns([Column(frame[name], source.name) for name in names], impute)
-    notes = [
-        f"{label!r} is taken as a class. If it stands for a missing label, give a copy of the "
-        "table without such rows."
-        for label in labels
-        if str(label).strip().lower() in DOUBTFUL
-    ]
-    team.print_notes([*notes, *describe_doubts(frame, X)])
-    y = label_array(labels)[codes]
+    team.print_notes(data.notes)
     estimator = _make_model(model, epochs, seed, checkpoint)
     try:
-        _fit(estimator, X[train], y[train], team)
+        _fit(estimator, data.train, team)
     except CheckpointError:
         with team.together():
             if team.is_first:
                 _discard(checkpoint, force)
-        _fit(estimator, X[train], y[train], team)
+        _fit(estimator, data.train, team)
     with team.together():
         if team.is_first:
             estimator.save(output, replace=force)
@@ -154,15 +152,15 @@ def fit(
                 checkpoint.unlink(missing_ok=True)
     if not team.is_first:
         return
-    columns = estimator.columns_
-    typical = typical_row(columns).with_columns(cs.temporal().cast(pl.String)).row(0, named=True)
+    learned = estimator.columns_
+    typical = typical_row(learned).with_columns(cs.temporal().cast(pl.String)).row(0, named=True)
     summary: dict[str, Any] = {
         "model": type(estimator).__name__,
         "file": str(output),
-        "rows": len(train),
-        "features": columns.features,
+        "rows": data.n_rows,
+        "features": learned.features,
         "classes": estimator.classes_.tolist(),
-        "filled": {columns.names[k]: typical[columns.names[k]] for k in columns.gaps},
+        "filled": {learned.names[k]: typical[learned.names[k]] for k in learned.gaps},
     }
     if getattr(estimator, "selection_", None):
         from deciban.discriminant.selection import describe_choice
@@ -172,18 +170,27 @@ def fit(
             "choice": describe_choice(estimator.selection_),
         }
     assessment = None
-    if held_out is not None:
+    if data.held_out is not None:
         from deciban.assessment import assess
 
-        evidence = estimator.evidence(X[held_out])
-        assessment = assess(y[held_out], evidence, n_resamples=500, rng=seed)
+        rows, X, y = data.held_out
+        evidence = estimator.evidence(X)
+        assessment = assess(y, evidence, n_resamples=500, rng=seed)
         summary["held_out"] = assessment.to_dict()
         if report is not None:
-            cards = _cards(summary, source.name, len(held_out))
+            cards = _cards(summary, data.name, len(y))
             cards["training"] = getattr(estimator, "history_", None)
-            cards["rows"] = held_out + 1
-            write_report(report, table, y[held_out], evidence, assessment, force, **cards)
-    _show(summary, assessment, source.name, report, as_json)
+            cards["rows"] = rows + 1
+            write_report(report, table, y, evidence, assessment, force, **cards)
+    _show(summary, assessment, data.name, report, as_json)
+
+
+def _refuse_closed_forms(model: Kind, table: str) -> None:
+    if model is not Kind.cda:
+        raise InputError(
+            f"--model must be cda for tables that are read in parts; got {model.value} for {table}."
+            " Give one file, without --memory."
+        )
 
 
 @dataclass(frozen=True)
@@ -229,41 +236,6 @@ def _cards(summary: dict[str, Any], table: str, n_held_out: int) -> dict[str, An
     }
 
 
-def _split_rows(
-    codes: Rows, labels: Labels, share: float, seed: int, needed: bool
-) -> tuple[Rows, Rows | None]:
-    """Rows to learn from, and rows to assess the model by: the same share of every class."""
-    import numpy as np
-
-    counts = np.bincount(codes, minlength=len(labels))
-    rarest, n = labels[int(np.argmin(counts))], int(counts.min())
-    aside = np.round(share * counts).astype(int)  # of each class
-    too_rare = n < 2 or int(aside.min()) < 1
-    if needed and share == 0:
-        raise InputError(
-            "--report must have rows to assess the model by; got --validation 0. Give 0.2."
-        )
-    if needed and too_rare:
-        remedy = "Add rows of it" if n < 2 else f"Give --validation {min(0.5 / n + 0.005, 0.5):.2f}"
-        raise InputError(
-            f"--report must have rows of every class to assess the model by; class {rarest!r} has "
-            f"{count(n, 'row')}, of which --validation {share:g} sets none aside. {remedy}, "
-            "or leave out --report."
-        )
-    if too_rare:
-        return np.arange(len(codes)), None
-    if int((counts - aside).min()) < 1:
-        raise InputError(
-            f"--validation must leave rows of every class to learn from; got {share:g}, and class "
-            f"{rarest!r} has {count(n, 'row')}. Give 0.2."
-        )
-    order = np.random.default_rng(seed).permutation(len(codes))
-    order = order[np.argsort(codes[order], kind="stable")]  # class by class
-    rank = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
-    held_out = rank < np.repeat(aside, counts)
-    return np.sort(order[~held_out]), np.sort(order[held_out])
-
-
 def _make_model(kind: Kind, epochs: int | None, seed: int, checkpoint: Path | None) -> Any:
     from deciban import discriminant
 
@@ -292,11 +264,11 @@ def _discard(checkpoint: Path | None, force: bool) -> None:
     checkpoint.unlink(missing_ok=True)
 
 
-def _fit(model: Any, X: pl.DataFrame, y: np.ndarray, team: _Team) -> None:
+def _fit(model: Any, samples: tuple[Any, ...], team: _Team) -> None:
     """Fit a model, or exit with its checkpoint on disk: half a fit is not a model to hand out."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(X, y)
+        model.fit(*samples)
     if any(issubclass(one.category, InterruptedFitWarning) for one in caught):
         echo("Interrupted. Repeat the command to continue from here.", err=True)
         raise typer.Exit(130)

@@ -1,0 +1,317 @@
+"""Samples that do not fit into memory: batches that come one after the other, or Parquet files."""
+
+from __future__ import annotations
+
+import glob
+import os
+import pickle
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban._estimation.frames import is_table
+from deciban._validation.scalars import quote, quote_each, require_whole
+from deciban.evidence.batch import import_frames
+from deciban.exceptions import InputError
+
+_MOST_ROWS = 16_384  # of a Parquet file that are read at once
+_LEAST_MEMORY = 2**24
+
+
+class Piece(NamedTuple):
+    """Some of the samples, and their numbers among all of them."""
+
+    rows: NDArray[np.int64]
+    X: Any
+    y: Any
+    weight: Any | None
+
+    def without(self, rows: NDArray[np.int64]) -> Piece:
+        """The piece without some of the samples, given by their sorted numbers."""
+        kept = ~np.isin(self.rows, rows)
+        return self if kept.all() else Piece(*(_at(one, kept) for one in self))
+
+
+class Batches:
+    """Samples to fit a model to that are read batch by batch, several times over.
+
+    Parameters
+    ----------
+    source : callable or iterable
+        A function that gives an iterator of batches each time it is called; a batch is ``(X, y)``
+        or ``(X, y, sample_weight)``, as ``fit`` takes them. Every time, they must be the same ones
+        in the same order. Instead of a function, a sequence of batches, or an iterator, which is
+        read once and kept on disk.
+    memory : int, default 2**30
+        Bytes of samples that may be in memory at once, beside what JAX and the model need.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deciban.discriminant import Batches, CompositionalDiscriminantAnalysis
+    >>> def draw():
+    ...     rng = np.random.default_rng(0)
+    ...     for _ in range(4):
+    ...         y = rng.integers(2, size=6_000)
+    ...         yield rng.normal(y[:, None], 1.0, size=(6_000, 2)), y
+    >>> cda = CompositionalDiscriminantAnalysis(n_couplings=1, width=8, epochs=1, random_state=0)
+    >>> cda.fit(Batches(draw)).class_counts_.sum()
+    np.float64(24000.0)
+    """
+
+    def __init__(
+        self, source: Callable[[], Iterable[Any]] | Iterable[Any], *, memory: int = 2**30
+    ) -> None:
+        self.memory = require_whole(memory, "memory", least=_LEAST_MEMORY)
+        self._left_out = np.zeros(0, dtype=np.int64)
+        if not callable(source) and not isinstance(source, Iterable):
+            raise InputError(
+                f"batches must be a function that gives them, or an iterable; got {quote(source)}. "
+                "Give a function that yields X and y."
+            )
+        if isinstance(source, Iterator):
+            source = _Spool(source)
+        self._source = source
+
+    @classmethod
+    def from_parquet(
+        cls,
+        path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        label: str,
+        *,
+        features: Sequence[str] | None = None,
+        weight: str | None = None,
+        memory: int = 2**30,
+    ) -> ParquetBatches:
+        """The rows of Parquet files.
+
+        Parameters
+        ----------
+        path : path or sequence of paths
+            A file, a folder, or a pattern such as ``"train/*.parquet"``.
+        label : str
+            Column of the class.
+        features : sequence of str, optional
+            Columns to learn from; by default all others.
+        weight : str, optional
+            Column of the weights.
+        memory : int, default 2**30
+            Bytes of samples that may be in memory at once.
+        """
+        return ParquetBatches(find_files(path), label, features, weight, memory)
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts that can be read alone; 1 where the batches only come all together."""
+        return 1
+
+    def read(
+        self, rng: np.random.Generator | None = None, part: int = 0, n_parts: int = 1
+    ) -> Iterator[Piece]:
+        """All samples, or those of one of several parts of them.
+
+        With random numbers the order differs where the source allows it; parts are then parts of
+        that order.
+        """
+        for piece in self._read(rng, part, n_parts):
+            left = piece.without(self._left_out) if len(self._left_out) else piece
+            if len(left.rows):
+                yield left
+
+    def without(self, rows: NDArray[np.int64]) -> Self:
+        """The same batches without some samples, given by their numbers."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        new._left_out = np.union1d(self._left_out, rows)
+        return new
+
+    def _read(self, rng: np.random.Generator | None, part: int, n_parts: int) -> Iterator[Piece]:
+        start, source = 0, self._source
+        for batch in source() if callable(source) else source:
+            if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
+                raise InputError(
+                    "a batch must be X and y, and by choice sample_weight; got "
+                    f"{quote(type(batch).__name__)}. Yield (X, y)."
+                )
+            X, y, *weight = batch
+            n = len(X)
+            if len(y) != n or any(one is not None and len(one) != n for one in weight):
+                raise InputError(
+                    f"a batch must have as many labels and weights as samples; got {n} and "
+                    f"{len(y)}. Yield X and y of the same rows."
+                )
+            yield Piece(np.arange(start, start + n), X, y, weight[0] if weight else None)
+            start += n
+
+
+class ParquetBatches(Batches):
+    """The rows of Parquet files, which can be read in any order."""
+
+    def __init__(
+        self,
+        files: list[str],
+        label: str,
+        features: Sequence[str] | None,
+        weight: str | None,
+        memory: int,
+    ) -> None:
+        super().__init__((), memory=memory)
+        pl = self._polars = import_frames("polars")
+        self._label, self._weight = label, weight
+        self._lengths = []
+        columns: list[str] = []
+        for file in files:
+            try:
+                scan = pl.scan_parquet(file, glob=False)
+                found = list(scan.collect_schema())
+                self._lengths.append(int(scan.select(pl.len()).collect().item()))
+            except (pl.exceptions.PolarsError, OSError) as error:
+                reason = str(error).splitlines()[0]
+                raise InputError(
+                    f"{file} must be a whole Parquet file; it cannot be read ({reason}). Write it "
+                    "again, or leave it out."
+                ) from None
+            columns = columns or found
+            wanted = {label, *(features or columns), *([weight] if weight else [])}
+            absent = [name for name in wanted if name not in found]
+            if absent:
+                raise InputError(
+                    f"{file} must have the columns that are asked for and that the first file has; "
+                    f"it lacks {quote_each(sorted(absent), 5)}. It has {quote_each(found, 10)}."
+                )
+        others = [name for name in columns if name not in (label, weight)]
+        self._files, self._features = files, list(features or others)
+        size = 8 * max(1, len(self._features))
+        rows = max(256, min(_MOST_ROWS, self.memory // (64 * size)))
+        first = np.cumsum([0, *self._lengths])
+        self._slices = [
+            (k, at, min(rows, length - at), int(first[k]) + at)
+            for k, length in enumerate(self._lengths)
+            for at in range(0, length, rows)
+        ]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows in all files."""
+        return sum(self._lengths)
+
+    @property
+    def n_parts(self) -> int:
+        """Number of slices that the files are read in."""
+        return len(self._slices)
+
+    def _read(self, rng: np.random.Generator | None, part: int, n_parts: int) -> Iterator[Piece]:
+        order = np.arange(len(self._slices))
+        order = order if rng is None else rng.permutation(order)
+        sizes = np.array([n for _, _, n, _ in self._slices])[order]
+        middle = np.cumsum(sizes) - sizes / 2
+        for k in order[middle * n_parts // max(1, sizes.sum()) == part]:
+            yield self._slice(*self._slices[k])
+
+    def read_rows(self, rows: NDArray[np.int64]) -> Piece:
+        """Some of the rows, by their sorted numbers, among those that are left out or not."""
+        found = []
+        for file, at, n, first in self._slices:
+            own = rows[np.searchsorted(rows, first) : np.searchsorted(rows, first + n)]
+            if len(own):
+                piece = self._slice(file, at, n, first)
+                found.append(Piece(*(_at(one, own - first) for one in piece)))
+        return join_pieces(found)
+
+    def require_complete(self) -> None:
+        """Raise where a value is missing."""
+        for piece in self.read():
+            for name in self._features:
+                column = piece.X[name]
+                holes = column.is_null()
+                if column.dtype.is_float():
+                    holes = holes | column.is_nan().fill_null(True)
+                if holes.any():
+                    row = int(piece.rows[int(holes.arg_max())])
+                    raise InputError(
+                        f"{name} must hold a value in every row; that of row {row:,} is missing. "
+                        "Allow gaps with --impute, or drop the row."
+                    )
+
+    def _slice(self, file: int, at: int, n: int, first: int) -> Piece:
+        pl = self._polars
+        names = [*self._features, self._label, *([self._weight] if self._weight else [])]
+        try:
+            scan = pl.scan_parquet(self._files[file], glob=False).select(names)
+            frame = scan.slice(at, n).collect()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(
+                f"{self._files[file]} must stay as it is during fit; it cannot be read any more "
+                f"({reason}). Start again."
+            ) from None
+        weight = frame[self._weight].to_numpy() if self._weight else None
+        rows = np.arange(first, first + frame.height)
+        return Piece(rows, frame.select(self._features), frame[self._label], weight)
+
+
+def find_files(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
+    """The Parquet files of a path, a folder, a pattern, or several of these."""
+    several = [path] if isinstance(path, str | os.PathLike) else path
+    files: list[str] = []
+    for one in [os.fspath(each) for each in several]:
+        if os.path.isdir(one):
+            found = sorted(glob.glob(f"{glob.escape(one)}/**/*.parquet", recursive=True))
+        elif os.path.isfile(one) or "://" in one:
+            found = [one]
+        else:
+            found = sorted(glob.glob(one, recursive=True))
+        if not found:
+            raise InputError(
+                f"{one} must be a Parquet file, a folder of such files, or a pattern that names "
+                "some; there is none. Check its spelling."
+            )
+        files += found
+    return files
+
+
+def join_pieces(pieces: list[Piece]) -> Piece:
+    """All samples of several pieces."""
+    weights: list[Any] = [one.weight for one in pieces]
+    weight: Any = None if weights[0] is None else np.concatenate(weights)
+    y = [np.asarray(one.y) for one in pieces]
+    rows = np.concatenate([one.rows for one in pieces])
+    first = pieces[0].X
+    if is_table(first):
+        library = import_frames(type(first).__module__.partition(".")[0])
+        X = library.concat([one.X for one in pieces])
+    else:
+        X = np.concatenate([np.asarray(one.X) for one in pieces])
+    return Piece(rows, X, np.concatenate(y), weight)
+
+
+def _at(values: Any, rows: NDArray[Any]) -> Any:
+    """Some rows of an array, a frame or a series, by numbers or flags; None stays None."""
+    if values is None:
+        return None
+    module = type(values).__module__.partition(".")[0]
+    if module == "polars":
+        return values.filter(rows) if rows.dtype == bool else values[rows]
+    return values[rows] if module != "pandas" else values.iloc[rows]
+
+
+class _Spool:
+    """The batches of an iterator in a private folder, which give them again and again."""
+
+    def __init__(self, batches: Iterator[Any]) -> None:
+        folder = tempfile.mkdtemp(prefix="deciban-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._files: list[Path] = []
+        for batch in batches:
+            self._files.append(Path(folder) / str(len(self._files)))
+            self._files[-1].write_bytes(pickle.dumps(batch, protocol=pickle.HIGHEST_PROTOCOL))
+
+    def __call__(self) -> Iterator[Any]:
+        for file in self._files:  # which this process has written
+            yield pickle.loads(file.read_bytes())

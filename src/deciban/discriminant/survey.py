@@ -1,0 +1,213 @@
+"""What is learned of samples beyond memory before training: columns, classes, a sample, moments.
+
+The first pass finds the columns, their categories and the classes, the second one takes a sample
+and looks for gaps, and the third one adds up the moments. The sample, which fits into memory, is
+what samples are held out of and what the finish is learned from; rare classes have a place in it,
+and weights that give each class the share that it has of all samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+
+from deciban._estimation.columns import Columns
+from deciban._estimation.frames import is_table
+from deciban._estimation.samples import (
+    Samples,
+    encode_classes,
+    read_codes,
+    require_numbers,
+    require_weight_of_every_class,
+)
+from deciban._validation.arrays import Floats
+from deciban._validation.labels import encode_labels, read_labels, read_weights
+from deciban.discriminant.batches import Batches, Piece
+from deciban.discriminant.initialization import Start, Totals, ledoit_wolf, start_at
+from deciban.discriminant.preparation import Preparation, Tails
+from deciban.discriminant.settings import Settings
+from deciban.evidence.bayes import read_prior
+from deciban.exceptions import InputError
+
+_MOST_SAMPLED = 100_000
+_SHARE = 8  # the sample has this part of the memory
+_OF_EACH_CLASS = 20  # samples, where there are as many
+_OF_EACH_GAP = 10  # samples that miss a value of a column
+_ROWS = 8_192  # that are converted at once
+
+
+class Survey:
+    """Samples beyond memory, read for an estimator, of which it sets what ``fit`` sets.
+
+    Attributes
+    ----------
+    n, n_features : int
+        Number of samples that count, and of features.
+    mass : array of shape (n_classes,)
+        Sum of the weights of each class.
+    """
+
+    def __init__(self, estimator: Any, batches: Batches, seed: int) -> None:
+        self._estimator, self._batches = estimator, batches
+        self._describe()
+        self._take_sample(np.random.default_rng(seed))
+
+    # --- the passes ------------------------------------------------------------------------------
+
+    def _describe(self) -> None:
+        """Find columns and classes."""
+        estimator, columns, labels = self._estimator, None, []
+        for piece in self._batches.read():
+            if columns is None:
+                options: Any = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+                options = {"skip_check_array": True} if is_table(piece.X) else options
+                if not is_table(piece.X):
+                    require_numbers(piece.X)
+                validate_data(estimator, piece.X, **options)
+                columns = Columns.describe(piece.X)
+            else:
+                columns = columns.join(Columns.describe(piece.X))
+            labels.append(np.unique(read_labels(piece.y, name="y")))
+        if columns is None:
+            raise InputError("batches must hold samples; there are none. Look at their source.")
+        estimator.columns_ = columns
+        estimator.classes_ = encode_classes(np.concatenate(labels))[0]
+
+    def _take_sample(self, rng: np.random.Generator) -> None:
+        """Count samples, and take some at random; those with gaps tell where values are missing."""
+        estimator, D = self._estimator, len(self._estimator.classes_)
+        self.n, self.mass, self._counts = 0, np.zeros(D), np.zeros(D)
+        sample: _Sample | None = None
+        low, high, gaps = np.zeros(0), np.zeros(0), []
+        for rows, codes, classes, weight in self._read(self._batches.read()):
+            if sample is None:
+                self._most = self._sample_size(codes.shape[1])
+                sample = _Sample(self._most)
+                found = np.zeros(codes.shape[1])
+                low, high = np.full((2, codes.shape[1]), [[np.inf], [-np.inf]])
+            self.n += len(rows)
+            self.mass += np.bincount(classes, weights=weight, minlength=D)
+            self._counts += np.bincount(classes, minlength=D)
+            holes = np.isnan(codes)
+            for k in np.flatnonzero(holes.any(axis=0) & (found < _OF_EACH_GAP)):
+                some = np.flatnonzero(holes[:, k])[: int(_OF_EACH_GAP - found[k])]
+                gaps.append(codes[some])
+                found[k] += len(some)
+            low = np.fmin(low, np.where(holes, np.inf, codes).min(axis=0))
+            high = np.fmax(high, np.where(holes, -np.inf, codes).max(axis=0))
+            sample.add(rng.random(len(rows)), rows, codes, classes, weight)
+        if sample is None:
+            raise InputError("sample_weight must be positive for some sample; it is zero for all.")
+        require_weight_of_every_class(estimator.classes_, self.mass)
+        read_prior(estimator.prior, tuple(estimator.classes_.tolist()), self.mass)
+        estimator.class_counts_ = self.mass
+        _, self._rows, codes, classes, weight = sample.take()
+        ends = np.where(np.isfinite([low, high]), [low, high], np.nan)
+        apart = np.concatenate([codes, *gaps, ends])
+        several = np.append(classes, np.zeros(len(apart) - len(codes), dtype=np.intp))
+        estimator.columns_ = columns = estimator.columns_.learn_gaps(apart, several)
+        self._ends = columns.encode(ends)
+        share = self._counts / np.maximum(np.bincount(classes, minlength=D), 1)
+        weight = weight * (share * len(classes) / self.n)[classes]
+        self.sample = Samples(columns.encode(codes), classes, weight)
+
+    def prepare(
+        self, left_out: NDArray[np.bool_], V: Floats, settings: Settings
+    ) -> tuple[Preparation, Start]:
+        """Preparation and start of a flow that learns from all but some samples of the sample."""
+        sample = self.sample
+        d = sample.X.shape[1]
+        tails = Tails.none(d)
+        if settings.draw_in_tails:
+            tails = Tails.fit(np.concatenate([sample.X, self._ends]))
+        drawn = sample._replace(X=tails(sample.X))
+        origin = drawn.X.mean(axis=0)
+        totals = Totals(len(V), origin, np.abs(tails(self._ends) - origin).max(axis=0))
+        n = 0
+        for some in self.read(left_out):
+            totals.add(some._replace(X=tails(some.X)))
+            n += len(some.codes)
+        moments = totals.moments()
+        shrinkage = ledoit_wolf(drawn, moments) * len(sample.codes) / n
+        return start_at(tails, moments, min(1.0, shrinkage), n, V, settings)
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.sample.X.shape[1])
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts that can be read alone."""
+        return self._batches.n_parts
+
+    @property
+    def memory(self) -> int:
+        """Bytes of samples that may be in memory at once."""
+        return self._batches.memory
+
+    @cached_property
+    def digests(self) -> list[np.ndarray]:
+        """Arrays that differ between data sets."""
+        return [*self.sample, self._rows, self._ends, self.mass, np.array(self.n)]
+
+    def read(self, left_out: NDArray[np.bool_], *order: Any) -> Iterator[Samples]:
+        """Samples as features, but those of the sample that are left out."""
+        batches = self._batches.without(np.sort(self._rows[left_out]))
+        for _, codes, classes, weight in self._read(batches.read(*order)):
+            yield Samples(self._estimator.columns_.encode(codes), classes, weight)
+
+    def _read(self, pieces: Iterator[Piece]) -> Iterator[tuple[Any, ...]]:
+        """Numbers, codes, classes and weights of samples that count, some thousands at once."""
+        estimator = self._estimator
+        classes = estimator.classes_.tolist()
+        for piece in pieces:
+            labels = encode_labels(read_labels(piece.y, len(piece.rows), "y"), classes, "y")
+            weight = read_weights(piece.weight, len(piece.rows), for_fit=True)
+            weight = np.ones(len(piece.rows)) if weight is None else weight
+            for at in range(0, len(piece.rows), _ROWS):
+                some = slice(at, at + _ROWS)
+                codes = read_codes(estimator, piece.X[some])
+                counts = weight[some] > 0
+                if counts.any():
+                    parts = (piece.rows[some], codes, labels[some], weight[some])
+                    yield parts if counts.all() else tuple(one[counts] for one in parts)
+
+    def _sample_size(self, n_columns: int) -> int:
+        most = self._batches.memory // _SHARE // (8 * n_columns)
+        return int(min(_MOST_SAMPLED, max(most, 1)))
+
+
+class _Sample:
+    """A random sample, in which each class has a few."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._size = most, 0
+        self._parts: list[tuple[np.ndarray, ...]] = []
+
+    def add(self, *arrays: np.ndarray) -> None:
+        """Add samples: random numbers, what is wanted of them, and in the fourth array classes."""
+        self._parts.append(arrays)
+        self._size += len(arrays[0])
+        if self._size > self._most + self._most // 4 + _ROWS:
+            self._parts = [self.take()]
+            self._size = len(self._parts[0][0])
+
+    def take(self) -> tuple[np.ndarray, ...]:
+        """Those with the lowest random numbers, of all and of each class, in order of these."""
+        arrays = tuple(map(np.concatenate, zip(*self._parts, strict=True)))
+        order = np.argsort(arrays[0])
+        classes = arrays[3][order]
+        by_class = np.argsort(classes, kind="stable")
+        counts = np.bincount(classes)
+        rank = np.empty(len(order), dtype=np.intp)
+        rank[by_class] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+        kept = order[(np.arange(len(order)) < self._most) | (rank < _OF_EACH_CLASS)]
+        return tuple(array[kept] for array in arrays)
