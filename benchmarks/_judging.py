@@ -1,0 +1,115 @@
+"""Judging beyond memory: seconds and peak memory, and how often intervals contain the truth."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+ROWS, FILE = 100_000_000, 1_000_000
+_SORT = """
+import sys, polars as pl
+rows = pl.scan_parquet(sys.argv[1]).select("llr", "label").sort("llr")
+rows.sink_parquet(sys.argv[2], engine="streaming")
+"""
+
+
+def write_trials(folder: Path, rows: int) -> None:
+    """Trials in files of a million; 2 % are targets, and LLRs are too strong by a fifth."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for k in range(max(1, rows // FILE)):
+        path = folder / f"{k:05}.parquet"
+        if not path.exists():
+            rng = np.random.default_rng(k)
+            label = rng.random(min(rows, FILE)) < 0.02
+            llr = 1.2 * rng.normal(np.where(label, 3.0, -3.0), 6**0.5)
+            pl.DataFrame({"label": label, "llr": llr}).write_parquet(path)
+
+
+def measure(command: list[str], **env: str) -> tuple[float, float]:
+    """Seconds, and the largest memory in GB of a command and all processes that it starts."""
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, start_new_session=True, env=os.environ | env
+    )
+    peak = 0.0
+    while process.poll() is None:
+        peak = max(peak, _memory(process.pid))
+        time.sleep(0.2)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} failed")
+    return time.perf_counter() - start, peak
+
+
+def _memory(session: int) -> float:
+    """Proportional set size of the processes of a session, in GB: shared pages count once."""
+    total = 0
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getsid(int(path.name)) == session:
+                lines = (path / "smaps_rollup").read_text().splitlines()
+                total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+        except (OSError, ValueError):  # it has ended
+            continue
+    return total / 1e6
+
+
+def judge(args) -> None:
+    """Evaluate trials from Parquet files out of core, beside polars' sort of the same column."""
+    rows = ROWS // 100 if args.quick else ROWS
+    folder = Path(args.folder or tempfile.mkdtemp(prefix="deciban-trials-")) / f"{rows}"
+    write_trials(folder, rows)
+    pattern, done = str(folder / "*.parquet"), str(folder.parent / "sorted.parquet")
+    command = [sys.executable, "-m", "deciban.cli", "evaluate", pattern, "--truth", "label"]
+    contestants = {
+        "deciban evaluate": command,
+        "deciban evaluate --workers 1": [*command, "--workers", "1"],
+        "deciban evaluate --workers 2": [*command, "--workers", "2"],
+        "polars: sort by LLR, streaming": [sys.executable, "-c", _SORT, pattern, done],
+    }
+    print(f"{rows:,} trials, {sum(f.stat().st_size for f in folder.glob('*')) / 1e9:.2f} GB")
+    print(f"{'':32}{'seconds':>9}{'peak GB':>9}")
+    for name, one in contestants.items():
+        seconds, memory = measure(one, POLARS_MAX_THREADS="2")
+        print(f"{name:32}{seconds:9.1f}{memory:9.2f}", flush=True)
+    Path(done).unlink(missing_ok=True)
+    if args.folder is None:
+        shutil.rmtree(folder.parent)
+
+
+def coverage(args) -> None:
+    """How often 95 % intervals contain the truth: of samples in bags, and of single samples."""
+    from deciban import CalibratedGaussian, Evidence, assess
+    from deciban.assessment.partitioned import assess_partitions
+    from deciban.metrics.bags import hash_numbers
+    from deciban.metrics.partitions import Partitions, Rows
+
+    family = CalibratedGaussian.from_divergences([[0.0, 3.0], [3.0, 0.0]])
+    cost, eer = family.expected_cllr(0, 1), float(family.eers[0, 1])
+    truth = {"cllr": cost, "cllr_min": cost, "cllr_cal": 0.0, "eer": eer,
+             "misleading_target": eer, "min_detection_cost": 2 * eer}  # fmt: skip
+    times = 20 if args.quick else 300
+    print(f"{'samples':>16}{'':12}" + "".join(f"{key:>20}" for key in truth))
+    for n_other, n_target in ((1000, 100), (10_000, 1000), (50_000, 200)):
+        held = {kind: dict.fromkeys(truth, 0) for kind in ("samples", "bags")}
+        for seed in range(times):
+            rng = np.random.default_rng(seed)
+            y = np.repeat([0, 1], [n_other, n_target])
+            llr = rng.normal(6.0 * (y - 0.5), 6.0**0.5)
+            rows = Rows(y, (llr,), hash_numbers(rng.permutation(len(y))), 0)
+            data = Partitions((0, 1), [rows], lambda part: part, len(y))
+            found = {
+                "samples": assess(y, Evidence.from_llr(llr), n_resamples=200, rng=seed),
+                "bags": assess_partitions(data, n_resamples=200, rng=seed, in_memory=0)[0],
+            }
+            for kind, one in found.items():
+                for key, value in truth.items():
+                    held[kind][key] += one[key].low <= value <= one[key].high
+        for kind, counts in held.items():
+            cells = "".join(f"{100 * count / times:18.1f} %" for count in counts.values())
+            print(f"{n_other:>9,}+{n_target:<6,}{kind:>12}{cells}", flush=True)
