@@ -2,6 +2,7 @@
 
 import operator
 import os
+import signal
 import socket
 import sys
 from functools import partial
@@ -212,8 +213,11 @@ def test_without_the_extra_workers_are_refused(monkeypatch):
         pass
 
 
-def test_local_processes_take_one_core_each():
+def test_local_processes_take_one_core_each_and_no_interrupts():
     with open_workers(workers=1) as workers:
         assert workers.n == 1
+        (pid,) = workers.map(lambda _: os.getpid(), [None])
+        os.kill(pid, signal.SIGINT)  # as a terminal does with Ctrl-C
         found = list(workers.map(os.getenv, ["POLARS_MAX_THREADS", "OMP_NUM_THREADS"]))
+        assert list(workers.map(lambda _: os.getpid(), [None])) == [pid]
     assert found == ["1", "1"]

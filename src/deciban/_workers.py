@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -171,8 +172,16 @@ def start_processes(n: int) -> Any:
 
     return LocalCluster(
         n_workers=n, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0",
-        silence_logs=logging.CRITICAL, env=_ONE_CORE,
+        silence_logs=logging.CRITICAL, env=_ONE_CORE, preload=[__name__],
     )  # fmt: skip
+
+
+def dask_setup(worker: Any) -> None:
+    """Leave Ctrl-C, which a terminal sends to all processes, to the one that waits for results.
+
+    Dask calls this in each process that :func:`start_processes` has started.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager
