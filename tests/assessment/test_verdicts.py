@@ -270,3 +270,14 @@ def test_evidence_of_few_errors_is_not_called_well_calibrated():
         values = 10 * 4 * (4 * np.eye(3)[y] + rng.normal(size=(300, 3)))  # ten times too sure
         words.append(verdicts.judge_calibration(assess(y, Evidence(values), n_resamples=50)).word)
     assert "well calibrated" not in words
+
+
+def test_a_handful_of_samples_in_the_wrong_order_proves_nothing():
+    for n in (1, 2):
+        y = np.repeat([0, 1], n)
+        found = assess(y, Evidence.from_llr(np.where(y == 1, -2.0, 1.0)), n_resamples=50)
+        assert found.action == "get more samples"
+        assert "chance alone explains any order" in found.verdicts[0].sentence
+    y = np.repeat([0, 1], 100)
+    found = assess(y, Evidence.from_llr(np.where(y == 1, -2.0, 1.0)), n_resamples=50)
+    assert found.action == "do not use it"

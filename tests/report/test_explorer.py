@@ -487,9 +487,11 @@ def test_the_story_has_six_steps_through_the_parts(open_explorer):
 def test_a_link_shows_what_it_says_and_a_broken_one_opens_the_page(open_explorer):
     with open_explorer(address="#prior=[0.7,0.2,0.1]&pieces=[]") as page:
         assert bars(page) == pytest.approx([0.7, 0.2, 0.1])
-    broken = '#prior=[0.7,0.3]&names=["A"]&pieces=[[1]]&part="none"&costs=%5B%5B'
-    with open_explorer(address=broken) as page:
-        assert page.locator("[data-box=plane] .handle").count() == 2
+    damaged = '#prior=[0.7,0.3]&names=["A"]&pieces=[[1]]&part="none"&costs=%5B%5B'
+    beyond = "#pieces=[[1e308,-1e308,0],[1e308,-1e308,0]]"  # sums would overflow
+    for broken in (damaged, beyond):
+        with open_explorer(address=broken) as page:
+            assert page.locator("[data-box=plane] .handle").count() == 2
     with open_explorer(address='#names=["A","B","C","D"]') as page:
         page.wait_for_selector("[data-box=other] svg")
         assert bars(page) == pytest.approx([0.25] * 4)

@@ -99,6 +99,8 @@ def conclude(assessment: Assessment) -> Conclusion:
     total, rest, nothing, at = cost.total, cost.discrimination, cost.no_evidence, cost.at
     if math.isnan(total.low):
         return Conclusion("", "not known", "Without intervals, nothing follows from the numbers.")
+    if too_few := _few_samples(assessment):
+        return Conclusion(MORE_SAMPLES, "cannot be judged", too_few)
     spread = f"{number(nothing)} {cost.unit} {at}"
     if rest.low >= (1 - SMALL) * nothing:
         least = number(max(0.0, 1 - rest.low / nothing) * 100, 2)
@@ -131,6 +133,17 @@ def conclude(assessment: Assessment) -> Conclusion:
         f"{number(total.value)} {cost.unit}.{_asked_decisions(assessment)}"
         f"{_real_but_small(assessment)}",
     )  # fmt: skip
+
+
+def _few_samples(assessment: Assessment) -> str:
+    """Why nothing follows where chance alone often puts so few samples into any order."""
+    rarest, next_rarest = sorted(assessment.counts)[:2]
+    if math.comb(rarest + next_rarest, rarest) >= round(1 / (1 - assessment.confidence), 6):
+        return ""
+    return (
+        f"With {rarest} and {next_rarest} samples of the rarest classes, chance alone explains any "
+        f"order of the evidence."
+    )
 
 
 def _reversal(assessment: Assessment) -> str:

@@ -1,7 +1,7 @@
 // What the figures share: filling a box, labels, formats, charts, and a memory of what was computed.
 
 import { make } from "./dom.js";
-import { cllr, histogramBins, pav } from "./statistics.js";
+import { cllr, cllrMin, histogramBins, pav } from "./statistics.js";
 
 /** Put a figure into its box; what had the focus keeps it, by its data-focus. */
 export function fill(box, ...children) {
@@ -205,6 +205,11 @@ export function pavBlocks(view) {
 /** Cllr of this pair, in bits. */
 export function cllrOf(view) {
   return remember(view, "cllr", () => cllr(view.target, view.other, view.weights));
+}
+
+/** What PAV would take away of Cllr, in bits; less than nothing is rounding. */
+export function cllrCalOf(view) {
+  return Math.max(0, cllrOf(view) - cllrMin(view.target, view.other, pavBlocks(view)));
 }
 
 /** Share of misleading evidence on either side: [target, other]. */

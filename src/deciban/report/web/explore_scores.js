@@ -4,7 +4,7 @@ import { makeControls } from "./controls.js";
 import { make } from "./dom.js";
 import { calibrateSamples, everyFewSamples } from "./explore_calibrate.js";
 import { UNKNOWN } from "./explore_cloud.js";
-import { cllrOf, pavBlocks } from "./drawing.js";
+import { cllrCalOf, cllrOf, pavBlocks } from "./drawing.js";
 import { attempt, makeOpener } from "./explore_open.js";
 import { drawCost } from "./figure_cost.js";
 import { drawCrossEntropy } from "./figure_cross_entropy.js";
@@ -243,7 +243,7 @@ function showNumbers({ numbers, fit, app }, view, { calibrated, unit }) {
   numbers.replaceChildren(
     tile("Cllr", `${number(total)} bit`, "0 is perfect, 1 is no evidence"),
     tile("of it, discrimination", `${number(least)} bit`, "what remains after the best recalibration"),
-    tile("of it, calibration", `${number(total - least)} bit`, "what recalibration takes away"),
+    tile("of it, calibration", `${number(cllrCalOf(view))} bit`, "what recalibration takes away"),
     tile("EER", d3.format(".3~p")(eer(target, other, blocks)), `${names[1]} against ${names[0]}`)
   );
   if (!calibrated) {

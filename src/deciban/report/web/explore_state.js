@@ -42,7 +42,7 @@ export function checkExplorer(known, areFixed) {
       v.length <= 12 &&
       v.every((name) => typeof name === "string"),
     prior: (v) => areNumbers(v, D()) && v.every((p) => p > 0 && p < 1) && Math.abs(d3.sum(v) - 1) < 1e-4,
-    pieces: (v) => Array.isArray(v) && v.length <= 50 && v.every((piece) => areNumbers(piece, D())),
+    pieces: (v) => Array.isArray(v) && v.length <= 50 && v.every((piece) => areNumbers(piece, D()) && piece.every((x) => Math.abs(x) <= 1e6)),
     costs: (v) =>
       Array.isArray(v) &&
       v.length === D() &&

@@ -2,6 +2,7 @@
 
 import {
   chart,
+  cllrCalOf,
   cllrOf,
   fill,
   fitNames,
@@ -10,10 +11,8 @@ import {
   legend,
   missingSide,
   note,
-  pavBlocks,
   readNumber,
 } from "./drawing.js";
-import { cllrMin } from "./statistics.js";
 
 const PARTS = [
   {
@@ -113,14 +112,12 @@ const tip = (s) => `${s.text}\n${formatNumber(((s.high - s.low) * s.nothing) / 1
 
 /** The live pair: Cllr, of which PAV tells what recalibration would save. */
 function pairCost(view) {
-  const blocks = pavBlocks(view);
-  const total = cllrOf(view);
   const [other, target] = view.names;
   return {
     name: `${target} against ${other}`,
     about: `Between ${target} and ${other}`,
-    total,
-    calibration: total - cllrMin(view.target, view.other, blocks),
+    total: cllrOf(view),
+    calibration: cllrCalOf(view),
     nothing: 1,
     unit: "bit",
   };

@@ -2,7 +2,7 @@
 
 import {
   chart,
-  cllrOf,
+  cllrCalOf,
   diagonal,
   fill,
   formatNumber,
@@ -17,7 +17,6 @@ import {
   shorten,
   sideKeys,
 } from "./drawing.js";
-import { cllrMin } from "./statistics.js";
 
 const MOST_TICKS = 300;
 
@@ -59,7 +58,7 @@ export function drawPav(box, view) {
       ...sideKeys(view, "tick"),
     ]),
     svg,
-    note(explain(view, blocks))
+    note(explain(view))
   );
 }
 
@@ -214,8 +213,8 @@ function describe(view) {
   );
 }
 
-function explain(view, blocks) {
-  const loss = cllrOf(view) - cllrMin(view.target, view.other, blocks);
+function explain(view) {
+  const loss = cllrCalOf(view);
   const lost = Number.isFinite(loss)
     ? `Poor calibration costs ${formatNumber(loss)} bit here.`
     : "Some infinite LLRs are wrong: their cost is infinite.";

@@ -1,7 +1,7 @@
 // Costs of several systems: bars for the parts of each, and a table of the chosen pair.
 
 import { make } from "./dom.js";
-import { chart, cllrOf, fill, formatNumber, formatPercent, makeTable, note, pavBlocks, shorten } from "./drawing.js";
+import { chart, cllrCalOf, cllrOf, fill, formatNumber, formatPercent, makeTable, note, pavBlocks, shorten } from "./drawing.js";
 import { operatingPoint } from "./figure_det.js";
 import { cllrMin, eer } from "./statistics.js";
 import { missing, sayEach, systemLegend } from "./systems.js";
@@ -134,7 +134,7 @@ export function drawNumbers(box, view) {
     const cost = (prior * miss * at.miss + (1 - prior) * falseAlarm * at.falseAlarm) / nothing;
     return [
       one.name,
-      ...[total, least, total - least].map(formatNumber),
+      ...[total, least, cllrCalOf(one)].map(formatNumber),
       formatPercent(eer(one.target, one.other, pavBlocks(one))),
       formatPercent(at.miss),
       formatPercent(at.falseAlarm),
