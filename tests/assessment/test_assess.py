@@ -508,7 +508,7 @@ def test_an_assessment_prints_as_a_table_with_what_to_do():
 
 
 def test_very_many_samples_are_tested_by_some_of_them(monkeypatch):
-    monkeypatch.setattr(import_module("deciban.assessment.assess"), "_MOST_TESTED", 300)
+    monkeypatch.setattr(import_module("deciban.assessment.assess"), "MOST_TESTED", 300)
     rng = np.random.default_rng(0)
     y = np.concatenate([[0], np.ones(2000, dtype=int)])  # the rare class must be among them
     llr = rng.normal((2 * y - 1) * 2.0, 2.0)

@@ -105,7 +105,7 @@ export function parseTable(text, name) {
 
 export function parseNumber(text) {
   const word = text.trim().toLowerCase();
-  return word in NUMBERS ? NUMBERS[word] : word === "" ? NaN : Number(word);
+  return Object.hasOwn(NUMBERS, word) ? NUMBERS[word] : word === "" ? NaN : Number(word);
 }
 
 const isMissing = (cell) => MISSING.includes(cell.trim().toLowerCase());
