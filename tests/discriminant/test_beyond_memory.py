@@ -131,6 +131,7 @@ def test_parts_of_files_are_all_of_their_rows_and_held_out_rows_are_not_read(fol
     np.testing.assert_array_equal(first.y, all_rows[first.rows])
 
 
+@pytest.mark.slow
 def test_a_fit_that_was_interrupted_in_the_middle_of_a_pass_goes_on(folder, tmp_path, monkeypatch):
     class Interrupting(Checkpoint):
         def save(self, state, force=False):
@@ -269,6 +270,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.slow
 def test_a_data_set_of_several_times_the_memory_is_fitted_within_it(tmp_path):
     rng, n, d, memory = np.random.default_rng(0), 32_000, 40, 2**26
     names = [f"x{k}" for k in range(d)]

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 from unittest.mock import patch
 
@@ -47,6 +49,7 @@ for size, share in {32: 16, 33: 33}.items():  # of an odd number, each device do
 """
 
 
+@pytest.mark.slow
 def test_two_devices_train_the_model_of_one():
     flags = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=2"
     env = os.environ | {"XLA_FLAGS": flags}

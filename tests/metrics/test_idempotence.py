@@ -163,6 +163,7 @@ def test_units_jobs_groups_and_words():
     assert "kernel densities, 120 samples" in repr(nats)
 
 
+@pytest.mark.slow
 def test_many_samples_are_thinned_for_kernels():
     y, l = sampled(n=1500)
     found = metrics.idempotence(

@@ -158,6 +158,7 @@ def test_decisions_on_all_samples_are_those_of_the_library(open_explorer, sample
     assert [int(cell.replace(",", "")) for cell in cells] == expected
 
 
+@pytest.mark.slow
 def test_decisions_on_very_many_samples_are_exact(browser, tmp_path):
     ilrls, codes = FAMILY.sample([50_000, 60_000, 20_000], rng=5)
     log_likelihoods = FAMILY.evidence(ilrls).log_likelihoods.copy()
