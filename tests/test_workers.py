@@ -1,5 +1,6 @@
 """Functions mapped over items: here and on two processes, whatever happens to them."""
 
+import asyncio
 import operator
 import os
 import signal
@@ -29,6 +30,14 @@ def test_results_come_in_the_order_of_the_items(cluster):
         triples = workers.map(partial(operator.mul, 3), range(200))
         assert list(triples) == list(range(0, 600, 3))
         assert list(workers.map(str, [])) == []
+
+
+def test_a_notebook_may_have_its_event_loop_in_this_thread(cluster):
+    async def use():
+        with open_workers(cluster) as workers:
+            return list(workers.map(abs, [-1, 2]))
+
+    assert asyncio.run(use()) == [1, 2]
 
 
 def test_a_function_is_unpacked_once_on_each_worker(cluster):

@@ -13,6 +13,7 @@ import signal
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import takewhile
 from typing import Any, TypeVar
@@ -190,7 +191,9 @@ def _connect(address: str, packages: Sequence[str]) -> Iterator[Workers]:
     from distributed.versions import VersionMismatchWarning
 
     # A Client for an address where nothing answers waits for long, and complains when it is gone.
-    asyncio.run(_require_scheduler(address))
+    # A notebook has an event loop of its own in this thread.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, _require_scheduler(address)).result()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", VersionMismatchWarning)  # what matters is an error below
         client = Client(address, timeout=_PATIENCE, set_as_default=False)
