@@ -24,7 +24,7 @@ def demo(
     as_json: Json = False,
     force: Force = False,
 ) -> None:
-    """Show what deciban does, on built-in data: it takes two minutes and writes a page to open.
+    """Show what deciban does, on built-in data: it takes three minutes and writes a page.
 
     Evidence of two sources adds up and leads to a decision; a family of perfectly calibrated
     recognizers is drawn; a compositional discriminant analysis learns evidence from two moons and
