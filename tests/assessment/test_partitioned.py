@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deciban import Evidence, assess, compare
+from deciban import CalibratedGaussian, Evidence, assess, compare
 from deciban.assessment.partitioned import assess_partitions, compare_partitions
-from deciban.metrics.bags import hash_labels, hash_numbers
+from deciban.metrics.bags import count_bags, hash_labels, hash_numbers
+from deciban.metrics.decomposition import PosteriorMap
+from deciban.metrics.labelled import Labelled
 from deciban.metrics.partitions import Partitions, Rows
 
 
@@ -18,7 +20,8 @@ def split(y, llrs, edges=(), groups=None):
     starts = [0, *np.sort(edges).tolist(), len(y)]
     hashes = hash_numbers(np.arange(len(y))) if groups is None else hash_labels(np.asarray(groups))
     parts = [Rows(y[a:b], tuple(x[a:b] for x in llrs), hashes[a:b], a) for a, b in pairwise(starts)]
-    return Partitions((0, 1), parts, lambda part: part, len(y), len(llrs), groups is not None)
+    classes = tuple(range(max(2, *(x[:1].size for x in llrs))))
+    return Partitions(classes, parts, lambda part: part, len(y), len(llrs), groups is not None)
 
 
 def draw(n, seed=0, target=0.3, scale=1.5):
@@ -133,3 +136,138 @@ def test_a_class_without_samples_is_named():
     y, llr = np.zeros(10, dtype=int), np.arange(10.0)
     with pytest.raises(ValueError, match="it lacks 1"):
         assess_partitions(split(y, [llr]), in_memory=0)
+
+
+# --- three classes or more ----------------------------------------------------------------
+
+OPTIONS_OF_THREE = {
+    "prior": [0.5, 0.3, 0.2],
+    "costs": [[0, 1, 2], [3, 0, 1], [1, 5, 0]],
+    "operating_points": [(1, 1, 0.5), (1, 1, 0.1)],
+    "c_avg": True,
+}
+HELD_OUT = {"discrimination", "calibration", "decision_loss"}  # by other folds than in memory
+
+
+def draw_three(n, seed=0, scale=1.5):
+    """Evidence over three classes that is too strong by half."""
+    family = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0])
+    l, y = family.sample([n // 2, n // 3, n // 6], rng=seed)
+    order = np.random.default_rng(seed).permutation(len(y))
+    return y[order], family.evidence(scale * l).log_likelihoods[order]
+
+
+@pytest.mark.parametrize("options", [{}, OPTIONS_OF_THREE])
+def test_values_of_three_classes_are_those_in_memory(options):
+    y, table = draw_three(3000)
+    expected = assess(y, Evidence(table, [0, 1, 2]), n_resamples=0, **options)
+    edges = np.random.default_rng(1).integers(3000, size=7)
+    for cuts in ([], edges, np.arange(3000)[::30]):
+        found, _ = assess_partitions(split(y, [table], cuts), n_resamples=0, in_memory=0, **options)
+        there = values(expected)
+        for key, value in values(found).items():
+            if key in HELD_OUT:
+                assert value == pytest.approx(there[key], abs=2e-3), key
+            else:
+                assert value == pytest.approx(there[key], rel=1e-12), key
+        for table_of in ("pairwise_cllr", "pairwise_cllr_min"):
+            pairs = getattr(found, table_of), getattr(expected, table_of)
+            np.testing.assert_allclose(*pairs, rtol=1e-12)
+        assert (found.counts, found.n_wrong) == (expected.counts, expected.n_wrong)
+        assert found.expected_wrong == pytest.approx(expected.expected_wrong, rel=1e-12)
+        assert found.warnings == expected.warnings
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_ties_and_infinities_of_three_classes_are_those_in_memory(data):
+    """With empty partitions, and partitions that lack a class."""
+    scores = st.one_of(st.integers(-2, 2).map(float), st.just(-np.inf))
+    rows = st.lists(scores, min_size=3, max_size=3).filter(lambda row: max(row) > -np.inf)
+    table = np.array(data.draw(st.lists(rows, min_size=6, max_size=30)))
+    labels = st.lists(st.integers(0, 2), min_size=len(table), max_size=len(table))
+    y = np.array(data.draw(labels))
+    y[:3] = 0, 1, 2
+    cuts = data.draw(st.lists(st.integers(0, len(y)), max_size=6))
+    expected = assess(y, Evidence(table, [0, 1, 2]), n_resamples=0)
+    found, _ = assess_partitions(split(y, [table], cuts), n_resamples=0, in_memory=0)
+    both = values(found).keys() & values(expected).keys() - HELD_OUT
+    for key in both:
+        assert found[key].value == pytest.approx(expected[key].value, rel=1e-12, abs=1e-15), key
+    np.testing.assert_allclose(found.pairwise_cllr_min, expected.pairwise_cllr_min, rtol=1e-12)
+    assert found.n_infinite == expected.n_infinite
+
+
+def test_intervals_of_three_classes_agree_with_those_in_memory():
+    y, table = draw_three(9000, 2)
+    one, other = (
+        assess_partitions(split(y, [table], cuts), n_resamples=200, in_memory=0,
+                          **OPTIONS_OF_THREE)[0]
+        for cuts in ([], np.random.default_rng(1).integers(len(y), size=20))
+    )  # fmt: skip
+    expected = assess(y, Evidence(table, [0, 1, 2]), n_resamples=300, **OPTIONS_OF_THREE)
+    for a, b, c in zip(one.quantities, other.quantities, expected.quantities, strict=True):
+        assert (a.value, a.low, a.high) == pytest.approx((b.value, b.low, b.high), rel=1e-9)
+        width = c.high - c.low
+        assert abs(a.low - c.low) < 0.4 * width + 1e-9, a.key
+        assert abs(a.high - c.high) < 0.4 * width + 1e-9, a.key
+    assert one.worst_bin == other.worst_bin
+    assert one.action == expected.action
+
+
+def test_differences_of_three_classes_are_those_in_memory():
+    y, a = draw_three(9000, 4)
+    b = a + np.random.default_rng(5).normal(size=a.shape) / 2
+    systems = {"a": Evidence(a, [0, 1, 2]), "b": Evidence(b, [0, 1, 2])}
+    data = split(y, [a, b], [5000, 5000, 7000])
+    found = compare_partitions(data, ["a", "b"], n_resamples=300, in_memory=0, **OPTIONS_OF_THREE)
+    expected = compare(y, systems, n_resamples=300, **OPTIONS_OF_THREE)
+    for one, other in zip(found.differences, expected.differences, strict=True):
+        assert one.key == other.key
+        near = {"abs": 2e-3} if one.key in HELD_OUT else {"rel": 1e-12}
+        assert (one.a, one.b) == pytest.approx((other.a, other.b), **near)
+        if np.isfinite(other.low):
+            width = other.high - other.low
+            assert abs(one.low - other.low) < 0.4 * width + 1e-9, one.key
+            assert abs(one.high - other.high) < 0.4 * width + 1e-9, one.key
+
+
+def test_calibrated_evidence_over_three_classes_is_not_recalibrated():
+    y, table = draw_three(9000, 7, scale=1.0)
+    found, _ = assess_partitions(split(y, [table], [2000]), n_resamples=100, in_memory=0)
+    assert found["calibration"].value < 1e-3
+    assert found["calibration"].low == 0
+    assert found["cross_entropy"].value == pytest.approx(
+        found["discrimination"].value + found["calibration"].value, rel=1e-12
+    )
+
+
+def test_the_maps_of_all_samples_are_found_by_one_step_from_those_of_some():
+    y, table = draw_three(60_000, 8)
+    prior, rng = np.full(3, 1 / 3), np.random.default_rng(0)
+    data = Labelled(Evidence(table, [0, 1, 2]), y)
+    exact, near = (
+        PosteriorMap.fit(one, prior, "full")
+        for one in (data, data.select(rng.choice(len(y), 5000, replace=False)))
+    )
+    terms = near.newton_terms(data, "full", prior / data.counts)
+    after = near.improve(terms, "full")
+    costs = [
+        prior @ data.mean_by_class(-one(data)[np.arange(len(y)), y]) for one in (near, after, exact)
+    ]
+    # Newton's step squares the gap: 100 times as many samples leave a 10,000th of this one.
+    assert abs(costs[1] - costs[2]) < (costs[0] - costs[2]) / 30 < 1e-4
+
+
+def test_many_classes_have_fewer_bags():
+    assert (count_bags(2), count_bags(32), count_bags(33), count_bags(1000)) == (
+        16384, 16384, 8192, 512
+    )  # fmt: skip
+    rng = np.random.default_rng(0)
+    y = np.arange(3000) % 40
+    table = rng.normal(size=(3000, 40)) + 3 * np.eye(40)[y]
+    found, _ = assess_partitions(split(y, [table], [1000]), n_resamples=20, in_memory=0)
+    expected = assess(y, Evidence(table, range(40)), n_resamples=20)
+    assert found["cross_entropy"].value == pytest.approx(expected["cross_entropy"].value, rel=1e-12)
+    width = expected["cross_entropy"].high - expected["cross_entropy"].low
+    assert found["cross_entropy"].high == pytest.approx(expected["cross_entropy"].high, abs=width)

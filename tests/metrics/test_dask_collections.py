@@ -32,6 +32,7 @@ def in_parts(*arrays, chunks=((300, 200, 0, 500),)):
         (metrics.dev_pav, {"unit": "nat"}),
         (metrics.detection_cost, {"prior": 0.1, "cost_miss": 3.0}),
         (metrics.min_detection_cost, {"prior": 0.1, "normalize": False}),
+        (metrics.misleading_rates, {"strength": 1.0, "unit": "bit"}),
     ],
 )
 def test_metrics_of_dask_arrays_are_those_in_memory(samples, metric, options):
@@ -97,3 +98,62 @@ def test_columns_of_dask_frames_are_matched_by_the_names_of_classes(samples):
     assert metrics.cllr(parts["y"], parts["same"] * 2, pos_label="same") == pytest.approx(
         expected["cllr"].value, rel=1e-12
     )
+
+
+@pytest.mark.parametrize(
+    "curve", [metrics.empirical_cross_entropy_curve, metrics.normalized_bayes_error_curve]
+)
+def test_curves_of_dask_arrays_are_those_in_memory(samples, curve):
+    y, llr = (one[3:] for one in samples)
+    chunks = ((297, 200, 0, 500),)
+    dy, dllr = (da.from_array(one, chunks=(997,)).rechunk(chunks) for one in (y, llr))
+    for options in ({}, {"log_odds": [-50.0, 0.0, 3.0]}):
+        expected, found = curve(y, llr, **options), curve(dy, dllr, **options)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def languages():
+    rng = np.random.default_rng(3)
+    y = np.array(["cs", "pl", "sk", "hu"])[rng.integers(4, size=1000)]
+    y[300:500] = "cs"
+    table = np.round(rng.normal(size=(1000, 4)), 1)
+    table[:4] = [[0, -np.inf, 0, 0], [0, 0, 0, -np.inf], [1, 1, 1, 1], [-np.inf, 0, 0, 0]]
+    y[:4] = "cs", "cs", "pl", "sk"
+    return y, table
+
+
+COSTS = [[0, 1, 2, 1], [3, 0, 1, 1], [1, 5, 0, 1], [1, 1, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [
+        (metrics.cross_entropy, {"unit": "bit"}),
+        (metrics.cross_entropy, {"prior": {"cs": 0.1, "hu": 0.2, "pl": 0.3, "sk": 0.4}}),
+        (metrics.brier, {}),
+        (metrics.accuracy, {"prior": [0.1, 0.2, 0.3, 0.4], "costs": COSTS}),
+        (metrics.expected_cost, {"costs": COSTS}),
+        (metrics.c_avg, {"p_target": 0.1}),
+        (metrics.c_avg, {"out_of_set": "hu", "normalize": True}),
+    ],
+)
+def test_metrics_of_several_classes_are_those_in_memory(languages, metric, options):
+    y, table = languages
+    found = metric(*in_parts(y), da.from_array(table, chunks=((300, 200, 0, 500), 4)), **options)
+    assert found == pytest.approx(metric(y, table, **options), rel=1e-12)
+
+
+def test_pairs_of_classes_of_dask_arrays_are_those_in_memory(languages):
+    y, table = languages
+    found = metrics.pairwise_cllr(*in_parts(y), da.from_array(table, chunks=(70, 2)).rechunk(
+        ((300, 200, 0, 500), 4)))  # fmt: skip
+    for one, other in zip(found, metrics.pairwise_cllr(y, table), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_weights_of_dask_arrays_are_refused(languages):
+    y, table = languages
+    with pytest.raises(ValueError, match="sample_weight must be left out"):
+        metrics.cross_entropy(*in_parts(y), table, sample_weight=np.ones(1000))

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from deciban._estimation.newton import Point, minimum
+from deciban._estimation.newton import Point, minimum, newton_step
 from deciban._validation.scalars import require_one_of
 
 Scale = Literal["scalar", "diagonal", "full"]
@@ -388,6 +388,52 @@ def _sum_prior(
     l: np.ndarray, truth: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
     return _At(prepare(l, truth), theta).slope_of_prior(jeffreys, inverse)
+
+
+class NewtonTerms(NamedTuple):
+    """Slope and curvature of the cross-entropy at an affine map; they add up over samples."""
+
+    slope: np.ndarray
+    matrix: np.ndarray
+
+    def improve(self, affine: AffineMap, scale: Scale) -> AffineMap:
+        """The map after one step of Newton's, from one that is near the best."""
+        size = np.sqrt(np.maximum(np.diag(self.matrix), _ROUNDING))
+        theta = _entries(affine, scale) + newton_step(self.matrix, self.slope, size, _SINGULAR)
+        k = len(affine.offset)
+        if scale == "full":
+            return AffineMap(theta[:-k].reshape(k, k), theta[-k:])
+        return AffineMap(np.eye(k) * theta[:-k], theta[-k:])
+
+
+def newton_terms(
+    l: np.ndarray,
+    truth: np.ndarray,
+    weight: np.ndarray,
+    log_prior: np.ndarray,
+    contrast: np.ndarray,
+    affine: AffineMap,
+    scale: Scale,
+) -> NewtonTerms:
+    """The terms of some samples; ``weight`` is that of a sample of each class."""
+    k = contrast.shape[1]
+    prepare = _Prepare(1.0, np.zeros(k), np.ones(k, dtype=bool), weight, log_prior, contrast, scale)
+    return NewtonTerms(*_sum_part(prepare, _entries(affine, scale), l, truth)[1:])
+
+
+def _entries(affine: AffineMap, scale: Scale) -> np.ndarray:
+    """The free parameters of a map with an offset."""
+    return np.append(free_entries(affine.matrix, scale), affine.offset)
+
+
+def free_entries(matrices: np.ndarray, scale: Scale) -> np.ndarray:
+    """The entries of matrices of shape (..., k, k) that the scale leaves free."""
+    entries = {
+        "scalar": matrices[..., 0, 0],
+        "diagonal": np.einsum("...ii->...i", matrices),
+        "full": matrices,
+    }
+    return entries[scale]
 
 
 class _Extent(NamedTuple):

@@ -70,16 +70,6 @@ class LinearMap(NamedTuple):
         )
 
 
-def free_entries(matrices: np.ndarray, scale: Scale) -> np.ndarray:
-    """The entries of matrices of shape (..., k, k) that the scale leaves free."""
-    entries = {
-        "scalar": matrices[..., 0, 0],
-        "diagonal": np.einsum("...ii->...i", matrices),
-        "full": matrices,
-    }
-    return entries[scale]
-
-
 class Uncertainty(NamedTuple):
     """Covariance of the parameters of a linear map, and its degrees of freedom."""
 

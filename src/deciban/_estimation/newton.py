@@ -54,7 +54,7 @@ def minimum(
     here = at(theta)
     curvature = here.curvature()
     for _ in range(_STEPS):
-        step = _newton_step(curvature, here.slope, size, damping)
+        step = newton_step(curvature, here.slope, size, damping)
         promise = -float(step @ here.slope)
         if promise < flat or here.value < perfect:
             return theta
@@ -81,9 +81,10 @@ def minimum(
     return theta
 
 
-def _newton_step(
+def newton_step(
     curvature: np.ndarray | LinearOperator, slope: np.ndarray, size: np.ndarray, damping: float
 ) -> np.ndarray:
+    """The damped step from a point with this slope; ``size`` is as in :func:`minimum`."""
     n = len(slope)
     if isinstance(curvature, np.ndarray):
         damped = curvature / np.outer(size, size) + damping * np.eye(n)

@@ -295,7 +295,7 @@ def _make_system(data: Labelled, setting: Setting, plan: Plan) -> System:
     if data.evidence.n_classes == 2:
         design = plan.design if isinstance(plan.design, Design) else None
         return TwoClassSystem.of_samples(data, setting, design)
-    return SeveralClassSystem(data, setting)
+    return SeveralClassSystem.of_samples(data, setting)
 
 
 def differences_of(

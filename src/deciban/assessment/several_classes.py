@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Self
 
 import numpy as np
@@ -12,52 +12,77 @@ from scipy.special import logsumexp, ndtri
 from deciban._validation.arrays import Floats
 from deciban.assessment.systems import Setting, System, Words, difference_of, note_ruled_out
 from deciban.evidence.bayes import choose_least_cost
-from deciban.metrics import Interval
+from deciban.metrics import Interval, PairwiseCosts
 from deciban.metrics.costs import CLLR
 from deciban.metrics.decomposition import Family, recalibrate, split_folds
 from deciban.metrics.intervals import Plan, hull
 from deciban.metrics.labelled import Labelled
-from deciban.metrics.llr_intervals import LlrSample, mean_cost_intervals
+from deciban.metrics.llr_intervals import LlrSample
 from deciban.metrics.multiclass import pairwise_costs
 from deciban.metrics.proportions import (
     EventCounts,
     count_events,
-    exclusive,
     pooled_interval,
     sum_interval,
 )
 from deciban.metrics.sample_costs import SampleCosts, mean_intervals
 
 _FOLDS = 5
-_SHARE = 1 / (1 + _FOLDS / (_FOLDS - 1))  # of the excess on new samples that is optimism
 _FOR_INTERVALS = ("saving", "least discrimination", "most calibration")  # not reported themselves
 _DECISION_COSTS = ("expected_cost", "detection_cost", "c_avg", "c_primary")
-_MOST_FULL = 20  # classes; the full matrix of a hundred has 10,000 entries and takes minutes
+PAIR = {"cllr": CLLR}  # what LLRs of a pair of classes cost
+MOST_FULL = 20  # classes; the full matrix of a hundred has 10,000 entries and takes minutes
 _SORTED_BY = 3  # columns of evidence that define an order of the samples
 
 
 class SeveralClassSystem(System):
-    """The evidence of one system over more than two classes, and every quantity of it."""
+    """The evidence of one system over more than two classes, and every quantity of it.
 
-    def __init__(self, data: Labelled, setting: Setting) -> None:
-        super().__init__(data.evidence.classes, setting, note_ruled_out(data))
-        self.data = data
-        log_p = data.evidence.log_posterior(setting.prior)
-        recalibrated = _recalibrated_posteriors(data, setting)
-        if recalibrated is None:
+    ``of_pair`` are the costs of the LLRs of the pair of classes that costs the most, and
+    ``plan_of_pair`` makes the plan for its samples of that for all.
+    """
+
+    def __init__(
+        self,
+        classes: tuple[Hashable, ...],
+        setting: Setting,
+        costs: SampleCosts,
+        pairwise: PairwiseCosts,
+        expected_wrong: float,
+        notes: Iterable[str],
+        of_pair: SampleCosts,
+        plan_of_pair: Callable[[Plan], Plan],
+    ) -> None:
+        super().__init__(classes, setting, notes)
+        self.costs, self.pairwise, self.expected_wrong = costs, pairwise, expected_wrong
+        self.of_pair, self.plan_of_pair = of_pair, plan_of_pair
+        if "saving" not in costs.actual:
             self.notes.append(
                 "Calibration and discrimination are not separated: that takes finite "
                 "log-likelihoods and two samples of each class."
             )
-        self.costs = _sample_costs(data, log_p, recalibrated, setting)
-        self.values = {
-            key: self.costs.total(key) for key in self.costs.actual if key not in _FOR_INTERVALS
-        }
+        elif costs.total("saving") < 0:  # recalibration that does not pay is not used
+            costs.replace_costs({"discrimination": "cross_entropy", "calibration": None})
+        self.values = {key: costs.total(key) for key in costs.actual if key not in _FOR_INTERVALS}
         self.entropy = float(-setting.prior @ np.log(setting.prior))
         self.values["normalized_cross_entropy"] = self.values["cross_entropy"] / self.entropy
-        self.pairwise = pairwise_costs(data)
-        self.n_wrong = int((~self.costs.right).sum())
-        self.expected_wrong = _expected_errors(log_p)
+        self.n_wrong = int(sum(costs.wrong(t).sum() for t in range(len(classes))))
+
+    @classmethod
+    def of_samples(cls, data: Labelled, setting: Setting) -> Self:
+        """The system whose evidence on these samples is given."""
+        log_p = data.evidence.log_posterior(setting.prior)
+        recalibrated = _recalibrated_posteriors(data, setting)
+        pairwise = pairwise_costs(data)
+        i, j = worst_pair(pairwise.cllr)
+        trials = data.pair(j, i)
+        rows = np.concatenate([data.rows_by_class[k] for k in (j, i)])
+        return cls(
+            data.evidence.classes, setting, sample_costs(data, log_p, recalibrated, setting),
+            pairwise, expected_errors(log_p), note_ruled_out(data),
+            LlrSample(trials.llr, trials.y_true).actual_costs(PAIR, 0.0),
+            lambda plan: plan.select(rows, trials.y_true),
+        )  # fmt: skip
 
     def values_beside(self, *others: Self) -> tuple[Words, list[dict[str, float]]]:
         """Words on the quantities, and their values for this system and for each of the others.
@@ -66,11 +91,10 @@ class SeveralClassSystem(System):
         """
         words, values = super().values_beside(*others)
         cllrs = [system.pairwise.cllr for system in (self, *others)]
-        i, j = _worst_pair(np.max(cllrs, axis=0))
-        names = self.data.evidence.classes
+        i, j = worst_pair(np.max(cllrs, axis=0))
         for one, cllr in zip(values, cllrs, strict=True):
             one["worst_pair_cllr"] = float(cllr[i, j])
-        return words | {"a": names[i], "b": names[j]}, values
+        return words | {"a": self.classes[i], "b": self.classes[j]}, values
 
     def estimates(self, plan: Plan, other: Self | None = None) -> dict[str, Interval]:
         """Intervals of the quantities, or of their differences from those of another system."""
@@ -81,14 +105,14 @@ class SeveralClassSystem(System):
             if "saving" in intervals:
                 _bound_calibration(intervals, self.values["calibration"])
             if "decision_loss" in intervals:
-                worst = self.costs.mirrored["expected_cost"] / _unit_of_costs(self.setting)
+                worst = self.costs.worst("expected_cost") / _unit_of_costs(self.setting)
                 seen = _cost_interval("decision_loss", self.costs, worst, plan)
                 intervals["decision_loss"] = hull(intervals["decision_loss"], seen)
             intervals["worst_pair_cllr"] = self._worst_pair_interval(plan)
         else:
-            for key in [key for key in intervals if key.partition("@")[0] in _DECISION_COSTS]:
-                both = self.costs.subtract(other.costs)
-                apart = _cost_interval(key, both, self.costs.mirrored[key], plan)
+            both = self.costs.subtract(other.costs)
+            for key in [key for key in intervals if key in self.costs.mirrored and has_sides(key)]:
+                apart = _cost_interval(key, both, self.costs.worst(key), plan)
                 intervals[key] = hull(intervals[key], apart)
             if not any(s.values.get("calibration") for s in systems):
                 intervals.pop("calibration", None)  # neither is recalibrated
@@ -103,22 +127,22 @@ class SeveralClassSystem(System):
 
         It is wide enough for all pairs at once (Bonferroni).
         """
-        i, j = _worst_pair(self.pairwise.cllr)
-        trials = self.data.pair(j, i)
-        sample = LlrSample(trials.llr, trials.y_true)
-        rows = np.concatenate([self.data.rows_by_class[k] for k in (j, i)])
-        plan = plan.select(rows, trials.y_true)
-        _, low, high, _ = mean_cost_intervals([sample], {"cllr": CLLR}, plan)["cllr"]
-        value = float(self.pairwise.cllr[i, j])
+        found = mean_intervals([self.of_pair], self.plan_of_pair(plan))
+        value, low, high, _ = found["cllr"]
         if np.isinf(value):
             return Interval(value, low, high)
         tail = (1 - plan.confidence) / 2
-        D = len(self.data.counts)
+        D = len(self.classes)
         factor = float(ndtri(tail / (D * (D - 1) / 2)) / ndtri(tail))
         return Interval(value, value - factor * (value - low), value + factor * (high - value))
 
 
-def _worst_pair(cllr: Floats) -> tuple[int, int]:
+def has_sides(key: str) -> bool:
+    """Whether a quantity is what decisions cost, whose errors are counted."""
+    return key.partition("@")[0] in _DECISION_COSTS or key == "decision_loss"
+
+
+def worst_pair(cllr: Floats) -> tuple[int, int]:
     """Positions of the two classes whose LLRs cost the most."""
     i, j = np.unravel_index(np.nanargmax(cllr), cllr.shape)
     return int(i), int(j)
@@ -128,9 +152,9 @@ def _accuracy_interval(systems: Sequence[SeveralClassSystem], plan: Plan) -> Int
     """Interval from how often a system decides right, or how often only one of two does."""
     first = systems[0]
     events = []
-    for t, rows in enumerate(first.costs.rows_by_class):
-        masks = exclusive([s.costs.right[rows] for s in systems])
-        events.append(count_events(float(first.setting.prior[t]), masks, len(rows), plan, t))
+    for t, n in enumerate(first.costs.counts):
+        right = first.costs.right_events(t, *(s.costs for s in systems[1:]))
+        events.append(count_events(float(first.setting.prior[t]), right, n, plan, t))
     value = difference_of([s.values["accuracy"] for s in systems])
     interval = sum_interval(value, events, plan.confidence)
     if len(systems) == 2:
@@ -162,18 +186,23 @@ def _cost_interval(key: str, costs: SampleCosts, worst: Floats, plan: Plan) -> I
     The extra cost is the mean of those seen, or the worst possible where none was seen.
     """
     events = []
-    for t, rows in enumerate(costs.rows_by_class):
-        gaps, most = costs.actual[key][rows], worst[rows[0]]
-        sides = {1: gaps[gaps > 0], -1: gaps[gaps < 0]}
-        weight = [side.mean() if len(side) else sign * most for sign, side in sides.items()]
-        size = plan.effective_size(t, np.sign(gaps))
-        counts = np.array([len(side) for side in sides.values()]) * (size / len(gaps))
-        events.append(EventCounts(np.array(weight), counts, size))
+    for t, n_samples in enumerate(costs.counts):
+        totals, counts, signs = costs.sides(key, t)
+        weight = [
+            total / n if n else sign * worst[t]
+            for sign, total, n in zip((1, -1), totals, counts, strict=True)
+        ]
+        size = plan.effective_size(t, signs)
+        events.append(EventCounts(np.array(weight), np.array(counts) * (size / n_samples), size))
     return sum_interval(costs.total(key), events, plan.confidence)
 
 
-def _sample_costs(
-    data: Labelled, log_p: Floats, recalibrated: tuple[Floats, Floats] | None, setting: Setting
+def sample_costs(
+    data: Labelled,
+    log_p: Floats,
+    recalibrated: tuple[Floats, Floats] | None,
+    setting: Setting,
+    folds: int = _FOLDS,
 ) -> SampleCosts:
     """What each sample costs, with the posteriors as they are and after recalibration.
 
@@ -181,6 +210,7 @@ def _sample_costs(
     one that was fitted to all. As of :mod:`deciban.metrics.recalibration`, the cost of the best map
     lies between theirs, half-way for a map with a given number of parameters.
     """
+    share = 1 / (1 + folds / (folds - 1))  # of the excess on new samples that is optimism
     truth = data.codes
     prior, rows = setting.prior[truth], np.arange(len(truth))
     right = log_p.argmax(axis=1) == truth
@@ -203,7 +233,7 @@ def _sample_costs(
     actual["discrimination"] = -prior * held_out[rows, truth]
     mirrored["discrimination"] = -prior * _runner_up(held_out)
     on_all = -prior * fitted[rows, truth]
-    least = on_all + _SHARE * (actual["discrimination"] - on_all)
+    least = on_all + share * (actual["discrimination"] - on_all)
     actual["least discrimination"] = least
     actual["most calibration"] = actual["cross_entropy"] - least
     if setting.costs is not None:
@@ -211,10 +241,6 @@ def _sample_costs(
         actual["decision_loss"] = (actual["expected_cost"] - after) / _unit_of_costs(setting)
     for part in (actual, mirrored):
         part["saving"] = part["calibration"] = part["cross_entropy"] - part["discrimination"]
-    if costs.total("saving") < 0:  # recalibration that does not pay is not used
-        for part in (actual, mirrored):
-            part["discrimination"] = part["cross_entropy"]
-            part["calibration"] = np.zeros(len(truth))
     return costs
 
 
@@ -230,7 +256,7 @@ def _decision_costs(log_p: Floats, truth: NDArray[np.intp], costs: Floats) -> Fl
     return np.asarray(costs[truth, decision])
 
 
-def _expected_errors(log_p: Floats) -> float:
+def expected_errors(log_p: Floats) -> float:
     """Number of wrong decisions that the posteriors predict."""
     others = log_p.copy()
     others[np.arange(len(log_p)), log_p.argmax(axis=1)] = -np.inf
@@ -255,7 +281,7 @@ def _recalibrated_posteriors(data: Labelled, setting: Setting) -> tuple[Floats, 
     order = np.lexsort([*values.T[:_SORTED_BY], data.codes])
     data = data.select(order)
     folds = split_folds(data.codes, min(_FOLDS, fewest), None, 0)
-    families: list[Family] = ["scalar", "full"] if values.shape[1] <= _MOST_FULL else ["scalar"]
+    families: list[Family] = ["scalar", "full"] if values.shape[1] <= MOST_FULL else ["scalar"]
     candidates = {f: recalibrate(data, f, setting.prior, folds) for f in families}
 
     def cost(log_p: Floats) -> float:

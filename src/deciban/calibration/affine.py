@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from deciban._estimation.affine import Scale, fit_affine, fit_affine_in_parts
-from deciban._estimation.linear import Features, LinearProblem, Uncertainty, free_entries
+from deciban._estimation.affine import Scale, fit_affine, fit_affine_in_parts, free_entries
+from deciban._estimation.linear import Features, LinearProblem, Uncertainty
 from deciban._estimation.samples import require_weight_of_every_class
 from deciban._persistence.registry import register
 from deciban._validation.arrays import Floats

@@ -348,9 +348,7 @@ class _Outside:
 
     def __call__(self, part: FilePart) -> Rows:
         rows = self.read(part)
-        kept = folds_of(rows.hashes) != self.fold
-        evidence = tuple(one[kept] for one in rows.evidence)
-        return Rows(rows.codes[kept], evidence, rows.hashes[kept], rows.start)
+        return rows.select(folds_of(rows.hashes) != self.fold)
 
 
 def calibrate_folds(data: Partitions, calibrators: Sequence[Any]) -> Partitions:

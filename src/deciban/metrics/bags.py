@@ -31,6 +31,8 @@ from deciban.metrics.resampling import Resamples
 Hashes = NDArray[np.uint64]
 
 N_BAGS = 1 << 14
+_FEWEST_BAGS = 1 << 9
+_MOST_SUMS = 1 << 19  # of one cost: bags times classes
 _JACKKNIFE = 200  # blocks of bags to leave out one by one
 _AT_ONCE = 64  # resamples whose weights are held in memory
 
@@ -56,9 +58,15 @@ def folds_of(hashes: Hashes) -> NDArray[np.int8]:
     return (hashes >> np.uint64(63)).astype(np.int8)
 
 
-def bags_of(hashes: Hashes) -> NDArray[np.intp]:
+def count_bags(n_classes: int) -> int:
+    """Number of bags, a power of two: fewer where classes are many, so that sums stay few."""
+    most = _MOST_SUMS // n_classes
+    return max(_FEWEST_BAGS, min(N_BAGS, 1 << (most.bit_length() - 1)))
+
+
+def bags_of(hashes: Hashes, n_bags: int = N_BAGS) -> NDArray[np.intp]:
     """The bag of each sample."""
-    return (hashes & np.uint64(N_BAGS - 1)).astype(np.intp)
+    return (hashes & np.uint64(n_bags - 1)).astype(np.intp)
 
 
 def ranks_of(hashes: Hashes) -> Floats:
@@ -72,10 +80,11 @@ class BagSums:
     ``places`` are those of the bags that have sums; None where all have.
     """
 
-    def __init__(self, codes: NDArray[Any], bags: NDArray[np.intp], n_classes: int) -> None:
-        self._unit, self._n_units = codes * N_BAGS + bags, n_classes * N_BAGS
+    def __init__(self, codes: NDArray[Any], hashes: Hashes, n_classes: int) -> None:
+        n_bags = count_bags(n_classes)
+        self._unit, self._n_units = codes * n_bags + bags_of(hashes, n_bags), n_classes * n_bags
         self.places: NDArray[np.intp] | None = None
-        if len(codes) < N_BAGS:
+        if len(codes) < self._n_units:
             self.places, self._unit = np.unique(self._unit, return_inverse=True)
             self._n_units = len(self.places)
 
@@ -107,23 +116,24 @@ class BagDesign:
 
     mass: Floats  # number of samples in each bag, of each class in turn
     depends: bool = False  # whether samples share groups
+    n_bags: int = N_BAGS
 
     @cached_property
     def codes(self) -> NDArray[np.intp]:
         """Class of each bag."""
-        return np.repeat(np.arange(len(self.mass) // N_BAGS), N_BAGS)
+        return np.repeat(np.arange(len(self.mass) // self.n_bags), self.n_bags)
 
     @cached_property
     def rows_by_class(self) -> list[NDArray[np.intp]]:
         """Positions of the bags of each class."""
-        return split_by_class(self.codes, len(self.mass) // N_BAGS)
+        return split_by_class(self.codes, len(self.mass) // self.n_bags)
 
     @property
     def words(self) -> str:
         """What is resampled, for readers."""
         if not self.depends:
-            return f"samples were resampled in {N_BAGS:,} bags, as if they were independent"
-        return f"whole groups were resampled, in {N_BAGS:,} bags"
+            return f"samples were resampled in {self.n_bags:,} bags, as if they were independent"
+        return f"whole groups were resampled, in {self.n_bags:,} bags"
 
     @property
     def fewest_units(self) -> int:
@@ -143,11 +153,11 @@ class BagDesign:
 
         Where a resample lacks a class, they are NaN.
         """
-        table = np.stack([*values, self.mass]).reshape(len(values) + 1, -1, N_BAGS)
-        by_bag = np.ascontiguousarray(table.reshape(-1, N_BAGS).T)
+        table = np.stack([*values, self.mass]).reshape(len(values) + 1, -1, self.n_bags)
+        by_bag = np.ascontiguousarray(table.reshape(-1, self.n_bags).T)
         drawn = []
         for start in range(0, n_resamples, _AT_ONCE):
-            weights = rng.poisson(1.0, (min(_AT_ONCE, n_resamples - start), N_BAGS))
+            weights = rng.poisson(1.0, (min(_AT_ONCE, n_resamples - start), self.n_bags))
             sums = weights.astype(float) @ by_bag
             drawn.append(_means(sums.reshape(-1, *table.shape[:2])))
         blocks = np.stack([table[:, :, k::_JACKKNIFE].sum(axis=2) for k in range(_JACKKNIFE)])

@@ -23,7 +23,7 @@ from deciban._workers import Item, Result, Workers
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.bags import hash_labels, hash_numbers
-from deciban.metrics.partitions import Partitions, Rows, Tally, llr_of_two
+from deciban.metrics.partitions import Partitions, Rows, Tally, llr_of_two, require_counts
 from deciban.metrics.sorted_runs import PooledRuns
 
 
@@ -55,6 +55,7 @@ def open_collections(
     systems: Sequence[Any],
     groups: Any = None,
     classes: Sequence[Hashable] | None = None,
+    sample_weight: Any = None,
 ) -> Partitions:
     """Samples of Dask collections: truth, evidence of each system, and groups.
 
@@ -65,6 +66,11 @@ def open_collections(
     from dask.base import compute
     from dask.delayed import delayed
 
+    if sample_weight is not None:
+        raise InputError(
+            "sample_weight must be left out with Dask collections; got one. Repeat samples, or "
+            "compute the arrays first."
+        )
     columns = [y_true, *systems, *([] if groups is None else [groups])]
     length = next(len_of_chunks(one) for one in columns if is_dask(one))
     blocks = [_blocks(one, length) for one in columns]
@@ -168,7 +174,7 @@ class DaskTrials:
         for sums, some in self.partitions.map(partial(_sum_terms, terms), "Summing"):
             total += sums
             counts += some
-        Tally(counts, 0, 0, 0).require_both(self.partitions.classes)
+        require_counts(self.partitions.classes, counts)
         return (total / counts).sum(axis=1).tolist()
 
 
@@ -184,12 +190,7 @@ def read_dask_trials(
     y_true: Any, llr: Any, sample_weight: Any = None, pos_label: Hashable = 1
 ) -> DaskTrials:
     """LLRs in favor of ``pos_label`` of two classes."""
-    if sample_weight is not None:
-        raise InputError(
-            "sample_weight must be left out with Dask collections; got one. Repeat samples, or "
-            "compute the arrays first."
-        )
-    found = open_collections(y_true, [llr])
+    found = open_collections(y_true, [llr], sample_weight=sample_weight)
     if len(found.classes) != 2 or pos_label not in found.classes:
         raise InputError(
             f"y_true must hold both classes, one of them pos_label {pos_label!r}; got "

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._estimation.affine import fit_affine
+from deciban._estimation.affine import AffineMap, NewtonTerms, Scale, fit_affine, newton_terms
 from deciban._validation.arrays import Floats
 from deciban._validation.labels import align_by_index, factorize_labels, read_labels
 from deciban._validation.scalars import as_generator, require_one_of, require_whole
@@ -116,22 +116,44 @@ def recalibrate(
     return log_p
 
 
+class PosteriorMap(NamedTuple):
+    """An affine map of the ILRLs in the Gram-Schmidt basis, and the prior to apply after it."""
+
+    affine: AffineMap
+    prior: Floats
+
+    @classmethod
+    def fit(cls, data: Labelled, prior: Floats, scale: Scale) -> Self:
+        """The map that suits these samples best."""
+        weight = balance_weights(data.codes, data.weight, prior)
+        V, log_p = Basis.gram_schmidt(len(prior)).contrast, np.log(prior)
+        l, sizes = _ilr(data), data.sizes
+        return cls(fit_affine(l, data.codes, weight, log_p, V, scale, class_sizes=sizes), prior)
+
+    def __call__(self, data: Labelled) -> Floats:
+        """Log-posteriors of samples after the map."""
+        V = Basis.gram_schmidt(len(self.prior)).contrast
+        return np.asarray(logparts.closure(self.affine(_ilr(data)) @ V.T + np.log(self.prior)))
+
+    def newton_terms(self, data: Labelled, scale: Scale, weight: Floats) -> NewtonTerms:
+        """Slope and curvature of the cross-entropy; ``weight`` is of a sample of each class."""
+        V = Basis.gram_schmidt(len(self.prior)).contrast
+        l = _ilr(data)
+        return newton_terms(l, data.codes, weight, np.log(self.prior), V, self.affine, scale)
+
+    def improve(self, terms: NewtonTerms, scale: Scale) -> Self:
+        """The map after one step of Newton's."""
+        return self._replace(affine=terms.improve(self.affine, scale))
+
+
+def _ilr(data: Labelled) -> Floats:
+    D = data.evidence.n_classes
+    return data.evidence.ilr(Basis(Basis.gram_schmidt(D).contrast, data.evidence.classes))
+
+
 def _recalibrate_affinely(data: Labelled, new: Labelled, prior: Floats, scale: Any) -> Floats:
     """Log-posteriors of new samples after the affine map that suits the data best."""
-    basis = Basis(Basis.gram_schmidt(len(prior)).contrast, data.evidence.classes)
-    V, weight = basis.contrast, balance_weights(data.codes, data.weight, prior)
-    to_calibrated = fit_affine(
-        data.evidence.ilr(basis),
-        data.codes,
-        weight,
-        np.log(prior),
-        V,
-        scale,
-        class_sizes=data.sizes,
-    )
-    return np.asarray(
-        logparts.closure(to_calibrated(new.evidence.ilr(basis)) @ V.T + np.log(prior))
-    )
+    return PosteriorMap.fit(data, prior, scale)(new)
 
 
 def _recalibrate_by_pav(data: Labelled, new: Labelled, prior: Floats, family: str) -> Floats:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from deciban._validation.arrays import Floats
+from deciban._validation.arrays import Floats, is_dask
 from deciban._validation.scalars import quote, quote_each, require_fraction
 from deciban.exceptions import InputError, UnknownClassError
 from deciban.metrics.detection import OperatingPoint
@@ -78,11 +79,27 @@ def c_avg(
     >>> c_avg(["en", "fr", "hi"], [[4, 0, 0], [0, 4, 0], [3, 0, 0]], classes=["en", "fr", "hi"])
     0.25
     """
-    data = read_labelled(y_true, log_likelihoods, classes, sample_weight)
     point = OperatingPoint(cost_miss, cost_false_alarm, p_target)
-    detection = make_detection(point, data.evidence.classes, out_of_set, p_out_of_set)
-    cost = detection.least_cost(data) if minimum else detection.cost(data)
+    if is_dask(y_true, log_likelihoods) and not minimum:
+        from deciban.metrics.dask_collections import open_collections
+
+        parts = open_collections(y_true, [log_likelihoods], None, classes, sample_weight)
+        detection = make_detection(point, parts.classes, out_of_set, p_out_of_set)
+        of_rows = partial(_costs_of_rows, detection, parts.classes)
+        cost = float(parts.mean_by_class(of_rows).sum())
+    else:
+        data = read_labelled(y_true, log_likelihoods, classes, sample_weight)
+        detection = make_detection(point, data.evidence.classes, out_of_set, p_out_of_set)
+        cost = detection.least_cost(data) if minimum else detection.cost(data)
     return cost / detection.no_evidence if normalize else cost
+
+
+def _costs_of_rows(
+    detection: LanguageDetection, classes: tuple[Hashable, ...], rows: Any
+) -> Floats:
+    from deciban.metrics.partitions import evidence_of
+
+    return detection.sample_costs(Labelled(evidence_of(rows.evidence[0], classes), rows.codes))
 
 
 class LanguageDetection(NamedTuple):

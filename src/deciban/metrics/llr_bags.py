@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban._validation.arrays import Floats
-from deciban.metrics.bags import BagDesign, BagSums, Hashes, PartSums, bags_of, folds_of
+from deciban.metrics.bags import BagDesign, BagSums, Hashes, PartSums, folds_of
 from deciban.metrics.llr_intervals import LlrSample, LlrUnits, Step, Terms
 from deciban.metrics.recalibration import (
     ENOUGH,
@@ -113,7 +113,7 @@ def sum_columns(
     maps: Sequence[LlrMaps],
 ) -> PartSums:
     """Sums of columns over the bags of these samples."""
-    fold, add = folds_of(hashes), BagSums(codes, bags_of(hashes), 2)
+    fold, add = folds_of(hashes), BagSums(codes, hashes, 2)
     after = {one.system for one in columns if one.kind not in _AS_THEY_ARE or one.threshold is None}
     samples = []
     for k, (llr, one) in enumerate(zip(llrs, maps, strict=True)):

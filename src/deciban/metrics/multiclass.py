@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation.arrays import Floats
-from deciban.evidence import Unit, from_nats
+from deciban._validation.arrays import Floats, is_dask
+from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.bayes import Prior, choose_least_cost, cost_matrix, log_prior
 from deciban.metrics.costs import cost_of_blocks, softplus
 from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_labelled
 from deciban.metrics.pav import pool
+
+# What each sample costs, given the positions of the true classes and the prior.
+SampleCost = Callable[[Evidence, NDArray[np.intp], Floats], NDArray[Any]]
 
 
 class PairwiseCosts(NamedTuple):
@@ -42,6 +46,7 @@ def cross_entropy(
     y_true : array of shape (n_samples,)
         Every class must occur.
     log_likelihoods : array of shape (n_samples, n_classes), or Evidence
+        Or Dask collections, which need not fit into memory; ``y_true`` has the same partitions.
     prior : array of shape (n_classes,) or mapping, default uniform
     unit : {"nat", "bit", "ban", "deciban"}
     classes : sequence of labels, default those of the evidence, else the sorted labels
@@ -52,9 +57,12 @@ def cross_entropy(
     >>> round(cross_entropy([0, 1, 2], [[0, 0, 0]] * 3, unit="bit"), 4)
     1.585
     """
-    data, p = _read(y_true, log_likelihoods, prior, classes, sample_weight)
-    loss = -data.evidence.log_posterior(p)[np.arange(len(data.codes)), data.codes]
-    return float(from_nats(p @ data.mean_by_class(loss), unit))
+    nats = _mean_cost(_log_loss, y_true, log_likelihoods, prior, classes, sample_weight)
+    return float(from_nats(nats, unit))
+
+
+def _log_loss(evidence: Evidence, codes: NDArray[np.intp], prior: Floats) -> Floats:
+    return -evidence.log_posterior(prior)[np.arange(len(codes)), codes]
 
 
 def brier(
@@ -76,10 +84,13 @@ def brier(
     >>> brier([0, 1], [[0.0, 0.0], [0.0, 0.0]])
     0.5
     """
-    data, p = _read(y_true, log_likelihoods, prior, classes, sample_weight)
-    error = data.evidence.posterior(p)
-    error[np.arange(len(error)), data.codes] -= 1
-    return float(p @ data.mean_by_class((error**2).sum(axis=1)))
+    return _mean_cost(_squared_error, y_true, log_likelihoods, prior, classes, sample_weight)
+
+
+def _squared_error(evidence: Evidence, codes: NDArray[np.intp], prior: Floats) -> Floats:
+    error = evidence.posterior(prior)
+    error[np.arange(len(error)), codes] -= 1
+    return np.asarray((error**2).sum(axis=1))
 
 
 def accuracy(
@@ -105,8 +116,14 @@ def accuracy(
     >>> accuracy([0, 1, 1], [[1, 0], [1, 0], [0, 1]])
     0.75
     """
-    data, p = _read(y_true, log_likelihoods, prior, classes, sample_weight)
-    return float(p @ data.mean_by_class(_decide(data, p, costs) == data.codes))
+    is_right = partial(_is_right, costs)
+    return _mean_cost(is_right, y_true, log_likelihoods, prior, classes, sample_weight)
+
+
+def _is_right(
+    costs: Any, evidence: Evidence, codes: NDArray[np.intp], prior: Floats
+) -> NDArray[np.bool_]:
+    return _decide(evidence, prior, costs) == codes
 
 
 def expected_cost(
@@ -132,9 +149,15 @@ def expected_cost(
     >>> expected_cost([0, 1, 1], [[1, 0], [1, 0], [0, 1]], [[0, 1], [1, 0]])
     0.25
     """
-    data, p = _read(y_true, log_likelihoods, prior, classes, sample_weight)
-    C = cost_matrix(costs, data.evidence.classes)
-    return float(p @ data.mean_by_class(C[data.codes, _decide(data, p, costs)]))
+    cost = partial(_decision_cost, costs)
+    return _mean_cost(cost, y_true, log_likelihoods, prior, classes, sample_weight)
+
+
+def _decision_cost(
+    costs: Any, evidence: Evidence, codes: NDArray[np.intp], prior: Floats
+) -> Floats:
+    C = cost_matrix(costs, evidence.classes)
+    return np.asarray(C[codes, _decide(evidence, prior, costs)])
 
 
 def pairwise_cllr(
@@ -154,6 +177,12 @@ def pairwise_cllr(
     array([[nan,  1.],
            [ 1., nan]])
     """
+    if is_dask(y_true, log_likelihoods):
+        from deciban.metrics.dask_collections import open_collections
+        from deciban.metrics.pairs_in_parts import pairwise_costs_in_parts, tally_pairs
+
+        data = open_collections(y_true, [log_likelihoods], None, classes, sample_weight)
+        return pairwise_costs_in_parts(data, tally_pairs(data))[0]
     return pairwise_costs(read_labelled(y_true, log_likelihoods, classes, sample_weight))
 
 
@@ -174,18 +203,34 @@ def pairwise_costs(data: Labelled) -> PairwiseCosts:
     return PairwiseCosts(actual, minimum)
 
 
-def _read(
+def _mean_cost(
+    cost: SampleCost,
     y_true: ArrayLike,
     log_likelihoods: EvidenceLike,
     prior: Prior,
     classes: Sequence[Hashable] | None,
     sample_weight: Weights,
-) -> tuple[Labelled, Floats]:
-    """Samples, and the prior in the order of their classes."""
+) -> float:
+    """What samples cost on average, each class counted by its prior."""
+    if is_dask(y_true, log_likelihoods):
+        from deciban.metrics.dask_collections import open_collections
+
+        parts = open_collections(y_true, [log_likelihoods], None, classes, sample_weight)
+        p = np.exp(log_prior(prior, parts.classes, 1)[0])
+        return float(p @ parts.mean_by_class(partial(_cost_of_rows, cost, parts.classes, p)))
     data = read_labelled(y_true, log_likelihoods, classes, sample_weight)
-    return data, np.exp(log_prior(prior, data.evidence.classes, 1)[0])
+    p = np.exp(log_prior(prior, data.evidence.classes, 1)[0])
+    return float(p @ data.mean_by_class(cost(data.evidence, data.codes, p)))
 
 
-def _decide(data: Labelled, prior: Floats, costs: Any) -> NDArray[np.intp]:
+def _cost_of_rows(
+    cost: SampleCost, classes: tuple[Hashable, ...], prior: Floats, rows: Any
+) -> NDArray[Any]:
+    from deciban.metrics.partitions import evidence_of
+
+    return cost(evidence_of(rows.evidence[0], classes), rows.codes, prior)
+
+
+def _decide(evidence: Evidence, prior: Floats, costs: Any) -> NDArray[np.intp]:
     """Position of the class to decide for, for each sample."""
-    return choose_least_cost(data.evidence.log_posterior(prior), data.evidence.classes, costs, None)
+    return choose_least_cost(evidence.log_posterior(prior), evidence.classes, costs, None)

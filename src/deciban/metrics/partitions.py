@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,11 @@ class Rows(NamedTuple):
     evidence: tuple[Floats, ...]
     hashes: Hashes
     start: int  # number of the first sample among all
+
+    def select(self, kept: NDArray[np.bool_]) -> Self:
+        """Some of the samples."""
+        evidence = tuple(one[kept] for one in self.evidence)
+        return self._replace(codes=self.codes[kept], evidence=evidence, hashes=self.hashes[kept])
 
 
 def evidence_of(values: Floats, classes: tuple[Hashable, ...]) -> Evidence:
@@ -83,6 +88,16 @@ class Partitions:
         """The result for each item, in their order, with progress."""
         return iter(self.track(self.workers.map(function, items), what, len(items)))
 
+    def mean_by_class(self, cost: Callable[[Rows], NDArray[Any]]) -> Floats:
+        """Mean over the samples of each class of what they cost; every class must occur."""
+        D = len(self.classes)
+        sums, counts = np.zeros(D), np.zeros(D, dtype=np.intp)
+        for some, n in self.map(partial(_sum_by_class, cost, D), "Summing"):
+            sums += some
+            counts += n
+        require_counts(self.classes, counts)
+        return sums / counts
+
     def collect(self) -> Rows:
         """All samples in memory."""
         parts = [*self.map(_identity, "Reading")]
@@ -99,8 +114,7 @@ class Partitions:
         with tempfile.TemporaryDirectory(prefix="deciban-", dir=self.scratch) as folder:
             found = [*self.map(partial(_sort_rows, folder), "Sorting")]
             tallies = [Tally.add([part[k][1] for part in found]) for k in range(self.n_systems)]
-            for tally in tallies[:1]:
-                tally.require_both(self.classes)
+            require_counts(self.classes, tallies[0].counts)
             pooled = [
                 pool_runs(
                     [part[k][0] for part in found],
@@ -126,11 +140,28 @@ class Tally(NamedTuple):
         counts, infinite, ruled_out, first = zip(*parts, strict=True)
         return cls(np.sum(counts, axis=0), sum(infinite), sum(ruled_out), min(first))
 
-    def require_both(self, classes: Sequence[Hashable]) -> None:
-        """Raise unless every class has samples."""
-        missing = [label for label, n in zip(classes, self.counts, strict=True) if not n]
-        if missing:
-            raise lacks_classes(missing)
+    @classmethod
+    def of_rows(cls, rows: Rows, n_classes: int, infinite: Any, wrong: Any) -> Self:
+        """The tally of a part, given which samples are infinite and which rule out their class."""
+        first = rows.start + int(np.argmax(wrong)) if wrong.any() else np.iinfo(np.intp).max
+        counts = np.bincount(rows.codes, minlength=n_classes)
+        return cls(counts, int(infinite.sum()), int(wrong.sum()), int(first))
+
+
+def require_counts(classes: Sequence[Hashable], counts: NDArray[Any]) -> None:
+    """Raise unless every class has samples."""
+    missing = [label for label, n in zip(classes, counts, strict=True) if not n]
+    if missing:
+        raise lacks_classes(missing)
+
+
+def _sum_by_class(
+    cost: Callable[[Rows], NDArray[Any]], n_classes: int, rows: Rows
+) -> tuple[Floats, NDArray[np.intp]]:
+    counts = np.bincount(rows.codes, minlength=n_classes)
+    if not len(rows.codes):
+        return np.zeros(n_classes), counts
+    return np.bincount(rows.codes, cost(rows), n_classes).astype(float), counts
 
 
 def _call(read: Callable[[Any], Rows], function: Callable[[Rows], Result], part: Any) -> Result:
@@ -147,8 +178,6 @@ def _sort_rows(folder: str, rows: Rows) -> list[tuple[Run, Tally]]:
         path = str(Path(folder, secrets.token_hex(8)))  # a worker that was lost may still write
         infinite = np.isinf(llr)
         wrong = infinite & np.where(rows.codes == 1, llr < 0, llr > 0)
-        first = rows.start + int(np.argmax(wrong)) if wrong.any() else np.iinfo(np.intp).max
-        counts = np.bincount(rows.codes, minlength=2)
-        tally = Tally(counts, int(infinite.sum()), int(wrong.sum()), int(first))
+        tally = Tally.of_rows(rows, 2, infinite, wrong)
         found.append((sort_run(llr, rows.codes, folds_of(rows.hashes), path), tally))
     return found

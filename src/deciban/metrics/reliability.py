@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -99,6 +100,19 @@ def deviation_from_pav(blocks: PooledBlocks) -> float:
     return scale * (area / width if width > 0 else float(abs(gap[0])))
 
 
+def _misleading_rates_in_parts(
+    trials: Any, strength: float = 0.0, unit: Unit = "nat"
+) -> MisleadingRates:
+    require_positive_number(strength, "strength", or_zero=True)
+    terms = [partial(_misleads, t, to_nats(strength, unit)) for t in (1, 0)]
+    return MisleadingRates(*trials.mean(*terms))
+
+
+def _misleads(true: int, limit: float, llr: Floats, t: int) -> Any:
+    return ((llr < -limit) if t else (llr > limit)) & (t == true)
+
+
+@beyond_memory(_misleading_rates_in_parts)
 def misleading_rates(
     y_true: ArrayLike,
     llr: EvidenceLike,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from deciban._validation.arrays import Floats
 from deciban.metrics.designs import Design
 from deciban.metrics.intervals import Interval, Plan, expand_confidence, resampled_interval
 from deciban.metrics.labelled import split_by_class
-from deciban.metrics.proportions import add_unseen, unseen_rate
+from deciban.metrics.proportions import add_unseen, exclusive, unseen_rate
 
 Allowance = Callable[[Floats], Floats]  # what errors add in each class, if they rise by these rates
 
@@ -79,6 +79,26 @@ class SampleCosts:
         )
         return actual, mirrored
 
+    def right_events(self, t: int, *others: Self) -> list[NDArray[Any]]:
+        """Samples of a class that are right, or those that only one of two systems has right."""
+        return exclusive([s.right[self.rows_by_class[t]] for s in (self, *others)])
+
+    def sides(self, key: str, t: int) -> CostSides:
+        """Samples of a class that cost something, and those that save something."""
+        costs = self.actual[key][self.rows_by_class[t]]
+        above, below = costs[costs > 0], costs[costs < 0]
+        totals = (float(above.sum()), float(below.sum()))
+        return CostSides(totals, (len(above), len(below)), np.sign(costs))
+
+    def worst(self, key: str) -> Floats:
+        """What a sample of each class costs where it is an error, the same for all of them."""
+        return np.array([self.mirrored[key][rows[0]] for rows in self.rows_by_class])
+
+    def replace_costs(self, changes: Mapping[str, str | None]) -> None:
+        """Let costs be those of another key, or nothing where it is None."""
+        for costs in (self.actual, self.mirrored):
+            change_keys(costs, changes)
+
     def unseen_error_rates(self, plan: Plan) -> Floats:
         """Upper bound on the error rate of each class, beyond the most that resamples contain."""
         found = []
@@ -116,6 +136,21 @@ class SampleCosts:
     def _subtract_allowances(self, other: Self) -> dict[str, Allowance]:
         mine, theirs = self.allowances, other.allowances
         return {key: _subtract(mine[key], theirs[key]) for key in mine}
+
+
+class CostSides(NamedTuple):
+    """Costs above zero, and those below: their sums, numbers of samples, and signs."""
+
+    totals: tuple[float, float]
+    counts: tuple[float, float]
+    signs: NDArray[Any]  # of samples, or their sums over bags
+
+
+def change_keys(costs: dict[str, Floats], changes: Mapping[str, str | None]) -> None:
+    """Let entries be those of another key, or zeros where it is None."""
+    for key, other in changes.items():
+        if key in costs:
+            costs[key] = np.zeros_like(costs[key]) if other is None else costs[other]
 
 
 def _subtract(a: Allowance, b: Allowance) -> Allowance:

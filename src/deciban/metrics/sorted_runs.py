@@ -33,8 +33,9 @@ Mapper = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # as th
 class Run:
     """Sorted scores of some samples, in memory or in a file: those of each class and fold in turn.
 
-    ``ends`` of shape (2, n_folds, 2) are the smallest and the largest of each, inf and -inf where
-    there is none; ``some`` are scores at regular ranks, each of which stands for ``weight`` scores.
+    ``start`` is the position of the first in its file. ``ends`` of shape (n_groups, 2) are the
+    smallest and the largest of each, inf and -inf where there is none; ``some`` are scores at
+    regular ranks, each of which stands for ``weight`` scores.
     """
 
     sizes: tuple[int, ...]
@@ -42,34 +43,47 @@ class Run:
     ends: Floats
     some: Floats
     weight: float
+    start: int = 0
 
     def groups(self) -> list[Floats]:
         """Sorted scores of each class and fold; those of a file are read as they are needed."""
-        whole = self.where
+        whole, n = self.where, sum(self.sizes)
         if isinstance(whole, str):
-            empty = not sum(self.sizes)
-            whole = np.empty(0) if empty else np.memmap(whole, np.float64, "r")
+            offset = self.start * np.dtype(np.float64).itemsize
+            whole = np.memmap(whole, np.float64, "r", offset, (n,)) if n else np.empty(0)
         return np.split(whole, np.cumsum(self.sizes)[:-1])
 
 
 def sort_run(llr: Floats, codes: NDArray[Any], folds: NDArray[Any], path: str | None = None) -> Run:
     """Sort LLRs in favor of the second class, and write them to a file if it is given."""
     group = codes * FOLDS + folds
-    runs = [np.sort(llr[group == k]) for k in range(2 * FOLDS)]
+    run = sort_groups([llr[group == k] for k in range(2 * FOLDS)])
+    return run if path is None else write_runs([run], path)[0]
+
+
+def sort_groups(groups: Sequence[Floats]) -> Run:
+    """A run of the scores of several groups."""
+    runs = [np.sort(group) for group in groups]
     whole = np.concatenate(runs)
-    ends = [(run[0], run[-1]) if len(run) else (np.inf, -np.inf) for run in runs]
     some = np.concatenate([run[_EVERY // 2 :: _EVERY] for run in runs])
     if not len(some):
         some = whole[:1]
-    if path is not None:
-        whole.tofile(path)
     return Run(
         sizes=tuple(map(len, runs)),
-        where=whole if path is None else path,
-        ends=np.array(ends).reshape(2, FOLDS, 2),
+        where=whole,
+        ends=np.array([(run[0], run[-1]) if len(run) else (np.inf, -np.inf) for run in runs]),
         some=some,
         weight=len(whole) / max(len(some), 1),
     )
+
+
+def write_runs(runs: Sequence[Run], path: str) -> list[Run]:
+    """The same runs, one after another in a file."""
+    starts = np.cumsum([0, *(sum(run.sizes) for run in runs)]).tolist()
+    with open(path, "wb") as file:
+        for run in runs:
+            np.asarray(run.where).tofile(file)
+    return [replace(run, where=path, start=k) for run, k in zip(runs, starts, strict=False)]
 
 
 def choose_splitters(runs: Sequence[Run], size: int = _RANGE) -> Floats:
@@ -115,14 +129,19 @@ class Slice(NamedTuple):
     steps: NDArray[np.intp]
 
 
-def pool_range(part: Slice) -> PooledRange:
-    """Sort and pool the scores of a range."""
+def _merge(part: Slice) -> list[Floats]:
+    """Sorted scores of each group in a range."""
     pieces: list[list[Floats]] = [[] for _ in part.ranks]
     for run, starts, stops in zip(part.runs, part.starts, part.stops, strict=True):
         if (starts < stops).any():
             for held, scores, a, b in zip(pieces, run.groups(), starts, stops, strict=True):
                 held.append(np.array(scores[a:b]))
-    groups = [np.sort(np.concatenate(held)) if held else np.empty(0) for held in pieces]
+    return [np.sort(np.concatenate(held)) if held else np.empty(0) for held in pieces]
+
+
+def pool_range(part: Slice) -> PooledRange:
+    """Sort and pool the scores of a range."""
+    groups = _merge(part)
     some = tuple(
         scores[-rank % step :: step]
         for scores, rank, step in zip(groups, part.ranks, part.steps, strict=True)
@@ -139,6 +158,12 @@ def pool_range(part: Slice) -> PooledRange:
         for fold in range(FOLDS)
     )
     return PooledRange(count_runs(trials).pool(), known, levels, some)
+
+
+def pool_cells(part: Slice) -> Cells:
+    """The blocks of a range alone, of runs whose groups are the two classes."""
+    other, target = _merge(part)
+    return count_runs(Trials(Scores(target), Scores(other))).pool()
 
 
 def _trials(groups: Sequence[Floats], folds: Iterable[int]) -> Trials:
@@ -183,21 +208,12 @@ def pool_runs(
     ``n_some`` is the number of LLRs to keep of each class and fold, ``apply`` maps a function over
     runs and ranges, on workers where there are any.
     """
-    splitters = choose_splitters(runs, size)
-    runs = [replace(run, some=np.empty(0)) for run in runs]  # they travel with each range
-    edges = np.stack([*apply(partial(find_edges, splitters=splitters), runs)])
-    at = edges.sum(axis=0)
-    counts = at[-1]
-    steps = np.maximum(counts // n_some, 1)
-    slices = (
-        Slice(runs, edges[:, k], edges[:, k + 1], at[k], steps)
-        for k in range(len(at) - 1)
-        if (at[k] < at[k + 1]).any()
-    )
+    counts = np.sum([run.sizes for run in runs], axis=0)
+    slices = cut_ranges(runs, apply, size, np.maximum(counts // n_some, 1))
     ranges = [*apply(pool_range, slices)]
     groups = counts.reshape(2, FOLDS)
     others = (groups.sum(axis=1)[:, None] - groups).T
-    ends = np.array([run.ends for run in runs])
+    ends = np.array([run.ends for run in runs]).reshape(-1, 2, FOLDS, 2)
     known = (
         _add_misleading([one.known[k] for one in ranges]) if others[k].all() else None
         for k in range(FOLDS)
@@ -210,6 +226,29 @@ def pool_runs(
         some=tuple(np.concatenate(one) for one in zip(*(r.some for r in ranges), strict=True)),
         ends=np.stack([ends[..., 0].min(axis=0), ends[..., 1].max(axis=0)], axis=-1),
     )
+
+
+def cut_ranges(
+    runs: Sequence[Run],
+    apply: Mapper = map,
+    size: int = _RANGE,
+    steps: NDArray[np.intp] | None = None,
+) -> list[Slice]:
+    """Ranges of scores of about this size or less, none of them empty."""
+    splitters = choose_splitters(runs, size)
+    runs = [replace(run, some=np.empty(0)) for run in runs]  # they travel with each range
+    if len(splitters):
+        edges = np.stack([*apply(partial(find_edges, splitters=splitters), runs)])
+    else:
+        sizes = np.array([run.sizes for run in runs])
+        edges = np.stack([np.zeros_like(sizes), sizes], axis=1)
+    at = edges.sum(axis=0)
+    steps = np.ones_like(at[0]) if steps is None else steps
+    return [
+        Slice(runs, edges[:, k], edges[:, k + 1], at[k], steps)
+        for k in range(len(at) - 1)
+        if (at[k] < at[k + 1]).any()
+    ]
 
 
 def _add_misleading(parts: Sequence[Cells]) -> PooledBlocks:

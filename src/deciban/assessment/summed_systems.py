@@ -1,0 +1,48 @@
+"""Systems whose costs are known as sums over bags of samples, and some of the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban._validation.arrays import Floats
+from deciban.assessment.assess import MOST_TESTED
+from deciban.assessment.systems import System
+from deciban.metrics.bags import BagDesign, ranks_of
+from deciban.metrics.intervals import Plan
+from deciban.metrics.labelled import Labelled
+from deciban.metrics.partitions import Rows, Tally, evidence_of
+
+_FEWEST = 5000  # samples of a class to keep, if there are as many
+
+
+class SummedSystems(NamedTuple):
+    """Systems over bags of samples, and some of the samples with the evidence of each system."""
+
+    systems: Sequence[System]
+    plan: Plan
+    design: BagDesign
+    tallies: Sequence[Tally]
+    wrong: list[Floats]  # samples of each bag that point to a wrong class, by class
+    some: list[Labelled]
+
+
+def join_some(parts: Sequence[Rows], classes: tuple[Hashable, ...]) -> list[Labelled]:
+    """Samples of all parts with the evidence of each system."""
+    codes = np.concatenate([rows.codes for rows in parts])
+    by_system = zip(*(rows.evidence for rows in parts), strict=True)
+    return [Labelled(evidence_of(np.concatenate(one), classes), codes) for one in by_system]
+
+
+def share_to_keep(counts: NDArray[Any]) -> Floats:
+    """Fraction of each class to keep: half a million samples, but not too few of any class."""
+    fewest = min(_FEWEST, MOST_TESTED // len(counts))
+    return np.maximum(MOST_TESTED / counts.sum(), fewest / counts)
+
+
+def select_some(rows: Rows, share: Floats) -> Rows:
+    """Samples whose hash tells so, whatever the split: this fraction of each class."""
+    return rows.select(ranks_of(rows.hashes) < share[rows.codes])
