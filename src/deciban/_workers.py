@@ -49,8 +49,8 @@ class Workers:
         """
         return map(function, items)
 
-    def require_files(self, paths: Iterable[str | os.PathLike[str]]) -> None:
-        """Raise unless every worker sees these files as this process does."""
+    def require_files(self, paths: Iterable[str | os.PathLike[str]], remedy: str = "") -> None:
+        """Raise unless every worker sees these files and folders as this process does."""
 
 
 class _DaskWorkers(Workers):
@@ -105,13 +105,16 @@ class _DaskWorkers(Workers):
 
         try:
             yield
-        except (CancelledError, ClosedClientError, OSError):
+        except (CancelledError, ClosedClientError, OSError, AttributeError) as error:
+            # A client that was closed in the middle of a call has no scheduler to ask.
+            if isinstance(error, AttributeError) and self._client.scheduler is not None:
+                raise
             raise ClusterError(
                 f"the cluster must stay up; the connection to {self._address} was lost. Start it "
                 f"again, and this command."
             ) from None
 
-    def require_files(self, paths: Iterable[str | os.PathLike[str]]) -> None:
+    def require_files(self, paths: Iterable[str | os.PathLike[str]], remedy: str = "") -> None:
         sizes = {os.path.abspath(path): _size(path) for path in paths}
         with self._connection():
             seen = self._client.run(_sizes, list(sizes))
@@ -121,7 +124,7 @@ class _DaskWorkers(Workers):
                     what = "does not see it" if others[path] is None else "sees another file"
                     raise ClusterError(
                         f"{path} must be in a folder that all workers share; the worker at "
-                        f"{worker} {what}. Put it there, or mount the folder."
+                        f"{worker} {what}. {remedy or 'Put it there, or mount the folder.'}"
                     )
 
 
@@ -260,7 +263,7 @@ def _sizes(paths: Sequence[str]) -> dict[str, int | None]:
 
 def _size(path: str | os.PathLike[str]) -> int | None:
     try:
-        return os.stat(path).st_size
+        return 0 if os.path.isdir(path) else os.stat(path).st_size
     except OSError:
         return None
 

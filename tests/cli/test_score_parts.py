@@ -9,7 +9,8 @@ import pytest
 
 import deciban
 from commands import runner
-from deciban.assessment import partitioned
+from deciban import _workers
+from deciban.assessment import partitioned, summed_systems
 from deciban.cli import score_parts
 from deciban.cli.app import app
 from deciban.exceptions import ClusterError, InputError, TableError
@@ -74,6 +75,81 @@ def test_workers_and_a_cluster_give_the_same_draws(folder, cluster, tmp_path):
     assert not list(tmp_path.glob("deciban-*"))  # what was put aside is gone
 
 
+def test_a_worker_that_is_killed_changes_nothing_but_the_time(
+    folder, cluster, tmp_path, monkeypatch
+):
+    options = ("--truth", "class", "--scratch", tmp_path)
+    expected = evaluate("trials", *options)
+    killed, read = tmp_path / "killed", score_parts._Reader.__call__
+
+    class Fatal(score_parts._Reader):
+        def __call__(self, part):
+            import os
+            import signal
+
+            if part.start == 600 and not killed.exists():
+                killed.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return read(self, part)
+
+    monkeypatch.setattr(score_parts, "_Reader", Fatal)
+    found = evaluate("trials", *options, "--cluster", cluster)
+    assert killed.exists()
+    ends = "value", "low", "high"
+    assert quantities(found, *ends) == pytest.approx(quantities(expected, *ends), rel=1e-12)
+    assert not list(tmp_path.glob("deciban-*"))
+
+
+def test_a_scratch_folder_that_workers_do_not_share_is_refused(folder, cluster, monkeypatch):
+    size = _workers._size
+    unseen = lambda path: 1 if "deciban-" in path else size(path)  # noqa: E731
+    monkeypatch.setattr(_workers, "_size", unseen)  # here, not on the workers
+    with pytest.raises(ClusterError, match=r"folder that all workers share; .* Name a scratch"):
+        evaluate("trials", "--truth", "class", "--cluster", cluster)
+    with pytest.raises(InputError, match="the scratch folder must be one that can be written to"):
+        evaluate("trials", "--truth", "class", "--scratch", "nowhere")
+
+
+def test_an_address_is_read_as_a_path_is(folder, tmp_path):
+    expected = quantities(evaluate("trials", "--truth", "class"), "value")
+    address = f"file://{tmp_path}/trials"
+    assert quantities(evaluate(f"{address}/*.parquet", "--truth", "class"), "value") == expected
+    one = quantities(evaluate(f"file://{tmp_path}/all.parquet", "--truth", "class"), "value")
+    assert one == pytest.approx(expected, rel=1e-12)
+    with pytest.raises(TableError, match="must"):
+        evaluate(f"{address}/none.parquet", "--truth", "class")
+    with pytest.raises(TableError, match="must name files"):
+        evaluate(f"{address}/none*.parquet", "--truth", "class")
+
+
+def test_three_classes_of_many_files_are_those_of_one(folder, cluster, tmp_path):
+    rng = np.random.default_rng(1)
+    y = rng.integers(3, size=3000)
+    table = rng.normal(size=(3000, 3)) + 2 * np.eye(3)[y]
+    names = ["cs", "pl", "sk"]
+    frame = pl.DataFrame({"language": np.array(names)[y], **dict(zip(names, table.T, strict=True))})
+    (tmp_path / "languages").mkdir()
+    for k in range(3):
+        frame.slice(1000 * k, 1000).write_parquet(f"languages/{k}.parquet")
+    frame.write_parquet("languages.parquet")
+    options = ("--truth", "language", "--costs", "cs>sk=3")
+    one = evaluate("languages.parquet", *options)
+    here = evaluate("languages", *options)
+    there = evaluate("languages", *options, "--cluster", cluster, "--scratch", tmp_path)
+    held_out = {"discrimination", "calibration", "decision_loss"}  # by other folds
+    for (key, name), value in quantities(one, "value").items():
+        near = {"abs": 0.01} if key in held_out else {"rel": 1e-12}
+        assert quantities(here, "value")[key, name] == pytest.approx(value, **near)
+    ends = "value", "low", "high"
+    assert quantities(there, *ends) == pytest.approx(quantities(here, *ends), rel=1e-12)
+    how = ("--truth", "language", "--method", "full", "--json", "--output")
+    many = json.loads(run("calibrate", "languages", *how, "many.deciban").stdout)
+    run("calibrate", "languages.parquet", *how, "o.deciban")
+    expected, found = (deciban.load(f"{name}.deciban") for name in ("o", "many"))
+    np.testing.assert_allclose(found.matrix_, expected.matrix_, rtol=1e-9)
+    assert many["quantities"][0]["after"] < many["quantities"][0]["before"]
+
+
 def test_log_likelihoods_and_reversed_llrs_mean_the_same(folder, monkeypatch):
     values = folder.with_columns(same=pl.col("llr") / 2, diff=-pl.col("llr") / 2)
     values.drop("llr").write_parquet("both.parquet")
@@ -92,8 +168,8 @@ def test_log_likelihoods_and_reversed_llrs_mean_the_same(folder, monkeypatch):
 
 
 def test_a_report_has_the_numbers_of_all_and_the_figures_of_some(folder, monkeypatch):
-    monkeypatch.setattr(partitioned, "MOST_TESTED", 500)
-    monkeypatch.setattr(partitioned, "_FEWEST", 100)
+    monkeypatch.setattr(summed_systems, "MOST_TESTED", 500)
+    monkeypatch.setattr(summed_systems, "_FEWEST", 100)
     done = run("evaluate", "trials/*.parquet", "--truth", "class", "--report", "page.html")
     page = Path("page.html").read_text()
     assert "of 3,000 samples, chosen at random in each class" in page

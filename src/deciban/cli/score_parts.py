@@ -30,7 +30,7 @@ from deciban.metrics.bags import folds_of, hash_numbers
 from deciban.metrics.partitions import Partitions, Rows, evidence_of, llr_of_two
 
 LARGE = 20_000_000  # rows of a Parquet file that is read in parts unasked
-_ROWS = 1 << 20  # of a part
+_ROWS = 1 << 20  # of a part with one or two columns of scores; fewer where there are more
 _WHOLE = "must be whole Parquet"
 
 
@@ -199,12 +199,12 @@ def open_score_parts(
     if group is not None:
         table.require_column(group, "--group")
     reader = _Reader(table.schema, columns, labels, truth, raw, codes, group)
-    total = sum(table.heights)
+    total, rows = sum(table.heights), max(1, 2 * _ROWS // max(2, len(columns.columns)))
     parts, number = [], 0
     for file, height in zip(table.files, table.heights, strict=True):
         parts += [
-            FilePart(file, _locate(file), start, min(_ROWS, height - start), number + start)
-            for start in range(0, height, _ROWS)
+            FilePart(file, _locate(file), start, min(rows, height - start), number + start)
+            for start in range(0, height, rows)
         ]
         number += height
     classes = labels[::-1] if flip else labels

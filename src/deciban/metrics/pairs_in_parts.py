@@ -7,7 +7,6 @@ beyond, all samples of a class are told apart, and only those within are sorted 
 from __future__ import annotations
 
 import secrets
-import tempfile
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -121,7 +120,7 @@ def _pool_pairs(
     data: Partitions, system: int, pairs: Sequence[Pair], smallest: Floats
 ) -> Iterator[Cells]:
     """Blocks of the LLRs of each pair that lie where both classes do."""
-    with tempfile.TemporaryDirectory(prefix="deciban-", dir=data.scratch) as folder:
+    with data.open_scratch() as folder:
         function = partial(_sort_pairs, folder, system, data.classes, pairs, smallest)
         by_part = [*data.map(function, "Sorting")]
         slices = [cut_ranges(runs) for runs in zip(*by_part, strict=True)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import tempfile
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from deciban._validation.arrays import Floats
 from deciban._workers import Workers
 from deciban.evidence import Evidence
+from deciban.exceptions import InputError
 from deciban.metrics.bags import Hashes, folds_of
 from deciban.metrics.labelled import lacks_classes
 from deciban.metrics.sorted_runs import PooledRuns, Run, pool_runs, sort_run
@@ -98,6 +100,23 @@ class Partitions:
         require_counts(self.classes, counts)
         return sums / counts
 
+    @contextmanager
+    def open_scratch(self) -> Iterator[str]:
+        """A folder for temporary files that all workers see; it is gone afterwards."""
+        try:
+            folder = tempfile.TemporaryDirectory(prefix="deciban-", dir=self.scratch)
+        except OSError as error:
+            raise InputError(
+                f"the scratch folder must be one that can be written to; got {self.scratch} "
+                f"({error.strerror}). Make it, or name another one."
+            ) from None
+        with folder as name:
+            remedy = (
+                "Name a scratch folder that they share: --scratch, or Dask's temporary-directory."
+            )
+            self.workers.require_files([name], remedy)
+            yield name
+
     def collect(self) -> Rows:
         """All samples in memory."""
         parts = [*self.map(_identity, "Reading")]
@@ -111,7 +130,7 @@ class Partitions:
 
     def pool(self, n_some: int) -> tuple[list[PooledRuns], list[Tally]]:
         """PAV's blocks of the LLRs of each system, and what else their values tell."""
-        with tempfile.TemporaryDirectory(prefix="deciban-", dir=self.scratch) as folder:
+        with self.open_scratch() as folder:
             found = [*self.map(partial(_sort_rows, folder), "Sorting")]
             tallies = [Tally.add([part[k][1] for part in found]) for k in range(self.n_systems)]
             require_counts(self.classes, tallies[0].counts)

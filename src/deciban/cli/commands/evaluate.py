@@ -178,8 +178,8 @@ def input_files(source: str, columns: ScoreOptions, options: AssessmentOptions) 
     from deciban.cli.operating import is_file
 
     settings = (one for one in (options.prior, options.costs) if one and is_file(one))
-    scores = (file for one in columns.inputs(source) for file in find_files(one))
-    return [*(file for file in scores if "://" not in file), *settings]
+    local = (one for one in columns.inputs(source) if "://" not in one)
+    return [*(file for one in local for file in find_files(one)), *settings]
 
 
 def _require_one(table: str | None, scores: str | None) -> str:
