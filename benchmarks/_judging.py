@@ -84,32 +84,62 @@ def judge(args) -> None:
 
 def coverage(args) -> None:
     """How often 95 % intervals contain the truth: of samples in bags, and of single samples."""
-    from deciban import CalibratedGaussian, Evidence, assess
-    from deciban.assessment.partitioned import assess_partitions
-    from deciban.metrics.bags import hash_numbers
-    from deciban.metrics.partitions import Partitions, Rows
+    times = 10 if args.quick else 100
+    _cover_two_classes(times)
+    _cover_three_classes(times)
+
+
+def _cover_two_classes(times: int) -> None:
+    from deciban import CalibratedGaussian
 
     family = CalibratedGaussian.from_divergences([[0.0, 3.0], [3.0, 0.0]])
     cost, eer = family.expected_cllr(0, 1), float(family.eers[0, 1])
     truth = {"cllr": cost, "cllr_min": cost, "cllr_cal": 0.0, "eer": eer,
              "misleading_target": eer, "min_detection_cost": 2 * eer}  # fmt: skip
-    times = 20 if args.quick else 300
-    print(f"{'samples':>16}{'':12}" + "".join(f"{key:>20}" for key in truth))
-    for n_other, n_target in ((1000, 100), (10_000, 1000), (50_000, 200)):
-        held = {kind: dict.fromkeys(truth, 0) for kind in ("samples", "bags")}
-        for seed in range(times):
-            rng = np.random.default_rng(seed)
-            y = np.repeat([0, 1], [n_other, n_target])
-            llr = rng.normal(6.0 * (y - 0.5), 6.0**0.5)
-            rows = Rows(y, (llr,), hash_numbers(rng.permutation(len(y))), 0)
-            data = Partitions((0, 1), [rows], lambda part: part, len(y))
-            found = {
-                "samples": assess(y, Evidence.from_llr(llr), n_resamples=200, rng=seed),
-                "bags": assess_partitions(data, n_resamples=200, rng=seed, in_memory=0)[0],
-            }
-            for kind, one in found.items():
-                for key, value in truth.items():
-                    held[kind][key] += one[key].low <= value <= one[key].high
-        for kind, counts in held.items():
-            cells = "".join(f"{100 * count / times:18.1f} %" for count in counts.values())
-            print(f"{n_other:>9,}+{n_target:<6,}{kind:>12}{cells}", flush=True)
+    for counts in ((1000, 100), (10_000, 1000), (50_000, 200)):
+        _cover(family, counts, truth, times)
+
+
+def _cover_three_classes(times: int) -> None:
+    """Calibrated evidence, and evidence that is too strong by half; the truth is of 6e6 samples."""
+    from deciban import CalibratedGaussian, metrics
+
+    family = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0])
+    l, y = family.sample([2_000_000] * 3, rng=0)
+    best = metrics.cross_entropy(y, family.evidence(l))
+    right = metrics.accuracy(y, family.evidence(l))
+    for scale in (1.0, 1.5):
+        total = metrics.cross_entropy(y, family.evidence(scale * l))
+        truth = {"cross_entropy": total, "discrimination": best, "calibration": total - best,
+                 "accuracy": right}  # fmt: skip
+        for counts in ((500, 300, 200), (10_000, 6000, 300)):
+            _cover(family, counts, truth, times, scale)
+
+
+def _cover(family, counts, truth, times, scale=1.0) -> None:
+    from deciban import assess
+    from deciban.assessment.partitioned import assess_partitions
+    from deciban.metrics.bags import hash_numbers
+    from deciban.metrics.partitions import Partitions, Rows
+
+    held = {kind: dict.fromkeys(truth, 0) for kind in ("samples", "bags")}
+    classes = tuple(range(len(counts)))
+    for seed in range(times):
+        l, y = family.sample(counts, rng=seed)
+        evidence = family.evidence(scale * l)
+        values = evidence.llr(1, 0) if len(classes) == 2 else evidence.log_likelihoods
+        numbers = np.random.default_rng(seed).permutation(len(y))
+        rows = Rows(y, (values,), hash_numbers(numbers), 0)
+        data = Partitions(classes, [rows], lambda part: part, len(y))
+        found = {
+            "samples": assess(y, evidence, n_resamples=200, rng=seed),
+            "bags": assess_partitions(data, n_resamples=200, rng=seed, in_memory=0)[0],
+        }
+        for kind, one in found.items():
+            for key, value in truth.items():
+                held[kind][key] += one[key].low <= value <= one[key].high
+    print(f"{'+'.join(f'{n:,}' for n in counts)} samples, evidence times {scale}")
+    print(f"{'':10}" + "".join(f"{key:>20}" for key in truth))
+    for kind, cells in held.items():
+        line = "".join(f"{100 * count / times:18.1f} %" for count in cells.values())
+        print(f"{kind:10}{line}", flush=True)

@@ -1,5 +1,8 @@
 """Samples a second of a flow on this device, and the share of the roofline that its steps reach.
 
+``--features 784 --couplings 12 --width 512 --batches 256 1024 4096 16384 65536`` is the flow that a
+CDA has for MNIST on its pixels.
+
 The roofline is what the device does here and now: the larger of the step's floating-point
 operations over the speed of a large matrix product, and of the bytes that the compiled step reads
 and writes over the speed of a copy.
@@ -38,8 +41,8 @@ def limits(size):
     return 2 * size**3 / seconds(lambda: product(a)), 8 * b.size / seconds(lambda: copy(b))
 
 
-def measure(kind, d, width, batch, flops, bandwidth):
-    flow = Flow(d, 8, kind, width, 2, "relu", "none", affine=False)
+def measure(kind, couplings, d, width, batch, flops, bandwidth):
+    flow = Flow(d, couplings, kind, width, 2, "relu", "none", affine=False)
     params = flow.init(jax.random.key(0))
     x = jnp.asarray(np.random.default_rng(0).normal(size=(batch, d)), jnp.float32)
 
@@ -71,6 +74,9 @@ def main():
     parser.add_argument("--size", type=int, default=8192, help="of the matrix in the limits")
     parser.add_argument("--batches", type=int, nargs="+", default=[512, 65536])
     parser.add_argument("--kinds", nargs="+", default=["affine"])
+    parser.add_argument("--features", type=int, nargs="+", default=[2, 40, 784])
+    parser.add_argument("--couplings", type=int, default=8)
+    parser.add_argument("--width", type=int, default=128)
     args = parser.parse_args()
     print_setting("deciban", "jax")
     flops, bandwidth = limits(args.size)
@@ -78,8 +84,8 @@ def main():
           f"{bandwidth / 1e12:.3f} TB/s")  # fmt: skip
     for kind in args.kinds:
         for batch in args.batches:
-            for d in (2, 40, 784):
-                measure(kind, d, 128, batch, flops, bandwidth)
+            for d in args.features:
+                measure(kind, args.couplings, d, args.width, batch, flops, bandwidth)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import polars as pl
 
 from _judging import coverage, judge
 from _timing import print_setting
+from _training import train
 from cli import measure
 
 
@@ -47,6 +48,7 @@ BENCHMARKS = (
     judge,
     coverage,
     apply,
+    train,
 )  # functions of the parsed arguments, each a subcommand of its name
 
 

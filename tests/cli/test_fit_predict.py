@@ -296,6 +296,8 @@ def test_summaries_are_json_where_it_is_asked_for(folder):
         (["fit", "none.csv", "--label", "species", "-o", "x"], "none.csv"),
         (["fit", "iris.csv", "--label", "species", "-o", "x", "--model", "lda", "--epochs", "3"],
          "--epochs must come with --model cda"),
+        (["fit", "iris.csv", "--label", "species", "-o", "x", "--model", "qda", "--batch-size",
+          "9"], "--batch-size must come with --model cda"),
         (["fit", "iris.csv", "--label", "species", "-o", "x", "--ignore", "site", "--features",
           "site"], "not both"),
         (["predict", "iris.csv", "iris.csv", "-o", "x.csv"], "deciban file"),

@@ -64,6 +64,10 @@ def fit(
     epochs: Annotated[
         int | None, option("Number of passes over the rows (CDA); automatic by default.", "N")
     ] = None,
+    batch_size: Annotated[
+        int | None,
+        option("Number of rows in a step, over all devices (CDA); automatic by default.", "N"),
+    ] = None,
     seed: Seed = 0,
     memory: Annotated[
         float | None,
@@ -137,7 +141,7 @@ def fit(
                 table, columns, validation, seed, needed, 1.0 if memory is None else memory
             )
     team.print_notes(data.notes)
-    estimator = _make_model(model, epochs, seed, checkpoint)
+    estimator = _make_model(model, seed, checkpoint, epochs=epochs, batch_size=batch_size)
     try:
         _fit(estimator, data.train, team)
     except CheckpointError:
@@ -236,20 +240,19 @@ def _cards(summary: dict[str, Any], table: str, n_held_out: int) -> dict[str, An
     }
 
 
-def _make_model(kind: Kind, epochs: int | None, seed: int, checkpoint: Path | None) -> Any:
+def _make_model(kind: Kind, seed: int, checkpoint: Path | None, **training: int | None) -> Any:
     from deciban import discriminant
 
-    if kind is not Kind.cda and epochs is not None:
-        raise InputError(f"--epochs must come with --model cda; got {kind.value}. Leave it out.")
+    given: Any = {name: value for name, value in training.items() if value is not None}
+    if kind is not Kind.cda and given:
+        option = f"--{next(iter(given)).replace('_', '-')}"
+        raise InputError(f"{option} must come with --model cda; got {kind.value}. Leave it out.")
     if kind is Kind.lda:
         return discriminant.LinearDiscriminant()
     if kind is Kind.qda:
         return discriminant.QuadraticDiscriminant()
     return discriminant.CompositionalDiscriminantAnalysis(
-        epochs="auto" if epochs is None else epochs,
-        random_state=seed,
-        checkpoint=checkpoint,
-        verbose=int(sys.stderr.isatty()),
+        random_state=seed, checkpoint=checkpoint, verbose=int(sys.stderr.isatty()), **given
     )
 
 

@@ -1,0 +1,66 @@
+"""Training over processes: samples a second of one process and of two, with one core each."""
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+FEATURES, CLASSES = 40, 10
+
+
+def _draw(path: Path, rows: int) -> None:
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(CLASSES, FEATURES)) / 2
+    y = rng.integers(CLASSES, size=rows)
+    X = (rng.normal(size=(rows, FEATURES)) + means[y]).astype(np.float32)
+    columns = {f"x{k}": X[:, k] for k in range(FEATURES)}
+    pl.DataFrame({"class": y.astype(str), **columns}).write_parquet(path)
+
+
+def _fit(table: Path, epochs: int, cores: list[int], *options: object) -> float:
+    """Seconds of a fit with a process on each of these cores."""
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        place = f"localhost:{probe.getsockname()[1]}"
+    output = table.with_name("model.deciban")
+    command = ["deciban.cli", "fit", table, "--label", "class", "-o", output, "--force", "--model",
+               "cda", "--epochs", epochs, "--validation", 0.05, *options]  # fmt: skip
+    start = time.perf_counter()
+    processes = []
+    for k, core in enumerate(cores):
+        several = ["--coordinator", place, "--processes", len(cores), "--process", k]
+        words = [sys.executable, "-m", *command, *(several if len(cores) > 1 else [])]
+        processes.append(
+            subprocess.Popen(
+                ["taskset", "-c", str(core), *map(str, words)], stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL, env=os.environ | {"OMP_NUM_THREADS": "1"},
+            )
+        )  # fmt: skip
+    if any(process.wait() for process in processes):
+        raise SystemExit("a fit failed")
+    return time.perf_counter() - start
+
+
+def train(args) -> None:
+    """Train a CDA in one process and in two, one core each: what an epoch takes."""
+    rows = 40_000 if args.quick else 100_000
+    few, many = (1, 2) if args.quick else (2, 8)
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder, "train.parquet")
+        _draw(table, rows)
+        print(f"{rows:,} samples, {FEATURES} features, {CLASSES} classes")
+        for batch in (256, 2048):
+            rates = {}
+            for cores in ([0], [0, 1]):
+                taken = [_fit(table, n, cores, "--batch-size", batch) for n in (few, many)]
+                seconds = (taken[1] - taken[0]) / (many - few)
+                rates[len(cores)] = 0.95 * rows / seconds
+                print(f"batch {batch:5}, processes {len(cores)}: {seconds:7.2f} s an epoch, "
+                      f"{rates[len(cores)]:9,.0f} samples per second", flush=True)  # fmt: skip
+            print(f"batch {batch:5}: two processes are {rates[2] / rates[1]:.2f} times as fast")
