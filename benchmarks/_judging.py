@@ -1,5 +1,6 @@
 """Judging beyond memory: seconds and peak memory, and how often intervals contain the truth."""
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -17,6 +18,16 @@ import sys, polars as pl
 rows = pl.scan_parquet(sys.argv[1]).select("llr", "label").sort("llr")
 rows.sink_parquet(sys.argv[2], engine="streaming")
 """
+_LLREVAL = """
+import sys, polars as pl
+from llreval.cllr import cllr, min_cllr
+from llreval.pav_rocch import PAV, ROCCH
+table = pl.read_parquet(sys.argv[1])
+y, llr = table["label"].to_numpy(), table["llr"].to_numpy()
+pav = PAV(llr, y.astype(int))
+print(cllr(llr[y], llr[~y]), min_cllr(pav), ROCCH(pav).EER())
+"""
+_SMALLER = 10_000_000  # trials that llreval, which holds all of them, still has room for
 
 
 def write_trials(folder: Path, rows: int) -> None:
@@ -60,26 +71,34 @@ def _memory(session: int) -> float:
 
 
 def judge(args) -> None:
-    """Evaluate trials from Parquet files out of core, beside polars' sort of the same column."""
+    """Evaluate trials from Parquet files out of core, beside polars' sort and llreval.
+
+    A sort of the same column by polars' streaming engine is about the least that it takes. llreval
+    computes Cllr, Cllr_min and the EER, in memory and without intervals.
+    """
     rows = ROWS // 100 if args.quick else ROWS
-    folder = Path(args.folder or tempfile.mkdtemp(prefix="deciban-trials-")) / f"{rows}"
-    write_trials(folder, rows)
-    pattern, done = str(folder / "*.parquet"), str(folder.parent / "sorted.parquet")
-    command = [sys.executable, "-m", "deciban.cli", "evaluate", pattern, "--truth", "label"]
-    contestants = {
-        "deciban evaluate": command,
-        "deciban evaluate --workers 1": [*command, "--workers", "1"],
-        "deciban evaluate --workers 2": [*command, "--workers", "2"],
-        "polars: sort by LLR, streaming": [sys.executable, "-c", _SORT, pattern, done],
-    }
-    print(f"{rows:,} trials, {sum(f.stat().st_size for f in folder.glob('*')) / 1e9:.2f} GB")
-    print(f"{'':32}{'seconds':>9}{'peak GB':>9}")
-    for name, one in contestants.items():
-        seconds, memory = measure(one, POLARS_MAX_THREADS="2")
-        print(f"{name:32}{seconds:9.1f}{memory:9.2f}", flush=True)
-    Path(done).unlink(missing_ok=True)
+    parent = Path(args.folder or tempfile.mkdtemp(prefix="deciban-trials-"))
+    for n in dict.fromkeys((min(rows, _SMALLER), rows)):
+        folder = parent / f"{n}"
+        write_trials(folder, n)
+        pattern, done = str(folder / "*.parquet"), str(parent / "sorted.parquet")
+        command = [sys.executable, "-m", "deciban.cli", "evaluate", pattern, "--truth", "label"]
+        contestants = {
+            "deciban evaluate": command,
+            "deciban evaluate --workers 1": [*command, "--workers", "1"],
+            "deciban evaluate --workers 2": [*command, "--workers", "2"],
+            "polars: sort by LLR, streaming": [sys.executable, "-c", _SORT, pattern, done],
+        }
+        if n <= _SMALLER and importlib.util.find_spec("llreval"):
+            contestants["llreval: three of its metrics"] = [sys.executable, "-c", _LLREVAL, pattern]
+        print(f"{n:,} trials, {sum(f.stat().st_size for f in folder.glob('*')) / 1e9:.2f} GB")
+        print(f"{'':32}{'seconds':>9}{'peak GB':>9}")
+        for name, one in contestants.items():
+            seconds, memory = measure(one, POLARS_MAX_THREADS="2")
+            print(f"{name:32}{seconds:9.1f}{memory:9.2f}", flush=True)
+        Path(done).unlink(missing_ok=True)
     if args.folder is None:
-        shutil.rmtree(folder.parent)
+        shutil.rmtree(parent)
 
 
 def coverage(args) -> None:

@@ -28,6 +28,7 @@ SMALL = 0.02  # loss or gain that does not matter, as a share of the cost of no 
 _TOLERATED = 0.05  # loss that must be ruled out before evidence is used as it is
 _RARE, _UNLIKELY = 0.01, 0.05  # p-values that prove a fault, and that leave a doubt
 _ENOUGH_ERRORS = 5  # expected or seen, to judge calibration by
+_MANY = 20  # samples of each class, of which chance seldom makes any order
 
 
 class Cost(NamedTuple):
@@ -138,7 +139,10 @@ def conclude(assessment: Assessment) -> Conclusion:
 def _few_samples(assessment: Assessment) -> str:
     """Why nothing follows where chance alone often puts so few samples into any order."""
     rarest, next_rarest = sorted(assessment.counts)[:2]
-    if math.comb(rarest + next_rarest, rarest) >= round(1 / (1 - assessment.confidence), 6):
+    # The number of orders has a million digits where samples are many: no need to count them.
+    if rarest > _MANY or (
+        math.comb(rarest + next_rarest, rarest) >= round(1 / (1 - assessment.confidence), 6)
+    ):
         return ""
     return (
         f"With {rarest} and {next_rarest} samples of the rarest classes, chance alone explains any "

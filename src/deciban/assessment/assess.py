@@ -118,19 +118,19 @@ def assess(
     >>> found["cllr"].low < found["cllr"].value < found["cllr"].high
     True
     """
+    options: dict[str, Any] = {
+        "prior": prior, "costs": costs, "operating_points": operating_points, "c_avg": c_avg,
+        "out_of_set": out_of_set, "p_out_of_set": p_out_of_set, "confidence": confidence,
+        "n_resamples": n_resamples, "rng": rng,
+    }  # fmt: skip
     if is_dask(y_true, evidence):
         from deciban.assessment.partitioned import assess_partitions
 
-        return assess_partitions(
-            _open_partitions(y_true, [evidence], groups, items), prior=prior, costs=costs,
-            operating_points=operating_points, c_avg=c_avg, out_of_set=out_of_set,
-            p_out_of_set=p_out_of_set, confidence=confidence, n_resamples=n_resamples, rng=rng,
-        )[0]  # fmt: skip
+        parts = _open_partitions(y_true, [evidence], groups, items)
+        return assess_partitions(parts, **options)[0]
     _require_evidence(evidence, "evidence")
     data, design = _read_samples(y_true, evidence, groups, items)
-    detection = (operating_points, c_avg, out_of_set, p_out_of_set)
-    setting = make_setting(prior, costs, evidence.classes, *detection)
-    plan = make_plan(confidence, n_resamples, rng, design)
+    setting, plan = read_options(evidence.classes, design, **options)
     with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
         system = _make_system(data, setting, plan)
     n_infinite = int(np.isinf(evidence.log_likelihoods).any(axis=1).sum())
@@ -139,6 +139,26 @@ def assess(
         calibration_test=_test_calibration(data, plan, design),
         worst_bin=_worst_bin(data, plan) if plan.n_resamples else None,
     )  # fmt: skip
+
+
+def read_options(
+    classes: tuple[Hashable, ...],
+    design: Design | None = None,
+    *,
+    prior: Prior = None,
+    costs: Costs = None,
+    operating_points: OperatingPoints = (),
+    c_avg: bool = False,
+    out_of_set: Hashable | None = None,
+    p_out_of_set: float = 0.2,
+    confidence: float = 0.95,
+    n_resamples: int = 1000,
+    rng: Seed = 0,
+) -> tuple[Setting, Plan]:
+    """Check the options of :func:`assess`: what is computed, and how intervals are."""
+    detection = (operating_points, c_avg, out_of_set, p_out_of_set)
+    setting = make_setting(prior, costs, classes, *detection)
+    return setting, make_plan(confidence, n_resamples, rng, design)
 
 
 def make_assessment(
@@ -244,21 +264,21 @@ def compare(
     >>> compare(y, systems, n_resamples=200)["cllr"].verdict
     'plain better'
     """
+    options: dict[str, Any] = {
+        "prior": prior, "costs": costs, "operating_points": operating_points, "c_avg": c_avg,
+        "out_of_set": out_of_set, "p_out_of_set": p_out_of_set, "confidence": confidence,
+        "n_resamples": n_resamples, "rng": rng,
+    }  # fmt: skip
     if isinstance(systems, Mapping) and is_dask(y_true, *systems.values()):
         from deciban.assessment.partitioned import compare_partitions
 
-        return compare_partitions(
-            _open_partitions(y_true, [*systems.values()], groups, items), [*systems], prior=prior,
-            costs=costs, operating_points=operating_points, c_avg=c_avg, out_of_set=out_of_set,
-            p_out_of_set=p_out_of_set, confidence=confidence, n_resamples=n_resamples, rng=rng,
-        )  # fmt: skip
+        parts = _open_partitions(y_true, [*systems.values()], groups, items)
+        return compare_partitions(parts, [*systems], **options)
     _require_systems(systems)
     first_name, *others = systems
     data, design = _read_samples(y_true, systems[first_name], groups, items)
     classes = data.evidence.classes
-    detection = (operating_points, c_avg, out_of_set, p_out_of_set)
-    setting = make_setting(prior, costs, classes, *detection)
-    plan = make_plan(confidence, n_resamples, rng, design)
+    setting, plan = read_options(classes, design, **options)
     notes = few_samples_note(classes, data.counts, plan)
     differences: list[Difference] = []
     with np.errstate(all="ignore"):

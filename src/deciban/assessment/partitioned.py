@@ -6,7 +6,7 @@ LLRs of two classes, and to sum what they cost before and after recalibration, o
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 from deciban._validation.labels import label_array
 from deciban.assessment.assess import (
     NOTABLE_GAP,
-    OperatingPoints,
     assess,
     compare,
     differences_of,
     few_samples_note,
     make_assessment,
+    read_options,
 )
 from deciban.assessment.results import Assessment, Comparison, Difference
 from deciban.assessment.several_classes_in_parts import sum_several_classes
 from deciban.assessment.summed_systems import SummedSystems
-from deciban.assessment.systems import Costs, Prior, Setting, make_setting
+from deciban.assessment.systems import Setting
 from deciban.assessment.two_classes_in_parts import sum_two_classes
 from deciban.metrics.calibration_test import run_calibration_test
-from deciban.metrics.intervals import Plan, Seed, make_plan
+from deciban.metrics.intervals import Plan
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.partitions import Partitions, evidence_of
 from deciban.metrics.reliability import worst_bin
@@ -37,18 +37,7 @@ IN_MEMORY = 500_000  # samples up to which all are collected
 
 
 def assess_partitions(
-    data: Partitions,
-    *,
-    prior: Prior = None,
-    costs: Costs = None,
-    operating_points: OperatingPoints = (),
-    c_avg: bool = False,
-    out_of_set: Hashable | None = None,
-    p_out_of_set: float = 0.2,
-    confidence: float = 0.95,
-    n_resamples: int = 1000,
-    rng: Seed = 0,
-    in_memory: int | None = None,
+    data: Partitions, *, in_memory: int | None = None, **options: Any
 ) -> tuple[Assessment, Labelled]:
     """Every metric of samples in partitions with its interval, and some of the samples.
 
@@ -58,18 +47,12 @@ def assess_partitions(
     calibration and discrimination are held out in two folds, not in five. Options are those of
     :func:`deciban.assess`.
     """
-    detection = (operating_points, c_avg, out_of_set, p_out_of_set)
     if data.n_samples <= (IN_MEMORY if in_memory is None else in_memory):
         (labelled,), groups = collect(data)
-        found = assess(
-            label_array(data.classes)[labelled.codes], labelled.evidence, prior=prior, costs=costs,
-            operating_points=operating_points, c_avg=c_avg, out_of_set=out_of_set,
-            p_out_of_set=p_out_of_set, confidence=confidence, n_resamples=n_resamples,
-            groups=groups, rng=rng,
-        )  # fmt: skip
-        return found, labelled
-    setting = make_setting(prior, costs, data.classes, *detection)
-    sums = _sum_up(data, setting, make_plan(confidence, n_resamples, rng))
+        y_true = label_array(data.classes)[labelled.codes]
+        return assess(y_true, labelled.evidence, groups=groups, **options), labelled
+    setting, plan = read_options(data.classes, **options)
+    sums = _sum_up(data, setting, plan)
     (system,), plan, design, tally = sums.systems, sums.plan, sums.design, sums.tallies[0]
     some = sums.some[0]
     tests: dict[str, Any] = {}
@@ -92,33 +75,19 @@ def compare_partitions(
     data: Partitions,
     names: Sequence[str],
     *,
-    prior: Prior = None,
-    costs: Costs = None,
-    operating_points: OperatingPoints = (),
-    c_avg: bool = False,
-    out_of_set: Hashable | None = None,
-    p_out_of_set: float = 0.2,
-    confidence: float = 0.95,
-    n_resamples: int = 1000,
-    rng: Seed = 0,
     in_memory: int | None = None,
+    **options: Any,
 ) -> Comparison:
     """Every metric of two or more systems on samples in partitions, and their differences.
 
     ``names`` are those of the systems; options are those of :func:`deciban.compare`.
     """
-    detection = (operating_points, c_avg, out_of_set, p_out_of_set)
     if data.n_samples <= (IN_MEMORY if in_memory is None else in_memory):
         labelled, groups = collect(data)
-        return compare(
-            label_array(data.classes)[labelled[0].codes],
-            {name: one.evidence for name, one in zip(names, labelled, strict=True)},
-            prior=prior, costs=costs, operating_points=operating_points, c_avg=c_avg,
-            out_of_set=out_of_set, p_out_of_set=p_out_of_set, confidence=confidence,
-            n_resamples=n_resamples, groups=groups, rng=rng,
-        )  # fmt: skip
-    setting = make_setting(prior, costs, data.classes, *detection)
-    found = _sum_up(data, setting, make_plan(confidence, n_resamples, rng))
+        systems = {name: one.evidence for name, one in zip(names, labelled, strict=True)}
+        y_true = label_array(data.classes)[labelled[0].codes]
+        return compare(y_true, systems, groups=groups, **options)
+    found = _sum_up(data, *read_options(data.classes, **options))
     first, *others = found.systems
     counts = found.tallies[0].counts
     notes = few_samples_note(data.classes, counts, found.plan)
