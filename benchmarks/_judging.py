@@ -148,7 +148,7 @@ def _cover(family, counts, truth, times, scale=1.0) -> None:
         evidence = family.evidence(scale * l)
         values = evidence.llr(1, 0) if len(classes) == 2 else evidence.log_likelihoods
         numbers = np.random.default_rng(seed).permutation(len(y))
-        rows = Rows(y, (values,), hash_numbers(numbers), 0)
+        rows = Rows(y, (values,), hash_numbers(numbers), numbers)
         data = Partitions(classes, [rows], lambda part: part, len(y))
         found = {
             "samples": assess(y, evidence, n_resamples=200, rng=seed),

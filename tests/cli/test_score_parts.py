@@ -1,6 +1,7 @@
 """``deciban evaluate`` of Parquet files that are read in parts: the numbers of one table."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import polars as pl
 import pytest
 
 import deciban
+from browser import unpack
 from commands import runner
 from deciban import _workers
 from deciban.assessment import partitioned, summed_systems
@@ -173,6 +175,11 @@ def test_a_report_has_the_numbers_of_all_and_the_figures_of_some(folder, monkeyp
     done = run("evaluate", "trials/*.parquet", "--truth", "class", "--report", "page.html")
     page = Path("page.html").read_text()
     assert "of 3,000 samples, chosen at random in each class" in page
+    packed = re.search(r'"rows": ?(\{[^}]+\})', page)
+    numbers = unpack(json.loads(packed[1]))
+    assert 400 < len(numbers) < 900
+    assert (np.diff(numbers) > 0).all()
+    assert numbers[-1] > 2900  # rows of the table, not of those chosen
     assert "diff" in done.stdout
 
 

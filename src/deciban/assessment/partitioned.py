@@ -24,13 +24,12 @@ from deciban.assessment.assess import (
 )
 from deciban.assessment.results import Assessment, Comparison, Difference
 from deciban.assessment.several_classes_in_parts import sum_several_classes
-from deciban.assessment.summed_systems import SummedSystems
+from deciban.assessment.summed_systems import SomeSamples, SummedSystems
 from deciban.assessment.systems import Setting
 from deciban.assessment.two_classes_in_parts import sum_two_classes
 from deciban.metrics.calibration_test import run_calibration_test
 from deciban.metrics.intervals import Plan
-from deciban.metrics.labelled import Labelled
-from deciban.metrics.partitions import Partitions, evidence_of
+from deciban.metrics.partitions import Partitions, Rows, evidence_of
 from deciban.metrics.reliability import worst_bin
 
 IN_MEMORY = 500_000  # samples up to which all are collected
@@ -38,7 +37,7 @@ IN_MEMORY = 500_000  # samples up to which all are collected
 
 def assess_partitions(
     data: Partitions, *, in_memory: int | None = None, **options: Any
-) -> tuple[Assessment, Labelled]:
+) -> tuple[Assessment, SomeSamples]:
     """Every metric of samples in partitions with its interval, and some of the samples.
 
     Values are those of :func:`deciban.assess`, and so are the intervals of up to ``in_memory``
@@ -48,24 +47,25 @@ def assess_partitions(
     :func:`deciban.assess`.
     """
     if data.n_samples <= (IN_MEMORY if in_memory is None else in_memory):
-        (labelled,), groups = collect(data)
-        y_true = label_array(data.classes)[labelled.codes]
-        return assess(y_true, labelled.evidence, groups=groups, **options), labelled
+        rows, groups = collect(data)
+        some = SomeSamples.of_rows(rows, data.classes)
+        y_true = label_array(data.classes)[rows.codes]
+        return assess(y_true, some.data.evidence, groups=groups, **options), some
     setting, plan = read_options(data.classes, **options)
     sums = _sum_up(data, setting, plan)
     (system,), plan, design, tally = sums.systems, sums.plan, sums.design, sums.tallies[0]
-    some = sums.some[0]
+    some = SomeSamples.of_rows(sums.some, data.classes)
     tests: dict[str, Any] = {}
     if plan.n_resamples:
         sizes = np.array([plan.effective_size(t, wrong) for t, wrong in enumerate(sums.wrong)])
-        independent = min(1.0, *(sizes / some.counts))
+        independent = min(1.0, *(sizes / some.data.counts))
         tests["worst_bin"] = worst_bin(
-            some, gap=NOTABLE_GAP, confidence=plan.confidence, independent=independent
+            some.data, gap=NOTABLE_GAP, confidence=plan.confidence, independent=independent
         )
         if not design.depends:
             draws = np.random.default_rng([plan.seed, 3])
             tests["calibration_test"] = run_calibration_test(
-                some, min(plan.n_resamples, 999), draws
+                some.data, min(plan.n_resamples, 999), draws
             )
     counts, n_infinite = tally.counts, tally.n_infinite
     return make_assessment(system, setting, plan, design, counts, n_infinite, **tests), some
@@ -83,9 +83,12 @@ def compare_partitions(
     ``names`` are those of the systems; options are those of :func:`deciban.compare`.
     """
     if data.n_samples <= (IN_MEMORY if in_memory is None else in_memory):
-        labelled, groups = collect(data)
-        systems = {name: one.evidence for name, one in zip(names, labelled, strict=True)}
-        y_true = label_array(data.classes)[labelled[0].codes]
+        rows, groups = collect(data)
+        systems = {
+            name: evidence_of(values, data.classes)
+            for name, values in zip(names, rows.evidence, strict=True)
+        }
+        y_true = label_array(data.classes)[rows.codes]
         return compare(y_true, systems, groups=groups, **options)
     found = _sum_up(data, *read_options(data.classes, **options))
     first, *others = found.systems
@@ -105,13 +108,12 @@ def compare_partitions(
     )  # fmt: skip
 
 
-def collect(data: Partitions) -> tuple[list[Labelled], NDArray[Any] | None]:
-    """The samples in memory, with the evidence of each system; and their groups."""
+def collect(data: Partitions) -> tuple[Rows, NDArray[Any] | None]:
+    """The samples in memory, and their groups."""
     rows = data.collect()
     _, first, place = np.unique(rows.hashes, return_index=True, return_inverse=True)
     groups = np.argsort(np.argsort(first))[place]  # numbered as they come
-    labelled = [Labelled(evidence_of(one, data.classes), rows.codes) for one in rows.evidence]
-    return labelled, groups if data.grouped else None
+    return rows, groups if data.grouped else None
 
 
 def _sum_up(data: Partitions, setting: Setting, plan: Plan) -> SummedSystems:

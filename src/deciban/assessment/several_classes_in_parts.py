@@ -24,7 +24,7 @@ from deciban.assessment.several_classes import (
     sample_costs,
     worst_pair,
 )
-from deciban.assessment.summed_systems import SummedSystems, join_some, select_some, share_to_keep
+from deciban.assessment.summed_systems import SomeSamples, SummedSystems, select_some, share_to_keep
 from deciban.assessment.systems import Setting, ruled_out_note
 from deciban.metrics.bags import BagDesign, folds_of
 from deciban.metrics.cost_bags import CostSums, TotalSums
@@ -72,11 +72,14 @@ def sum_several_classes(data: Partitions, setting: Setting, plan: Plan) -> Summe
     function = partial(_sample_rows, share=share_to_keep(counts))
     sampled = [*data.map(function, "Sampling")]
     by_fold = np.sum([one for _, one in sampled], axis=0)
-    kept = [rows for rows, _ in sampled]
-    some, fold = join_some(kept, data.classes), folds_of(np.concatenate([r.hashes for r in kept]))
+    some = Rows.join([rows for rows, _ in sampled])
     maps = [
-        None if tally.n_infinite or not by_fold.all() else _fit_maps(one, fold, setting.prior)
-        for one, tally in zip(some, tallies, strict=True)
+        None
+        if tally.n_infinite or not by_fold.all()
+        else _fit_maps(
+            SomeSamples.of_rows(some, data.classes, k).data, folds_of(some.hashes), setting.prior
+        )
+        for k, tally in enumerate(tallies)
     ]
     maps = _improve_maps(data, maps, setting.prior / by_fold.clip(1))
     worst = [worst_pair(one.cllr) for one in pairwise]

@@ -20,21 +20,27 @@ _FEWEST = 5000  # samples of a class to keep, if there are as many
 
 
 class SummedSystems(NamedTuple):
-    """Systems over bags of samples, and some of the samples with the evidence of each system."""
+    """Systems over bags of samples, and some of the samples."""
 
     systems: Sequence[System]
     plan: Plan
     design: BagDesign
     tallies: Sequence[Tally]
     wrong: list[Floats]  # samples of each bag that point to a wrong class, by class
-    some: list[Labelled]
+    some: Rows
 
 
-def join_some(parts: Sequence[Rows], classes: tuple[Hashable, ...]) -> list[Labelled]:
-    """Samples of all parts with the evidence of each system."""
-    codes = np.concatenate([rows.codes for rows in parts])
-    by_system = zip(*(rows.evidence for rows in parts), strict=True)
-    return [Labelled(evidence_of(np.concatenate(one), classes), codes) for one in by_system]
+class SomeSamples(NamedTuple):
+    """Samples with the evidence of one system, and their numbers among all, from 0."""
+
+    data: Labelled
+    numbers: NDArray[np.int64]
+
+    @classmethod
+    def of_rows(cls, rows: Rows, classes: tuple[Hashable, ...], system: int = 0) -> SomeSamples:
+        """The samples with the evidence of this system."""
+        evidence = evidence_of(rows.evidence[system], classes)
+        return cls(Labelled(evidence, rows.codes), rows.numbers)
 
 
 def share_to_keep(counts: NDArray[Any]) -> Floats:

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from deciban._validation.arrays import Floats
-from deciban.assessment.summed_systems import SummedSystems, join_some, select_some, share_to_keep
+from deciban.assessment.summed_systems import SummedSystems, select_some, share_to_keep
 from deciban.assessment.systems import Setting, ruled_out_note
 from deciban.assessment.two_classes import TwoClassSystem
 from deciban.metrics.bags import N_BAGS, BagDesign, PartSums
@@ -55,10 +55,8 @@ def sum_two_classes(data: Partitions, setting: Setting, plan: Plan) -> SummedSys
     wrong = (sums[_MASS] - sums.get(_RIGHT, 0.0)).reshape(2, N_BAGS)
     with np.errstate(all="ignore"):
         found = systems(sums, design)
-    return SummedSystems(
-        found, plan._replace(design=design), design, tallies, [*wrong],
-        join_some(some, data.classes),
-    )  # fmt: skip
+    plan = plan._replace(design=design)
+    return SummedSystems(found, plan, design, tallies, [*wrong], Rows.join(some))
 
 
 def _sum_rows(

@@ -282,7 +282,7 @@ class _Reader:
         codes = label.to_numpy()
         if not frame.height:
             shape = (0,) if len(self.labels) == 2 else (0, len(self.labels))
-            return Rows(codes, (np.empty(shape),), np.empty(0, np.uint64), part.number)
+            return Rows(codes, (np.empty(shape),), np.empty(0, np.uint64), numbers)
         values = self.columns.values(frame, part.name, part.start)
         if self.columns.is_llr:
             codes = codes if self.columns.positive else 1 - codes
@@ -295,7 +295,7 @@ class _Reader:
         hashes = hash_numbers(numbers)
         if self.group is not None:
             hashes = self._hash_groups(frame[self.group], part)
-        return Rows(codes, (evidence,), hashes, part.number)
+        return Rows(codes, (evidence,), hashes, numbers)
 
     def _hash_groups(self, cells: pl.Series, part: FilePart) -> NDArray[np.uint64]:
         cells = cells.cast(pl.String)

@@ -135,10 +135,11 @@ def _read(part: Sequence[Any], classes: tuple[Hashable, ...], n_systems: int) ->
     n = len(y_true)
     codes = encode_labels(read_labels(y_true, n), classes) if n else np.empty(0, dtype=np.intp)
     evidence = tuple(_read_evidence(block, codes, classes) for block in rest[:n_systems])
-    hashes = hash_numbers(np.arange(start, start + n))
+    numbers = np.arange(start, start + n)
+    hashes = hash_numbers(numbers)
     if len(rest) > n_systems and n:
         hashes = hash_labels(read_labels(rest[-1], n, "groups"))
-    return Rows(codes, evidence, hashes, start)
+    return Rows(codes, evidence, hashes, numbers)
 
 
 def _read_evidence(block: Any, codes: NDArray[np.intp], classes: tuple[Hashable, ...]) -> Floats:

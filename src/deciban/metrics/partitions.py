@@ -36,12 +36,19 @@ class Rows(NamedTuple):
     codes: NDArray[np.intp]
     evidence: tuple[Floats, ...]
     hashes: Hashes
-    start: int  # number of the first sample among all
+    numbers: NDArray[np.int64]  # of the samples among all, from 0
 
-    def select(self, kept: NDArray[np.bool_]) -> Self:
+    def select(self, kept: NDArray[np.bool_]) -> Rows:
         """Some of the samples."""
         evidence = tuple(one[kept] for one in self.evidence)
-        return self._replace(codes=self.codes[kept], evidence=evidence, hashes=self.hashes[kept])
+        return Rows(self.codes[kept], evidence, self.hashes[kept], self.numbers[kept])
+
+    @classmethod
+    def join(cls, parts: Sequence[Rows]) -> Rows:
+        """The samples of several parts."""
+        codes, systems, hashes, numbers = zip(*parts, strict=True)
+        evidence = tuple(np.concatenate(one) for one in zip(*systems, strict=True))
+        return cls(np.concatenate(codes), evidence, np.concatenate(hashes), np.concatenate(numbers))
 
 
 def evidence_of(values: Floats, classes: tuple[Hashable, ...]) -> Evidence:
@@ -119,14 +126,7 @@ class Partitions:
 
     def collect(self) -> Rows:
         """All samples in memory."""
-        parts = [*self.map(_identity, "Reading")]
-        evidence = zip(*(part.evidence for part in parts), strict=True)
-        return Rows(
-            np.concatenate([part.codes for part in parts]),
-            tuple(np.concatenate(one) for one in evidence),
-            np.concatenate([part.hashes for part in parts]),
-            0,
-        )
+        return Rows.join([*self.map(_identity, "Reading")])
 
     def pool(self, n_some: int) -> tuple[list[PooledRuns], list[Tally]]:
         """PAV's blocks of the LLRs of each system, and what else their values tell."""
@@ -162,7 +162,7 @@ class Tally(NamedTuple):
     @classmethod
     def of_rows(cls, rows: Rows, n_classes: int, infinite: Any, wrong: Any) -> Self:
         """The tally of a part, given which samples are infinite and which rule out their class."""
-        first = rows.start + int(np.argmax(wrong)) if wrong.any() else np.iinfo(np.intp).max
+        first = rows.numbers[np.argmax(wrong)] if wrong.any() else np.iinfo(np.intp).max
         counts = np.bincount(rows.codes, minlength=n_classes)
         return cls(counts, int(infinite.sum()), int(wrong.sum()), int(first))
 

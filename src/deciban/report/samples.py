@@ -62,9 +62,14 @@ def pack_samples(
     return {
         "truth": pack(data.codes[shown].astype(np.uint16 if D > 255 else np.uint8)),
         "evidence": pack_evidence(data, shown),
-        "rows": None if rows is None else pack(np.asarray(rows)[shown].astype(np.int32)),
+        "rows": None if rows is None else pack(_as_numbers(np.asarray(rows)[shown])),
         "total": n,
     }
+
+
+def _as_numbers(rows: NDArray[Any]) -> NDArray[Any]:
+    """Row numbers of a type that browsers have."""
+    return rows.astype(np.int32 if rows.max(initial=0) < 2**31 else np.float64)
 
 
 def pack_evidence(data: Labelled, rows: NDArray[np.intp]) -> dict[str, str]:

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from deciban.cli.score_parts import ScoreParts
     from deciban.evidence import Evidence
 
+    _Shown = tuple[np.ndarray, Evidence, np.ndarray | None]  # truth, evidence and row numbers
+
 Result = TypeVar("Result", "Assessment", "Comparison")
 
 EXAMPLE = "Example: deciban evaluate scores.csv --truth class --report report.html"
@@ -106,8 +108,9 @@ def evaluate(
         "criteria": [one.judge(found) for one in criteria],
     }
     if report is not None:
-        more = {"conditions": conditions, **record}
-        write_report(report, source, *shown, found, force, **more)
+        y_true, evidence, rows = shown
+        more = {"conditions": conditions, "rows": rows, **record}
+        write_report(report, source, y_true, evidence, found, force, **more)
     if as_json:
         by_condition = {} if conditions is None else {"by": conditions.to_dict()}
         print_json(found.to_dict() | by_condition | record)
@@ -130,7 +133,7 @@ def _in_parts(source: str, columns: ScoreOptions, *, asked: bool) -> bool:
 
 def _assess(
     source: str, columns: ScoreOptions, options: AssessmentOptions, by: str | None
-) -> tuple[Assessment, LabelledScores, tuple[np.ndarray, Evidence], Conditions | None]:
+) -> tuple[Assessment, LabelledScores, _Shown, Conditions | None]:
     """The assessment of scores in memory, what was read, what to show, and conditions."""
     from deciban.assessment import assess, assess_by
     from deciban.cli.columns import read_conditions, read_scores
@@ -146,13 +149,14 @@ def _assess(
             y_true, scored.evidence, values, column=by, track=track_progress, **settings
         )
         found = conditions.pooled
-    return ask_for_design(found, options, scored), scored, (y_true, scored.evidence), conditions
+    shown = (y_true, scored.evidence, None)
+    return ask_for_design(found, options, scored), scored, shown, conditions
 
 
 def _assess_parts(
     workers: Workers, scratch: str | None,
     source: str, columns: ScoreOptions, options: AssessmentOptions, by: str | None,
-) -> tuple[Assessment, ScoreParts, tuple[np.ndarray, Evidence], None]:  # fmt: skip
+) -> tuple[Assessment, ScoreParts, _Shown, None]:  # fmt: skip
     """The assessment of scores in parts, what was read, and some samples to show."""
     from deciban._validation.labels import label_array
     from deciban.assessment.partitioned import assess_partitions
@@ -169,7 +173,8 @@ def _assess_parts(
     found, some = assess_partitions(scored.partitions, **settings)
     if options.resamples:
         found = replace(found, warnings=(*found.warnings, *scored.warnings))
-    return found, scored, (label_array(scored.classes)[some.codes], some.evidence), None
+    y_true = label_array(scored.classes)[some.data.codes]
+    return found, scored, (y_true, some.data.evidence, some.numbers + 1), None
 
 
 def input_files(source: str, columns: ScoreOptions, options: AssessmentOptions) -> list[str]:
