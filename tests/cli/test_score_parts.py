@@ -175,6 +175,7 @@ def test_a_report_has_the_numbers_of_all_and_the_figures_of_some(folder, monkeyp
     done = run("evaluate", "trials/*.parquet", "--truth", "class", "--report", "page.html")
     page = Path("page.html").read_text()
     assert "of 3,000 samples, chosen at random in each class" in page
+    assert "<h1>trials/*.parquet</h1>" in page
     packed = re.search(r'"rows": ?(\{[^}]+\})', page)
     numbers = unpack(json.loads(packed[1]))
     assert 400 < len(numbers) < 900

@@ -237,5 +237,7 @@ def write_report(
     from deciban.report import page
 
     title = "Standard input" if source == "-" else Path(source).name
+    if "*" in title:  # which folder they are of
+        title = "/".join(Path(source).parts[-2:])
     text = page.report(y_true, evidence, title=title, assessment=assessment, **more)
     write_atomically(path, text, replace=force)
