@@ -7,10 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deciban import CalibratedGaussian, Evidence, assess, compare
+from deciban import CalibratedGaussian, Evidence, assess, compare, metrics
+from deciban.assessment import several_classes_in_parts, summed_systems
 from deciban.assessment.partitioned import assess_partitions, compare_partitions
-from deciban.metrics.bags import count_bags, hash_labels, hash_numbers
+from deciban.metrics.bags import (
+    BagDesign,
+    BagSums,
+    PartSums,
+    count_bags,
+    folds_of,
+    hash_labels,
+    hash_numbers,
+)
 from deciban.metrics.decomposition import PosteriorMap
+from deciban.metrics.designs import read_design
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.partitions import Partitions, Rows
 
@@ -170,7 +180,8 @@ def test_values_of_three_classes_are_those_in_memory(options):
         there = values(expected)
         for key, value in values(found).items():
             if key in HELD_OUT:
-                assert value == pytest.approx(there[key], abs=2e-3), key
+                near = 0.01 if key == "decision_loss" else 2e-3
+                assert value == pytest.approx(there[key], abs=near), key
             else:
                 assert value == pytest.approx(there[key], rel=1e-12), key
         for table_of in ("pairwise_cllr", "pairwise_cllr_min"):
@@ -245,21 +256,26 @@ def test_calibrated_evidence_over_three_classes_is_not_recalibrated():
     )
 
 
-def test_the_maps_of_all_samples_are_found_by_one_step_from_those_of_some():
-    y, table = draw_three(60_000, 8)
-    prior, rng = np.full(3, 1 / 3), np.random.default_rng(0)
-    data = Labelled(Evidence(table, [0, 1, 2]), y)
-    exact, near = (
-        PosteriorMap.fit(one, prior, "full")
-        for one in (data, data.select(rng.choice(len(y), 5000, replace=False)))
-    )
-    terms = near.newton_terms(data, "full", prior / data.counts)
-    after = near.improve(terms, "full")
-    costs = [
-        prior @ data.mean_by_class(-one(data)[np.arange(len(y)), y]) for one in (near, after, exact)
-    ]
-    # Newton's step squares the gap: 100 times as many samples leave a 10,000th of this one.
-    assert abs(costs[1] - costs[2]) < (costs[0] - costs[2]) / 30 < 1e-4
+def test_maps_of_some_samples_become_those_of_all(monkeypatch):
+    """Few errors in what is kept of the samples, and many among all of them."""
+    monkeypatch.setattr(summed_systems, "MOST_TESTED", 3000)
+    monkeypatch.setattr(summed_systems, "_FEWEST", 50)
+    family = CalibratedGaussian.from_divergences([16.0, 17.0, 18.0])
+    l, y = family.sample([20_000] * 3, rng=3)
+    table = family.evidence(1.5 * l).log_likelihoods
+    found, some = assess_partitions(split(y, [table], [30_000]), n_resamples=50, in_memory=0)
+    assert 2500 < len(some.numbers) < 3500
+    expected = assess(y, Evidence(table, [0, 1, 2]), n_resamples=50)
+    for key in ("calibration", "discrimination"):
+        assert found[key].value == pytest.approx(expected[key].value, abs=1e-4)
+
+
+def test_huge_evidence_over_three_classes_is_judged():
+    y, table = draw_three(600)
+    table[3, 0] = -1e160
+    found, _ = assess_partitions(split(y, [table]), n_resamples=0, in_memory=0)
+    expected = assess(y, Evidence(table, [0, 1, 2]), n_resamples=0)
+    assert found["cross_entropy"].value == pytest.approx(expected["cross_entropy"].value, rel=1e-12)
 
 
 def test_many_classes_have_fewer_bags():
@@ -274,3 +290,85 @@ def test_many_classes_have_fewer_bags():
     assert found["cross_entropy"].value == pytest.approx(expected["cross_entropy"].value, rel=1e-12)
     width = expected["cross_entropy"].high - expected["cross_entropy"].low
     assert found["cross_entropy"].high == pytest.approx(expected["cross_entropy"].high, abs=width)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_calibrated_evidence_of_few_groups_is_not_told_to_be_recalibrated(n_classes, monkeypatch):
+    monkeypatch.setattr(summed_systems, "MOST_TESTED", 600)
+    monkeypatch.setattr(summed_systems, "_FEWEST", 50)
+    family = CalibratedGaussian.from_divergences(
+        [3.0, 4.0, 5.0][: n_classes * (n_classes - 1) // 2]
+    )
+    for seed in range(4):
+        l, y = family.sample([1500] * n_classes, rng=seed)
+        evidence = family.evidence(l)
+        values = evidence.llr(1, 0) if n_classes == 2 else evidence.log_likelihoods
+        groups = y * 8 + np.random.default_rng(seed).integers(8, size=len(y))
+        data = split(y, [values], [1000], groups)
+        found, some = assess_partitions(data, n_resamples=50, in_memory=0)
+        assert some.data.counts.min() > 100
+        assert found.action != "recalibrate it"
+        assert "cllr_cal" in values_of(found) or "calibration" in values_of(found)
+
+
+def values_of(found):
+    return {q.key for q in found.quantities}
+
+
+def test_maps_count_samples_not_folds():
+    """Nearly all samples are of one fold, and those of the other are unlike them."""
+    y, table = draw_three(4500, 3)
+    odd = np.arange(len(y)) < 45
+    table[odd] *= -3
+    by_fold = [label for label in range(1000) if hash_labels(np.array([label]))[0] >> 63]
+    other = next(label for label in range(1000) if label not in by_fold)
+    groups = np.where(odd, by_fold[0], other)
+    data = split(y, [table], [2000], groups)
+    found, _ = assess_partitions(data, n_resamples=20, in_memory=0)
+    assert found["discrimination"].low < metrics.cross_entropy(y, table)
+    maps = several_classes_in_parts._fit_maps(
+        Labelled(Evidence(table, [0, 1, 2]), y), folds_of(hash_labels(groups)), np.full(3, 1 / 3)
+    )
+    counts = np.array([np.bincount(y[~odd], minlength=3), np.bincount(y[odd], minlength=3)])
+    (after,) = several_classes_in_parts._improve_maps(data, [maps], np.full(3, 1 / 3), counts)
+    best = PosteriorMap.fit(Labelled(Evidence(table, [0, 1, 2]), y), np.full(3, 1 / 3), maps.scale)
+    samples = Labelled(Evidence(table, [0, 1, 2]), y)
+    costs = [
+        samples.mean_by_class(-one(samples)[np.arange(len(y)), y]).mean()
+        for one in (after.fitted, best)
+    ]
+    assert costs[0] == pytest.approx(costs[1], abs=1e-4)
+
+
+def test_identical_systems_are_noticed():
+    y, llr = draw(500)
+    found = compare_partitions(split(y, [llr, llr], [200]), ["a", "b"], n_resamples=20, in_memory=0)
+    assert found.warnings[0] == "a and b are the same evidence."
+    assert {one.verdict for one in found.differences if one.key == "cllr"} == {
+        one.verdict
+        for one in compare(
+            y, dict.fromkeys("ab", Evidence.from_llr(llr)), n_resamples=20
+        ).differences
+        if one.key == "cllr"
+    }
+
+
+def test_differences_of_groups_have_the_size_of_their_samples():
+    rng = np.random.default_rng(0)
+    groups, signs = np.repeat(np.arange(60), 1000), rng.integers(-1, 2, size=60_000)
+    in_memory = read_design(np.zeros(60_000, dtype=int), groups).effective_size(signs)
+    add = BagSums(np.zeros(60_000, dtype=int), hash_labels(groups), 1)
+    units = np.zeros((2, count_bags(1)))
+    PartSums(add.places, np.stack([add(np.ones(60_000)), add(signs)])).add_to(units)
+    design = BagDesign(units[0], True, count_bags(1))
+    assert design.effective_size_in(0, units[1], np.abs(signs).sum()) > 0.5 * in_memory
+
+
+def test_the_first_sample_that_rules_out_its_class_has_its_own_number():
+    y, llr = draw(100)
+    llr[60] = np.inf if y[60] == 0 else -np.inf
+    rows = Rows(y, (llr,), hash_numbers(np.arange(100)), np.arange(0, 300, 3))  # others left out
+    data = Partitions((0, 1), [rows.select(np.arange(100) < 50), rows.select(np.arange(100) >= 50)],
+                      lambda part: part, 100)  # fmt: skip
+    found, _ = assess_partitions(data, n_resamples=0, in_memory=0)
+    assert found.warnings[0].startswith("Sample 181 rules out")

@@ -16,6 +16,7 @@ from deciban.assessment import partitioned, summed_systems
 from deciban.cli import score_parts
 from deciban.cli.app import app
 from deciban.exceptions import ClusterError, InputError, TableError
+from deciban.metrics import sorted_runs
 
 run = runner(app, 160)
 SIZES = {"a": 1500, "b": 0, "c": 700, "d": 800}  # rows of each file
@@ -152,6 +153,39 @@ def test_three_classes_of_many_files_are_those_of_one(folder, cluster, tmp_path)
     assert many["quantities"][0]["after"] < many["quantities"][0]["before"]
 
 
+def test_posteriors_contain_the_prior_of_all_files(folder):
+    share = (folder["class"] == "same").mean()
+    odds = folder["llr"].to_numpy() + np.log(share / (1 - share))
+    same = 1 / (1 + np.exp(-odds))
+    both = folder.drop("llr").with_columns(same=pl.Series(same), diff=pl.Series(1 - same))
+    for name, start in (("a", 0), ("b", 1500)):
+        both.slice(start, 1500).write_parquet(f"posterior-{name}.parquet")
+    options = ("--truth", "class", "--posteriors", "auto", "--prior", "empirical")
+    found = evaluate("posterior-*.parquet", *options, "--positive", "same")
+    expected = quantities(evaluate("all.parquet", "--truth", "class"), "value")
+    assert quantities(found, "value") == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+def test_a_calibrator_is_kept_where_a_fold_lacks_a_class(folder):
+    first = folder.with_row_index().filter((pl.col("class") == "diff") | (pl.col("index") == 1))
+    assert set(first["class"]) == {"diff", "same"}
+    first.drop("index").write_parquet("rare.parquet")
+    options = ("rare.parquet", "--truth", "class", "--workers", 1, "-o", "rare.deciban", "--json")
+    found = json.loads(run("calibrate", *options).stdout)
+    assert found["quantities"][0]["after"] is None
+    assert any("a fold cannot be fitted: y_true must hold every class" in n for n in found["notes"])
+    assert deciban.load("rare.deciban").class_counts_[1] == 1
+
+
+def test_a_full_scratch_folder_is_named(folder, monkeypatch):
+    def fail(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("builtins.open", fail, raising=False)
+    with pytest.raises(OSError, match=r"No space left on device: '/there/run'"):
+        sorted_runs.write_runs([], "/there/run")
+
+
 def test_log_likelihoods_and_reversed_llrs_mean_the_same(folder, monkeypatch):
     values = folder.with_columns(same=pl.col("llr") / 2, diff=-pl.col("llr") / 2)
     values.drop("llr").write_parquet("both.parquet")
@@ -209,6 +243,11 @@ def test_a_calibrator_of_many_files_is_that_of_one(folder):
     np.testing.assert_allclose(found.offset_, expected.offset_, rtol=1e-9)
     run("calibrate", "trials", "--truth", "class", "--positive", "diff", "--output", "r.deciban")
     assert deciban.load("r.deciban").classes_.tolist() == ["diff", "same"]
+    grouped = json.loads(
+        run("calibrate", "trials", *options, "g.deciban", "--group", "speaker").stdout
+    )
+    assert "Rows of the same speaker were held out together." in grouped["notes"]
+    assert grouped["quantities"][0]["after"] != many["quantities"][0]["after"]
     with pytest.raises(InputError, match="--method isotonic must come with one table"):
         run("calibrate", "trials", "--truth", "class", "-o", "x", "--method", "isotonic")
 

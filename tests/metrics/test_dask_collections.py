@@ -1,11 +1,14 @@
 """Metrics of Dask arrays and frames: those of the same samples in memory."""
 
+import dask.array as da
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from deciban import Evidence, assess, compare, metrics
-
-da = pytest.importorskip("dask.array")
+from deciban.metrics.bags import hash_labels
 
 
 @pytest.fixture(scope="module")
@@ -157,3 +160,57 @@ def test_weights_of_dask_arrays_are_refused(languages):
     y, table = languages
     with pytest.raises(ValueError, match="sample_weight must be left out"):
         metrics.cross_entropy(*in_parts(y), table, sample_weight=np.ones(1000))
+
+
+# --- names and indices beside Dask --------------------------------------------------------
+
+
+def test_names_decide_beside_dask(languages):
+    """Evidence, pandas and polars beside Dask labels, and frames of metrics computed in memory."""
+    y, table = languages
+    names = ["cs", "hu", "pl", "sk"]
+    (dy,) = in_parts(y)
+    frame = pd.DataFrame(table, columns=names)[["sk", "cs", "pl", "hu"]]
+    expected = metrics.brier(y, table)
+    for given in (frame, pl.from_pandas(frame), Evidence(frame)):
+        assert metrics.brier(dy, given) == pytest.approx(expected, rel=1e-12)
+    found = compare(dy, {"a": Evidence(frame), "b": frame}, n_resamples=0)
+    assert found["accuracy"].a == pytest.approx(metrics.accuracy(y, table), rel=1e-12)
+    both = dd.from_pandas(frame.assign(label=y), npartitions=3)
+    least = metrics.c_avg(both["label"], both[[*frame.columns]], minimum=True)
+    assert least == pytest.approx(metrics.c_avg(y, table, minimum=True), rel=1e-12)
+
+
+def test_evidence_beside_dask_labels_favors_its_own_classes(samples):
+    y, llr = (one[3:] for one in samples)
+    dy = da.from_array(y, chunks=300)
+    reversed_evidence = Evidence.from_llr(llr, 0, 1)
+    expected = metrics.cllr(y, reversed_evidence)
+    assert metrics.cllr(dy, reversed_evidence) == pytest.approx(expected, rel=1e-12)
+
+
+def test_rows_of_dask_frames_must_have_one_index(samples):
+    y, llr = samples
+    frame = pd.DataFrame({"y": y, "llr": llr})
+    shuffled = frame["y"].sample(frac=1, random_state=1)
+    with pytest.raises(ValueError, match="must have the same index in each partition"):
+        metrics.cllr(
+            dd.from_pandas(shuffled, npartitions=1, sort=False),
+            dd.from_pandas(frame["llr"], npartitions=1),
+        )
+
+
+def test_what_dask_collections_cannot_mean_is_one_sentence(languages, samples):
+    y, table = languages
+    with pytest.raises(ValueError, match="evidence must have a column for each of 4 classes"):
+        metrics.pairwise_cllr(*in_parts(y, samples[1]))
+    mixed = np.array([1, "a"] * 500, dtype=object)
+    with pytest.raises(ValueError, match="labels must have an order"):
+        metrics.cross_entropy(*in_parts(mixed), da.from_array(table, chunks=(300, 4)))
+
+
+def test_equal_groups_are_one_however_they_are_written():
+    numbers = [hash_labels(np.array(one, dtype=object)) for one in ([1, 2], [1.0, 2.0], [True, 2])]
+    assert numbers[0].tolist() == numbers[1].tolist() == numbers[2].tolist()
+    assert hash_labels(np.array([0.0, -0.0], dtype=object))[0] == hash_labels(np.array([0]))[0]
+    assert len(set(hash_labels(np.array([0.5, 1, "a", np.inf], dtype=object)).tolist())) == 4

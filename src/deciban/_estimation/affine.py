@@ -7,7 +7,7 @@ what holds it back then vanishes with samples, and does not depend on the unit o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, get_args
@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from deciban._estimation.newton import Point, minimum, newton_step
+from deciban._estimation.newton import Point, minimum, search
 from deciban._validation.scalars import require_one_of
 
 Scale = Literal["scalar", "diagonal", "full"]
@@ -25,6 +25,7 @@ _ROUNDING = 1e-20  # squares of scores that count as zero
 _SOME = 4000  # samples enough for a median
 _PULL = 1.5  # ridge towards the scalar map, as if entries differed from its factor by 0.6 of it
 _LARGE = 1e100  # scores
+_NEAR = 1e-9  # nats; a map this near to the best one of many samples is good enough
 _SINGULAR = 1e-13  # information, relative to its upper bound, that counts as none
 
 
@@ -391,19 +392,21 @@ def _sum_prior(
 
 
 class NewtonTerms(NamedTuple):
-    """Slope and curvature of the cross-entropy at an affine map; they add up over samples."""
+    """Cross-entropy with its slope and curvature at an affine map; they add up over samples."""
 
+    value: float
     slope: np.ndarray
     matrix: np.ndarray
 
-    def improve(self, affine: AffineMap, scale: Scale) -> AffineMap:
-        """The map after one step of Newton's, from one that is near the best."""
-        size = np.sqrt(np.maximum(np.diag(self.matrix), _ROUNDING))
-        theta = _entries(affine, scale) + newton_step(self.matrix, self.slope, size, _SINGULAR)
-        k = len(affine.offset)
-        if scale == "full":
-            return AffineMap(theta[:-k].reshape(k, k), theta[-k:])
-        return AffineMap(np.eye(k) * theta[:-k], theta[-k:])
+    def curvature(self) -> np.ndarray:
+        """The matrix of second derivatives."""
+        return self.matrix
+
+    @classmethod
+    def join(cls, parts: Sequence[NewtonTerms]) -> NewtonTerms:
+        """The terms of the samples of all parts."""
+        values, slopes, matrices = zip(*parts, strict=True)
+        return cls(sum(values), np.sum(slopes, axis=0), np.sum(matrices, axis=0))
 
 
 def newton_terms(
@@ -417,8 +420,34 @@ def newton_terms(
 ) -> NewtonTerms:
     """The terms of some samples; ``weight`` is that of a sample of each class."""
     k = contrast.shape[1]
-    prepare = _Prepare(1.0, np.zeros(k), np.ones(k, dtype=bool), weight, log_prior, contrast, scale)
-    return NewtonTerms(*_sum_part(prepare, _entries(affine, scale), l, truth)[1:])
+    every = np.ones(k, dtype=bool)
+    prepare = _Prepare(1.0, np.zeros(k), every, weight, log_prior, contrast, scale)
+    return NewtonTerms(*_sum_part(prepare, _entries(affine, scale), l, truth))
+
+
+def improve_affine(
+    start: AffineMap, scale: Scale, squares: np.ndarray, most: int
+) -> Generator[AffineMap, NewtonTerms, AffineMap]:
+    """Search for the best map from one that is near it; asks for the terms of maps.
+
+    ``squares`` are those of the mean size of the scores, and ``most`` the largest number of steps.
+    """
+    k = len(start.offset)
+    bounds = {"scalar": [squares.sum()], "diagonal": squares, "full": np.tile(squares, k)}
+    size = np.sqrt(np.concatenate([bounds[scale], np.ones(k)]) + _ROUNDING)
+
+    def to_map(theta: np.ndarray) -> AffineMap:
+        free = theta[:-k]
+        return AffineMap(free.reshape(k, k) if scale == "full" else np.eye(k) * free, theta[-k:])
+
+    steps = search(_entries(start, scale), size, _NEAR, 0.0, most)
+    theta = next(steps)
+    while True:
+        terms = yield to_map(theta)
+        try:
+            theta = steps.send(terms)
+        except StopIteration as end:
+            return to_map(end.value[0])
 
 
 def _entries(affine: AffineMap, scale: Scale) -> np.ndarray:

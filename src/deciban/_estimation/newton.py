@@ -8,7 +8,7 @@ more where it did not gain what it promised, less where it did.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Protocol
 
 import numpy as np
@@ -25,8 +25,13 @@ _STEPS = 500
 class Point(Protocol):
     """Value, slope and curvature of a convex function at one point."""
 
-    value: float
-    slope: np.ndarray
+    @property
+    def value(self) -> float:
+        """The function itself."""
+
+    @property
+    def slope(self) -> np.ndarray:
+        """Its first derivatives."""
 
     def curvature(self) -> np.ndarray | LinearOperator:
         """The matrix of second derivatives, or its products with vectors."""
@@ -50,23 +55,14 @@ def minimum(
     ConvergenceError
         Where the minimum is not reached.
     """
-    theta, damping = start, _LEAST
-    here = at(theta)
-    curvature = here.curvature()
-    for _ in range(_STEPS):
-        step = newton_step(curvature, here.slope, size, damping)
-        promise = -float(step @ here.slope)
-        if promise < flat or here.value < perfect:
-            return theta
-        there = at(theta + step)
-        gain = here.value - there.value
-        if gain >= 1e-4 * promise or (promise < 1e-6 and gain >= -_ROUNDING * abs(here.value)):
-            theta, here = theta + step, there
-            curvature = here.curvature()
-        if gain > 0.25 * promise:
-            damping = max(damping / 10, _LEAST)
-        elif gain < 1e-4 * promise:
-            damping = max(10 * damping, 1e-8)
+    steps = search(start, size, flat, perfect)
+    asked = next(steps)
+    while True:
+        try:
+            asked = steps.send(at(asked))
+        except StopIteration as end:
+            theta, promise = end.value
+            break
     if promise > _NEARLY_FLAT:
         raise ConvergenceError(
             f"the recalibration must reach its optimum; after {_STEPS} steps it could still gain "
@@ -79,6 +75,35 @@ def minimum(
             stacklevel=5,
         )
     return theta
+
+
+def search(
+    start: np.ndarray, size: np.ndarray, flat: float, perfect: float, most: int = _STEPS
+) -> Generator[np.ndarray, Point, tuple[np.ndarray, float]]:
+    """Ask for points until the minimum is reached, or for so many at most.
+
+    Yields positions and takes the points there, so that several searches can be answered in one
+    pass over the samples. Returns the position, and what a further step would gain if it is not the
+    minimum. Parameters are those of :func:`minimum`.
+    """
+    theta, damping, promise = start, _LEAST, 0.0
+    here = yield theta
+    curvature = here.curvature()
+    for _ in range(most):
+        step = newton_step(curvature, here.slope, size, damping)
+        promise = -float(step @ here.slope)
+        if promise < flat or here.value < perfect or not np.isfinite(promise):
+            return theta, 0.0
+        there = yield theta + step
+        gain = here.value - there.value
+        if gain >= 1e-4 * promise or (promise < 1e-6 and gain >= -_ROUNDING * abs(here.value)):
+            theta, here = theta + step, there
+            curvature = here.curvature()
+        if gain > 0.25 * promise:
+            damping = max(damping / 10, _LEAST)
+        elif not gain >= 1e-4 * promise:
+            damping = max(10 * damping, 1e-8)
+    return theta, promise
 
 
 def newton_step(

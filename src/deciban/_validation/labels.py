@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban._validation.arrays import column_names, is_frame, refuse_masked, to_host, to_numpy
+from deciban._validation.arrays import (
+    column_names,
+    is_dask,
+    is_frame,
+    refuse_masked,
+    to_host,
+    to_numpy,
+)
 from deciban._validation.scalars import quote, quote_each
 from deciban._validation.values import refuse_rows
 from deciban.exceptions import InputError, UnknownClassError
@@ -295,13 +302,14 @@ def align_by_index(**named: Any) -> list[Any]:
     Rows of pandas objects are matched by their index: all follow the first that has one. Indexes
     that hold different labels, or repeated labels and are not equal, are refused. What has no index
     (arrays, lists, Evidence, polars) is paired by position, and so is what differs in length, for
-    the caller's check of lengths to report.
+    the caller's check of lengths to report. Dask collections are computed.
 
     >>> import pandas as pd
     >>> y, weight = pd.Series([0, 1], index=["a", "b"]), pd.Series([2.0, 1.0], index=["b", "a"])
     >>> align_by_index(y=y, weight=weight)[1].tolist()
     [1.0, 2.0]
     """
+    named = {name: x.compute() if is_dask(x) else x for name, x in named.items()}
     indexes = {name: x.index for name, x in named.items() if is_frame(x) and hasattr(x, "iloc")}
     first = next(iter(indexes), "")
     for name, index in indexes.items():

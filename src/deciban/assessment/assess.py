@@ -290,7 +290,7 @@ def compare(
             notes += [f"{name}: {note}" for note in other.notes]
             intervals = first.estimates(plan, other) if plan.n_resamples else {}
             if np.array_equal(data.evidence.log_likelihoods, evidence.log_likelihoods):
-                notes.insert(0, f"{first_name} and {name} are the same evidence.")
+                notes.insert(0, same_evidence_note(first_name, name))
                 intervals = dict.fromkeys(intervals, Interval(0.0, 0.0, 0.0))
             differences += differences_of((first_name, name), first, other, intervals)
     return Comparison(
@@ -298,6 +298,11 @@ def compare(
         differences=tuple(differences), confidence=plan.confidence, warnings=tuple(notes),
         design=design.words if plan.n_resamples else "",
     )  # fmt: skip
+
+
+def same_evidence_note(first: str, other: str) -> str:
+    """A note on systems that do not differ."""
+    return f"{first} and {other} are the same evidence."
 
 
 def _open_partitions(y_true: Any, systems: list[Any], groups: Any, items: Items) -> Partitions:

@@ -21,6 +21,7 @@ from deciban.assessment.assess import (
     few_samples_note,
     make_assessment,
     read_options,
+    same_evidence_note,
 )
 from deciban.assessment.results import Assessment, Comparison, Difference
 from deciban.assessment.several_classes_in_parts import sum_several_classes
@@ -28,7 +29,7 @@ from deciban.assessment.summed_systems import SomeSamples, SummedSystems
 from deciban.assessment.systems import Setting
 from deciban.assessment.two_classes_in_parts import sum_two_classes
 from deciban.metrics.calibration_test import run_calibration_test
-from deciban.metrics.intervals import Plan
+from deciban.metrics.intervals import Interval, Plan
 from deciban.metrics.partitions import Partitions, Rows, evidence_of
 from deciban.metrics.reliability import worst_bin
 
@@ -98,8 +99,11 @@ def compare_partitions(
         notes += [f"{name}: {note}" for note in system.notes]
     differences: list[Difference] = []
     with np.errstate(all="ignore"):
-        for name, other in zip(names[1:], others, strict=True):
+        for name, other, tally in zip(names[1:], others, found.tallies[1:], strict=True):
             intervals = first.estimates(found.plan, other) if found.plan.n_resamples else {}
+            if tally.is_first:
+                notes.insert(0, same_evidence_note(names[0], name))
+                intervals = dict.fromkeys(intervals, Interval(0.0, 0.0, 0.0))
             differences += differences_of((names[0], name), first, other, intervals)
     return Comparison(
         systems=tuple(names), classes=data.classes, counts=tuple(counts.tolist()),

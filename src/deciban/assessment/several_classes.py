@@ -39,7 +39,8 @@ class SeveralClassSystem(System):
     """The evidence of one system over more than two classes, and every quantity of it.
 
     ``of_pair`` are the costs of the LLRs of the pair of classes that costs the most, and
-    ``plan_of_pair`` makes the plan for its samples of that for all.
+    ``plan_of_pair`` makes the plan for its samples of that for all. ``needed`` says what
+    recalibration takes, beside finite evidence.
     """
 
     def __init__(
@@ -52,14 +53,15 @@ class SeveralClassSystem(System):
         notes: Iterable[str],
         of_pair: SampleCosts,
         plan_of_pair: Callable[[Plan], Plan],
+        needed: str = "two samples of each class",
     ) -> None:
         super().__init__(classes, setting, notes)
         self.costs, self.pairwise, self.expected_wrong = costs, pairwise, expected_wrong
         self.of_pair, self.plan_of_pair = of_pair, plan_of_pair
         if "saving" not in costs.actual:
             self.notes.append(
-                "Calibration and discrimination are not separated: that takes finite "
-                "log-likelihoods and two samples of each class."
+                f"Calibration and discrimination are not separated: that takes finite "
+                f"log-likelihoods and {needed}."
             )
         elif costs.total("saving") < 0:  # recalibration that does not pay is not used
             costs.replace_costs({"discrimination": "cross_entropy", "calibration": None})
@@ -192,7 +194,7 @@ def _cost_interval(key: str, costs: SampleCosts, worst: Floats, plan: Plan) -> I
             total / n if n else sign * worst[t]
             for sign, total, n in zip((1, -1), totals, counts, strict=True)
         ]
-        size = plan.effective_size(t, signs)
+        size = plan.effective_size(t, signs, float(sum(counts)))
         events.append(EventCounts(np.array(weight), np.array(counts) * (size / n_samples), size))
     return sum_interval(costs.total(key), events, plan.confidence)
 

@@ -1,19 +1,25 @@
 """Three classes or more in partitions: sums over bags of what samples cost.
 
-The maps that recalibrate them are fitted to some of the samples, in two folds, and improved by one
-step of Newton's with the sums over all: nearer to the best maps than intervals can tell.
+The maps that recalibrate them are fitted to some of the samples, in two folds, and improved by
+steps of Newton's with sums over all samples, of which two or three are enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban._estimation.affine import NewtonTerms, Scale
+from deciban._estimation.affine import (
+    AffineMap,
+    NewtonTerms,
+    Scale,
+    improve_affine,
+    newton_terms,
+)
 from deciban._validation.arrays import Floats
 from deciban.assessment.several_classes import (
     MOST_FULL,
@@ -28,13 +34,17 @@ from deciban.assessment.summed_systems import SomeSamples, SummedSystems, select
 from deciban.assessment.systems import Setting, ruled_out_note
 from deciban.metrics.bags import BagDesign, folds_of
 from deciban.metrics.cost_bags import CostSums, TotalSums
-from deciban.metrics.decomposition import PosteriorMap
+from deciban.metrics.decomposition import PosteriorMap, gram_schmidt_ilr
 from deciban.metrics.intervals import Plan
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.llr_intervals import LlrSample
 from deciban.metrics.pairs_in_parts import pairwise_costs_in_parts, tally_pairs
 from deciban.metrics.partitions import Partitions, Rows, evidence_of
 from deciban.metrics.sorted_runs import FOLDS
+from deciban.simplex import Basis
+
+_LARGEST = 1e100  # nats; squares of larger ones overflow
+_STEPS = 12  # of Newton's, each a pass over the samples; separable classes would take many
 
 Pair = tuple[int, int]
 
@@ -45,6 +55,7 @@ class FoldMaps(NamedTuple):
     scale: Scale
     without: tuple[PosteriorMap, ...]
     fitted: PosteriorMap
+    squares: Floats  # of the mean size of the ILRLs
 
     def apply(self, data: Labelled, fold: NDArray[np.int8]) -> tuple[Floats, Floats]:
         """Log-posteriors by the maps that were fitted without a sample, and by that of all."""
@@ -54,14 +65,6 @@ class FoldMaps(NamedTuple):
             if len(rows):
                 held_out[rows] = one(data.select(rows))
         return held_out, self.fitted(data)
-
-    def improve(self, by_fold: Sequence[NewtonTerms]) -> FoldMaps:
-        """The maps after a step of Newton's from that of all samples, given the terms of folds."""
-        rests = [[one for j, one in enumerate(by_fold) if j != k] for k in range(FOLDS)]
-        *without, fitted = (
-            self.fitted.improve(_add_terms(terms), self.scale) for terms in (*rests, by_fold)
-        )
-        return FoldMaps(self.scale, tuple(without), fitted)
 
 
 def sum_several_classes(data: Partitions, setting: Setting, plan: Plan) -> SummedSystems:
@@ -81,7 +84,7 @@ def sum_several_classes(data: Partitions, setting: Setting, plan: Plan) -> Summe
         )
         for k, tally in enumerate(tallies)
     ]
-    maps = _improve_maps(data, maps, setting.prior / by_fold.clip(1))
+    maps = _improve_maps(data, maps, setting.prior, by_fold)
     worst = [worst_pair(one.cllr) for one in pairwise]
     total = _sum_costs(data, setting, maps, worst)
     systems = []
@@ -92,6 +95,8 @@ def sum_several_classes(data: Partitions, setting: Setting, plan: Plan) -> Summe
             system = SeveralClassSystem(
                 data.classes, setting, total.costs.of_system(k), one, float(total.errors[k]), note,
                 of_pair.of_system(0), partial(_use_design, of_pair.design),
+                "samples of each class in both halves, into which a hash divides them or their "
+                "groups",
             )  # fmt: skip
         systems.append(system)
     design, first = total.costs.design, systems[0].costs
@@ -120,10 +125,11 @@ def _fit_maps(data: Labelled, fold: NDArray[np.int8], prior: Floats) -> FoldMaps
         return None
     rows = np.arange(len(data.codes))
     scales: list[Scale] = ["scalar", "full"] if len(prior) <= MOST_FULL else ["scalar"]
+    squares = np.minimum(np.abs(gram_schmidt_ilr(data)).mean(axis=0), _LARGEST) ** 2
     best, least = None, np.inf
     for scale in scales:
         without = tuple(PosteriorMap.fit(part, prior, scale) for part in parts)
-        maps = FoldMaps(scale, without, PosteriorMap.fit(data, prior, scale))
+        maps = FoldMaps(scale, without, PosteriorMap.fit(data, prior, scale), squares)
         held_out, _ = maps.apply(data, fold)
         cost = float(prior @ data.mean_by_class(-held_out[rows, data.codes]))
         if cost < least:
@@ -132,45 +138,69 @@ def _fit_maps(data: Labelled, fold: NDArray[np.int8], prior: Floats) -> FoldMaps
 
 
 def _improve_maps(
-    data: Partitions, maps: Sequence[FoldMaps | None], weight: Floats
+    data: Partitions, maps: Sequence[FoldMaps | None], prior: Floats, by_fold: NDArray[np.intp]
 ) -> list[FoldMaps | None]:
-    """The maps after a step of Newton's with the sums over all samples.
+    """The maps of all samples, by steps of Newton's from those of some.
 
-    ``weight``, of shape (n_folds, n_classes), is that of a sample of each fold and class.
+    ``by_fold``, of shape (n_folds, n_classes), are numbers of samples. All maps take each step in
+    the same pass over the samples.
     """
-    if not any(maps):
-        return [*maps]
-    function = partial(_sum_terms, classes=data.classes, maps=maps, weight=weight)
-    sums = [
-        [_add_terms(fold) for fold in zip(*one, strict=True)]
-        for one in zip(*data.map(function, "Fitting"), strict=True)
-    ]
+    searches = {
+        (k, fold): improve_affine(each.affine, one.scale, one.squares, _STEPS)
+        for k, one in enumerate(maps)
+        if one is not None
+        for fold, each in enumerate((*one.without, one.fitted))
+    }
+    asked, found = {key: next(one) for key, one in searches.items()}, {}
+    counts = by_fold.sum(axis=0)
+    weights = prior / np.array([*(counts - by_fold), counts]).clip(1)
+    scales: list[Scale] = ["scalar" if one is None else one.scale for one in maps]
+    while asked:
+        function = partial(
+            _sum_terms, asked=asked, scales=scales, weights=weights, prior=prior,
+            classes=data.classes,
+        )  # fmt: skip
+        terms = [one for one in data.map(function, "Fitting") if one]
+        new = {}
+        for key in asked:
+            try:
+                new[key] = searches[key].send(NewtonTerms.join([one[key] for one in terms]))
+            except StopIteration as end:
+                found[key] = PosteriorMap(end.value, prior)
+        asked = new
     return [
-        None if one is None else one.improve(folds) for one, folds in zip(maps, sums, strict=True)
+        one
+        and one._replace(
+            without=tuple(found[k, fold] for fold in range(FOLDS)), fitted=found[k, FOLDS]
+        )
+        for k, one in enumerate(maps)
     ]
 
 
 def _sum_terms(
-    rows: Rows, classes: tuple[Hashable, ...], maps: Sequence[FoldMaps | None], weight: Floats
-) -> list[list[NewtonTerms]]:
-    """Terms of Newton's step, of each system and fold."""
-    fold, found = folds_of(rows.hashes), []
-    for one, values in zip(maps, rows.evidence, strict=True):
-        some = [np.flatnonzero(fold == k) for k in range(FOLDS)] if one is not None else []
-        found.append(
-            [
-                one.fitted.newton_terms(
-                    Labelled(evidence_of(values[at], classes), rows.codes[at]), one.scale, w
-                )
-                for at, w in zip(some, weight, strict=False)
-                if one is not None
-            ]
-        )
-    return found
-
-
-def _add_terms(terms: Sequence[NewtonTerms]) -> NewtonTerms:
-    return NewtonTerms(*(np.sum(column, axis=0) for column in zip(*terms, strict=True)))
+    rows: Rows,
+    asked: Mapping[tuple[int, int], AffineMap],
+    scales: Sequence[Scale],
+    weights: Floats,
+    prior: Floats,
+    classes: tuple[Hashable, ...],
+) -> dict[tuple[int, int], NewtonTerms]:
+    """Terms at the maps that are asked for: of samples outside a fold, or of all."""
+    if not len(rows.codes):
+        return {}
+    fold, V = folds_of(rows.hashes), Basis.gram_schmidt(len(classes)).contrast
+    ilrs = {
+        k: gram_schmidt_ilr(Labelled(evidence_of(rows.evidence[k], classes), rows.codes))
+        for k in {k for k, _ in asked}
+    }
+    with np.errstate(all="ignore"):  # squares of huge scores overflow: their step is not taken
+        return {
+            (k, j): newton_terms(
+                ilrs[k][fold != j], rows.codes[fold != j], weights[j], np.log(prior), V, one,
+                scales[k],
+            )
+            for (k, j), one in asked.items()
+        }  # fmt: skip
 
 
 # --- sums of costs ------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from deciban._validation.arrays import Floats
 from deciban.assessment.assess import MOST_TESTED
 from deciban.assessment.systems import System
-from deciban.metrics.bags import BagDesign, ranks_of
+from deciban.metrics.bags import BagDesign, hash_numbers, ranks_of
 from deciban.metrics.intervals import Plan
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.partitions import Rows, Tally, evidence_of
@@ -50,5 +50,8 @@ def share_to_keep(counts: NDArray[Any]) -> Floats:
 
 
 def select_some(rows: Rows, share: Floats) -> Rows:
-    """Samples whose hash tells so, whatever the split: this fraction of each class."""
-    return rows.select(ranks_of(rows.hashes) < share[rows.codes])
+    """Samples whose number tells so, whatever the split: this fraction of each class.
+
+    Those of a group are not taken together: a class of few groups would have all samples or none.
+    """
+    return rows.select(ranks_of(hash_numbers(rows.numbers)) < share[rows.codes])

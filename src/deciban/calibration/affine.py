@@ -12,7 +12,6 @@ from sklearn.base import clone
 
 from deciban._estimation.affine import Scale, fit_affine, fit_affine_in_parts, free_entries
 from deciban._estimation.linear import Features, LinearProblem, Uncertainty
-from deciban._estimation.samples import require_weight_of_every_class
 from deciban._persistence.registry import register
 from deciban._validation.arrays import Floats
 from deciban._validation.labels import label_array
@@ -24,7 +23,7 @@ from deciban.evidence.bayes import balance_weights
 from deciban.exceptions import InputError
 from deciban.metrics.dask_collections import open_collections
 from deciban.metrics.labelled import Labelled
-from deciban.metrics.partitions import Partitions, Rows, evidence_of
+from deciban.metrics.partitions import Partitions, Rows, evidence_of, require_counts
 from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
 
@@ -155,7 +154,7 @@ class AffineCalibrator(Calibrator):
 
         self.classes_, self.n_features_in_ = label_array(data.classes), n_columns
         self.class_counts_ = np.sum([*data.map(partial(_count, D), "Counting")], axis=0) * 1.0
-        require_weight_of_every_class(self.classes_, self.class_counts_)
+        require_counts(data.classes, self.class_counts_)
         self._reader = ScoreReader(self._names(), False)
         (self.matrix_, self.offset_), counts = fit_affine_in_parts(
             map_rows, self.prior_, basis.contrast, self.scale, offset=self.offset, ridge=self.ridge

@@ -122,7 +122,8 @@ def read_scores(
     if llr is not None:
         columns = llr_columns("llr", llr, labels, options)
     else:
-        columns = class_columns(labels, codes, table, options, calibrated)
+        counts = np.bincount(codes, minlength=len(labels)).tolist()
+        columns = class_columns(labels, counts, table, options, calibrated)
     parts: list[Floats] = []
     start = used = 0
     for rows in table.batches(1 << 18, columns.columns):
@@ -282,9 +283,12 @@ def _positive_class(text: str | None, labels: Labels) -> Hashable:
 
 
 def class_columns(
-    labels: Labels, codes: NDArray[np.intp], table: Table, options: ScoreOptions, calibrated: bool
+    labels: Labels, counts: Sequence[int], table: Table, options: ScoreOptions, calibrated: bool
 ) -> ScoreColumns:
-    """One column for each class, which has the class's name after the prefix."""
+    """One column for each class, which has the class's name after the prefix.
+
+    ``counts`` are numbers of samples of each class.
+    """
     text = options.posteriors if options.log_likelihoods is None else options.log_likelihoods
     after = {label: f"{CALIBRATED}{label}" for label in labels}
     asked = options.log_likelihoods or options.posteriors or options.prefix
@@ -304,7 +308,6 @@ def class_columns(
         positive = labels.index(find_class(options.positive, "--positive", labels))
     if options.posteriors is None:
         return ScoreColumns("log-likelihoods", columns, positive, options.base)
-    counts = np.bincount(codes, minlength=len(labels)).tolist()
     prior = parse_prior(options.prior, "--prior", labels, counts)
     inside = None if prior is None else tuple(prior[label] for label in labels)
     return ScoreColumns("posteriors", columns, positive, options.base, inside, options.floor)

@@ -194,7 +194,7 @@ def open_score_parts(
     if llr is not None:
         columns = llr_columns("trials" if by_name else "llr", llr, labels, options)
     else:
-        columns = class_columns(labels, by_class, table, options, calibrated)
+        columns = class_columns(labels, by_class.tolist(), table, options, calibrated)
     flip = len(labels) == 2 and columns.positive == 0
     if group is not None:
         table.require_column(group, "--group")

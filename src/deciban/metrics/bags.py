@@ -48,9 +48,15 @@ def hash_numbers(numbers: NDArray[Any]) -> Hashes:
 def hash_labels(labels: NDArray[Any]) -> Hashes:
     """Hashes of labels by their text; those of text and of the number that it writes are one."""
     distinct, codes = factorize_labels(labels.astype(object))
-    texts = (str(label).encode() for label in distinct)
+    texts = (_text(label).encode() for label in distinct)
     found = [int.from_bytes(blake2b(text, digest_size=8).digest(), "little") for text in texts]
     return np.array(found, dtype=np.uint64)[codes]
+
+
+def _text(label: Any) -> str:
+    """Text of a label, the same for numbers that are equal: 1, 1.0 and True."""
+    is_whole = isinstance(label, float | np.floating | bool | np.bool_) and label % 1 == 0
+    return str(int(label)) if is_whole else str(label)
 
 
 def folds_of(hashes: Hashes) -> NDArray[np.int8]:
@@ -164,8 +170,12 @@ class BagDesign:
         left_out = _means(table.sum(axis=2) - blocks)
         return Resamples(np.concatenate(drawn), left_out[~np.isnan(left_out).any(axis=1)])
 
-    def effective_size_in(self, t: int, events: NDArray[Any]) -> float:
-        """How many independent samples of a class would tell as much about the rate of an event."""
+    def effective_size_in(self, t: int, events: NDArray[Any], n_events: float) -> float:
+        """How many independent samples of a class would tell as much about the rate of an event.
+
+        ``events`` are sums over bags, in which those of two systems cancel; ``n_events`` is the
+        number of samples with one.
+        """
         mass = self.mass[self.rows_by_class[t]]
         n, n_used = float(mass.sum()), int(np.count_nonzero(mass))
         if not self.depends:
@@ -173,7 +183,7 @@ class BagDesign:
         mean = float(events.sum()) / n
         scale = n_used / max(n_used - 3, 1)  # about as wide as Student's interval
         shared = scale * float(np.sum((events - mean * mass) ** 2)) + n / n_used
-        spread = float(np.abs(events).sum()) - n * mean**2
+        spread = n_events - n * mean**2
         return n / max(shared / (spread + 1), 1.0)
 
 

@@ -65,7 +65,7 @@ class CostSums(NamedTuple):
                 by_bag["actual", k, key] = add(costs)
             sum_right((k,), one.right)
             for key in filter(has_sides, one.mirrored):
-                worst = np.zeros(n_classes)
+                worst = np.full(n_classes, -np.inf)
                 worst[codes] = one.mirrored[key]  # the same for all samples of a class
                 by_class["worst", k, key] = worst
         if len(systems) == 1:
@@ -94,8 +94,10 @@ class TotalSums:
             self.table = np.zeros((len(self.keys), self.n_classes * self.n_bags))
         part.by_bag.add_to(self.table)
         for key, sums in part.by_class.items():
-            held = self.by_class.setdefault(key, np.zeros(self.n_classes))
-            self.by_class[key] = np.maximum(held, sums) if key[0] == "worst" else held + sums
+            held = self.by_class.get(key)
+            if held is not None:
+                sums = np.maximum(held, sums) if key[0] == "worst" else held + sums
+            self.by_class[key] = sums
 
     @cached_property
     def by_bag(self) -> dict[Key, Floats]:

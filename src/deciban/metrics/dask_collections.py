@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban._validation.arrays import Floats, is_dask
+from deciban._validation.arrays import Floats, is_dask, is_frame
 from deciban._validation.labels import encode_labels, factorize_labels, read_labels
 from deciban._validation.scalars import quote_each
 from deciban._validation.values import read_llrs
@@ -71,6 +71,9 @@ def open_collections(
             "sample_weight must be left out with Dask collections; got one. Repeat samples, or "
             "compute the arrays first."
         )
+    if classes is None:
+        classes = _find_classes(y_true)
+    systems = [one if is_dask(one) else _order_columns(one, classes) for one in systems]
     columns = [y_true, *systems, *([] if groups is None else [groups])]
     length = next(len_of_chunks(one) for one in columns if is_dask(one))
     blocks = [_blocks(one, length) for one in columns]
@@ -85,13 +88,6 @@ def open_collections(
             "y_true, evidence and groups must have as many rows in each partition; they do not. "
             "Repartition them alike."
         )
-    if classes is None:
-        found: set[Hashable] = set().union(*compute(*map(delayed(_labels), blocks[0])))
-        classes = sorted(found)  # type: ignore[type-var]
-    if len(classes) < 2:
-        raise InputError(
-            f"y_true must hold two classes or more; got {quote_each(classes)}. Add samples."
-        )
     starts = np.cumsum([0, *sizes[0]])
     parts = [
         [int(start), *(one[k] for one in blocks)] for k, start in enumerate(starts[:-1].tolist())
@@ -101,6 +97,32 @@ def open_collections(
         tuple(classes), parts, read, int(starts[-1]), len(systems), groups is not None,
         DaskScheduler(), config.get("temporary-directory", None),
     )  # fmt: skip
+
+
+def _find_classes(y_true: Any) -> list[Hashable]:
+    """The labels that occur, sorted."""
+    from dask.base import compute
+    from dask.delayed import delayed
+
+    blocks = _blocks(y_true, len_of_chunks(y_true))
+    found: set[Hashable] = set().union(*compute(*map(delayed(_labels), blocks)))
+    if len(found) < 2:
+        raise InputError(
+            f"y_true must hold two classes or more; got {quote_each([*found])}. Add samples."
+        )
+    try:
+        return sorted(found)  # type: ignore[type-var]
+    except TypeError:
+        raise InputError(
+            f"labels must have an order; got {quote_each([*found])}. Write all as text."
+        ) from None
+
+
+def _order_columns(values: Any, classes: Sequence[Hashable]) -> Any:
+    """Log-likelihoods in the order of the classes, of evidence or a frame with their names."""
+    if isinstance(values, Evidence):
+        return values.restrict(classes).log_likelihoods
+    return Evidence(values, classes).log_likelihoods if is_frame(values) else values
 
 
 def len_of_chunks(values: Any) -> tuple[int, ...]:
@@ -133,6 +155,12 @@ def _labels(block: Any) -> set[Hashable]:
 def _read(part: Sequence[Any], classes: tuple[Hashable, ...], n_systems: int) -> Rows:
     start, y_true, *rest = part
     n = len(y_true)
+    indices = [block.index for block in (y_true, *rest) if hasattr(block, "iloc")]
+    if not all(indices[0].equals(index) for index in indices[1:]):
+        raise InputError(
+            "y_true, evidence and groups must have the same index in each partition; they do not. "
+            "Take them from one frame, or sort them alike."
+        )
     codes = encode_labels(read_labels(y_true, n), classes) if n else np.empty(0, dtype=np.intp)
     evidence = tuple(_read_evidence(block, codes, classes) for block in rest[:n_systems])
     numbers = np.arange(start, start + n)
@@ -145,6 +173,11 @@ def _read(part: Sequence[Any], classes: tuple[Hashable, ...], n_systems: int) ->
 def _read_evidence(block: Any, codes: NDArray[np.intp], classes: tuple[Hashable, ...]) -> Floats:
     if np.ndim(block) == 2 and np.shape(block)[1] == 1 and len(classes) == 2:
         block = np.asarray(block)[:, 0]
+    if np.ndim(block) == 1 and len(classes) > 2:
+        raise InputError(
+            f"evidence must have a column for each of {len(classes)} classes; got one. Give "
+            f"log-likelihoods on rows."
+        )
     if np.ndim(block) == 1:
         return read_llrs(block) if len(block) else np.empty(0)
     if not len(block):

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._estimation.affine import AffineMap, NewtonTerms, Scale, fit_affine, newton_terms
+from deciban._estimation.affine import AffineMap, Scale, fit_affine
 from deciban._validation.arrays import Floats
 from deciban._validation.labels import align_by_index, factorize_labels, read_labels
 from deciban._validation.scalars import as_generator, require_one_of, require_whole
@@ -127,26 +127,19 @@ class PosteriorMap(NamedTuple):
         """The map that suits these samples best."""
         weight = balance_weights(data.codes, data.weight, prior)
         V, log_p = Basis.gram_schmidt(len(prior)).contrast, np.log(prior)
-        l, sizes = _ilr(data), data.sizes
+        l, sizes = gram_schmidt_ilr(data), data.sizes
         return cls(fit_affine(l, data.codes, weight, log_p, V, scale, class_sizes=sizes), prior)
 
     def __call__(self, data: Labelled) -> Floats:
         """Log-posteriors of samples after the map."""
         V = Basis.gram_schmidt(len(self.prior)).contrast
-        return np.asarray(logparts.closure(self.affine(_ilr(data)) @ V.T + np.log(self.prior)))
-
-    def newton_terms(self, data: Labelled, scale: Scale, weight: Floats) -> NewtonTerms:
-        """Slope and curvature of the cross-entropy; ``weight`` is of a sample of each class."""
-        V = Basis.gram_schmidt(len(self.prior)).contrast
-        l = _ilr(data)
-        return newton_terms(l, data.codes, weight, np.log(self.prior), V, self.affine, scale)
-
-    def improve(self, terms: NewtonTerms, scale: Scale) -> Self:
-        """The map after one step of Newton's."""
-        return self._replace(affine=terms.improve(self.affine, scale))
+        return np.asarray(
+            logparts.closure(self.affine(gram_schmidt_ilr(data)) @ V.T + np.log(self.prior))
+        )
 
 
-def _ilr(data: Labelled) -> Floats:
+def gram_schmidt_ilr(data: Labelled) -> Floats:
+    """ILRLs in the Gram-Schmidt basis of the classes in their order."""
     D = data.evidence.n_classes
     return data.evidence.ilr(Basis(Basis.gram_schmidt(D).contrast, data.evidence.classes))
 

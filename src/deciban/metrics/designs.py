@@ -234,8 +234,8 @@ class Design:
         shared = scale * float(np.sum(total**2)) + n / n_used
         return n / max(shared / (float(gap @ gap) + 1), 1.0)
 
-    def effective_size_in(self, t: int, events: NDArray[Any]) -> float:
-        """The same for the samples of one class."""
+    def effective_size_in(self, t: int, events: NDArray[Any], n_events: float) -> float:
+        """The same for the samples of one class; ``n_events`` is for bags of samples."""
         return self.select(self.rows_by_class[t]).effective_size(events)
 
 

@@ -51,11 +51,16 @@ class Plan(NamedTuple):
             return self
         return self._replace(design=replace(self.design.select(rows), codes=codes))
 
-    def effective_size(self, t: int, events: np.ndarray) -> float:
-        """How many independent samples of a class would tell as much about the rate of an event."""
+    def effective_size(self, t: int, events: np.ndarray, n_events: float | None = None) -> float:
+        """How many independent samples of a class would tell as much about the rate of an event.
+
+        ``events`` are ones and zeros, differences of two systems, or sums over bags; ``n_events``
+        is the number of samples with an event, by default the sum of all.
+        """
         if self.design is None:
             return len(events)
-        return self.design.effective_size_in(t, events)
+        n = float(np.abs(events).sum()) if n_events is None else n_events
+        return self.design.effective_size_in(t, events, n)
 
 
 def make_plan(confidence: float, n_resamples: int, rng: Seed, design: Design | None = None) -> Plan:

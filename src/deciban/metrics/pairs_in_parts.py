@@ -35,6 +35,11 @@ class PairTally(NamedTuple):
     costs: Floats  # sums of what LLRs cost, in nats
     smallest: Floats  # LLR; inf where there are no samples
 
+    def add(self, other: PairTally) -> PairTally:
+        """The tally of both."""
+        smallest = np.minimum(self.smallest, other.smallest)
+        return PairTally(Tally.add([self.tally, other.tally]), self.costs + other.costs, smallest)
+
     @property
     def cllr(self) -> Floats:
         """Cllr of each pair of classes, in bits."""
@@ -44,15 +49,9 @@ class PairTally(NamedTuple):
 
 def tally_pairs(data: Partitions) -> list[PairTally]:
     """The tally of each system; every class must occur."""
-    found = [*data.map(partial(_tally_rows, data.classes), "Counting")]
-    tallies = [
-        PairTally(
-            Tally.add([part[k].tally for part in found]),
-            np.sum([part[k].costs for part in found], axis=0),
-            np.min([part[k].smallest for part in found], axis=0),
-        )
-        for k in range(data.n_systems)
-    ]
+    tallies: list[PairTally] = []
+    for part in data.map(partial(_tally_rows, data.classes), "Counting"):
+        tallies = [a.add(b) for a, b in zip(tallies, part, strict=True)] if tallies else part
     require_counts(data.classes, tallies[0].tally.counts)
     return tallies
 
@@ -66,14 +65,14 @@ def _tally(classes: tuple[Any, ...], rows: Rows, values: Floats) -> PairTally:
     costs, smallest = np.zeros((D, D)), np.full((D, D), np.inf)
     if not len(values):
         none = np.zeros(0, dtype=bool)
-        return PairTally(Tally.of_rows(rows, D, none, none), costs, smallest)
+        return PairTally(Tally.of_rows(rows, values, D, none, none), costs, smallest)
     samples = Labelled(evidence_of(values, classes), rows.codes)
     for k in np.unique(rows.codes):
         llr = samples.llr_of_class(k, range(D))
         costs[k], smallest[k] = softplus(-llr).sum(axis=0), llr.min(axis=0)
     infinite = np.isinf(samples.evidence.log_likelihoods)
     wrong = infinite[np.arange(len(infinite)), rows.codes]
-    tally = Tally.of_rows(rows, D, infinite.any(axis=1), wrong)
+    tally = Tally.of_rows(rows, values, D, infinite.any(axis=1), wrong)
     return PairTally(tally, costs, smallest)
 
 

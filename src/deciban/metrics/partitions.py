@@ -152,19 +152,24 @@ class Tally(NamedTuple):
     n_infinite: int
     n_ruled_out: int
     first_ruled_out: int  # number of the first among all samples
+    is_first: bool  # whether the evidence is that of the first system
 
     @classmethod
     def add(cls, parts: Sequence[Tally]) -> Tally:
         """The tally of all parts."""
-        counts, infinite, ruled_out, first = zip(*parts, strict=True)
-        return cls(np.sum(counts, axis=0), sum(infinite), sum(ruled_out), min(first))
+        counts, infinite, ruled_out, first, is_first = zip(*parts, strict=True)
+        return cls(np.sum(counts, axis=0), sum(infinite), sum(ruled_out), min(first), all(is_first))
 
     @classmethod
-    def of_rows(cls, rows: Rows, n_classes: int, infinite: Any, wrong: Any) -> Self:
-        """The tally of a part, given which samples are infinite and which rule out their class."""
+    def of_rows(cls, rows: Rows, values: Floats, n_classes: int, infinite: Any, wrong: Any) -> Self:
+        """The tally of a part for the evidence of a system.
+
+        ``infinite`` and ``wrong`` tell which samples are so and which rule out their class.
+        """
         first = rows.numbers[np.argmax(wrong)] if wrong.any() else np.iinfo(np.intp).max
         counts = np.bincount(rows.codes, minlength=n_classes)
-        return cls(counts, int(infinite.sum()), int(wrong.sum()), int(first))
+        is_first = np.array_equal(values, rows.evidence[0])
+        return cls(counts, int(infinite.sum()), int(wrong.sum()), int(first), is_first)
 
 
 def require_counts(classes: Sequence[Hashable], counts: NDArray[Any]) -> None:
@@ -197,6 +202,6 @@ def _sort_rows(folder: str, rows: Rows) -> list[tuple[Run, Tally]]:
         path = str(Path(folder, secrets.token_hex(8)))  # a worker that was lost may still write
         infinite = np.isinf(llr)
         wrong = infinite & np.where(rows.codes == 1, llr < 0, llr > 0)
-        tally = Tally.of_rows(rows, 2, infinite, wrong)
+        tally = Tally.of_rows(rows, llr, 2, infinite, wrong)
         found.append((sort_run(llr, rows.codes, folds_of(rows.hashes), path), tally))
     return found

@@ -70,7 +70,7 @@ def count_events(
     """
     signs = [1.0, -1.0][: len(events)]
     either = events[0] if len(events) == 1 else events[0] * 1.0 - events[1]
-    size = plan.effective_size(t, either)
+    size = plan.effective_size(t, either, float(sum(one.sum() for one in events)))
     counts = np.array([one.sum() for one in events]) * (size / n_samples)
     return EventCounts(weight * np.array(signs), counts, size)
 

@@ -80,9 +80,12 @@ def sort_groups(groups: Sequence[Floats]) -> Run:
 def write_runs(runs: Sequence[Run], path: str) -> list[Run]:
     """The same runs, one after another in a file."""
     starts = np.cumsum([0, *(sum(run.sizes) for run in runs)]).tolist()
-    with open(path, "wb") as file:
-        for run in runs:
-            file.write(np.asarray(run.where).data)  # unlike tofile, it says that a disk is full
+    try:
+        with open(path, "wb") as file:
+            for run in runs:
+                file.write(np.asarray(run.where).data)  # unlike tofile, it says why it fails
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
     return [replace(run, where=path, start=k) for run, k in zip(runs, starts, strict=False)]
 
 

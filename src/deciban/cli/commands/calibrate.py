@@ -42,6 +42,7 @@ _AFFINE = {"affine": "scalar", "diagonal": "diagonal", "full": "full", "bounded"
 _TWO_CLASSES = ("isotonic", "kernel")
 _METHODS = (*_AFFINE, "gaussian", *_TWO_CLASSES)
 FOLDS = 5
+_UNKNOWN = "The costs after calibration are unknown"
 _FEW_FOLDS = 2  # of samples beyond memory, which are many
 _TWO_CLASS_COSTS = ("cllr", "cllr_cal", "cllr_min")
 _COSTS = ("cross_entropy", "calibration", "discrimination")
@@ -104,25 +105,27 @@ def calibrate(
     measures = [] if quality is None else split_names(quality)
     blank = _make_calibrator(method, bounded, ridge, measures)
     outputs = {"--output": output, "--report": report}
-    inputs = [file for one in columns.inputs(table) for file in find_files(one)]
+    local = [one for one in columns.inputs(table) if "://" not in one]
+    inputs = [file for one in local for file in find_files(one)]
     require_outputs(outputs, tuple(inputs), force=force)
     in_parts = is_in_parts(table, columns, asked=workers is not None or cluster is not None)
-    hashes = hash_inputs(file for file in inputs if "://" not in file)
+    hashes = hash_inputs(inputs)
     if in_parts:
         unused = {"--bounded": bounded, "--quality": measures, "--resamples": resamples,
                   "--report": report}  # fmt: skip
         _require_affine(method, unused, table)
         with open_workers(cluster, workers) as crew:
-            parts = open_score_parts(table, columns, None, crew, calibrated=False, scratch=scratch)
-            fitted, *costs = _fit_parts(blank, parts)
-        settings = {"method": method, "folds": _FEW_FOLDS, "estimator": type(fitted).__name__}
+            parts = open_score_parts(table, columns, group, crew, calibrated=False, scratch=scratch)
+            fitted, before, after, why = _fit_parts(blank, parts)
+        folds = 0 if after is None else _FEW_FOLDS
+        settings = {"method": method, "folds": folds, "estimator": type(fitted).__name__}
         settings |= fitted.get_params()
         record = describe_run(hashes, [(name_source(table), parts)], **settings)
         fitted.save(output, extra=parts.columns.to_dict() | {"quality": [], "provenance": record},
                     replace=force)  # fmt: skip
-        summary = _summarize(*costs) | _describe_map(fitted, parts.columns, [])
-        summary |= {"calibrator": str(output), "method": method, "folds": _FEW_FOLDS,
-                    "notes": list(costs[0].warnings)}  # fmt: skip
+        summary = _summarize(before, after) | _describe_map(fitted, parts.columns, [])
+        notes = [*before.warnings, *why, *_group_note(group)]
+        summary |= {"calibrator": str(output), "method": method, "folds": folds, "notes": notes}
         if as_json:
             show.print_json(summary | {"provenance": record})
         else:
@@ -147,8 +150,7 @@ def calibrate(
             "Calibration makes these scores worse on held-out samples: there are too few samples, "
             "or the scores were calibrated already."
         )
-    if group is not None:
-        notes.append(f"Rows of the same {group} were held out together.")
+    notes += _group_note(group)
     settings = {"method": method, "folds": folds, "estimator": type(calibrator).__name__}
     settings |= calibrator.get_params()
     record = describe_run(hashes, [(name_source(table), scored)], **settings)
@@ -175,6 +177,10 @@ def calibrate(
         show.echo(f"Report: {report}", err=as_json)
 
 
+def _group_note(group: str | None) -> list[str]:
+    return [] if group is None else [f"Rows of the same {group} were held out together."]
+
+
 def _describe_map(calibrator: Any, columns: ScoreColumns, measures: list[str]) -> dict[str, Any]:
     from deciban.assessment.results import to_plain
 
@@ -199,21 +205,31 @@ def _require_affine(method: str, unused: dict[str, Any], table: str) -> None:
         )
 
 
-def _fit_parts(blank: Any, parts: ScoreParts) -> tuple[Any, Assessment, Assessment]:
-    """The calibrator of all samples, and their costs before it and after fits to other folds."""
+def _fit_parts(
+    blank: Any, parts: ScoreParts
+) -> tuple[Any, Assessment, Assessment | None, list[str]]:
+    """The calibrator of all samples, and their costs before it and after fits to other folds.
+
+    Where a fold cannot be fitted, the costs after it are None, and a note says why.
+    """
     from sklearn.base import clone
 
     from deciban.assessment.partitioned import assess_partitions
     from deciban.cli.score_parts import calibrate_folds, in_sorted_classes, select_fold
 
     data = in_sorted_classes(parts)
-    fitted, *by_fold = (
-        clone(blank).fit_partitions(one, len(data.classes))  # evidence, as apply gives it
-        for one in (data, *(select_fold(data, k) for k in range(_FEW_FOLDS)))
-    )
+
+    def fit(some: Any) -> Any:
+        return clone(blank).fit_partitions(some, len(data.classes))  # evidence, as apply gives it
+
+    fitted = fit(data)
     before, _ = assess_partitions(parts.partitions, n_resamples=0)
+    try:
+        by_fold = [fit(select_fold(data, k)) for k in range(_FEW_FOLDS)]
+    except DecibanError as error:
+        return fitted, before, None, [f"{_UNKNOWN}; a fold cannot be fitted: {error}"]
     after, _ = assess_partitions(calibrate_folds(data, by_fold), n_resamples=0)
-    return fitted, before, after
+    return fitted, before, after, []
 
 
 def _write_page(
@@ -340,15 +356,14 @@ def _hold_out(
     groups: np.ndarray | None,
 ) -> Evidence | None:  # fmt: skip
     """Calibrated evidence, each sample by a fit without it; or None, and a note on why."""
-    unknown = "The costs after calibration are unknown"
     if folds < 2:
         what = "samples" if groups is None else "groups"
-        notes.append(f"{unknown}: each class needs two {what}.")
+        notes.append(f"{_UNKNOWN}: each class needs two {what}.")
         return None
     try:
         return cross_validate(blank, given, scored, folds, groups)
     except DecibanError as error:
-        notes.append(f"{unknown}; a fold cannot be fitted: {error}")
+        notes.append(f"{_UNKNOWN}; a fold cannot be fitted: {error}")
         return None
 
 
