@@ -35,7 +35,7 @@ def test_help_has_an_example_and_says_where_mnist_comes_from():
 
 def test_single_experiments_run_and_leave_a_page(tmp_path):
     output = tmp_path / "out"
-    done = run("densities", "families", "--output", output)
+    done = run("densities", "bayes", "--output", output)
     assert done.exit_code == 0, done.output
     assert "2 of 2 experiments finished" in done.output
     assert str(output / "index.html") in done.output
