@@ -228,7 +228,9 @@ def test_nothing_keeps_a_reader_out(open_explorer, scheme):
     assert found == []
 
 
-@pytest.mark.parametrize("names", [["guilty", "innocent"], list("ABCDE")])
+@pytest.mark.parametrize(
+    "names", [["guilty", "innocent"], pytest.param(list("ABCDE"), marks=pytest.mark.slow)]
+)
 def test_any_number_of_hypotheses_can_be_named(open_explorer, names):
     with open_explorer() as page:
         page.get_by_label("Hypotheses, separated by commas").first.fill(", ".join(names))
@@ -498,8 +500,16 @@ def test_a_link_shows_what_it_says_and_a_broken_one_opens_the_page(open_explorer
         assert bars(page) == pytest.approx([0.25] * 4)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        ("light", 390),
+        *(
+            pytest.param(*way, marks=pytest.mark.slow)
+            for way in (("light", 1440), ("dark", 390), ("dark", 1440))
+        ),
+    ],
+)
 def test_no_part_is_wider_than_the_screen(open_explorer, scheme, width):
     options = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
     with open_explorer("table", **options) as page:

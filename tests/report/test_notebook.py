@@ -232,7 +232,10 @@ def test_tables_are_legible_in_light_and_dark_notebooks_and_fit_a_phone(browser,
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 390)])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [("dark", 390), pytest.param("light", 1440, marks=pytest.mark.slow)],
+)
 def test_the_page_of_an_assessment_is_for_every_reader(browser, three, tmp_path, scheme, width):
     path = tmp_path / "assessment.html"
     path.write_text(three[2].show().html, encoding="utf-8")
