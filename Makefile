@@ -39,6 +39,8 @@ layers: $(READY) ## import-linter: imports point one way
 	$(BIN)/lint-imports --no-cache
 
 # With worksteal, neighboring tests share a process, and so their fitted models and compiled programs.
+# Tests start dozens of programs, which must not compile every module again, wherever they run.
+tests test-all: export PYTHONDONTWRITEBYTECODE =
 tests: $(READY) ## doctests and all tests but the slow ones
 	$(BIN)/pytest --doctest-modules --numprocesses=auto --dist=worksteal
 
