@@ -183,7 +183,7 @@ def test_every_figure_has_a_label_and_a_note_and_no_text_over_text(shown, case, 
     assert faults == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_text_of_figures_can_be_read_in_light_and_in_dark(browser, scheme):
     with quiet_page(browser, color_scheme=scheme) as page:
         page.route(HOME + "**", serve)
@@ -193,7 +193,14 @@ def test_text_of_figures_can_be_read_in_light_and_in_dark(browser, scheme):
             assert page.evaluate(FAINT) == [], name
 
 
-@pytest.mark.parametrize(("D", "width"), [(3, 300), (10, 300), (50, 300), (50, 980)])
+@pytest.mark.parametrize(
+    ("D", "width"),
+    [
+        (3, 300),
+        (50, 300),
+        *(pytest.param(*size, marks=pytest.mark.slow) for size in ((10, 300), (50, 980))),
+    ],
+)
 def test_names_of_the_pair_matrix_do_not_overlap(shown, D, width):
     box = draw(shown, "pairs", several(D, long=D == 50), function="drawPairMatrix", width=width)
     assert find_faults_of_text(shown, "#box") == []

@@ -214,7 +214,11 @@ def serious_faults(page):
 
 
 @pytest.mark.parametrize(
-    "colors", ["color: #111; background: #fff", "color: #ddd; background: #111"]
+    "colors",
+    [
+        pytest.param("color: #111; background: #fff", marks=pytest.mark.slow),
+        "color: #ddd; background: #111",
+    ],
 )
 def test_tables_are_legible_in_light_and_dark_notebooks_and_fit_a_phone(browser, three, colors):
     y, evidence, assessment = three

@@ -379,6 +379,7 @@ def test_a_page_stands_whatever_the_evidence_is(page, tmp_path, make):
     assert not [name for name, (*_, words) in found["drawn"].items() if "NaN" in words]
 
 
+@pytest.mark.slow
 def test_classes_may_have_the_names_of_numbers_and_of_parts_of_objects(page, tmp_path):
     names = ["NaN", "constructor", "__proto__"]
     found = open_report(page, write(tmp_path, page_of(*several(3, names=names))))
@@ -451,6 +452,7 @@ def test_the_page_says_what_python_says_of_costs_priors_and_certainty(page, tmp_
     assert "\u202e" not in text  # it would turn the words around it
 
 
+@pytest.mark.slow
 def test_evidence_beyond_single_precision_is_finite_in_the_page(page, tmp_path):
     y = np.repeat([0, 1], 20)
     llr = np.where(y == 1, 4.0, -4.0)
@@ -622,6 +624,7 @@ def test_a_prior_or_cost_that_cannot_be_is_marked_and_told_and_changes_nothing(p
     assert [prior.input_value(), miss.input_value(), alarm.input_value()] == ["0.5", "1", "1"]
 
 
+@pytest.mark.slow
 def test_an_address_that_was_damaged_opens_the_page_as_it_is(page, tmp_path):
     address = write(tmp_path, page_of(*two()))
     for wrong in (
