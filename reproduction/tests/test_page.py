@@ -157,6 +157,7 @@ def test_a_link_of_the_contents_opens_its_section_and_the_contents_stay_in_view(
     assert (nav_bottom if width == 390 else 0) <= top < 200
 
 
+@pytest.mark.slow
 def test_an_address_with_a_section_opens_it(open_page):
     tab = open_page(1440, fragment="#two-moons-figures-6-b-8-and-11-b-table-1")
     assert tab.eval_on_selector_all("details[open] h2", "all => all.map(e => e.textContent)") == [
@@ -164,6 +165,7 @@ def test_an_address_with_a_section_opens_it(open_page):
     ]
 
 
+@pytest.mark.slow
 def test_it_is_dark_where_the_reader_prefers_it(open_page):
     ground = "getComputedStyle(document.body).backgroundColor"
     assert open_page(1440).evaluate(ground) == "rgb(255, 255, 255)"

@@ -18,7 +18,8 @@ def draw(n, rng):
     return y, FAMILY.evidence(l)
 
 
-@pytest.mark.parametrize("method", [pytest.param("bca", marks=pytest.mark.slow), "percentile"])
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["bca", "percentile"])
 def test_intervals_cover_the_truth_as_often_as_they_say(method):
     truth = FAMILY.expected_cllr(0, 1)
     hits = 0

@@ -132,6 +132,7 @@ def test_nothing_is_wider_than_a_phone(browser, three, tmp_path, scheme):
         assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
+@pytest.mark.slow
 def test_a_system_that_shouts_does_not_squeeze_the_others(page, two, tmp_path):
     y, systems = two
     loud = Evidence.from_llr(200 * systems["plain"].llr(1, 0))

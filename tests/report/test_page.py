@@ -464,6 +464,7 @@ def test_evidence_beyond_single_precision_is_finite_in_the_page(page, tmp_path):
     assert "are infinite" not in found["drawn"]["histogram"][-1]
 
 
+@pytest.mark.slow
 def test_the_page_is_dark_where_the_reader_wants_it(browser, tmp_path):
     address = write(tmp_path, page_of(*two()))
     sums = []
