@@ -26,7 +26,7 @@ $(READY): pyproject.toml reproduction/requirements.txt
 	  --requirement reproduction/requirements.txt
 	@touch $@
 
-test: lint types layers tests ## lint, types, import layers, doctests and tests with branch coverage
+test: lint types layers tests ## lint, types, import layers, doctests and all tests but the slow ones
 
 lint: $(READY) ## ruff, both as linter and as formatter
 	$(BIN)/ruff check .
@@ -39,11 +39,14 @@ layers: $(READY) ## import-linter: imports point one way
 	$(BIN)/lint-imports --no-cache
 
 # With worksteal, neighboring tests share a process, and so their fitted models and compiled programs.
-tests: $(READY) ## doctests and all tests but the slow ones, with branch coverage
-	$(BIN)/pytest --doctest-modules --numprocesses=auto --dist=worksteal --cov
+# Tests start dozens of programs, which must not compile every module again, wherever they run.
+tests test-all: export PYTHONDONTWRITEBYTECODE =
+tests: $(READY) ## doctests and all tests but the slow ones
+	$(BIN)/pytest --doctest-modules --numprocesses=auto --dist=worksteal
 
-# With loadgroup, the tests of the reproduction share one quick run.
-test-all: lint types layers $(READY) ## everything: the slow tests, all estimator checks, more examples
+# With loadgroup, the tests of the reproduction share one quick run. Coverage is measured here alone:
+# following every branch takes much processor time.
+test-all: lint types layers $(READY) ## everything: slow tests, all estimator checks, more examples, branch coverage
 	DECIBAN_ALL_CHECKS=1 $(BIN)/pytest --doctest-modules --numprocesses=auto --dist=loadgroup --cov \
 	  -m '' --hypothesis-profile=thorough
 

@@ -10,6 +10,14 @@ import numpy as np
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# A graphics card that the processor would have to play costs more than drawing without one.
+OPTIONS = [
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--disable-gpu",
+    "--disable-gpu-compositing",
+    "--disable-software-rasterizer",
+]
 
 
 def find_chromium():
@@ -26,9 +34,7 @@ def launch_chromium(path):
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"]
-        )
+        browser = playwright.chromium.launch(executable_path=path, args=OPTIONS)
         yield browser
         browser.close()
 

@@ -1,13 +1,11 @@
 import os
 
+from xla_flags import FLAGS
+
 # One test process per core: more threads in each only wait for one another, and nearly double the
 # processor time. It must be set before NumPy is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Tests compile many programs and run each a few times: XLA's optimization would cost more than it
-# saves.
-os.environ.setdefault(
-    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
-)
+os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))
 
 # Neither read nor write compiled programs of the user who runs the tests.
 os.environ.setdefault("DECIBAN_COMPILATION_CACHE", "0")

@@ -41,7 +41,9 @@ def test_the_demo_learns_evidence_as_good_as_the_true_densities(tmp_path):
     ("script", "picture", "says"),
     [
         ("same_source.py", "validation.png", "Supported by 4005 comparisons"),
-        ("classifier.py", "classifier.png", "missing a 0 costs 20"),
+        pytest.param(
+            "classifier.py", "classifier.png", "missing a 0 costs 20", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_the_examples_for_two_audiences_run(script, picture, says, tmp_path):

@@ -111,7 +111,9 @@ def test_it_is_a_tenth_as_tall_as_the_whole_until_a_reader_opens_its_sections(
     assert tab.evaluate("document.documentElement.scrollHeight") < height
 
 
-@pytest.mark.parametrize("width", [390, 768, 1440])
+@pytest.mark.parametrize(
+    "width", [390, *(pytest.param(w, marks=pytest.mark.slow) for w in (768, 1440))]
+)
 def test_tables_scroll_within_their_box_and_the_page_does_not(open_page, page, width):
     tab = open_page(width)
     tab.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
@@ -133,7 +135,7 @@ def test_broad_figures_are_not_shrunk_on_a_phone_until_nothing_can_be_read(open_
     assert min(widths) > 600
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_axe_finds_nothing_serious(open_page, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     tab = open_page(390, scheme)
@@ -142,7 +144,7 @@ def test_axe_finds_nothing_serious(open_page, scheme):
     assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
 
 
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("width", [390, pytest.param(1440, marks=pytest.mark.slow)])
 def test_a_link_of_the_contents_opens_its_section_and_the_contents_stay_in_view(open_page, width):
     tab = open_page(width)
     tab.click("nav a:text-is('Two circles')")
@@ -155,6 +157,7 @@ def test_a_link_of_the_contents_opens_its_section_and_the_contents_stay_in_view(
     assert (nav_bottom if width == 390 else 0) <= top < 200
 
 
+@pytest.mark.slow
 def test_an_address_with_a_section_opens_it(open_page):
     tab = open_page(1440, fragment="#two-moons-figures-6-b-8-and-11-b-table-1")
     assert tab.eval_on_selector_all("details[open] h2", "all => all.map(e => e.textContent)") == [
@@ -162,6 +165,7 @@ def test_an_address_with_a_section_opens_it(open_page):
     ]
 
 
+@pytest.mark.slow
 def test_it_is_dark_where_the_reader_prefers_it(open_page):
     ground = "getComputedStyle(document.body).backgroundColor"
     assert open_page(1440).evaluate(ground) == "rgb(255, 255, 255)"

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import matplotlib as mpl
@@ -32,6 +33,15 @@ def findings_of(experiment):
 def figure_of(experiment):
     (figure,) = [block for block in findings_of(experiment).blocks if isinstance(block, Figure)]
     return figure
+
+
+@cache
+def drawn(experiment):
+    """The picture, and the figures of pyplot that were open before and after it was drawn."""
+    import matplotlib.pyplot as plt
+
+    before = plt.get_fignums()
+    return figure_of(experiment).draw(), before, plt.get_fignums()
 
 
 def words_of(experiment):
@@ -67,12 +77,12 @@ def test_each_picture_is_drawn_as_svg_and_nothing_in_it_is_cut_off(experiment):
     figure = figure_of(experiment)
     assert figure.form == "svg"
     assert figure.paper == experiment.paper
-    drawn = figure.draw()
-    drawn.savefig(out := io.BytesIO(), format="svg")
+    picture, *_ = drawn(experiment)
+    picture.savefig(out := io.BytesIO(), format="svg")
     assert b"</svg>" in out.getvalue()
-    drawn.draw_without_rendering()  # laid out again, at the resolution of the box
-    box = drawn.get_tightbbox()
-    wide, high = drawn.get_size_inches()
+    picture.draw_without_rendering()  # laid out again, at the resolution of the box
+    box = picture.get_tightbbox()
+    wide, high = picture.get_size_inches()
     assert box.x0 >= 0
     assert box.y0 >= 0
     assert box.x1 <= wide
@@ -81,11 +91,8 @@ def test_each_picture_is_drawn_as_svg_and_nothing_in_it_is_cut_off(experiment):
 
 @of_each
 def test_drawing_leaves_no_figure_of_pyplot_open(experiment):
-    import matplotlib.pyplot as plt
-
-    before = plt.get_fignums()
-    figure_of(experiment).draw()
-    assert plt.get_fignums() == before
+    _, before, after = drawn(experiment)
+    assert after == before
 
 
 def test_importing_the_experiments_does_not_import_matplotlib():
@@ -168,7 +175,7 @@ def test_equal_divergences_give_an_isotropic_covariance():
 
 
 def test_each_row_of_families_is_titled_with_what_the_paper_prints():
-    titles = [part.get_suptitle() for part in figure_of(Families()).draw().subfigs]
+    titles = [part.get_suptitle() for part in drawn(EVERY[-1])[0].subfigs]
     numbers = [
         (p.key.split(".")[1], float(p.text))
         for p in printed_numbers().values()

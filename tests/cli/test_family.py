@@ -72,7 +72,7 @@ def test_the_nearest_family_is_taken_on_request():
     [
         ("6", "f.svg", b"<?xml"),
         ("5,7,4", "f.png", b"\x89PNG"),
-        ("5,7,4,6,6,6", "f.svg", b"<?xml"),
+        pytest.param("5,7,4,6,6,6", "f.svg", b"<?xml", marks=pytest.mark.slow),
         ("6", "f.pdf", b"%PDF"),
     ],
 )

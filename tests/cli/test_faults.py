@@ -265,7 +265,9 @@ def test_a_signal_ends_the_process_at_once_since_jax_may_be_compiling(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are those of POSIX")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)]
+)
 def test_a_signal_leaves_no_files_behind(folder, number):
     temporary = folder / "tmp"
     temporary.mkdir()
@@ -288,8 +290,14 @@ def test_a_signal_leaves_no_files_behind(folder, number):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes are those of POSIX")
-@pytest.mark.parametrize("command", [["--help"], ["example", "scores.csv", "-o", "-"],
-                                     ["predict", "m.deciban", "t.csv", "-o", "-"]])  # fmt: skip
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(["--help"], marks=pytest.mark.slow),
+        pytest.param(["example", "scores.csv", "-o", "-"], marks=pytest.mark.slow),
+        ["predict", "m.deciban", "t.csv", "-o", "-"],
+    ],
+)
 def test_a_closed_pipe_gives_the_status_of_sigpipe(folder, command):
     reading, writing = os.pipe()
     os.close(reading)
@@ -345,7 +353,10 @@ def test_one_row_is_a_row_and_the_only_bad_cell_is_not_one_of_many(folder):
         run("apply", "c.deciban", "bad.csv", "-o", "b.csv")
 
 
-@pytest.mark.parametrize("command", [["evaluate"], ["calibrate", "-o", "new.deciban"]])
+@pytest.mark.parametrize(
+    "command",
+    [["evaluate"], pytest.param(["calibrate", "-o", "new.deciban"], marks=pytest.mark.slow)],
+)
 def test_a_table_from_a_pipe_is_called_standard_input(folder, command):
     text = (folder / "t.csv").read_bytes()
     done = subprocess.run(words(*command, "-", "--truth", "class"), input=text,

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -52,8 +53,18 @@ def refused(*words):
     return str(caught.value)
 
 
+FITTED = {}
+
+
 def fitted(*more):
-    return done("fit", "iris.csv", "--label", "species", "-o", "m.deciban", "--model", "lda", *more)
+    """What a fit to iris.csv said; the same words about the same table are not fitted twice."""
+    table, path = Path("iris.csv").read_bytes(), Path("m.deciban")
+    if (table, more) not in FITTED:
+        words = ("fit", "iris.csv", "--label", "species", "-o", str(path), "--model", "lda")
+        FITTED[table, more] = done(*words, *more), path.read_bytes()
+    told, model = FITTED[table, more]
+    path.write_bytes(model)
+    return told
 
 
 def test_a_table_becomes_a_model_and_a_model_decisions(folder):

@@ -165,6 +165,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_changes_nothing_but_the_time(folder, cluster):
     killed = Path("killed").absolute()
 

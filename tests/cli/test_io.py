@@ -443,6 +443,7 @@ def test_a_header_far_down_is_found(tmp_path, monkeypatch):
     assert read_table(table(tmp_path, "\n" * 20 + "a,b\n1,2\n")).rows() == [("1", "2")]
 
 
+@pytest.mark.slow
 def test_a_gzip_bomb_is_refused_before_it_fills_memory(tmp_path):
     path = tmp_path / "bomb.csv.gz"
     with gzip.open(path, "wb", 9) as file:

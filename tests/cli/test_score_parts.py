@@ -78,6 +78,7 @@ def test_workers_and_a_cluster_give_the_same_draws(folder, cluster, tmp_path):
     assert not list(tmp_path.glob("deciban-*"))  # what was put aside is gone
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_changes_nothing_but_the_time(
     folder, cluster, tmp_path, monkeypatch
 ):

@@ -144,6 +144,7 @@ def test_the_evidence_asked_for_is_the_evidence_got(augment):
     np.testing.assert_allclose(between, np.array([-1, -0.5, 1]) * d, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_residual_says_nothing_of_the_class():
     rng = np.random.default_rng(0)
     y = np.arange(4000) % 2
@@ -159,6 +160,7 @@ def test_the_residual_says_nothing_of_the_class():
     np.testing.assert_array_equal(lda.residual(X), lda.transform(X)[:, 1:])
 
 
+@pytest.mark.slow
 def test_densities_of_one_feature_integrate_to_one():
     rng = np.random.default_rng(0)
     y = np.arange(300) % 2
@@ -242,6 +244,7 @@ def test_hard_tables_are_taken():
     assert np.isfinite(tiny.evidence(X).log_likelihoods).all()
 
 
+@pytest.mark.slow
 def test_classes_whose_means_coincide_are_learned():
     rng = np.random.default_rng(0)
     y = np.arange(2000) % 2
@@ -315,6 +318,7 @@ def test_the_mix_of_the_classes_is_not_part_of_the_evidence(weight):
     assert metrics.cllr(truth, cda.evidence(new)) < 1.1 * floor
 
 
+@pytest.mark.slow
 def test_a_distant_class_leaves_the_evidence_about_the_others_to_a_cda():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 500)

@@ -53,6 +53,7 @@ def test_a_run_that_was_interrupted_ends_where_it_would_have_ended(tmp_path):
         np.testing.assert_array_equal(one, other, strict=True)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_leaves_a_whole_checkpoint(tmp_path):
     path = tmp_path / "run"
     script = (

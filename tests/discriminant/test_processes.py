@@ -95,6 +95,7 @@ def test_two_processes_resume_what_one_began_and_end_with_its_model(table, tmp_p
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_an_error_of_one_process_is_raised_by_all_of_them():
     place = f"localhost:{free_port()}"
     both = [start("-c", ERRORS, place, k) for k in range(2)]

@@ -29,6 +29,7 @@ from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
 
 V = Basis.gram_schmidt(2).contrast
+SMALL = {"n_couplings": 4, "width": 8}  # trained and compiled in little time
 
 
 def evidence(n, scale=1.0, seed=0, D=2, divergence=2.0):
@@ -40,14 +41,14 @@ def evidence(n, scale=1.0, seed=0, D=2, divergence=2.0):
 
 @pytest.fixture(scope="module")
 def flow():
-    """A fit of two moons, which no line can tell apart; one setting, as more take longer."""
+    """A fit of two moons, which no line can tell apart; one small setting, as more take longer."""
     rng = np.random.default_rng(0)
-    y = np.arange(300) % 2
-    angle = np.pi * rng.random(300)
+    y = np.arange(150) % 2
+    angle = np.pi * rng.random(150)
     X = np.column_stack([np.cos(angle) + y, np.where(y, 0.3 - np.sin(angle), np.sin(angle))])
     X += 0.15 * rng.normal(size=X.shape)
     given = {"shrinkage": 1.0, "input_noise": 0.1}
-    return CompositionalDiscriminantAnalysis(random_state=0, **given).fit(X, y), X, y
+    return CompositionalDiscriminantAnalysis(random_state=0, **given, **SMALL).fit(X, y), X, y
 
 
 # --- folds ------------------------------------------------------------------------------------
@@ -329,7 +330,7 @@ def test_gaussian_classes_are_left_to_the_closed_form(capsys):
     rng = np.random.default_rng(0)
     y = np.arange(300) % 3
     X = rng.normal(size=(300, 4)) + np.array([[0, 0, 0, 0], [2, 0, 0, 0], [0, 2, 0, 0]])[y]
-    cda = CompositionalDiscriminantAnalysis(random_state=0, verbose=1).fit(X, y)
+    cda = CompositionalDiscriminantAnalysis(random_state=0, verbose=1, **SMALL).fit(X, y)
     assert [one["model"] for one in cda.selection_ if one["chosen"]] == ["closed form"]
     assert "the model is its closed form" in capsys.readouterr().err
     assert cda.history_ == []
@@ -400,7 +401,7 @@ def test_there_is_room_for_many_classes_of_few_features():
 def test_features_that_determine_one_another_leave_a_residual_without_spread():
     X, y = draw(40, d=1)
     X = np.hstack([X, -X])
-    cda = CompositionalDiscriminantAnalysis(random_state=0).fit(X, y)
+    cda = CompositionalDiscriminantAnalysis(random_state=0, **SMALL).fit(X, y)
     np.testing.assert_allclose(cda.inverse_transform(cda.transform(X)), X, atol=1e-5)
 
 
@@ -422,7 +423,7 @@ def test_a_handful_of_samples_gives_the_closed_form_without_folds(n, D, capsys):
 
 def test_flows_of_few_samples_must_lead_by_two_nats():
     X, y = draw(20)
-    cda = CompositionalDiscriminantAnalysis(random_state=0).fit(X, y)
+    cda = CompositionalDiscriminantAnalysis(random_state=0, **SMALL).fit(X, y)
     assert next(one for one in cda.selection_ if one["chosen"])["model"] == "closed form"
 
 

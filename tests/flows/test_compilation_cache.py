@@ -44,7 +44,10 @@ def test_a_second_process_finds_programs_and_mends_what_was_cut_short(tmp_path):
     assert compute(tmp_path)
 
 
-@pytest.mark.parametrize("switch", ["", "0", "/dev/null/folder"])
+@pytest.mark.parametrize(
+    "switch",
+    [*(pytest.param(off, marks=pytest.mark.slow) for off in ("", "0")), "/dev/null/folder"],
+)
 def test_without_a_folder_that_can_be_written_to_there_is_no_cache(switch):
     assert not compute(switch)
 

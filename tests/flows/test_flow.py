@@ -26,7 +26,11 @@ RICHEST = FLOWS[5]
 AFFINE = Flow(4, 3, "affine", width=16)
 SPLINE = Flow(4, 2, "spline", width=16, depth=1)
 
-each_flow = pytest.mark.parametrize("flow", FLOWS, ids=lambda f: f"{f.kind}-{f.n_features}")
+each_flow = pytest.mark.parametrize(
+    "flow",
+    [pytest.param(f, marks=pytest.mark.slow) if f in FLOWS[2:4] else f for f in FLOWS],
+    ids=lambda f: f"{f.kind}-{f.n_features}",
+)
 each_kind = pytest.mark.parametrize("flow", [AFFINE, SPLINE], ids=["affine", "spline"])
 
 

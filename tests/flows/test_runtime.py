@@ -36,7 +36,11 @@ cda.fit(X, y).evidence(X)  # the parent goes on
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.parametrize(
-    ("when", "said"), [("after", "'spawn' or 'forkserver'"), ("before", "computed")]
+    ("when", "said"),
+    [
+        ("after", "'spawn' or 'forkserver'"),
+        pytest.param("before", "computed", marks=pytest.mark.slow),
+    ],
 )
 def test_a_fork_after_a_cda_was_used_is_an_error_at_once(when, said):
     command = [sys.executable, "-c", SCRIPT, when]
@@ -47,6 +51,7 @@ def test_a_fork_after_a_cda_was_used_is_an_error_at_once(when, said):
 @pytest.fixture
 def quick_options(monkeypatch):
     def set_options(options):
+        monkeypatch.setenv("XLA_FLAGS", "")  # what XLA read stays as it is
         monkeypatch.setattr(runtime, "_QUICK", options)
         runtime._quick_options.cache_clear()
 

@@ -18,6 +18,7 @@ def draw(n, rng):
     return y, FAMILY.evidence(l)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["bca", "percentile"])
 def test_intervals_cover_the_truth_as_often_as_they_say(method):
     truth = FAMILY.expected_cllr(0, 1)

@@ -63,7 +63,9 @@ def test_the_basis_does_not_matter(data, D, seed):
 
 
 @pytest.mark.parametrize("D", [3, 4, 5])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))]
+)
 def test_the_highest_of_several_peaks_is_found(D, seed):
     # ILRLs with a mean that no calibrated family has: the likelihood has several peaks.
     rng = np.random.default_rng(seed)

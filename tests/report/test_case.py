@@ -173,7 +173,7 @@ def test_each_question_of_several_classes_has_its_answer(page, rng, tmp_path):
     assert re.sub(r"\s+", " ", posteriors) == "ant 60 % bee 30 % cat 10 %"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_nothing_is_wider_than_a_phone(browser, known, tmp_path, scheme):
     path = write(tmp_path / "c.html", Evidence.from_llr([2.0]), validation=known, lead="x" * 200)
     with quiet_page(browser, viewport={"width": 390, "height": 800}, color_scheme=scheme) as page:
@@ -181,7 +181,9 @@ def test_nothing_is_wider_than_a_phone(browser, known, tmp_path, scheme):
         assert page.evaluate("() => document.documentElement.scrollWidth") == 390
 
 
-@pytest.mark.parametrize("llr", [0.9, 3.5, 16.0])
+@pytest.mark.parametrize(
+    "llr", [0.9, *(pytest.param(llr, marks=pytest.mark.slow) for llr in (3.5, 16.0))]
+)
 def test_words_of_the_scale_do_not_touch(page, known, tmp_path, llr):
     open_page(page, write(tmp_path / "c.html", Evidence.from_llr([llr]), validation=known))
     for width in (390, 720, 1440):

@@ -124,7 +124,7 @@ def test_systems_that_all_cost_without_limit_or_nothing_are_compared(rng):
         assert [float(one) for one in nothing] == pytest.approx([np.log(3)] * 2)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_nothing_is_wider_than_a_phone(browser, three, tmp_path, scheme):
     path = write(tmp_path / "c.html", *three, descriptions={"s0": "a" * 200})
     with quiet_page(browser, viewport={"width": 390, "height": 800}, color_scheme=scheme) as page:
@@ -132,6 +132,7 @@ def test_nothing_is_wider_than_a_phone(browser, three, tmp_path, scheme):
         assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
+@pytest.mark.slow
 def test_a_system_that_shouts_does_not_squeeze_the_others(page, two, tmp_path):
     y, systems = two
     loud = Evidence.from_llr(200 * systems["plain"].llr(1, 0))

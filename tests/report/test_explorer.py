@@ -76,7 +76,7 @@ def bars(page):
     return [float(text.split("→")[1].strip(" %<>")) / 100 for text in texts]
 
 
-@pytest.mark.parametrize("where", ["plane", "triangle"])
+@pytest.mark.parametrize("where", ["plane", pytest.param("triangle", marks=pytest.mark.slow)])
 def test_dragging_the_prior_moves_the_posterior_as_bayes_rule_does(open_explorer, where):
     with open_explorer() as page:
         drag(page, page.locator(f"[data-box={where}] .handle.is-prior .knob"), -60, -30)
@@ -110,6 +110,7 @@ def test_arrow_keys_move_the_handle_in_focus_and_delete_removes_an_arrow(open_ex
         assert bars(page) == pytest.approx(prior, abs=6e-4)
 
 
+@pytest.mark.slow
 def test_pieces_of_evidence_are_added_and_removed_by_buttons(open_explorer):
     with open_explorer() as page:
         page.get_by_role("button", name="Add evidence").click()
@@ -158,6 +159,7 @@ def test_decisions_on_all_samples_are_those_of_the_library(open_explorer, sample
     assert [int(cell.replace(",", "")) for cell in cells] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_decisions_on_very_many_samples_are_exact(browser, tmp_path):
     ilrls, codes = FAMILY.sample([50_000, 60_000, 20_000], rng=5)
@@ -228,7 +230,9 @@ def test_nothing_keeps_a_reader_out(open_explorer, scheme):
     assert found == []
 
 
-@pytest.mark.parametrize("names", [["guilty", "innocent"], list("ABCDE")])
+@pytest.mark.parametrize(
+    "names", [["guilty", "innocent"], pytest.param(list("ABCDE"), marks=pytest.mark.slow)]
+)
 def test_any_number_of_hypotheses_can_be_named(open_explorer, names):
     with open_explorer() as page:
         page.get_by_label("Hypotheses, separated by commas").first.fill(", ".join(names))
@@ -254,6 +258,7 @@ def test_the_family_follows_its_divergences(open_explorer):
         assert cllr == pytest.approx(family.expected_cllr(a, b), abs=6e-4)
 
 
+@pytest.mark.slow
 def test_an_impossible_triple_is_told_and_the_nearest_family_is_offered(open_explorer):
     with open_explorer(address='#part="family"&divergences=[1,1,20]') as page:
         assert "No calibrated Gaussian family" in page.get_by_role("alert").inner_text()
@@ -264,6 +269,7 @@ def test_an_impossible_triple_is_told_and_the_nearest_family_is_offered(open_exp
     assert divergences == pytest.approx(nearest[[0, 0, 1], [1, 2, 2]], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_families_can_be_given_by_their_eers(open_explorer):
     with open_explorer(address='#part="family"&by="eer"') as page:
         page.get_by_label("EER of A and C, in percent, as a number").fill("10")
@@ -376,6 +382,7 @@ GAPS = {
 }
 
 
+@pytest.mark.slow
 def test_missing_cells_are_refused_as_by_the_command_line(open_explorer, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with open_explorer(address='#part="scores"') as page:
@@ -410,6 +417,7 @@ def test_a_wrong_column_can_be_corrected(open_explorer):
     assert cost == pytest.approx(expected, abs=6e-4)
 
 
+@pytest.mark.slow
 def test_a_table_dropped_anywhere_is_opened_and_kept_at_a_reset(open_explorer):
     with open_explorer() as page:
         drop(page, "a.csv", "class,llr\n" + "0,-1\n1,2\n" * 10, onto="h1")
@@ -498,8 +506,16 @@ def test_a_link_shows_what_it_says_and_a_broken_one_opens_the_page(open_explorer
         assert bars(page) == pytest.approx([0.25] * 4)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        ("light", 390),
+        *(
+            pytest.param(*way, marks=pytest.mark.slow)
+            for way in (("light", 1440), ("dark", 390), ("dark", 1440))
+        ),
+    ],
+)
 def test_no_part_is_wider_than_the_screen(open_explorer, scheme, width):
     options = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
     with open_explorer("table", **options) as page:

@@ -162,7 +162,12 @@ CASES = {
 
 @pytest.mark.parametrize(
     ("case", "width"),
-    [*((case, 300) for case in CASES), ("a long tail", 980), ("three classes", 980)],
+    [
+        *((case, 300) for case in CASES if case != "fifty long names"),
+        pytest.param("fifty long names", 300, marks=pytest.mark.slow),
+        pytest.param("a long tail", 980, marks=pytest.mark.slow),
+        ("three classes", 980),
+    ],
 )
 def test_every_figure_has_a_label_and_a_note_and_no_text_over_text(shown, case, width):
     faults = []
@@ -178,7 +183,7 @@ def test_every_figure_has_a_label_and_a_note_and_no_text_over_text(shown, case, 
     assert faults == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_text_of_figures_can_be_read_in_light_and_in_dark(browser, scheme):
     with quiet_page(browser, color_scheme=scheme) as page:
         page.route(HOME + "**", serve)
@@ -188,7 +193,14 @@ def test_text_of_figures_can_be_read_in_light_and_in_dark(browser, scheme):
             assert page.evaluate(FAINT) == [], name
 
 
-@pytest.mark.parametrize(("D", "width"), [(3, 300), (10, 300), (50, 300), (50, 980)])
+@pytest.mark.parametrize(
+    ("D", "width"),
+    [
+        (3, 300),
+        (50, 300),
+        *(pytest.param(*size, marks=pytest.mark.slow) for size in ((10, 300), (50, 980))),
+    ],
+)
 def test_names_of_the_pair_matrix_do_not_overlap(shown, D, width):
     box = draw(shown, "pairs", several(D, long=D == 50), function="drawPairMatrix", width=width)
     assert find_faults_of_text(shown, "#box") == []

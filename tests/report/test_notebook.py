@@ -100,6 +100,7 @@ def test_the_widget_shows_its_page_and_follows_its_traits(page):
     assert page.get_by_title("A page").count() == 1
 
 
+@pytest.mark.slow
 def test_the_page_of_a_widget_is_dark_where_the_notebook_is(browser):
     found = []
     with quiet_page(browser, color_scheme="null") as page:  # or the test would overrule the frame
@@ -168,6 +169,7 @@ def test_an_assessment_without_samples_shows_what_it_holds(page, three):
     assert numbers["pairwise_cllr"][0][1] == assessment.pairwise_cllr[0, 1]
 
 
+@pytest.mark.slow
 def test_two_classes_have_no_pairs_to_choose_from(page, rng):
     y = np.arange(200) % 2
     found = assess(y, Evidence.from_llr(rng.normal(size=200) + 2 * y - 1), n_resamples=0)
@@ -214,7 +216,11 @@ def serious_faults(page):
 
 
 @pytest.mark.parametrize(
-    "colors", ["color: #111; background: #fff", "color: #ddd; background: #111"]
+    "colors",
+    [
+        pytest.param("color: #111; background: #fff", marks=pytest.mark.slow),
+        "color: #ddd; background: #111",
+    ],
 )
 def test_tables_are_legible_in_light_and_dark_notebooks_and_fit_a_phone(browser, three, colors):
     y, evidence, assessment = three
@@ -232,7 +238,10 @@ def test_tables_are_legible_in_light_and_dark_notebooks_and_fit_a_phone(browser,
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 390)])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [("dark", 390), pytest.param("light", 1440, marks=pytest.mark.slow)],
+)
 def test_the_page_of_an_assessment_is_for_every_reader(browser, three, tmp_path, scheme, width):
     path = tmp_path / "assessment.html"
     path.write_text(three[2].show().html, encoding="utf-8")
@@ -245,6 +254,7 @@ def test_the_page_of_an_assessment_is_for_every_reader(browser, three, tmp_path,
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.slow
 def test_many_classes_are_listed_by_their_hardest_pairs(browser, rng, tmp_path):
     y, values = np.arange(900) % 60, rng.normal(size=(900, 60))
     values[np.arange(900), y] += 2

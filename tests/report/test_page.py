@@ -284,8 +284,16 @@ def open_report(page, address):
     return page.evaluate(MEASURE)
 
 
-@pytest.mark.parametrize("width", [390, 1440])
-@pytest.mark.parametrize("names", [["no", "yes"], NASTY], ids=["two", "nasty"])
+@pytest.mark.parametrize(
+    ("names", "width"),
+    [
+        (["no", "yes"], 1440),
+        (NASTY, 390),
+        pytest.param(["no", "yes"], 390, marks=pytest.mark.slow),
+        pytest.param(NASTY, 1440, marks=pytest.mark.slow),
+    ],
+    ids=["two-1440", "nasty-390", "two-390", "nasty-1440"],
+)
 def test_a_browser_shows_every_figure_without_complaint_or_sideways_scrolling(
     browser, tmp_path, width, names
 ):
@@ -352,7 +360,15 @@ def ruled_out():
 
 
 @pytest.mark.parametrize(
-    "make", [infinite, separate, empty_of_evidence, without_a_class, far_out, ruled_out]
+    "make",
+    [
+        infinite,
+        ruled_out,
+        *(
+            pytest.param(make, marks=pytest.mark.slow)
+            for make in (separate, empty_of_evidence, without_a_class, far_out)
+        ),
+    ],
 )
 def test_a_page_stands_whatever_the_evidence_is(page, tmp_path, make):
     y, evidence, assessment = make()
@@ -363,6 +379,7 @@ def test_a_page_stands_whatever_the_evidence_is(page, tmp_path, make):
     assert not [name for name, (*_, words) in found["drawn"].items() if "NaN" in words]
 
 
+@pytest.mark.slow
 def test_classes_may_have_the_names_of_numbers_and_of_parts_of_objects(page, tmp_path):
     names = ["NaN", "constructor", "__proto__"]
     found = open_report(page, write(tmp_path, page_of(*several(3, names=names))))
@@ -435,6 +452,7 @@ def test_the_page_says_what_python_says_of_costs_priors_and_certainty(page, tmp_
     assert "\u202e" not in text  # it would turn the words around it
 
 
+@pytest.mark.slow
 def test_evidence_beyond_single_precision_is_finite_in_the_page(page, tmp_path):
     y = np.repeat([0, 1], 20)
     llr = np.where(y == 1, 4.0, -4.0)
@@ -446,6 +464,7 @@ def test_evidence_beyond_single_precision_is_finite_in_the_page(page, tmp_path):
     assert "are infinite" not in found["drawn"]["histogram"][-1]
 
 
+@pytest.mark.slow
 def test_the_page_is_dark_where_the_reader_wants_it(browser, tmp_path):
     address = write(tmp_path, page_of(*two()))
     sums = []
@@ -475,7 +494,14 @@ def test_a_print_is_whole_and_light_whatever_the_reader_prefers(browser, tmp_pat
         assert set(page.evaluate(colors)) < {"#56b4e9", "#f08a3c", "#2cc79a"}
 
 
-@pytest.mark.parametrize(("width", "height"), [(390, 844), (768, 1024), (1440, 900), (844, 390)])
+@pytest.mark.parametrize(
+    ("width", "height"),
+    [
+        (390, 844),
+        *(pytest.param(*size, marks=pytest.mark.slow) for size in ((768, 1024), (1440, 900))),
+        pytest.param(844, 390, marks=pytest.mark.slow),
+    ],
+)
 def test_a_link_leads_to_a_heading_that_the_controls_do_not_cover(browser, tmp_path, width, height):
     options = {"viewport": {"width": width, "height": height}, "reduced_motion": "reduce"}
     with quiet_page(browser, **options) as page:
@@ -489,7 +515,7 @@ def test_a_link_leads_to_a_heading_that_the_controls_do_not_cover(browser, tmp_p
     assert covered < 0.15 * height
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_nothing_keeps_a_reader_out(browser, tmp_path, scheme):
     pytest.importorskip("axe_playwright_python")
     from axe_playwright_python.sync_playwright import Axe
@@ -599,6 +625,7 @@ def test_a_prior_or_cost_that_cannot_be_is_marked_and_told_and_changes_nothing(p
     assert [prior.input_value(), miss.input_value(), alarm.input_value()] == ["0.5", "1", "1"]
 
 
+@pytest.mark.slow
 def test_an_address_that_was_damaged_opens_the_page_as_it_is(page, tmp_path):
     address = write(tmp_path, page_of(*two()))
     for wrong in (
