@@ -27,6 +27,10 @@ _PATIENCE = 5  # seconds for a scheduler to answer, and for its first worker
 _AHEAD = 8  # items for each thread that wait or whose results do: memory stays flat
 _SAME = ("deciban", "distributed", "numpy", "polars", "scipy")  # packages whose versions must agree
 _ONE_CORE = {"POLARS_MAX_THREADS": "1"}  # Dask does the same for NumPy
+_KEPT = 1 << 28  # bytes that a process keeps for its next part: to ask for them anew takes longer
+_MEMORY = {
+    "MALLOC_TRIM_THRESHOLD_": _KEPT, "MALLOC_MMAP_THRESHOLD_": _KEPT, "MALLOC_ARENA_MAX": 1,
+}  # fmt: skip
 
 
 class Workers:
@@ -172,12 +176,15 @@ def open_workers(
 
 def start_processes(n: int) -> Any:
     """A Dask cluster on this machine: ``n`` processes, one core each."""
+    from dask import config
     from distributed import LocalCluster
 
-    return LocalCluster(
-        n_workers=n, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0",
-        silence_logs=logging.CRITICAL, env=_ONE_CORE, preload=[__name__],
-    )  # fmt: skip
+    before = "distributed.nanny.pre-spawn-environ"  # memory is set up before a process begins
+    with config.set({before: config.get(before, {}) | _MEMORY}):
+        return LocalCluster(
+            n_workers=n, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL, env=_ONE_CORE, preload=[__name__],
+        )  # fmt: skip
 
 
 def dask_setup(worker: Any) -> None:
