@@ -214,3 +214,16 @@ def test_equal_groups_are_one_however_they_are_written():
     assert numbers[0].tolist() == numbers[1].tolist() == numbers[2].tolist()
     assert hash_labels(np.array([0.0, -0.0], dtype=object))[0] == hash_labels(np.array([0]))[0]
     assert len(set(hash_labels(np.array([0.5, 1, "a", np.inf], dtype=object)).tolist())) == 4
+
+
+def test_columns_of_small_files_have_the_partitions_of_their_frame(languages, tmp_path):
+    """Dask joins small files where one column of few is read."""
+    y, table = languages
+    names = ["cs", "hu", "pl", "sk"]
+    frame = pd.DataFrame(table, columns=names).assign(language=y)
+    for k in range(5):
+        frame[200 * k : 200 * (k + 1)].to_parquet(tmp_path / f"{k}.parquet")
+    both = dd.read_parquet(tmp_path / "*.parquet")
+    found = metrics.brier(both["language"], both[names])
+    assert found == pytest.approx(metrics.brier(y, table), rel=1e-12)
+    assess(both["language"], both[names], n_resamples=0)

@@ -263,7 +263,8 @@ def llr_columns(kind: str, column: str, labels: Labels, options: ScoreOptions) -
     if len(labels) != 2:
         raise InputError(
             f"the true class must be one of two, since {quote(column)} is an LLR; got "
-            f"{len(labels):,} classes. Name one column for each class with --log-likelihoods."
+            f"{len(labels):,} classes: {join_words([quote(label) for label in labels], 5)}. Mend "
+            f"labels that are misspelled, or name one column for each class with --log-likelihoods."
         )
     positive = labels.index(_positive_class(options.positive, labels))
     return ScoreColumns(kind, (column,), positive, options.base)

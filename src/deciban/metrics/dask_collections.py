@@ -140,8 +140,9 @@ def _blocks(values: Any, length: tuple[int, ...]) -> list[Any]:
     if hasattr(values, "rechunk"):
         rows = length if sum(length) == values.shape[0] else values.chunks[0]
         values = values.rechunk((rows, *(-1 for _ in values.shape[1:])))
-    blocks: list[Any] = np.ravel(np.array(values.to_delayed(), dtype=object)).tolist()
-    return blocks
+    # Dask would join small files where few columns are read, and others where more are.
+    blocks = np.array(values.to_delayed(optimize_graph=False), dtype=object)
+    return np.ravel(blocks).tolist()
 
 
 def _length(block: Any) -> int:
