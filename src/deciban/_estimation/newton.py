@@ -55,7 +55,7 @@ def minimum(
     ConvergenceError
         Where the minimum is not reached.
     """
-    steps = search(start, size, flat, perfect)
+    steps = search(start, size, flat, perfect, _STEPS)
     asked = next(steps)
     while True:
         try:
@@ -78,7 +78,7 @@ def minimum(
 
 
 def search(
-    start: np.ndarray, size: np.ndarray, flat: float, perfect: float, most: int = _STEPS
+    start: np.ndarray, size: np.ndarray, flat: float, perfect: float, most: int
 ) -> Generator[np.ndarray, Point, tuple[np.ndarray, float]]:
     """Ask for points until the minimum is reached, or for so many at most.
 
