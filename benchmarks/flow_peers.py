@@ -53,13 +53,15 @@ class Deciban:
         self.data, self.z = jnp.asarray(data), jnp.asarray(data[:BATCH])
         self.state = self.trainer.start(jax.tree.map(lambda a: a[None], self.params))
 
-    def _loss(self, params, x, key, options):
+    def _loss(self, params, options, batch):
+        x, weight = batch
         z, log_det = self.flow.forward(params, x)
-        return jnp.mean(0.5 * jnp.sum(z * z, axis=1) - log_det)
+        return jnp.sum(weight * (0.5 * jnp.sum(z * z, axis=1) - log_det))
 
     def epoch(self):
         rows, options = [np.arange(len(self.data))], {"weight_decay": np.zeros(1, np.float32)}
-        state = self.trainer.step(self.state, self.data, rows, options, 1)
+        samples = self.data, np.ones(len(self.data), np.float32)
+        state = self.trainer.step(self.state, samples, rows, options, 1)
         jax.block_until_ready(state.params)
 
     def invert(self):

@@ -96,9 +96,8 @@ def adversary_loss(layers, r, truth, strength):
     return -jnp.mean(jnp.take_along_axis(log_p, truth[:, None], axis=1))
 
 
-def loss(model, params, batch, key, options):
+def loss(model, params, options, batch):
     x, truth, _ = batch
-    x = x + options["noise"] * jax.random.normal(key, x.shape, x.dtype)
     scores, common = model.parts(params, x)
     log_mix = jax.lax.stop_gradient(params["log_mix"])
     at = partial(jnp.take_along_axis, indices=truth[:, None], axis=1)
@@ -133,7 +132,7 @@ def train_ways(ways, model, start, samples, settings):
     first = first_params(model, start, samples)
     layout = Layout.of(first, decays(model, first))
     trainer = Trainer(
-        partial(loss, model), layout, n_batches=n // settings.batch_size,
+        partial(loss, model), layout, perturb=model.perturb, n_batches=n // settings.batch_size,
         batch_size=settings.batch_size, learning_rate=settings.learning_rate,
         epochs=settings.epochs,
     )  # fmt: skip

@@ -6,15 +6,18 @@ import sys
 
 import pytest
 
-SCRIPT = """
+SCRIPT = r"""
+import re
 from unittest.mock import patch
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from sklearn.datasets import load_wine
 
 from deciban.discriminant import CompositionalDiscriminantAnalysis, programs
 from deciban.flows.devices import Spread
+from deciban.flows.training import Layout, Trainer
 
 X, y = load_wine(return_X_y=True)
 
@@ -46,6 +49,32 @@ for size, share in {32: 16, 33: 33}.items():  # of an odd number, each device do
     assert {shard.data.shape for shard in rows.addressable_shards} == {(3, share)}
     program = total.lower(spread.replicate(np.ones((64, 2))), rows).compile().as_text()
     assert ("all-reduce" in program) is (share < size)
+
+# Each array that devices add up is a message: a step sends vectors, not every small array.
+def loss(params, options, batch):
+    x, weight = batch
+    for k in range(6):
+        x = jnp.tanh(x @ params[k])
+    return jnp.sum(weight * x[:, 0])
+
+
+matrices = [np.ones((4, 4), np.float32)] * 6
+layout = Layout.of(matrices, [True] * 6)
+trainer = Trainer(loss, layout, n_batches=1, batch_size=32, learning_rate=0.1)
+vectors = tuple(v[0] for v in layout.flatten([matrix[None] for matrix in matrices]))
+batch = np.ones((32, 4), np.float32), np.ones(32, np.float32)
+step = jax.jit(trainer._loss_and_slopes)
+given = trainer.spread.replicate((vectors, {}, batch))
+text = step.lower(*given).compile().as_text()
+results = [line.split(" all-reduce(")[0] for line in text.splitlines() if " all-reduce(" in line]
+assert 1 <= sum(len(re.findall(r"f32\[", one)) for one in results) <= 3, results
+assert "all-gather" not in text
+value, (slopes, _) = step(*given)
+with patch("jax.devices", lambda: jax.local_devices()[:1]):
+    alone = Trainer(loss, layout, n_batches=1, batch_size=32, learning_rate=0.1)
+    expected, (slopes_alone, _) = alone._loss_and_slopes(vectors, {}, batch)
+np.testing.assert_allclose(value, expected, rtol=1e-6)
+np.testing.assert_allclose(slopes, slopes_alone, rtol=1e-5)
 """
 
 

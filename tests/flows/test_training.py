@@ -9,8 +9,9 @@ from deciban.flows import training
 from deciban.flows.training import Layout, Trainer
 
 
-def squares(params, batch, key, options):
-    return jnp.mean((batch - params["weight"]) ** 2)
+def squares(params, options, batch):
+    values, share = batch
+    return jnp.sum(share * (values[:, 0] - params["weight"]) ** 2)
 
 
 def trainer(**options):
@@ -25,8 +26,13 @@ def run(job, data, epochs, rows=None, state=None, members=1, **options):
     state = job.start({"weight": np.zeros((members, 1), np.float32)}) if state is None else state
     options["weight_decay"] = np.zeros(members, np.float32)
     while state.epoch < epochs:
-        state = job.step(state, data, rows, options, 0)
+        state = job.step(state, weigh(data), rows, options, 0)
     return state
+
+
+def weigh(values):
+    """The samples, with the same weight each."""
+    return values, np.ones(values.shape[:-1], np.float32)
 
 
 def data(center, n=64, seed=0):
@@ -101,14 +107,14 @@ def test_a_layout_gives_back_what_it_was_given():
 
 
 def test_only_what_decays_is_pulled_to_zero_and_steps_are_those_of_adam():
-    def loss(params, batch, key, options):
+    def loss(params, options, batch):
         return jnp.sum(params["a"] ** 2 + 3 * params["b"])
 
     first = {"a": np.full((1, 1), 2.0, np.float32), "b": np.full((1, 1), 5.0, np.float32)}
     layout = Layout.of({k: v[0] for k, v in first.items()}, {"a": True, "b": False})
     job = Trainer(loss, layout, n_batches=2, batch_size=1, learning_rate=0.1, clip=1e9)
     rows, decay = [np.arange(2)], {"weight_decay": np.full(1, 0.5, np.float32)}
-    state = job.step(job.start(first), data(0.0, n=2), rows, decay, 0)
+    state = job.step(job.start(first), weigh(data(0.0, n=2)), rows, decay, 0)
     a, b, mean, square = 2.0, 5.0, np.zeros(2), np.zeros(2)
     for t in (1, 2):  # Loshchilov and Hutter (2019), with the step size that rises over 50 steps
         slope = np.array([2 * a, 3.0])
@@ -127,7 +133,7 @@ def test_long_epochs_are_run_in_parts_that_are_reported(monkeypatch):
     options = {"weight_decay": np.zeros(1, np.float32)}
     state = job.start({"weight": np.zeros((1, 1), np.float32)})
     for _ in range(2):
-        state = job.step(state, data(1.0), [np.arange(64)], options, 0, shares.append)
+        state = job.step(state, weigh(data(1.0)), [np.arange(64)], options, 0, shares.append)
     np.testing.assert_allclose(shares, [1 / 3] * 6)
     np.testing.assert_allclose(state.average[0], once.average[0], rtol=1e-6)
     assert state.history[-1]["loss"] == pytest.approx(once.history[-1]["loss"])

@@ -120,27 +120,30 @@ class Model:
         log_f = -0.5 * jnp.sum(white**2, axis=0) - jnp.trace(params["covariance"])
         return scores, log_f + rest - scores[..., 0]
 
-    def loss(self, params: Params, batch: Batch, key: jax.Array, options: Params) -> jax.Array:
+    def loss(self, params: Params, options: Params, batch: Batch) -> jax.Array:
         """Cross-entropy of the posteriors at the samples' own mix, and negative log-likelihood.
 
         At any other prior the mix of the classes would find its way into the evidence. ``options``
-        have the share of the cross-entropy, and ``noise``, the standard deviation of the noise on
-        the prepared features.
+        have the share of the cross-entropy.
         """
         x, truth, weight = batch
-        x = self._add_noise(x, key, options["noise"])
         log_f = self.log_densities(params, x)
         at = _at(truth, log_f)
         mix = jax.lax.stop_gradient(params["log_mix"])
         entropy = -_at(truth, jax.nn.log_softmax(log_f + mix, axis=1))
         share = options["entropy_share"]
-        return jnp.sum(weight * (share * entropy - (1 - share) * at)) / jnp.sum(weight)
+        return jnp.sum(weight * (share * entropy - (1 - share) * at))
 
-    def _add_noise(self, x: jax.Array, key: jax.Array, noise: jax.Array) -> jax.Array:
+    def perturb(self, batch: Batch, key: jax.Array, options: Params) -> Batch:
+        """The batch with added dimensions, and noise on its prepared features.
+
+        ``options`` have the standard deviation of the noise.
+        """
+        x, truth, weight = batch
         d = x.shape[1]
         x = jnp.pad(x, ((0, 0), (0, self.n_added)))
-        sizes = jnp.where(np.arange(x.shape[1]) < d, noise, 1.0).astype(x.dtype)
-        return x + sizes * jax.random.normal(key, x.shape, x.dtype)
+        sizes = jnp.where(np.arange(x.shape[1]) < d, options["noise"], 1.0).astype(x.dtype)
+        return x + sizes * jax.random.normal(key, x.shape, x.dtype), truth, weight
 
     def ilr(self, params: Params, x: jax.Array) -> jax.Array:
         """ILRLs of prepared features, (n, D - 1), with added dimensions at their center."""

@@ -17,7 +17,8 @@ from deciban.flows.training import Layout, Trainer, Vectors
 @lru_cache(maxsize=32)
 def make_trainer(model: Model, dtype: str, **options: Any) -> Trainer:
     """A trainer of the flows of a model."""
-    return Trainer(model.loss, _layout(model, dtype), quick=model.flow.has_small_kernels, **options)
+    quick = model.flow.has_small_kernels
+    return Trainer(model.loss, _layout(model, dtype), perturb=model.perturb, quick=quick, **options)
 
 
 @lru_cache(maxsize=32)

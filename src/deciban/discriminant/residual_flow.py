@@ -89,11 +89,12 @@ def train_residual(
         batch_size=batch,
         learning_rate=_LEARNING_RATE,
         epochs=epochs,
+        divide=False,
     )
     score = jax.jit(
-        jax.vmap(lambda vectors, batch: _loss(layout.restore(vectors), batch), (0, None))
+        jax.vmap(lambda vectors, batch: _loss(layout.restore(vectors), {}, batch), (0, None))
     )
-    unseen = tuple(values[aside] for values in data)
+    unseen = data[0][aside], data[1][aside] / data[1][aside].sum()
     state = trainer.start(jax.tree.map(lambda a: a[None], params))
     best, least, best_epoch = state.params, float(score(state.params, unseen)[0]), 0
     options, data = {"weight_decay": np.zeros(1, dtype)}, trainer.spread.replicate(data)
@@ -130,12 +131,12 @@ def _progress(epochs: int, verbose: bool) -> Iterator[Callable[[], Any]]:
         )
 
 
-def _loss(params: Params, batch: Any, key: Any = None, options: Any = None) -> jax.Array:
-    """Mean negative log-likelihood of residuals given the ILRL, in nats and up to a constant."""
+def _loss(params: Params, options: Any, batch: Any) -> jax.Array:
+    """Weighted negative log-likelihood of residuals given the ILRL, in nats, up to a constant."""
     z, weight = batch
     mapped, log_det = map_residual(params, z)
     nats = 0.5 * jnp.sum(mapped[..., len(params["scale"]) :] ** 2, axis=-1) - log_det
-    return jnp.sum(weight * nats) / jnp.sum(weight)
+    return jnp.sum(weight * nats)
 
 
 def _run(

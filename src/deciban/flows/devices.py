@@ -1,12 +1,15 @@
 """Devices that a training is spread over: all of this process, and those of other processes.
 
-The samples of each step are divided among the devices, and what is learned is on all of them. The
-compiled step does not know: XLA adds up the gradients of the devices where arrays are placed so.
+The samples of each step are divided among the devices, and what is learned is on all of them. Each
+device computes the slopes of its samples, and these are added up as whole vectors: a message
+between processes takes its time, and XLA would send one for each array of parameters.
 """
 
 from __future__ import annotations
 
+import importlib
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -50,11 +53,35 @@ class Spread:
         spec = _spec(*[None] * (np.ndim(rows) - 1), "batch")
         return _place(rows, NamedSharding(self._mesh, spec))
 
+    def add_up(self, function: Callable[..., Tree]) -> Callable[..., Tree]:
+        """The sum over devices of a function, whose last argument is a batch that is divided."""
+        if self.n_shares == 1:
+            return function
+
+        def run(*args: Tree) -> Tree:
+            specs = (*(_spec() for _ in args[1:]), _spec("batch"))
+            return _shard_map(add_here, self._mesh, specs, _spec())(*args)
+
+        def add_here(*args: Tree) -> Tree:
+            psum: Any = jax.lax.psum  # which has no types
+            return psum(function(*args), "batch")
+
+        return run
+
     def local(self, tree: Tree) -> Tree:
         """Arrays that are on every device, on the first one of this process."""
         if self._mesh is None:
             return tree
         return jax.tree.map(lambda array: array.addressable_data(0), tree)
+
+
+def _shard_map(function: Callable[..., Tree], *places: Any) -> Callable[..., Tree]:
+    names = ("mesh", "in_specs", "out_specs")
+    options: dict[str, Any] = dict(zip(names, places, strict=True))
+    if hasattr(jax, "shard_map"):
+        return jax.shard_map(function, check_vma=False, **options)
+    older = importlib.import_module("jax.experimental.shard_map")  # where it was before 0.6
+    return older.shard_map(function, check_rep=False, **options)
 
 
 def _place(tree: Tree, sharding: NamedSharding) -> Tree:

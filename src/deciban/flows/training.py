@@ -97,9 +97,11 @@ class Trainer:
     Parameters
     ----------
     loss : callable
-        ``loss(params, batch, key, options)``: the mean loss of a batch, a pytree of arrays with one
-        row for each sample. ``options`` are a dict of the member's own numbers, among them
-        ``weight_decay`` and, unless all members go on, ``goes_on``: zero for those that rest.
+        ``loss(params, options, batch)``: the loss of a batch, a tuple of arrays with one row for
+        each sample, the last of which are weights that sum to one. It must be a weighted sum over
+        the samples, so that devices can share them. ``options`` are a dict of the member's own
+        numbers, among them ``weight_decay`` and, unless all members go on, ``goes_on``: zero for
+        those that rest.
     layout : Layout
         Order of the parameters of a member.
     n_batches, batch_size : int
@@ -113,15 +115,20 @@ class Trainer:
         zero. Without it, it stays where it is after 50 steps.
     own_data : bool, default False
         Whether each member has its own samples: arrays of shape (n_members, n_samples, ...).
+    perturb : callable, optional
+        ``perturb(batch, key, options)``: the batch with noise, or whatever else is drawn.
     clip : float, default 1
         Largest norm of a gradient; longer ones are shortened to it.
+    divide : bool, default True
+        Whether devices share the samples of a step; without it, each does all of them, which is
+        faster for a small flow.
     quick : bool, default False
         Whether to compile in less time, as suits small flows.
     """
 
     def __init__(
         self,
-        loss: Callable[[Tree, Tree, jax.Array, Tree], jax.Array],
+        loss: Callable[[Tree, Tree, Tree], jax.Array],
         layout: Layout,
         *,
         n_batches: int,
@@ -129,17 +136,24 @@ class Trainer:
         learning_rate: float,
         epochs: int | None = None,
         own_data: bool = False,
+        perturb: Callable[[Tree, jax.Array, Tree], Tree] | None = None,
         clip: float = 1.0,
+        divide: bool = True,
         quick: bool = False,
     ) -> None:
         self.layout, self.batch_size = layout, batch_size
         self._n_calls = -(-n_batches // _STEPS)
         self.n_batches = n_batches = n_batches // self._n_calls * self._n_calls
-        self._loss, self._clip = loss, clip
+        self._perturb, self._clip = perturb, clip
         self._learning_rate = learning_rate
         self._steps = None if epochs is None else max(2, epochs * n_batches)
         axes = (0, 0, 0, None, 0, 0, 0, 0 if own_data else None)
-        self.spread = Spread(batch_size)
+        self.spread = Spread(batch_size if divide else 1)
+        self._loss_and_slopes = self.spread.add_up(
+            jax.value_and_grad(
+                lambda vectors, options, batch: loss(layout.restore(vectors), options, batch)
+            )
+        )
         self._run_epoch = jit(map_members(self._epoch, axes), quick=quick, **self.spread.options)
 
     def start(self, params: Tree, kept: Tree = None) -> State:
@@ -261,10 +275,12 @@ class Trainer:
         def step(carry: Any, drawn: Any) -> tuple[Any, Any]:
             rows, key = drawn
             batch = jax.tree.map(lambda values: values[rows], data)
-            key = jax.random.wrap_key_data(key, impl="threefry2x32")
-            loss, slopes = jax.value_and_grad(
-                lambda vectors: self._loss(self.layout.restore(vectors), batch, key, options)
-            )(carry[0])
+            if self._perturb is not None:
+                key = jax.random.wrap_key_data(key, impl="threefry2x32")
+                batch = self._perturb(batch, key, options)
+            *values, weight = batch
+            batch = (*values, weight / jnp.sum(weight))
+            loss, slopes = self._loss_and_slopes(carry[0], options, batch)
             # A sum is finite where all of its terms are, unless it overflows: then clip could not.
             squares = sum(jnp.sum(slope**2) for slope in slopes)
             usable = jnp.isfinite(loss) & jnp.isfinite(squares)
