@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from deciban._validation.labels import label_array
 from deciban.cli.cells import DOUBTFUL, Column, Labels, encode_labels
 from deciban.cli.features import describe_doubts, select_features, type_columns
-from deciban.cli.io.sources import open_table
+from deciban.cli.io.sources import find_files, open_table
 from deciban.cli.words import count
 from deciban.exceptions import InputError
 
@@ -71,7 +70,7 @@ def read_parquet(
     table: str, wanted: Columns, share: float, seed: int, needed: bool, gigabytes: float
 ) -> Data:
     """The rows of Parquet files, read in parts; some are set aside, at random."""
-    from deciban.discriminant.batches import Batches, find_files
+    from deciban.discriminant.batches import Batches
 
     if not 0 < gigabytes < _MOST_GIGABYTES:
         raise InputError(f"--memory must be a positive number of GB; got {gigabytes:g}. Give 1.")
@@ -99,7 +98,7 @@ def read_parquet(
 
 def is_data_set(table: str) -> bool:
     """Whether this is a folder, or a pattern of file names."""
-    return os.path.isdir(table) or (not os.path.exists(table) and any(c in table for c in "*?["))
+    return find_files(table) != [table]
 
 
 def split_rows(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import pickle
 import shutil
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban._estimation.frames import is_table
+from deciban._persistence.patterns import expand_name
 from deciban._validation.scalars import quote, quote_each, require_whole
 from deciban.evidence.batch import import_frames
 from deciban.exceptions import InputError
@@ -104,7 +104,7 @@ class Batches:
         memory : int, default 2**30
             Bytes of samples that may be in memory at once.
         """
-        return ParquetBatches(find_files(path), label, features, weight, memory)
+        return ParquetBatches(_find_files(path), label, features, weight, memory)
 
     @property
     def n_parts(self) -> int:
@@ -256,17 +256,12 @@ class ParquetBatches(Batches):
         return Piece(rows, frame.select(self._features), frame[self._label], weight)
 
 
-def find_files(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
+def _find_files(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
     """The Parquet files of a path, a folder, a pattern, or several of these."""
     several = [path] if isinstance(path, str | os.PathLike) else path
     files: list[str] = []
     for one in [os.fspath(each) for each in several]:
-        if os.path.isdir(one):
-            found = sorted(glob.glob(f"{glob.escape(one)}/**/*.parquet", recursive=True))
-        elif os.path.isfile(one) or "://" in one:
-            found = [one]
-        else:
-            found = sorted(glob.glob(one, recursive=True))
+        found = expand_name(one)
         if not found:
             raise InputError(
                 f"{one} must be a Parquet file, a folder of such files, or a pattern that names "

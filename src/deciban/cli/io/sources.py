@@ -22,6 +22,7 @@ from typing import Any, BinaryIO
 
 import polars as pl
 
+from deciban._persistence.patterns import expand_name
 from deciban.cli import cleanup
 from deciban.cli.io.formats import Part, Source, Table, format_of, refusals, silence_stderr
 from deciban.cli.io.json_lines import JSONLines
@@ -61,13 +62,10 @@ def find_files(text: str) -> list[str]:
 
     They come in the order of their names.
     """
-    if text == "-" or os.path.isfile(text):  # a file's name is a name, whatever stars it has
-        return [text]
     is_folder = os.path.isdir(text)
     if not is_folder and not glob.has_magic(text):
         return [text]
-    pattern = os.path.join(glob.escape(text), "*.parquet") if is_folder else text
-    found = sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
+    found = expand_name(text)
     if not found:
         what = "hold files that end in .parquet" if is_folder else "name files that exist"
         raise TableError(f"must {what}; there are none. Check its name.", file=text)
