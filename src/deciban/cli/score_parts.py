@@ -6,7 +6,6 @@ import glob
 import os
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +25,7 @@ from deciban.cli.show import track_progress
 from deciban.cli.trials import find_roles
 from deciban.cli.words import quote
 from deciban.exceptions import InputError, MissingExtraError, TableError
-from deciban.metrics.bags import folds_of, hash_numbers
+from deciban.metrics.bags import folds_of, hash_numbers, hash_texts
 from deciban.metrics.partitions import Partitions, Rows, evidence_of, llr_of_two
 
 LARGE = 20_000_000  # rows of a Parquet file that is read in parts unasked
@@ -36,27 +35,21 @@ _WHOLE = "must be whole Parquet"
 
 def is_in_parts(source: str, options: ScoreOptions, *, asked: bool) -> bool:
     """Whether a source is several files, a large one, or one that workers are asked to read."""
-    if options.key is None and options.nontarget_scores is None:
-        if _is_address(source):
-            return True
-        files = find_files(source)
-        if asked or files != [source]:
-            for file in files:
-                if format_of(file, options.table_format, default="txt") != "parquet":
-                    raise TableError("must be Parquet to be read in parts. Convert it.", file=file)
-            return True
-    elif asked or _is_address(source) or find_files(source) != [source]:
-        raise InputError(
-            "--key and --nontarget-scores must be left out where files are read in parts; got one. "
-            "Join scores and labels in one table first."
-        )
-    if source == "-" or not os.path.isfile(source):
-        return False
-    if format_of(source, options.table_format, default="txt") != "parquet":
-        return False
+    remote = _is_address(source)
+    files = [] if remote else find_files(source)
+    in_parts = asked or remote or files != [source]
     if options.key is not None or options.nontarget_scores is not None:
+        if in_parts:
+            raise InputError(
+                "--key and --nontarget-scores must be left out where files are read in parts; got "
+                "one. Join scores and labels in one table first."
+            )
         return False
-    return sum(ParquetFiles(source).heights) > LARGE
+    others = [f for f in files if format_of(f, options.table_format, default="txt") != "parquet"]
+    if in_parts and others:
+        raise TableError("must be Parquet to be read in parts. Convert it.", file=others[0])
+    is_one = os.path.isfile(source) and not others
+    return in_parts or (is_one and sum(ParquetFiles(source).heights) > LARGE)
 
 
 def _is_address(source: str) -> bool:
@@ -308,11 +301,7 @@ class _Reader:
                 rows=[row],
             )
         distinct = cells.unique()
-        hashed = [
-            int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
-            for text in distinct
-        ]
-        found = cells.replace_strict(distinct, pl.Series(hashed, dtype=pl.UInt64))
+        found = cells.replace_strict(distinct, pl.Series(hash_texts(distinct)))
         return np.asarray(found.to_numpy())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
 from deciban.cli import show
@@ -20,32 +19,22 @@ from deciban.cli.options import (
     option,
     with_options,
 )
-from deciban.cli.words import name_source, require_choice, split_names
-from deciban.exceptions import DecibanError, InputError
+from deciban.cli.words import name_source, split_names
+from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from deciban.assessment import Assessment, Quantity
-    from deciban.calibration import BootstrapCalibrator
+    from deciban.assessment import Assessment
+    from deciban.cli.calibrators import FittedCalibrator
     from deciban.cli.columns import LabelledScores
     from deciban.cli.score_columns import ScoreColumns
-    from deciban.cli.score_parts import ScoreParts
     from deciban.evidence import Evidence
 
 EXAMPLE = (
     "Example: deciban calibrate scores.csv --truth class -o calibrator.deciban "
     "--report calibration.html"
 )
-
-_AFFINE = {"affine": "scalar", "diagonal": "diagonal", "full": "full", "bounded": "scalar"}
-_TWO_CLASSES = ("isotonic", "kernel")
-_METHODS = (*_AFFINE, "gaussian", *_TWO_CLASSES)
-FOLDS = 5
-_UNKNOWN = "The costs after calibration are unknown"
-_FEW_FOLDS = 2  # of samples beyond memory, which are many
-_TWO_CLASS_COSTS = ("cllr", "cllr_cal", "cllr_min")
-_COSTS = ("cross_entropy", "calibration", "discrimination")
 
 
 @with_options
@@ -96,6 +85,7 @@ def calibrate(
     """
     from deciban._persistence.atomic import write_atomically
     from deciban._workers import open_workers
+    from deciban.cli import calibrators
     from deciban.cli.columns import measure_columns, read_scores
     from deciban.cli.io.sources import find_files
     from deciban.cli.io.writing import require_outputs
@@ -103,82 +93,56 @@ def calibrate(
     from deciban.cli.score_parts import is_in_parts, open_score_parts
 
     measures = [] if quality is None else split_names(quality)
-    blank = _make_calibrator(method, bounded, ridge, measures)
-    outputs = {"--output": output, "--report": report}
+    blank = calibrators.make_calibrator(method, bounded, ridge, measures)
     local = [one for one in columns.inputs(table) if "://" not in one]
     inputs = [file for one in local for file in find_files(one)]
-    require_outputs(outputs, tuple(inputs), force=force)
+    require_outputs({"--output": output, "--report": report}, tuple(inputs), force=force)
     in_parts = is_in_parts(table, columns, asked=workers is not None or cluster is not None)
-    hashes = hash_inputs(inputs)
+    hashes, source = hash_inputs(inputs), name_source(table)
+    groups, page, scored = None, None, None
     if in_parts:
         unused = {"--bounded": bounded, "--quality": measures, "--resamples": resamples,
                   "--report": report}  # fmt: skip
-        _require_affine(method, unused, table)
+        calibrators.require_affine(method, unused, table)
         with open_workers(cluster, workers) as crew:
-            parts = open_score_parts(table, columns, group, crew, calibrated=False, scratch=scratch)
-            fitted, before, after, why = _fit_parts(blank, parts)
-        folds = 0 if after is None else _FEW_FOLDS
-        settings = {"method": method, "folds": folds, "estimator": type(fitted).__name__}
-        settings |= fitted.get_params()
-        record = describe_run(hashes, [(name_source(table), parts)], **settings)
-        fitted.save(output, extra=parts.columns.to_dict() | {"quality": [], "provenance": record},
-                    replace=force)  # fmt: skip
-        summary = _summarize(before, after) | _describe_map(fitted, parts.columns, [])
-        notes = [*before.warnings, *why, *_group_note(group)]
-        summary |= {"calibrator": str(output), "method": method, "folds": folds, "notes": notes}
-        if as_json:
-            show.print_json(summary | {"provenance": record})
-        else:
-            _show(summary, table, parts.notes, parts.columns)
-        return
-    beside = [("--group", group), *(("--quality", name) for name in measures)]
-    scored = read_scores(table, columns, beside, calibrated=False)
-    measured = measure_columns(scored.beside, measures, name_source(table))
-    given = {"score": scored.evidence, **measured} if measures else scored.evidence
-    calibrator, notes = _fit(blank, method, scored, name_source(table), given)
-    before = assess_costs(scored, scored.evidence)
-    groups = None if group is None else scored.beside[group].cast(str).to_numpy()
-    folds = count_folds(scored, groups)
-    values = scored.evidence.log_likelihoods
-    arrays = {"score": values, **measured} if measures else values
-    held_out = _hold_out(blank, arrays, scored, folds, notes, groups)
-    after = None if held_out is None else assess_costs(scored, held_out)
-    if report is not None and held_out is None:
-        raise InputError(f"--report must have costs to show. {notes[-1]} Leave it out.")
-    if after is not None and total_cost(after).value > total_cost(before).value:
-        notes.append(
-            "Calibration makes these scores worse on held-out samples: there are too few samples, "
-            "or the scores were calibrated already."
-        )
-    notes += _group_note(group)
-    settings = {"method": method, "folds": folds, "estimator": type(calibrator).__name__}
-    settings |= calibrator.get_params()
-    record = describe_run(hashes, [(name_source(table), scored)], **settings)
-    extra = scored.columns.to_dict() | {"quality": measures, "provenance": record}
-    stored = calibrator
-    if resamples:
-        stored = _resample(blank, resamples, given, scored, groups)
-    page = None
-    if report is not None and held_out is not None:
-        page = _write_page(table, scored, held_out, folds, notes, method, record, groups)
+            read: Any = open_score_parts(
+                table, columns, group, crew, calibrated=False, scratch=scratch
+            )
+            found = calibrators.fit_parts(blank, read)
+    else:
+        beside = [("--group", group), *(("--quality", name) for name in measures)]
+        read = scored = read_scores(table, columns, beside, calibrated=False)
+        measured = measure_columns(scored.beside, measures, source)
+        groups = None if group is None else scored.beside[group].cast(str).to_numpy()
+        found = calibrators.fit_scores(blank, method, scored, measured, groups, source)
+        if report is not None and found.after is None:
+            raise InputError(f"--report must have costs to show. {found.notes[-1]} Leave it out.")
+    if group is not None:
+        found.notes.append(f"Rows of the same {group} were held out together.")
+    stored = calibrator = found.calibrator
+    settings = {"method": method, "folds": found.folds, "estimator": type(calibrator).__name__}
+    record = describe_run(hashes, [(source, read)], **settings, **calibrator.get_params())
+    if scored is not None:
+        if resamples:
+            stored = calibrators.fit_resamples(blank, resamples, scored, measured, groups)
+        if report is not None and found.held_out is not None:
+            page = _write_page(source, scored, found, found.held_out, method, record, groups)
+    extra = read.columns.to_dict() | {"quality": measures, "provenance": record}
     stored.save(output, extra=extra, replace=force)
     if report is not None and page is not None:
         write_atomically(report, page, replace=force)
-    summary = _summarize(before, after)
+    summary = _summarize(found.before, found.after)
     summary |= {
-        "calibrator": str(output), "method": method, "folds": 0 if after is None else folds,
-        "notes": [*before.warnings, *notes], **_describe_map(calibrator, scored.columns, measures),
+        "calibrator": str(output), "method": method, "folds": found.folds,
+        "notes": [*found.before.warnings, *found.notes],
+        **_describe_map(calibrator, read.columns, measures),
     }  # fmt: skip
     if as_json:
         show.print_json(summary | {"provenance": record})
     else:
-        _show(summary, table, scored.notes, scored.columns)
+        _show(summary, table, read.notes, read.columns)
     if report is not None:
         show.echo(f"Report: {report}", err=as_json)
-
-
-def _group_note(group: str | None) -> list[str]:
-    return [] if group is None else [f"Rows of the same {group} were held out together."]
 
 
 def _describe_map(calibrator: Any, columns: ScoreColumns, measures: list[str]) -> dict[str, Any]:
@@ -194,227 +158,22 @@ def _describe_map(calibrator: Any, columns: ScoreColumns, measures: list[str]) -
     }
 
 
-def _require_affine(method: str, unused: dict[str, Any], table: str) -> None:
-    """Raise unless the calibrator is one that can be fitted to parts."""
-    given = [name for name, value in unused.items() if value]
-    if method not in _AFFINE or method == "bounded" or given:
-        what = given[0] if given else f"--method {method}"
-        raise InputError(
-            f"{what} must come with one table that fits into memory; got {table}, which is read in "
-            f"parts. Choose affine, diagonal or full, and leave further options out."
-        )
-
-
-def _fit_parts(
-    blank: Any, parts: ScoreParts
-) -> tuple[Any, Assessment, Assessment | None, list[str]]:
-    """The calibrator of all samples, and their costs before it and after fits to other folds.
-
-    Where a fold cannot be fitted, the costs after it are None, and a note says why.
-    """
-    from sklearn.base import clone
-
-    from deciban.assessment.partitioned import assess_partitions
-    from deciban.cli.score_parts import calibrate_folds, in_sorted_classes, select_fold
-
-    data = in_sorted_classes(parts)
-
-    def fit(some: Any) -> Any:
-        return clone(blank).fit_partitions(some, len(data.classes))  # evidence, as apply gives it
-
-    fitted = fit(data)
-    before, _ = assess_partitions(parts.partitions, n_resamples=0)
-    try:
-        by_fold = [fit(select_fold(data, k)) for k in range(_FEW_FOLDS)]
-    except DecibanError as error:
-        return fitted, before, None, [f"{_UNKNOWN}; a fold cannot be fitted: {error}"]
-    after, _ = assess_partitions(calibrate_folds(data, by_fold), n_resamples=0)
-    return fitted, before, after, []
-
-
 def _write_page(
-    table: str, scored: LabelledScores, held_out: Evidence, folds: int, notes: list[str],
-    method: str, record: dict[str, Any], groups: np.ndarray | None,
+    source: str, scored: LabelledScores, found: FittedCalibrator, held_out: Evidence, method: str,
+    record: dict[str, Any], groups: np.ndarray | None,
 ) -> str:  # fmt: skip
     """The page on scores before and after calibration."""
     from deciban.report import calibration_report
 
-    source = name_source(table)
     return calibration_report(
-        scored.y_true, scored.evidence, held_out, title=source, folds=folds, notes=tuple(notes),
+        scored.y_true, scored.evidence, held_out, title=source, folds=found.folds,
+        notes=tuple(found.notes),
         descriptions={
             "before": f"{source} as it is. {' '.join(scored.notes)}",
             "after": f"calibrated ({method}), each sample by a fit to the others",
         },
         provenance=record, groups=groups,
     )  # fmt: skip
-
-
-def _resample(
-    blank: Any, resamples: int, given: Any, scored: LabelledScores, groups: Any
-) -> BootstrapCalibrator:
-    from deciban.calibration import BootstrapCalibrator
-
-    with warnings.catch_warnings():  # they have been reported for all samples
-        warnings.simplefilter("ignore")
-        bootstrap = BootstrapCalibrator(blank, n_resamples=resamples)
-        return bootstrap.fit(given, scored.y_true, groups=groups)
-
-
-def _make_calibrator(method: str, bounded: bool, ridge: float | None, measures: list[str]) -> Any:
-    from deciban import calibration
-
-    require_choice(method, "--method", _METHODS)
-    if ridge is not None:
-        if method not in _AFFINE:
-            raise InputError(
-                f"--ridge must come with --method {', '.join(_AFFINE)}; got {method}. Leave it out."
-            )
-        if not 0 <= ridge < float("inf"):
-            raise InputError(f"--ridge must be 0 or more; got {ridge}. Give 0.01, say.")
-    if measures:
-        if bounded or method not in ("affine", "diagonal", "full"):
-            raise InputError(
-                f"--quality must come with --method affine, diagonal or full; got "
-                f"{'--bounded' if bounded else method}. Leave one of them out."
-            )
-        return calibration.FusionCalibrator(
-            _AFFINE[method],  # type: ignore[arg-type]
-            quality=measures,
-            ridge=0.01 if ridge is None else ridge,
-        )
-    if method in _AFFINE:
-        inner: Any = calibration.AffineCalibrator(_AFFINE[method], ridge=ridge)  # type: ignore[arg-type]
-    else:
-        inner = {
-            "gaussian": calibration.GaussianCalibrator,
-            "isotonic": calibration.IsotonicCalibrator,
-            "kernel": calibration.KernelDensityCalibrator,
-        }[method]()
-    return calibration.BoundedCalibrator(inner) if bounded or method == "bounded" else inner
-
-
-def _fit(
-    blank: Any, method: str, scored: LabelledScores, source: str, given: Any
-) -> tuple[Any, list[str]]:
-    """The calibrator of all samples, and notes on it."""
-    from sklearn.base import clone
-
-    from deciban.calibration import (
-        IsotonicCalibrator,
-        ReversedScoresWarning,
-        SeparableWarning,
-        UnsupportedEvidenceWarning,
-    )
-    from deciban.cli.score_columns import require_finite
-
-    if scored.evidence.n_classes > 2 and method in _TWO_CLASSES:
-        others = [one for one in _METHODS if one not in _TWO_CLASSES]
-        raise InputError(
-            f"--method must be one of {', '.join(others)} for {scored.evidence.n_classes} classes; "
-            f"got {method}, which is for two."
-        )
-    require_finite(scored.evidence, blank, source)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        calibrator = clone(blank).fit(given, scored.y_true)
-    kinds = {warning.category for warning in caught}
-    notes = []
-    if SeparableWarning in kinds:
-        notes.append(
-            "The classes do not overlap in these scores, so nothing limits the calibrated "
-            "evidence. Leave --ridge 0 out, or give --bounded."
-        )
-    if ReversedScoresWarning in kinds:
-        other, target = scored.evidence.classes
-        notes.append(
-            f"Higher scores do not favor class {target}, so no evidence is left. If they favor "
-            f"{other}, give --positive {other}."
-        )
-    notes += [
-        f"The samples cannot support this: {warning.message.finding}. Give --bounded."
-        for warning in caught
-        if isinstance(warning.message, UnsupportedEvidenceWarning)
-    ]
-    if isinstance(calibrator, IsotonicCalibrator):
-        notes.append(
-            "Beyond the last samples, isotonic LLRs are inf and -inf: one on the wrong "
-            "side has infinite cost. --bounded avoids them."
-        )
-    return calibrator, notes
-
-
-def assess_costs(scored: LabelledScores, evidence: Evidence) -> Assessment:
-    """Every quantity of this evidence, without intervals."""
-    from deciban.assessment import assess
-
-    return assess(scored.y_true, evidence, n_resamples=0)
-
-
-def _hold_out(
-    blank: Any, given: Any, scored: LabelledScores, folds: int, notes: list[str],
-    groups: np.ndarray | None,
-) -> Evidence | None:  # fmt: skip
-    """Calibrated evidence, each sample by a fit without it; or None, and a note on why."""
-    if folds < 2:
-        what = "samples" if groups is None else "groups"
-        notes.append(f"{_UNKNOWN}: each class needs two {what}.")
-        return None
-    try:
-        return cross_validate(blank, given, scored, folds, groups)
-    except DecibanError as error:
-        notes.append(f"{_UNKNOWN}; a fold cannot be fitted: {error}")
-        return None
-
-
-def count_folds(scored: LabelledScores, groups: np.ndarray | None) -> int:
-    """As many folds as each class has samples, or groups, up to five."""
-    import numpy as np
-
-    if groups is None:
-        return min(FOLDS, *scored.counts)
-    each = (len(set(groups[scored.codes == k])) for k in np.unique(scored.codes))
-    return min(FOLDS, *each)
-
-
-def cross_validate(
-    blank: Any, given: Any, scored: LabelledScores, folds: int, groups: np.ndarray | None = None
-) -> Evidence:
-    """The evidence of each sample after a calibrator that was fitted without it and its group.
-
-    ``given`` is an array of log-likelihoods, or a mapping of what a fusion takes.
-    """
-    import numpy as np
-    from sklearn.base import clone
-    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
-
-    from deciban.evidence import Evidence
-
-    def take(rows: Any) -> Any:
-        if isinstance(given, dict):
-            return {name: values[rows] for name, values in given.items()}
-        return given[rows]
-
-    codes = scored.codes
-    values = np.empty_like(scored.evidence.log_likelihoods)
-    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-    splits = kind(folds, shuffle=True, random_state=0).split(codes, codes, groups)
-    with warnings.catch_warnings():  # they have been reported for all samples
-        warnings.simplefilter("ignore")
-        for rest, held_out in splits:
-            fitted = clone(blank).fit(take(rest), codes[rest])
-            values[held_out] = fitted.evidence(take(held_out)).log_likelihoods
-        return Evidence(values, scored.evidence.classes)
-
-
-def total_cost(assessment: Assessment) -> Quantity:
-    """The total cost: Cllr for two classes, cross-entropy for more."""
-    return assessment[_costs(assessment)[0]]
-
-
-def _costs(assessment: Assessment) -> tuple[str, ...]:
-    """Keys of the costs to show: the total, and its parts."""
-    return _TWO_CLASS_COSTS if len(assessment.classes) == 2 else _COSTS
 
 
 def _formula(calibrator: Any, columns: ScoreColumns) -> str | None:
@@ -463,13 +222,14 @@ def _show_bounds(bounds: list[list[float]], classes: list[Any], columns: ScoreCo
 
 def _summarize(before: Assessment, after: Assessment | None) -> dict[str, Any]:
     from deciban.assessment.results import to_plain
+    from deciban.cli.held_out import costs_to_show
 
     later = {} if after is None else {q.key: q.value for q in after.quantities}
     quantities = [
         {"key": q.key, "label": q.label, "unit": q.unit, "before": to_plain(q.value),
          "after": to_plain(later.get(q.key)), "meaning": q.meaning}
         for q in before.quantities
-        if q.key in _costs(before)
+        if q.key in costs_to_show(before)
     ]  # fmt: skip
     return {
         "classes": [to_plain(label) for label in before.classes],

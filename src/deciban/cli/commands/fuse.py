@@ -118,7 +118,7 @@ def _summarize(
 ) -> dict[str, Any]:
     from deciban.assessment.results import to_plain
     from deciban.calibration import AffineCalibrator
-    from deciban.cli.commands.calibrate import FOLDS, assess_costs, cross_validate, total_cost
+    from deciban.cli.held_out import FOLDS, assess_costs, cross_validate, total_cost
 
     folds = min(FOLDS, *first.counts)
     arrays = {name: evidence.log_likelihoods for name, evidence in given.items()}

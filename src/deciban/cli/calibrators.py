@@ -1,0 +1,186 @@
+"""Calibrators from options, fitted to scores in memory or in parts, and what they gain."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from deciban import calibration
+from deciban.assessment import Assessment
+from deciban.assessment.partitioned import assess_partitions
+from deciban.cli.columns import LabelledScores
+from deciban.cli.held_out import assess_costs, count_folds, cross_validate, total_cost
+from deciban.cli.score_columns import require_finite
+from deciban.cli.score_parts import ScoreParts, calibrate_folds, in_sorted_classes, select_fold
+from deciban.cli.words import require_choice
+from deciban.evidence import Evidence
+from deciban.exceptions import DecibanError, InputError
+
+_AFFINE = {"affine": "scalar", "diagonal": "diagonal", "full": "full", "bounded": "scalar"}
+_TWO_CLASSES = ("isotonic", "kernel")
+_METHODS = (*_AFFINE, "gaussian", *_TWO_CLASSES)
+_UNKNOWN = "The costs after calibration are unknown"
+_FEW_FOLDS = 2  # of samples beyond memory, which are many
+
+
+class FittedCalibrator(NamedTuple):
+    """A calibrator of all samples, and the costs before it and after fits to other folds.
+
+    Where a fold cannot be fitted, ``after`` is None, ``folds`` 0, and the last note says why.
+    """
+
+    calibrator: Any
+    before: Assessment
+    after: Assessment | None
+    folds: int
+    notes: list[str]
+    held_out: Evidence | None = None  # of samples in memory, each by a fit without it
+
+
+def make_calibrator(method: str, bounded: bool, ridge: float | None, measures: list[str]) -> Any:
+    """The calibrator that the options ask for, not fitted yet."""
+    require_choice(method, "--method", _METHODS)
+    if ridge is not None:
+        if method not in _AFFINE:
+            raise InputError(
+                f"--ridge must come with --method {', '.join(_AFFINE)}; got {method}. Leave it out."
+            )
+        if not 0 <= ridge < float("inf"):
+            raise InputError(f"--ridge must be 0 or more; got {ridge}. Give 0.01, say.")
+    if measures:
+        if bounded or method not in ("affine", "diagonal", "full"):
+            raise InputError(
+                f"--quality must come with --method affine, diagonal or full; got "
+                f"{'--bounded' if bounded else method}. Leave one of them out."
+            )
+        return calibration.FusionCalibrator(
+            _AFFINE[method],  # type: ignore[arg-type]
+            quality=measures,
+            ridge=0.01 if ridge is None else ridge,
+        )
+    if method in _AFFINE:
+        inner: Any = calibration.AffineCalibrator(_AFFINE[method], ridge=ridge)  # type: ignore[arg-type]
+    else:
+        inner = {
+            "gaussian": calibration.GaussianCalibrator,
+            "isotonic": calibration.IsotonicCalibrator,
+            "kernel": calibration.KernelDensityCalibrator,
+        }[method]()
+    return calibration.BoundedCalibrator(inner) if bounded or method == "bounded" else inner
+
+
+def require_affine(method: str, unused: dict[str, Any], table: str) -> None:
+    """Raise unless the calibrator is one that can be fitted to parts."""
+    given = [name for name, value in unused.items() if value]
+    if method not in _AFFINE or method == "bounded" or given:
+        what = given[0] if given else f"--method {method}"
+        raise InputError(
+            f"{what} must come with one table that fits into memory; got {table}, which is read in "
+            f"parts. Choose affine, diagonal or full, and leave further options out."
+        )
+
+
+def fit_scores(
+    blank: Any, method: str, scored: LabelledScores, measured: dict[str, Any],
+    groups: np.ndarray | None, source: str,
+) -> FittedCalibrator:  # fmt: skip
+    """Fit to scores in memory, with the quality measures that were measured beside them."""
+    evidence = scored.evidence
+    calibrator, notes = _fit(blank, method, scored, source, join_measures(evidence, measured))
+    before = assess_costs(scored, evidence)
+    folds = count_folds(scored, groups)
+    held_out, after = None, None
+    if folds < 2:
+        notes.append(
+            f"{_UNKNOWN}: each class needs two {'samples' if groups is None else 'groups'}."
+        )
+    else:
+        try:
+            given = join_measures(evidence.log_likelihoods, measured)
+            held_out = cross_validate(blank, given, scored, folds, groups)
+            after = assess_costs(scored, held_out)
+        except DecibanError as error:
+            notes.append(f"{_UNKNOWN}; a fold cannot be fitted: {error}")
+    if after is not None and total_cost(after).value > total_cost(before).value:
+        notes.append(
+            "Calibration makes these scores worse on held-out samples: there are too few samples, "
+            "or the scores were calibrated already."
+        )
+    return FittedCalibrator(calibrator, before, after, folds if after else 0, notes, held_out)
+
+
+def join_measures(scores: Any, measured: dict[str, Any]) -> Any:
+    """What a calibrator takes: scores, or a mapping of them and quality measures."""
+    return {"score": scores, **measured} if measured else scores
+
+
+def fit_parts(blank: Any, parts: ScoreParts) -> FittedCalibrator:
+    """Fit to scores in parts."""
+    data = in_sorted_classes(parts)
+
+    def fit(some: Any) -> Any:
+        return clone(blank).fit_partitions(some, len(data.classes))  # evidence, as apply gives it
+
+    fitted = fit(data)
+    before, _ = assess_partitions(parts.partitions, n_resamples=0)
+    try:
+        by_fold = [fit(select_fold(data, k)) for k in range(_FEW_FOLDS)]
+    except DecibanError as error:
+        why = f"{_UNKNOWN}; a fold cannot be fitted: {error}"
+        return FittedCalibrator(fitted, before, None, 0, [why])
+    after, _ = assess_partitions(calibrate_folds(data, by_fold), n_resamples=0)
+    return FittedCalibrator(fitted, before, after, _FEW_FOLDS, [])
+
+
+def _fit(
+    blank: Any, method: str, scored: LabelledScores, source: str, given: Any
+) -> tuple[Any, list[str]]:
+    """The calibrator of all samples, and notes on it."""
+    if scored.evidence.n_classes > 2 and method in _TWO_CLASSES:
+        others = [one for one in _METHODS if one not in _TWO_CLASSES]
+        raise InputError(
+            f"--method must be one of {', '.join(others)} for {scored.evidence.n_classes} classes; "
+            f"got {method}, which is for two."
+        )
+    require_finite(scored.evidence, blank, source)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        calibrator = clone(blank).fit(given, scored.y_true)
+    kinds = {warning.category for warning in caught}
+    notes = []
+    if calibration.SeparableWarning in kinds:
+        notes.append(
+            "The classes do not overlap in these scores, so nothing limits the calibrated "
+            "evidence. Leave --ridge 0 out, or give --bounded."
+        )
+    if calibration.ReversedScoresWarning in kinds:
+        other, target = scored.evidence.classes
+        notes.append(
+            f"Higher scores do not favor class {target}, so no evidence is left. If they favor "
+            f"{other}, give --positive {other}."
+        )
+    notes += [
+        f"The samples cannot support this: {warning.message.finding}. Give --bounded."
+        for warning in caught
+        if isinstance(warning.message, calibration.UnsupportedEvidenceWarning)
+    ]
+    if isinstance(calibrator, calibration.IsotonicCalibrator):
+        notes.append(
+            "Beyond the last samples, isotonic LLRs are inf and -inf: one on the wrong "
+            "side has infinite cost. --bounded avoids them."
+        )
+    return calibrator, notes
+
+
+def fit_resamples(
+    blank: Any, resamples: int, scored: LabelledScores, measured: dict[str, Any], groups: Any
+) -> calibration.BootstrapCalibrator:
+    """The calibrator of resampled scores, whose intervals suit any method."""
+    given = join_measures(scored.evidence, measured)
+    with warnings.catch_warnings():  # they have been reported for all samples
+        warnings.simplefilter("ignore")
+        bootstrap = calibration.BootstrapCalibrator(blank, n_resamples=resamples)
+        return bootstrap.fit(given, scored.y_true, groups=groups)
