@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from deciban import Basis, CalibratedGaussian, Evidence, metrics
-from deciban._estimation.affine import _Problem, fit_affine
+from deciban._estimation.affine import fit_affine
+from deciban._estimation.affine_cost import AffineCost
 from deciban.exceptions import ConvergenceError, InputError, ZeroPartsError
 from strategies import seeds
 
@@ -125,7 +126,7 @@ def test_slope_and_curvature_are_those_of_the_value(seed, scale, D, offset):
     weight = rng.dirichlet(np.ones(n))
     V = Basis.gram_schmidt(D).contrast
     prior = np.log(np.full(D, 1 / D))
-    problem = _Problem(l.T, truth, weight, prior, V, scale, offset, 0.1)
+    problem = AffineCost(l.T, truth, weight, prior, V, scale, offset, 0.1)
     theta = problem.identity + 0.3 * rng.normal(size=len(problem.identity))
     here = problem.at(theta)
     curvature = here.curvature()
@@ -178,9 +179,10 @@ def test_the_optimum_does_not_depend_on_the_way_there(scale, monkeypatch):
     l, truth = 2.5 * l + [0.5, -1.0], np.searchsorted(["a", "b", "c"], y)
     V, prior, weight = FAMILY.basis.contrast, np.log(np.full(3, 1 / 3)), np.full(900, 1 / 900)
     dense = fit_affine(l, truth, weight, prior, V, scale)
-    monkeypatch.setattr("deciban._estimation.affine._DENSE", 0)  # products in place of the matrix
+    # Products in place of the matrix.
+    monkeypatch.setattr("deciban._estimation.affine_cost._DENSE", 0)
     by_products = fit_affine(l, truth, weight, prior, V, scale)
-    monkeypatch.setattr("deciban._estimation.affine._BLOCK", 1000)
+    monkeypatch.setattr("deciban._estimation.affine_cost._BLOCK", 1000)
     in_blocks = fit_affine(l, truth, weight, prior, V, scale)
     for other in (by_products, in_blocks):
         np.testing.assert_allclose(other.matrix, dense.matrix, atol=1e-4)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from deciban._estimation.affine import Scale
+from deciban._estimation.affine_map import Scale
 from deciban._estimation.newton import minimum
 from deciban._persistence.encoding import register_value
 

@@ -13,13 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban._estimation.affine import (
-    AffineMap,
-    NewtonTerms,
-    Scale,
-    improve_affine,
-    newton_terms,
-)
+from deciban._estimation.affine_in_parts import NewtonTerms, improve_affine, newton_terms
+from deciban._estimation.affine_map import AffineMap, Scale
 from deciban._validation.arrays import Floats
 from deciban.assessment.several_classes import (
     MOST_FULL,
@@ -160,11 +155,13 @@ def _improve_maps(
             _sum_terms, asked=asked, scales=scales, weights=weights, prior=prior,
             classes=data.classes,
         )  # fmt: skip
-        terms = [one for one in data.map(function, "Fitting") if one]
+        terms: dict[tuple[int, int], NewtonTerms] = {}
+        for part in data.map(function, "Fitting"):
+            terms |= {key: terms[key] + one if key in terms else one for key, one in part.items()}
         new = {}
         for key in asked:
             try:
-                new[key] = searches[key].send(NewtonTerms.join([one[key] for one in terms]))
+                new[key] = searches[key].send(terms[key])
             except StopIteration as end:
                 found[key] = PosteriorMap(end.value, prior)
         asked = new

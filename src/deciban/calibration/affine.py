@@ -10,7 +10,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from deciban._estimation.affine import Scale, fit_affine, fit_affine_in_parts, free_entries
+from deciban._estimation.affine import fit_affine
+from deciban._estimation.affine_in_parts import fit_affine_in_parts, measure_scores
+from deciban._estimation.affine_map import Scale, free_entries
 from deciban._estimation.linear import Features, LinearProblem, Uncertainty
 from deciban._persistence.registry import register
 from deciban._validation.arrays import Floats
@@ -153,17 +155,19 @@ class AffineCalibrator(Calibrator):
             return data.map(partial(_call_with_ilr, function, self.basis, data.classes), "Fitting")
 
         self.classes_, self.n_features_in_ = label_array(data.classes), n_columns
-        self.class_counts_ = np.sum([*data.map(partial(_count, D), "Counting")], axis=0) * 1.0
-        require_counts(data.classes, self.class_counts_)
+        extent = measure_scores(map_rows, D)
+        require_counts(data.classes, extent.counts)
+        self.class_counts_ = extent.counts.astype(float)
         self._reader = ScoreReader(self._names(), False)
-        (self.matrix_, self.offset_), counts = fit_affine_in_parts(
-            map_rows, self.prior_, basis.contrast, self.scale, offset=self.offset, ridge=self.ridge
-        )
-        step = -(-int(counts.sum()) // _FOR_UNCERTAINTY)
+        self.matrix_, self.offset_ = fit_affine_in_parts(
+            map_rows, extent, self.prior_, basis.contrast, self.scale,
+            offset=self.offset, ridge=self.ridge,
+        )  # fmt: skip
+        step = -(-int(extent.counts.sum()) // _FOR_UNCERTAINTY)
         found = [*data.map(partial(_take, step, data.classes), "Sampling")]
         values, codes = (np.concatenate(part) for part in zip(*found, strict=True))
         some = Labelled(Evidence._from_scores(values, data.classes), codes)
-        self.uncertainty_ = self._uncertainty(some, basis, counts.astype(float))
+        self.uncertainty_ = self._uncertainty(some, basis, self.class_counts_)
         return self
 
     def _uncertainty(
@@ -236,10 +240,6 @@ def _call_with_ilr(
     rows: Rows,
 ) -> Any:
     return function(finite_ilr(evidence_of(rows.evidence[0], classes), basis), rows.codes)
-
-
-def _count(n_classes: int, rows: Rows) -> Any:
-    return np.bincount(rows.codes, minlength=n_classes)
 
 
 def _take(step: int, classes: tuple[Hashable, ...], rows: Rows) -> tuple[Floats, Any]:

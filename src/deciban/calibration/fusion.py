@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deciban._estimation.affine import Scale, free_entries
+from deciban._estimation.affine_map import Scale, free_entries
 from deciban._estimation.linear import Features, LinearMap, LinearProblem, Uncertainty
 from deciban._estimation.partitions import over_partitions
 from deciban._estimation.samples import encode_classes, read_samples, require_numbers

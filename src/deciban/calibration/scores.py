@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban._estimation.affine import AffineMap, fit_affine
+from deciban._estimation.affine import fit_affine
+from deciban._estimation.affine_map import AffineMap
 from deciban._persistence.encoding import register_value
 from deciban._validation.arrays import Floats, column_names
 from deciban._validation.scalars import quote, quote_each

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deciban._estimation.affine import AffineMap, Scale, fit_affine
+from deciban._estimation.affine import fit_affine
+from deciban._estimation.affine_map import AffineMap, Scale
 from deciban._estimation.samples import Samples
 from deciban._validation.arrays import Floats
 from deciban.reference import closed_form

@@ -13,7 +13,7 @@ Chamandy et al. (2012), Estimating uncertainty for massive data streams.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -48,9 +48,13 @@ def hash_numbers(numbers: NDArray[Any]) -> Hashes:
 def hash_labels(labels: NDArray[Any]) -> Hashes:
     """Hashes of labels by their text; those of text and of the number that it writes are one."""
     distinct, codes = factorize_labels(labels.astype(object))
-    texts = (_text(label).encode() for label in distinct)
-    found = [int.from_bytes(blake2b(text, digest_size=8).digest(), "little") for text in texts]
-    return np.array(found, dtype=np.uint64)[codes]
+    return hash_texts(map(_text, distinct))[codes]
+
+
+def hash_texts(texts: Iterable[str]) -> Hashes:
+    """Hashes of texts."""
+    digests = (blake2b(text.encode(), digest_size=8).digest() for text in texts)
+    return np.array([int.from_bytes(one, "little") for one in digests], dtype=np.uint64)
 
 
 def _text(label: Any) -> str:

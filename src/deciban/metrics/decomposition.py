@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._estimation.affine import AffineMap, Scale, fit_affine
+from deciban._estimation.affine import fit_affine
+from deciban._estimation.affine_map import AffineMap, Scale
 from deciban._validation.arrays import Floats
 from deciban._validation.labels import align_by_index, factorize_labels, read_labels
 from deciban._validation.scalars import as_generator, require_one_of, require_whole
