@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -42,18 +43,21 @@ def write_trials(folder: Path, rows: int) -> None:
             pl.DataFrame({"label": label, "llr": llr}).write_parquet(path)
 
 
-def measure(command: list[str], **env: str) -> tuple[float, float]:
-    """Seconds, and the largest memory in GB of a command and all processes that it starts."""
+def measure(*commands: list[str], **env: str) -> tuple[float, float]:
+    """Seconds of commands at once, and the largest memory in GB of all that they start."""
     start = time.perf_counter()
-    process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, start_new_session=True, env=os.environ | env
-    )
+    running = [
+        subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, start_new_session=True, env=os.environ | env
+        )
+        for command in commands
+    ]
     peak = 0.0
-    while process.poll() is None:
-        peak = max(peak, _memory(process.pid))
+    while any(process.poll() is None for process in running):
+        peak = max(peak, sum(_memory(process.pid) for process in running))
         time.sleep(0.2)
-    if process.returncode:
-        raise SystemExit(f"{' '.join(command)} failed")
+    if any(process.returncode for process in running):
+        raise SystemExit(f"{' '.join(commands[0])} failed")
     return time.perf_counter() - start, peak
 
 
@@ -70,11 +74,21 @@ def _memory(session: int) -> float:
     return total / 1e6
 
 
+def _divide(folder: Path, halves: Path) -> list[str]:
+    """Patterns of two folders with links to half of the files each."""
+    shutil.rmtree(halves, ignore_errors=True)
+    for k, file in enumerate(sorted(folder.glob("*.parquet"))):
+        (halves / str(k % 2)).mkdir(parents=True, exist_ok=True)
+        (halves / str(k % 2) / file.name).symlink_to(file.resolve())
+    return [str(half / "*.parquet") for half in sorted(halves.iterdir())]
+
+
 def judge(args) -> None:
     """Evaluate trials from Parquet files out of core, beside polars' sort and llreval.
 
     A sort of the same column by polars' streaming engine is about the least that it takes. llreval
-    computes Cllr, Cllr_min and the EER, in memory and without intervals.
+    computes Cllr, Cllr_min and the EER, in memory and without intervals. Two commands at once, with
+    half of the files each, tell what this machine gains by a second core.
     """
     rows = ROWS // 100 if args.quick else ROWS
     parent = Path(args.folder or tempfile.mkdtemp(prefix="deciban-trials-"))
@@ -82,20 +96,38 @@ def judge(args) -> None:
         folder = parent / f"{n}"
         write_trials(folder, n)
         pattern, done = str(folder / "*.parquet"), str(parent / "sorted.parquet")
+        rounds = 2 if n == ROWS else 1
         command = [sys.executable, "-m", "deciban.cli", "evaluate", pattern, "--truth", "label"]
+        halves = _divide(folder, parent / "halves")
         contestants = {
-            "deciban evaluate": command,
-            "deciban evaluate --workers 1": [*command, "--workers", "1"],
-            "deciban evaluate --workers 2": [*command, "--workers", "2"],
-            "polars: sort by LLR, streaming": [sys.executable, "-c", _SORT, pattern, done],
+            "deciban evaluate": [command],
+            "deciban evaluate --workers 1": [[*command, "--workers", "1"]],
+            "deciban evaluate --workers 2": [[*command, "--workers", "2"]],
+            "two at once, half the files each": [
+                [pattern_of if word == pattern else word for word in command]
+                for pattern_of in halves
+            ],
+            "polars: sort by LLR, streaming": [[sys.executable, "-c", _SORT, pattern, done]],
         }
         if n <= _SMALLER and importlib.util.find_spec("llreval"):
-            contestants["llreval: three of its metrics"] = [sys.executable, "-c", _LLREVAL, pattern]
+            contestants["llreval: three of its metrics"] = [
+                [sys.executable, "-c", _LLREVAL, pattern]
+            ]
         print(f"{n:,} trials, {sum(f.stat().st_size for f in folder.glob('*')) / 1e9:.2f} GB")
-        print(f"{'':32}{'seconds':>9}{'peak GB':>9}")
-        for name, one in contestants.items():
-            seconds, memory = measure(one, POLARS_MAX_THREADS="2")
-            print(f"{name:32}{seconds:9.1f}{memory:9.2f}", flush=True)
+        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in contestants}
+        for _ in range(rounds):  # in turns: machines are noisy
+            for name, commands in contestants.items():
+                taken[name].append(measure(*commands, POLARS_MAX_THREADS="2"))
+        print(f"{'':34}{'seconds':>16}{'peak GB':>9}")
+        for name, found in taken.items():
+            times = ", ".join(f"{seconds:.1f}" for seconds, _ in found)
+            print(f"{name:34}{times:>16}{max(peak for _, peak in found):9.2f}", flush=True)
+        one, two, here, at_once = (
+            statistics.median(seconds for seconds, _ in taken[name])
+            for name in [*contestants][1:3] + [*contestants][:4:3]
+        )
+        print(f"two workers are {one / two:.2f} times as fast as one; two independent commands are "
+              f"{here / at_once:.2f} times as fast as one\n", flush=True)  # fmt: skip
         Path(done).unlink(missing_ok=True)
     if args.folder is None:
         shutil.rmtree(parent)

@@ -154,6 +154,9 @@ class LlrSample(LlrUnits):
         self.llr, self.codes, self.design = llr, codes, design
         self.rows = [np.flatnonzero(codes == t) for t in (0, 1)]
         self.counts = np.array([len(rows) for rows in self.rows])
+        n = self.counts[0]
+        in_order = not codes[:n].any()  # class by class: then nothing need be gathered
+        self._places: list[Any] = [slice(n), slice(n, None)] if in_order else self.rows
         self._last: tuple[Terms, RecalibratedCosts] | None = None  # asked for several times
         if recalibration is not None:
             self.recalibration = recalibration
@@ -179,7 +182,7 @@ class LlrSample(LlrUnits):
     def costs(self, terms: Terms, llr: Floats) -> Floats:
         """What each sample costs with these LLRs."""
         values = np.empty(len(llr))
-        for t, rows in enumerate(self.rows):
+        for t, rows in enumerate(self._places):
             values[rows] = terms(llr[rows], t)
         return values
 
