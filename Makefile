@@ -10,7 +10,7 @@ TORCH   = .venv-torch
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test test-all lint types layers tests demo paper gallery format clean \
-  bench bench-cda bench-flows bench-calibration bench-tables test-torch test-oldest
+  bench bench-cda bench-flows bench-calibration bench-tables bench-scale test-torch test-oldest
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -79,6 +79,10 @@ $(BENCH)/.ready: benchmarks/requirements.txt pyproject.toml
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[flow]' \
 	  --requirement benchmarks/requirements.txt
 	@touch $@
+
+bench-scale: $(BENCH)/.ready ## beyond memory and over processes: half an hour, best on a quiet machine
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,flow,scale]'
+	for what in judge coverage apply train; do $(BENCH)/bin/python benchmarks/scale.py $$what || exit; done
 
 bench-cda: $(READY) ## compositional discriminant analysis on the paper's toy data, beside the floor
 	$(BIN)/python benchmarks/cda.py

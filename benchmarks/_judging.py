@@ -32,13 +32,14 @@ _SMALLER = 10_000_000  # trials that llreval, which holds all of them, still has
 
 
 def write_trials(folder: Path, rows: int) -> None:
-    """Trials in files of a million; 2 % are targets, and LLRs are too strong by a fifth."""
+    """Trials in files of up to a million; 2 % are targets, and LLRs are too strong by a fifth."""
     folder.mkdir(parents=True, exist_ok=True)
-    for k in range(max(1, rows // FILE)):
+    size = min(FILE, rows // 2)
+    for k in range(rows // size):
         path = folder / f"{k:05}.parquet"
         if not path.exists():
             rng = np.random.default_rng(k)
-            label = rng.random(min(rows, FILE)) < 0.02
+            label = rng.random(size) < 0.02
             llr = 1.2 * rng.normal(np.where(label, 3.0, -3.0), 6**0.5)
             pl.DataFrame({"label": label, "llr": llr}).write_parquet(path)
 
