@@ -113,9 +113,9 @@ def sum_columns(
     maps: Sequence[LlrMaps],
 ) -> PartSums:
     """Sums of columns over the bags of these samples."""
-    order = np.concatenate([np.flatnonzero(codes == t) for t in (0, 1)])
-    codes, hashes = codes[order], hashes[order]  # class by class, which is faster
-    llrs = [llr[order] for llr in llrs]
+    rows = np.concatenate([np.flatnonzero(codes == t) for t in (0, 1)])
+    codes, hashes = codes[rows], hashes[rows]  # class by class, which is faster
+    llrs = [llr[rows] for llr in llrs]
     fold, add = folds_of(hashes), BagSums(codes, hashes, 2)
     after = {one.system for one in columns if one.kind not in _AS_THEY_ARE or one.threshold is None}
     samples = []
