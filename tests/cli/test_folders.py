@@ -303,6 +303,7 @@ def test_a_bad_cell_of_a_part_is_named_by_its_row_in_the_file(folder, cluster):
         (["new/*.parquet", "-o", "out"], "--output must be a folder for the files of new/"),
         (["whole.parquet", "-o", "o.csv", "--workers", "2"], "a folder for several processes; got"),
         (["new", "-o", "."], "--output must be a folder without inputs; new/a.parquet is in it"),
+        (["new", "-o", "new/out/"], "outside of the folder that is read; got new/out/, which is"),
         (["new", "-o", "used/"], "must be a new or an empty folder, or one with a manifest.json"),
         (["new", "-o", "damaged/"], "must be a manifest of deciban; it is not"),
         (["new", "-o", "m.deciban/"], "--output must be a folder that can be made; got m.deciban"),

@@ -251,6 +251,23 @@ def test_a_calibrator_of_many_files_is_that_of_one(folder):
     assert grouped["quantities"][0]["after"] != many["quantities"][0]["after"]
     with pytest.raises(InputError, match="--method isotonic must come with one table"):
         run("calibrate", "trials", "--truth", "class", "-o", "x", "--method", "isotonic")
+    with pytest.raises(InputError, match="Leave --resamples out; or give one table, without"):
+        run("calibrate", "trials", "--truth", "class", "-o", "x", "--resamples", "200")
+    with pytest.raises(InputError, match="--resamples must be 0, or 20 or more; got -3"):
+        run("calibrate", "trials", "--truth", "class", "-o", "x", "--resamples", "-3")
+
+
+def test_a_calibrator_of_parts_that_makes_scores_worse_says_so(folder):
+    # The best evidence there is: an affine map cannot gain, and half of the samples lose a little.
+    rng = np.random.default_rng(3)
+    y = rng.random(300) < 0.5
+    llr = rng.normal(np.where(y, 2.0, -2.0), 2.0)
+    pl.DataFrame({"class": y, "llr": llr}).write_parquet("best.parquet")
+    options = ("--truth", "class", "--json", "-o", "best.deciban", "--workers", "1")
+    found = json.loads(run("calibrate", "best.parquet", *options).stdout)
+    cost = found["quantities"][0]
+    said = any("makes these scores worse" in note for note in found["notes"])
+    assert said is (cost["after"] > cost["before"]) is True
 
 
 def test_faults_are_one_sentence(folder):

@@ -252,6 +252,29 @@ def test_the_command_line_fits_to_a_pattern_of_files(folder, tmp_path):
             "-o", tmp_path / "gap")  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (["x", "y", None], "truth in .*b.parquet must have no empty cells; row 3 has one"),
+        (["x", "x", "x"], "truth in .*few must hold two classes or more; got 1"),
+    ],
+)
+def test_labels_are_looked_at_in_all_files_before_the_fit(labels, said, tmp_path):
+    folder = tmp_path / "few"
+    folder.mkdir()
+    for name, some in {"a": ["x", "x"], "b": labels, "empty": []}.items():
+        table = pl.DataFrame({"f": [1.0] * len(some), "truth": some}, {"f": float, "truth": str})
+        table.write_parquet(folder / f"{name}.parquet")
+    with pytest.raises(InputError, match=said):
+        cli("fit", folder, "--label", "truth", "-o", tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["few"]
+
+
+def test_a_fit_without_epochs_is_refused_in_the_words_of_the_command(folder, tmp_path):
+    with pytest.raises(InputError, match="--epochs must be 1 or more; got 0"):
+        cli("fit", folder, "--label", "truth", "--epochs", 0, "-o", tmp_path / "model")
+
+
 MEMORY = """
 import resource, sys
 import numpy as np, polars as pl

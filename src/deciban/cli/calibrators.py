@@ -77,9 +77,10 @@ def require_affine(method: str, unused: dict[str, Any], table: str) -> None:
     given = [name for name, value in unused.items() if value]
     if method not in _AFFINE or method == "bounded" or given:
         what = given[0] if given else f"--method {method}"
+        remedy = f"Leave {given[0]} out" if given else "Choose affine, diagonal or full"
         raise InputError(
             f"{what} must come with one table that fits into memory; got {table}, which is read in "
-            f"parts. Choose affine, diagonal or full, and leave further options out."
+            f"parts. {remedy}; or give one table, without --workers and --cluster."
         )
 
 
@@ -104,12 +105,17 @@ def fit_scores(
             after = assess_costs(scored, held_out)
         except DecibanError as error:
             notes.append(f"{_UNKNOWN}; a fold cannot be fitted: {error}")
-    if after is not None and total_cost(after).value > total_cost(before).value:
-        notes.append(
-            "Calibration makes these scores worse on held-out samples: there are too few samples, "
-            "or the scores were calibrated already."
-        )
+    notes += _note_loss(before, after)
     return FittedCalibrator(calibrator, before, after, folds if after else 0, notes, held_out)
+
+
+def _note_loss(before: Assessment, after: Assessment | None) -> list[str]:
+    if after is None or total_cost(after).value <= total_cost(before).value:
+        return []
+    return [
+        "Calibration makes these scores worse on held-out samples: there are too few samples, or "
+        "the scores were calibrated already."
+    ]
 
 
 def join_measures(scores: Any, measured: dict[str, Any]) -> Any:
@@ -132,7 +138,7 @@ def fit_parts(blank: Any, parts: ScoreParts) -> FittedCalibrator:
         why = f"{_UNKNOWN}; a fold cannot be fitted: {error}"
         return FittedCalibrator(fitted, before, None, 0, [why])
     after, _ = assess_partitions(calibrate_folds(data, by_fold), n_resamples=0)
-    return FittedCalibrator(fitted, before, after, _FEW_FOLDS, [])
+    return FittedCalibrator(fitted, before, after, _FEW_FOLDS, _note_loss(before, after))
 
 
 def _fit(

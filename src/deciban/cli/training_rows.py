@@ -12,7 +12,7 @@ from deciban.cli.cells import DOUBTFUL, Column, Labels, encode_labels
 from deciban.cli.features import describe_doubts, select_features, type_columns
 from deciban.cli.io.sources import find_files, open_table
 from deciban.cli.words import count
-from deciban.exceptions import InputError
+from deciban.exceptions import InputError, TableError
 
 _MOST_ASIDE = 50_000  # rows to assess a model by that are read in parts
 _MOST_GIGABYTES = 1e6
@@ -79,6 +79,7 @@ def read_parquet(
     names = select_features(first, wanted.label, wanted.features, wanted.ignore)
     memory = int(gigabytes * 1e9)
     batches = Batches.from_parquet(files, wanted.label, features=names, memory=memory)
+    _require_labels(files, table, wanted.label)
     if not wanted.impute:
         batches.require_complete()
     rng, n = np.random.default_rng(seed), batches.n_rows
@@ -94,6 +95,21 @@ def read_parquet(
         )
     train = batches.without(aside)
     return Data(table, n - len(aside), (train,), held_out, [])
+
+
+def _require_labels(files: list[str], table: str, label: str) -> None:
+    """Raise unless every row of the files has a label, and there are two classes or more."""
+    found: set[Any] = set()
+    for file in files:
+        cells = open_table(file, "parquet").read([label])[label]
+        if len(cells):
+            Column(cells, file).require_filled()
+        found |= set(cells.unique().to_list())
+    if len(found) < 2:
+        raise TableError(
+            f"must hold two classes or more; got {len(found)}. Name the column of the true class.",
+            file=table, column=label,
+        )  # fmt: skip
 
 
 def is_data_set(table: str) -> bool:

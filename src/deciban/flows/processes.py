@@ -158,13 +158,14 @@ def _gather(text: str) -> list[str]:
 def _quiet_stdout() -> Iterator[None]:
     """Nothing goes to stdout inside: gloo says there that it is connected."""
     sys.stdout.flush()
-    kept = os.dup(1)
+    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(2, 1)
+        os.dup2(nowhere, 1)
         yield
     finally:
         os.dup2(kept, 1)
         os.close(kept)
+        os.close(nowhere)
 
 
 def _require_free(port: int) -> None:

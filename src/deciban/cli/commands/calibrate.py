@@ -35,6 +35,7 @@ EXAMPLE = (
     "Example: deciban calibrate scores.csv --truth class -o calibrator.deciban "
     "--report calibration.html"
 )
+_FEWEST_RESAMPLES = 20
 
 
 @with_options
@@ -81,7 +82,8 @@ def calibrate(
     gains; each sample is scored by a calibrator that was fitted without it.
 
     Several Parquet files ('train/*.parquet'), a very large one, or any with --workers or --cluster
-    are read in parts and need not fit into memory; the map is then affine, and the same.
+    are read in parts and need not fit into memory; the map is then affine, and the same. Costs
+    after it are cross-validated in two folds, not five.
     """
     from deciban._persistence.atomic import write_atomically
     from deciban._workers import open_workers
@@ -92,6 +94,10 @@ def calibrate(
     from deciban.cli.provenance import describe_run, hash_inputs
     from deciban.cli.score_parts import is_in_parts, open_score_parts
 
+    if resamples and resamples < _FEWEST_RESAMPLES:
+        raise InputError(
+            f"--resamples must be 0, or {_FEWEST_RESAMPLES} or more; got {resamples}. Give 200."
+        )
     measures = [] if quality is None else split_names(quality)
     blank = calibrators.make_calibrator(method, bounded, ridge, measures)
     local = [one for one in columns.inputs(table) if "://" not in one]

@@ -247,6 +247,12 @@ def _make_model(kind: Kind, seed: int, checkpoint: Path | None, **training: int 
     if kind is not Kind.cda and given:
         option = f"--{next(iter(given)).replace('_', '-')}"
         raise InputError(f"{option} must come with --model cda; got {kind.value}. Leave it out.")
+    for name, value in given.items():
+        if value < 1:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(
+                f"{option} must be 1 or more; got {value}. Leave it out for the default."
+            )
     if kind is Kind.lda:
         return discriminant.LinearDiscriminant()
     if kind is Kind.qda:

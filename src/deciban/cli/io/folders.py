@@ -84,6 +84,11 @@ def require_output(
         require_outputs({"--output": output}, (table, *others), force=force)
         return files
     here = Path(output).resolve()
+    if os.path.isdir(table) and Path(table).resolve() in here.parents:
+        raise InputError(
+            f"--output must be outside of the folder that is read; got {output}, which is in "
+            f"{table}. Name another folder."
+        )
     for file in files:
         if file != "-" and here in Path(file).resolve().parents:
             raise InputError(
