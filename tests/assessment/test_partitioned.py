@@ -372,3 +372,14 @@ def test_the_first_sample_that_rules_out_its_class_has_its_own_number():
                       lambda part: part, 100)  # fmt: skip
     found, _ = assess_partitions(data, n_resamples=0, in_memory=0)
     assert found.warnings[0].startswith("Sample 181 rules out")
+
+
+def test_intervals_of_infinite_llrs_in_parts_are_near_those_in_memory():
+    y, llr = draw(3000)
+    llr[np.flatnonzero(y == 0)[0]] = -np.inf
+    expected = assess(y, Evidence.from_llr(llr), n_resamples=200)
+    found, _ = assess_partitions(split(y, [llr], [700, 2000]), n_resamples=200, in_memory=0)
+    assert values(found) == pytest.approx(values(expected), rel=1e-12, abs=1e-15)
+    for key in ("cllr", "cllr_min", "cllr_cal"):
+        ends = [(one[key].low, one[key].high) for one in (found, expected)]
+        np.testing.assert_allclose(*ends, atol=0.02)

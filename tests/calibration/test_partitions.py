@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from deciban import CalibratedGaussian
+from deciban import Basis, CalibratedGaussian
+from deciban._estimation.affine import fit_affine
+from deciban._estimation.affine_in_parts import fit_affine_in_parts, measure_scores
 from deciban.calibration import AffineCalibrator, IsotonicCalibrator
 
 da = pytest.importorskip("dask.array")
@@ -42,6 +44,22 @@ def test_log_likelihoods_in_partitions_have_the_coefficients_in_memory(scale):
     np.testing.assert_allclose(found.matrix_, expected.matrix_, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found.offset_, expected.offset_, rtol=1e-9, atol=1e-9)
     assert found.classes_.tolist() == expected.classes_.tolist()
+
+
+def test_the_largest_scores_in_parts_have_the_map_that_they_have_in_memory():
+    rng, V, prior = np.random.default_rng(0), Basis.gram_schmidt(2).contrast, np.full(2, 0.5)
+    y = rng.integers(2, size=6000)
+    l = 1e307 * rng.normal(0.5 - y, 1)[:, None]
+    weight = prior[y] / np.bincount(y)[y]
+    in_memory = fit_affine(l, y, weight, np.log(prior), V, "scalar", class_sizes=np.bincount(y))
+
+    def map_rows(function):
+        return [function(l[a:b], y[a:b]) for a, b in ((0, 2500), (2500, 2500), (2500, 6000))]
+
+    in_parts = fit_affine_in_parts(map_rows, measure_scores(map_rows, 2), prior, V, "scalar")
+    assert in_memory.matrix[0, 0] > 0
+    np.testing.assert_allclose(1e307 * in_parts.matrix, 1e307 * in_memory.matrix, rtol=1e-9)
+    np.testing.assert_allclose(in_parts.offset, in_memory.offset, rtol=1e-7)
 
 
 def test_what_partitions_cannot_have_is_refused():

@@ -51,9 +51,11 @@ def fit_affine(
     standardize = Standardization.choose(
         largest, weight @ l, has_offset=offset, has_ridge=ridge != 0
     )
-    standardize = standardize.drop_constants(np.abs(standardize(l)).max(axis=0), largest)
+    scores = standardize(l)
+    standardize = standardize.drop_constants(np.abs(scores).max(axis=0), largest)
+    scores[:, ~standardize.varies] = 0.0
     cost = AffineCost(
-        np.ascontiguousarray(standardize(l).T),
+        np.ascontiguousarray(scores.T),
         truth,
         weight / unit,
         log_prior,

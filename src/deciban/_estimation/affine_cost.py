@@ -14,7 +14,7 @@ from deciban._estimation.newton import Point
 SOME = 4000  # samples enough for a median
 _BLOCK = 1 << 21  # numbers held at once
 _DENSE = 1500  # parameters up to which the matrix of second derivatives is held and solved
-_ROUNDING = 1e-20  # squares of scores that count as zero
+ROUNDING = 1e-20  # squares of scores that count as zero
 _SINGULAR = 1e-13  # information, relative to its upper bound, that counts as none
 
 
@@ -55,7 +55,7 @@ class AffineCost:
         some = np.abs(self.l[:, :: max(1, len(self.truth) // SOME)])
         typical = np.median(some, axis=1)
         typical = np.where(typical > 0, typical, np.abs(self.l).mean(axis=1))
-        squares = typical**2 * self.mass + _ROUNDING
+        squares = typical**2 * self.mass + ROUNDING
         by_matrix = sum_by_entry(squares, self.scale, self.k)
         return np.sqrt(self.ridge + np.append(by_matrix, np.ones(self.k * self.has_offset)))
 

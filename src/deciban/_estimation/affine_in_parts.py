@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from deciban._estimation.affine import prior_entropy, solve, solve_shrunk
-from deciban._estimation.affine_cost import SOME, AffineCost, PointOfCost
+from deciban._estimation.affine_cost import ROUNDING, SOME, AffineCost, PointOfCost
 from deciban._estimation.affine_map import AffineMap, Scale, Standardization, sum_by_entry
 from deciban._estimation.newton import search
 from deciban._validation.scalars import require_one_of
@@ -18,14 +18,14 @@ from deciban._validation.scalars import require_one_of
 MapRows = Callable[[Callable[[np.ndarray, np.ndarray], Any]], Iterable[Any]]  # of ILRLs and classes
 
 _NEAR = 1e-9  # nats; a map this near to the best one of many samples is good enough
-_ROUNDING = 1e-20  # squares of scores that count as zero
+_SMALLER = 2.0**-64  # exact, and sums of the largest numbers do not overflow
 
 
 class Extent(NamedTuple):
     """Number of samples of each class, sums of their scores, and the largest of each score."""
 
     counts: np.ndarray
-    sums: np.ndarray
+    sums: np.ndarray  # in units of 2**64
     largest: np.ndarray
 
 
@@ -37,7 +37,7 @@ def measure_scores(map_rows: MapRows, n_classes: int) -> Extent:
 
 
 def _measure(n_classes: int, l: np.ndarray, truth: np.ndarray) -> Extent:
-    sums = np.stack([np.bincount(truth, column, n_classes) for column in l.T], axis=1)
+    sums = np.stack([np.bincount(truth, _SMALLER * x, n_classes) for x in l.T], axis=1)
     counts = np.bincount(truth, minlength=n_classes)
     return Extent(counts, sums, np.abs(l).max(axis=0, initial=0.0))
 
@@ -63,7 +63,7 @@ def fit_affine_in_parts(
     weight, log_prior = prior / counts, np.log(prior)
     unit = prior_entropy(log_prior)
     standardize = Standardization.choose(
-        largest, weight @ sums, has_offset=offset, has_ridge=bool(ridge)
+        largest, weight @ sums / _SMALLER, has_offset=offset, has_ridge=bool(ridge)
     )
     step = max(1, int(counts.sum()) // SOME)
     found = [*map_rows(partial(_measure_spread, standardize, weight, step))]
@@ -191,7 +191,7 @@ def improve_affine(
     ``squares`` are those of the mean size of the scores, and ``most`` the largest number of steps.
     """
     k = len(start.offset)
-    size = np.sqrt(np.append(sum_by_entry(squares, scale, k), np.ones(k)) + _ROUNDING)
+    size = np.sqrt(np.append(sum_by_entry(squares, scale, k), np.ones(k)) + ROUNDING)
     steps = search(start.parameters(scale), size, _NEAR, 0.0, most)
     theta = next(steps)
     while True:

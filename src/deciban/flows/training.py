@@ -98,10 +98,10 @@ class Trainer:
     ----------
     loss : callable
         ``loss(params, options, batch)``: the loss of a batch, a tuple of arrays with one row for
-        each sample, the last of which are weights that sum to one. It must be a weighted sum over
-        the samples, so that devices can share them. ``options`` are a dict of the member's own
-        numbers, among them ``weight_decay`` and, unless all members go on, ``goes_on``: zero for
-        those that rest.
+        each sample, the last of which are weights. It must be a weighted sum over the samples, so
+        that devices can share them; it is divided by the sum of the weights. ``options`` are a
+        dict of the member's own numbers, among them ``weight_decay`` and, unless all members go
+        on, ``goes_on``: zero for those that rest.
     layout : Layout
         Order of the parameters of a member.
     n_batches, batch_size : int
@@ -149,11 +149,16 @@ class Trainer:
         self._steps = None if epochs is None else max(2, epochs * n_batches)
         axes = (0, 0, 0, None, 0, 0, 0, 0 if own_data else None)
         self.spread = Spread(batch_size if divide else 1)
-        self._loss_and_slopes = self.spread.add_up(
-            jax.value_and_grad(
-                lambda vectors, options, batch: loss(layout.restore(vectors), options, batch)
-            )
-        )
+
+        def add_up(vectors: Vectors, options: Tree, batch: Tree) -> Any:
+            """Sums over samples: of their weights, of losses, and of the slopes of these."""
+
+            def total(vectors: Vectors) -> jax.Array:
+                return loss(layout.restore(vectors), options, batch)
+
+            return jnp.sum(batch[-1]), *jax.value_and_grad(total)(vectors)
+
+        self._sums = self.spread.add_up(add_up)
         self._run_epoch = jit(map_members(self._epoch, axes), quick=quick, **self.spread.options)
 
     def start(self, params: Tree, kept: Tree = None) -> State:
@@ -278,13 +283,12 @@ class Trainer:
             if self._perturb is not None:
                 key = jax.random.wrap_key_data(key, impl="threefry2x32")
                 batch = self._perturb(batch, key, options)
-            *values, weight = batch
-            batch = (*values, weight / jnp.sum(weight))
-            loss, slopes = self._loss_and_slopes(carry[0], options, batch)
+            mass, loss, slopes = self._sums(carry[0], options, batch)
+            loss = loss / mass
             # A sum is finite where all of its terms are, unless it overflows: then clip could not.
-            squares = sum(jnp.sum(slope**2) for slope in slopes)
+            squares = sum(jnp.sum((slope / mass) ** 2) for slope in slopes)
             usable = jnp.isfinite(loss) & jnp.isfinite(squares)
-            shorter = jnp.minimum(1.0, self._clip / jnp.sqrt(squares))
+            shorter = jnp.minimum(1.0, self._clip / jnp.sqrt(squares)) / mass
             slopes = [
                 jnp.where(usable, (shorter * slope).astype(slope.dtype), 0) for slope in slopes
             ]

@@ -136,6 +136,8 @@ def _evaluate(column: Column, samples: Sequence[LlrSample]) -> NDArray[Any]:
         above = terms.above(sample.llr)
         return above if column.beside is None else above & ~terms.above(samples[column.beside].llr)
     if terms is not None and "costs" not in column.kind:
+        if "affine" in column.kind and sample.recalibration.affine is None:
+            return np.zeros(len(sample.llr))  # no affine map suits infinite LLRs: nobody will ask
         return sample.column(column.kind, terms)
     both = [sample] if column.beside is None else [sample, samples[column.beside]]
     sides = [s.right_after if column.threshold is None else s.right(column.threshold) for s in both]
