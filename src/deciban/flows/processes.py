@@ -121,7 +121,8 @@ def from_first(content: bytes) -> bytes:
         padded = np.zeros(size, np.uint8)
         if is_first():
             padded[:] = np.frombuffer(content, np.uint8)
-        return np.asarray(broadcast_one_to_all(padded)).tobytes()
+        # Older versions of JAX give wider numbers than they are given.
+        return np.asarray(broadcast_one_to_all(padded)).astype(np.uint8).tobytes()
 
 
 def decide(values: np.ndarray) -> np.ndarray:
