@@ -41,7 +41,7 @@ def assert_allowed(kind, n_classes, n_samples, of_last, with_costs, resamples=60
     cost = cost_of(found)
     if calibration.word == "well calibrated" and found.action != NEVER:
         assert not found.worst_bin or found.worst_bin.p_value >= 0.05
-        assert cost.total.low < cost.no_evidence
+        assert cost.total.low <= cost.no_evidence
         assert found.action in (USE, MORE)
     if found.action == USE:
         assert calibration.word == "well calibrated"
@@ -59,6 +59,7 @@ def test_known_systems_get_the_actions_that_they_may_get(kind):
     for n_classes, n_samples in product((2, 3), (100, 1000)):
         assert_allowed(kind, n_classes, n_samples, 0.5, with_costs=False)
     assert_allowed(kind, 2, 20, 0.5, with_costs=False)
+    assert_allowed(kind, 10, 20, 0.5, with_costs=False)
     assert_allowed(kind, 2, 1000, 0.001, with_costs=False)
     assert_allowed(kind, 2, 1000, 0.1, with_costs=True)
 

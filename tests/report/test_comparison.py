@@ -65,7 +65,7 @@ def test_figures_show_every_system_and_obey_the_controls(page, two, tmp_path):
     before = cells.nth(4).inner_text()
     page.get_by_label("Prior probability", exact=True).fill("0.01")
     page.keyboard.press("Tab")
-    cells.nth(4).scroll_into_view_if_needed()
+    page.locator("[data-figure=numbers]").scroll_into_view_if_needed()  # cells are drawn anew
     expect(cells.nth(4)).not_to_have_text(before)
     assert "prior=" in page.url
 

@@ -100,7 +100,8 @@ def conclude(assessment: Assessment) -> Conclusion:
     total, rest, nothing, at = cost.total, cost.discrimination, cost.no_evidence, cost.at
     if math.isnan(total.low):
         return Conclusion("", "not known", "Without intervals, nothing follows from the numbers.")
-    if too_few := _few_samples(assessment):
+    # What rules a class out is at fault whatever the number of samples.
+    if not assessment.n_infinite and (too_few := _few_samples(assessment)):
         return Conclusion(MORE_SAMPLES, "cannot be judged", too_few)
     spread = f"{number(nothing)} {cost.unit} {at}"
     if rest.low >= (1 - SMALL) * nothing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -43,7 +44,7 @@ def demo(
             f"{error.name} must be installed for the demo. Run: pip install 'deciban[all]'",
             extra="all",
         ) from error
-    text, contents = run_demo(seed, verbose=not as_json)
+    text, contents = run_demo(seed, verbose=sys.stderr.isatty())
     for name in FILES:
         write_atomically(output / name, contents[name], replace=force)
     if as_json:
