@@ -47,7 +47,9 @@ def test_the_commands_of_the_pages_run_one_after_the_other(tmp_path, request):
         page = request.getfixturevalue("page")
         for report in reports:
             page.goto(report.as_uri())
-            page.wait_for_selector("svg")
+            for figure in page.locator("[data-figure]:visible").all():
+                figure.scroll_into_view_if_needed()  # what is seen is drawn
+            page.locator("svg:visible").first.wait_for()
 
 
 @pytest.mark.parametrize("command", [c.name for c in app.registered_commands])
