@@ -493,6 +493,18 @@ def test_the_story_has_six_steps_through_the_parts(open_explorer):
     assert seen == ["Bayes’ walk"] * 3 + ["The calibrated family", "Your scores", "A sample"]
 
 
+def test_a_part_alone_stays_alone_when_a_reader_changes_things(browser, paths):
+    with quiet_page(browser) as page:
+        page.goto(f"{paths['empty'].as_uri()}#alone=true&part=%22walk%22")
+        page.locator("[data-box=plane] svg").wait_for()
+        assert page.locator("header, nav.parts, footer").filter(visible=True).count() == 0
+        names = page.get_by_label("Hypotheses, separated by commas")
+        names.fill("rain, sun")
+        names.press("Enter")
+        assert state_of(page) == state_of(page) | {"alone": True, "names": ["rain", "sun"]}
+        assert page.locator("header, nav.parts, footer").filter(visible=True).count() == 0
+
+
 def test_a_link_shows_what_it_says_and_a_broken_one_opens_the_page(open_explorer):
     with open_explorer(address="#prior=[0.7,0.2,0.1]&pieces=[]") as page:
         assert bars(page) == pytest.approx([0.7, 0.2, 0.1])

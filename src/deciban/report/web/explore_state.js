@@ -7,6 +7,7 @@ export function firstState(names, unit = "deciban", more = {}) {
   const D = names.length;
   return {
     part: "walk",
+    alone: false, // without the rest of the page, as a frame in a text shows it
     step: 0,
     names,
     prior: names.map(() => 1 / D),
@@ -34,6 +35,7 @@ export function checkExplorer(known, areFixed) {
   const isClass = (k) => Number.isInteger(k) && k >= 0 && k < D();
   const checks = {
     part: (v) => ["walk", "family", "scores", "sample"].includes(v),
+    alone: (v) => typeof v === "boolean",
     step: (v) => Number.isInteger(v) && v >= 0 && v <= 6,
     names: (v) =>
       !areFixed &&

@@ -30,8 +30,9 @@ function makeTop(state) {
   copy.addEventListener("click", () => copyLink(copy));
   const tabs = [...document.querySelectorAll("[data-part]")];
   for (const tab of tabs) tab.addEventListener("click", () => state.set({ part: tab.dataset.part }));
-  return ({ part, unit: chosen }) => {
+  return ({ part, alone, unit: chosen }) => {
     unit.value = chosen;
+    document.querySelector(".explorer").classList.toggle("alone", alone);
     for (const tab of tabs) tab.setAttribute("aria-current", tab.dataset.part === part ? "page" : "false");
     for (const section of document.querySelectorAll("[data-section]"))
       section.hidden = section.dataset.section !== part;
@@ -50,7 +51,8 @@ function editNames(box, state, stock) {
           .filter(Boolean)
       ),
     ].slice(0, 12);
-    if (names.length >= 2) state.set(firstState(names, state.get().unit, { pair: [0, 1] }));
+    const { unit, alone } = state.get();
+    if (names.length >= 2) state.set(firstState(names, unit, { alone, pair: [0, 1] }));
     input.value = state.get().names.join(", ");
   });
   box.replaceChildren(
@@ -82,8 +84,8 @@ function makeStock(state, given) {
     /** Take other samples; their classes are the hypotheses from now on. */
     open(samples) {
       [original, calibration, calibrated] = [samples, null, null];
-      const { unit, part, step, divergences, by } = state.get();
-      state.set(firstState(samples.classes, unit, { part, step, divergences, by }));
+      const { unit, part, alone, step, divergences, by } = state.get();
+      state.set(firstState(samples.classes, unit, { part, alone, step, divergences, by }));
     },
   };
   return stock;
@@ -118,8 +120,8 @@ async function main() {
     const values = state.get();
     const { classes } = stock.original() ?? {};
     if (!isConsistent(values) || (classes && values.names !== classes)) {
-      const { part, step, unit } = values; // the classes of the table stay the hypotheses
-      return state.set(firstState(classes ?? values.names, unit, { part, step }));
+      const { part, alone, step, unit } = values; // the classes of the table stay the hypotheses
+      return state.set(firstState(classes ?? values.names, unit, { part, alone, step }));
     }
     top(values);
     story(values);
