@@ -16,6 +16,7 @@ from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import read_labelled
 from deciban.report.bundle import write_page
+from deciban.report.glossary import pick_terms
 from deciban.report.provenance import describe_provenance
 from deciban.report.samples import describe_thinning, first_state, pack_samples, thin_samples
 
@@ -25,21 +26,6 @@ _CORRECTED = (
     " PAV is judged on the samples that it was fitted to; quantities that this makes too good are "
     "shown as they are, and corrected as in the summary."
 )
-_WORDS = {
-    "Likelihood ratio (LR)": "How many times as probable the evidence is under one class as under "
-    "another. It does not include a prior: that belongs to whoever decides.",
-    "Log-likelihood ratio (LLR)": "The logarithm of the ratio, so that evidence adds up. Zero says "
-    "nothing.",
-    "Deciban": "A unit of LLR: 10 decibans are a factor of 10, 20 a factor of 100; 1 is about the "
-    "smallest change that a person notices.",
-    "Cllr, cross-entropy": "What the evidence costs those who trust it, on average over "
-    "decisions. Two classes: 0 bit is perfect, 1 bit is the cost of no evidence.",
-    "Calibration": "Whether evidence means what it says. Recalibration, learned from a few "
-    "samples, removes the cost of poor calibration.",
-    "Discrimination": "Whether evidence differs between classes. Only better evidence lowers the "
-    "cost of poor discrimination; recalibration cannot.",
-    "PAV": "Pool adjacent violators: the best map of scores to LLRs that keeps their order.",
-}
 
 
 def report(
@@ -69,6 +55,7 @@ def report(
     evidence : Evidence
         With two classes, LLRs are in favor of the second.
     title : str
+        Title of the page.
     assessment : Assessment, default assess(y_true, evidence)
         Assessment of the same samples.
     conditions : Conditions, optional
@@ -87,6 +74,22 @@ def report(
     Returns
     -------
     str
+        HTML.
+
+    See Also
+    --------
+    deciban.assess : The numbers and verdicts of the page.
+    comparison_report : A page on several systems.
+    explorer : A page on which a reader moves priors, costs and evidence.
+
+    Examples
+    --------
+    >>> evidence = Evidence.from_llr([-3.0, -1.0, 0.5, -0.5, 2.0, 4.0])
+    >>> page = report([0, 0, 0, 1, 1, 1], evidence, title="Six trials")
+    >>> page[:15], "<title>Six trials" in page
+    ('<!doctype html>', True)
+
+    Write it with ``Path("report.html").write_text(page, encoding="utf-8")``.
     """
     if not isinstance(evidence, Evidence):
         raise InputError(
@@ -118,7 +121,6 @@ def report(
         "n_classes": len(names),
         "data_card": describe_data(assessment, data_card),
         "model_card": model_card,
-        "words": _WORDS,
         "counts": count_samples(assessment),
         "provenance": describe_provenance(provenance),
     }
@@ -129,7 +131,9 @@ def report(
         "numbers": plain_numbers(assessment) | record,
         "training": [dict(epoch) for epoch in training or ()],
     }
-    return write_page("report", values, title=title, contents=_contents(context), **context)
+    contents = _contents(context)
+    words = pick_terms([*(q.key for q in assessment.quantities), *dict(contents)])
+    return write_page("report", values, title=title, contents=contents, words=words, **context)
 
 
 def _contents(context: Mapping[str, Any]) -> list[tuple[str, str]]:
