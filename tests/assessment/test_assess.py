@@ -549,3 +549,12 @@ def test_log_likelihoods_of_1e300_are_recalibrated_like_others():
     expected, found = (one["discrimination"] for one in (expected, found))
     for end in ("value", "low", "high"):
         assert getattr(found, end) == pytest.approx(getattr(expected, end), rel=1e-6)
+
+
+def test_an_assessment_lists_its_quantities_by_key_and_each_shows_its_interval():
+    llr = [-2.0, -1.0, 1.0, -1.0, 1.0, 2.0]
+    found = assess([0, 0, 0, 1, 1, 1], Evidence.from_llr(llr), n_resamples=20)
+    assert [found[key].key for key in found] == [q.key for q in found.quantities]
+    assert "cllr" in found
+    assert repr(found["cllr"]) == f"cllr: {found['cllr']} bit"
+    assert repr(found["eer"]) == f"eer: {found['eer']}"

@@ -409,7 +409,7 @@ def test_a_classifier_with_an_estimator_of_deciban_is_the_same(options, tmp_path
 
 def test_a_classifier_of_another_library_is_not_saved(tmp_path):
     model = CalibratedEvidenceClassifier().fit(*three(20))
-    with pytest.raises(InputError, match=r"to be saved; got LogisticRegression\. Use one"):
+    with pytest.raises(InputError, match=r"to be saved; got LogisticRegression\. Keep it"):
         model.save(tmp_path / "model")
     assert not list(tmp_path.iterdir())
 

@@ -72,7 +72,17 @@ class PersistentMixin:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load an estimator from a file that :meth:`save` wrote; no code from the file is run."""
+        """Load an estimator from a file that :meth:`save` wrote; no code from the file is run.
+
+        Parameters
+        ----------
+        path : path
+
+        Returns
+        -------
+        estimator
+            Of this class; :func:`deciban.load` takes any.
+        """
         return _restore(*tensors.read(path, [cls.__name__]), path)
 
     def _finish_loading(self) -> None:
@@ -99,6 +109,19 @@ def register(**parts: Spec) -> Callable[[Estimator], Estimator]:
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Load any fitted model or calibrator from a file that ``save`` wrote; no code is run.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    estimator
+        Of the class that was saved.
+
+    See Also
+    --------
+    deciban.LinearDiscriminant.save : Writes such a file; every model and calibrator has it.
 
     Examples
     --------
@@ -145,7 +168,8 @@ def _parts_of(estimator: Any) -> dict[str, Spec]:
     if type(estimator) not in _REGISTERED:
         raise InputError(
             f"the estimator must be one of {', '.join(_MODULES)} to be saved; got "
-            f"{type(estimator).__name__}. Use one of these."
+            f"{type(estimator).__name__}. Keep it by its own means, and save "
+            f"CalibratedEvidenceClassifier('probabilities'), fitted to its left-out probabilities."
         )
     return _REGISTERED[type(estimator)]
 

@@ -111,6 +111,13 @@ def assess(
     -------
     Assessment
 
+    See Also
+    --------
+    deciban.compare : Two or more systems on the same samples.
+    deciban.assessment.assess_by : Conditions of the samples, each assessed apart.
+    deciban.metrics.bootstrap : The interval of one metric.
+    deciban.report.report : The assessment as a page for the browser.
+
     Examples
     --------
     >>> y = [0] * 50 + [1] * 50
@@ -255,6 +262,11 @@ def compare(
     -------
     Comparison
         Differences are the value of the first system less that of the further one.
+
+    See Also
+    --------
+    deciban.assess : One system.
+    deciban.report.comparison_report : The comparison as a page for the browser.
 
     Examples
     --------

@@ -38,6 +38,17 @@ class Conditions:
         By condition.
     lacking : dict of tuple of int
         Number of samples of each class in conditions that lack a class; these have no assessment.
+
+    See Also
+    --------
+    deciban.assessment.assess_by : Returns it.
+
+    Examples
+    --------
+    >>> y, llr = [0, 1, 0, 1], [-2.0, 2.0, 1.0, -1.0]
+    >>> found = assess_by(y, Evidence.from_llr(llr), ["a", "a", "b", "b"], n_resamples=0)
+    >>> found.worst, round(found.mean("cllr"), 3)
+    ('b', 1.039)
     """
 
     column: str
@@ -60,7 +71,16 @@ class Conditions:
         )
 
     def mean(self, key: str) -> float:
-        """Mean of a quantity over the conditions, each counted once."""
+        """Mean of a quantity over the conditions, each counted once.
+
+        Parameters
+        ----------
+        key : str
+
+        Returns
+        -------
+        float
+        """
         return float(np.mean([found[key].value for found in self.assessments.values()] or [np.nan]))
 
     @property
@@ -150,6 +170,14 @@ def assess_by(
         Wraps the iteration over the conditions to show its progress, as tqdm does.
     **settings
         Prior, operating points and so on, as for :func:`assess`.
+
+    Returns
+    -------
+    Conditions
+
+    See Also
+    --------
+    deciban.assess : All samples together.
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -105,7 +105,7 @@ MEANINGS = {  # in the order in which they are reported
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Quantity:
     """A number with its interval.
 
@@ -125,6 +125,18 @@ class Quantity:
     corrected : float
         The value without the bias that PAV causes, which is judged on the samples that it was
         fitted to; for most quantities the value itself. The interval is around this value.
+
+    See Also
+    --------
+    deciban.assessment.Assessment : Holds quantities by key.
+
+    Examples
+    --------
+    >>> from deciban import Evidence, assess
+    >>> llr = [-2.0, -1.0, 1.0, -1.0, 1.0, 2.0]
+    >>> found = assess([0, 0, 0, 1, 1, 1], Evidence.from_llr(llr), n_resamples=0)
+    >>> found["eer"].label, found["eer"].unit
+    ('Equal-error rate', 'fraction')
     """
 
     key: str
@@ -142,6 +154,9 @@ class Quantity:
         value, low, high = (in_unit(x, self.unit) for x in (self.value, self.low, self.high))
         return value if math.isnan(self.low) else f"{value} ({low.removesuffix(' %')} to {high})"
 
+    def __repr__(self) -> str:
+        return f"{self.key}: {self} {self.unit.replace('fraction', '')}".rstrip()
+
 
 class Verdict(NamedTuple):
     """A finding: a number for a tile, a word on it, and the sentence that says what it means."""
@@ -156,7 +171,7 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Assessment:
-    """How good a set of evidence is.
+    """How good a set of evidence is; ``assessment[key]`` is a quantity.
 
     Attributes
     ----------
@@ -192,6 +207,19 @@ class Assessment:
         "use it", "recalibrate it", "get more samples" or "do not use it"; empty without intervals.
     verdicts : tuple of Verdict
         What the numbers mean, the action first.
+
+    See Also
+    --------
+    deciban.assess : Returns it.
+    deciban.report.report : A page for the browser that shows it.
+
+    Examples
+    --------
+    >>> from deciban import Evidence, assess
+    >>> llr = [-2.0, -1.0, 1.0, -1.0, 1.0, 2.0]
+    >>> found = assess([0, 0, 0, 1, 1, 1], Evidence.from_llr(llr), n_resamples=0)
+    >>> round(found["cllr"].value, 3), found.counts
+    (0.843, (3, 3))
     """
 
     classes: tuple[Hashable, ...]
@@ -216,6 +244,10 @@ class Assessment:
         """A quantity by its key."""
         return _find(key, self.quantities)
 
+    def __iter__(self) -> Iterator[str]:
+        """The keys of the quantities."""
+        return (q.key for q in self.quantities)
+
     def __repr__(self) -> str:
         pairs = zip(self.counts, self.classes, strict=True)
         lines = ["Assessment: " + shorten(", ".join(f"{n:,} of {c}" for n, c in pairs), 80)]
@@ -228,7 +260,12 @@ class Assessment:
         return "\n".join(lines)
 
     def difficulty(self) -> NDArray[np.float64]:
-        """How hard each pair of classes is to tell apart: by Cllr_min, and by Cllr in a tie."""
+        """How hard each pair of classes is to tell apart: by Cllr_min, and by Cllr in a tie.
+
+        Returns
+        -------
+        array of shape (n_classes, n_classes)
+        """
         tables = self.pairwise_cllr_min, self.pairwise_cllr
         least, cost = (np.nan_to_num(table, nan=0.0, posinf=1e3) for table in tables)
         return np.asarray(least + 1e-6 * cost)
@@ -281,6 +318,18 @@ class Difference:
     verdict : str
         "<name> better" with the name of the better system where the interval excludes zero, "same"
         where the two do not differ in any resample, else "cannot tell"; "" without an interval.
+
+    See Also
+    --------
+    deciban.assessment.Comparison : Holds differences by key.
+
+    Examples
+    --------
+    >>> from deciban import Evidence, compare
+    >>> a, b = Evidence.from_llr([-1.0, 1.0]), Evidence.from_llr([-9.0, 9.0])
+    >>> found = compare([0, 1], {"a": a, "b": b}, n_resamples=0)["accuracy"]
+    >>> found.a, found.b, found.difference
+    (1.0, 1.0, 0.0)
     """
 
     systems: tuple[str, str]
@@ -300,6 +349,8 @@ class Difference:
 class Comparison:
     """Systems on the same samples, each further one compared with the first.
 
+    ``comparison[key]`` is a difference.
+
     Attributes
     ----------
     systems : tuple of str
@@ -313,6 +364,19 @@ class Comparison:
     warnings : tuple of str
     design : str
         What was resampled, as in :class:`Assessment`.
+
+    See Also
+    --------
+    deciban.compare : Returns it.
+    deciban.report.comparison_report : A page for the browser that shows it.
+
+    Examples
+    --------
+    >>> from deciban import Evidence, compare
+    >>> a, b = Evidence.from_llr([-1.0, 1.0]), Evidence.from_llr([-9.0, 9.0])
+    >>> found = compare([0, 1], {"a": a, "b": b}, n_resamples=0)
+    >>> found["cllr"].difference > 0
+    True
     """
 
     systems: tuple[str, ...]
