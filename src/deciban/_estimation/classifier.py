@@ -41,19 +41,46 @@ class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]
 
     @over_partitions
     def predict_log_proba(self, X: Any) -> Floats:
-        """Natural logarithms of the posterior probabilities under ``prior_``."""
+        """Natural logarithms of the posterior probabilities under ``prior_``.
+
+        Parameters
+        ----------
+        X : as in ``evidence``
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
         evidence = self.evidence(X)
         return evidence.log_posterior(self.prior_)
 
     @over_partitions
     def predict_proba(self, X: Any) -> Floats:
-        """Posterior probabilities under ``prior_``, of shape (n_samples, n_classes)."""
+        """Posterior probabilities under ``prior_``.
+
+        Parameters
+        ----------
+        X : as in ``evidence``
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
         evidence = self.evidence(X)
         return evidence.posterior(self.prior_)
 
     @over_partitions
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the highest posterior probability under ``prior_``."""
+        """The class with the highest posterior probability under ``prior_``.
+
+        Parameters
+        ----------
+        X : as in ``evidence``
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
         best = np.argmax(self.predict_log_proba(X), axis=1)
         return self.classes_[best]
 
@@ -63,6 +90,16 @@ class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         A proper score, so that a grid search finds the best evidence. Classes count by ``prior_``;
         those that do not occur in ``y`` do not count. For accuracy see
         :func:`deciban.metrics.accuracy`.
+
+        Parameters
+        ----------
+        X : as in ``evidence``
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
         """
         X, y, sample_weight = align_by_index(X=X, y=y, sample_weight=sample_weight)
         log_p = self.predict_log_proba(X)

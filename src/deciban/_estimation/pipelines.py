@@ -22,6 +22,11 @@ def evidence_of(estimator: Any, X: Any) -> Evidence:
     -------
     Evidence
 
+    See Also
+    --------
+    deciban.calibration.CalibratedEvidenceClassifier : Gives evidence by a scikit-learn classifier.
+    deciban.metrics.make_evidence_scorer : Scores estimators by their evidence in a search.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

@@ -82,6 +82,14 @@ class AffineCalibrator(Calibrator):
         Covariance of the parameters, behind :meth:`interval`.
     n_features_in_ : int
 
+    See Also
+    --------
+    GaussianCalibrator : Needs less data where the ILRLs of each class are Gaussian.
+    CurvedCalibrator : A factor that depends on the strength of the evidence.
+    FusionCalibrator : Several systems, quality measures.
+    BoundedCalibrator : Cuts off what the data do not support.
+    CalibratedEvidenceClassifier : Calibrates any scikit-learn classifier.
+
     References
     ----------
     Brümmer and van Leeuwen (2006), On calibration of language recognition scores.
@@ -142,7 +150,18 @@ class AffineCalibrator(Calibrator):
         self.fit_partitions(open_collections(y, [X]), columns)
 
     def fit_partitions(self, data: Partitions, n_columns: int = 1) -> Self:
-        """Fit to scores in partitions: LLRs of two classes, or one column for each class."""
+        """Fit to scores in partitions: LLRs of two classes, or one column for each class.
+
+        Parameters
+        ----------
+        data : Partitions
+        n_columns : int, default 1
+            Number of columns of scores.
+
+        Returns
+        -------
+        self
+        """
         D = len(data.classes)
         if not (n_columns == D or (n_columns == 1 and D == 2)):
             raise InputError(

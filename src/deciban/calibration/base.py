@@ -46,6 +46,17 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
             memory.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from deciban.calibration import AffineCalibrator
+        >>> scores, y = [[-1.0], [0.5], [2.0], [4.0]], ["no", "yes", "no", "yes"]
+        >>> AffineCalibrator().fit(scores, y).classes_
+        array(['no', 'yes'], dtype='<U3')
         """
         if is_dask(X, y):
             self._fit_collections(X, y, sample_weight)
@@ -62,7 +73,22 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
 
     @over_partitions
     def transform(self, X: Any) -> Floats:
-        """Calibrated log-likelihoods in nats, (n_samples, n_classes), each row centered."""
+        """Calibrated log-likelihoods in nats, each row centered.
+
+        Parameters
+        ----------
+        X : as in :meth:`fit`
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+
+        Examples
+        --------
+        >>> from deciban.calibration import IdentityCalibrator
+        >>> IdentityCalibrator().fit([[-1.0], [2.0]], [0, 1]).transform([[3.0]])
+        array([[-1.5,  1.5]])
+        """
         values = self.evidence(X).log_likelihoods
         with np.errstate(invalid="ignore"):
             centered = np.asarray(values - values.mean(axis=1, keepdims=True))
@@ -71,7 +97,24 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
 
     @over_partitions
     def evidence(self, X: Any) -> Evidence:
-        """Calibrated evidence over the classes."""
+        """Calibrated evidence over the classes.
+
+        Parameters
+        ----------
+        X : as in :meth:`fit`
+
+        Returns
+        -------
+        Evidence
+
+        Examples
+        --------
+        >>> from deciban.calibration import AffineCalibrator
+        >>> scores, y = [[-1.0], [0.5], [2.0], [4.0]], ["no", "yes", "no", "yes"]
+        >>> evidence = AffineCalibrator().fit(scores, y).evidence([[3.0]])
+        >>> evidence.verbal("yes", "no")[0]
+        np.str_('no support for either')
+        """
         return self._calibrate(self._uncalibrated(X))
 
     def interval(
@@ -95,6 +138,15 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         Returns
         -------
         low, high : arrays of shape (n_samples,), or (n_samples, n_classes) for more classes
+
+        Examples
+        --------
+        >>> from deciban.calibration import AffineCalibrator
+        >>> scores, y = np.linspace(-3, 3, 100)[:, None], np.arange(100) % 5 % 2
+        >>> calibrator = AffineCalibrator().fit(scores, y)
+        >>> low, high = calibrator.interval([[3.0]], 1, 0)
+        >>> bool(low[0] < calibrator.evidence([[3.0]]).llr(1, 0)[0] < high[0])
+        True
         """
         check_is_fitted(self)
         require_fraction(confidence, "confidence")
@@ -119,7 +171,17 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         return self._reader(validate_data(self, X, **options))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the columns of :meth:`transform`: the classes, as text."""
+        """Names of the columns of :meth:`transform`: the classes, as text.
+
+        Parameters
+        ----------
+        input_features : ignored
+            As in scikit-learn's transformers.
+
+        Returns
+        -------
+        array of str of shape (n_classes,)
+        """
         check_is_fitted(self)
         return np.array([str(label) for label in self.classes_.tolist()], dtype=object)
 

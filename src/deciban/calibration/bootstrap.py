@@ -47,6 +47,10 @@ class BootstrapCalibrator(Calibrator):
     classes_, prior_ : arrays of shape (n_classes,)
     n_features_in_ : int
 
+    See Also
+    --------
+    AffineCalibrator : Has intervals of its own, from the curvature of its cost.
+
     References
     ----------
     Hesterberg (2015), What teachers should know about the bootstrap.
@@ -87,6 +91,10 @@ class BootstrapCalibrator(Calibrator):
             Unit that was sampled, such as the speaker: whole groups are drawn.
         items : two arrays of shape (n_samples,), optional
             The two items that each sample compares: items are drawn.
+
+        Returns
+        -------
+        self
         """
         require_whole(self.n_resamples, "n_resamples", 20)
         blank = clone_calibrator(self.calibrator)
@@ -123,7 +131,16 @@ class BootstrapCalibrator(Calibrator):
 
     @over_partitions
     def evidence(self, X: Any) -> Evidence:
-        """Evidence of the calibrator that was fitted to all samples."""
+        """Evidence of the calibrator that was fitted to all samples.
+
+        Parameters
+        ----------
+        X : as for the calibrator
+
+        Returns
+        -------
+        Evidence
+        """
         check_is_fitted(self)
         return self.calibrator_.evidence(X)
 

@@ -51,6 +51,11 @@ class BoundedCalibrator(Calibrator):
     classes_, prior_ : arrays of shape (n_classes,)
     n_features_in_ : int
 
+    See Also
+    --------
+    IsotonicCalibrator : Gives infinite LLRs, which need bounds.
+    KernelDensityCalibrator : Gives LLRs that the data may not support.
+
     References
     ----------
     Vergeer, van Es, de Jongh, Alberink and Stoel (2016), Numerical likelihood ratios outputted by

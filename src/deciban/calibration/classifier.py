@@ -105,6 +105,12 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
     training_prior_ : array of shape (n_classes,)
         Prior that is taken out of the posteriors of ``estimator_``.
 
+    See Also
+    --------
+    AffineCalibrator : Calibrates scores that you have already.
+    deciban.evidence_of : Evidence also where a pipeline or a search ends in this one.
+    deciban.Evidence.from_log_posteriors : Takes the training prior out, without calibration.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -157,6 +163,10 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         sample_weight : array of shape (n_samples,), optional
         groups : array of shape (n_samples,), optional
             For a ``cv`` that keeps groups together, such as ``GroupKFold()``.
+
+        Returns
+        -------
+        self
         """
         if y is None:
             raise InputError(
@@ -199,7 +209,16 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
 
     @over_partitions
     def evidence(self, X: Any) -> Evidence:
-        """Calibrated evidence over the classes."""
+        """Calibrated evidence over the classes.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or whatever the estimator takes
+
+        Returns
+        -------
+        Evidence
+        """
         check_is_fitted(self)
         self._require_features(X)
         log_p = apply_floor(self._log_posteriors(self.estimator_, X), self._floor)

@@ -23,6 +23,11 @@ class IdentityCalibrator(Calibrator):
     prior, fuse
         As for :class:`AffineCalibrator`; ``prior`` is that of ``predict_proba`` only.
 
+    See Also
+    --------
+    CalibratedEvidenceClassifier : Compares it with other calibrators.
+    deciban.metrics.calibration_test : Whether evidence is calibrated as it is.
+
     Examples
     --------
     >>> IdentityCalibrator().fit([[-1.0], [2.0]], [0, 1]).evidence([[3.0]]).llr(1, 0)
@@ -67,6 +72,10 @@ class CurvedCalibrator(Calibrator):
         Its ``weights_`` are a and b.
     classes_, prior_ : arrays of shape (n_classes,)
     n_features_in_ : int
+
+    See Also
+    --------
+    AffineCalibrator : The same factor whatever the strength.
 
     Examples
     --------

@@ -77,6 +77,11 @@ class FusionCalibrator(Calibrator):
     classes_, prior_ : arrays of shape (n_classes,)
     n_features_in_ : int
 
+    See Also
+    --------
+    AffineCalibrator : One system, without quality measures.
+    deciban.Evidence : Adds up evidence that is independent.
+
     References
     ----------
     Pigeon, Druyts and Verlinde (2000), Applying logistic regression to the fusion of the NIST'99
@@ -137,7 +142,16 @@ class FusionCalibrator(Calibrator):
 
     @over_partitions
     def evidence(self, X: Any) -> Evidence:
-        """Fused evidence over the classes."""
+        """Fused evidence over the classes.
+
+        Parameters
+        ----------
+        X : as in :meth:`fit`
+
+        Returns
+        -------
+        Evidence
+        """
         features = self._features(self._read(X))
         return Evidence._from_ilr(self._map()(features), None, self._names())
 

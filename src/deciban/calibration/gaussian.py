@@ -68,6 +68,11 @@ class GaussianCalibrator(Calibrator):
     classes_, prior_ : arrays of shape (n_classes,)
     n_features_in_ : int
 
+    See Also
+    --------
+    AffineCalibrator : Assumes no distribution.
+    deciban.CalibratedGaussian : The family of ``reference_``.
+
     References
     ----------
     Geisser (1964), Posterior odds for multivariate normal classifications.

@@ -39,6 +39,11 @@ class IsotonicCalibrator(TwoClassCalibrator):
     classes_, prior_ : arrays of shape (2,)
     n_features_in_ : int
 
+    See Also
+    --------
+    deciban.metrics.pav : The map, without an estimator.
+    BoundedCalibrator : Keeps its evidence finite.
+
     Examples
     --------
     >>> llr, y = [[-2.0], [-1.0], [0.0], [3.0]], [0, 1, 0, 1]

@@ -43,11 +43,12 @@ class UnsupportedEvidenceWarning(UserWarning):
     _reader=ScoreReader, _range=(float, float), bandwidths_="2", _centers=[("n", "n"), ("m", "m")]
 )
 class KernelDensityCalibrator(TwoClassCalibrator):
-    """Evidence for two classes as the ratio of two kernel densities of the LLRs.
+    r"""Evidence for two classes as the ratio of two kernel densities of the LLRs.
 
-    The kernels are Gaussian. Beyond the outermost scores of the fit the LLR stays what it is there,
-    since in the tails the wider density always wins. It may still be more than the data can
-    support, even 10^-85,082: ``fit`` then warns (:class:`UnsupportedEvidenceWarning`). Put it into
+    :math:`\log f_1(x) - \log f_0(x)`, where :math:`f_k` is the mean of Gaussian kernels at the LLRs
+    of class k. Beyond the outermost scores of the fit the LLR stays what it is there, since in the
+    tails the wider density always wins. It may still be more than the data can support, even
+    10^-85,082: ``fit`` then warns (:class:`UnsupportedEvidenceWarning`). Put it into
     :class:`BoundedCalibrator` for evidence to report.
 
     Parameters
@@ -64,6 +65,11 @@ class KernelDensityCalibrator(TwoClassCalibrator):
     bandwidths_ : array of shape (2,)
     classes_, prior_ : arrays of shape (2,)
     n_features_in_ : int
+
+    See Also
+    --------
+    GaussianCalibrator : One Gaussian density for each class.
+    BoundedCalibrator : Cuts off what the data do not support.
 
     Examples
     --------

@@ -42,11 +42,19 @@ _THREE_COVARIANCES = (
 class Population:
     """Classes with known densities and equal numbers of samples.
 
+    The functions of :mod:`deciban.datasets` make populations; they are not made by hand.
+
     Attributes
     ----------
     name : str
-    classes : tuple
+    classes : tuple of labels
     n_features : int
+
+    See Also
+    --------
+    gaussians : A population with means and covariances of your own.
+    moons, circles, two_gaussians, three_gaussians : Populations ready to use.
+    deciban.CalibratedGaussian : A population of evidence rather than of features.
 
     Examples
     --------
@@ -69,12 +77,44 @@ class Population:
         n_samples : int
             Number of samples of all classes together, divided as evenly as possible.
         random_state : int, RandomState, Generator or None
+
+        Returns
+        -------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Classes.
+
+        Examples
+        --------
+        >>> X, y = moons().sample(100, random_state=0)
+        >>> X.shape, np.bincount(y)
+        ((100, 2), array([50, 50]))
         """
         n_samples = require_whole(n_samples, "n_samples", least=len(self.classes))
         return self._sample(n_samples, _as_random_state(random_state))
 
     def log_likelihoods(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Log-density under each class, (n_samples, n_classes), up to a shared constant."""
+        """Log-density of each sample under each class, up to a constant shared by all.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+
+        See Also
+        --------
+        evidence : The same with the names of the classes.
+
+        Examples
+        --------
+        >>> population = gaussians([[0.0], [2.0]], [[[1.0]], [[1.0]]])
+        >>> population.log_likelihoods([[0.0], [1.0]])
+        array([[-0. , -2. ],
+               [-0.5, -0.5]])
+        """
         x = to_numpy(X, "X")
         if x.ndim != 2 or x.shape[1] != self.n_features:
             raise InputError(
@@ -90,17 +130,54 @@ class Population:
         return values
 
     def evidence(self, X: ArrayLike) -> Evidence:
-        """The likelihood function of each sample, which no method can improve on."""
+        """The likelihood function of each sample, which no method can improve on.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Evidence
+
+        See Also
+        --------
+        deciban.metrics.cross_entropy : What evidence costs; this evidence has the least on average.
+
+        Examples
+        --------
+        >>> population = gaussians([[0.0], [2.0]], [[[1.0]], [[1.0]]], classes=["low", "high"])
+        >>> population.evidence([[0.0], [1.0]]).llr("low", "high")
+        array([2., 0.])
+        """
         return Evidence(self.log_likelihoods(X), self.classes)
 
 
 def moons(noise: float = 0.2) -> Population:
-    """Two interleaving half circles with normal noise, sampled by scikit-learn.
+    r"""Two interleaving half circles with normal noise, sampled by scikit-learn.
+
+    The density at x is the mean of :math:`\exp(-|x - c(t)|^2 / 2s^2)` over the half circle
+    :math:`c(t)`, for t from 0 to π, by Gauss-Legendre quadrature.
 
     Parameters
     ----------
     noise : float, default 0.2
-        Standard deviation of the noise.
+        Standard deviation s of the noise, at least 0.0001.
+
+    Returns
+    -------
+    Population
+        Classes 0 and 1, two features.
+
+    See Also
+    --------
+    circles : Classes that enclose one another.
+
+    Examples
+    --------
+    >>> population = moons()
+    >>> population.evidence([[0.0, 1.0], [1.0, -0.5]]).decide()
+    array([0, 1])
     """
     noise = require_positive_number(noise, "noise", remedy="Give 0.2.")
     if noise < _LEAST_NOISE:
@@ -133,10 +210,11 @@ def moons(noise: float = 0.2) -> Population:
 
 
 def circles(noise: float = 0.1, factor: float = 0.5) -> Population:
-    """A circle within a circle of radius 1, with normal noise, sampled by scikit-learn.
+    r"""A circle within a circle of radius 1, with normal noise, sampled by scikit-learn.
 
-    The density at distance ρ from the center is, with the modified Bessel function I₀,
-    proportional to exp(-(ρ² + r²) / 2s²) I₀(ρ r / s²).
+    The density at distance ρ from the center of a circle of radius r is, with the modified Bessel
+    function :math:`I_0`, proportional to
+    :math:`\exp(-(\rho^2 + r^2) / 2s^2) \, I_0(\rho r / s^2)`.
 
     Parameters
     ----------
@@ -144,6 +222,20 @@ def circles(noise: float = 0.1, factor: float = 0.5) -> Population:
         Standard deviation s of the noise.
     factor : float, default 0.5
         Radius r of the inner circle, class 1.
+
+    Returns
+    -------
+    Population
+        Classes 0, the outer circle, and 1; two features.
+
+    See Also
+    --------
+    moons : Classes that interleave.
+
+    Examples
+    --------
+    >>> circles().evidence([[0.0, 1.0], [0.0, 0.5]]).decide()
+    array([0, 1])
     """
     noise = require_positive_number(noise, "noise", remedy="Give 0.1.")
     if not is_number(factor) or not 0 <= factor < 1:
@@ -174,7 +266,10 @@ def gaussians(
     classes: Sequence[Hashable] | None = None,
     name: str = "gaussians",
 ) -> Population:
-    """A normal distribution for each class.
+    r"""A normal distribution for each class.
+
+    The log-density under class k is
+    :math:`-\tfrac12 (x - \mu_k)^T S_k^{-1} (x - \mu_k) - \tfrac12 \log |S_k|`, up to a constant.
 
     Parameters
     ----------
@@ -184,6 +279,21 @@ def gaussians(
     classes : sequence, optional
         Names of the classes; by default numbers from 0.
     name : str, default "gaussians"
+
+    Returns
+    -------
+    Population
+
+    See Also
+    --------
+    deciban.QuadraticDiscriminant : Learns such classes from samples.
+    deciban.LinearDiscriminant : Learns such classes with one covariance.
+
+    Examples
+    --------
+    >>> population = gaussians([[0.0], [2.0]], [[[1.0]], [[4.0]]], classes=["narrow", "wide"])
+    >>> population.evidence([[0.0], [2.0], [-4.0]]).decide().tolist()
+    ['narrow', 'wide', 'wide']
     """
     mu, S = np.asarray(means, dtype=np.float64), np.asarray(covariances, dtype=np.float64)
     if mu.ndim != 2 or len(mu) < 2 or S.shape != (*mu.shape, mu.shape[1]):
@@ -228,12 +338,43 @@ def gaussians(
 
 
 def two_gaussians() -> Population:
-    """Two Gaussians in the plane, of different covariance."""
+    """Two Gaussians in the plane, of different covariance.
+
+    Returns
+    -------
+    Population
+        Classes 0 and 1, two features.
+
+    See Also
+    --------
+    gaussians : With means and covariances of your own.
+
+    Examples
+    --------
+    >>> two_gaussians().evidence([[0.0, 0.0]]).llr(1, 0).round(1)
+    array([-15.4])
+    """
     return gaussians(_TWO_MEANS, _TWO_COVARIANCES)
 
 
 def three_gaussians() -> Population:
-    """The paper's three Gaussians in four dimensions, of different covariance."""
+    """The paper's three Gaussians in four dimensions, of different covariance.
+
+    Returns
+    -------
+    Population
+        Classes 1, 2 and 3, four features.
+
+    See Also
+    --------
+    gaussians : With means and covariances of your own.
+
+    Examples
+    --------
+    >>> population = three_gaussians()
+    >>> population.classes, population.n_features
+    ((1, 2, 3), 4)
+    """
     return gaussians(_THREE_MEANS, _THREE_COVARIANCES, (1, 2, 3), "three gaussians")
 
 

@@ -46,16 +46,52 @@ class DiscriminantMixin(EvidenceClassifierMixin):
         raise NotImplementedError
 
     def log_densities(self, X: ArrayLike) -> Floats:
-        """Log-density of each sample under each class, of shape (n_samples, n_classes)."""
+        """Log-density of each sample under each class.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
         return self._log_densities(self._read(X))
 
     @over_partitions
     def evidence(self, X: ArrayLike) -> Evidence:
-        """Evidence that each sample gives about the classes."""
+        """Evidence that each sample gives about the classes.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Evidence
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from deciban import LinearDiscriminant
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> evidence = LinearDiscriminant().fit(X, y).evidence(X[50:51])
+        >>> evidence.llr(1, 2, unit="deciban").round()
+        array([40.])
+        """
         return Evidence(self.log_densities(X), self._names())
 
     def score_samples(self, X: ArrayLike) -> Floats:
-        """Log-density of each sample under the classes mixed by ``prior_``."""
+        """Log-density of each sample under the classes mixed by ``prior_``.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
         return self._log_mixture(self._read(X), self.prior_)
 
     def outlier_score(self, X: ArrayLike) -> Floats:
@@ -63,6 +99,22 @@ class DiscriminantMixin(EvidenceClassifierMixin):
 
         Held-out samples are counted where there are enough: training samples are often more likely
         than new ones, most of all in small tables.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from deciban import LinearDiscriminant
+        >>> X, y = load_iris(return_X_y=True)
+        >>> LinearDiscriminant().fit(X, y).outlier_score([X[0] + 10])
+        array([0.])
         """
         density = self._log_mixture(self._read(X), self._class_mix())
         return np.searchsorted(self._density_quantiles, density) / len(self._density_quantiles)
@@ -126,6 +178,25 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
 
         Where dimensions were added to the features, they are at their center here, and the other
         columns are not independent of the class; those of :meth:`residual` are.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_dimensions)
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from deciban import LinearDiscriminant
+        >>> X, y = load_iris(return_X_y=True)
+        >>> lda = LinearDiscriminant().fit(X, y)
+        >>> bool(np.allclose(lda.transform(X)[:, :2], lda.evidence(X).ilr()))
+        True
+        >>> bool(np.allclose(lda.inverse_transform(lda.transform(X)), X))
+        True
         """
         return self._to_base(self._read(X))
 
@@ -137,6 +208,10 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         X : array of shape (n_samples, n_features)
         random_state : int, RandomState instance or None
             Seed of the values drawn for added dimensions, if there are any.
+
+        Returns
+        -------
+        array of shape (n_samples, n_dimensions - n_classes + 1)
         """
         rows = self._read(X)
         added = _generator(random_state).standard_normal(
@@ -145,7 +220,16 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         return self._to_base(rows, added)[:, len(self.classes_) - 1 :]
 
     def inverse_transform(self, Z: ArrayLike) -> Floats:
-        """Features of points in base space; for a frame a frame."""
+        """Features of points in base space; for a frame a frame.
+
+        Parameters
+        ----------
+        Z : array of shape (n_samples, n_dimensions)
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+        """
         check_is_fitted(self)
         points = to_numpy(Z, "Z")
         if points.ndim != 2 or points.shape[1] != self._n_base():
@@ -175,6 +259,15 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         -------
         tuple of array of shape (n, n_features) and array of shape (n,)
             A frame in the place of the former where ``fit`` had one with other than numbers.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from deciban import LinearDiscriminant
+        >>> lda = LinearDiscriminant().fit(*load_iris(return_X_y=True))
+        >>> X, y = lda.sample(3, label=2, random_state=0)
+        >>> X.shape, y
+        ((3, 4), array([2, 2, 2]))
         """
         check_is_fitted(self)
         n = require_whole(n, "n")
@@ -193,6 +286,24 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         """Features between the center of class b (alpha 0) and that of class a (alpha 1).
 
         Their residual is zero. The LLR of a against b is (2 alpha - 1) times their divergence.
+
+        Parameters
+        ----------
+        a, b : classes
+        alphas : array of shape (n,)
+
+        Returns
+        -------
+        array of shape (n, n_features)
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from deciban import LinearDiscriminant
+        >>> lda = LinearDiscriminant().fit(*load_iris(return_X_y=True))
+        >>> path = lda.interpolate(2, 1, [0.0, 0.5, 1.0])
+        >>> (lda.evidence(path).llr(2, 1) / lda.divergences_[2, 1]).round(6) + 0.0
+        array([-1.,  0.,  1.])
         """
         check_is_fitted(self)
         start, end = (self.reference_.means[index_of(c, self._names())] for c in (b, a))
@@ -216,6 +327,23 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         found, as between three nested rings, they are those with the least evidence, and an
         :class:`~deciban.exceptions.UnreachableEvidenceWarning` lists the rows with more than 0.01
         nat left. A frame gives a frame.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array or frame of shape (n_samples, n_features)
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from deciban import LinearDiscriminant
+        >>> X, y = load_iris(return_X_y=True)
+        >>> lda = LinearDiscriminant().fit(X, y)
+        >>> bool(lda.evidence(lda.neutralize(X)).strength().max() < 1e-6)
+        True
         """
         check_is_fitted(self)
         return self._replace_ilr(X, np.zeros(len(self._names()) - 1))
@@ -225,12 +353,40 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
 
         Rows whose features cannot be given this evidence, within 0.01 nat, cause an
         :class:`~deciban.exceptions.UnreachableEvidenceWarning`.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+        to : class
+
+        Returns
+        -------
+        array or frame of shape (n_samples, n_features)
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from deciban import LinearDiscriminant
+        >>> X, y = load_iris(return_X_y=True)
+        >>> lda = LinearDiscriminant().fit(X, y)
+        >>> lda.predict(lda.convert(X[:3], to=1))
+        array([1, 1, 1])
         """
         check_is_fitted(self)
         return self._replace_ilr(X, self.reference_.means[index_of(to, self._names())])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the columns of :meth:`transform`."""
+        """Names of the columns of :meth:`transform`.
+
+        Parameters
+        ----------
+        input_features : ignored
+            As in scikit-learn's transformers.
+
+        Returns
+        -------
+        array of str of shape (n_dimensions,)
+        """
         check_is_fitted(self)
         k = len(self.classes_) - 1
         names = [f"ilrl{i + 1}" for i in range(k)]

@@ -51,6 +51,11 @@ class Batches:
     memory : int, default 2**30
         Bytes of samples that may be in memory at once, beside what JAX and the model need.
 
+    See Also
+    --------
+    deciban.CompositionalDiscriminantAnalysis.fit : Takes them in the place of arrays.
+    deciban.LinearDiscriminant.partial_fit : Learns from batches that are read once.
+
     Examples
     --------
     >>> import numpy as np
@@ -103,6 +108,10 @@ class Batches:
             Column of the weights.
         memory : int, default 2**30
             Bytes of samples that may be in memory at once.
+
+        Returns
+        -------
+        Batches
         """
         return ParquetBatches(_find_files(path), label, features, weight, memory)
 
@@ -116,8 +125,17 @@ class Batches:
     ) -> Iterator[Piece]:
         """All samples, or those of one of several parts of them.
 
-        With random numbers the order differs where the source allows it; parts are then parts of
-        that order.
+        Parameters
+        ----------
+        rng : numpy Generator, optional
+            With it, the order differs where the source allows it; parts are parts of that order.
+        part, n_parts : int, default 0 and 1
+            Which part, of how many.
+
+        Yields
+        ------
+        rows, X, y, weight
+            Samples, and their numbers among all of them.
         """
         for piece in self._read(rng, part, n_parts):
             left = piece.without(self._left_out) if len(self._left_out) else piece
@@ -125,7 +143,17 @@ class Batches:
                 yield left
 
     def without(self, rows: NDArray[np.int64]) -> Self:
-        """The same batches without some samples, given by their numbers."""
+        """The same batches without some samples.
+
+        Parameters
+        ----------
+        rows : array of int
+            Numbers of the samples to leave out.
+
+        Returns
+        -------
+        Batches
+        """
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
         new._left_out = np.union1d(self._left_out, rows)

@@ -52,12 +52,14 @@ _ENOUGH_HELD_OUT = 50  # samples to rank the density of others by
     _density_quantiles="n",
 )
 class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
-    """A classifier that learns an invertible map from features to (ILRL, residual).
+    r"""A classifier that learns an invertible map from features to (ILRL, residual).
 
-    The first n_classes - 1 dimensions of its base space are the evidence, distributed as a
-    calibrated Gaussian family; the others are standard normal whatever the class. It is trained by
-    maximum likelihood and, by default, also by the cross-entropy of the posteriors, from the exact
-    solution of linear discriminant analysis.
+    Its map takes features x to z = (l, r), with the density :math:`\log p(x | k) = \log N(l; \mu_k,
+    \Sigma) + \log N(r; 0, I) + \log |\det \partial z / \partial x|` of class k. The first
+    n_classes - 1 dimensions, l, are the evidence, distributed as a calibrated Gaussian family; the
+    others are standard normal whatever the class. It is trained by maximum likelihood and, by
+    default, also by the cross-entropy of the posteriors, from the exact solution of linear
+    discriminant analysis.
 
     By default it learns how to learn from the samples: below 20,000 of them, noise, decay,
     whitening and the number of epochs are chosen on folds, together with the flow of all samples
@@ -142,6 +144,12 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
     columns_ : Columns
         How the columns of X become features; ``columns_.features`` names these.
 
+    See Also
+    --------
+    deciban.LinearDiscriminant : The closed form that it starts from.
+    deciban.discriminant.Batches : Samples that do not fit into memory.
+    deciban.flows.Flow : The invertible map.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -222,6 +230,10 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
             are read into memory.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
         """
         survey = self._survey(X, y, sample_weight) if isinstance(X, Batches) else None
         if isinstance(X, Batches) and survey is not None and survey.n < MANY:
@@ -309,6 +321,14 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         """Evidence that each sample gives about the classes: the ILRL, named.
 
         It is taken at the center of added dimensions. That of an ensemble is the mean of its ILRLs.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Evidence
         """
         X = self._read(X)
         return Evidence(self._flows.log_likelihoods(self._preparation(X)), self._names())

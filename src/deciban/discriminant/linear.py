@@ -41,6 +41,9 @@ Prior = ArrayLike | Mapping[Hashable, float]
 class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
     """Gaussian classes with one covariance: the closed form that a CDA starts from.
 
+    The LLR of class i against j is :math:`(m_i - m_j)^T W^{-1} (x - (m_i + m_j) / 2)`, with the
+    means m of the classes and the covariance W within them.
+
     Parameters
     ----------
     shrinkage : float, default 0
@@ -64,6 +67,12 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
     columns_ : Columns
         How the columns of X become features; ``columns_.features`` names these.
 
+    See Also
+    --------
+    deciban.QuadraticDiscriminant : A covariance for each class.
+    deciban.CompositionalDiscriminantAnalysis : Classes of any shape.
+    deciban.calibration.CalibratedEvidenceClassifier : Evidence by any scikit-learn classifier.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -83,7 +92,19 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
         self.basis = basis
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to features and classes."""
+        """Fit to features and classes.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Missing values, and in frames categories, text, truth values and dates are allowed.
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
         require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
         samples = read_table_samples(self, X, y, sample_weight)
         self._past = condense(samples)
@@ -110,6 +131,10 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
         classes : array of shape (n_classes,)
             All classes, needed in the first call.
         sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
         """
         require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
         first = "_past" not in vars(self)
@@ -190,7 +215,9 @@ class LinearDiscriminant(PersistentMixin, BaseSpaceMixin):
     _density_quantiles="n",
 )  # fmt: skip
 class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  # type: ignore[misc]
-    """Gaussian classes, each with a covariance of its own. It has no base space.
+    r"""Gaussian classes, each with a covariance of its own. It has no base space.
+
+    The log-likelihood of class k is :math:`\log N(x; m_k, W_k)`.
 
     Parameters
     ----------
@@ -211,6 +238,11 @@ class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator): 
     columns_ : Columns
         How the columns of X become features; ``columns_.features`` names these.
 
+    See Also
+    --------
+    deciban.LinearDiscriminant : One covariance for all classes, which needs fewer samples.
+    deciban.CompositionalDiscriminantAnalysis : Classes of any shape.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -224,7 +256,17 @@ class QuadraticDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator): 
         self.prior = prior
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to features and classes."""
+        """Fit to features and classes.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for :meth:`deciban.LinearDiscriminant.fit`.
+
+        Returns
+        -------
+        self
+        """
         require_fraction(self.shrinkage, "shrinkage", inclusive=True, remedy="Give 0 for none.")
         samples = read_table_samples(self, X, y, sample_weight)
         D, d = len(self.classes_), samples.X.shape[1]

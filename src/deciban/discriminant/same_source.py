@@ -37,8 +37,8 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
 
     A measurement is :math:`x = \mu + b + e`, where :math:`b \sim N(0, B)` belongs to its source and
     :math:`e \sim N(0, W)` to itself. The likelihood-ratio of two sets compares one :math:`b` for
-    both with one for each. It is Aitken and Lucy's model for glass (Applied Statistics 53, 2004)
-    and, as two-covariance PLDA, the model of speaker recognition (Brümmer and de Villiers, 2010).
+    both with one for each. It is Aitken and Lucy's model for glass and, as two-covariance PLDA, the
+    model of speaker recognition.
 
     Parameters
     ----------
@@ -70,6 +70,17 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : array([0, 1])
         Classes of the evidence: different sources, the same source.
     n_features_in_ : int
+
+    See Also
+    --------
+    deciban.discriminant.pairs : Pairs of rows to calibrate and judge it on.
+    deciban.calibration.AffineCalibrator : Calibrates its LLRs.
+    deciban.metrics.bootstrap : Intervals for pairs that share items.
+
+    References
+    ----------
+    Aitken and Lucy (2004), Evaluation of trace evidence in the form of multivariate data.
+    Brümmer and de Villiers (2010), The speaker partitioning problem.
 
     Examples
     --------
@@ -105,6 +116,10 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
         y : array of shape (n_measurements,)
             The source of each measurement: text or numbers. Some sources must have two
             measurements or more.
+
+        Returns
+        -------
+        self
         """
         require_one_of(self.density, "density", get_args(Density))
         require_one_of(self.estimator, "estimator", get_args(Estimator))
@@ -151,13 +166,30 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
     def llr_matrix(self, left: Any, right: Any) -> Floats:
         """Log-likelihood-ratios, in nats, of all sets on the left against all on the right.
 
-        Takes what :meth:`llr` takes, and returns an array of shape (n_left, n_right).
+        Parameters
+        ----------
+        left, right
+            As for :meth:`llr`.
+
+        Returns
+        -------
+        array of shape (n_left, n_right)
         """
         a, b = self._read_sets(left, "left"), self._read_sets(right, "right")
         return self._density.llr_matrix(a, b)
 
     def evidence(self, left: Any, right: Any) -> Evidence:
-        """Evidence about the classes 0 (different sources) and 1 (the same), for each pair."""
+        """Evidence about the classes 0 (different sources) and 1 (the same), for each pair.
+
+        Parameters
+        ----------
+        left, right
+            As for :meth:`llr`.
+
+        Returns
+        -------
+        Evidence
+        """
         return Evidence.from_llr(self.llr(left, right))
 
     def __sklearn_tags__(self) -> Any:

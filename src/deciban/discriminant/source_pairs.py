@@ -17,7 +17,24 @@ _BLOCK = 1 << 22  # pairs held at once
 
 
 class Pairs(NamedTuple):
-    """Rows on the left and on the right of each pair, and 1 where they are of the same source."""
+    """Pairs of rows, and whether they are of the same source.
+
+    Attributes
+    ----------
+    left, right : arrays of int of shape (n_pairs,)
+        Rows on either side.
+    y_true : array of shape (n_pairs,)
+        1 where both are of the same source, else 0.
+
+    See Also
+    --------
+    pairs : Returns it.
+
+    Examples
+    --------
+    >>> pairs(["a", "b", "a"]).y_true
+    array([1, 0, 0])
+    """
 
     left: Rows
     right: Rows
@@ -47,6 +64,10 @@ def pairs(
     -------
     Pairs
         ``left``, ``right`` and ``y_true``, arrays of shape (n_pairs,).
+
+    See Also
+    --------
+    deciban.SameSourceModel.llr : Compares the rows of each pair.
 
     Examples
     --------

@@ -50,7 +50,24 @@ class Batch:
 
     @classmethod
     def concatenate(cls, batches: Iterable[Self]) -> Self:
-        """Batches one after the other; classes are matched by name, in the order of the first."""
+        """Batches one after the other; classes are matched by name, in the order of the first.
+
+        Parameters
+        ----------
+        batches : iterable of Evidence
+            At least one.
+
+        Returns
+        -------
+        Evidence
+
+        Examples
+        --------
+        >>> from deciban import Evidence
+        >>> halves = Evidence([[1, 0]], ["a", "b"]), Evidence([[5, 2]], ["b", "a"])
+        >>> Evidence.concatenate(halves).llr("a", "b")
+        array([ 1., -3.])
+        """
         batches = list(batches)
         wrong = [batch for batch in batches if not isinstance(batch, Batch)]
         if not batches or wrong:
@@ -69,7 +86,7 @@ class Batch:
 
     @property
     def classes(self) -> tuple[Hashable, ...]:
-        """The class labels."""
+        """The class labels, in the order of the columns."""
         return self._classes
 
     @property
@@ -103,7 +120,25 @@ class Batch:
         return np.array(self._log_likelihoods, dtype=dtype, copy=copy)
 
     def allclose(self, other: Batch, rtol: float = 1e-9, atol: float = 1e-9) -> bool:
-        """Whether both say the same about the same classes, whatever constant each row carries."""
+        """Whether both say the same about the same classes, whatever constant each row carries.
+
+        Parameters
+        ----------
+        other : Evidence
+            Its classes may be in another order.
+        rtol, atol : float, default 1e-9
+            As for :func:`numpy.allclose`; logarithms of likelihoods that sum to one are compared.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> from deciban import Evidence
+        >>> Evidence([[1, 0]], ["a", "b"]).allclose(Evidence([[7, 8]], ["b", "a"]))
+        True
+        """
         if not isinstance(other, Batch):
             raise InputError(f"other must be Evidence; got {type(other).__name__}. Wrap it first.")
         if len(self) != len(other) or set(self._classes) != set(other._classes):
@@ -115,7 +150,23 @@ class Batch:
         return bool(np.allclose(mine, theirs, rtol=rtol, atol=atol))
 
     def rename(self, classes: Sequence[Hashable] | Mapping[Hashable, Hashable]) -> Self:
-        """The same evidence under other class labels."""
+        """The same evidence under other class labels.
+
+        Parameters
+        ----------
+        classes : sequence of n_classes labels, or mapping from old labels to new
+            A mapping leaves the labels alone that it does not name.
+
+        Returns
+        -------
+        Evidence
+
+        Examples
+        --------
+        >>> from deciban import Evidence
+        >>> Evidence([[1, 0]]).rename({0: "benign"}).classes
+        ('benign', 1)
+        """
         if isinstance(classes, Mapping):
             for label in classes:
                 index_of(label, self._classes)
@@ -123,7 +174,10 @@ class Batch:
         return self._wrap(self._log_likelihoods, as_labels(classes, self.n_classes))
 
     def to_polars(self) -> Any:
-        """A polars frame of log-likelihoods; the columns are the class labels as text."""
+        """A polars frame of log-likelihoods; the columns are the class labels as text.
+
+        Needs the extra ``frame``.
+        """
         names = [str(label) for label in self._classes]
         if len(set(names)) != len(names):
             raise InputError(
@@ -133,7 +187,10 @@ class Batch:
         return import_frames("polars").DataFrame(np.array(self._log_likelihoods), schema=names)
 
     def to_pandas(self) -> Any:
-        """A pandas frame of log-likelihoods; the columns are the class labels."""
+        """A pandas frame of log-likelihoods; the columns are the class labels.
+
+        Needs the extra ``frame``.
+        """
         pandas = import_frames("pandas")
         columns = pandas.Index(list(self._classes), tupleize_cols=False)
         return pandas.DataFrame(np.array(self._log_likelihoods), columns=columns)
@@ -201,12 +258,42 @@ class Batch:
         return self * -1.0
 
     def sum(self) -> Self:
-        """All samples as independent evidence about one case: one row."""
+        r"""All samples as independent evidence about one case: one row.
+
+        Returns
+        -------
+        Evidence
+            One sample, :math:`\sum_n \log w_n`.
+
+        Examples
+        --------
+        >>> from deciban import Evidence
+        >>> Evidence.from_llr([1.0, 2.5, -0.5]).sum().llr(1, 0)
+        array([3.])
+        """
         total = self._below_best().sum(axis=0, keepdims=True)
         return self._wrap_if_possible(total, self._classes)
 
     def restrict(self, classes: Sequence[Hashable]) -> Self:
-        """The evidence about some of the classes, in the order given: a subcomposition."""
+        """The evidence about some of the classes, in the order given: a subcomposition.
+
+        Parameters
+        ----------
+        classes : sequence of labels
+            At least two.
+
+        Returns
+        -------
+        Evidence
+            The LLRs between these classes are as they were.
+
+        Examples
+        --------
+        >>> from deciban import Evidence
+        >>> evidence = Evidence([[0.0, 1.0, 5.0]], classes=["a", "b", "c"])
+        >>> evidence.restrict(["c", "a"]).llr("c", "a")
+        array([5.])
+        """
         labels = as_labels(classes)
         if len(labels) < 2:
             raise InputError(
@@ -225,6 +312,15 @@ class Batch:
             sample sum to one. It is the most that you trust your model with ruling a class
             out: -14 for odds of about a million to one.
         method : {"multiplicative", "additive", "simple"}
+
+        Returns
+        -------
+        Evidence
+            Without infinite log-likelihoods.
+
+        See Also
+        --------
+        deciban.simplex.replace_zeros : The methods, for compositions.
 
         Examples
         --------

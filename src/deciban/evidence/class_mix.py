@@ -30,6 +30,32 @@ class PriorEstimate(Mapping[Hashable, float]):
 
     As a mapping it gives each class its share with one sample of the uniform mix added,
     :math:`(n s_k + 1/D) / (n + 1)`, since a prior must not rule a class out.
+
+    Attributes
+    ----------
+    classes : tuple of labels
+    shares : array of shape (n_classes,)
+        Maximum-likelihood estimate; a class may have a share of zero.
+    low, high : arrays of shape (n_classes,)
+        Ends of the interval of each share.
+    confidence : float
+        Of these intervals.
+    n_samples : int
+    p_value : float or None
+        Of the hypothesis that the mix is the training prior, where one was given.
+
+    See Also
+    --------
+    deciban.Evidence.estimate_prior : Returns it.
+
+    Examples
+    --------
+    >>> from deciban import Evidence
+    >>> mix = Evidence.from_llr([9.0, 9.0, 9.0]).estimate_prior()
+    >>> mix.shares
+    array([0., 1.])
+    >>> dict(mix)
+    {0: 0.125, 1: 0.875}
     """
 
     classes: tuple[Hashable, ...]

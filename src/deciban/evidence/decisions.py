@@ -31,18 +31,47 @@ class Decisions(Batch):
     __slots__ = ()
 
     def posterior(self, prior: Prior = None) -> NDArray[np.float64]:
-        """Posterior probabilities under a prior: Bayes' rule, (n_samples, n_classes).
+        r"""Posterior probabilities under a prior: Bayes' rule, :math:`p_k \propto \pi_k w_k`.
 
         Parameters
         ----------
         prior : array of shape (n_classes,) or (n_samples, n_classes), mapping or series
             Positive for every class. It must sum to one within 0.002, which is taken for
             rounding. Named entries are matched by name. By default uniform.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+
+        Examples
+        --------
+        >>> from deciban import Evidence
+        >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1]], classes=["cat", "dog", "bird"])
+        >>> evidence.posterior()
+        array([[0.6, 0.3, 0.1]])
+        >>> evidence.posterior({"bird": 0.8, "cat": 0.1, "dog": 0.1}).round(2)
+        array([[0.35, 0.18, 0.47]])
         """
         return np.asarray(logparts.to_parts(self._plus_prior(prior)))
 
     def log_posterior(self, prior: Prior = None) -> NDArray[np.float64]:
-        """Natural logarithms of the posterior probabilities; see :meth:`posterior`."""
+        """Natural logarithms of the posterior probabilities, which do not underflow.
+
+        Parameters
+        ----------
+        prior : array or mapping, default uniform
+            As for :meth:`posterior`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+
+        Examples
+        --------
+        >>> from deciban import Evidence
+        >>> Evidence([[0.0, -2000.0]]).log_posterior()
+        array([[    0., -2000.]])
+        """
         return np.asarray(logparts.closure(self._plus_prior(prior)))
 
     def decide(
@@ -53,7 +82,9 @@ class Decisions(Batch):
         reject_cost: float | None = None,
         reject_label: Hashable = None,
     ) -> NDArray[Any]:
-        """The label of the class to decide for at minimum expected cost, for each sample.
+        r"""The label of the class to decide for at minimum expected cost, for each sample.
+
+        The class j with the smallest :math:`\sum_i C_{ij} P(i | x)`.
 
         Parameters
         ----------
@@ -68,6 +99,14 @@ class Decisions(Batch):
             are of dtype object.
         reject_label : object, default None
             What stands for a sample that is not decided.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+
+        See Also
+        --------
+        deciban.metrics.expected_cost : What these decisions cost, where the truth is known.
 
         Examples
         --------
@@ -124,6 +163,10 @@ class Decisions(Batch):
             Whether the sets hold for the samples of each class, whatever their mix; else, on
             average. It takes 1 / alpha - 1 calibration samples of each class.
 
+        Returns
+        -------
+        PredictionSets
+
         Warns
         -----
         FewSamplesWarning
@@ -169,9 +212,9 @@ class Decisions(Batch):
         n_resamples: int = 999,
         rng: Rng = 0,
     ) -> class_mix.PriorEstimate:
-        """The class mix of these samples, whose labels are unknown, by maximum likelihood.
+        r"""The class mix of these samples, whose labels are unknown, by maximum likelihood.
 
-        The shares s that maximize :math:`sum_n log sum_k s_k w_nk`, with an interval of each.
+        The shares s that maximize :math:`\sum_n \log \sum_k s_k w_{nk}`, with an interval of each.
         Samples are taken to be independent and the evidence to be right for each class: intervals
         do not allow for the errors of a model that learned from few samples.
 

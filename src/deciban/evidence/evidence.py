@@ -48,6 +48,13 @@ class Evidence(Decisions):
         The classes in the order wanted. Columns of a frame that bear these names are put in this
         order; columns that bear none of them are taken as they come.
 
+    See Also
+    --------
+    deciban.evidence_of : Evidence that a fitted estimator or pipeline gives.
+    deciban.assess : How good evidence is, with intervals and verdicts.
+    deciban.calibration.AffineCalibrator : Evidence that can be taken at face value, from scores.
+    deciban.simplex : The geometry in which evidence is a vector.
+
     Examples
     --------
     >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1]], classes=["cat", "dog", "bird"])
@@ -79,7 +86,18 @@ class Evidence(Decisions):
 
     @classmethod
     def from_likelihoods(cls, w: ArrayLike, classes: Sequence[Hashable] | None = None) -> Evidence:
-        """From likelihoods themselves, of shape (n_samples, n_classes); any scale for each row.
+        """From likelihoods themselves; any scale for each row.
+
+        Parameters
+        ----------
+        w : array of shape (n_samples, n_classes)
+            Not negative; a zero rules a class out.
+        classes : sequence of labels, optional
+            As for the constructor.
+
+        Returns
+        -------
+        Evidence
 
         Examples
         --------
@@ -96,7 +114,7 @@ class Evidence(Decisions):
     def from_posteriors(
         cls, p: ArrayLike, prior: Prior, classes: Sequence[Hashable] | None = None
     ) -> Evidence:
-        """From posterior probabilities, by taking out the prior that they were made under.
+        r"""From posterior probabilities, by taking out the prior that they were made under.
 
         For a classifier that was trained on data, that is the class mix of the training data.
 
@@ -108,6 +126,16 @@ class Evidence(Decisions):
             None is the uniform prior.
         classes : sequence of labels, optional
             As for the constructor.
+
+        Returns
+        -------
+        Evidence
+            Log-likelihoods :math:`\log p_k - \log \pi_k` of posteriors p and the prior :math:`\pi`.
+
+        See Also
+        --------
+        from_log_posteriors : The same from logarithms or logits, which keep more digits.
+        deciban.shift_prior : Posteriors under another prior, without evidence in between.
 
         Examples
         --------
@@ -123,9 +151,23 @@ class Evidence(Decisions):
     def from_log_posteriors(
         cls, log_p: ArrayLike, prior: Prior, classes: Sequence[Hashable] | None = None
     ) -> Evidence:
-        """From logarithms of posteriors, or logits; as :meth:`from_posteriors`.
+        """From logarithms of posteriors, or logits, by taking out the prior they were made under.
 
-        A constant for each row does not matter.
+        Parameters
+        ----------
+        log_p : array of shape (n_samples, n_classes)
+            Natural logarithms; a constant for each row does not matter.
+        prior, classes
+            As for :meth:`from_posteriors`.
+
+        Returns
+        -------
+        Evidence
+
+        Examples
+        --------
+        >>> Evidence.from_log_posteriors([[-800.0, -803.0]], prior=None).llr(0, 1)
+        array([3.])
         """
         remedy = "for log-odds z of two classes np.column_stack([0 * z, z])"
         values, labels = _read_table(log_p, classes, "log_p", remedy)
@@ -147,6 +189,15 @@ class Evidence(Decisions):
         basis : Basis, default Gram-Schmidt
             The classes of a named basis are taken over where ``classes`` is not given.
         classes : sequence of labels, optional
+
+        Returns
+        -------
+        Evidence
+            Log-likelihoods :math:`V l`, with V the contrast of the basis.
+
+        See Also
+        --------
+        ilr : The way back.
 
         Examples
         --------
@@ -192,6 +243,11 @@ class Evidence(Decisions):
         unit : {"nat", "bit", "ban", "deciban"}
             Unit of the ratios: "ban" for logarithms to the base 10.
 
+        Returns
+        -------
+        Evidence
+            Over the classes ``(b, a)``.
+
         Examples
         --------
         >>> Evidence.from_llr([2.0, -np.inf], "same source", "other source")
@@ -207,12 +263,28 @@ class Evidence(Decisions):
         return cls._wrap(values, as_labels([b, a], 2))
 
     def ilr(self, basis: Basis | None = None) -> NDArray[np.float64]:
-        """The ILRLs: coordinates in which Bayes' rule is a sum, (n_samples, n_classes - 1).
+        r"""The ILRLs, :math:`V^T \log w`: coordinates in which Bayes' rule is a sum.
 
         Parameters
         ----------
         basis : Basis, default Gram-Schmidt
             A named basis is matched with the classes by name.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes - 1)
+
+        See Also
+        --------
+        from_ilr : The way back.
+        deciban.simplex.ilr : The same for compositions.
+
+        Examples
+        --------
+        >>> a = Evidence.from_likelihoods([[0.6, 0.3, 0.1]])
+        >>> b = Evidence.from_likelihoods([[0.2, 0.2, 0.6]])
+        >>> bool(np.allclose((a + b).ilr(), a.ilr() + b.ilr()))
+        True
         """
         self._require_no_zeros("ilr")
         basis = basis_for(basis, self.n_classes).align_to(self._classes)
@@ -221,7 +293,7 @@ class Evidence(Decisions):
     def llr(
         self, a: Any, b: Any, unit: Unit = "nat", *, prior: Prior = None
     ) -> NDArray[np.float64]:
-        """Log-likelihood-ratio of ``a`` against ``b``, for each sample.
+        r"""Log-likelihood-ratio of ``a`` against ``b``, :math:`\log w_a - \log w_b`.
 
         Parameters
         ----------
@@ -231,6 +303,10 @@ class Evidence(Decisions):
         unit : {"nat", "bit", "ban", "deciban"}
         prior : array or mapping, default uniform
             Prior of the classes, used within each group only.
+
+        Returns
+        -------
+        array of shape (n_samples,)
 
         Examples
         --------
@@ -248,11 +324,11 @@ class Evidence(Decisions):
     def group(
         self, groups: Mapping[Hashable, Any] | Sequence[Any], prior: Prior = None
     ) -> Evidence:
-        """The evidence about groups of classes, each a composite hypothesis.
+        r"""The evidence about groups of classes, each a composite hypothesis.
 
         The likelihood of a group is the mean of its members' likelihoods, weighted by the prior
-        of each member given the group: :math:`w_G = sum_k p_k w_k / sum_k p_k`, k in G. Under that
-        prior, the posterior of a group is the sum of its members' posteriors.
+        of each member given the group: :math:`w_G = \sum_{k \in G} p_k w_k / \sum_{k \in G} p_k`.
+        Under that prior, the posterior of a group is the sum of its members' posteriors.
 
         Parameters
         ----------
@@ -261,6 +337,11 @@ class Evidence(Decisions):
             :meth:`restrict`. Without names, a group is called "a or b" after its members.
         prior : array of shape (n_classes,) or (n_samples, n_classes), or mapping
             Prior of the classes, used within each group only. By default uniform.
+
+        Returns
+        -------
+        Evidence
+            Over the groups.
 
         Examples
         --------
@@ -276,9 +357,9 @@ class Evidence(Decisions):
         return self._wrap_if_possible(np.column_stack(pooled), tuple(named))
 
     def balance(self, group: Any, against: Any = None, unit: Unit = "nat") -> NDArray[np.float64]:
-        """One class or group of classes against another: a coordinate of the simplex.
+        r"""One class or group of classes against another: a coordinate of the simplex.
 
-        With r classes against s, :math:`sqrt(rs / (r + s))` times the difference of their mean
+        With r classes against s, :math:`\sqrt{rs / (r + s)}` times the difference of their mean
         log-likelihoods. For two single classes it is the LLR over the square root of two. It is a
         direction, not support for a group of classes: that is :meth:`llr`.
 
@@ -287,6 +368,10 @@ class Evidence(Decisions):
         group : label, or list of labels
         against : label, or list of labels, default all other classes
         unit : {"nat", "bit", "ban", "deciban"}
+
+        Returns
+        -------
+        array of shape (n_samples,)
 
         Examples
         --------
@@ -312,7 +397,16 @@ class Evidence(Decisions):
     def strength(self, unit: Unit = "nat") -> NDArray[np.float64]:
         """Strength of the evidence whatever its direction: the Aitchison norm of each sample.
 
-        It is how far the posterior lies from the prior; infinite where a class is ruled out.
+        The length of the ILRL: how far the posterior lies from the prior. Infinite where a class is
+        ruled out.
+
+        Parameters
+        ----------
+        unit : {"nat", "bit", "ban", "deciban"}
+
+        Returns
+        -------
+        array of shape (n_samples,)
 
         Examples
         --------
@@ -325,7 +419,21 @@ class Evidence(Decisions):
         return np.asarray(from_nats(strength, unit))
 
     def direction(self, basis: Basis | None = None) -> NDArray[np.float64]:
-        """Where the evidence points: ILRLs of length one; zero where there is no evidence."""
+        """Where the evidence points: ILRLs of length one; zero where there is no evidence.
+
+        Parameters
+        ----------
+        basis : Basis, default Gram-Schmidt
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes - 1)
+
+        Examples
+        --------
+        >>> Evidence.from_ilr([[3.0, -4.0]]).direction().round(12)
+        array([[ 0.6, -0.8]])
+        """
         l = self.ilr(basis)
         largest = np.abs(l).max(axis=1, keepdims=True)  # its square may over- or underflow
         l = np.divide(l, largest, out=np.zeros_like(l), where=largest > 0)
@@ -333,7 +441,15 @@ class Evidence(Decisions):
         return np.divide(l, length, out=l, where=length > 0)
 
     def in_unit(self, unit: Unit) -> NDArray[np.float64]:
-        """The log-likelihoods in nats, bits, bans or decibans, (n_samples, n_classes).
+        """The log-likelihoods in nats, bits, bans or decibans.
+
+        Parameters
+        ----------
+        unit : {"nat", "bit", "ban", "deciban"}
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
 
         Examples
         --------
@@ -353,6 +469,10 @@ class Evidence(Decisions):
             As for :meth:`llr`.
         scale : {"enfsi", "jeffreys", "kass-raftery"} or VerbalScale
             ``deciban.evidence.SCALES[name].source`` says where each comes from.
+
+        Returns
+        -------
+        array of str of shape (n_samples,)
 
         Examples
         --------
@@ -377,6 +497,10 @@ class Evidence(Decisions):
         -------
         widget
             A notebook shows it; its ``html`` is the page, which opens from disk, too.
+
+        See Also
+        --------
+        deciban.report.explorer : The same page as a file.
         """
         # The front end is the layer above all others, so it is looked up only when it is asked for.
         return importlib.import_module("deciban.report.notebook").explore(self, y_true)
@@ -432,9 +556,26 @@ def require_moderate_ilrls(l: NDArray[np.float64], name: str) -> None:
 
 
 def shift_prior(posteriors: ArrayLike, old: Prior, new: Prior) -> NDArray[np.float64]:
-    """Posteriors made under one prior, (n_samples, n_classes), as they are under another.
+    r"""Posteriors made under one prior as they are under another.
 
-    A prior is an array of shape (n_classes,) or (n_samples, n_classes), or None for uniform.
+    :math:`q_k \propto p_k \pi'_k / \pi_k` for posteriors p, the old prior :math:`\pi` and the new
+    :math:`\pi'`.
+
+    Parameters
+    ----------
+    posteriors : array of shape (n_samples, n_classes)
+        Rows that sum to one.
+    old, new : arrays of shape (n_classes,) or (n_samples, n_classes), or None
+        None is the uniform prior.
+
+    Returns
+    -------
+    array of shape (n_samples, n_classes)
+
+    See Also
+    --------
+    deciban.Evidence.from_posteriors : Evidence instead, to which any prior can be applied later.
+    deciban.Evidence.estimate_prior : The new prior from unlabeled samples.
 
     Examples
     --------

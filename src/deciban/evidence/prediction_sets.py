@@ -22,7 +22,28 @@ _ROUNDING = 1e-12  # relative error of sums of probabilities
 class PredictionSets(Sequence[tuple[Hashable, ...]]):
     """One set of classes for each sample: a sequence of tuples of labels.
 
-    ``members`` and ``np.asarray`` have the same as truth values, (n_samples, n_classes).
+    ``np.asarray`` gives ``members``.
+
+    Attributes
+    ----------
+    members : array of bool of shape (n_samples, n_classes)
+        Whether each class is in each set.
+    classes : tuple of labels
+
+    See Also
+    --------
+    deciban.Evidence.prediction_set : Returns it.
+
+    Examples
+    --------
+    >>> from deciban import Evidence
+    >>> sets = Evidence.from_likelihoods([[0.7, 0.3], [0.96, 0.04]]).prediction_set(0.1)
+    >>> sets[0], sets[1]
+    ((0, 1), (0,))
+    >>> sets.sizes
+    array([2, 1])
+    >>> sets.contains([1, 1]).mean()
+    np.float64(0.5)
     """
 
     members: NDArray[np.bool_]
@@ -34,7 +55,16 @@ class PredictionSets(Sequence[tuple[Hashable, ...]]):
         return self.members.sum(axis=1)
 
     def contains(self, y_true: ArrayLike) -> NDArray[np.bool_]:
-        """Whether each set holds the class of its sample; the mean is the coverage."""
+        """Whether each set holds the class of its sample; the mean is the coverage.
+
+        Parameters
+        ----------
+        y_true : array of shape (n_samples,)
+
+        Returns
+        -------
+        array of bool of shape (n_samples,)
+        """
         codes = encode_labels(read_labels(y_true, len(self)), self.classes)
         return self.members[np.arange(len(self)), codes]
 

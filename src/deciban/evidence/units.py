@@ -28,6 +28,21 @@ NATS_PER_UNIT = MappingProxyType(
 def from_nats(value: Any, unit: Unit) -> Any:
     """A number or array of nats in another unit.
 
+    Parameters
+    ----------
+    value : float or array
+    unit : {"nat", "bit", "ban", "deciban"}
+
+    Returns
+    -------
+    float or array of the same shape
+        ``value / NATS_PER_UNIT[unit]``.
+
+    See Also
+    --------
+    deciban.Evidence.in_unit : Log-likelihoods in a unit.
+    deciban.Evidence.from_llr : Evidence from LLRs in any unit.
+
     Examples
     --------
     >>> round(from_nats(math.log(100), "deciban"), 10)
@@ -63,6 +78,10 @@ class VerbalScale:
     source : str
         Where the scale was published.
 
+    See Also
+    --------
+    deciban.Evidence.verbal : Takes a scale, or the name of one of ``deciban.evidence.SCALES``.
+
     Examples
     --------
     >>> coarse = VerbalScale("coarse", (3, 30), ("some", "much"), source="this example")
@@ -95,7 +114,18 @@ class VerbalScale:
             )
 
     def describe(self, llr: ArrayLike, a: Hashable, b: Hashable) -> NDArray[np.str_]:
-        """Words for the log-likelihood-ratios (nats) of class ``a`` against class ``b``."""
+        """Words for log-likelihood-ratios of class ``a`` against class ``b``.
+
+        Parameters
+        ----------
+        llr : array
+            In nats.
+        a, b : labels
+
+        Returns
+        -------
+        array of str of the same shape
+        """
         llr = read_llrs(llr)
         # The rounding slack puts log(100) and its like on the side where the table has them.
         grade = np.searchsorted(np.log(self.cuts), np.abs(llr) * (1 + 1e-12), side="right")

@@ -39,7 +39,7 @@ _MOST_BINS = 500  # each has a smallest share, and they must leave some to be le
 
 @dataclass(frozen=True)
 class Flow:
-    """Invertible map :math:`z = c_m(... c_1(A x + b))`: an affine map, then couplings.
+    r"""Invertible map :math:`z = c_m(\cdots c_1(A x + b))`: an affine map, then couplings.
 
     The settings alone: immutable and hashable, so that a flow can be a static argument of
     ``jax.jit``. What is learned is in the parameters that ``init`` makes and that the other methods
@@ -75,6 +75,11 @@ class Flow:
     affine : bool, default True
         Whether an affine map comes before the couplings. With hundreds of features it costs as much
         as several couplings of few hidden units.
+
+    See Also
+    --------
+    deciban.CompositionalDiscriminantAnalysis : A flow whose base space holds the evidence.
+    deciban.flows.double_precision : Context for parameters in float64.
 
     Examples
     --------
@@ -143,6 +148,11 @@ class Flow:
         dtype : float32 or float64, default float32
             Precision of the parameters and of everything computed from them. See
             ``double_precision``.
+
+        Returns
+        -------
+        Params
+            Arrays by name, which the other methods take.
         """
         dtype = require_dtype(dtype)
         d = self.n_features
@@ -168,11 +178,35 @@ class Flow:
         return params
 
     def forward(self, params: Params, x: Any) -> tuple[jax.Array, jax.Array]:
-        """From x of shape (..., d) to z, and :math:`log |det dz/dx|` of shape (...)."""
+        r"""From x to z.
+
+        Parameters
+        ----------
+        params : Params
+        x : array of shape (..., d)
+
+        Returns
+        -------
+        z : array of shape (..., d)
+        log_det : array of shape (...)
+            :math:`\log |\det \partial z / \partial x|`.
+        """
         return _forward(self, params, self._read(params, x, "x"))
 
     def inverse(self, params: Params, z: Any) -> tuple[jax.Array, jax.Array]:
-        """From z of shape (..., d) to x, and :math:`log |det dx/dz|` of shape (...)."""
+        r"""From z to x.
+
+        Parameters
+        ----------
+        params : Params
+        z : array of shape (..., d)
+
+        Returns
+        -------
+        x : array of shape (..., d)
+        log_det : array of shape (...)
+            :math:`\log |\det \partial x / \partial z|`.
+        """
         return _inverse(self, params, self._read(params, z, "z"))
 
     def decays(self, params: Params) -> Params:
@@ -180,6 +214,15 @@ class Flow:
 
         Decay of the others would pull the affine map away from where it started. It is what optax
         takes as a mask: ``optax.adamw(1e-3, weight_decay=0.1, mask=flow.decays)``.
+
+        Parameters
+        ----------
+        params : Params
+
+        Returns
+        -------
+        Params
+            Of truth values.
         """
         return jax.tree_util.tree_map_with_path(
             lambda path, _: getattr(path[-1], "key", None) == "weight", params

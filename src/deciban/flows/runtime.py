@@ -27,6 +27,14 @@ def double_precision() -> AbstractContextManager[Any]:
     It is needed around both ``init`` and what is done with the parameters. The global flag stays
     as it is, so that other users of JAX in the process see no change.
 
+    Returns
+    -------
+    context manager
+
+    See Also
+    --------
+    deciban.flows.Flow.init : Makes parameters of a given precision.
+
     Examples
     --------
     >>> import jax, jax.numpy as jnp

@@ -86,6 +86,15 @@ def bootstrap(
     **options
         Passed on to the metric; none with one entry for each sample, such as weights.
 
+    Returns
+    -------
+    Interval
+
+    See Also
+    --------
+    deciban.assess : All metrics with their intervals.
+    deciban.compare : Differences between systems, with intervals.
+
     References
     ----------
     Efron (1987), Better bootstrap confidence intervals.

@@ -31,12 +31,12 @@ def calibration_error(
     classes: Sequence[Hashable] | None = None,
     sample_weight: Weights = None,
 ) -> float:
-    """Mean distance of posteriors from relative frequencies, between 0 and 1.
+    r"""Mean distance of posteriors from relative frequencies, between 0 and 1.
 
-    In bins, :math:`sum_b |sum_(n in b) v_n (e_n - p_n)|`, where p are the posteriors of an event,
-    e is 1 where it happened, and the weights v give each class its prior and sum to one. Smoothed,
-    the width s at which :math:`int_0^1 |sum_n v_n (e_n - p_n) K_s(t, p_n)| dt = s`, where K is the
-    Gaussian kernel reflected at 0 and 1.
+    In bins, :math:`\sum_b |\sum_{n \in b} v_n (e_n - p_n)|`, where p are the posteriors of an
+    event, e is 1 where it happened, and the weights v give each class its prior and sum to one.
+    Smoothed, the width s at which :math:`\int_0^1 |\sum_n v_n (e_n - p_n) K_s(t, p_n)| dt = s`,
+    where K is the Gaussian kernel reflected at 0 and 1.
 
     All are above zero for calibrated evidence, the more so the fewer samples and the more bins, and
     say nothing about discrimination: prefer :func:`decompose` and :func:`calibration_test`.
@@ -51,6 +51,16 @@ def calibration_error(
     method : {"smooth", "equal-mass", "equal-width"}
         Equal mass: bins that hold equally many samples.
     n_bins : int, default 15
+
+    Returns
+    -------
+    float
+
+    See Also
+    --------
+    decompose : What miscalibration costs.
+    calibration_test : Whether chance explains the distance.
+    deciban.plots.ReliabilityDisplay : Posteriors against frequencies.
 
     References
     ----------

@@ -38,10 +38,10 @@ CLLR = LogCost(0.0, (float(from_nats(0.5, "bit")),) * 2)
 def cllr(
     y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> float:
-    """Cost of LLRs, in bits: 0 is perfect, 1 is the cost of saying nothing.
+    r"""Cost of LLRs, in bits: 0 is perfect, 1 is the cost of saying nothing.
 
-    :math:`(E_1 log2(1 + e^-llr) + E_0 log2(1 + e^llr)) / 2`, the means over the samples of each
-    class: the cross-entropy at even odds.
+    :math:`\frac{1}{2} (E_1 \log_2(1 + e^{-llr}) + E_0 \log_2(1 + e^{llr}))`, the means over the
+    samples of each class: the cross-entropy at even odds.
 
     Parameters
     ----------
@@ -51,10 +51,21 @@ def cllr(
     sample_weight : array of shape (n_samples,), optional
     pos_label : label, default 1
 
+    Returns
+    -------
+    float
+
     Warns
     -----
     ProbabilityWarning
         Where 20 numbers or more all lie between 0 and 1: they may be probabilities.
+
+    See Also
+    --------
+    cllr_min : What is left after the best monotone recalibration.
+    cllr_cal : The difference, which is what miscalibration costs.
+    cross_entropy : The same for any number of classes and any prior.
+    deciban.assess : All costs with intervals.
 
     References
     ----------
@@ -76,8 +87,22 @@ def cllr_min(
 ) -> float:
     """Cost of the LLRs after the best monotone recalibration, in bits: their discrimination.
 
-    Found on the same samples by :func:`pav`, so it is optimistic where there are few. Parameters
-    are those of :func:`cllr`; only the order of the LLRs counts.
+    Found on the same samples by :func:`pav`, so it is optimistic where there are few.
+
+    Parameters
+    ----------
+    y_true, llr, sample_weight, pos_label
+        As for :func:`cllr`; only the order of the LLRs counts.
+
+    Returns
+    -------
+    float
+        0 where the LLRs separate the classes, 1 where they tell nothing.
+
+    See Also
+    --------
+    cllr : Cost of the LLRs as they are.
+    decompose : Discrimination that is fitted on folds, for any number of classes.
 
     Examples
     --------
@@ -93,7 +118,28 @@ def cllr_cal(
 ) -> float:
     """Cost of the LLRs that recalibration takes away, in bits: ``cllr - cllr_min``.
 
-    Parameters are those of :func:`cllr`.
+    Parameters
+    ----------
+    y_true, llr, sample_weight, pos_label
+        As for :func:`cllr`.
+
+    Returns
+    -------
+    float
+        Above 0 also where the LLRs are calibrated, since :func:`pav` fits noise, too.
+
+    See Also
+    --------
+    calibration_test : Whether chance explains it.
+    deciban.calibration.AffineCalibrator : Takes most of it away on new samples.
+
+    Examples
+    --------
+    >>> y, llr = [0, 1, 0, 1], [-4.0, -1.0, 0.5, 3.0]
+    >>> round(cllr_cal(y, llr), 4)
+    0.3491
+    >>> cllr_cal(y, llr) == cllr(y, llr) - cllr_min(y, llr)
+    True
     """
     trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
     return cost_of(trials) - cost_of_blocks(pool(trials))

@@ -23,7 +23,24 @@ from deciban.metrics.pav import PooledBlocks, pool
 
 
 class TippettCurve(NamedTuple):
-    """Fraction of each class on one side of each LLR (nats) that occurs."""
+    """Fraction of each class on one side of each LLR that occurs.
+
+    Attributes
+    ----------
+    llr : array of shape (n_levels,)
+        Rising, in nats.
+    target, other : arrays of shape (n_levels,)
+        Fractions of ``pos_label`` and of the other class.
+
+    See Also
+    --------
+    tippett_curve : Returns it.
+
+    Examples
+    --------
+    >>> tippett_curve([0, 1], [-1.0, 2.0]).other
+    array([1., 0.])
+    """
 
     llr: Floats
     target: Floats
@@ -31,7 +48,26 @@ class TippettCurve(NamedTuple):
 
 
 class PriorCurve(NamedTuple):
-    """A cost over prior log-odds (nats): of the LLRs, after recalibration, and without LLRs."""
+    """A cost over prior log-odds: of the LLRs, after recalibration, and without LLRs.
+
+    Attributes
+    ----------
+    log_odds : array of shape (n_points,)
+        Prior log-odds, in nats.
+    actual, minimum, neutral : arrays of shape (n_points,)
+        Cost of the LLRs, cost after the best monotone recalibration, and cost without LLRs.
+
+    See Also
+    --------
+    empirical_cross_entropy_curve : Returns it.
+    normalized_bayes_error_curve : Returns it.
+
+    Examples
+    --------
+    >>> curve = empirical_cross_entropy_curve([0, 1], [-1.0, 2.0], log_odds=[0.0])
+    >>> curve.minimum, curve.neutral
+    (array([0.]), array([1.]))
+    """
 
     log_odds: Floats
     actual: Floats
@@ -59,6 +95,15 @@ def tippett_curve(
         targets, the fraction at or below, so that the curves cross where both errors are equal.
     sample_weight : array of shape (n_samples,), optional
     pos_label : label, default 1
+
+    Returns
+    -------
+    TippettCurve
+
+    See Also
+    --------
+    misleading_rates : The fractions on the wrong side of zero.
+    deciban.plots.TippettDisplay : Draws it.
 
     Examples
     --------
@@ -95,10 +140,10 @@ def empirical_cross_entropy_curve(
     sample_weight: Weights = None,
     pos_label: Hashable = 1,
 ) -> PriorCurve:
-    """Cross-entropy of the posterior over prior log-odds, in bits.
+    r"""Cross-entropy of the posterior over prior log-odds, in bits.
 
-    :math:`p E_1 log2(1 + e^-(llr + lo)) + (1 - p) E_0 log2(1 + e^(llr + lo))` with :math:`p` the
-    prior probability at log-odds :math:`lo`. At 0 it is Cllr.
+    :math:`p E_1 \log_2(1 + e^{-(llr + o)}) + (1 - p) E_0 \log_2(1 + e^{llr + o})` with p the prior
+    probability at log-odds o. At 0 it is Cllr.
 
     Parameters
     ----------
@@ -112,10 +157,25 @@ def empirical_cross_entropy_curve(
     PriorCurve
         ``minimum`` is after :func:`pav`, ``neutral`` the entropy of the prior.
 
+    See Also
+    --------
+    cllr : The value at even odds.
+    normalized_bayes_error_curve : The same for the error rate.
+    deciban.plots.EmpiricalCrossEntropyDisplay : Draws it.
+
     References
     ----------
     Ramos and Gonzalez-Rodriguez (2013), Reliable support: measuring calibration of likelihood
     ratios.
+
+    Examples
+    --------
+    >>> y, llr = [0, 1, 0, 1], [-4.0, -1.0, 0.5, 3.0]
+    >>> curve = empirical_cross_entropy_curve(y, llr, log_odds=[-2.0, 0.0, 2.0])
+    >>> curve.actual.round(3)
+    array([0.419, 0.849, 0.436])
+    >>> curve.minimum.round(3)
+    array([0.264, 0.5  , 0.264])
     """
     trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
     odds = _log_odds(log_odds)
@@ -163,14 +223,35 @@ def normalized_bayes_error_curve(
     sample_weight: Weights = None,
     pos_label: Hashable = 1,
 ) -> PriorCurve:
-    """Error rate of Bayes decisions over prior log-odds, over that of deciding without LLRs.
+    r"""Error rate of Bayes decisions over prior log-odds, over that of deciding without LLRs.
 
-    Parameters are those of :func:`empirical_cross_entropy_curve`. In the curve, ``minimum`` is that
-    of the best threshold at each prior, and ``neutral`` is 1.
+    :math:`(p P_{miss} + (1 - p) P_{fa}) / \min(p, 1 - p)`, where p is the prior probability of
+    ``pos_label`` and the error rates are those at the threshold :math:`-\mathrm{logit}\ p`.
+
+    Parameters
+    ----------
+    y_true, llr, log_odds, sample_weight, pos_label
+        As for :func:`empirical_cross_entropy_curve`.
+
+    Returns
+    -------
+    PriorCurve
+        ``minimum`` is that of the best threshold at each prior, and ``neutral`` is 1.
+
+    See Also
+    --------
+    detection_cost : The cost at one prior.
+    deciban.plots.NormalizedBayesErrorDisplay : Draws it.
 
     References
     ----------
     Brümmer and de Villiers (2011), The BOSARIS toolkit: theory, algorithms and code.
+
+    Examples
+    --------
+    >>> y, llr = [0, 1, 0, 1], [-4.0, -1.0, 0.5, 3.0]
+    >>> normalized_bayes_error_curve(y, llr, log_odds=[-2.0, 0.0, 2.0]).actual
+    array([0.5, 1. , 0.5])
     """
     trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
     odds = _log_odds(log_odds)

@@ -26,7 +26,28 @@ Family = Literal["scalar", "diagonal", "full", "pav"]
 
 
 class Decomposition(NamedTuple):
-    """A cross-entropy and its parts, in one unit; ``total = calibration + discrimination``."""
+    """A cross-entropy and its parts, in one unit; ``total = calibration + discrimination``.
+
+    Attributes
+    ----------
+    total : float
+        Cross-entropy of the evidence as it is.
+    calibration : float
+        The part that recalibration takes away.
+    discrimination : float
+        The part that stays.
+
+    See Also
+    --------
+    decompose : Returns it.
+
+    Examples
+    --------
+    >>> llr = np.where(np.arange(40) % 4 > 0, 9.0, -9.0) * np.where(np.arange(40) % 2, 1, -1)
+    >>> parts = decompose([0, 1] * 20, np.column_stack([0 * llr, llr]), calibrator="scalar")
+    >>> round(parts.total, 2), parts.calibration > parts.discrimination
+    (2.25, True)
+    """
 
     total: float
     calibration: float
@@ -75,6 +96,16 @@ def decompose(
         As for :func:`cross_entropy`.
     rng : numpy Generator or seed, default 0
         Source of the folds.
+
+    Returns
+    -------
+    Decomposition
+
+    See Also
+    --------
+    cross_entropy : The total.
+    cllr_cal : Two classes, any monotone map, fitted on the same samples.
+    deciban.calibration.AffineCalibrator : The affine map as a calibrator.
 
     Examples
     --------

@@ -21,8 +21,23 @@ from deciban.metrics.pav import pool
 class ErrorRates(NamedTuple):
     """Error rates at rising thresholds; a sample is accepted where its LLR reaches the threshold.
 
-    ``p_miss`` rises from 0 to 1, ``p_false_alarm`` falls from 1 to 0. The last entry, at +inf,
-    is that of accepting nothing, not even an infinite LLR.
+    Attributes
+    ----------
+    p_miss : array of shape (n_thresholds,)
+        Fraction of ``pos_label`` that is not accepted; rises from 0 to 1.
+    p_false_alarm : array of shape (n_thresholds,)
+        Fraction of the other class that is accepted; falls from 1 to 0.
+    threshold : array of shape (n_thresholds,)
+        The last, +inf, stands for accepting nothing, not even an infinite LLR.
+
+    See Also
+    --------
+    det_curve : Returns it.
+
+    Examples
+    --------
+    >>> det_curve([0, 1], [-1.0, 2.0]).threshold
+    array([-1.,  2., inf])
     """
 
     p_miss: Floats
@@ -43,6 +58,16 @@ def det_curve(
     sample_weight : array of shape (n_samples,), optional
     pos_label : label, default 1
 
+    Returns
+    -------
+    ErrorRates
+
+    See Also
+    --------
+    roc_curve : The same in scikit-learn's order.
+    eer : The point where both rates are equal.
+    deciban.plots.DETDisplay : Draws it on normal-deviate axes.
+
     Examples
     --------
     >>> p_miss, p_false_alarm, threshold = det_curve([0, 1, 0, 1], [-2.0, -1.0, 0.0, 3.0])
@@ -59,7 +84,19 @@ def roc_curve(
 ) -> tuple[Floats, Floats, Floats]:
     """False-alarm rate, hit rate and threshold, thresholds falling, as in scikit-learn.
 
-    Parameters are those of :func:`det_curve`.
+    Parameters
+    ----------
+    y_true, llr, sample_weight, pos_label
+        As for :func:`det_curve`.
+
+    Returns
+    -------
+    p_false_alarm, p_hit, threshold : arrays of shape (n_thresholds,)
+
+    See Also
+    --------
+    det_curve : Misses instead of hits, thresholds rising.
+    pav : The convex hull of this curve.
 
     Examples
     --------
@@ -77,7 +114,20 @@ def eer(
 ) -> float:
     """Equal-error rate, where the convex hull of the ROC curve has as many misses as false alarms.
 
-    Parameters are those of :func:`det_curve`.
+    Parameters
+    ----------
+    y_true, llr, sample_weight, pos_label
+        As for :func:`det_curve`.
+
+    Returns
+    -------
+    float
+        Between 0 and 0.5.
+
+    See Also
+    --------
+    det_curve : Both error rates at every threshold.
+    min_detection_cost : Cost of errors at an operating point of your own.
 
     Examples
     --------
@@ -133,10 +183,10 @@ def detection_cost(
     sample_weight: Weights = None,
     pos_label: Hashable = 1,
 ) -> float:
-    """Expected cost of the decisions that the LLRs themselves ask for at an operating point.
+    r"""Expected cost of the decisions that the LLRs themselves ask for at an operating point.
 
-    :math:`prior c_miss P_miss + (1 - prior) c_fa P_fa` at the Bayes threshold; an LLR on the
-    threshold is accepted.
+    :math:`\pi C_{miss} P_{miss} + (1 - \pi) C_{fa} P_{fa}` at the Bayes threshold, with the prior
+    :math:`\pi`; an LLR on the threshold is accepted.
 
     Parameters
     ----------
@@ -147,6 +197,17 @@ def detection_cost(
     cost_miss, cost_false_alarm : float, default 1
     normalize : bool, default True
         Divide by the cost of the better decision without any LLR.
+
+    Returns
+    -------
+    float
+
+    See Also
+    --------
+    min_detection_cost : With the best threshold instead.
+    c_primary : Mean over several operating points.
+    normalized_bayes_error_curve : Over all priors.
+    expected_cost : For any number of classes.
 
     Examples
     --------
@@ -174,7 +235,23 @@ def min_detection_cost(
 ) -> float:
     """Expected cost at an operating point with the best threshold, chosen on the same samples.
 
-    Parameters are those of :func:`detection_cost`.
+    Parameters
+    ----------
+    y_true, llr, prior, cost_miss, cost_false_alarm, normalize, sample_weight, pos_label
+        As for :func:`detection_cost`; only the order of the LLRs counts.
+
+    Returns
+    -------
+    float
+
+    See Also
+    --------
+    detection_cost : With the threshold that the LLRs ask for.
+
+    Examples
+    --------
+    >>> min_detection_cost([0, 1, 0, 1], [-2.0, -1.0, 0.5, 3.0])
+    0.5
     """
     point = OperatingPoint(cost_miss, cost_false_alarm, prior)
     hull = pool(read_trials(y_true, llr, sample_weight, pos_label)).hull()
@@ -201,6 +278,16 @@ def c_primary(
     minimum : bool, default False
         Whether to take the best threshold at each point, as :func:`min_detection_cost` does.
 
+    Returns
+    -------
+    float
+
+    See Also
+    --------
+    detection_cost : Cost at one operating point.
+    OperatingPoint : An operating point with its threshold.
+    c_avg : NIST's cost for languages.
+
     References
     ----------
     NIST 2016 Speaker Recognition Evaluation Plan.
@@ -226,6 +313,17 @@ class OperatingPoint:
     """Costs of the two errors of a detector, and the prior probability of its targets.
 
     The order is NIST's, as in ``10:1:0.01``, which is how a point is printed.
+
+    Parameters
+    ----------
+    cost_miss, cost_false_alarm : float, default 1
+    prior : float, default 0.5
+        Probability of the targets.
+
+    See Also
+    --------
+    detection_cost : Cost at an operating point.
+    c_primary : Mean cost over several.
 
     Examples
     --------
@@ -257,7 +355,10 @@ class OperatingPoint:
 
     @property
     def threshold(self) -> float:
-        """The LLR from which on acceptance costs less than rejection, in nats."""
+        r"""The LLR from which on acceptance costs less than rejection, in nats.
+
+        :math:`\log (1 - \pi) C_{fa} - \log \pi C_{miss}`, with the prior :math:`\pi`.
+        """
         return float(self.weights.threshold)
 
 

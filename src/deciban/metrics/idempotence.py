@@ -68,6 +68,18 @@ class Idempotence:
     density : str
     unit : str
         Unit of the distances.
+
+    See Also
+    --------
+    idempotence : Returns it.
+    deciban.plots.IdempotenceDisplay : Draws it.
+
+    Examples
+    --------
+    >>> llr = np.random.default_rng(0).normal([-1] * 50 + [1] * 50, 2**0.5)
+    >>> found = idempotence([0] * 50 + [1] * 50, Evidence.from_llr(llr), density="shared")
+    >>> found.by_coordinate.shape, found.again.n_samples
+    ((1,), 100)
     """
 
     distance: Interval
@@ -147,6 +159,16 @@ def idempotence(
     rng : numpy Generator or seed, default 0
     n_jobs : int, optional
         Number of processes, as in joblib; by default one. The result does not depend on it.
+
+    Returns
+    -------
+    Idempotence
+
+    See Also
+    --------
+    calibration_test : The p-value alone, in a fraction of the time.
+    decompose : What miscalibration costs.
+    deciban.plots.IdempotenceDisplay : Draws evidence against its own likelihood function.
 
     Examples
     --------

@@ -21,7 +21,22 @@ _HIGHEST_CONFIDENCE = 0.99999
 
 
 class Interval(NamedTuple):
-    """A number with the ends of its confidence interval and its standard error, NaN if unknown."""
+    """A number with the ends of its confidence interval and its standard error, NaN if unknown.
+
+    Attributes
+    ----------
+    value, low, high, standard_error : float
+
+    See Also
+    --------
+    bootstrap : Returns it.
+    deciban.assessment.Quantity : Has one.
+
+    Examples
+    --------
+    >>> Interval(0.25, 0.2, 0.3)
+    Interval(value=0.25, low=0.2, high=0.3, standard_error=nan)
+    """
 
     value: float
     low: float = math.nan

@@ -69,6 +69,15 @@ def c_avg(
     minimum : bool, default False
         Whether each target class has the threshold that is best for these samples.
 
+    Returns
+    -------
+    float
+
+    See Also
+    --------
+    c_primary : NIST's cost for two classes.
+    cross_entropy : Cost over all priors, without a threshold.
+
     References
     ----------
     The 2009 NIST Language Recognition Evaluation Plan. NIST 2017 Language Recognition Evaluation

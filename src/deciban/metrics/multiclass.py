@@ -21,7 +21,24 @@ SampleCost = Callable[[Evidence, NDArray[np.intp], Floats], NDArray[Any]]
 
 
 class PairwiseCosts(NamedTuple):
-    """Cllr and Cllr_min of each pair of classes in bits, (n_classes, n_classes); diagonal NaN."""
+    """Cllr and Cllr_min of each pair of classes, in bits.
+
+    Attributes
+    ----------
+    cllr, cllr_min : arrays of shape (n_classes, n_classes)
+        Symmetric; the diagonal is NaN.
+
+    See Also
+    --------
+    pairwise_cllr : Returns it.
+    deciban.plots.PairwiseDisplay : Draws it.
+
+    Examples
+    --------
+    >>> pairwise_cllr([0, 1], [[0.0, -9.0], [-9.0, 0.0]]).cllr_min
+    array([[nan,  0.],
+           [ 0., nan]])
+    """
 
     cllr: Floats
     cllr_min: Floats
@@ -36,9 +53,9 @@ def cross_entropy(
     classes: Sequence[Hashable] | None = None,
     sample_weight: Weights = None,
 ) -> float:
-    """Cross-entropy of the posteriors under a prior: the paper's C_mc for the uniform one.
+    r"""Cross-entropy of the posteriors under a prior: the paper's C_mc for the uniform one.
 
-    :math:`- sum_i p_i E_i log P(i | x)`, the means over the samples of each class, so that the
+    :math:`-\sum_i \pi_i E_i \log P(i | x)`, the means over the samples of each class, so that the
     class mix of the samples does not matter.
 
     Parameters
@@ -51,6 +68,17 @@ def cross_entropy(
     unit : {"nat", "bit", "ban", "deciban"}
     classes : sequence of labels, default those of the evidence, else the sorted labels
     sample_weight : array of shape (n_samples,), optional
+
+    Returns
+    -------
+    float
+        The entropy of the prior where the evidence says nothing.
+
+    See Also
+    --------
+    decompose : Its parts: calibration and discrimination.
+    cllr : Two classes at even odds, in bits.
+    brier : Bounded, also where the true class is ruled out.
 
     Examples
     --------
@@ -73,11 +101,28 @@ def brier(
     classes: Sequence[Hashable] | None = None,
     sample_weight: Weights = None,
 ) -> float:
-    """Brier score of the posteriors under a prior, from 0, which is perfect, to 2.
+    r"""Brier score of the posteriors under a prior, from 0, which is perfect, to 2.
 
-    :math:`sum_i p_i E_i sum_k (P(k | x) - [k = i])^2`, the means over the samples of each class. It
-    sums over all classes, as Brier (1950) did: for two it is twice the squared error of one
-    posterior. Parameters are those of :func:`cross_entropy`.
+    :math:`\sum_i \pi_i E_i \sum_k (P(k | x) - [k = i])^2`, the means over the samples of each
+    class: the sum over all classes, as Brier (1950) has it. For two it is twice the squared error
+    of one posterior.
+
+    Parameters
+    ----------
+    y_true, log_likelihoods, prior, classes, sample_weight
+        As for :func:`cross_entropy`.
+
+    Returns
+    -------
+    float
+
+    See Also
+    --------
+    cross_entropy : Has no upper limit: what is ruled out must not be true.
+
+    References
+    ----------
+    Brier (1950), Verification of forecasts expressed in terms of probability.
 
     Examples
     --------
@@ -102,14 +147,25 @@ def accuracy(
     classes: Sequence[Hashable] | None = None,
     sample_weight: Weights = None,
 ) -> float:
-    """Fraction of right decisions, each class counted by its prior.
+    r"""Fraction of right decisions, each class counted by its prior.
+
+    :math:`\sum_i \pi_i P(\mathrm{decide}\ i | i)`.
 
     Parameters
     ----------
     y_true, log_likelihoods, prior, classes, sample_weight
         As for :func:`cross_entropy`. The uniform prior decides by maximum likelihood.
     costs : array of shape (n_classes, n_classes), optional
-        As for :meth:`Evidence.decide`.
+        As for :meth:`deciban.Evidence.decide`.
+
+    Returns
+    -------
+    float
+
+    See Also
+    --------
+    expected_cost : Where errors do not all cost the same.
+    deciban.Evidence.decide : The decisions.
 
     Examples
     --------
@@ -135,7 +191,9 @@ def expected_cost(
     classes: Sequence[Hashable] | None = None,
     sample_weight: Weights = None,
 ) -> float:
-    """Average cost of the Bayes decisions under a prior and costs.
+    r"""Average cost of the Bayes decisions under a prior and costs.
+
+    :math:`\sum_i \pi_i E_i C_{i, d(x)}`, with d(x) the decision for a sample.
 
     Parameters
     ----------
@@ -143,6 +201,15 @@ def expected_cost(
         As for :func:`cross_entropy`.
     costs : array of shape (n_classes, n_classes)
         ``costs[i, j]`` is the cost of deciding for class j when class i is true.
+
+    Returns
+    -------
+    float
+
+    See Also
+    --------
+    deciban.Evidence.decide : The decisions.
+    detection_cost : Two classes, normalized.
 
     Examples
     --------
@@ -169,7 +236,19 @@ def pairwise_cllr(
 ) -> PairwiseCosts:
     """Cllr and Cllr_min of the LLRs of each pair of classes, on the samples of these two.
 
-    Parameters are those of :func:`cross_entropy`.
+    Parameters
+    ----------
+    y_true, log_likelihoods, classes, sample_weight
+        As for :func:`cross_entropy`.
+
+    Returns
+    -------
+    PairwiseCosts
+
+    See Also
+    --------
+    cllr : Cost for two classes.
+    deciban.plots.PairwiseDisplay : Draws it.
 
     Examples
     --------

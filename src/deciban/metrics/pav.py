@@ -34,6 +34,20 @@ class PooledBlocks:
         Smallest and largest LLR in each block.
     target, other : arrays of shape (n_blocks,)
         Fraction of each class that lies in the block; each sums to one.
+
+    See Also
+    --------
+    pav : Returns it.
+    deciban.plots.PAVDisplay : Draws it.
+
+    Examples
+    --------
+    >>> blocks = pav([0, 1, 0, 1], [-2.0, -1.0, 0.0, 3.0])
+    >>> blocks.low, blocks.high
+    (array([-2., -1.,  3.]), array([-2.,  0.,  3.]))
+    >>> p_miss, p_false_alarm = blocks.hull()
+    >>> p_miss
+    array([0. , 0. , 0.5, 1. ])
     """
 
     low: Floats
@@ -48,7 +62,18 @@ class PooledBlocks:
             return np.log(self.target) - np.log(self.other)
 
     def transform(self, llr: ArrayLike) -> Floats:
-        """Recalibrated LLRs; one that lies between two blocks goes to the nearer."""
+        """Recalibrated LLRs; one that lies between two blocks goes to the nearer.
+
+        Parameters
+        ----------
+        llr : array
+            In the unit of the LLRs that were pooled.
+
+        Returns
+        -------
+        array of the same shape
+            In nats.
+        """
         if isinstance(llr, Evidence):
             raise InputError("llr must be ratios; got Evidence. Pass evidence.llr(a, b).")
         below, above = self.high[:-1], self.low[1:]
@@ -56,7 +81,12 @@ class PooledBlocks:
         return self.llr[np.searchsorted(edges, read_llrs(llr), side="left")]
 
     def hull(self) -> tuple[Floats, Floats]:
-        """Miss and false-alarm rates at the corners of the ROC convex hull, by rising threshold."""
+        """Miss and false-alarm rates at the corners of the ROC convex hull, by rising threshold.
+
+        Returns
+        -------
+        p_miss, p_false_alarm : arrays of shape (n_blocks + 1,)
+        """
         p_miss = np.concatenate([[0.0], np.cumsum(self.target)])
         p_false_alarm = np.concatenate([np.cumsum(self.other[::-1])[::-1], [0.0]])
         p_miss[-1] = p_false_alarm[0] = 1.0  # what the sums are but for rounding
@@ -79,7 +109,9 @@ def _between(below: Floats, above: Floats) -> Floats:
 def pav(
     y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> PooledBlocks:
-    """Pool adjacent violators: the monotone recalibration with the smallest cost.
+    r"""Pool adjacent violators: the monotone recalibration with the smallest cost.
+
+    The LLR of a block is :math:`\log(P_1 / P_0)`, with the fractions of each class that lie in it.
 
     Parameters
     ----------
@@ -88,6 +120,20 @@ def pav(
         In favor of ``pos_label``; nats, or any score that rises with them.
     sample_weight : array of shape (n_samples,), optional
     pos_label : label, default 1
+
+    Returns
+    -------
+    PooledBlocks
+
+    See Also
+    --------
+    cllr_min : Cost of the recalibrated LLRs.
+    deciban.calibration.IsotonicCalibrator : The same as a calibrator for new samples.
+    deciban.plots.PAVDisplay : Draws recalibrated LLRs against the LLRs.
+
+    References
+    ----------
+    Brümmer and du Preez (2013), The PAV algorithm optimizes binary proper scoring rules.
 
     Examples
     --------

@@ -31,7 +31,22 @@ Kind = Literal["class", "decided", "each"]
 
 
 class MisleadingRates(NamedTuple):
-    """Fractions of each class whose LLR points the wrong way by more than a given strength."""
+    """Fractions of each class whose LLR points the wrong way by more than a given strength.
+
+    Attributes
+    ----------
+    target, other : float
+        Fractions of ``pos_label`` and of the other class.
+
+    See Also
+    --------
+    misleading_rates : Returns it.
+
+    Examples
+    --------
+    >>> misleading_rates([1, 0], [-1.0, 3.0], strength=2).other
+    1.0
+    """
 
     target: float
     other: float
@@ -71,9 +86,20 @@ def dev_pav(
         NaN where no LLR has a finite recalibrated value, as under perfect separation; infinite
         where an infinite LLR has a finite one.
 
+    See Also
+    --------
+    pav : The recalibrated LLRs.
+    cllr_cal : What miscalibration costs, which weighs LLRs by how often they occur.
+
     References
     ----------
     Vergeer, van Schaik and Sjerps (2021), Measuring calibration of likelihood-ratio systems.
+
+    Examples
+    --------
+    >>> y, llr = [0, 1, 0, 1, 0, 1], [-3.0, -2.0, -1.0, 1.0, 2.0, 3.0]
+    >>> dev_pav(y, llr, unit="nat")
+    1.0
     """
     trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
     blocks = count_levels(trials).pool().shares()
@@ -133,6 +159,14 @@ def misleading_rates(
     unit : {"nat", "bit", "ban", "deciban"}
         Unit of ``strength``.
 
+    Returns
+    -------
+    MisleadingRates
+
+    See Also
+    --------
+    tippett_curve : The same at every strength.
+
     Examples
     --------
     >>> misleading_rates([1, 1, 0, 0], [2.0, -1.0, -3.0, -1.0])
@@ -158,7 +192,31 @@ def _area(left: Floats, right: Floats) -> Floats:
 class Reliability:
     """Mean posteriors of an event in bins, beside its relative frequencies there.
 
-    Arrays have one entry for each bin, the histogram one for each of 20 equal parts of 0 to 1.
+    Attributes
+    ----------
+    of : str
+        What the posteriors predict: a class, or that the decided class is true.
+    predicted, observed, low, high : arrays of shape (n_bins,)
+        Mean posterior; relative frequency under the prior, and the ends of its interval.
+    count, events : arrays of shape (n_bins,)
+        Number of samples, and of samples with the event.
+    ratio : array of shape (n_bins,)
+        Weight of a sample with the event, relative to one without, in the frequency.
+    histogram : array of shape (20,)
+        Share of the posteriors in each of 20 equal parts of 0 to 1.
+
+    See Also
+    --------
+    deciban.plots.ReliabilityDisplay : Computes and draws it.
+
+    Examples
+    --------
+    >>> from deciban.plots import ReliabilityDisplay
+    >>> llr = np.array([-1.0, 1.0, 1.0, -1.0, 1.0])
+    >>> data = [0, 0, 1, 1, 1], np.column_stack([0 * llr, llr])
+    >>> [curve] = ReliabilityDisplay.compute(*data, n_bins=2).curves
+    >>> curve.predicted.round(3)
+    array([0.269, 0.731])
     """
 
     of: str  # what the posteriors predict: a class, or that the decided class is true

@@ -27,6 +27,14 @@ def make_evidence_scorer(
     **options
         Passed on to the metric: ``prior``, ``pos_label``, ``unit``, ...
 
+    Returns
+    -------
+    callable ``scorer(estimator, X, y)``
+
+    See Also
+    --------
+    deciban.evidence_of : The evidence that is scored.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

@@ -49,10 +49,27 @@ class Display:
 
         Parameters
         ----------
-        y_true, evidence : as for :meth:`from_predictions`
+        y_true : array of shape (n_samples,)
+            True classes.
+        evidence : Evidence, or array of shape (n_samples, n_classes)
+            Log-likelihoods in nats.
         classes : sequence of labels, default those of the evidence, else the sorted labels
         sample_weight : array of shape (n_samples,), optional
-        **settings : further parameters that the class describes
+        **settings
+            Further parameters that the class describes.
+
+        Returns
+        -------
+        display
+            Not drawn yet.
+
+        Examples
+        --------
+        >>> from deciban.plots import PairwiseDisplay
+        >>> evidence = Evidence.from_likelihoods([[0.7, 0.3], [0.1, 0.9], [0.2, 0.8]])
+        >>> PairwiseDisplay.compute([0, 1, 1], evidence).cllr_min
+        array([[nan,  0.],
+               [ 0., nan]])
         """
         return cls._from_data(read_labelled(y_true, evidence, classes, sample_weight), **settings)
 
@@ -70,10 +87,32 @@ class Display:
         Parameters
         ----------
         y_true : array of shape (n_samples,)
+            True classes.
         evidence : Evidence, or array of shape (n_samples, n_classes) or (n_samples,)
-            Log-likelihoods, or LLRs in favor of ``pos_label``, in nats.
+            Log-likelihoods in nats. An array of shape (n_samples,) holds LLRs in favor of
+            ``pos_label``; only displays with a ``pos_label`` take it.
         ax : matplotlib Axes, default those of a new figure
-        **options : options of :meth:`compute` and of :meth:`plot`
+        **options
+            Options of :meth:`compute` and of :meth:`plot`.
+
+        Returns
+        -------
+        display
+            Drawn: ``ax_`` and ``figure_`` are what it was drawn into.
+
+        See Also
+        --------
+        deciban.Evidence.from_log_posteriors : Evidence from what any classifier predicts.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from deciban.plots import TippettDisplay
+        >>> fig, ax = plt.subplots()
+        >>> display = TippettDisplay.from_predictions([0, 0, 1, 1], [-3.0, 1.0, 0.5, 2.0], ax=ax)
+        >>> display.ax_ is ax
+        True
+        >>> plt.close(fig)
         """
         settings = {name: options.pop(name) for name in cls._settings if name in options}
         compute: Any = cls.compute  # where there is no truth, it may be None
@@ -87,12 +126,37 @@ class Display:
 
         Parameters
         ----------
-        estimator : object with a method ``evidence(X)`` that returns :class:`Evidence`
+        estimator : estimator with a method ``evidence``, or Pipeline or search of such
+            As for :func:`deciban.evidence_of`.
         X : array of shape (n_samples, n_features)
+            Samples that the estimator was not fitted to.
         y : array of shape (n_samples,)
             True classes.
-        **options : options of :meth:`from_predictions`
-            Where a display has a ``name``, it is by default that of the estimator's class.
+        **options
+            Options of :meth:`from_predictions`. Where a display has a ``name``, it is by default
+            that of the estimator's class.
+
+        Returns
+        -------
+        display
+            Drawn: ``ax_`` and ``figure_`` are what it was drawn into.
+
+        See Also
+        --------
+        deciban.calibration.CalibratedEvidenceClassifier : Evidence of any scikit-learn classifier.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from deciban import LinearDiscriminant
+        >>> from deciban.plots import DETDisplay
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = LinearDiscriminant().fit(X[::2], y[::2])
+        >>> display = DETDisplay.from_estimator(model, X[1::2], y[1::2])
+        >>> display.name
+        'LinearDiscriminant'
+        >>> plt.close(display.figure_)
         """
         if "name" in cls._settings:
             options = {"name": type(estimator).__name__} | options
@@ -139,7 +203,10 @@ class PairDisplay(Display):
 
         Parameters
         ----------
-        y_true, evidence : as for :meth:`from_predictions`
+        y_true : array of shape (n_samples,)
+            True classes.
+        evidence : Evidence, or array of shape (n_samples,) or (n_samples, n_classes)
+            LLRs in favor of ``pos_label``, or log-likelihoods of the sorted labels, in nats.
         sample_weight : array of shape (n_samples,), optional
         pos_label : label, default 1
             The class that a positive LLR supports.
@@ -148,7 +215,21 @@ class PairDisplay(Display):
             further classes are left out.
         name : str, optional
             Name of the system in the legend.
-        **settings : ``kind`` or ``log_odds``, where the class has it
+        **settings
+            ``kind`` or ``log_odds``, where the class has it.
+
+        Returns
+        -------
+        display
+            Not drawn yet.
+
+        Examples
+        --------
+        >>> from deciban.plots import DETDisplay
+        >>> y_true, llr = ["b", "b", "a", "a"], [-3.0, 1.0, 0.5, 2.0]
+        >>> display = DETDisplay.compute(y_true, llr, pos_label="a", name="system 1")
+        >>> display.other_label, display.name, round(display.eer, 3)
+        ('b', 'system 1', 0.25)
         """
         shape = () if isinstance(evidence, Evidence) else np.shape(evidence)
         if len(shape) == 2 and shape[1] > 1:  # log-likelihoods, not LLRs
@@ -165,9 +246,28 @@ class PairDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, default those of a new figure
-        unit : {"nat", "bit", "ban", "deciban"}
+        unit : {"nat", "bit", "ban", "deciban"}, default "ban"
             Unit of the LLRs, or of the prior log-odds.
-        **line_options : options of matplotlib's ``plot``
+        **line_options
+            Options of matplotlib's ``plot``, such as ``color``, ``ls`` and ``marker``.
+
+        Returns
+        -------
+        display
+            Itself, drawn.
+
+        Examples
+        --------
+        Two systems in the same axes:
+
+        >>> import matplotlib.pyplot as plt
+        >>> from deciban.plots import TippettDisplay
+        >>> fig, ax = plt.subplots()
+        >>> for name, llr in {"A": [-3.0, 1.0, 0.5, 2.0], "B": [-2.0, 0.2, 0.1, 3.0]}.items():
+        ...     display = TippettDisplay.compute([0, 0, 1, 1], llr, name=name).plot(ax, unit="nat")
+        >>> [text.get_text() for text in ax.get_legend().get_texts()]
+        ['A: 1, ≥ x', 'A: 0, ≥ x', 'B: 1, ≥ x', 'B: 0, ≥ x']
+        >>> plt.close(fig)
         """
         from_nats(1.0, unit)  # refuses a unit that does not exist before anything is drawn
         ax = get_axes(ax)

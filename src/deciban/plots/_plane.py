@@ -95,7 +95,28 @@ class PlaneDisplay(Display):
             Number of samples of each class.
         rng : int or Generator, default 0
         ax : matplotlib Axes, default those of a new figure
-        **options : options of :meth:`plot`
+        **options
+            Options of :meth:`plot`; ``contours`` is "gaussian" by default.
+
+        Returns
+        -------
+        display
+            Drawn: ``ax_`` and ``figure_`` are what it was drawn into.
+
+        See Also
+        --------
+        deciban.CalibratedGaussian.fit : The family that fits evidence best.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from deciban.plots import ILRDisplay
+        >>> family = CalibratedGaussian.from_divergences([[0, 4, 4], [4, 0, 4], [4, 4, 0]])
+        >>> fig, ax = plt.subplots()
+        >>> display = ILRDisplay.from_family(family, n_samples=50, ax=ax)
+        >>> len(display.evidence), len(display.contours_)
+        (150, 6)
+        >>> plt.close(fig)
         """
         l, y = family.sample([n_samples] * family.n_classes, rng=rng)
         settings: dict[str, Any] = {"basis": family.basis} if "basis" in cls._settings else {}

@@ -36,22 +36,44 @@ _ALONG = np.concatenate([[0.0], expit(np.linspace(-10, 10, 31)), [1.0]])  # each
 
 @dataclass(eq=False, repr=False)
 class TippettDisplay(PairDisplay):
-    """Cumulative distributions of the LLRs of two classes.
+    r"""Cumulative distributions of the LLRs of two classes.
 
-    Where there are infinite LLRs the curves end on the frame at a marker, and the legend says
-    how many. Long curves are thinned to the points that can be seen.
+    For each class the share of its samples with an LLR of x or more,
+    :math:`P(\mathrm{LLR} \ge x)`. At x = 0 the curves show the rates of misleading evidence. Where
+    there are infinite LLRs the curves end on the frame at a marker, and the legend says how many.
+    Long curves are thinned to the points that can be seen.
 
     Parameters
     ----------
-    llr, target, other : arrays
-        As in :class:`deciban.metrics.TippettCurve`, in nats.
-    kind : {"exceeding", "misleading"}
-        As for :func:`deciban.metrics.tippett_curve`, and for :meth:`compute`.
+    llr, target, other : arrays of shape (n_levels,)
+        LLRs in nats, rising, and the shares of ``pos_label`` and of the other class, from 0 to 1:
+        a :class:`deciban.metrics.TippettCurve`.
+    kind : {"exceeding", "misleading"}, default "exceeding"
+        Whether the curve of ``pos_label`` is the share at or above x, or at or below it. An option
+        of :meth:`compute`, too.
+    pos_label, other_label : labels, default 1 and 0
+        The class that a positive LLR supports, and the other one.
+    name : str, optional
+        Name of the system in the legend.
 
     Attributes
     ----------
-    lines_ : list of two lines, of ``pos_label`` and of the other class
-    edges_ : list of markers for infinite LLRs
+    lines_ : list of lines
+        Of ``pos_label`` and of the other class.
+    edges_ : list of markers
+        For infinite LLRs.
+
+    See Also
+    --------
+    deciban.metrics.tippett_curve : The numbers behind it.
+    deciban.metrics.misleading_rates : Shares of LLRs that point the wrong way.
+    LLRHistogramDisplay : The same LLRs as histograms.
+
+    Examples
+    --------
+    >>> display = TippettDisplay.compute([0, 0, 1, 1], [-3.0, 1.0, 0.5, 2.0])
+    >>> display.llr, display.target, display.other
+    (array([-3. ,  0.5,  1. ,  2. ]), array([1. , 1. , 0.5, 0.5]), array([1. , 0.5, 0.5, 0. ]))
     """
 
     llr: Floats
@@ -113,15 +135,16 @@ def _shares_at_infinity(llr: Floats, percent: Floats, rising: bool) -> tuple[flo
 
 @dataclass(eq=False, repr=False)
 class DETDisplay(PairDisplay):
-    """Miss rate against false-alarm rate on probit axes; for Gaussian scores a straight line.
+    r"""Miss rate against false-alarm rate on probit axes; for Gaussian scores a straight line.
 
+    Both axes are :math:`\Phi^{-1}` of a rate, with the standard normal distribution :math:`\Phi`.
     The marker is the equal-error rate on the convex hull of the ROC curve. Only the order of the
     LLRs counts, so infinite ones are as good as others, and any scores that rise with the LLR give
     the same curve. Long curves are thinned to the points that can be seen.
 
     Parameters
     ----------
-    p_miss, p_false_alarm : arrays
+    p_miss, p_false_alarm : arrays of shape (n_thresholds,)
         Error rates at rising thresholds.
     eer : float
         Equal-error rate.
@@ -130,13 +153,31 @@ class DETDisplay(PairDisplay):
     n_samples : (int, int), optional
         Number of samples of ``pos_label`` and of the other class. Where no error was seen, it
         bounds the error rates.
+    pos_label, other_label : labels, default 1 and 0
+        The class that a positive LLR supports, and the other one.
+    name : str, optional
+        Name of the system in the legend.
 
     Attributes
     ----------
     line_, marker_ : lines
     hull_ : line, or None
-    bound_, note_ : area of the error rates that samples without an error allow, with 95 %
-        confidence, and its description; None where there are errors
+    bound_, note_ : area and text, or None
+        The error rates that samples without an error allow, with 95 % confidence, and their
+        description; None where there are errors.
+
+    See Also
+    --------
+    deciban.metrics.det_curve : The numbers behind it.
+    deciban.metrics.eer : The equal-error rate.
+
+    Examples
+    --------
+    >>> display = DETDisplay.compute([0, 0, 1, 1], [-3.0, 1.0, 0.5, 2.0])
+    >>> display.p_miss, display.p_false_alarm
+    (array([0. , 0. , 0.5, 0.5, 1. ]), array([1. , 0.5, 0.5, 0. , 0. ]))
+    >>> round(display.eer, 3)
+    0.25
     """
 
     p_miss: Floats
@@ -160,7 +201,22 @@ class DETDisplay(PairDisplay):
         ax : matplotlib Axes, default those of a new figure
         hull : bool, default False
             Whether to draw the convex hull of the ROC curve too.
-        **line_options : options of matplotlib's ``plot``
+        **line_options
+            Options of matplotlib's ``plot``.
+
+        Returns
+        -------
+        DETDisplay
+            Itself, drawn.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> fig, ax = plt.subplots()
+        >>> display = DETDisplay.compute([0, 0, 1, 1], [-3.0, 1.0, 0.5, 2.0], name="system 1")
+        >>> display.plot(ax, hull=True).line_.get_label()
+        'system 1 (EER 25 %)'
+        >>> plt.close(fig)
         """
         ax = _axes.get_axes(ax)
         fresh = not ax.has_data()
@@ -298,21 +354,45 @@ class _PriorDisplay(PairDisplay):
 
 
 class EmpiricalCrossEntropyDisplay(_PriorDisplay):
-    """Cross-entropy of the posteriors over prior log-odds; at even odds it is Cllr.
+    r"""Cross-entropy of the posteriors over prior log-odds; at even odds it is Cllr.
 
-    The view reaches up to twice the neutral cost. Where the cost is above it, or infinite,
+    At a prior :math:`P` of ``pos_label`` with log-odds :math:`\omega`, the cost is :math:`P` times
+    the mean of :math:`\log_2(1 + e^{-l - \omega})` over the LLRs :math:`l` of ``pos_label``, plus
+    :math:`1 - P` times the mean of :math:`\log_2(1 + e^{l + \omega})` over those of the other
+    class. The minimum is the cost after recalibration by PAV, and the neutral cost that of LLRs of
+    zero. The view reaches up to twice the neutral cost. Where the cost is above it, or infinite,
     triangles on the frame say so.
 
     Parameters
     ----------
-    log_odds, actual, minimum, neutral : arrays
-        As in :class:`deciban.metrics.PriorCurve`: nats, then bits. :meth:`compute` takes
-        ``log_odds`` too, by default 101 points from -3 to 3 bans.
+    log_odds : array of shape (n_points,)
+        Prior log-odds of ``pos_label`` in nats. An option of :meth:`compute`, too, by default 101
+        points from -3 to 3 bans.
+    actual, minimum, neutral : arrays of shape (n_points,)
+        Costs in bits, as in :class:`deciban.metrics.PriorCurve`.
+    pos_label, other_label : labels, default 1 and 0
+        The class that a positive LLR supports, and the other one.
+    name : str, optional
+        Name of the system in the legend.
 
     Attributes
     ----------
     line_, minimum_, neutral_ : lines
     edges_ : list of markers
+        For costs above the view.
+
+    See Also
+    --------
+    deciban.metrics.empirical_cross_entropy_curve : The numbers behind it.
+    deciban.metrics.cllr : The cost at even odds.
+    NormalizedBayesErrorDisplay : Errors of decisions in place of cross-entropy.
+
+    Examples
+    --------
+    >>> y_true, llr = [0, 0, 0, 1, 1, 1], [-3.0, -1.0, 0.5, -0.5, 2.0, 4.0]
+    >>> display = EmpiricalCrossEntropyDisplay.compute(y_true, llr, log_odds=[0.0])
+    >>> display.actual.round(3), display.minimum.round(3), display.neutral
+    (array([0.59]), array([0.333]), array([1.]))
     """
 
     _metric = staticmethod(empirical_cross_entropy_curve)
@@ -320,10 +400,44 @@ class EmpiricalCrossEntropyDisplay(_PriorDisplay):
 
 
 class NormalizedBayesErrorDisplay(_PriorDisplay):
-    """Error rate of Bayes decisions over prior log-odds, over that of deciding without LLRs.
+    r"""Error rate of Bayes decisions over prior log-odds, over that of deciding without LLRs.
 
-    The view reaches up to 2. Where the cost is above it, triangles on the frame say so. Parameters
-    and attributes are those of :class:`EmpiricalCrossEntropyDisplay`, with ratios for bits.
+    At a prior :math:`P` of ``pos_label`` with log-odds :math:`\omega`, a sample is decided for
+    ``pos_label`` where its LLR is above :math:`-\omega`. The curve is
+    :math:`(P P_{\mathrm{miss}} + (1 - P) P_{\mathrm{fa}}) / \min(P, 1 - P)`: above 1, the LLRs do
+    harm. The minimum is that of the best thresholds. The view reaches up to 2; where the curve is
+    above it, triangles on the frame say so.
+
+    Parameters
+    ----------
+    log_odds : array of shape (n_points,)
+        Prior log-odds of ``pos_label`` in nats. An option of :meth:`compute`, too, by default 101
+        points from -3 to 3 bans.
+    actual, minimum, neutral : arrays of shape (n_points,)
+        Ratios, as in :class:`deciban.metrics.PriorCurve`.
+    pos_label, other_label : labels, default 1 and 0
+        The class that a positive LLR supports, and the other one.
+    name : str, optional
+        Name of the system in the legend.
+
+    Attributes
+    ----------
+    line_, minimum_, neutral_ : lines
+    edges_ : list of markers
+        For ratios above the view.
+
+    See Also
+    --------
+    deciban.metrics.normalized_bayes_error_curve : The numbers behind it.
+    deciban.metrics.detection_cost : The same for one prior and any costs.
+    EmpiricalCrossEntropyDisplay : Cross-entropy in place of errors.
+
+    Examples
+    --------
+    >>> y_true, llr = [0, 0, 0, 1, 1, 1], [-3.0, -1.0, 0.5, -0.5, 2.0, 4.0]
+    >>> display = NormalizedBayesErrorDisplay.compute(y_true, llr, log_odds=[0.0])
+    >>> display.actual.round(3), display.minimum.round(3), display.neutral
+    (array([0.667]), array([0.333]), array([1.]))
     """
 
     _metric = staticmethod(normalized_bayes_error_curve)

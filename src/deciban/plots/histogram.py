@@ -25,21 +25,33 @@ _TAILS = 3.0  # standard deviations of the calibrated Gaussians on both sides of
 class LLRHistogramDisplay(PairDisplay):
     """Histograms of the LLRs of two classes, with the calibrated Gaussian :math:`N(±d, 2d)`.
 
-    Infinite LLRs stand in bins of their own at the edges, marked −∞ and +∞.
+    Calibrated LLRs that are Gaussian have means :math:`±d` and variance :math:`2d` in nats. The
+    divergence d that fits best has the mean square of the LLRs, :math:`d^2 + 2d`. Infinite LLRs
+    stand in bins of their own at the edges, marked −∞ and +∞.
 
     Parameters
     ----------
-    target, other : arrays
-        LLRs of the samples of each class, in nats.
+    target, other : arrays of shape (n_target,) and (n_other,)
+        LLRs of the samples of ``pos_label`` and of the other class, in nats.
     divergence : float, optional
-        Divergence d of the calibrated Gaussian to draw, in nats.
+        Divergence d of the calibrated Gaussian to draw, in nats; :meth:`compute` fits it.
     weights : (array, array), optional
         Weights of the samples of each class.
+    pos_label, other_label : labels, default 1 and 0
+        The class that a positive LLR supports, and the other one.
+    name : str, optional
+        Name of the system in the legend.
 
     Attributes
     ----------
     bars_ : list of two bar containers
-    lines_ : list of lines of the Gaussians
+    lines_ : list of lines
+        The calibrated Gaussians.
+
+    See Also
+    --------
+    TippettDisplay : The same LLRs as cumulative distributions.
+    deciban.CalibratedGaussian : The family of calibrated Gaussians, for any number of classes.
 
     Examples
     --------
@@ -78,12 +90,28 @@ class LLRHistogramDisplay(PairDisplay):
         Parameters
         ----------
         ax : matplotlib Axes, default those of a new figure
-        unit : {"nat", "bit", "ban", "deciban"}
+        unit : {"nat", "bit", "ban", "deciban"}, default "ban"
+            Unit of the LLRs.
         bins : int, default from 10 to 60 by the number of samples
             Number of bins for the finite LLRs.
         gaussian : bool, default True
             Whether to draw the calibrated Gaussian, where there is one.
-        **bar_options : options of matplotlib's ``bar``
+        **bar_options
+            Options of matplotlib's ``bar``.
+
+        Returns
+        -------
+        LLRHistogramDisplay
+            Itself, drawn.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> fig, ax = plt.subplots()
+        >>> display = LLRHistogramDisplay([2.0, float("inf")], [-3.0, -1.0])
+        >>> display.plot(ax, unit="nat", bins=10).bars_[0].get_label()
+        '1 (50 % at +∞)'
+        >>> plt.close(fig)
         """
         edges = from_nats(self._edges(bins), unit)
         d = self.divergence if gaussian else None

@@ -25,17 +25,20 @@ _MOST_ARROWS = 150
 
 
 class IdempotenceDisplay(Display):
-    """Evidence beside its own likelihood functions: for calibrated evidence, they are the same.
+    r"""Evidence beside its own likelihood functions: for calibrated evidence, they are the same.
 
-    For a pair of classes, the LLR of the LLR against the LLR, with the identity. For three classes
-    and no pair, arrows in the plane of ILRLs from the evidence to the evidence of it. Infinite
-    LLRs lie on the frame. Of each class at most 2,000 samples are drawn, and at most 150 arrows.
+    Evidence :math:`l` is calibrated where :math:`\log p(l \mid a) - \log p(l \mid b)` is the LLR of
+    ``a`` against ``b`` in :math:`l` itself. For a pair of classes, the LLR of the LLR against the
+    LLR, with the identity. For three classes and no pair, arrows in the plane of ILRLs from the
+    evidence to the evidence of it. Infinite LLRs lie on the frame. Of each class at most 2,000
+    samples are drawn, and at most 150 arrows.
 
     Parameters
     ----------
     evidence, again : Evidence
         The evidence, and its likelihood functions, sample by sample. :meth:`compute` finds these
-        by :func:`deciban.metrics.idempotence` and takes its ``density``, by default "kernel".
+        by :func:`deciban.metrics.idempotence` and takes its ``density``, by default "kernel". With
+        kernel densities both are limited to what the number of samples can show.
     a, b : labels, default the two classes where there are two
         Pair of classes whose LLR, ``a`` against ``b``, is drawn.
     y_true : array of shape (n_samples,), optional
@@ -45,10 +48,32 @@ class IdempotenceDisplay(Display):
 
     Attributes
     ----------
-    samples_ : list of artists, one for each class
-    identity_, band_ : artists, for a pair
-    arrows_ : artist, for three classes
-    edges_ : list of markers for infinite LLRs
+    samples_ : list of artists
+        One for each class.
+    identity_, band_ : artists
+        For a pair.
+    arrows_ : artist
+        For three classes.
+    edges_ : list of markers
+        For infinite LLRs.
+
+    See Also
+    --------
+    deciban.metrics.idempotence : The distance in numbers, with intervals.
+    PAVDisplay : Another check of the LLRs of two classes.
+    deciban.calibration.AffineCalibrator : Corrects evidence that is too strong or too weak.
+
+    Examples
+    --------
+    Evidence that is twice as strong as it should be shrinks:
+
+    >>> from deciban import CalibratedGaussian
+    >>> family = CalibratedGaussian.from_divergences([[0, 4, 4], [4, 0, 4], [4, 4, 0]])
+    >>> l, y_true = family.sample([200, 200, 200], rng=0)
+    >>> evidence = Evidence.from_ilr(2 * l)
+    >>> display = IdempotenceDisplay.compute(y_true, evidence, density="gaussian")
+    >>> bool(display.again.strength().mean() < display.evidence.strength().mean())
+    True
     """
 
     _settings = (*Display._settings, "a", "b", "basis", "density")
@@ -94,10 +119,29 @@ class IdempotenceDisplay(Display):
         ----------
         ax : matplotlib Axes, default those of a new figure
         unit : {"nat", "bit", "ban", "deciban"}, default "ban" for a pair, "nat" for arrows
+            Unit of the LLRs, or of the ILRLs.
         band : float, optional
             Half the width of a band to shade around the identity, in ``unit``.
         rng : int or Generator, default 0
-        **options : options of matplotlib's ``scatter`` (a pair) or ``quiver`` (arrows)
+            Chooses which samples are drawn, where there are many.
+        **options
+            Options of matplotlib's ``scatter`` (a pair) or ``quiver`` (arrows).
+
+        Returns
+        -------
+        IdempotenceDisplay
+            Itself, drawn.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> fig, ax = plt.subplots()
+        >>> evidence = Evidence.from_llr([-2.0, 1.0, 3.0])
+        >>> again = Evidence.from_llr([-1.5, 0.5, 2.0])
+        >>> display = IdempotenceDisplay(evidence, again, y_true=[0, 1, 1]).plot(ax, band=0.5)
+        >>> len(display.samples_)
+        2
+        >>> plt.close(fig)
         """
         rng = as_generator(rng)
         self.samples_: list[Any] = []

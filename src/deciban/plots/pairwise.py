@@ -24,9 +24,9 @@ _WITH_NAMES = 30  # classes up to which every one is named
 class PairwiseDisplay(Display):
     """Cost of the LLRs of each pair of classes: Cllr above the diagonal, Cllr_min below it.
 
-    Bright pairs are hard to tell apart. Where a cell above the diagonal is brighter than its mirror
-    image below, the evidence is badly calibrated. Costs above 1 bit, the cost without any evidence,
-    have the last color.
+    Each pair counts with equal weights of its two classes. Bright pairs are hard to tell apart.
+    Where a cell above the diagonal is brighter than its mirror image below, the evidence is badly
+    calibrated. Costs above 1 bit, the cost without any evidence, have the last color.
 
     Parameters
     ----------
@@ -37,7 +37,24 @@ class PairwiseDisplay(Display):
     Attributes
     ----------
     image_, colorbar_ : artists
-    texts_ : list of texts, the numbers in the cells
+    texts_ : list of texts
+        The numbers in the cells.
+
+    See Also
+    --------
+    deciban.metrics.pairwise_cllr : The numbers behind it.
+    deciban.metrics.cross_entropy : One cost for all classes together.
+
+    Examples
+    --------
+    >>> from deciban import CalibratedGaussian
+    >>> family = CalibratedGaussian.from_divergences([[0, 4, 9], [4, 0, 4], [9, 4, 0]])
+    >>> l, y_true = family.sample([200, 200, 200], rng=0)
+    >>> display = PairwiseDisplay.compute(y_true, family.evidence(l))
+    >>> display.cllr.round(1)
+    array([[nan, 0.3, 0.1],
+           [0.3, nan, 0.3],
+           [0.1, 0.3, nan]])
     """
 
     def __init__(
@@ -58,7 +75,14 @@ class PairwiseDisplay(Display):
 
     @property
     def matrix(self) -> Floats:
-        """Cllr above the diagonal, Cllr_min below, NaN on it."""
+        """Cllr above the diagonal, Cllr_min below, NaN on it.
+
+        Examples
+        --------
+        >>> PairwiseDisplay([[0, 0.5], [0.5, 0]], [[0, 0.4], [0.4, 0]]).matrix
+        array([[nan, 0.5],
+               [0.4, nan]])
+        """
         matrix = np.triu(self.cllr, 1) + np.tril(self.cllr_min, -1)
         np.fill_diagonal(matrix, np.nan)
         return matrix
@@ -79,7 +103,23 @@ class PairwiseDisplay(Display):
         numbers : bool, default True for 12 classes or fewer
             Whether to write the costs into the cells.
         cmap : name or Colormap, default "cividis"
-        **options : options of matplotlib's ``imshow``
+        **options
+            Options of matplotlib's ``imshow``.
+
+        Returns
+        -------
+        PairwiseDisplay
+            Itself, drawn.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> fig, ax = plt.subplots()
+        >>> costs = [[0, 0.5], [0.5, 0]]
+        >>> display = PairwiseDisplay(costs, costs, ["cat", "dog"]).plot(ax)
+        >>> [text.get_text() for text in display.texts_]
+        ['.50', '.50']
+        >>> plt.close(fig)
         """
         ax = _axes.get_axes(ax)
         matrix = self.matrix

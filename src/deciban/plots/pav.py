@@ -19,13 +19,15 @@ _WIDER = 1.5  # how far a PAV plot may reach beyond recalibrated LLRs, in widths
 
 @dataclass(eq=False, repr=False)
 class PAVDisplay(PairDisplay):
-    """LLRs against their values after the best monotone recalibration.
+    r"""LLRs against their values after the best monotone recalibration.
 
-    A calibrated system follows the identity. Between it and zero, which is shaded, LLRs are too
-    strong: recalibration makes them smaller. Values that are infinite, before or after
-    recalibration, lie on the frame. Both axes have the same limits, which follow the recalibrated
-    LLRs: where the LLRs themselves reach further, their line leaves the view, and a note says how
-    far they go.
+    Pool adjacent violators (PAV) finds blocks of neighboring LLRs; a block with the shares
+    :math:`p` of ``pos_label`` and :math:`q` of the other class has the recalibrated LLR
+    :math:`\log(p / q)`. A calibrated system follows the identity. Between it and zero, which is
+    shaded, LLRs are too strong: recalibration makes them smaller. Values that are infinite, before
+    or after recalibration, lie on the frame. Both axes have the same limits, which follow the
+    recalibrated LLRs: where the LLRs themselves reach further, their line leaves the view, and a
+    note says how far they go.
 
     Parameters
     ----------
@@ -33,14 +35,33 @@ class PAVDisplay(PairDisplay):
         What :func:`deciban.metrics.pav` returns.
     n_infinite : (int, int), default (0, 0)
         How many LLRs are -inf and +inf.
+    pos_label, other_label : labels, default 1 and 0
+        The class that a positive LLR supports, and the other one.
+    name : str, optional
+        Name of the system in the legend.
 
     Attributes
     ----------
-    line_ : line through the finite blocks
+    line_ : line
+        Through the finite blocks.
     identity_ : line
     too_strong_ : shaded area
-    edges_ : list of lines and markers on the frame
-    notes_ : list of texts that say how far LLRs go beyond the view
+    edges_ : list of lines and markers
+        On the frame.
+    notes_ : list of texts
+        How far LLRs go beyond the view.
+
+    See Also
+    --------
+    deciban.metrics.pav : The numbers behind it.
+    deciban.metrics.dev_pav : Mean distance from the identity.
+    deciban.calibration.IsotonicCalibrator : The recalibration itself, for new samples.
+
+    Examples
+    --------
+    >>> display = PAVDisplay.compute([0, 0, 1, 0, 1, 1], [-3.0, -1.0, -0.5, 0.5, 2.0, 4.0])
+    >>> display.blocks.low, display.blocks.high, display.blocks.llr
+    (array([-3. , -0.5,  2. ]), array([-1. ,  0.5,  4. ]), array([-inf,   0.,  inf]))
     """
 
     blocks: PooledBlocks

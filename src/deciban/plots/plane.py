@@ -22,13 +22,16 @@ _REACH = 12.0  # nats: nearer to the edge of the triangle than a line is wide
 
 
 class ILRDisplay(_plane.PlaneDisplay):
-    """Evidence in the plane of two ILR coordinates: samples, densities, decisions, updates.
+    r"""Evidence in the plane of two ILR coordinates: samples, densities, decisions, updates.
 
-    Evidence that rules out a class has no finite ILRL; it is drawn on the frame, in its direction.
+    The coordinates are :math:`l = V^T \log w` of the likelihoods :math:`w`, with two columns of the
+    contrast matrix :math:`V` of the basis. Zero is no evidence. Evidence that rules out a class has
+    no finite ILRL; it is drawn on the frame, in its direction.
 
     Parameters
     ----------
-    evidence : Evidence over three classes or more
+    evidence : Evidence
+        Over three classes or more.
     y_true : array of shape (n_samples,), optional
         True classes, which color the samples.
     basis : Basis, default Gram-Schmidt
@@ -40,6 +43,20 @@ class ILRDisplay(_plane.PlaneDisplay):
     Attributes
     ----------
     samples_, contours_, boundaries_, arrows_, edges_ : lists of artists
+
+    See Also
+    --------
+    TernaryDisplay : The same evidence as posteriors in a triangle.
+    deciban.Evidence.ilr : The coordinates.
+    deciban.CalibratedGaussian : The family whose contours are drawn.
+
+    Examples
+    --------
+    >>> classes = ["cat", "dog", "bird"]
+    >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]], classes)
+    >>> evidence.ilr(ILRDisplay(evidence).basis).round(2)
+    array([[ 0.49,  1.18],
+           [-0.89,  1.08]])
     """
 
     unit_: Unit = "nat"
@@ -64,20 +81,36 @@ class ILRDisplay(_plane.PlaneDisplay):
         Parameters
         ----------
         ax : matplotlib Axes, default those of a new figure
-        unit : {"nat", "bit", "ban", "deciban"}
+        unit : {"nat", "bit", "ban", "deciban"}, default "nat"
         contours : {"gaussian", "kernel"}, optional
             Densities to draw: of the calibrated Gaussian family, or of the samples.
         masses : sequence of float, default (0.5, 0.9)
             Shares of a class that the contours enclose.
         decisions : bool, default True
             Whether to draw, for three classes, where the decision changes: by maximum likelihood,
-            or under ``costs`` and ``prior`` as in :meth:`Evidence.decide`.
+            or under ``costs`` and ``prior`` as in :meth:`deciban.Evidence.decide`.
         costs : array of shape (3, 3), optional
+            Cost of each decision (columns) for each true class (rows).
         prior : array of shape (3,) or mapping, optional
         max_samples : int, default 2000
             Largest number of samples of a class to draw, chosen at random with ``rng``.
         rng : int or Generator, default 0
-        **scatter_options : options of matplotlib's ``scatter``
+        **scatter_options
+            Options of matplotlib's ``scatter``.
+
+        Returns
+        -------
+        ILRDisplay
+            Itself, drawn.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> fig, ax = plt.subplots()
+        >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]])
+        >>> ILRDisplay(evidence).plot(ax, unit="deciban").ax_.get_xlabel()
+        '$l_{1}$ (deciban): 0 (+) against 1 (−)'
+        >>> plt.close(fig)
         """
         from_nats(1.0, unit)  # a unit that does not exist is refused before anything is drawn
         self.unit_, rng = unit, as_generator(rng)
@@ -104,13 +137,36 @@ class ILRDisplay(_plane.PlaneDisplay):
     ) -> Self:
         """Draw Bayes' rule: the way from prior to posterior, an arrow for each piece of evidence.
 
+        In ILR coordinates the posterior is the sum of the prior and the pieces of evidence.
+
         Parameters
         ----------
         prior : array of shape (n_classes,) or mapping
-        evidence : Evidence about one sample, a list of such, or a mapping from names to such
-            Independent pieces of evidence, in the order of the arrows.
+        evidence : Evidence, list of Evidence, or mapping from names to Evidence
+            Independent pieces of evidence, each about one sample, in the order of the arrows.
         ax : matplotlib Axes, default those drawn into before, else those of a new figure
         unit : {"nat", "bit", "ban", "deciban"}, default that of :meth:`plot`, else "nat"
+
+        Returns
+        -------
+        ILRDisplay
+            Itself, drawn.
+
+        See Also
+        --------
+        deciban.Evidence.posterior : The posterior in numbers.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> fig, ax = plt.subplots()
+        >>> sounds = Evidence.from_likelihoods([[0.30, 0.08, 0.25]])
+        >>> words = Evidence.from_likelihoods([[0.15, 0.05, 0.60]])
+        >>> display = ILRDisplay(sounds + words)
+        >>> pieces = {"sounds": sounds, "words": words}
+        >>> len(display.plot_update([0.5, 0.3, 0.2], pieces, ax=ax).arrows_)
+        2
+        >>> plt.close(fig)
         """
         self.unit_ = unit or self.unit_
         at = list(self.coordinates)
@@ -180,7 +236,8 @@ class TernaryDisplay(_plane.PlaneDisplay):
 
     Parameters
     ----------
-    evidence : Evidence over three classes
+    evidence : Evidence
+        Over three classes.
     y_true : array of shape (n_samples,), optional
         True classes, which color the samples.
     prior : array of shape (3,) or mapping, default uniform
@@ -191,6 +248,18 @@ class TernaryDisplay(_plane.PlaneDisplay):
     ----------
     posterior : array of shape (n_samples, 3)
     samples_, contours_, boundaries_ : lists of artists
+
+    See Also
+    --------
+    ILRDisplay : The same evidence in a plane, where strong evidence stays apart.
+    deciban.Evidence.posterior : The posteriors.
+
+    Examples
+    --------
+    >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]])
+    >>> TernaryDisplay(evidence, prior=[0.2, 0.2, 0.6]).posterior.round(2)
+    array([[0.5 , 0.25, 0.25],
+           [0.17, 0.58, 0.25]])
     """
 
     _settings = (*Display._settings, "prior", "family")
@@ -230,11 +299,33 @@ class TernaryDisplay(_plane.PlaneDisplay):
         ----------
         ax : ternary Axes, default those of a new figure
             ``fig.add_subplot(projection="ternary")``, after ``import mpltern``.
-        contours, masses, max_samples, rng : as for :meth:`ILRDisplay.plot`
+        contours : {"gaussian", "kernel"}, optional
+            Densities to draw: of the calibrated Gaussian family, or of the samples.
+        masses : sequence of float, default (0.5, 0.9)
+            Shares of a class that the contours enclose.
         decisions : bool, default True
             Whether to draw where the decision changes, under ``costs``.
         costs : array of shape (3, 3), optional
-        **scatter_options : options of matplotlib's ``scatter``
+            Cost of each decision (columns) for each true class (rows).
+        max_samples : int, default 2000
+            Largest number of samples of a class to draw, chosen at random with ``rng``.
+        rng : int or Generator, default 0
+        **scatter_options
+            Options of matplotlib's ``scatter``.
+
+        Returns
+        -------
+        TernaryDisplay
+            Itself, drawn.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]])
+        >>> display = TernaryDisplay(evidence, y_true=[0, 1]).plot()
+        >>> display.ax_.name
+        'ternary'
+        >>> plt.close(display.figure_)
         """
         rng = as_generator(rng)
         curves = self._contours(contours, masses, rng)

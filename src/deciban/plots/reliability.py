@@ -22,22 +22,38 @@ _TALL = 0.1  # share of the posteriors from which on a bar says how large it is
 class ReliabilityDisplay(Display):
     """Reliability of posteriors under a prior: how often events of probability p come true.
 
-    Bins hold equally many samples, and neighbors are joined by a line, unless they lie far apart or
-    no posteriors lie between them. The legend says how many samples are in a bin, and bars along
-    the bottom what percentage of the posteriors lies where.
+    In each bin, the mean posterior stands against the relative frequency of the event, with
+    Wilson's interval. The samples of each class are weighted by its prior, so that their mix does
+    not matter. Bins hold equally many samples, and neighbors are joined by a line, unless they lie
+    far apart or no posteriors lie between them. The legend says how many samples are in a bin, and
+    bars along the bottom what percentage of the posteriors lies where.
 
     Parameters
     ----------
     curves : sequence of Reliability
-        From :func:`deciban.metrics.reliability.reliability_curves`.
+        One curve for each event; :meth:`compute` makes them.
     name : str, optional
         Name of the system in the legend.
 
     Attributes
     ----------
-    lines_ : list of error-bar containers, one for each curve
+    lines_ : list of error-bar containers
+        One for each curve.
     identity_ : line
     histogram_ : bars along the bottom, or None
+
+    See Also
+    --------
+    Reliability : A curve, in numbers.
+    deciban.metrics.calibration_error : Distance from the identity, in one number.
+    deciban.metrics.calibration_test : Whether it may be due to chance.
+
+    Examples
+    --------
+    >>> y_true, llr = [0, 0, 1, 0, 1, 1], [-3.0, -1.0, -0.5, 0.5, 2.0, 4.0]
+    >>> curve = ReliabilityDisplay.compute(y_true, llr, n_bins=2).curves[0]
+    >>> curve.predicted.round(2), curve.observed.round(2)
+    (array([0.23, 0.83]), array([0.33, 0.67]))
     """
 
     _settings = (*Display._settings, "name", "pos_label", "prior", "kind", "n_bins", "confidence")
@@ -58,12 +74,31 @@ class ReliabilityDisplay(Display):
 
         Parameters
         ----------
-        y_true, evidence
-            As for :meth:`from_predictions`; LLRs are in favor of ``pos_label``, else of 1.
+        y_true : array of shape (n_samples,)
+            True classes.
+        evidence : Evidence, or array of shape (n_samples, n_classes) or (n_samples,)
+            Log-likelihoods, or LLRs in favor of ``pos_label``, else of 1, in nats.
         pos_label : label, default the last class
+            The class whose posterior is drawn, where ``kind`` is "class".
         **settings
-            ``classes``, ``sample_weight`` and ``name``; ``prior``, ``kind``, ``n_bins`` and
-            ``confidence`` as for :func:`deciban.metrics.reliability.reliability_curves`.
+            ``classes``, ``sample_weight`` and ``name``; ``prior``, the prior of the posteriors, by
+            default uniform; ``n_bins``, by default 10; ``confidence`` of the intervals, by default
+            0.95; and ``kind``: "class" for one class against the rest, the default for two classes
+            and where ``pos_label`` is given, "decided" for the class with the largest posterior,
+            the default for more, or "each" for every class against the rest.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            Not drawn yet.
+
+        Examples
+        --------
+        >>> w = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]
+        >>> evidence = Evidence.from_likelihoods(w)
+        >>> display = ReliabilityDisplay.compute([0, 1, 2], evidence, kind="each", n_bins=1)
+        >>> [curve.of for curve in display.curves]
+        ['0', '1', '2']
         """
         if not isinstance(evidence, Evidence) and np.ndim(evidence) == 1:
             positive = 1 if pos_label is None else pos_label
@@ -86,8 +121,25 @@ class ReliabilityDisplay(Display):
         ----------
         ax : matplotlib Axes, default those of a new figure
         histogram : bool, default True for a single curve
-            Whether to draw a histogram of the posteriors along the bottom.
-        **line_options : options of matplotlib's ``errorbar``
+            Whether to draw a histogram of the posteriors along the bottom; only in axes into which
+            nothing was drawn before.
+        **line_options
+            Options of matplotlib's ``errorbar``.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            Itself, drawn.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> fig, ax = plt.subplots()
+        >>> display = ReliabilityDisplay.compute([0, 0, 1, 1], [-3.0, 1.0, -0.5, 2.0], n_bins=2)
+        >>> ax = display.plot(ax).ax_
+        >>> ax.get_xlabel()
+        'posterior probability of 1'
+        >>> plt.close(fig)
         """
         ax = _axes.get_axes(ax)
         fresh = not ax.has_data()

@@ -30,14 +30,15 @@ class BifurcationTreeDisplay(Display):
 
     With evidence, the LLR of the two groups of classes that a node compares is written there, and
     the branch that it supports is bold. A group has the mean of its members' likelihoods: see
-    :meth:`Evidence.group`. The LLR is infinite where all classes on one side are ruled out; where
-    all on both sides are it is not defined, and a question mark stands for it.
+    :meth:`deciban.Evidence.group`. The LLR is infinite where all classes on one side are ruled out;
+    where all on both sides are it is not defined, and a question mark stands for it.
 
     Parameters
     ----------
     basis : Basis
-        A sequential binary partition, such as that of :meth:`Basis.from_tree`.
-    evidence : Evidence about one sample, optional
+        A sequential binary partition, such as that of :meth:`deciban.Basis.from_tree`.
+    evidence : Evidence, optional
+        About one sample.
     prior : array or mapping, default uniform
         Prior of the classes, used within each group only.
 
@@ -46,6 +47,12 @@ class BifurcationTreeDisplay(Display):
     llrs : array of shape (D - 1,), or None
         In nats; NaN where not defined.
     lines_, texts_ : lists of artists
+
+    See Also
+    --------
+    deciban.Basis.from_tree : A basis from nested pairs of class names.
+    deciban.Evidence.llr : LLRs of groups of classes.
+    ILRDisplay : Two coordinates of many samples.
 
     Examples
     --------
@@ -89,9 +96,22 @@ class BifurcationTreeDisplay(Display):
         ----------
         y_true
             Not used, and may be None; other displays take the true class here.
-        evidence : Evidence about one sample, or array of shape (1, n_classes)
+        evidence : Evidence, or array of shape (1, n_classes)
+            About one sample.
         basis : Basis, default Gram-Schmidt
         prior : array or mapping, default uniform
+            Prior of the classes, used within each group only.
+
+        Returns
+        -------
+        BifurcationTreeDisplay
+            Not drawn yet.
+
+        Examples
+        --------
+        >>> picture = Evidence.from_likelihoods([[0.6, 0.3, 0.1]])
+        >>> BifurcationTreeDisplay.compute(None, picture).llrs.round(3)
+        array([0.693, 1.504])
         """
         evidence = evidence if isinstance(evidence, Evidence) else Evidence(evidence)
         return cls(basis_for(basis, evidence.n_classes), evidence, prior)
@@ -102,9 +122,25 @@ class BifurcationTreeDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, default those of a new figure
-        unit : {"nat", "bit", "ban", "deciban"}
+        unit : {"nat", "bit", "ban", "deciban"}, default "deciban"
             Unit of the LLRs.
-        **line_options : options of matplotlib's ``plot``
+        **line_options
+            Options of matplotlib's ``plot``.
+
+        Returns
+        -------
+        BifurcationTreeDisplay
+            Itself, drawn.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> fig, ax = plt.subplots()
+        >>> basis = Basis.from_tree((("cat", "dog"), "bird"))
+        >>> display = BifurcationTreeDisplay(basis).plot(ax)
+        >>> len(display.lines_)
+        4
+        >>> plt.close(fig)
         """
         llrs = None if self.llrs is None else from_nats(self.llrs, unit)
         ax = _axes.get_axes(ax)

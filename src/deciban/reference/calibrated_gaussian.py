@@ -49,11 +49,15 @@ _NEAREST_FLOOR = 1e-8  # smallest over largest eigenvalue of the nearest family
 
 
 class CalibratedGaussian:
-    """ILRLs that are Gaussian under every class, and calibrated.
+    r"""ILRLs that are Gaussian under every class, and calibrated.
 
     Calibrated means that the likelihood function of the likelihood function is the likelihood
-    function. One covariance, shared by the classes, then fixes every mean and every divergence.
-    The evidence of a good classifier is compared with such a family.
+    function. One covariance :math:`\Sigma`, shared by the classes, then fixes all means and
+    divergences. With V the contrast of the basis, :math:`v_k` its row k and
+    :math:`G = V \Sigma V^T`, the mean under class k is
+    :math:`\mu_k = \Sigma v_k - \frac{1}{2} V^T \mathrm{diag}(G)`, and the divergence of a pair is
+    :math:`d_{jk} = \frac{1}{2} (G_{jj} + G_{kk}) - G_{jk}`. The evidence of a good classifier is
+    compared with such a family.
 
     Immutable. Build it from a covariance, with :meth:`from_divergences` or :meth:`from_eers`, or
     :meth:`fit` it to data.
@@ -66,8 +70,18 @@ class CalibratedGaussian:
         The basis of the ILRLs.
     classes : sequence of labels, default those of the basis, else 0 to D - 1
 
-    The parameters are read-only attributes, and so is ``cholesky``, the lower triangular factor of
-    the covariance.
+    Attributes
+    ----------
+    covariance, basis, classes
+        The parameters; read-only.
+    cholesky : array of shape (D - 1, D - 1)
+        Lower triangular factor of the covariance.
+
+    See Also
+    --------
+    deciban.calibration.GaussianCalibrator : Calibrates evidence by such a family.
+    deciban.reference.PosteriorGaussian : The family under a prior.
+    deciban.datasets.Population : Data whose true evidence is known.
 
     Examples
     --------
@@ -119,10 +133,7 @@ class CalibratedGaussian:
         basis: Basis | None = None,
         classes: Sequence[Hashable] | None = None,
     ) -> CalibratedGaussian:
-        """The family with these divergences: :math:`Sigma = -V^T Delta V`.
-
-        Divergences belong to a family if and only if their square roots are the distances of D
-        points in general position in D - 1 dimensions.
+        r"""The family with these divergences: :math:`\Sigma = -V^T \Delta V`.
 
         Parameters
         ----------
@@ -136,6 +147,10 @@ class CalibratedGaussian:
             the ones asked for: look at them.
         basis : Basis, default Gram-Schmidt
         classes : sequence of labels, optional
+
+        Returns
+        -------
+        CalibratedGaussian
 
         Examples
         --------
@@ -171,9 +186,9 @@ class CalibratedGaussian:
         basis: Basis | None = None,
         classes: Sequence[Hashable] | None = None,
     ) -> CalibratedGaussian:
-        """The family with these equal-error rates between each pair of classes.
+        r"""The family with these equal-error rates between each pair of classes.
 
-        The divergence of a pair is 2 Φ⁻¹(EER)².
+        The divergence of a pair is :math:`2 \Phi^{-1}(\mathrm{EER})^2`.
 
         Parameters
         ----------
@@ -182,6 +197,10 @@ class CalibratedGaussian:
             taken row by row, as by :meth:`from_divergences`.
         nearest, basis, classes
             As for :meth:`from_divergences`.
+
+        Returns
+        -------
+        CalibratedGaussian
 
         Examples
         --------
@@ -226,6 +245,10 @@ class CalibratedGaussian:
         classes : sequence of labels, default those of the evidence, else of a named basis, else
             the sorted labels
 
+        Returns
+        -------
+        CalibratedGaussian
+
         Examples
         --------
         >>> truth = CalibratedGaussian([[4.0]])
@@ -258,7 +281,7 @@ class CalibratedGaussian:
 
     @cached_property
     def means(self) -> NDArray[np.float64]:
-        """Mean of the ILRL under each class; (D, D - 1)."""
+        """Mean of the ILRL under each class, of shape (D, D - 1)."""
         return freeze(closed_form.means(self.covariance, self.basis.contrast))
 
     @cached_property
@@ -272,22 +295,40 @@ class CalibratedGaussian:
         return freeze(ndtr(-np.sqrt(self.divergences / 2)))
 
     def in_basis(self, basis: Basis) -> CalibratedGaussian:
-        """The same family with its ILRLs in another basis."""
+        """The same family with its ILRLs in another basis.
+
+        Parameters
+        ----------
+        basis : Basis
+
+        Returns
+        -------
+        CalibratedGaussian
+
+        Examples
+        --------
+        >>> family = CalibratedGaussian([[4.0, 0.0], [0.0, 1.0]])
+        >>> turned = family.in_basis(Basis.comparing(2, 0, classes=3))
+        >>> bool(np.allclose(turned.divergences, family.divergences))
+        True
+        """
         basis = basis_for(basis, self.n_classes).align_to(self.classes)
         R = self.basis.rotation_to(basis)
         return CalibratedGaussian(R.T @ self.covariance @ R, basis)
 
     def llr_distribution(self, a: Hashable, b: Hashable, given: Hashable | None = None) -> Any:
-        """Distribution of the LLR of class ``a`` against ``b``, a scipy.stats normal distribution.
-
-        Its variance is 2 d_ab.
+        """Distribution of the LLR of class ``a`` against ``b``: normal, variance :math:`2 d_{ab}`.
 
         Parameters
         ----------
         a, b : labels
         given : label, default ``a``
-            The class that is true. The mean is d_ab under a, -d_ab under b, and d_bk - d_ak
-            under a class k.
+            The class that is true. The mean is :math:`d_{ab}` under a, :math:`-d_{ab}` under b, and
+            :math:`d_{bk} - d_{ak}` under a class k.
+
+        Returns
+        -------
+        frozen distribution of scipy.stats
 
         Examples
         --------
@@ -303,9 +344,21 @@ class CalibratedGaussian:
         return norm(loc=d[j, k] - d[i, k], scale=math.sqrt(2 * d[i, j]))
 
     def log_density(self, l: ArrayLike | Evidence) -> NDArray[np.float64]:
-        """Log-density of ILRLs, (n_samples, D - 1), under each class; (n_samples, D).
+        """Log-density of ILRLs under each class, with respect to the Lebesgue measure.
 
-        It is with respect to the Lebesgue measure.
+        Parameters
+        ----------
+        l : array of shape (n_samples, D - 1), or Evidence
+
+        Returns
+        -------
+        array of shape (n_samples, D)
+
+        Examples
+        --------
+        >>> density = CalibratedGaussian([[4.0]]).log_density([[1.0]])
+        >>> (density[:, 0] - density[:, 1]).round(4)  # LLR: the ILRL times the square root of two
+        array([1.4142])
         """
         l = _read_ilrls(l, self.basis)
         D = self.n_classes
@@ -322,7 +375,7 @@ class CalibratedGaussian:
     def log_density_on_simplex(
         self, x: ArrayLike | Evidence, measure: Literal["aitchison", "lebesgue"] = "aitchison"
     ) -> NDArray[np.float64]:
-        """Log-density of likelihood functions on the simplex, under each class; (n_samples, D).
+        """Log-density of likelihood functions on the simplex, under each class.
 
         Parameters
         ----------
@@ -331,6 +384,10 @@ class CalibratedGaussian:
         measure : {"aitchison", "lebesgue"}
             The Aitchison measure is the one that the ILR carries over: the same density as in
             ILR space. The Lebesgue measure is that of the first D - 1 closed parts.
+
+        Returns
+        -------
+        array of shape (n_samples, D)
         """
         require_one_of(measure, "measure", ("aitchison", "lebesgue"))
         if not isinstance(x, Evidence):
@@ -342,11 +399,33 @@ class CalibratedGaussian:
         return log_f - log_x.sum(axis=1, keepdims=True) - 0.5 * math.log(self.n_classes)
 
     def evidence(self, l: ArrayLike | Evidence) -> Evidence:
-        """The evidence in an ILRL: the ILRL itself, since the family is calibrated."""
+        """The evidence in an ILRL: the ILRL itself, since the family is calibrated.
+
+        Parameters
+        ----------
+        l : array of shape (n_samples, D - 1), or Evidence
+
+        Returns
+        -------
+        Evidence
+
+        Examples
+        --------
+        >>> CalibratedGaussian([[4.0]]).evidence([[1.0]]).ilr()
+        array([[1.]])
+        """
         return Evidence.from_ilr(_read_ilrls(l, self.basis), self.basis, self.classes)
 
     def with_prior(self, prior: Prior = None) -> PosteriorGaussian:
         """The family in posterior space: how posteriors under this prior are distributed.
+
+        Parameters
+        ----------
+        prior : array of shape (D,) or mapping, default uniform
+
+        Returns
+        -------
+        PosteriorGaussian
 
         Examples
         --------
@@ -359,7 +438,17 @@ class CalibratedGaussian:
     def log_likelihood(
         self, ilrls: ArrayLike | Evidence, y_true: ArrayLike | Sequence[Hashable]
     ) -> float:
-        """Log-likelihood of the family for labeled ILRLs, summed over the samples."""
+        """Log-likelihood of the family for labeled ILRLs, summed over the samples.
+
+        Parameters
+        ----------
+        ilrls : array of shape (n_samples, D - 1), or Evidence
+        y_true : array of shape (n_samples,)
+
+        Returns
+        -------
+        float
+        """
         ilrls, y_true = align_by_index(ilrls=ilrls, y_true=y_true)
         log_f = self.log_density(ilrls)
         codes = encode_labels(read_labels(y_true, len(log_f)), self.classes)
@@ -382,7 +471,7 @@ class CalibratedGaussian:
     def sample(
         self, label_or_counts: Any, rng: Rng = None, *, size: int | None = None
     ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[Any]]:
-        """Draw ILRLs of one class, (size, D - 1), or by counts of each class, with their labels.
+        """Draw ILRLs of one class, or by counts of each class, with their labels.
 
         Parameters
         ----------
@@ -390,6 +479,13 @@ class CalibratedGaussian:
         rng : numpy Generator, seed or None
         size : int, default 1
             Number of samples of a class given by its label. Leave it out with counts.
+
+        Returns
+        -------
+        array of shape (size, D - 1)
+            For a label.
+        l, y : arrays of shape (n_samples, D - 1) and (n_samples,)
+            For counts.
 
         Examples
         --------
@@ -414,6 +510,14 @@ class CalibratedGaussian:
     def expected_cllr(self, a: Hashable, b: Hashable) -> float:
         """Expected Cllr of the LLRs of two classes, in bits, by quadrature (about 1e-14).
 
+        Parameters
+        ----------
+        a, b : labels
+
+        Returns
+        -------
+        float
+
         Examples
         --------
         >>> round(CalibratedGaussian.from_eers([0.1]).expected_cllr(0, 1), 4)
@@ -434,6 +538,10 @@ class CalibratedGaussian:
         n_samples : int
             Size of the simulation for three classes or more. Two classes are integrated.
         rng : numpy Generator or seed, default 0
+
+        Returns
+        -------
+        Estimate
 
         Examples
         --------

@@ -17,7 +17,22 @@ _NEAREST = 12  # other classes whose corners are sampled
 
 
 class Estimate(NamedTuple):
-    """A number and its standard error, which is zero where nothing is simulated."""
+    """A number and its standard error, which is zero where nothing is simulated.
+
+    Attributes
+    ----------
+    value, standard_error : float
+
+    See Also
+    --------
+    deciban.CalibratedGaussian.expected_cross_entropy : Returns it.
+
+    Examples
+    --------
+    >>> from deciban import CalibratedGaussian
+    >>> CalibratedGaussian.from_eers([0.1]).expected_cross_entropy().standard_error
+    0.0
+    """
 
     value: float
     standard_error: float

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 
 class PosteriorGaussian:
-    """Posteriors of a calibrated Gaussian family; :meth:`CalibratedGaussian.with_prior` makes it.
+    r"""Posteriors of a calibrated Gaussian family under a prior.
 
     In ILR coordinates Bayes' rule is a sum: under each class the ILR of the posterior is normal,
-    with the covariance of the family and its mean plus the ILR of the prior. It is calibrated as
-    well: given its posterior, a sample has each class with the probability that the posterior says.
+    with the covariance of the family and the mean :math:`\mu_k + \mathrm{ilr}(\pi)` for the prior
+    :math:`\pi`. It is calibrated as well: given its posterior, a sample has each class with the
+    probability that the posterior says.
 
     Attributes
     ----------
@@ -30,6 +31,17 @@ class PosteriorGaussian:
     prior : array of shape (D,)
     means : array of shape (D, D - 1)
         Mean of the ILR of the posterior under each class.
+
+    See Also
+    --------
+    deciban.CalibratedGaussian.with_prior : Makes it.
+
+    Examples
+    --------
+    >>> from deciban import CalibratedGaussian
+    >>> posterior = CalibratedGaussian.from_eers([0.1]).with_prior([0.01, 0.99])
+    >>> posterior.sample(0, rng=0, size=2).shape
+    (2, 2)
     """
 
     def __init__(self, family: CalibratedGaussian, prior: Prior = None) -> None:
@@ -38,15 +50,33 @@ class PosteriorGaussian:
         self.means = family.means + self._log_prior @ family.basis.contrast
 
     def log_density(self, posteriors: ArrayLike) -> NDArray[np.float64]:
-        """Log-density of posteriors, (n_samples, D), under each class; (n_samples, D).
+        """Log-density of posteriors under each class.
 
         It is with respect to the Aitchison measure, which is the Lebesgue measure of the ILRs.
+
+        Parameters
+        ----------
+        posteriors : array of shape (n_samples, D)
+
+        Returns
+        -------
+        array of shape (n_samples, D)
         """
         evidence = Evidence.from_posteriors(posteriors, self.prior, self.family.classes)
         return self.family.log_density(evidence)
 
     def sample(self, label_or_counts: Any, rng: Rng = None, *, size: int | None = None) -> Any:
-        """Draw posteriors, (n_samples, D), as :meth:`CalibratedGaussian.sample` draws ILRLs."""
+        """Draw posteriors, as :meth:`deciban.CalibratedGaussian.sample` draws ILRLs.
+
+        Parameters
+        ----------
+        label_or_counts, rng, size
+            As there.
+
+        Returns
+        -------
+        array of shape (n_samples, D), for counts with the labels
+        """
         drawn: Any = self.family.sample(label_or_counts, rng, size=size)
         l, *labels = drawn if isinstance(drawn, tuple) else (drawn,)
         posteriors = self.family.evidence(l).posterior(self.prior)
@@ -55,8 +85,16 @@ class PosteriorGaussian:
     def log_odds_distribution(self, a: Hashable, b: Hashable, given: Hashable | None = None) -> Any:
         """Distribution of the posterior log-odds of ``a`` to ``b``, a scipy.stats normal.
 
-        It is the distribution of the LLR (see :meth:`CalibratedGaussian.llr_distribution`), shifted
-        by the prior log-odds.
+        It is the distribution of the LLR, shifted by the prior log-odds.
+
+        Parameters
+        ----------
+        a, b, given
+            As for :meth:`deciban.CalibratedGaussian.llr_distribution`.
+
+        Returns
+        -------
+        frozen distribution of scipy.stats
         """
         llr = self.family.llr_distribution(a, b, given)
         i, j = index_pair(a, b, self.family.classes)

@@ -52,11 +52,15 @@ def case_report(
 ) -> str:
     """One page on one sample, as HTML that opens anywhere and loads nothing.
 
+    It is meant for readers who are no statisticians: what was found in words, how the posterior
+    follows from a prior that the reader moves, and what the evidence does not say.
+
     Parameters
     ----------
     evidence : Evidence
         Of one sample.
     title : str
+        Title of the page.
     lead : str
         What the sample is.
     groups : sequence of pairs of lists of classes, optional
@@ -82,6 +86,19 @@ def case_report(
     Returns
     -------
     str
+        HTML.
+
+    See Also
+    --------
+    deciban.Evidence.verbal : The words for the strength of evidence.
+    report : A page on how good the evidence of many samples is.
+
+    Examples
+    --------
+    >>> case = Evidence.from_llr([6.2], "same speaker", "another speaker")
+    >>> page = case_report(case, title="Recording 17", lead="A telephone call of 40 seconds.")
+    >>> page[:15], "moderately strong support" in page
+    ('<!doctype html>', True)
     """
     if len(evidence) != 1:
         raise InputError(f"evidence must be of one sample; got {len(evidence)}. Select one.")

@@ -45,6 +45,9 @@ def comparison_report(
 ) -> str:
     """One page on two or more systems, as HTML that opens anywhere and loads nothing.
 
+    A ranking in words comes first, then all curves overlaid, and every difference with its
+    interval.
+
     Parameters
     ----------
     y_true : array of shape (n_samples,)
@@ -52,7 +55,8 @@ def comparison_report(
     systems : dict of Evidence by name
         Over the same classes, with the same samples on the same rows.
     title : str
-    comparison : Comparison, default compare(y_true, systems, **settings)
+        Title of the page.
+    comparison : Comparison, default ``compare(y_true, systems, **settings)``
         Comparison of the same systems.
     settings : dict, optional
         What :func:`deciban.compare` was given, such as the prior, the costs and the groups.
@@ -64,6 +68,23 @@ def comparison_report(
     Returns
     -------
     str
+        HTML.
+
+    See Also
+    --------
+    deciban.compare : The numbers and verdicts of the page.
+    calibration_report : A page on one system before and after calibration.
+
+    Examples
+    --------
+    >>> y_true = [0, 0, 0, 1, 1, 1]
+    >>> systems = {
+    ...     "A": Evidence.from_llr([-3.0, -1.0, 0.5, -0.5, 2.0, 4.0]),
+    ...     "B": Evidence.from_llr([-1.0, 0.5, -0.2, 0.3, -0.1, 1.0]),
+    ... }
+    >>> page = comparison_report(y_true, systems, title="A and B")
+    >>> page[:15]
+    '<!doctype html>'
     """
     given = dict(settings or {})
     if comparison is None:
@@ -90,14 +111,16 @@ def calibration_report(
     provenance: Mapping[str, Any] | None = None,
     groups: ArrayLike | None = None,
 ) -> str:
-    """One page on what calibration has changed.
+    """One page on what calibration has changed, as HTML that opens anywhere and loads nothing.
 
     Parameters
     ----------
     y_true : array of shape (n_samples,)
+        True classes; every class must occur.
     before, after : Evidence
         Evidence of the same samples; that after calibration by fits to the other samples.
     title : str
+        Title of the page.
     folds : int
         Number of parts of the samples, each of which was calibrated by a fit to the others.
     notes : tuple of str
@@ -110,6 +133,21 @@ def calibration_report(
     Returns
     -------
     str
+        HTML.
+
+    See Also
+    --------
+    comparison_report : A page on any systems.
+    deciban.calibration.AffineCalibrator : A calibrator.
+
+    Examples
+    --------
+    >>> y_true = [0, 0, 0, 1, 1, 1]
+    >>> before = Evidence.from_llr([-30.0, -10.0, 5.0, -5.0, 20.0, 40.0])
+    >>> after = Evidence.from_llr([-3.0, -1.0, 0.5, -0.5, 2.0, 4.0])
+    >>> page = calibration_report(y_true, before, after, title="A tenth", folds=3)
+    >>> page[:15]
+    '<!doctype html>'
     """
     systems = {"before": before, "after": after}
     comparison = compare(y_true, systems, groups=groups)

@@ -31,13 +31,17 @@ def explorer(
 ) -> str:
     """A page to explore evidence with: one HTML file that opens from disk and loads nothing.
 
+    A reader moves priors, costs, evidence and the divergences of a calibrated family, and watches
+    posteriors, decisions and costs follow.
+
     Parameters
     ----------
     evidence : Evidence, optional
         Samples to begin with; without them, a reader may drop a table onto the page.
     y_true : array of shape (n_samples,), optional
         Their true classes; without them the page shows no figures that need the truth.
-    title : str
+    title : str, default "Explore evidence"
+        Title of the page.
     model : discriminant, optional
         A fitted linear, quadratic or compositional discriminant, for neighbors and counterfactuals
         of the first few hundred rows of ``X``. Without ``evidence``, the model gives it.
@@ -50,6 +54,11 @@ def explorer(
     -------
     str
         HTML.
+
+    See Also
+    --------
+    report : A page of figures, numbers and verdicts.
+    deciban.Evidence : What is explored.
 
     Examples
     --------

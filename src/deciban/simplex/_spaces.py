@@ -150,11 +150,37 @@ def on_parts(operation: Callable[Concatenate[Parts, P], Array]) -> Callable[P, A
     return _on(Parts(), operation)
 
 
-def on_logs(function: Callable[P, Array]) -> Callable[P, Array]:
-    """The operation behind a function on parts, on logarithms of parts."""
+_ON_LOGS = """{summary}
+
+What are parts in :func:`deciban.simplex.{name}` are their natural logarithms here, given and
+returned; a zero is -inf.
+
+{shapes}
+See Also
+--------
+deciban.simplex.{name} : The same for parts.
+
+Examples
+--------
+>>> from deciban.simplex import logparts
+>>> logparts.{name}{call}
+{result}
+"""
+
+
+def on_logs(function: Callable[P, Array], call: str, result: str) -> Callable[P, Array]:
+    """The operation behind a function on parts, on logarithms of parts, with an example."""
     twin = _on(LogParts(), inspect.unwrap(function))
     twin.__module__ = "deciban.simplex.logparts"
-    twin.__doc__ = f"As :func:`deciban.simplex.{twin.__name__}`, for logarithms of parts."
+    doc = inspect.getdoc(function) or ""
+    shapes = doc[doc.find("Parameters") : doc.find("See Also")].splitlines()
+    twin.__doc__ = _ON_LOGS.format(
+        summary=doc.partition("\n")[0],
+        shapes="\n".join(line for line in shapes if not line.startswith(" ")),
+        name=twin.__name__,
+        call=call,
+        result=result,
+    )
     return twin
 
 

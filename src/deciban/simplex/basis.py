@@ -20,9 +20,9 @@ _ORTHONORMAL = 1e-8  # what rounding may add up to in a contrast matrix handed i
 
 
 class Basis:
-    """An Aitchison-orthonormal basis: which groups of parts each coordinate compares.
+    r"""An Aitchison-orthonormal basis: which groups of parts each coordinate compares.
 
-    The coordinates of a composition are :math:`V^T log x`, with :math:`V` the contrast.
+    The coordinates of a composition are :math:`V^T \log x`, with :math:`V` the contrast.
     Build one with :meth:`gram_schmidt`, :meth:`from_partition`, :meth:`from_tree`,
     :meth:`comparing` or :meth:`from_linkage`, or from any contrast matrix.
 
@@ -33,6 +33,12 @@ class Basis:
     classes : sequence of labels, optional
         Names of the D parts. A named basis is matched with named evidence by name.
         Both parameters are read-only attributes.
+
+    See Also
+    --------
+    deciban.simplex.ilr : Coordinates of compositions.
+    deciban.Evidence.ilr : Coordinates of evidence.
+    deciban.plots.BifurcationTreeDisplay : Draws the tree of a basis.
 
     References
     ----------
@@ -88,6 +94,10 @@ class Basis:
             Number of parts.
         classes : sequence of labels, optional
 
+        Returns
+        -------
+        Basis
+
         Examples
         --------
         >>> Basis.gram_schmidt(3).contrast.round(4)
@@ -100,7 +110,10 @@ class Basis:
 
     @classmethod
     def from_partition(cls, signs: ArrayLike, classes: Sequence[Hashable] | None = None) -> Basis:
-        """Balances of a sequential binary partition.
+        r"""Balances of a sequential binary partition.
+
+        A coordinate that compares r parts with s is :math:`\sqrt{rs / (r + s)}` times the
+        difference of their mean log-parts.
 
         Parameters
         ----------
@@ -108,6 +121,10 @@ class Basis:
             One split on each row: +1 for one group, -1 for the other, 0 for the parts outside it.
             One row splits all parts; every other row splits a group that some row left.
         classes : sequence of labels, default the columns of a frame
+
+        Returns
+        -------
+        Basis
 
         Examples
         --------
@@ -131,6 +148,10 @@ class Basis:
         classes : sequence of labels, optional
             Order of the parts; by default the leaves from left to right, and 0 to D - 1 where
             the leaves are these numbers.
+
+        Returns
+        -------
+        Basis
 
         Examples
         --------
@@ -168,6 +189,10 @@ class Basis:
         classes : sequence of labels, or the number of parts
             With a number, ``a`` and ``b`` are positions counted from 0.
 
+        Returns
+        -------
+        Basis
+
         Examples
         --------
         >>> Basis.comparing("c", "a", classes=["a", "b", "c"]).tree
@@ -189,8 +214,12 @@ class Basis:
         ----------
         linkage : array of shape (D - 1, 4)
             What :func:`scipy.cluster.hierarchy.linkage` returns, for instance for the
-            distances in :func:`variation_matrix`.
+            distances in :func:`deciban.simplex.variation_matrix`.
         classes : sequence of labels, optional
+
+        Returns
+        -------
+        Basis
 
         Examples
         --------
@@ -224,14 +253,36 @@ class Basis:
         return _trees.nest_groups(self._require_signs(), self._names())
 
     def draw(self) -> str:
-        """The bifurcation tree as text; node ``l1`` is the first coordinate."""
+        """The bifurcation tree as text; node ``l1`` is the first coordinate.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> print(Basis.gram_schmidt(3).draw())
+        l2
+        ├─(+) l1
+        │     ├─(+) 0
+        │     └─(−) 1
+        └─(−) 2
+        """
         return _trees.draw_tree(self._require_signs(), self._names())
 
     def rotation_to(self, other: Basis) -> NDArray[np.float64]:
-        """The orthogonal matrix that takes coordinates in this basis to the other.
+        """The orthogonal matrix :math:`V^T V'` that takes coordinates in this basis to the other.
 
-        Shape (D - 1, D - 1), for coordinates on rows:
-        ``ilr(x, other) == ilr(x, basis) @ basis.rotation_to(other)``.
+        For coordinates on rows: ``ilr(x, other) == ilr(x, basis) @ basis.rotation_to(other)``.
+
+        Parameters
+        ----------
+        other : Basis
+            Of as many parts; matched by name where both are named.
+
+        Returns
+        -------
+        array of shape (D - 1, D - 1)
 
         Examples
         --------
@@ -246,9 +297,21 @@ class Basis:
         return self.contrast.T @ other.contrast
 
     def align_to(self, classes: Sequence[Hashable]) -> Basis:
-        """The same coordinates for parts in the order of ``classes``.
+        """The same coordinates for parts in another order.
 
-        An unnamed basis takes the names as they come.
+        Parameters
+        ----------
+        classes : sequence of D labels
+            The order wanted. An unnamed basis takes the names as they come.
+
+        Returns
+        -------
+        Basis
+
+        Examples
+        --------
+        >>> Basis.from_tree((("a", "b"), "c")).align_to(["c", "b", "a"]).classes
+        ('c', 'b', 'a')
         """
         labels = as_labels(classes)
         if self.classes == labels:

@@ -36,27 +36,67 @@ __all__ = [
     "variation_matrix",
 ]
 
-closure = on_logs(operations.closure)
-perturb = on_logs(operations.perturb)
-power = on_logs(operations.power)
-inner = on_logs(operations.inner)
-norm = on_logs(operations.norm)
-distance = on_logs(operations.distance)
-clr = on_logs(transforms.clr)
-clr_inv = on_logs(transforms.clr_inv)
-alr = on_logs(transforms.alr)
-alr_inv = on_logs(transforms.alr_inv)
-ilr = on_logs(transforms.ilr)
-ilr_inv = on_logs(transforms.ilr_inv)
-mean = on_logs(statistics.mean)
-variance = on_logs(statistics.variance)
-variation_matrix = on_logs(statistics.variation_matrix)
-subcomposition = on_logs(selection.subcomposition)
-amalgamate = on_logs(selection.amalgamate)
+closure = on_logs(operations.closure, "([-800.0, -801.0]).round(4)", "array([-0.3133, -1.3133])")
+perturb = on_logs(
+    operations.perturb, "([-800.0, -801.0], [-900.0, -902.0]).round(4)", "array([-0.0486, -3.0486])"
+)
+power = on_logs(operations.power, "(2, [-800.0, -801.0]).round(4)", "array([-0.1269, -2.1269])")
+inner = on_logs(
+    operations.inner, "([-800.0, -801.0], [-900.0, -902.0]).round(4)", "np.float64(1.0)"
+)
+norm = on_logs(operations.norm, "([-800.0, -801.0, -802.0]).round(4)", "np.float64(1.4142)")
+distance = on_logs(
+    operations.distance, "([-800.0, -801.0], [0.0, -3.0]).round(4)", "np.float64(1.4142)"
+)
+clr = on_logs(transforms.clr, "([-800.0, -801.0])", "array([ 0.5, -0.5])")
+clr_inv = on_logs(transforms.clr_inv, "([400.0, -400.0])", "array([   0., -800.])")
+alr = on_logs(transforms.alr, "([-800.0, -801.0, -1600.0])", "array([800., 799.])")
+alr_inv = on_logs(transforms.alr_inv, "([-800.0, -900.0])", "array([-800., -900.,    0.])")
+ilr = on_logs(transforms.ilr, "([-800.0, -803.0, -1600.0]).round(2)", "array([  2.12, 651.97])")
+ilr_inv = on_logs(transforms.ilr_inv, "([-1000.0]).round(2)", "array([-1414.21,     0.  ])")
+mean = on_logs(
+    statistics.mean, "([[-800.0, -801.0], [-900.0, -901.0]]).round(4)", "array([-0.3133, -1.3133])"
+)
+variance = on_logs(statistics.variance, "([[-800.0, -801.0], [-900.0, -903.0]])", "np.float64(1.0)")
+variation_matrix = on_logs(
+    statistics.variation_matrix,
+    "([[-800.0, -801.0], [-900.0, -903.0]]).tolist()",
+    "[[0.0, 2.0], [2.0, 0.0]]",
+)
+subcomposition = on_logs(
+    selection.subcomposition,
+    "([-800.0, 0.0, -801.0], [0, 2]).round(4)",
+    "array([-0.3133, -1.3133])",
+)
+amalgamate = on_logs(
+    selection.amalgamate,
+    "([-800.0, -800.0, 0.0], [[0, 1], [2]]).round(2)",
+    "array([-799.31,    0.  ])",
+)
 replace_zeros = zeros.replace_log_zeros
 
 
 def to_parts(log_x: Array) -> Array:
-    """The closed parts themselves: what :func:`deciban.simplex.closure` gives. Zeros stay."""
+    r"""The closed parts themselves, :math:`C(\exp \log x)`. Zeros stay.
+
+    Parameters
+    ----------
+    log_x : array of shape (..., D)
+
+    Returns
+    -------
+    array of shape (..., D)
+        A part below about e^-745 of the largest comes out as zero.
+
+    See Also
+    --------
+    deciban.simplex.closure : The same from parts.
+
+    Examples
+    --------
+    >>> from deciban.simplex import logparts
+    >>> logparts.to_parts([-800.0, -801.0]).round(4)
+    array([0.7311, 0.2689])
+    """
     xp, (log_x,) = LogParts().read(log_x)
     return _kernels.parts(xp, log_x)

@@ -21,12 +21,21 @@ from deciban.simplex._spaces import Parts, on_parts
 
 @on_parts
 def closure(space: Parts, x: Array) -> Array:
-    """Parts scaled to sum to one, :math:`x / sum(x)`; shape (..., D).
+    r"""Parts scaled to sum to one, :math:`C(x) = x / \sum_i x_i`.
 
     Parameters
     ----------
     x : array of shape (..., D)
         Non-negative, with a positive part in every row; any scale.
+
+    Returns
+    -------
+    array of shape (..., D)
+
+    See Also
+    --------
+    replace_zeros : Closed compositions without zeros.
+    deciban.simplex.logparts.closure : The same for logarithms of parts.
 
     Examples
     --------
@@ -40,14 +49,21 @@ def closure(space: Parts, x: Array) -> Array:
 
 @on_parts
 def perturb(space: Parts, x: Array, y: Array) -> Array:
-    """Perturbation, the sum of the simplex: :math:`C(x_1 y_1, ..., x_D y_D)`; shape (..., D).
-
-    Bayes' rule is the perturbation of a prior by a likelihood function.
+    """Perturbation, the sum of the simplex: :math:`C(x_1 y_1, ..., x_D y_D)`.
 
     Parameters
     ----------
     x, y : arrays of shape (..., D)
         Non-negative; they broadcast.
+
+    Returns
+    -------
+    array of shape (..., D)
+
+    See Also
+    --------
+    power : The product with a number; ``power(-1, x)`` is the inverse of x.
+    deciban.Evidence.posterior : Bayes' rule for evidence.
 
     Examples
     --------
@@ -60,7 +76,7 @@ def perturb(space: Parts, x: Array, y: Array) -> Array:
 
 @on_parts
 def power(space: Parts, a: Array, x: Array) -> Array:
-    """Powering, the product with a number: :math:`C(x_1^a, ..., x_D^a)`; shape (..., D).
+    """Powering, the product with a number: :math:`C(x_1^a, ..., x_D^a)`.
 
     Parameters
     ----------
@@ -68,6 +84,14 @@ def power(space: Parts, a: Array, x: Array) -> Array:
         One exponent for all compositions, or one for each.
     x : array of shape (..., D)
         Strictly positive; zeros stay zeros where every exponent is positive.
+
+    Returns
+    -------
+    array of shape (..., D)
+
+    See Also
+    --------
+    perturb : The sum.
 
     Examples
     --------
@@ -100,12 +124,21 @@ def _as_exponents(xp: Namespace, a: Array, x: Array) -> Array:
 
 @on_parts
 def inner(space: Parts, x: Array, y: Array) -> Array:
-    """Aitchison inner product, :math:`1/(2D) sum_ij log(x_i/x_j) log(y_i/y_j)`; shape (...).
+    r"""Aitchison inner product, :math:`\frac{1}{2D} \sum_{ij} \log(x_i/x_j) \log(y_i/y_j)`.
 
     Parameters
     ----------
     x, y : arrays of shape (..., D)
         Strictly positive; they broadcast.
+
+    Returns
+    -------
+    array of shape (...)
+
+    See Also
+    --------
+    norm : The square root of the inner product with itself.
+    ilr : Coordinates whose usual inner product this is.
 
     Examples
     --------
@@ -119,7 +152,7 @@ def inner(space: Parts, x: Array, y: Array) -> Array:
 
 @on_parts
 def norm(space: Parts, x: Array) -> Array:
-    """Aitchison norm, :math:`sqrt(1/(2D) sum_ij log(x_i/x_j)^2)`; shape (...).
+    r"""Aitchison norm, :math:`\sqrt{\frac{1}{2D} \sum_{ij} \log(x_i/x_j)^2}`.
 
     Of a likelihood function, the strength of the evidence, whatever its direction.
 
@@ -127,6 +160,15 @@ def norm(space: Parts, x: Array) -> Array:
     ----------
     x : array of shape (..., D)
         Strictly positive; any scale.
+
+    Returns
+    -------
+    array of shape (...)
+
+    See Also
+    --------
+    distance : Norm of a difference.
+    deciban.Evidence.strength : Norm of evidence, in any unit.
 
     Examples
     --------
@@ -139,12 +181,21 @@ def norm(space: Parts, x: Array) -> Array:
 
 @on_parts
 def distance(space: Parts, x: Array, y: Array) -> Array:
-    """Aitchison distance, the norm of the difference of two compositions; shape (...).
+    """Aitchison distance, the norm of the difference of two compositions.
 
     Parameters
     ----------
     x, y : arrays of shape (..., D)
         Strictly positive; they broadcast.
+
+    Returns
+    -------
+    array of shape (...)
+
+    See Also
+    --------
+    norm : Distance from the composition of equal parts.
+    variance : Mean squared distance from the mean.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from deciban.simplex._spaces import Parts, on_parts
 
 @on_parts
 def subcomposition(space: Parts, x: Array, parts: Sequence[Hashable]) -> Array:
-    """The composition of some of the parts; shape (..., len(parts)).
+    """The composition of some of the parts.
 
     Parameters
     ----------
@@ -23,6 +23,16 @@ def subcomposition(space: Parts, x: Array, parts: Sequence[Hashable]) -> Array:
         Non-negative; any scale.
     parts : sequence of int, or of column names where ``x`` is a frame
         The parts to keep, in the order wanted.
+
+    Returns
+    -------
+    array of shape (..., len(parts))
+        Ratios between these parts are as they were.
+
+    See Also
+    --------
+    amalgamate : Sums of parts instead.
+    deciban.Evidence.restrict : Evidence about some of the classes.
 
     Examples
     --------
@@ -37,9 +47,9 @@ def subcomposition(space: Parts, x: Array, parts: Sequence[Hashable]) -> Array:
 
 @on_parts
 def amalgamate(space: Parts, x: Array, groups: Sequence[Sequence[Hashable]]) -> Array:
-    """The composition of sums over groups of parts; shape (..., len(groups)).
+    """The composition of sums over groups of parts.
 
-    Not linear in the geometry of the simplex; a balance is, see :class:`Basis`.
+    Not linear in the geometry of the simplex; a balance is, see :class:`deciban.Basis`.
 
     Parameters
     ----------
@@ -47,6 +57,15 @@ def amalgamate(space: Parts, x: Array, groups: Sequence[Sequence[Hashable]]) -> 
         Non-negative; any scale.
     groups : sequence of sequences of int, or of column names where ``x`` is a frame
         The parts in each group. A part may be left out, but not used twice.
+
+    Returns
+    -------
+    array of shape (..., len(groups))
+
+    See Also
+    --------
+    subcomposition : Some of the parts instead.
+    deciban.Evidence.group : Evidence about groups of classes: means, not sums, of likelihoods.
 
     Examples
     --------

@@ -13,12 +13,20 @@ from deciban.simplex._spaces import Parts, on_parts
 
 @on_parts
 def mean(space: Parts, x: Array) -> Array:
-    """Aitchison mean: the closed geometric mean of each part over the sample; shape (..., D).
+    r"""Aitchison mean: the closed geometric mean of each part, :math:`C(\exp E \log x)`.
 
     Parameters
     ----------
     x : array of shape (..., n, D)
         Strictly positive; any scale.
+
+    Returns
+    -------
+    array of shape (..., D)
+
+    See Also
+    --------
+    variance : Mean squared distance from it.
 
     Examples
     --------
@@ -32,7 +40,7 @@ def mean(space: Parts, x: Array) -> Array:
 
 @on_parts
 def variance(space: Parts, x: Array, ddof: int = 1) -> Array:
-    """Total variance: the mean squared Aitchison distance from the mean; shape (...).
+    """Total variance: the mean squared Aitchison distance from the mean.
 
     Parameters
     ----------
@@ -40,6 +48,15 @@ def variance(space: Parts, x: Array, ddof: int = 1) -> Array:
         Strictly positive; any scale.
     ddof : int, default 1
         The sum of squares is divided by n - ddof.
+
+    Returns
+    -------
+    array of shape (...)
+
+    See Also
+    --------
+    mean : The mean.
+    variation_matrix : Variance of each log-ratio; its sum is 2 D times the total variance.
 
     Examples
     --------
@@ -54,15 +71,22 @@ def variance(space: Parts, x: Array, ddof: int = 1) -> Array:
 
 @on_parts
 def variation_matrix(space: Parts, x: Array, ddof: int = 1) -> Array:
-    """Variances of all log-ratios, :math:`T_ij = var(log(x_i / x_j))`; shape (..., D, D).
-
-    Symmetric with a zero diagonal; zero where two parts are proportional.
+    r"""Variances of all log-ratios, :math:`T_{ij} = \mathrm{var} \log(x_i / x_j)`.
 
     Parameters
     ----------
     x : array of shape (..., n, D)
         Strictly positive; any scale.
     ddof : int, default 1
+
+    Returns
+    -------
+    array of shape (..., D, D)
+
+    See Also
+    --------
+    variance : The total variance.
+    deciban.Basis.from_linkage : A basis from a clustering of the parts, such as by this matrix.
 
     Examples
     --------

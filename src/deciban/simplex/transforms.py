@@ -18,12 +18,22 @@ from deciban.simplex.selection import find_part
 
 @on_parts
 def clr(space: Parts, x: Array) -> Array:
-    """Centered log-ratio, :math:`log x - mean(log x)`; shape (..., D), each row sums to zero.
+    r"""Centered log-ratio, :math:`\log x - \frac{1}{D} \sum_i \log x_i`.
 
     Parameters
     ----------
     x : array of shape (..., D)
         Strictly positive; any scale.
+
+    Returns
+    -------
+    array of shape (..., D)
+        Each row sums to zero.
+
+    See Also
+    --------
+    clr_inv : The way back.
+    ilr : D - 1 coordinates, without the redundant one.
 
     Examples
     --------
@@ -36,12 +46,20 @@ def clr(space: Parts, x: Array) -> Array:
 
 @on_parts
 def clr_inv(space: Parts, z: Array) -> Array:
-    """The composition with these centered log-ratios, :math:`C(exp z)`; shape (..., D).
+    r"""The composition with these centered log-ratios, :math:`C(\exp z)`.
 
     Parameters
     ----------
     z : array of shape (..., D)
         Finite. A common offset makes no difference.
+
+    Returns
+    -------
+    array of shape (..., D)
+
+    See Also
+    --------
+    clr : The way there.
 
     Examples
     --------
@@ -54,15 +72,22 @@ def clr_inv(space: Parts, z: Array) -> Array:
 
 @on_parts
 def alr(space: Parts, x: Array, reference: Hashable = -1) -> Array:
-    """Additive log-ratio to one part, :math:`log(x_i / x_ref)`; shape (..., D - 1).
-
-    Not an isometry: angles and distances depend on the reference.
+    r"""Additive log-ratio to one part, :math:`\log(x_i / x_{ref})`.
 
     Parameters
     ----------
     x : array of shape (..., D)
         Strictly positive; any scale.
     reference : int, or column name where ``x`` is a frame, default the last part
+
+    Returns
+    -------
+    array of shape (..., D - 1)
+
+    See Also
+    --------
+    alr_inv : The way back.
+    ilr : Coordinates that keep angles and distances.
 
     Examples
     --------
@@ -78,13 +103,21 @@ def alr(space: Parts, x: Array, reference: Hashable = -1) -> Array:
 
 @on_parts
 def alr_inv(space: Parts, z: Array, reference: int = -1) -> Array:
-    """The composition with these additive log-ratios; shape (..., D).
+    r"""The composition with these additive log-ratios, :math:`C(\exp z)`, the reference being 1.
 
     Parameters
     ----------
     z : array of shape (..., D - 1)
     reference : int, default the last part
         Where the reference stands among the D parts of the result.
+
+    Returns
+    -------
+    array of shape (..., D)
+
+    See Also
+    --------
+    alr : The way there.
 
     Examples
     --------
@@ -99,13 +132,23 @@ def alr_inv(space: Parts, z: Array, reference: int = -1) -> Array:
 
 @on_parts
 def ilr(space: Parts, x: Array, basis: Basis | None = None) -> Array:
-    """Isometric log-ratio coordinates, :math:`V^T log x`; shape (..., D - 1).
+    r"""Isometric log-ratio coordinates, :math:`V^T \log x`, V the contrast of the basis.
 
     Parameters
     ----------
     x : array of shape (..., D)
         Strictly positive; any scale.
     basis : Basis, default Gram-Schmidt
+
+    Returns
+    -------
+    array of shape (..., D - 1)
+
+    See Also
+    --------
+    ilr_inv : The way back.
+    deciban.Basis : Bases, by trees or partitions.
+    deciban.Evidence.ilr : Coordinates of evidence.
 
     References
     ----------
@@ -124,15 +167,20 @@ def ilr(space: Parts, x: Array, basis: Basis | None = None) -> Array:
 
 @on_parts
 def ilr_inv(space: Parts, z: Array, basis: Basis | None = None) -> Array:
-    """The composition with these coordinates, :math:`C(exp(V z))`; shape (..., D).
-
-    A part below about e^-745 of the largest comes out as zero; the function of the same name
-    in :mod:`deciban.simplex.logparts` keeps its logarithm.
+    r"""The composition with these coordinates, :math:`C(\exp V z)`, V the contrast of the basis.
 
     Parameters
     ----------
     z : array of shape (..., D - 1)
     basis : Basis, default Gram-Schmidt
+
+    Returns
+    -------
+    array of shape (..., D)
+
+    See Also
+    --------
+    ilr : The way there.
 
     Examples
     --------

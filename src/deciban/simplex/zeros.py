@@ -31,14 +31,14 @@ def replace_zeros(
     delta: Array | None = None,
     detection_limit: Array | None = None,
 ) -> Array:
-    """Closed compositions, shape (..., D), with a small value in the place of each zero.
+    r"""Closed compositions with a small value in the place of each zero.
 
-    With :math:`x` closed, :math:`Z` zeros among :math:`D` parts and :math:`delta_j` the value
-    for part j, a zero becomes :math:`delta_j` and another part
+    With x closed, Z zeros among D parts and :math:`\delta_j` the value for part j, a zero becomes
+    :math:`\delta_j` and another part
 
-    - multiplicative: :math:`x_j (1 - sum delta)`, which keeps the ratios of non-zero parts;
+    - multiplicative: :math:`x_j (1 - \sum \delta)`, which keeps the ratios of non-zero parts;
     - simple: :math:`x_j`, and everything is closed again;
-    - additive: a zero becomes :math:`delta_j (Z + 1)(D - Z) / D^2`, and what that takes is
+    - additive: a zero becomes :math:`\delta_j (Z + 1)(D - Z) / D^2`, and what that takes is
       subtracted from the other parts in equal shares.
 
     Parameters
@@ -51,6 +51,20 @@ def replace_zeros(
     detection_limit : float or array of shape (D,), optional
         In place of ``delta``: the smallest value of each part that could have been seen, in
         the units of ``x``. A zero becomes 0.65 times this.
+
+    Returns
+    -------
+    array of shape (..., D)
+
+    See Also
+    --------
+    closure : Leaves zeros as they are.
+    deciban.Evidence.replace_zeros : The same for evidence.
+
+    References
+    ----------
+    Martín-Fernández, Barceló-Vidal and Pawlowsky-Glahn (2003), Dealing with zeros and missing
+    values in compositional data sets using nonparametric imputation.
 
     Examples
     --------
@@ -79,8 +93,28 @@ def replace_log_zeros(
 ) -> Array:
     """Closed log-parts with a small value in the place of each -inf.
 
-    ``log_delta`` is the logarithm of the value that replaces a zero, as a fraction of the
-    whole: one number, or one for each part; by default -2 log D.
+    Parameters
+    ----------
+    log_x : array of shape (..., D)
+        -inf for a zero, with a finite log-part in every row.
+    method : {"multiplicative", "additive", "simple"}
+        As for :func:`deciban.simplex.replace_zeros`.
+    log_delta : float or array of shape (D,), default -2 log D
+        Logarithm of the value that replaces a zero, as a fraction of the whole.
+
+    Returns
+    -------
+    array of shape (..., D)
+
+    See Also
+    --------
+    deciban.simplex.replace_zeros : The same for parts.
+
+    Examples
+    --------
+    >>> from deciban.simplex import logparts
+    >>> logparts.replace_zeros([0.0, -math.inf], log_delta=-1000.0)
+    array([    0., -1000.])
     """
     space = LogParts()
     xp, (log_x,) = space.read(log_x, minimum=2)
