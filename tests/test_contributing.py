@@ -1,14 +1,35 @@
-"""CONTRIBUTING.md describes the package as it is."""
+"""The pages for contributors describe the package as it is, and their recipes were followed."""
 
 import importlib
+import inspect
 import re
 import tomllib
 from pathlib import Path
 
+import pytest
+from sklearn.base import BaseEstimator
+
+from deciban import calibration, discriminant, metrics, plots
+from deciban._persistence.registry import _MODULES
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "deciban"
-TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-LAYERS = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", TEXT, re.MULTILINE))
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in [
+        *(ROOT / "docs" / "contributing").glob("*.md"),
+        *(ROOT / name for name in ("CONTRIBUTING.md", "README.md", "SECURITY.md")),
+        ROOT / "docs" / "start" / "support.md",
+    ]
+}
+LAYERS = dict(
+    re.findall(r"^\| `(\w+)` \| (.+) \|$", PAGES["docs/contributing/data-flow.md"], re.MULTILINE)
+)
+COMMANDS = [
+    path.stem
+    for path in (PACKAGE / "cli" / "commands").glob("*.py")
+    if path.stem != "__init__" and "\nEXAMPLE = " in path.read_text(encoding="utf-8")
+]
 
 
 def is_module(*parts):
@@ -18,6 +39,25 @@ def is_module(*parts):
 
 def is_public(layer, name):
     return name in importlib.import_module(f"deciban.{layer}").__all__
+
+
+def public_names(module, kind):
+    return [name for name in module.__all__ if kind(getattr(module, name))]
+
+
+def is_estimator(value):
+    return inspect.isclass(value) and issubclass(value, BaseEstimator)
+
+
+def is_display(value):
+    return inspect.isclass(value) and value.__name__.endswith("Display")
+
+
+def not_named_in(names, files, containing=""):
+    """The names that are in none of the files with this text."""
+    texts = [path.read_text(encoding="utf-8") for path in files]
+    words = {w for text in texts if containing in text for w in re.findall(r"\w+", text)}
+    return [name for name in names if name not in words]
 
 
 def test_the_table_of_layers_is_the_one_that_import_linter_enforces():
@@ -39,9 +79,63 @@ def test_every_make_target_that_is_named_exists():
     targets = re.findall(
         r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
     )
-    pages = [TEXT, (ROOT / "README.md").read_text(encoding="utf-8")]
     named = {
-        name for page in pages for name in re.findall(r"(?:^|`)make ([a-z-]+)", page, re.MULTILINE)
+        name
+        for page in PAGES.values()
+        for line in re.findall(r"(?:^|`)make ((?:[a-z-]+ ?)+)(?=$|`| *#)", page, re.MULTILINE)
+        for name in line.split()
     }
-    assert named
+    assert len(named) > 10
     assert named <= set(targets)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_file_that_a_page_for_contributors_names_exists(page):
+    named = re.findall(r"`((?:\w[\w.-]*|\.\w+)/[\w./*-]*)`", PAGES[page])
+    made = ("build/", "dist/")  # by a make target
+    places = (ROOT, PACKAGE)
+    lost = [
+        name
+        for name in named
+        if not name.startswith(made) and not any(any(place.glob(name)) for place in places)
+    ]
+    assert lost == []
+
+
+# --- recipes: what a new metric, calibrator, display or command has ------------------------
+
+
+def test_every_metric_is_named_in_the_tests_of_its_layer():
+    names = public_names(metrics, inspect.isfunction)
+    assert len(names) > 20
+    assert not_named_in(names, (ROOT / "tests" / "metrics").glob("*.py")) == []
+
+
+def test_every_estimator_can_be_loaded_from_a_file():
+    for module in (calibration, discriminant):
+        names = public_names(module, is_estimator)
+        assert names
+        assert [name for name in names if _MODULES.get(name) != module.__name__] == []
+
+
+@pytest.mark.parametrize("part", ["parametrize_with_checks", "tmp_path"])
+def test_every_calibrator_goes_through_the_checks_and_through_a_file(part):
+    names = public_names(calibration, is_estimator)
+    tests = (ROOT / "tests" / "calibration").glob("*.py")
+    assert not_named_in(names, tests, containing=part) == []
+
+
+@pytest.mark.parametrize("place", ["tests/plots/test_drawing.py", "examples/gallery/displays/*.py"])
+def test_every_display_is_drawn_in_the_tests_and_in_the_gallery(place):
+    names = public_names(plots, is_display)
+    assert len(names) > 10
+    assert not_named_in(names, ROOT.glob(place)) == []
+
+
+def test_every_command_is_registered_and_is_run_by_a_test():
+    from deciban.cli.app import app
+
+    assert {command.name for command in app.registered_commands} == set(COMMANDS)
+    tests = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "tests" / "cli").glob("*.py"))
+    run = r'commands(?:\.| import ){0}\b|\b(?:run|done)\(\s*f?"{0}[ "]'
+    assert [name for name in COMMANDS if not re.search(run.format(name), tests)] == []
