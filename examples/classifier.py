@@ -9,8 +9,10 @@ decision is made, and can differ from those of the training data.
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
@@ -19,7 +21,7 @@ from deciban import Evidence, metrics
 from deciban.calibration import CalibratedEvidenceClassifier
 
 
-def row(name, truth, evidence, prior):
+def row(name: str, truth: NDArray[Any], evidence: Evidence, prior: NDArray[Any] | None) -> str:
     """Cost of the posteriors under a prior, its parts, and the accuracy of decisions."""
     parts = metrics.decompose(truth, evidence, calibrator="scalar", prior=prior, unit="bit")
     accuracy = metrics.accuracy(truth, evidence, prior=prior)
@@ -29,7 +31,7 @@ def row(name, truth, evidence, prior):
     )
 
 
-def draw(truth, raw, evidence, folder):
+def draw(truth: NDArray[Any], raw: Evidence, evidence: Evidence, folder: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -46,8 +48,8 @@ def draw(truth, raw, evidence, folder):
     fig.savefig(folder / "classifier.png", dpi=100)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--output", type=Path, default=Path("build/classifier"), help="folder")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()

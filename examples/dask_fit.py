@@ -16,21 +16,21 @@ from dask.distributed import Client, LocalCluster
 from dask.distributed import get_worker as this_worker
 
 
-def find_address():
+def find_address() -> str:
     """Host of this worker, as the others reach it, and a port that is free there."""
     with socket.socket() as probe:
         probe.bind(("", 0))
         return f"{this_worker().address.split('//')[-1].rsplit(':', 1)[0]}:{probe.getsockname()[1]}"
 
 
-def train(command):
+def train(command: list[str]) -> tuple[int, str]:
     """Run one process of the training; returns what it says at its end."""
     done = subprocess.run([sys.executable, "-m", "deciban.cli", *command], capture_output=True)
     return done.returncode, (done.stdout + done.stderr).decode()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("scheduler", nargs="?", help="address such as tcp://scheduler:8786")
     parser.add_argument("table", help="table to learn from")
     arguments, options = parser.parse_known_args()

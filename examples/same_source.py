@@ -6,13 +6,15 @@ Do two bottles of wine come from the same cultivar? A score says how similar the
 calibrator, fitted to some of the bottles, turns scores into LLRs, bounded by what the data can
 support. Their quality is measured on the other bottles, with intervals that resample bottles, not
 comparisons, since these share bottles. For LLRs from the features themselves, without a score, see
-SameSourceModel in docs/same-source.md; it needs more sources than three cultivars.
+SameSourceModel in docs/guide/same-source.md; it needs more sources than three cultivars.
 """
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
@@ -21,9 +23,12 @@ from deciban.calibration import BoundedCalibrator, KernelDensityCalibrator
 from deciban.discriminant import pairs
 
 SAME, OTHER = "same source", "different sources"
+Array = NDArray[Any]
 
 
-def comparisons(X, cultivar, bottles):
+def comparisons(
+    X: Array, cultivar: Array, bottles: Array
+) -> tuple[Array, Array, tuple[Array, Array]]:
     """Score, true relation and both bottles of each pair of bottles."""
     left, right, y_true = pairs(cultivar[bottles])
     items = bottles[left], bottles[right]
@@ -31,16 +36,17 @@ def comparisons(X, cultivar, bottles):
     return score[:, None], np.where(y_true, SAME, OTHER), items
 
 
-def describe_quality(truth, llr, items):
+def describe_quality(truth: Array, llr: Evidence, items: tuple[Array, Array]) -> str:
     """Metrics of LLRs with their intervals, as text."""
-    options = {"items": items, "n_resamples": 200, "pos_label": SAME}
     rows = []
     for name, metric in (
         ("Cllr", metrics.cllr),
         ("Cllr_min", metrics.cllr_min),
         ("EER", metrics.eer),
     ):
-        value, low, high, _ = metrics.bootstrap(metric, truth, llr, **options)
+        value, low, high, _ = metrics.bootstrap(
+            metric, truth, llr, items=items, n_resamples=200, pos_label=SAME
+        )
         unit = "" if name == "EER" else " bit"
         rows.append(f"  {name:9}{value:.3f}{unit}, 95 % interval {low:.3f} to {high:.3f}")
     rates = metrics.misleading_rates(truth, llr, strength=1, unit="ban", pos_label=SAME)
@@ -49,7 +55,7 @@ def describe_quality(truth, llr, items):
     return "\n".join(rows)
 
 
-def draw(truth, llr, folder):
+def draw(truth: Array, llr: Evidence, folder: Path) -> None:
     """Draw the four figures of a validation report."""
     import matplotlib as mpl
 
@@ -59,19 +65,15 @@ def draw(truth, llr, folder):
     from deciban import plots
 
     fig, axes = plt.subplots(2, 2, figsize=(10, 8), layout="constrained")
-    shown = (
-        plots.LLRHistogramDisplay,
-        plots.TippettDisplay,
-        plots.PAVDisplay,
-        plots.EmpiricalCrossEntropyDisplay,
-    )
-    for display, ax in zip(shown, axes.flat, strict=True):
-        display.from_predictions(truth, llr, pos_label=SAME, ax=ax)
+    plots.LLRHistogramDisplay.from_predictions(truth, llr, pos_label=SAME, ax=axes[0, 0])
+    plots.TippettDisplay.from_predictions(truth, llr, pos_label=SAME, ax=axes[0, 1])
+    plots.PAVDisplay.from_predictions(truth, llr, pos_label=SAME, ax=axes[1, 0])
+    plots.EmpiricalCrossEntropyDisplay.from_predictions(truth, llr, pos_label=SAME, ax=axes[1, 1])
     fig.savefig(folder / "validation.png", dpi=100)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--output", type=Path, default=Path("build/same-source"), help="folder")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from deciban.reference import CalibratedGaussian
     from deciban.simplex import Basis
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 _HOME = {  # the module of each name that is not a module itself
     "CompositionalDiscriminantAnalysis": "discriminant",
