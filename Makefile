@@ -9,7 +9,7 @@ BENCH   = .venv-bench
 TORCH   = .venv-torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all lint types layers tests demo paper gallery format clean \
+.PHONY: help setup test test-all lint types layers tests demo docs docs-test docs-pictures paper release-check format clean \
   bench bench-cda bench-flows bench-calibration bench-tables bench-scale test-torch test-oldest
 
 help: ## list the targets
@@ -58,9 +58,27 @@ PAPER ?= build/paper
 paper: $(READY) ## the paper's every table and figure, beside what was printed: hours; PAPER=folder
 	$(BIN)/python -m reproduction --output $(PAPER) --work build/paper-work
 
-gallery: demo ## draw the figures of docs/gallery.md and README.md again
-	$(BIN)/python docs/make_gallery.py
-	cp build/demo/demo.png build/demo/learned.png docs/images
+DOCS_READY = $(VENV)/.docs-ready
+SITE      ?= build/site
+
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
+docs: $(DOCS_READY) ## the documentation as a site; open build/site/index.html
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --jobs 2 --doctree-dir build/doctrees docs $(SITE)
+	$(BIN)/python scripts/check_links.py $(SITE)
+
+docs-test: docs ## the site, its links, and every code block of every page
+	$(BIN)/pytest tests/test_documentation.py tests/test_reference.py -m '' --numprocesses=auto --dist=worksteal
+	if [ -n "$$DECIBAN_DOCS_ONLINE" ]; then $(BIN)/sphinx-build --builder linkcheck docs build/linkcheck; fi
+
+docs-pictures: $(READY) ## take the pictures of README.md again, with Chromium
+	$(BIN)/python scripts/take_pictures.py docs/images
+
+release-check: $(READY) ## build the release, and try it in empty environments: a quarter of an hour
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine check-wheel-contents
+	$(BIN)/python scripts/check_release.py
 
 format: $(READY) ## put the code into the shape that lint asks for
 	$(BIN)/ruff check --fix .

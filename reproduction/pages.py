@@ -14,7 +14,6 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
-import deciban
 from reproduction.files import write_atomically
 from reproduction.markup import as_html, as_markdown
 from reproduction.results import (
@@ -30,12 +29,12 @@ _TITLE = "The paper, reproduced"
 _ABOUT = (
     "Every number, table and figure of Noé, Nautsch, Matrouf, Bousquet and Bonastre, *The "
     "distribution of calibrated likelihood functions on the probability-likelihood Aitchison "
-    "simplex*, run again with deciban {version} by `python -m reproduction`. CDA is compositional "
+    "simplex*, run again with deciban by `python -m reproduction`. CDA is compositional "
     "discriminant analysis, the paper's method; LDA and QDA are linear and quadratic discriminant "
     "analysis. Cllr is the cost of log-likelihood ratios in bits (0 is perfect, and evidence that "
     "says nothing costs 1), and Cllr_min is the cost after the best calibration; C_mc is the cost "
     "of likelihood functions over several classes in nats. Lower is better for all three. The "
-    "paper's errata are listed in `docs/closed-form.md`."
+    "paper's errata are listed in `docs/ideas/closed-form.md`."
 )
 _TWO_CDAS = (
     "*As described* is a CDA with the paper's loss and initialization; the paper does not give the "
@@ -88,7 +87,7 @@ def blocks_of_page(
     records: Sequence[Record], numbers: Sequence[dict[str, Any]], quick: bool
 ) -> list[dict[str, Any]]:
     """The page as blocks: a summary, then each experiment, then how it was computed."""
-    head = [_heading(1, _TITLE), _text(_ABOUT.format(version=deciban.__version__))]
+    head = [_heading(1, _TITLE), _text(_ABOUT)]
     if quick:
         head.append({"kind": "error", "text": _QUICK})
     blocks = [] if quick else [_tiles(numbers)]

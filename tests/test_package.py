@@ -1,6 +1,5 @@
 """The package as a whole: what importing it loads, its names, its documentation."""
 
-import doctest
 import importlib
 import subprocess
 import sys
@@ -86,26 +85,8 @@ def test_parts_and_log_parts_have_the_same_functions():
     assert set(simplex.logparts.__all__) == {*functions, "to_parts"}
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "README.md",
-        "docs/closed-form.md",
-        "docs/deployment.md",
-        "docs/metrics.md",
-        "docs/same-source.md",
-    ],
-)
-def test_the_examples_in_the_documentation_run(page):
-    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-    results = doctest.testfile(str(ROOT / page), module_relative=False, optionflags=flags)
-    assert results.attempted > 0
-    assert results.failed == 0
-
-
 def test_the_changelog_has_the_version():
-    version = deciban.__version__.removesuffix(".dev0")
-    assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"## {deciban.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_the_core_needs_only_what_it_says():
