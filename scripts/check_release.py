@@ -34,7 +34,7 @@ TRIALS = {
     "cli": "from deciban.cli import main",
     "flow": "from deciban import CompositionalDiscriminantAnalysis as CDA\n"
     "from deciban.datasets import moons\n"
-    "X, y = moons().sample(50, rng=0)\n"
+    "X, y = moons().sample(50, 0)\n"
     "print(CDA(epochs=2, random_state=0).fit(X, y).evidence(X[:2]))",
     "frame": "import pandas as pd, polars as pl, deciban as db\n"
     "f = {'a': [0.0, -1.0], 'b': [-2.0, 0.0]}\n"

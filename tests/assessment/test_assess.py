@@ -9,6 +9,7 @@ import pytest
 
 from deciban import CalibratedGaussian, Evidence, metrics
 from deciban.assessment import Assessment, assess, compare
+from deciban.assessment.wording import number
 from deciban.exceptions import InputError
 from deciban.metrics.proportions import wilson
 from deciban.metrics.resampling import resample_means
@@ -497,8 +498,10 @@ def test_an_assessment_prints_as_a_table_with_what_to_do():
     y = np.arange(400) % 2
     llr = 2 * np.random.default_rng(0).normal(2 * y - 1)
     found = assess(y, Evidence.from_llr(llr), n_resamples=100)
-    first, cost, *_, intervals, action = str(found).splitlines()
-    assert first == "Assessment: 200 of 0, 200 of 1"
+    first, cost, *lines, action = str(found).splitlines()
+    intervals = lines[len(found.quantities) - 1]
+    assert first == "Assessment: 200 of 0, 200 of 1; target: 1"
+    assert [f"Note: {warning}" for warning in found.warnings] == lines[len(found.quantities) :]
     assert cost.split() == ["cllr", *str(found["cllr"]).split(), "bit"]
     assert intervals == f"95 % intervals: {found.design}."
     assert action == f"{found.verdicts[0].big}. {found.verdicts[0].sentence}"
@@ -558,3 +561,13 @@ def test_an_assessment_lists_its_quantities_by_key_and_each_shows_its_interval()
     assert "cllr" in found
     assert repr(found["cllr"]) == f"cllr: {found['cllr']} bit"
     assert repr(found["eer"]) == f"eer: {found['eer']}"
+
+
+def test_with_costs_the_verdict_is_on_what_decisions_cost():
+    y = np.arange(400) % 2
+    evidence = Evidence.from_llr(2 * np.random.default_rng(0).normal(2 * y - 1))
+    found = assess(y, evidence, prior=[0.9, 0.1], costs={(1, 0): 8}, n_resamples=50)
+    decisions = found.verdicts[3]
+    assert decisions.what == "cost of a decision"
+    assert decisions.word == "0.8 without evidence"  # miss all of them: 0.1 * 8
+    assert decisions.big == number(found["expected_cost"].value)

@@ -28,13 +28,16 @@ from deciban.calibration import (
     AffineCalibrator,
     BoundedCalibrator,
     CalibratedEvidenceClassifier,
+    FusionCalibrator,
     GaussianCalibrator,
+    IdentityCalibrator,
     IsotonicCalibrator,
     KernelDensityCalibrator,
     UnsupportedEvidenceWarning,
 )
 from deciban.calibration.bounded import bound_evidence, shortest_paths, upper_bound
 from deciban.calibration.kernel import _bin_centers, _log_density, _silverman_spread
+from deciban.exceptions import InputError
 from deciban.metrics.labelled import Scores, Trials
 from strategies import seeds
 
@@ -556,3 +559,17 @@ def test_constant_scores_have_intervals_of_a_finite_width():
     calibrator = AffineCalibrator().fit(np.zeros((40, 1)), np.repeat([0, 1], 20))
     assert np.isfinite(calibrator.uncertainty_.covariance).all()
     assert np.isfinite(calibrator.interval([[0.0]], 1, 0)).all()
+
+
+def test_a_fusion_is_bounded_after_it_and_not_within():
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    systems = {"a": 2 * y - 1 + rng.normal(size=400), "b": rng.normal(size=400)}
+    for X in (systems, np.column_stack(list(systems.values()))):
+        with pytest.raises(InputError, match=r"one system; got FusionCalibrator\. Fuse first"):
+            BoundedCalibrator(FusionCalibrator()).fit(X, y)
+    with pytest.raises(InputError, match=r"X must be an array, .*; got dict\. For the scores"):
+        AffineCalibrator().fit(systems, y)
+    fused = FusionCalibrator().fit(systems, y).evidence(systems)
+    bounded = BoundedCalibrator(IdentityCalibrator()).fit(fused, y)
+    assert metrics.cllr(y, bounded.evidence(fused)) < metrics.cllr(y, fused) + 0.01

@@ -677,3 +677,13 @@ def test_a_gap_is_a_gap_whatever_else_the_table_holds(folder, word):
     done("predict", "m.deciban", "empty.csv", "-o", "same.csv")
     assert pl.read_csv("out.csv").equals(pl.read_csv("same.csv"))
     assert "Decision: setosa" in done("explain", "m.deciban", "one.csv").output
+
+
+def test_what_predict_writes_can_be_evaluated_at_a_prior(folder):
+    fitted()
+    done("predict", "m.deciban", "iris.csv", "-o", "out.csv")  # it carries the species along
+    words = ["evaluate", "out.csv", "--truth", "species", "--json"]
+    found = json.loads(done(*words, "--at-prior", "setosa=80%,virginica=10%").stdout)
+    explicit = json.loads(done(*words, "--prefix", "log_likelihood_").stdout)
+    assert found["prior"] == pytest.approx([0.8, 0.1, 0.1])
+    assert found["counts"] == explicit["counts"] == [50, 50, 50]

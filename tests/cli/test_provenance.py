@@ -120,6 +120,9 @@ def test_criteria_pass_or_fail_with_the_status_to_match():
     assert missed.exit_code == 3
     assert "upper end of 95 % interval" in missed.stdout
     assert (missed.stdout.count("pass"), missed.stdout.count("FAIL")) == (2, 1)
+    assert "\nDo not use it. eer.high<0.0001 was required" in missed.stdout  # as in the report
+    told = json.loads(run(*BASE, "--subset", "--require", "cllr<0", "--json").stdout)
+    assert told["action"] == "do not use it"
     page = Path("r.html").read_text()
     assert "1 of 3 criteria failed." in page
     first_screen = page.split('id="criteria"')[0]

@@ -122,10 +122,12 @@ def test_classes_that_are_ruled_out_are_taken_at_their_word():
     y = np.repeat([0, 1], 20)
     right = Evidence.from_llr(np.where(y == 1, np.inf, -np.inf))
     assert metrics.calibration_test(y, right).p_value == 1
+    assert "?" not in repr(metrics.calibration_test(y, right))  # no hint where nothing was found
     wrong = Evidence.from_llr(np.r_[np.inf, np.full(19, -np.inf), np.full(20, np.inf)])
     found = metrics.calibration_test(y, wrong)
     assert found.p_value == 1 / 1000
     assert found.fault == "too strong"
+    assert "(too strong?)" in repr(found)
     assert found.found == np.inf
     impossible = Evidence(np.column_stack([np.zeros((40, 2)), np.full(40, -np.inf)]))
     assert metrics.calibration_test(np.arange(40) % 3, impossible).p_value == 1 / 1000

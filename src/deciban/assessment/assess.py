@@ -84,8 +84,9 @@ def assess(
         which need not fit into memory; ``y_true`` and ``groups`` have the same partitions then.
     prior : array of shape (n_classes,) or mapping, default uniform
         Prior of the cross-entropy, the accuracy and the costs of decisions.
-    costs : array of shape (n_classes, n_classes), optional
-        ``costs[i, j]`` is the cost of deciding for class j when class i is true.
+    costs : array of shape (n_classes, n_classes) or dict, optional
+        ``costs[i, j]`` is the cost of deciding for class j when class i is true; a mapping is that
+        of :meth:`deciban.Evidence.decide`, such as ``{("ill", "well"): 100}``.
     operating_points : iterable of OperatingPoint, or of (cost_miss, cost_false_alarm, prior)
         Points at which to compute the actual and the minimum detection cost, under the keys
         ``detection_cost@10:1:0.01`` and ``min_detection_cost@10:1:0.01``, and their means
@@ -110,6 +111,12 @@ def assess(
     Returns
     -------
     Assessment
+        It holds quantities by key; ``list(assessment)`` names them. Two classes have "cllr",
+        "cllr_min", "cllr_cal", "eer", "dev_pav", "misleading_target", "misleading_other" and the
+        detection costs; the target is the second class (``evidence.restrict([other, target])``
+        puts another one there). More classes have "normalized_cross_entropy", which is 0 for
+        perfect evidence and 1 for none, and "worst_pair_cllr". All have "cross_entropy",
+        "discrimination", "calibration" and "accuracy", with costs "expected_cost", too.
 
     See Also
     --------

@@ -151,11 +151,16 @@ class Quantity:
 
     def __str__(self) -> str:
         """The value and its interval, without the unit; fractions are in percent."""
-        value, low, high = (in_unit(x, self.unit) for x in (self.value, self.low, self.high))
-        return value if math.isnan(self.low) else f"{value} ({low.removesuffix(' %')} to {high})"
+        return _with_interval(self.value, self.low, self.high, self.unit)
 
     def __repr__(self) -> str:
         return f"{self.key}: {self} {self.unit.replace('fraction', '')}".rstrip()
+
+
+def _with_interval(value: float, low: float, high: float, unit: str) -> str:
+    numbers = (0.0 if abs(x) < _ROUNDING else x for x in (value, low, high))
+    said, *ends = (in_unit(x, unit) for x in numbers)
+    return said if math.isnan(low) else f"{said} ({ends[0].removesuffix(' %')} to {ends[1]})"
 
 
 class Verdict(NamedTuple):
@@ -251,11 +256,14 @@ class Assessment:
     def __repr__(self) -> str:
         pairs = zip(self.counts, self.classes, strict=True)
         lines = ["Assessment: " + shorten(", ".join(f"{n:,} of {c}" for n, c in pairs), 80)]
+        if len(self.classes) == 2:
+            lines[0] += f"; target: {shorten(self.classes[1], 30)}"
         lines += align_cells(
             (q.key, str(q), q.unit.replace("fraction", "")) for q in self.quantities
         )
         if self.design:
             lines.append(f"{100 * self.confidence:g} % intervals: {self.design}.")
+            lines += [f"Note: {warning}" for warning in self.warnings]
             lines += [f"{one.big}. {one.sentence}" for one in self.verdicts[:1]]
         return "\n".join(lines)
 
@@ -402,7 +410,13 @@ class Comparison:
 
     def __repr__(self) -> str:
         rows = [("", "a", "b", "a − b", "")] + [
-            (d.key, *(in_unit(x, d.unit) for x in (d.a, d.b, d.difference)), d.verdict)
+            (
+                d.key,
+                in_unit(d.a, d.unit),
+                in_unit(d.b, d.unit),
+                _with_interval(d.difference, d.low, d.high, d.unit),
+                d.verdict,
+            )
             for d in self.differences
         ]
         each = len(self.differences) // (len(self.systems) - 1)
@@ -434,6 +448,7 @@ def align_cells(rows: Iterable[Sequence[str]]) -> list[str]:
     ]
 
 
+_ROUNDING = 1e-12  # what a difference of equal numbers may leave
 _Found = TypeVar("_Found", Quantity, Difference)
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deciban.assessment.actions import (
     DO_NOT_USE,
@@ -23,7 +26,7 @@ from deciban.assessment.actions import (
     miscalibration,
 )
 from deciban.assessment.results import Assessment, Verdict
-from deciban.assessment.wording import number, percent, shorten
+from deciban.assessment.wording import criteria_rows, number, percent, shorten
 
 _MODERATE = 0.08  # calibration loss, as a share of the cost of no evidence
 _TONES = {USE: "good", MORE_SAMPLES: "fair", RECALIBRATE: "fair", DO_NOT_USE: "poor", "": ""}
@@ -165,7 +168,9 @@ def _judge_loss(assessment: Assessment, cost: Cost) -> tuple[str, str, str]:
 
 
 def judge_errors(assessment: Assessment) -> Verdict:
-    """Judge how often decisions by the evidence are wrong."""
+    """Judge how often decisions by the evidence are wrong or, where costs are given, their cost."""
+    if assessment.costs is not None:
+        return _judge_costs(assessment, assessment.costs)
     accuracy, what = find_quantity(assessment, "accuracy"), "wrong decisions"
     if math.isnan(accuracy.value):
         return Verdict(what, "–", "not known", "", "How often decisions are wrong is not known.")
@@ -188,6 +193,21 @@ def judge_errors(assessment: Assessment) -> Verdict:
     )
     sentence += _locate_errors(assessment)
     return Verdict(what, percent(rate), often, tone, sentence, interval)
+
+
+def _judge_costs(assessment: Assessment, costs: NDArray[np.float64]) -> Verdict:
+    cost, what = find_quantity(assessment, "expected_cost"), "cost of a decision"
+    without = float(np.min(np.asarray(assessment.prior) @ costs))
+    sentence = (
+        f"A decision costs {number(cost.value)} on average; the best decision without evidence "
+        f"costs {number(without)}."
+    )
+    saved = 1 - cost.value / without if without > 0 else math.nan
+    word = f"{number(without)} without evidence"
+    tone = "good" if saved >= 0.8 else "fair" if saved >= 0.3 else "poor"
+    interval = _interval(cost.low, cost.high, assessment, number)
+    sentence += _locate_errors(assessment)
+    return Verdict(what, number(cost.value), word, tone, sentence, interval)
 
 
 def _locate_errors(assessment: Assessment) -> str:
@@ -241,3 +261,29 @@ def _interval(low: float, high: float, assessment: Assessment, say: Callable[[fl
     if math.isnan(low) or math.isnan(high):
         return ""
     return f"{say(low)} to {say(high)} ({100 * assessment.confidence:g} %)"
+
+
+def heed_criteria(action: Verdict, criteria: Sequence[Mapping[str, Any]]) -> Verdict:
+    """What to do where criteria had to be met: what fails them is not used, however good it is."""
+    if not criteria:
+        return action
+    failed = [row for row in criteria_rows(criteria) if row[-1] == "FAIL"]
+    if not failed:
+        return action._replace(sentence=f"{action.sentence} All acceptance criteria are met.")
+    shown = [f"{name} was required of the {on}, which is {found}" for name, on, found, _ in failed]
+    return action._replace(
+        big="Do not use it",
+        word=f"{len(failed)} of {len(criteria)} acceptance criteria failed",
+        tone="poor",
+        sentence=f"{'; '.join(shown)}. Apart from these criteria: {action.big.lower()}. "
+        f"{action.sentence}",
+    )
+
+
+def apply_criteria(assessment: Assessment, criteria: Sequence[Mapping[str, Any]]) -> Assessment:
+    """The assessment with the action that follows from criteria that had to be met."""
+    if not (criteria and assessment.verdicts):
+        return assessment
+    first, *others = assessment.verdicts
+    action = heed_criteria(first, criteria)
+    return replace(assessment, action=action.big.lower(), verdicts=(action, *others))

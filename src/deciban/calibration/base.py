@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -285,6 +285,11 @@ def finite_ilr(evidence: Evidence, basis: Basis | None = None) -> Floats:
 
 def require_columns(X: Any) -> None:
     """Raise for one dimension, which could be one sample or one column."""
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # some sparse matrices are mappings
+        raise InputError(
+            f"X must be an array, a frame or Evidence; got {type(X).__name__}. For the scores of "
+            f"several systems use FusionCalibrator."
+        )
     flat_list = isinstance(X, list | tuple) and len(X) > 0 and np.isscalar(X[0])
     if flat_list or (getattr(X, "ndim", None) == 1 and not hasattr(X, "columns")):
         raise InputError(

@@ -15,8 +15,10 @@ from deciban._validation.arrays import Floats
 from deciban._validation.scalars import require_positive_number
 from deciban.calibration.affine import clone_calibrator
 from deciban.calibration.base import Calibrator
+from deciban.calibration.fusion import FusionCalibrator
 from deciban.calibration.scores import ScoreReader
 from deciban.evidence import Evidence
+from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled, Trials
 
 
@@ -82,6 +84,14 @@ class BoundedCalibrator(Calibrator):
         self.misleading = misleading
         self.prior = prior
         self.fuse = fuse
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
+        if isinstance(self.calibrator, FusionCalibrator):  # its systems would be taken for classes
+            raise InputError(
+                "calibrator must take the evidence of one system; got FusionCalibrator. Fuse "
+                "first, then fit BoundedCalibrator(IdentityCalibrator()) to fusion.evidence(X)."
+            )
+        return super()._learn(X, y, sample_weight)
 
     def _fit(self, samples: Labelled) -> None:
         require_positive_number(self.misleading, "misleading")

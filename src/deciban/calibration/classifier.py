@@ -67,7 +67,7 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         within noise, in this order, is fitted to the left-out samples of all folds; of more than
         100 classes, it is the affine map.
     cv : int, cross-validation generator, iterable or "prefit", default 5
-        A number of folds is of samples in random order, with all classes in each.
+        A number makes so many folds of shuffled samples, each with all classes.
         "prefit" takes the estimator as it is, fitted elsewhere: fit this on samples that it has
         not seen, and give the class mix of its training in ``training_prior``. Do not leave out
         one sample at a time: the class mix of the others then gives its class away.
@@ -96,9 +96,9 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
     choice_ : str or None
         Name of the calibrator that "auto" has chosen.
     losses_ : dict of str to float
-        What "auto" has compared: of each candidate the cross-entropy of samples that it was not
-        fitted to, relative to that without evidence, and the mean of that at equal priors and at
-        the class mix. Infinite where it cannot be fitted.
+        What "auto" has compared: the cross-entropy of each candidate on samples that it was not
+        fitted to, as a multiple of the cross-entropy without evidence; the mean of this ratio at
+        equal priors and at the class mix. Infinite where a candidate cannot be fitted.
     classes_, prior_ : arrays of shape (n_classes,)
     class_counts_ : array of shape (n_classes,)
         Number of samples of each class in ``fit``, or the sum of their weights.

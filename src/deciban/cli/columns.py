@@ -315,7 +315,11 @@ def class_columns(
 
 
 def _find_class_columns(labels: Labels, table: Table, options: ScoreOptions) -> dict[Hashable, str]:
-    """The column named after each class."""
+    """The column named after each class, or as `deciban predict` names it."""
+    written = "log_likelihood_" if options.posteriors is None else "posterior_"
+    predicted: dict[Hashable, str] = {label: f"{written}{label}" for label in labels}
+    if not options.prefix and table.schema.keys() >= set(predicted.values()):
+        return predicted
     found = {label: options.prefix + str(label) for label in labels}
     for label, name in found.items():
         if isinstance(label, bool) and name not in table.schema:

@@ -237,8 +237,9 @@ def find_class(text: str, option: str, classes: Classes) -> Hashable:
 
 
 def _parse_number(value: object, option: str, text: str) -> float:
+    digits = str(value).strip()
     try:
-        number = float(str(value))
+        number = float(digits.removesuffix("%")) / (100 if digits.endswith("%") else 1)
     except ValueError:
         number = float("nan")
     if not -1e300 < number < 1e300:

@@ -322,7 +322,8 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
         """The same samples without evidence: ILRL zero, residual kept. The class is hidden.
 
         It is hidden from this model: another one may still find it, and features may leave their
-        usual range. Where dimensions were added to the features, these are the nearest features
+        usual range. Of p dimensions p - D + 1 are left, so that few features and many classes
+        leave little. Where dimensions were added to the features, these are the nearest features
         whose evidence is zero, and the residual is kept as far as features can. Where none are
         found, as between three nested rings, they are those with the least evidence, and an
         :class:`~deciban.exceptions.UnreachableEvidenceWarning` lists the rows with more than 0.01

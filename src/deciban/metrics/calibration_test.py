@@ -24,6 +24,7 @@ _JUMP = 0.05  # standard deviations of the sum, above which a term is drawn by i
 # faults do not change, so that it counts half.
 _TAILS = (0.04, 0.04, 0.08, 0.02, 0.02)
 _ROUNDING = 1e-9
+_WORTH_A_HINT = 0.05  # largest p-value with which a fault is named
 _LIGHTEST = 1e-12  # weight that counts as none
 
 
@@ -67,8 +68,9 @@ class CalibrationTest:
     n_draws: int
 
     def __repr__(self) -> str:
+        fault = f" ({self.fault}?)" if self.p_value <= _WORTH_A_HINT else ""
         return (
-            f"CalibrationTest: p = {self.p_value:.3g} ({self.fault}?), entropy claimed "
+            f"CalibrationTest: p = {self.p_value:.3g}{fault}, entropy claimed "
             f"{self.claimed:.3g} nat, found {self.found:.3g} nat"
         )
 

@@ -49,6 +49,8 @@ GLOSSARY: dict[str, str] = {
     "learn the true class. 0 is perfect; lower is better.",
     "Deciban": "A unit of evidence: 10 decibans are a factor of 10, 20 a factor of 100; 1 is about "
     "the smallest change that a person notices.",
+    "Decision loss": "What decisions cost more than they would after the best recalibration, as a "
+    "part of what deciding without evidence costs.",
     "Detection cost": "What misses and false alarms cost on average when decisions follow the "
     "evidence, relative to the best decision without evidence, which costs 1.",
     "Detection error trade-off (DET)": "A plot of misses against false alarms for all thresholds. "
@@ -121,6 +123,7 @@ _USED = {  # quantities and sections of a report, and the terms that they bring 
     "misleading_target": ("Misleading evidence",),
     "accuracy": ("Accuracy",),
     "detection_cost": ("Detection cost", "Operating point"),
+    "decision_loss": ("Decision loss",),
     "c_primary": ("C_primary",),
     "c_avg": ("C_avg",),
     "calibration": ("Idempotence",),

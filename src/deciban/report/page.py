@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deciban.assessment import Assessment, Conditions, Quantity, assess
-from deciban.assessment.results import Verdict
-from deciban.assessment.verdicts import verdicts
+from deciban.assessment.verdicts import heed_criteria, verdicts
 from deciban.assessment.wording import CRITERIA, criteria_rows, number, percent, shorten
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
@@ -110,7 +109,7 @@ def report(
     context = {
         "kind": "Report on evidence",
         "lead": describe_samples(assessment),
-        "action": _heed_criteria(action, criteria),
+        "action": heed_criteria(action, criteria),
         "verdicts": found,
         "warnings": assessment.warnings,
         "thinned": describe_thinning(len(shown), sum(assessment.counts)),
@@ -209,23 +208,6 @@ def _criteria(criteria: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     failed = sum(not one["passed"] for one in criteria)
     caption = f"{failed} of {len(criteria)} criteria failed." if failed else "All criteria are met."
     return {"caption": caption, "columns": CRITERIA, "rows": criteria_rows(criteria)}
-
-
-def _heed_criteria(action: Verdict, criteria: Sequence[Mapping[str, Any]]) -> Verdict:
-    """What to do where criteria had to be met: what fails them is not used, however good it is."""
-    if not criteria:
-        return action
-    failed = [row for row in criteria_rows(criteria) if row[-1] == "FAIL"]
-    if not failed:
-        return action._replace(sentence=f"{action.sentence} All acceptance criteria are met.")
-    shown = [f"{name} was required of the {on}, which is {found}" for name, on, found, _ in failed]
-    return action._replace(
-        big="Do not use it",
-        word=f"{len(failed)} of {len(criteria)} acceptance criteria failed",
-        tone="poor",
-        sentence=f"{'; '.join(shown)}. Apart from these criteria: {action.big.lower()}. "
-        f"{action.sentence}",
-    )
 
 
 def _conditions(conditions: Conditions | None) -> dict[str, Any] | None:

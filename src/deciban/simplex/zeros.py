@@ -47,7 +47,8 @@ def replace_zeros(
         Non-negative, with a positive part in every row; any scale.
     method : {"multiplicative", "additive", "simple"}
     delta : float or array of shape (D,), default 1 / D**2
-        The value that replaces a zero, as a fraction of the whole.
+        The value that replaces a zero, as a fraction of the whole. The default is large where parts
+        are few (6 % of four parts); state a detection limit where you know one.
     detection_limit : float or array of shape (D,), optional
         In place of ``delta``: the smallest value of each part that could have been seen, in
         the units of ``x``. A zero becomes 0.65 times this.

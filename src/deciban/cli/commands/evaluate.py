@@ -89,6 +89,7 @@ def evaluate(
     of bags of samples.
     """
     from deciban._workers import open_workers
+    from deciban.assessment.verdicts import apply_criteria
     from deciban.cli.io.writing import require_outputs
     from deciban.cli.provenance import UNMET, describe_run, hash_inputs, parse_criteria
 
@@ -111,6 +112,7 @@ def evaluate(
         y_true, evidence, rows = shown
         more = {"conditions": conditions, "rows": rows, **record}
         write_report(report, source, y_true, evidence, found, force, **more)
+    found = apply_criteria(found, record["criteria"])
     if as_json:
         by_condition = {} if conditions is None else {"by": conditions.to_dict()}
         print_json(found.to_dict() | by_condition | record)
