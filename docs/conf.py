@@ -1,12 +1,21 @@
 """How Sphinx builds the site: `make docs`."""
 
+import inspect
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import deciban
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+
+def is_property(owner, name):
+    """Whether a name of a class is a property; fields stand under its Attributes already."""
+    module, _, owner = owner.rpartition(".")
+    return isinstance(inspect.getattr_static(getattr(import_module(module), owner), name), property)
+
 
 project = "deciban"
 author = "The deciban developers"
@@ -41,6 +50,7 @@ myst_heading_anchors = 4
 # --- reference ---
 templates_path = ["_templates"]
 autosummary_generate = True
+autosummary_context = {"is_property": is_property}
 autosummary_filename_map = {  # some file systems do not tell capitals apart
     "deciban.metrics.Idempotence": "deciban.metrics.Idempotence-class",
     "deciban.discriminant.Pairs": "deciban.discriminant.Pairs-class",
@@ -98,7 +108,7 @@ html_baseurl = f"{_site}/{_version}/" if _site else ""
 html_theme_options = {
     "logo": {
         "image_light": "_static/logo.svg",
-        "image_dark": "_static/logo.svg",
+        "image_dark": "_static/logo-dark.svg",
         "text": "deciban",
     },
     "navbar_align": "left",
