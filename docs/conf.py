@@ -14,7 +14,8 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 def is_property(owner, name):
     """Whether a name of a class is a property; fields stand under its Attributes already."""
     module, _, owner = owner.rpartition(".")
-    return isinstance(inspect.getattr_static(getattr(import_module(module), owner), name), property)
+    found = inspect.getattr_static(getattr(import_module(module), owner), name, None)
+    return isinstance(found, property)
 
 
 project = "deciban"

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 GLOSSARY: dict[str, str] = {
     "Accuracy": "How often the decision is the true class. It depends on the prior, and it does "
     "not say whether the probabilities behind the decisions are right.",
-    "Balance": "A coordinate of evidence that sets one group of classes against another.",
+    "Balance": "A coordinate that sets one group of classes, or of parts of a composition, against "
+    "another.",
     "Ban": "A unit of evidence: 1 ban is a factor of 10, so a log-likelihood ratio in bans is a "
     "logarithm to the base 10.",
     "Basis": "A choice of coordinates for compositions, for example by a tree of the classes. "
@@ -71,7 +72,7 @@ GLOSSARY: dict[str, str] = {
     "Idempotence": "What defines calibrated evidence: taken as data, it is its own likelihood "
     "function. For two classes, the LLR of the LLR is the LLR.",
     "Isometric log-ratio transform (ILR)": "Coordinates for compositions that keep distances and "
-    "angles, and in which Bayes' rule is a sum. D classes have D − 1 of them.",
+    "angles, and in which Bayes' rule is a sum. D classes or parts have D − 1 of them.",
     "Isometric log-ratio transformed likelihood function (ILRL)": "Evidence as a vector: the ILR "
     "coordinates of a likelihood function. It is to several classes what the LLR is to two.",
     "Likelihood function": "How probable the data are under each class. Only the ratios of these "
@@ -103,8 +104,8 @@ GLOSSARY: dict[str, str] = {
     "as the duration of a recording.",
     "Residual": "What the features hold besides the evidence about the classes: its distribution "
     "is the same for every class.",
-    "Simplex": "The set of all probability distributions over the classes: a line for two classes, "
-    "a triangle for three.",
+    "Simplex": "The set of all probability distributions over some classes, and of all "
+    "compositions of some parts: a line for two of them, a triangle for three.",
     "Tippett plot": "For each value of the LLR, the share of samples of each class that have at "
     "least this value. It shows how often evidence misleads, and how strongly.",
     "Weight of evidence": "Another name for the log-likelihood ratio, used by Turing and Good.",
