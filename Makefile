@@ -66,7 +66,7 @@ $(DOCS_READY): $(READY)
 	@touch $@
 
 docs: $(DOCS_READY) ## the documentation as a site; open build/site/index.html
-	$(BIN)/sphinx-build --fail-on-warning --keep-going --jobs 2 --doctree-dir build/doctrees docs $(SITE)
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --doctree-dir build/doctrees docs $(SITE)
 	$(BIN)/python scripts/check_links.py $(SITE)
 
 docs-test: docs ## the site, its links, and every code block of every page

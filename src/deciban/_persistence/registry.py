@@ -57,6 +57,8 @@ class PersistentMixin:
     ) -> None:
         """Write the fitted estimator to a file of arrays and plain data (safetensors, JSON).
 
+        Estimators of other libraries inside it cannot be written so, and are refused.
+
         Parameters
         ----------
         path : path

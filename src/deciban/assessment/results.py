@@ -309,7 +309,7 @@ class Assessment:
         return represent_assessment(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Difference:
     """A quantity of two systems, and the difference ``a - b`` with its interval.
 
@@ -351,6 +351,11 @@ class Difference:
     unit: str
     better: str
     verdict: str
+
+    def __repr__(self) -> str:
+        said = _with_interval(self.difference, self.low, self.high, self.unit)
+        unit = self.unit.replace("fraction", "")
+        return f"{self.key}, {self.systems[0]} − {self.systems[1]}: {said} {unit}".rstrip()
 
 
 @dataclass(frozen=True, repr=False)

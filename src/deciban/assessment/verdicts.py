@@ -202,7 +202,8 @@ def _judge_costs(assessment: Assessment, costs: NDArray[np.float64]) -> Verdict:
         f"A decision costs {number(cost.value)} on average; the best decision without evidence "
         f"costs {number(without)}."
     )
-    saved = 1 - cost.value / without if without > 0 else math.nan
+    perfect = float(np.asarray(assessment.prior) @ costs.min(axis=1))  # costs however one decides
+    saved = (without - cost.value) / (without - perfect) if without > perfect else math.nan
     word = f"{number(without)} without evidence"
     tone = "good" if saved >= 0.8 else "fair" if saved >= 0.3 else "poor"
     interval = _interval(cost.low, cost.high, assessment, number)
@@ -282,7 +283,7 @@ def heed_criteria(action: Verdict, criteria: Sequence[Mapping[str, Any]]) -> Ver
 
 def apply_criteria(assessment: Assessment, criteria: Sequence[Mapping[str, Any]]) -> Assessment:
     """The assessment with the action that follows from criteria that had to be met."""
-    if not (criteria and assessment.verdicts):
+    if not (criteria and assessment.action):  # without intervals there is none
         return assessment
     first, *others = assessment.verdicts
     action = heed_criteria(first, criteria)

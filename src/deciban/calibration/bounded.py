@@ -15,6 +15,7 @@ from deciban._validation.arrays import Floats
 from deciban._validation.scalars import require_positive_number
 from deciban.calibration.affine import clone_calibrator
 from deciban.calibration.base import Calibrator
+from deciban.calibration.bootstrap import BootstrapCalibrator
 from deciban.calibration.fusion import FusionCalibrator
 from deciban.calibration.scores import ScoreReader
 from deciban.evidence import Evidence
@@ -86,6 +87,11 @@ class BoundedCalibrator(Calibrator):
         self.fuse = fuse
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
+        if isinstance(self.calibrator, BootstrapCalibrator):  # bounds are resampled, too
+            raise InputError(
+                "calibrator must not be a BootstrapCalibrator. Turn them round: "
+                "BootstrapCalibrator(BoundedCalibrator(calibrator))."
+            )
         if isinstance(self.calibrator, FusionCalibrator):  # its systems would be taken for classes
             raise InputError(
                 "calibrator must take the evidence of one system; got FusionCalibrator. Fuse "

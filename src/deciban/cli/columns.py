@@ -221,6 +221,8 @@ def describe(
                          "base 10, give --base 10.")  # fmt: skip
     elif calibrated:
         notes.append(f"Log-likelihoods: columns {join_words(names, 5)}.{remedy}")
+    elif not options.prefix and all(map(str.endswith, names, (f"_{c}" for c in classes))):
+        notes.append(f"{columns.kind.capitalize()}: columns {join_words(names, 5)}.")
     for reason, rows in left_out.items():
         notes.append(f"Left out: {rows:,} of {count(total, 'score')} ({reason}).")
     return tuple(notes)
@@ -315,16 +317,17 @@ def class_columns(
 
 
 def _find_class_columns(labels: Labels, table: Table, options: ScoreOptions) -> dict[Hashable, str]:
-    """The column named after each class, or as `deciban predict` names it."""
-    written = "log_likelihood_" if options.posteriors is None else "posterior_"
-    predicted: dict[Hashable, str] = {label: f"{written}{label}" for label in labels}
-    if not options.prefix and table.schema.keys() >= set(predicted.values()):
-        return predicted
+    """The column named after each class or, where there is none, as `deciban predict` names it."""
     found = {label: options.prefix + str(label) for label in labels}
     for label, name in found.items():
         if isinstance(label, bool) and name not in table.schema:
             found[label] = options.prefix + str(label).lower()
     missing = [name for name in found.values() if name not in table.schema]
+    if len(missing) == len(found) and not options.prefix:
+        written = "log_likelihood_" if options.posteriors is None else "posterior_"
+        predicted: dict[Hashable, str] = {label: f"{written}{label}" for label in labels}
+        if table.schema.keys() >= set(predicted.values()):
+            return predicted
     if missing:
         remedy = "Name them with --llr, --log-likelihoods, --posteriors or --prefix."
         if len(missing) < len(found):

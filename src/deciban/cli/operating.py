@@ -47,7 +47,7 @@ def parse_prior(
         label = find_class(name, option, classes)
         if label in found:
             raise InputError(f"{option} must name each class once; it names {label} twice.")
-        found[label] = _parse_number(number, option, text)
+        found[label] = _parse_share(number, option, text)
     rest = [label for label in classes if label not in found]
     if len(rest) == 1 and sum(found.values()) < 1 - _ROUNDING:
         found[rest.pop()] = 1 - sum(found.values())
@@ -236,10 +236,16 @@ def find_class(text: str, option: str, classes: Classes) -> Hashable:
     )
 
 
-def _parse_number(value: object, option: str, text: str) -> float:
+def _parse_share(value: object, option: str, text: str) -> float:
+    """A probability, which may be a percentage."""
     digits = str(value).strip()
+    percent = digits.endswith("%")
+    return _parse_number(digits.removesuffix("%"), option, text) / (100 if percent else 1)
+
+
+def _parse_number(value: object, option: str, text: str) -> float:
     try:
-        number = float(digits.removesuffix("%")) / (100 if digits.endswith("%") else 1)
+        number = float(str(value))
     except ValueError:
         number = float("nan")
     if not -1e300 < number < 1e300:

@@ -196,7 +196,7 @@ class AssessmentOptions:
 
     # fmt: off
     at_prior: Annotated[list[str] | None, _result(
-        "Prior for cross-entropy, accuracy and costs: 'a=0.9,b=0.1', 'a=0.9' (the other of two "
+        "Prior for cross-entropy, accuracy and costs: 'a=0.9,b=0.1', 'a=0.9' (one class left out "
         "gets the rest), 'uniform' (default), 'empirical', or a table of classes and "
         "probabilities.", "PRIOR",
     )] = None

@@ -19,7 +19,6 @@ Costs = ArrayLike | Mapping[Any, Any] | None
 
 # Probabilities are often typed or stored with three digits: 0.333 three times means thirds.
 _SUM_TOLERANCE = 2e-3
-_ROUNDING = 1e-9
 _UNDERFLOW = 1e-280  # of an expected regret; the largest regret is scaled to about one
 _TIE = 1e-12  # relative difference of expected costs that is rounding
 _BLOCK = 4096  # rows whose log-regrets are held at once
@@ -99,7 +98,7 @@ def _prior_from_mapping(
         index_of(label, classes)
     missing = [label for label in classes if label not in prior]
     rest = 1 - sum(require_number(p, "prior") for p in prior.values()) if missing else 0.0
-    if len(missing) > 1 or (missing and not rest > _ROUNDING):  # one class may get the rest
+    if len(missing) > 1 or (missing and not rest > _SUM_TOLERANCE):  # one may get the rest
         raise InputError(
             f"prior must name every class; it lacks {quote_each(missing)}. Give each a probability."
         )

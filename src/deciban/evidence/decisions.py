@@ -36,7 +36,8 @@ class Decisions(Batch):
         Parameters
         ----------
         prior : array of shape (n_classes,) or (n_samples, n_classes), mapping or series
-            Positive for every class. It must sum to one within 0.002, which is taken for
+            Positive for every class; in a mapping, one class may be left out and gets the rest. It
+            must sum to one within 0.002, which is taken for
             rounding. Named entries are matched by name. By default uniform.
 
         Returns

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deciban._validation.scalars import quote
 from deciban.assessment.wording import number, percent, shorten
 from deciban.calibration.bounded import upper_bound
 from deciban.evidence import SCALES, Evidence, from_nats
@@ -23,6 +24,7 @@ from deciban.report.samples import pack_samples, thin_samples
 Group = Sequence[Hashable]
 _BEFORE = (0.001, 0.01, 0.1, 0.5, 0.9, 0.99)  # priors of the table
 _FEWEST_TIMES, _MOST_TIMES = 2, 1e6  # ratios that are worth a word, and that a reader can picture
+_ROUNDING = 1e-6  # nats
 _RARE = 0.01  # share of the training rows below which a row is unlike them
 _NOT_SAID = (
     "It is not the probability of {target}: that depends on what else is known, too, such as how "
@@ -172,6 +174,16 @@ def _answer(
     ends = None
     if interval is not None:
         low, high = interval
+        favored = evidence.classes[1]
+        if (
+            not low - _ROUNDING
+            <= float(evidence.llr(favored, evidence.classes[0])[0])
+            <= high + _ROUNDING
+        ):
+            raise InputError(
+                f"interval must hold the LLR in favor of {quote(favored)}; got {low:g} to "
+                f"{high:g}. Give the ends for that class, low first."
+            )
         ends = [low, high] if list(target) == [evidence.classes[1]] else [-high, -low]
     ratio = _ratio(llr)
     found: dict[str, Any] = {
@@ -191,7 +203,7 @@ def _answer(
         "numbers": found,
         "title": f"{names[0]}, or {names[1]}?",
         "sentence": _sentence(llr, *names),
-        "words": found["words"].capitalize(),
+        "words": found["words"][:1].upper() + found["words"][1:],
         "ratio": ratio,
         "deciban": number(found["deciban"]),
         "interval": _describe_interval(ends),

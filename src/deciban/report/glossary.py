@@ -56,9 +56,10 @@ GLOSSARY: dict[str, str] = {
     "evidence, relative to the best decision without evidence, which costs 1.",
     "Detection error trade-off (DET)": "A plot of misses against false alarms for all thresholds. "
     "The closer to the lower left corner, the better the classes are told apart.",
-    "devPAV": "The mean distance of log-likelihood ratios from their recalibrated values, in bans.",
+    "devPAV": "The mean distance of log-likelihood ratios from their recalibrated values, over the "
+    "range of the ratios, in bans.",
     "Discrimination": "Whether evidence differs between classes. Only better evidence lowers the "
-    "cost of poor discrimination; recalibration cannot.",
+    "cost of poor discrimination; recalibration that keeps the order of the evidence cannot.",
     "Divergence": "How far apart two classes are: the mean log-likelihood ratio in favor of the "
     "class that is true, also known as the Kullback-Leibler divergence.",
     "Empirical cross-entropy": "The cost of the evidence at each prior, as a curve, beside that of "
