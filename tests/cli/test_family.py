@@ -144,3 +144,22 @@ def test_what_cannot_be_used_is_refused(options, words):
 def test_more_classes_than_any_table_has_are_refused():
     with pytest.raises(InputError, match="500 classes at most; got 501"):
         run("--divergences", ",".join(["5"] * (501 * 500 // 2)))
+
+
+def test_a_prior_and_costs_give_the_rates_of_decisions():
+    options = ("--divergences", "5,7,4", "--classes", "a,b,c", "--prior", "a=0.7,b=0.2")
+    values = found(*options, "--costs", "c>a=20")["decisions"]
+    posterior = CalibratedGaussian.from_divergences([5.0, 7.0, 4.0]).with_prior([0.7, 0.2, 0.1])
+    rates, error = posterior.decision_rates({(2, 0): 20.0})
+    np.testing.assert_allclose(values["rates"], rates)
+    np.testing.assert_allclose(values["rate_standard_errors"], error)
+    assert values["expected_cost"] == pytest.approx(posterior.expected_cost({(2, 0): 20.0}).value)
+    shown = run(*options).stdout
+    assert "the true class on rows" in shown
+    assert "Error rate under this prior: 0.0" in shown
+    assert "decisions" not in found("--divergences", "5")
+
+
+def test_a_prior_of_other_classes_is_refused():
+    with pytest.raises(InputError, match="--prior"):
+        run("--divergences", "5", "--prior", "x=0.4,2=0.6")

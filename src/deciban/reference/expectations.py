@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -45,6 +46,16 @@ def expected_softplus(d: float, log_odds: float = 0.0) -> float:
     rest is neither large nor small, and the trapezoidal rule converges geometrically on it: the
     result is right to about 1e-14 relative, also where it is e^-700.
     """
+    return _integrate(d, log_odds, _log_softplus)
+
+
+def expected_sigmoid(d: float, log_odds: float = 0.0) -> float:
+    """Mean of 1 / (1 + exp(l + log_odds)) for an LLR l ~ N(d, 2d), by the same quadrature."""
+    return _integrate(d, log_odds, lambda x: -np.logaddexp(0, -x))
+
+
+def _integrate(d: float, log_odds: float, log_loss: Callable[[np.ndarray], np.ndarray]) -> float:
+    """Mean of a loss of −(l + log_odds) that falls as exp(−l) does, where the LLR l ~ N(d, 2d)."""
     if d > 4 * 800 and abs(log_odds) < d / 2:
         return 0.0  # less than the smallest number
     peak = min(max(-log_odds, -d), d)
@@ -52,7 +63,7 @@ def expected_softplus(d: float, log_odds: float = 0.0) -> float:
     step = min(0.5, 0.7 * math.sqrt(2 * d))
     count = math.ceil(half_width / step)
     l = peak + step * np.arange(-count, count + 1)
-    log_terms = l / 2 - l**2 / (4 * d) + _log_softplus(-(l + log_odds))
+    log_terms = l / 2 - l**2 / (4 * d) + log_loss(-(l + log_odds))
     top = log_terms.max()
     log_integral = top + math.log(math.fsum(np.exp(log_terms - top))) + math.log(step)
     return math.exp(log_integral - d / 4 - 0.5 * math.log(4 * math.pi * d))
@@ -86,7 +97,7 @@ def simulate_cross_entropy(
     count = math.ceil(n_samples / D)
     drawn, known = np.empty((D, count, 3)), np.empty((D, 2))
     for k in range(D):
-        rivals = _Rivals(family, k, prior)
+        rivals = Rivals(family, k, np.log(prior[k]) - np.log(np.delete(prior, k)))
         drawn[k] = rivals.weighted_losses(count, rng)
         pairs = sum(map(expected_softplus, rivals.d.tolist(), rivals.log_odds.tolist()))
         known[k] = pairs, 1.0
@@ -100,18 +111,17 @@ def simulate_cross_entropy(
     return Estimate(value, math.sqrt(float(prior**2 @ steady.var(axis=1, ddof=1)) / count))
 
 
-class _Rivals:
-    """The other classes, seen from class k.
+class Rivals:
+    """The other classes, seen from class k, at prior log-odds of k to each of them.
 
     A shift of the ILRL by sum_j c_j (mean_j - mean_k) has a density ratio to class k of
     exp(c'(d - LLR) - c'Γc/2) with Γ_jm = d_kj + d_km - d_jm: the LLRs are all that it needs.
     """
 
-    def __init__(self, family: CalibratedGaussian, k: int, prior: np.ndarray) -> None:
-        self.family, self.k = family, k
-        self.others = np.delete(np.arange(len(prior)), k)
+    def __init__(self, family: CalibratedGaussian, k: int, log_odds: np.ndarray) -> None:
+        self.family, self.k, self.log_odds = family, k, log_odds
+        self.others = np.delete(np.arange(family.n_classes), k)
         self.d = family.divergences[k, self.others]
-        self.log_odds = np.log(prior[k]) - np.log(prior[self.others])
         # Where class k and one other are equally likely: half-way, but for the prior.
         self.halfway = np.clip((1 + self.log_odds / self.d) / 2, 0, 1)
         self.corners = self._corners()
@@ -133,11 +143,21 @@ class _Rivals:
 
     def weighted_losses(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Loss, sum of two-class losses and 1 under class k, weighted; (count, 3)."""
-        block = max(1, _BLOCK // len(self.others))
-        sizes = [min(block, count - start) for start in range(0, count, block)]
-        return np.concatenate([self._weighted_block(size, rng) for size in sizes])
+        return np.concatenate([self._weighted_losses(*drawn) for drawn in self.draw(count, rng)])
 
-    def _weighted_block(self, size: int, rng: np.random.Generator) -> np.ndarray:
+    def _weighted_losses(self, llr: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        pairs = -(llr + self.log_odds)
+        loss = np.logaddexp(0, np.logaddexp.reduce(pairs, axis=1))
+        two_class = np.logaddexp(0, pairs).sum(axis=1)
+        return weight[:, None] * np.column_stack([loss, two_class, np.ones(len(llr))])
+
+    def draw(self, count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Blocks of LLRs of k against the others, (size, D - 1), and weights that make them k's."""
+        block = max(1, _BLOCK // len(self.others))
+        for start in range(0, count, block):
+            yield self._draw_block(min(block, count - start), rng)
+
+    def _draw_block(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         family, k, others = self.family, self.k, self.others
         kind = rng.choice(3, size=size, p=_MIXTURE)
         one = rng.integers(len(others), size=size)
@@ -156,8 +176,4 @@ class _Rivals:
         for share, ratio in ((_MIXTURE[1], to_halfway), (_MIXTURE[2], to_corners)):
             mean = np.logaddexp.reduce(ratio, axis=1) + math.log(share / ratio.shape[1])
             log_density = np.logaddexp(log_density, mean)
-        pairs = -(llr + self.log_odds)
-        loss = np.logaddexp(0, np.logaddexp.reduce(pairs, axis=1))
-        two_class = np.logaddexp(0, pairs).sum(axis=1)
-        columns = np.column_stack([loss, two_class, np.ones(size)])
-        return np.exp(-log_density)[:, None] * columns
+        return llr, np.exp(-log_density)

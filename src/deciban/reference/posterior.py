@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import solve_triangular
+from scipy.special import gammaincinv, logit
 
-from deciban._validation.labels import index_pair
-from deciban._validation.scalars import Rng
+from deciban._validation.arrays import Floats
+from deciban._validation.labels import index_of, index_pair
+from deciban._validation.scalars import Rng, as_generator, require_fraction, require_whole
 from deciban.evidence import Evidence
-from deciban.evidence.bayes import Prior, log_prior
+from deciban.evidence.bayes import Costs, Prior, cost_matrix, log_prior, read_reject_cost
+from deciban.exceptions import InputError
+from deciban.reference import rates
+from deciban.reference.expectations import Estimate
+from deciban.reference.rates import Outcome, Rates
 
 if TYPE_CHECKING:
     from deciban.reference.calibrated_gaussian import CalibratedGaussian
@@ -23,7 +30,8 @@ class PosteriorGaussian:
     In ILR coordinates Bayes' rule is a sum: under each class the ILR of the posterior is normal,
     with the covariance of the family and the mean :math:`\mu_k + \mathrm{ilr}(\pi)` for the prior
     :math:`\pi`. It is calibrated as well: given its posterior, a sample has each class with the
-    probability that the posterior says.
+    probability that the posterior says. Densities, regions, and rates of decisions follow, exact
+    for two classes and simulated, with a standard error, for more.
 
     Attributes
     ----------
@@ -42,6 +50,9 @@ class PosteriorGaussian:
     >>> posterior = CalibratedGaussian.from_eers([0.1]).with_prior([0.01, 0.99])
     >>> posterior.sample(0, rng=0, size=2).shape
     (2, 2)
+    >>> posterior.decision_rates({(0, 1): 99.0}).values.round(3)  # a miss costs 99 false alarms
+    array([[0.9, 0.1],
+           [0.1, 0.9]])
     """
 
     def __init__(self, family: CalibratedGaussian, prior: Prior = None) -> None:
@@ -49,21 +60,335 @@ class PosteriorGaussian:
         self.family, self.prior = family, np.exp(self._log_prior)
         self.means = family.means + self._log_prior @ family.basis.contrast
 
-    def log_density(self, posteriors: ArrayLike) -> NDArray[np.float64]:
+    def log_density(
+        self, posteriors: ArrayLike, measure: Literal["aitchison", "lebesgue"] = "aitchison"
+    ) -> NDArray[np.float64]:
         """Log-density of posteriors under each class.
-
-        It is with respect to the Aitchison measure, which is the Lebesgue measure of the ILRs.
 
         Parameters
         ----------
         posteriors : array of shape (n_samples, D)
+        measure : {"aitchison", "lebesgue"}
+            The Aitchison measure is the Lebesgue measure of the ILRs. The Lebesgue measure is that
+            of the first D - 1 posteriors; that of two classes gives the logit-normal density.
 
         Returns
         -------
         array of shape (n_samples, D)
+
+        Examples
+        --------
+        >>> from deciban import CalibratedGaussian
+        >>> posterior = CalibratedGaussian.from_eers([0.1]).with_prior([0.01, 0.99])
+        >>> np.exp(posterior.log_density([[0.3, 0.7]], "lebesgue")).round(3)
+        array([[0.729, 0.017]])
         """
         evidence = Evidence.from_posteriors(posteriors, self.prior, self.family.classes)
-        return self.family.log_density(evidence)
+        # The map from evidence to posteriors is a translation: only the Lebesgue measure sees it.
+        log_f = self.family.log_density_on_simplex(evidence)
+        if measure == "aitchison":
+            return log_f
+        on_evidence = self.family.log_density_on_simplex(evidence, measure)
+        jacobian = evidence.log_posterior() - evidence.log_posterior(self.prior)
+        return on_evidence + jacobian.sum(axis=1, keepdims=True)
+
+    def log_marginal_density(
+        self, posteriors: ArrayLike, measure: Literal["aitchison", "lebesgue"] = "aitchison"
+    ) -> NDArray[np.float64]:
+        r"""Log-density of posteriors whatever the class: :math:`\log \sum_k \pi_k f_k(p)`.
+
+        Parameters
+        ----------
+        posteriors, measure
+            As for :meth:`log_density`.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from deciban import CalibratedGaussian
+        >>> posterior = CalibratedGaussian.from_eers([0.1]).with_prior([0.01, 0.99])
+        >>> p = [[0.3, 0.7]]
+        >>> joint = posterior.log_density(p) + np.log(posterior.prior)
+        >>> np.exp(joint[0] - posterior.log_marginal_density(p)).round(12)  # Bayes' rule gives p
+        array([0.3, 0.7])
+        """
+        joint = self.log_density(posteriors, measure) + self._log_prior
+        return np.asarray(np.logaddexp.reduce(joint, axis=1))
+
+    def contains(
+        self, posteriors: ArrayLike, label: Hashable, mass: float = 0.95
+    ) -> NDArray[np.bool_]:
+        r"""Whether posteriors lie in the region that holds most of a class.
+
+        The region is the ellipsoid about the mean in ILR space,
+        :math:`(z - m_k)^T \Sigma^{-1} (z - m_k) \le \chi^2_{D-1}(\mathrm{mass})`: of all regions
+        with this mass, the smallest by the Aitchison measure.
+
+        Parameters
+        ----------
+        posteriors : array of shape (n_samples, D)
+        label : class
+        mass : float, default 0.95
+            Share of the samples of the class that lie in the region.
+
+        Returns
+        -------
+        array of bool of shape (n_samples,)
+
+        See Also
+        --------
+        region : The boundary, for three classes.
+
+        Examples
+        --------
+        >>> from deciban import CalibratedGaussian
+        >>> posterior = CalibratedGaussian.from_eers([0.1]).with_prior([0.01, 0.99])
+        >>> posterior.contains([[0.2, 0.8], [0.999, 0.001]], 0)
+        array([ True, False])
+        """
+        k, radius = index_of(label, self.family.classes), self._radius(mass)
+        evidence = Evidence.from_posteriors(posteriors, self.prior, self.family.classes)
+        away = evidence.ilr(self.family.basis) - self.family.means[k]
+        white = solve_triangular(self.family.cholesky, away.T, lower=True)
+        return np.asarray(np.linalg.norm(white, axis=0) <= radius)
+
+    def region(
+        self, label: Hashable, mass: float = 0.95, n_points: int = 200
+    ) -> NDArray[np.float64]:
+        """Boundary of the region that holds most of a class, for two or three classes.
+
+        Parameters
+        ----------
+        label, mass
+            As for :meth:`contains`.
+        n_points : int, default 200
+            Number of points on the closed curve of three classes, the last of which is the first.
+            The region of two classes has two ends.
+
+        Returns
+        -------
+        array of shape (n_points, 3), or (2, 2)
+            Posteriors.
+
+        Examples
+        --------
+        >>> from deciban import CalibratedGaussian
+        >>> family = CalibratedGaussian.from_eers([0.1])
+        >>> family.with_prior([0.01, 0.99]).region(0, mass=0.5).round(3)
+        array([[0.046, 0.954],
+               [0.603, 0.397]])
+        """
+        k, radius = index_of(label, self.family.classes), self._radius(mass)
+        D = self.family.n_classes
+        if D > 3:
+            raise InputError(
+                f"region must be asked of two or three classes; got {D}. Use contains, or "
+                f"restrict the evidence to three classes."
+            )
+        angles = np.linspace(0, 2 * np.pi, require_whole(n_points, "n_points", 4))
+        circle = np.array([[-1.0], [1.0]])
+        if D == 3:
+            circle = np.column_stack([np.cos(angles), np.sin(angles)])
+            circle[-1] = circle[0]
+        l = self.family.means[k] + radius * circle @ self.family.cholesky.T
+        p = self.family.evidence(l).posterior(self.prior)
+        return p if D == 3 else p[np.argsort(p[:, 0])]
+
+    def _radius(self, mass: float) -> float:
+        """Radius of the ball that holds this share of a standard normal distribution."""
+        require_fraction(mass, "mass")
+        return float(np.sqrt(2 * gammaincinv((self.family.n_classes - 1) / 2, mass)))
+
+    def decision_rates(
+        self,
+        costs: Costs = None,
+        reject_cost: float | None = None,
+        *,
+        n_samples: int = 100_000,
+        rng: Rng = 0,
+    ) -> Rates:
+        """How often each class is decided for under each class: a confusion matrix.
+
+        Decisions are those of least expected cost under the prior, as
+        :meth:`deciban.Evidence.decide` makes them.
+
+        Parameters
+        ----------
+        costs, reject_cost
+            As for :meth:`deciban.Evidence.decide`; with ``reject_cost`` there is one more column.
+        n_samples : int
+            Size of the simulation for three classes or more. Two classes are exact.
+        rng : numpy Generator or seed, default 0
+
+        Returns
+        -------
+        Rates
+            The true class on rows, the decision in columns; each row sums to one.
+
+        See Also
+        --------
+        expected_cost : What these decisions cost on average.
+
+        Examples
+        --------
+        >>> from deciban import CalibratedGaussian
+        >>> family = CalibratedGaussian.from_eers([0.1])
+        >>> family.with_prior([0.2, 0.8]).decision_rates(reject_cost=0.1).values.round(3)
+        array([[0.454, 0.055, 0.491],
+               [0.004, 0.833, 0.164]])
+        """
+        outcome = rates.decision_outcome(self, costs, reject_cost)
+        if self.family.n_classes == 2:
+            found = rates.exact_decision_rates(self, self._all_costs(costs, reject_cost), outcome)
+            return Rates(found, np.zeros_like(found))
+        extra = np.ones((self.family.n_classes, int(reject_cost is not None)))
+        simulated = self._simulate(
+            outcome, lambda k: np.hstack([_lost_to_each(k, len(extra)), extra]),
+            self._turning_log_odds(costs), n_samples, rng,
+        )  # fmt: skip
+        values, error = simulated
+        # What is missing to one goes to the actions in proportion to their variance.
+        share = error**2 / np.maximum((error**2).sum(axis=1, keepdims=True), 1e-300)
+        values = np.clip(values + share * (1 - values.sum(axis=1, keepdims=True)), 0.0, None)
+        return Rates(values / values.sum(axis=1, keepdims=True), error)
+
+    def expected_cost(
+        self,
+        costs: Costs = None,
+        reject_cost: float | None = None,
+        *,
+        n_samples: int = 100_000,
+        rng: Rng = 0,
+    ) -> Estimate:
+        """Mean cost of decisions under the prior; by default the error rate.
+
+        Parameters
+        ----------
+        costs, reject_cost, n_samples, rng
+            As for :meth:`decision_rates`.
+
+        Returns
+        -------
+        Estimate
+
+        See Also
+        --------
+        deciban.CalibratedGaussian.expected_cross_entropy : A cost that needs no decisions.
+
+        Examples
+        --------
+        >>> from deciban import CalibratedGaussian
+        >>> posterior = CalibratedGaussian.from_eers([0.1]).with_prior([0.01, 0.99])
+        >>> round(posterior.expected_cost().value, 4)  # 0.01 without any evidence
+        0.008
+        """
+        C = self._all_costs(costs, reject_cost)
+        if self.family.n_classes == 2:
+            found = self.decision_rates(costs, reject_cost).values
+            return Estimate(float(self.prior @ (found * C).sum(axis=1)), 0.0)
+        right = np.diag(C[:, : len(C)])  # set apart, so that rare errors keep their digits
+        choose = rates.decision_outcome(self, costs, reject_cost)
+        regret = (C - right[:, None])[:, :, None]
+        found, error = self._simulate(
+            lambda log_p, k: choose(log_p, k) @ regret[k], lambda k: regret[k, : len(C)],
+            self._turning_log_odds(costs), n_samples, rng,
+        )  # fmt: skip
+        value = float(self.prior @ (found[:, 0] + right))
+        return Estimate(value, float(np.linalg.norm(self.prior * error[:, 0])))
+
+    def exceedance_rates(
+        self, threshold: float, *, n_samples: int = 100_000, rng: Rng = 0
+    ) -> Rates:
+        """How often the posterior of each class reaches a threshold, under each class.
+
+        Parameters
+        ----------
+        threshold : float
+            Between 0 and 1. For three classes or more, events that hardly ever occur are missed by
+            the simulation: a rate of zero with a standard error of zero means that none was drawn.
+        n_samples, rng
+            As for :meth:`decision_rates`.
+
+        Returns
+        -------
+        Rates
+            The true class on rows, the class whose posterior it is in columns.
+
+        Examples
+        --------
+        >>> from deciban import CalibratedGaussian
+        >>> family = CalibratedGaussian.from_eers([0.1])
+        >>> family.with_prior([0.2, 0.8]).exceedance_rates(0.95).values.round(3)
+        array([[0.342, 0.029],
+               [0.001, 0.75 ]])
+        """
+        require_fraction(threshold, "threshold")
+        if self.family.n_classes == 2:
+            found = rates.exact_exceedance_rates(self, threshold)
+            return Rates(found, np.zeros_like(found))
+        log_odds = self._log_prior[:, None] - self._log_prior + logit(threshold)
+        reached, D = np.log(threshold), self.family.n_classes
+        return self._simulate(
+            lambda log_p, _: log_p >= reached, lambda k: _lost_to_each(k, D), log_odds, n_samples,
+            rng,
+        )  # fmt: skip
+
+    def mean_posteriors(self, *, n_samples: int = 100_000, rng: Rng = 0) -> Rates:
+        r"""Mean posterior of each class, under each class.
+
+        The prior makes it symmetric: :math:`\pi_i E_i[p_j] = \pi_j E_j[p_i]`.
+
+        Parameters
+        ----------
+        n_samples, rng
+            As for :meth:`decision_rates`.
+
+        Returns
+        -------
+        Rates
+            The true class on rows, the class whose posterior it is in columns.
+
+        Examples
+        --------
+        >>> from deciban import CalibratedGaussian
+        >>> family = CalibratedGaussian.from_eers([0.1])
+        >>> family.with_prior([0.2, 0.8]).mean_posteriors().values.round(3)
+        array([[0.73 , 0.27 ],
+               [0.068, 0.932]])
+        """
+        if self.family.n_classes == 2:
+            found = rates.exact_mean_posteriors(self)
+            return Rates(found, np.zeros_like(found))
+        D = self.family.n_classes
+        return self._simulate(
+            lambda log_p, _: np.exp(log_p), lambda k: _lost_to_each(k, D),
+            self._turning_log_odds(None), n_samples, rng,
+        )  # fmt: skip
+
+    def _simulate(
+        self, outcome: Outcome, pattern: Any, log_odds: Floats, n_samples: int, rng: Rng
+    ) -> Rates:
+        count = require_whole(n_samples, "n_samples", 4 * self.family.n_classes)
+        return rates.simulate_rates(self, outcome, pattern, log_odds, count, as_generator(rng))
+
+    def _all_costs(self, costs: Costs, reject_cost: float | None) -> NDArray[np.float64]:
+        """Costs of all actions; errors cost one by default."""
+        D = self.family.n_classes
+        C = 1.0 - np.eye(D) if costs is None else cost_matrix(costs, self.family.classes)
+        if reject_cost is None:
+            return C
+        return np.column_stack([C, np.full(D, read_reject_cost(reject_cost, costs))])
+
+    def _turning_log_odds(self, costs: Costs) -> NDArray[np.float64]:
+        """Log-odds of each class to each other where, of these two, neither decision is better."""
+        regret = self._all_costs(costs, None)
+        regret = regret - np.diag(regret)[:, None]
+        both = (regret > 0) & (regret.T > 0)
+        log_ratio = np.log(np.where(both, regret, 1.0)) - np.log(np.where(both, regret.T, 1.0))
+        return self._log_prior[:, None] - self._log_prior + log_ratio
 
     def sample(self, label_or_counts: Any, rng: Rng = None, *, size: int | None = None) -> Any:
         """Draw posteriors, as :meth:`deciban.CalibratedGaussian.sample` draws ILRLs.
@@ -99,3 +424,10 @@ class PosteriorGaussian:
         llr = self.family.llr_distribution(a, b, given)
         i, j = index_pair(a, b, self.family.classes)
         return llr.dist(llr.mean() + self._log_prior[i] - self._log_prior[j], llr.std())
+
+
+def _lost_to_each(k: int, n_classes: int) -> Floats:
+    """Losing to class j alone stands for outcome j, and losing to any class for that of class k."""
+    pattern = np.eye(n_classes)
+    pattern[:, k] = 1.0
+    return pattern

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from deciban.cli.options import Force, Json, option
+from deciban.cli.options import Costs, Force, Json, option
 from deciban.cli.show import echo, print_json, print_table
 from deciban.cli.words import quote, require_choice, split_names
 from deciban.exceptions import InputError, NotPositiveDefiniteError
@@ -43,6 +43,11 @@ def family(
     unit: Annotated[
         str, option("Unit of divergences, given and printed, and of means.", "nat|bit|ban|deciban")
     ] = "nat",
+    prior: Annotated[
+        str | None, option("Prior under which to decide: 'a=0.9,b=0.1', or 'uniform'. Prints how "
+                           "often each class is decided for under each class.", "PRIOR"),
+    ] = None,
+    costs: Costs = None,
     figure: Annotated[Path | None, option("Figure to draw: .svg, .png or .pdf.", "FILE")] = None,
     as_json: Json = False,
     force: Force = False,
@@ -52,7 +57,8 @@ def family(
     Divergences, or equal-error rates, determine everything: the means and the covariance of the
     isometric log-ratios of the likelihoods (ILRLs, in the Gram-Schmidt basis), and what the
     evidence costs. Give one number for each pair of classes, row by row of the upper triangle: of
-    three classes d12, d13, d23; of four d12, d13, d14, d23, d24, d34.
+    three classes d12, d13, d23; of four d12, d13, d14, d23, d24, d34. With --prior or --costs,
+    error rates of decisions follow, too.
     """
     from deciban.cli.io.writing import require_outputs
 
@@ -66,6 +72,8 @@ def family(
 
         draw(found, figure, unit, replace=force)
     plain = _to_dict(found, found.expected_cross_entropy(unit="bit"), unit)
+    if prior is not None or costs is not None:
+        plain["decisions"] = _decisions(found, prior, costs)
     if as_json:
         print_json(plain)
     else:
@@ -176,6 +184,33 @@ def _to_dict(found: CalibratedGaussian, cost: Estimate, unit: Any) -> dict[str, 
     }  # fmt: skip
 
 
+def _decisions(found: CalibratedGaussian, prior: str | None, costs: str | None) -> dict[str, Any]:
+    """Rates of decisions under a prior, and what they cost."""
+    from deciban.cli.operating import parse_costs, parse_prior
+
+    posterior = found.with_prior(parse_prior(prior, "--prior", found.classes))
+    C = parse_costs(costs, "--costs", found.classes)
+    rates, cost = posterior.decision_rates(C), posterior.expected_cost(C)
+    return {
+        "prior": posterior.prior.tolist(), "costs": None if C is None else C.tolist(),
+        "rates": rates.values.tolist(), "rate_standard_errors": rates.standard_errors.tolist(),
+        "expected_cost": cost.value, "expected_cost_standard_error": cost.standard_error,
+    }  # fmt: skip
+
+
+def _show_decisions(plain: dict[str, Any]) -> None:
+    found, names = plain["decisions"], plain["classes"]
+    if len(names) <= _MOST_COORDINATES:
+        echo("\nHow often each class is decided for [%], the true class on rows")
+        percent = [[f"{100 * rate:.4g}" for rate in row] for row in found["rates"]]
+        cells = [(name, *row) for name, row in zip(names, percent, strict=True)]
+        print_table(("", *names), cells, right=range(1, len(names) + 1))
+    what = "Error rate" if found["costs"] is None else "Expected cost of a decision"
+    error = found["expected_cost_standard_error"]
+    margin = f" (standard error {error:.2g})" if error else ""
+    echo(f"\n{what} under this prior: {found['expected_cost']:.4g}{margin}")
+
+
 def _show(plain: dict[str, Any]) -> None:
     pairs, unit = plain["pairs"], plain["unit"]
     echo(f"Pairs of classes, {_ORDER}")
@@ -196,6 +231,8 @@ def _show(plain: dict[str, Any]) -> None:
     cost, error = plain["expected_cross_entropy_bit"], plain["standard_error_bit"]
     margin = f" ± {error:.4f}" if error else ""
     echo(f"\nExpected cross-entropy of equally likely classes: {cost:.4f}{margin} bit")
+    if "decisions" in plain:
+        _show_decisions(plain)
 
 
 def _print_matrix(rows: list[str], columns: list[str], values: list[list[float]]) -> None:
