@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence, Sized
+from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import ndtr, ndtri
 
-from deciban._validation.arrays import column_names, freeze, to_numpy
-from deciban._validation.labels import (
-    align_by_index,
-    as_labels,
-    encode_labels,
-    factorize_labels,
-    index_of,
-    index_pair,
-    label_array,
-    read_labels,
-)
-from deciban._validation.scalars import (
-    Rng,
-    as_generator,
-    quote,
-    require_bool,
-    require_one_of,
-    require_whole,
-)
-from deciban._validation.values import require_finite
+from deciban._validation.arrays import freeze, to_numpy
+from deciban._validation.labels import as_labels, index_of, index_pair
+from deciban._validation.scalars import Rng, as_generator, require_bool, require_whole
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.bayes import Prior, log_prior
-from deciban.evidence.evidence import require_moderate_ilrls
 from deciban.exceptions import InputError, NotPositiveDefiniteError
 from deciban.reference import closed_form, expectations
 from deciban.reference.closed_form import is_positive
 from deciban.reference.expectations import Estimate
+from deciban.reference.family import CalibratedFamily, read_ilrls, read_labeled_ilrls
 from deciban.reference.fitting import fit_covariance
 from deciban.reference.html import represent_pairs
 from deciban.reference.posterior import PosteriorGaussian
@@ -48,7 +31,7 @@ from deciban.simplex.basis import basis_for
 _NEAREST_FLOOR = 1e-8  # smallest over largest eigenvalue of the nearest family
 
 
-class CalibratedGaussian:
+class CalibratedGaussian(CalibratedFamily):
     r"""ILRLs that are Gaussian under every class, and calibrated.
 
     Calibrated means that the likelihood function of the likelihood function is the likelihood
@@ -121,9 +104,6 @@ class CalibratedGaussian:
         object.__setattr__(self, "cholesky", freeze(np.linalg.cholesky(sigma)))
         object.__setattr__(self, "basis", basis)
         object.__setattr__(self, "classes", labels)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("a CalibratedGaussian is immutable; build a new one.")
 
     @classmethod
     def from_divergences(
@@ -256,28 +236,8 @@ class CalibratedGaussian:
         >>> CalibratedGaussian.fit(l, y).covariance.round(1)
         array([[4.]])
         """
-        ilrls, y_true = align_by_index(ilrls=ilrls, y_true=y_true)
-        n_samples = len(ilrls) if isinstance(ilrls, Sized) else None
-        labels = read_labels(y_true, n_samples)
-        if classes is None:
-            named = ilrls if isinstance(ilrls, Evidence) else basis
-            classes = getattr(named, "classes", None) or factorize_labels(labels)[0]
-        if len(classes) < 2:
-            raise InputError(
-                f"y_true must hold at least 2 classes; got {len(classes)}. Pass all of them as "
-                f"classes if some have no sample."
-            )
-        names = as_labels(classes)
-        basis = basis_for(basis, len(names)).align_to(names)
-        encode_labels(labels, names)
-        l = _read_ilrls(ilrls, basis)
-        require_moderate_ilrls(l, "ilrls")
+        l, basis = read_labeled_ilrls(ilrls, y_true, basis, classes)
         return cls(fit_covariance(l, basis.contrast), basis)
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes, D."""
-        return len(self.classes)
 
     @cached_property
     def means(self) -> NDArray[np.float64]:
@@ -360,7 +320,7 @@ class CalibratedGaussian:
         >>> (density[:, 0] - density[:, 1]).round(4)  # LLR: the ILRL times the square root of two
         array([1.4142])
         """
-        l = _read_ilrls(l, self.basis)
+        l = read_ilrls(l, self.basis)
         D = self.n_classes
         # log f_i(l) = v_i'l + log h(l): one class gives the others. From the nearest one,
         # nothing large has to cancel.
@@ -371,50 +331,6 @@ class CalibratedGaussian:
             2 * np.log(np.diag(self.cholesky)).sum() + (D - 1) * math.log(2 * math.pi)
         )
         return scores - np.max(scores, axis=1, keepdims=True) + log_f[:, None]
-
-    def log_density_on_simplex(
-        self, x: ArrayLike | Evidence, measure: Literal["aitchison", "lebesgue"] = "aitchison"
-    ) -> NDArray[np.float64]:
-        """Log-density of likelihood functions on the simplex, under each class.
-
-        Parameters
-        ----------
-        x : array of shape (n_samples, D), or Evidence
-            Likelihoods; strictly positive, any scale. Evidence holds their logarithms.
-        measure : {"aitchison", "lebesgue"}
-            The Aitchison measure is the one that the ILR carries over: the same density as in
-            ILR space. The Lebesgue measure is that of the first D - 1 closed parts.
-
-        Returns
-        -------
-        array of shape (n_samples, D)
-        """
-        require_one_of(measure, "measure", ("aitchison", "lebesgue"))
-        if not isinstance(x, Evidence):
-            x = Evidence.from_likelihoods(x, self.classes)
-        log_f = self.log_density(x)
-        if measure == "aitchison":
-            return log_f
-        log_x = x.log_posterior()  # closed, as the parts are
-        return log_f - log_x.sum(axis=1, keepdims=True) - 0.5 * math.log(self.n_classes)
-
-    def evidence(self, l: ArrayLike | Evidence) -> Evidence:
-        """The evidence in an ILRL: the ILRL itself, since the family is calibrated.
-
-        Parameters
-        ----------
-        l : array of shape (n_samples, D - 1), or Evidence
-
-        Returns
-        -------
-        Evidence
-
-        Examples
-        --------
-        >>> CalibratedGaussian([[4.0]]).evidence([[1.0]]).ilr()
-        array([[1.]])
-        """
-        return Evidence.from_ilr(_read_ilrls(l, self.basis), self.basis, self.classes)
 
     def with_prior(self, prior: Prior = None) -> PosteriorGaussian:
         """The family in posterior space: how posteriors under this prior are distributed.
@@ -434,78 +350,6 @@ class CalibratedGaussian:
         np.float64(-1.31)
         """
         return PosteriorGaussian(self, prior)
-
-    def log_likelihood(
-        self, ilrls: ArrayLike | Evidence, y_true: ArrayLike | Sequence[Hashable]
-    ) -> float:
-        """Log-likelihood of the family for labeled ILRLs, summed over the samples.
-
-        Parameters
-        ----------
-        ilrls : array of shape (n_samples, D - 1), or Evidence
-        y_true : array of shape (n_samples,)
-
-        Returns
-        -------
-        float
-        """
-        ilrls, y_true = align_by_index(ilrls=ilrls, y_true=y_true)
-        log_f = self.log_density(ilrls)
-        codes = encode_labels(read_labels(y_true, len(log_f)), self.classes)
-        return float(log_f[np.arange(len(log_f)), codes].sum())
-
-    @overload
-    def sample(
-        self, label_or_counts: str | int, rng: Rng = None, *, size: int | None = None
-    ) -> NDArray[np.float64]: ...
-
-    @overload
-    def sample(
-        self,
-        label_or_counts: Sequence[int] | Mapping[Any, int] | NDArray[Any],
-        rng: Rng = None,
-        *,
-        size: int | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[Any]]: ...
-
-    def sample(
-        self, label_or_counts: Any, rng: Rng = None, *, size: int | None = None
-    ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[Any]]:
-        """Draw ILRLs of one class, or by counts of each class, with their labels.
-
-        Parameters
-        ----------
-        label_or_counts : label, sequence of D counts, or mapping from labels to counts
-        rng : numpy Generator, seed or None
-        size : int, default 1
-            Number of samples of a class given by its label. Leave it out with counts.
-
-        Returns
-        -------
-        array of shape (size, D - 1)
-            For a label.
-        l, y : arrays of shape (n_samples, D - 1) and (n_samples,)
-            For counts.
-
-        Examples
-        --------
-        >>> family = CalibratedGaussian([[2.0]], classes=["same", "other"])
-        >>> family.sample("same", rng=0, size=3).shape
-        (3, 1)
-        >>> l, y = family.sample({"same": 2, "other": 1}, rng=0)
-        >>> y.tolist()
-        ['same', 'same', 'other']
-        """
-        generator = as_generator(rng)
-        counts = _read_counts(label_or_counts, self.classes)
-        if counts is None:
-            k = index_of(label_or_counts, self.classes)
-            count = require_whole(1 if size is None else size, "size")
-            return self._draw(np.full(count, k), generator)
-        if size is not None:
-            raise InputError(f"size must go with a label; got {quote(size)} with counts. Drop it.")
-        at = np.repeat(np.arange(self.n_classes), counts)
-        return self._draw(at, generator), label_array(self.classes)[at]
 
     def expected_cllr(self, a: Hashable, b: Hashable) -> float:
         """Expected Cllr of the LLRs of two classes, in bits, by quadrature (about 1e-14).
@@ -574,41 +418,3 @@ class CalibratedGaussian:
     def _repr_html_(self) -> str:
         """Divergences and equal-error rates of each pair of classes, for notebooks."""
         return represent_pairs(self.divergences, self.eers, self.classes)
-
-
-def _read_ilrls(l: ArrayLike | Evidence, basis: Basis) -> NDArray[np.float64]:
-    """ILRLs in this basis, (n_samples, D - 1), from an array or from evidence."""
-    if isinstance(l, Evidence):
-        return l.ilr(basis)
-    values = to_numpy(l, "l")
-    D = basis.n_parts
-    if values.ndim != 2 or values.shape[1] != D - 1:
-        raise InputError(
-            f"l must have shape (n_samples, {D - 1}), one ILRL on each row, for {D} classes; got "
-            f"{values.shape}. Write [l] for a single ILRL; pass likelihoods and posteriors as "
-            f"Evidence."
-        )
-    require_finite(np, values, "l")
-    return values
-
-
-def _read_counts(label_or_counts: Any, classes: tuple[Hashable, ...]) -> list[int] | None:
-    """How many samples of each class; None where what is given is a label."""
-    counts = label_or_counts
-    names = column_names(counts)
-    if names is not None:
-        counts = dict(counts) if set(names) & set(classes) else np.asarray(counts)
-    if isinstance(counts, Mapping):
-        for label in counts:
-            index_of(label, classes)
-        counts = [counts.get(label, 0) for label in classes]
-    elif not isinstance(counts, list | tuple | np.ndarray) or (
-        isinstance(counts, tuple) and counts in classes
-    ):
-        return None
-    if np.shape(counts) != (len(classes),):
-        raise InputError(
-            f"counts must hold one number for each of {len(classes)} classes; got shape "
-            f"{np.shape(counts)}. Give as many counts as classes."
-        )
-    return [require_whole(count, "counts") for count in counts]

@@ -23,12 +23,32 @@ _FLAT = 1e-10  # slope at which to stop; the loss is of the order of the number 
 _ACCEPTED = 1e-5  # slope that is accepted where rounding allows no further step
 _NEAR = 0.01  # squared distance of the mean from the one asked for, in standard deviations
 _STEPS = 500
+_STEPS_OF_EM = 20
 
 
-def fit_covariance(l: np.ndarray, contrast: np.ndarray) -> np.ndarray:
+def fit_covariance(
+    l: np.ndarray, contrast: np.ndarray, weight: np.ndarray | None = None
+) -> np.ndarray:
     """Covariance of the family under which the ILRLs ``l`` are most likely."""
-    S = np.atleast_2d(np.cov(l, rowvar=False, bias=True))
-    return fit_covariance_to_moments(l.mean(axis=0), S, contrast, len(l))
+    return fit_covariance_to_moments(*moments(l, weight), contrast, len(l))
+
+
+def improve_covariance(
+    l: np.ndarray, contrast: np.ndarray, weight: np.ndarray, start: np.ndarray
+) -> np.ndarray:
+    """A covariance under which weighted ILRLs are at least as likely as under ``start``."""
+    m, S = moments(l, weight)
+    if len(contrast) == 2:
+        return _two_classes(float(S[0, 0] + m[0] ** 2))
+    here = _Loss(np.linalg.cholesky(start), S, m, contrast)
+    there = _minimize(here, _STEPS_OF_EM)
+    return there.L @ there.L.T
+
+
+def moments(l: np.ndarray, weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of weighted samples."""
+    S = np.cov(l, rowvar=False, bias=True, aweights=weight)
+    return np.average(l, axis=0, weights=weight), np.atleast_2d(S)
 
 
 def fit_covariance_to_moments(
@@ -67,9 +87,9 @@ def _two_classes(q: float) -> np.ndarray:
     return np.array([[2 * q / (1 + np.sqrt(1 + 2 * q))]])
 
 
-def _minimize(here: _Loss) -> _Loss:
+def _minimize(here: _Loss, steps: int = _STEPS) -> _Loss:
     """The minimum of the loss downhill from a start."""
-    for _ in range(_STEPS):
+    for _ in range(steps):
         there = here.downhill() if here.steepness > _FLAT else None
         if there is None:
             break

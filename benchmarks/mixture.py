@@ -1,0 +1,141 @@
+"""Mixtures of calibrated families beside one family, and the calibration test under heavy tails.
+
+Which number of components does BIC find, and what does the mixture gain on fresh samples?
+The truth is known: one Gaussian family, a scale mixture, a mixture of two shapes, or Student's t.
+"""
+
+import argparse
+import time
+from collections import Counter
+
+import numpy as np
+from scipy.stats import t as student_t
+
+from _timing import print_setting
+from deciban import Basis, CalibratedGaussian, CalibratedMixture, Evidence, metrics
+
+
+def scales(D):
+    """Weak and strong evidence: two families of one shape."""
+    narrow = 0.5 * np.eye(D - 1)
+    return CalibratedMixture([narrow, 8 * narrow], [0.7, 0.3])
+
+
+def shapes(D):
+    """Two families that distinguish different classes."""
+    first, second = np.ones(D - 1), np.ones(D - 1)
+    first[0], second[-1] = 6.0, 6.0
+    return CalibratedMixture([np.diag(first), np.diag(second) * 0.5], [0.5, 0.5])
+
+
+def gaussian(D):
+    return CalibratedMixture([2 * np.eye(D - 1)])
+
+
+class Student:
+    """Features with Student's t of 3 degrees of freedom; their true likelihood functions."""
+
+    def __init__(self, D):
+        self.basis = Basis.gram_schmidt(D)
+        self.n_classes = D
+
+    def sample(self, counts, rng):
+        corners = 1.7 * self.basis.contrast
+        y = np.repeat(np.arange(self.n_classes), counts)
+        rng = np.random.default_rng(rng)
+        x = corners[y] + rng.standard_t(3, size=(len(y), self.n_classes - 1))
+        w = student_t.logpdf(x[:, None, :] - corners, 3).sum(axis=2)
+        return w @ self.basis.contrast, y
+
+    def log_likelihood(self, l, y):
+        return np.nan
+
+
+TRUTHS = {"Gaussian": gaussian, "scales": scales, "shapes": shapes, "Student": Student}
+
+
+def fits(args):
+    print("\nLog-likelihood of fresh samples in nats per sample, mean over runs: gain over one")
+    print("Gaussian family; the error of its expected cross-entropy in %; components; seconds")
+    head = ("truth (=best)", "auto", "err. one", "err. auto", "components", "seconds")
+    print(f"{'':28}" + "".join(f"{name:>16}" for name in head))
+    for name, make in TRUTHS.items():
+        for D in args.classes:
+            truth = make(D)
+            l_new, y_new = truth.sample([20_000 // D] * D, rng=[9, D])
+            evidence = Evidence.from_ilr(l_new)
+            cost = metrics.cross_entropy(y_new, evidence)
+            for n in args.samples:
+                print_row(f"{name}, {D} classes, {n:5}", truth, l_new, y_new, cost, n // D, args)
+
+
+def print_row(label, truth, l_new, y_new, cost, n, args):
+    D = truth.n_classes
+    counts, gains, best, errors, seconds = Counter(), [], [], [], []
+    for run in range(args.runs):
+        l, y = truth.sample([n] * D, rng=[run, n, D])
+        start = time.perf_counter()
+        mixture = CalibratedMixture.fit(l, y)
+        seconds.append(time.perf_counter() - start)
+        counts[len(mixture.families)] += 1
+        one = CalibratedGaussian.fit(l, y)
+        base = one.log_likelihood(l_new, y_new)
+        gains.append((mixture.log_likelihood(l_new, y_new) - base) / len(y_new))
+        best.append((truth.log_likelihood(l_new, y_new) - base) / len(y_new))
+        found = [m.expected_cross_entropy(n_samples=4000)[0] for m in (one, mixture)]
+        errors.append(100 * (np.array(found) / cost - 1))
+    worse = np.mean(errors, axis=0)
+    chosen = " ".join(f"{k}:{c}" for k, c in sorted(counts.items()))
+    print(
+        f"{label:28}{np.mean(best):16.4f}{np.mean(gains):16.4f}{worse[0]:16.1f}{worse[1]:16.1f}"
+        f"{chosen:>16}{np.median(seconds):16.2f}",
+        flush=True,
+    )
+
+
+def tails(args):
+    print("\nVariance of the LLR over its mean (2 in one Gaussian family), and its maximum")
+    for name, make in TRUTHS.items():
+        for D in args.classes:
+            truth = make(D)
+            l, y = truth.sample([20_000] * D, rng=0)
+            scores = (l @ truth.basis.contrast.T)[y == 0]
+            llr = scores[:, 0] - scores[:, 1]
+            print(f"{name}, {D} classes: {llr.var() / llr.mean():6.2f}, {llr.max():6.1f} nats")
+
+
+def level(args):
+    error = 196 * np.sqrt(0.05 * 0.95 / args.trials)
+    print(f"\nFalse alarms of calibration_test at 5 %, {args.trials} trials (+-{error:.1f} %)")
+    for name in ("Gaussian", "scales", "shapes"):
+        for D in args.classes:
+            truth = TRUTHS[name](D)
+            for n in (100, 500):
+                p = []
+                for trial in range(args.trials):
+                    l, y = truth.sample([n // D] * D, rng=[trial, n, D, 1])
+                    found = metrics.calibration_test(y, truth.evidence(l), n_draws=99, rng=trial)
+                    p.append(found.p_value)
+                print(f"{name}, {D} classes, {n:4}: {100 * np.mean(np.array(p) <= 0.05):5.1f} %")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--trials", type=int, default=500)
+    parser.add_argument("--classes", type=int, nargs="+", default=[2, 3, 5])
+    parser.add_argument("--samples", type=int, nargs="+", default=[100, 1000], help="in all")
+    parser.add_argument("--quick", action="store_true", help="3 runs, 60 trials, 2 and 3 classes")
+    args = parser.parse_args()
+    if args.quick:
+        args.runs, args.trials, args.classes = 3, 60, [2, 3]
+    print_setting("deciban", "numpy", "scipy")
+    start = time.perf_counter()
+    tails(args)
+    fits(args)
+    level(args)
+    print(f"{time.perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,337 @@
+"""Mixtures of calibrated Gaussian families: calibrated, with heavier tails."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+
+from deciban._validation.arrays import freeze, to_numpy
+from deciban._validation.labels import index_pair
+from deciban._validation.scalars import Rng, as_generator, quote, require_whole
+from deciban.evidence import Evidence, Unit
+from deciban.evidence.bayes import Prior
+from deciban.exceptions import InputError
+from deciban.reference.calibrated_gaussian import CalibratedGaussian
+from deciban.reference.em import choose_mixture, fit_mixture
+from deciban.reference.expectations import Estimate
+from deciban.reference.family import CalibratedFamily, read_ilrls, read_labeled_ilrls
+from deciban.reference.normal_mixture import NormalMixture
+from deciban.simplex import Basis
+
+
+class CalibratedMixture(CalibratedFamily):
+    r"""A mixture of calibrated Gaussian families, which is calibrated itself.
+
+    The density of an ILRL l under class i is :math:`\sum_k w_k f_i^{(k)}(l)`, with weights that are
+    the same for every class. Each component has the factor :math:`e^{v_i^T l}`, so the sum has it:
+    :math:`f_i(l) = e^{v_i^T l} \sum_k w_k h_k(l)`, and the likelihood function of l is l. A mixture
+    of weak and strong evidence has heavier tails than one family.
+
+    Immutable. Build it from families or their covariances, or :meth:`fit` it to data.
+
+    Parameters
+    ----------
+    families : sequence of CalibratedGaussian, or array of shape (K, D - 1, D - 1)
+        The components, or their covariances.
+    weights : array of shape (K,), default equal weights
+        Positive; they are divided by their sum.
+    basis : Basis, default that of the first family, else Gram-Schmidt
+    classes : sequence of labels, default those of the first family or of the basis, else 0 to D - 1
+
+    Attributes
+    ----------
+    families : tuple of CalibratedGaussian
+    weights : array of shape (K,)
+        They add up to 1.
+    basis, classes
+        Those of all families; read-only.
+
+    See Also
+    --------
+    CalibratedGaussian : The components.
+    deciban.metrics.calibration_test : Tests calibration without a family.
+
+    Examples
+    --------
+    >>> weak, strong = (CalibratedGaussian.from_divergences([d]) for d in (1.0, 9.0))
+    >>> mixture = CalibratedMixture([weak, strong], [0.75, 0.25])
+    >>> mixture.divergences[0, 1].round(12)
+    np.float64(3.0)
+    >>> mixture.evidence([[1.5]]).ilr()
+    array([[1.5]])
+    """
+
+    families: tuple[CalibratedGaussian, ...]
+    weights: NDArray[np.float64]
+
+    def __init__(
+        self,
+        families: Sequence[CalibratedGaussian] | ArrayLike,
+        weights: ArrayLike | None = None,
+        basis: Basis | None = None,
+        classes: Sequence[Hashable] | None = None,
+    ) -> None:
+        components = _read_families(families, basis, classes)
+        object.__setattr__(self, "families", components)
+        object.__setattr__(self, "weights", freeze(_read_weights(weights, len(components))))
+        object.__setattr__(self, "basis", components[0].basis)
+        object.__setattr__(self, "classes", components[0].classes)
+
+    @classmethod
+    def fit(
+        cls,
+        ilrls: ArrayLike | Evidence,
+        y_true: ArrayLike | Sequence[Hashable],
+        n_components: int | Literal["auto"] = "auto",
+        *,
+        n_starts: int = 3,
+        basis: Basis | None = None,
+        classes: Sequence[Hashable] | None = None,
+        rng: Rng = 0,
+    ) -> CalibratedMixture:
+        """The mixture under which ILRLs are most likely, by EM.
+
+        As for :meth:`CalibratedGaussian.fit`, the labels do not change the estimate. EM finds a
+        local maximum; the best of several starts is taken. A component does not become narrower
+        than 0.001 of the variance of the single family in any direction.
+
+        Parameters
+        ----------
+        ilrls : array of shape (n_samples, D - 1), or Evidence
+        y_true : array of shape (n_samples,)
+        n_components : int or "auto", default "auto"
+            With "auto", components are added until the Bayesian information criterion (BIC) rises.
+        n_starts : int, default 3
+            The first two are scaled copies of the single family; further ones are drawn.
+        basis, classes
+            As for :meth:`CalibratedGaussian.fit`.
+        rng : numpy Generator or seed, default 0
+
+        Returns
+        -------
+        CalibratedMixture
+            Its components in the order of their mean variance.
+
+        Examples
+        --------
+        >>> truth = CalibratedMixture([[[0.5]], [[8.0]]], [0.75, 0.25])
+        >>> l, y = truth.sample([2000, 2000], rng=0)
+        >>> CalibratedMixture.fit(l, y).weights.round(2)
+        array([0.75, 0.25])
+        """
+        l, basis = read_labeled_ilrls(ilrls, y_true, basis, classes)
+        starts, generator = require_whole(n_starts, "n_starts", 1), as_generator(rng)
+        if isinstance(n_components, str) and n_components == "auto":
+            found = choose_mixture(l, basis.contrast, starts, generator)
+        else:
+            count = require_whole(n_components, "n_components", 1)
+            found = fit_mixture(l, basis.contrast, count, starts, generator)
+        order = np.argsort(np.trace(found.covariances, axis1=1, axis2=2), kind="stable")
+        return cls(found.covariances[order], found.weights[order], basis)
+
+    @cached_property
+    def means(self) -> NDArray[np.float64]:
+        """Mean of the ILRL under each class, of shape (D, D - 1)."""
+        return freeze(self._average([family.means for family in self.families]))
+
+    @cached_property
+    def divergences(self) -> NDArray[np.float64]:
+        """Kullback-Leibler divergence between each pair of classes, in nats; (D, D), symmetric.
+
+        It is the mean LLR, and thus the weighted mean of the components' divergences.
+        """
+        return freeze(self._average([family.divergences for family in self.families]))
+
+    @cached_property
+    def eers(self) -> NDArray[np.float64]:
+        """Equal-error rate of each pair of classes; (D, D), 0.5 on the diagonal.
+
+        The rate is reached at an LLR of zero in every component, and so in the mixture.
+        """
+        return freeze(self._average([family.eers for family in self.families]))
+
+    def _average(self, values: Sequence[Any]) -> NDArray[np.float64]:
+        return np.tensordot(self.weights, np.array(values), axes=1)
+
+    def in_basis(self, basis: Basis) -> CalibratedMixture:
+        """The same mixture with its ILRLs in another basis.
+
+        Parameters
+        ----------
+        basis : Basis
+
+        Returns
+        -------
+        CalibratedMixture
+        """
+        turned = [family.in_basis(basis) for family in self.families]
+        return CalibratedMixture(turned, self.weights)
+
+    def llr_distribution(
+        self, a: Hashable, b: Hashable, given: Hashable | None = None
+    ) -> NormalMixture:
+        """Distribution of the LLR of class ``a`` against ``b``: a mixture of normal distributions.
+
+        Parameters
+        ----------
+        a, b, given
+            As for :meth:`CalibratedGaussian.llr_distribution`.
+
+        Returns
+        -------
+        deciban.reference.NormalMixture
+
+        Examples
+        --------
+        >>> mixture = CalibratedMixture([[[0.5]], [[8.0]]], [0.75, 0.25])
+        >>> llr = mixture.llr_distribution(0, 1)
+        >>> bool(np.isclose(llr.mean(), mixture.divergences[0, 1]))
+        True
+        """
+        parts = [family.llr_distribution(a, b, given) for family in self.families]
+        means, scales = (
+            np.array([float(number) for number in numbers])
+            for numbers in ([part.mean() for part in parts], [part.std() for part in parts])
+        )
+        return NormalMixture(self.weights, freeze(means), freeze(scales))
+
+    def log_density(self, l: ArrayLike | Evidence) -> NDArray[np.float64]:
+        """Log-density of ILRLs under each class, with respect to the Lebesgue measure.
+
+        Parameters
+        ----------
+        l : array of shape (n_samples, D - 1), or Evidence
+
+        Returns
+        -------
+        array of shape (n_samples, D)
+
+        Examples
+        --------
+        >>> density = CalibratedMixture([[[0.5]], [[8.0]]]).log_density([[1.0]])
+        >>> (density[:, 0] - density[:, 1]).round(4)  # LLR: the ILRL times the square root of two
+        array([1.4142])
+        """
+        l = read_ilrls(l, self.basis)
+        log_f = np.array([family.log_density(l) for family in self.families])
+        return np.asarray(logsumexp(log_f + np.log(self.weights)[:, None, None], axis=0))
+
+    def expected_cllr(self, a: Hashable, b: Hashable) -> float:
+        """Expected Cllr of the LLRs of two classes, in bits: the weighted mean of the components'.
+
+        Parameters
+        ----------
+        a, b : labels
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> round(CalibratedMixture([[[0.5]], [[8.0]]], [0.75, 0.25]).expected_cllr(0, 1), 4)
+        0.6512
+        """
+        index_pair(a, b, self.classes)
+        costs = [family.expected_cllr(a, b) for family in self.families]
+        return float(self.weights @ np.array(costs))
+
+    def expected_cross_entropy(
+        self, prior: Prior = None, *, unit: Unit = "nat", n_samples: int = 100_000, rng: Rng = 0
+    ) -> Estimate:
+        """Expected cross-entropy of the posterior, with its standard error; C_mc by default.
+
+        A cost depends on the ILRL alone, whichever component it came from. Its expectation is
+        therefore the weighted mean of the components'.
+
+        Parameters
+        ----------
+        prior, unit, rng
+            As for :meth:`CalibratedGaussian.expected_cross_entropy`.
+        n_samples : int
+            Size of the simulation of each component for three classes or more.
+
+        Returns
+        -------
+        Estimate
+        """
+        generator = as_generator(rng)
+        found = np.array(
+            [
+                family.expected_cross_entropy(prior, unit=unit, n_samples=n_samples, rng=generator)
+                for family in self.families
+            ]
+        )
+        error = math.sqrt(float(np.sum((self.weights * found[:, 1]) ** 2)))
+        return Estimate(float(self.weights @ found[:, 0]), error)
+
+    def _draw(self, at: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.float64]:
+        component = rng.choice(len(self.weights), size=len(at), p=self.weights)
+        l = np.empty((len(at), self.n_classes - 1))
+        for k, family in enumerate(self.families):
+            l[component == k] = family._draw(at[component == k], rng)
+        return l
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return CalibratedMixture, (self.families, np.array(self.weights))
+
+    def __repr__(self) -> str:
+        upper = self.divergences[np.triu_indices(self.n_classes, 1)]
+        low, high = f"{upper.min():.3g}", f"{upper.max():.3g}"
+        span = low if low == high else f"{low} to {high}"
+        return (
+            f"<CalibratedMixture of {len(self.families)} families, {self.n_classes} classes: "
+            f"divergences {span} nat>"
+        )
+
+
+def _read_families(
+    families: Any, basis: Basis | None, classes: Sequence[Hashable] | None
+) -> tuple[CalibratedGaussian, ...]:
+    """The components, all in one basis and with one set of classes."""
+    given = list(families) if np.iterable(families) else []
+    if not given:
+        raise InputError(
+            f"families must hold at least one family or covariance; got {quote(families)}. Write "
+            f"[family] for a single one."
+        )
+    read = [
+        one if isinstance(one, CalibratedGaussian) else CalibratedGaussian(one, basis, classes)
+        for one in given
+    ]
+    names = read[0].classes if classes is None else tuple(classes)
+    for one in read:
+        if set(one.classes) != set(names):
+            raise InputError(
+                f"families must all have the classes {quote(names)}; got {quote(one.classes)}. "
+                f"Build each of them with these classes."
+            )
+    target = (read[0].basis if basis is None else basis).align_to(names)
+    return tuple(one if one.basis is target else _align(one, target, names) for one in read)
+
+
+def _align(
+    family: CalibratedGaussian, basis: Basis, names: tuple[Hashable, ...]
+) -> CalibratedGaussian:
+    order = [family.classes.index(name) for name in names]
+    delta = family.divergences[np.ix_(order, order)]
+    return CalibratedGaussian.from_divergences(delta, basis=basis, classes=names)
+
+
+def _read_weights(weights: ArrayLike | None, n_components: int) -> NDArray[np.float64]:
+    if weights is None:
+        return np.full(n_components, 1 / n_components)
+    values = to_numpy(weights, "weights")
+    if values.shape != (n_components,) or not np.all((values > 0) & np.isfinite(values)):
+        raise InputError(
+            f"weights must hold {n_components} positive numbers, one for each family; got "
+            f"{quote(values.tolist())}. Leave out families without weight."
+        )
+    values = values / values.max()
+    return np.asarray(values / values.sum())

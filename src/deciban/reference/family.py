@@ -1,0 +1,230 @@
+"""What every calibrated family has: an ILRL that is its own likelihood function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence, Sized
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deciban._validation.arrays import column_names, to_numpy
+from deciban._validation.labels import (
+    align_by_index,
+    as_labels,
+    encode_labels,
+    factorize_labels,
+    index_of,
+    label_array,
+    read_labels,
+)
+from deciban._validation.scalars import Rng, as_generator, quote, require_one_of, require_whole
+from deciban._validation.values import require_finite
+from deciban.evidence import Evidence
+from deciban.evidence.evidence import require_moderate_ilrls
+from deciban.exceptions import InputError
+from deciban.simplex import Basis
+from deciban.simplex.basis import basis_for
+
+
+class CalibratedFamily:
+    """Base of the families: immutable, with a density of ILRLs for each class."""
+
+    basis: Basis
+    classes: tuple[Hashable, ...]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a {type(self).__name__} is immutable; build a new one.")
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, D."""
+        return len(self.classes)
+
+    def log_density(self, l: ArrayLike | Evidence) -> NDArray[np.float64]:
+        """Log-density of ILRLs under each class."""
+        raise NotImplementedError
+
+    def _draw(self, at: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.float64]:
+        """One ILRL of each of these classes, given by their positions."""
+        raise NotImplementedError
+
+    def log_density_on_simplex(
+        self, x: ArrayLike | Evidence, measure: Literal["aitchison", "lebesgue"] = "aitchison"
+    ) -> NDArray[np.float64]:
+        """Log-density of likelihood functions on the simplex, under each class.
+
+        Parameters
+        ----------
+        x : array of shape (n_samples, D), or Evidence
+            Likelihoods; strictly positive, any scale. Evidence holds their logarithms.
+        measure : {"aitchison", "lebesgue"}
+            The Aitchison measure is the one that the ILR carries over: the same density as in
+            ILR space. The Lebesgue measure is that of the first D - 1 closed parts.
+
+        Returns
+        -------
+        array of shape (n_samples, D)
+        """
+        require_one_of(measure, "measure", ("aitchison", "lebesgue"))
+        if not isinstance(x, Evidence):
+            x = Evidence.from_likelihoods(x, self.classes)
+        log_f = self.log_density(x)
+        if measure == "aitchison":
+            return log_f
+        log_x = x.log_posterior()  # closed, as the parts are
+        return log_f - log_x.sum(axis=1, keepdims=True) - 0.5 * math.log(self.n_classes)
+
+    def evidence(self, l: ArrayLike | Evidence) -> Evidence:
+        """The evidence in an ILRL: the ILRL itself, since the family is calibrated.
+
+        Parameters
+        ----------
+        l : array of shape (n_samples, D - 1), or Evidence
+
+        Returns
+        -------
+        Evidence
+
+        Examples
+        --------
+        >>> from deciban import CalibratedGaussian
+        >>> CalibratedGaussian([[4.0]]).evidence([[1.0]]).ilr()
+        array([[1.]])
+        """
+        return Evidence.from_ilr(read_ilrls(l, self.basis), self.basis, self.classes)
+
+    def log_likelihood(
+        self, ilrls: ArrayLike | Evidence, y_true: ArrayLike | Sequence[Hashable]
+    ) -> float:
+        """Log-likelihood of the family for labeled ILRLs, summed over the samples.
+
+        Parameters
+        ----------
+        ilrls : array of shape (n_samples, D - 1), or Evidence
+        y_true : array of shape (n_samples,)
+
+        Returns
+        -------
+        float
+        """
+        ilrls, y_true = align_by_index(ilrls=ilrls, y_true=y_true)
+        log_f = self.log_density(ilrls)
+        codes = encode_labels(read_labels(y_true, len(log_f)), self.classes)
+        return float(log_f[np.arange(len(log_f)), codes].sum())
+
+    @overload
+    def sample(
+        self, label_or_counts: str | int, rng: Rng = None, *, size: int | None = None
+    ) -> NDArray[np.float64]: ...
+
+    @overload
+    def sample(
+        self,
+        label_or_counts: Sequence[int] | Mapping[Any, int] | NDArray[Any],
+        rng: Rng = None,
+        *,
+        size: int | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[Any]]: ...
+
+    def sample(
+        self, label_or_counts: Any, rng: Rng = None, *, size: int | None = None
+    ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[Any]]:
+        """Draw ILRLs of one class, or by counts of each class, with their labels.
+
+        Parameters
+        ----------
+        label_or_counts : label, sequence of D counts, or mapping from labels to counts
+        rng : numpy Generator, seed or None
+        size : int, default 1
+            Number of samples of a class given by its label. Leave it out with counts.
+
+        Returns
+        -------
+        array of shape (size, D - 1)
+            For a label.
+        l, y : arrays of shape (n_samples, D - 1) and (n_samples,)
+            For counts.
+
+        Examples
+        --------
+        >>> from deciban import CalibratedGaussian
+        >>> family = CalibratedGaussian([[2.0]], classes=["same", "other"])
+        >>> family.sample("same", rng=0, size=3).shape
+        (3, 1)
+        >>> l, y = family.sample({"same": 2, "other": 1}, rng=0)
+        >>> y.tolist()
+        ['same', 'same', 'other']
+        """
+        generator = as_generator(rng)
+        counts = _read_counts(label_or_counts, self.classes)
+        if counts is None:
+            k = index_of(label_or_counts, self.classes)
+            count = require_whole(1 if size is None else size, "size")
+            return self._draw(np.full(count, k), generator)
+        if size is not None:
+            raise InputError(f"size must go with a label; got {quote(size)} with counts. Drop it.")
+        at = np.repeat(np.arange(self.n_classes), counts)
+        return self._draw(at, generator), label_array(self.classes)[at]
+
+
+def read_labeled_ilrls(
+    ilrls: Any, y_true: Any, basis: Basis | None, classes: Sequence[Hashable] | None
+) -> tuple[NDArray[np.float64], Basis]:
+    """ILRLs and their basis, named after the classes; the labels are checked, and not needed."""
+    ilrls, y_true = align_by_index(ilrls=ilrls, y_true=y_true)
+    n_samples = len(ilrls) if isinstance(ilrls, Sized) else None
+    labels = read_labels(y_true, n_samples)
+    if classes is None:
+        named = ilrls if isinstance(ilrls, Evidence) else basis
+        classes = getattr(named, "classes", None) or factorize_labels(labels)[0]
+    if len(classes) < 2:
+        raise InputError(
+            f"y_true must hold at least 2 classes; got {len(classes)}. Pass all of them as "
+            f"classes if some have no sample."
+        )
+    names = as_labels(classes)
+    basis = basis_for(basis, len(names)).align_to(names)
+    encode_labels(labels, names)
+    l = read_ilrls(ilrls, basis)
+    require_moderate_ilrls(l, "ilrls")
+    return l, basis
+
+
+def read_ilrls(l: ArrayLike | Evidence, basis: Basis) -> NDArray[np.float64]:
+    """ILRLs in this basis, (n_samples, D - 1), from an array or from evidence."""
+    if isinstance(l, Evidence):
+        return l.ilr(basis)
+    values = to_numpy(l, "l")
+    D = basis.n_parts
+    if values.ndim != 2 or values.shape[1] != D - 1:
+        raise InputError(
+            f"l must have shape (n_samples, {D - 1}), one ILRL on each row, for {D} classes; got "
+            f"{values.shape}. Write [l] for a single ILRL; pass likelihoods and posteriors as "
+            f"Evidence."
+        )
+    require_finite(np, values, "l")
+    return values
+
+
+def _read_counts(label_or_counts: Any, classes: tuple[Hashable, ...]) -> list[int] | None:
+    """How many samples of each class; None where what is given is a label."""
+    counts = label_or_counts
+    names = column_names(counts)
+    if names is not None:
+        counts = dict(counts) if set(names) & set(classes) else np.asarray(counts)
+    if isinstance(counts, Mapping):
+        for label in counts:
+            index_of(label, classes)
+        counts = [counts.get(label, 0) for label in classes]
+    elif not isinstance(counts, list | tuple | np.ndarray) or (
+        isinstance(counts, tuple) and counts in classes
+    ):
+        return None
+    if np.shape(counts) != (len(classes),):
+        raise InputError(
+            f"counts must hold one number for each of {len(classes)} classes; got shape "
+            f"{np.shape(counts)}. Give as many counts as classes."
+        )
+    return [require_whole(count, "counts") for count in counts]
