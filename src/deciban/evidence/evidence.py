@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +32,13 @@ from deciban.simplex import Basis, logparts
 from deciban.simplex.basis import basis_for
 
 _LARGEST_ILRL = 1e12  # beside which float64 still holds four digits of the other coordinates
+
+
+@runtime_checkable
+class _Combines(Protocol):
+    """What knows how the evidence of several systems goes together."""
+
+    def combine(self, *systems: Evidence) -> Evidence: ...
 
 
 class Evidence(Decisions):
@@ -290,6 +297,44 @@ class Evidence(Decisions):
         basis = basis_for(basis, self.n_classes).align_to(self._classes)
         return np.asarray(logparts.ilr(self._log_likelihoods, basis))
 
+    def add(self, *others: Evidence, dependence: _Combines | None = None) -> Evidence:
+        """Evidence of several systems together: a sum that can be told what they share.
+
+        Parameters
+        ----------
+        *others : Evidence
+            About the same samples; classes are matched by name.
+        dependence : deciban.reference.Dependence, optional
+            How the systems depend on one another, with this one first. Without it they are taken
+            as independent, as ``+`` does.
+
+        Returns
+        -------
+        Evidence
+
+        See Also
+        --------
+        deciban.reference.Dependence : Built from families and correlations, or fitted.
+
+        Examples
+        --------
+        >>> from deciban import CalibratedGaussian
+        >>> from deciban.reference import Dependence
+        >>> a = Evidence.from_llr([2.0])
+        >>> family = CalibratedGaussian.from_divergences([3.0])
+        >>> a.add(a).llr(1, 0), a.add(a, dependence=Dependence([family] * 2, 1.0)).llr(1, 0)
+        (array([4.]), array([2.]))
+        """
+        if dependence is None:
+            return sum(others, start=self)
+        if not isinstance(dependence, _Combines):
+            raise InputError(
+                f"dependence must be a deciban.reference.Dependence; got {quote(dependence)}. A "
+                f"correlation alone does not say how strong each system is: build "
+                f"Dependence(families, correlation)."
+            )
+        return dependence.combine(self, *others)
+
     def llr(
         self, a: Any, b: Any, unit: Unit = "nat", *, prior: Prior = None
     ) -> NDArray[np.float64]:
@@ -320,6 +365,52 @@ class Evidence(Decisions):
         p = log_prior(prior, self._classes, len(self))
         pooled = (pool_members(self._log_likelihoods, at, p) for at in (plus, minus))
         return np.asarray(from_nats(_difference(*pooled), unit))
+
+    def llr_bounds(
+        self, a: Any, b: Any, unit: Unit = "nat"
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        r"""Bounds of the LLR of two groups over all priors of the classes within them.
+
+        A group's likelihood is a mean of its members' whatever the prior within, so that
+        :math:`\log(\min_A w / \max_B w) \le \text{LLR} \le \log(\max_A w / \min_B w)`.
+        No closer bounds hold for all priors.
+
+        Parameters
+        ----------
+        a, b : labels, or lists, tuples or sets of labels
+            Groups that share no class.
+        unit : {"nat", "bit", "ban", "deciban"}
+
+        Returns
+        -------
+        low, high : arrays of shape (n_samples,)
+            Equal for two single classes.
+
+        See Also
+        --------
+        llr : The LLR under one prior.
+
+        Examples
+        --------
+        >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1]], classes=["cat", "dog", "bird"])
+        >>> low, high = evidence.llr_bounds(["cat", "dog"], "bird", unit="deciban")
+        >>> low.round(2), high.round(2)
+        (array([4.77]), array([7.78]))
+        """
+        plus, minus = find_members(a, self._classes), find_members(b, self._classes)
+        if set(plus) & set(minus):
+            raise InputError(
+                f"a and b must share no class; got {quote(a)} and {quote(b)}. Name each class on "
+                f"one side."
+            )
+        first, second = self._log_likelihoods[:, plus], self._log_likelihoods[:, minus]
+        # Where all of one side is ruled out, the ratio is infinite under every prior.
+        certain = _difference(first.max(axis=1), second.max(axis=1))
+        with np.errstate(invalid="ignore"):
+            low = first.min(axis=1) - second.max(axis=1)
+            high = first.max(axis=1) - second.min(axis=1)
+        low, high = (np.where(np.isinf(certain), certain, one) for one in (low, high))
+        return np.asarray(from_nats(low, unit)), np.asarray(from_nats(high, unit))
 
     def group(
         self, groups: Mapping[Hashable, Any] | Sequence[Any], prior: Prior = None

@@ -1,0 +1,422 @@
+"""Evidence of several systems that is not independent: how to add it up without counting twice.
+
+With Σ_a the covariance of system a, v_i the rows of the contrast, B the stack of all Σ_a and S the
+covariance of the stacked ILRLs, whose diagonal blocks are the Σ_a, the stacked mean of class i is
+B v_i and a constant. The log-likelihood ratios of the stack are affine in it, and give
+
+    A = S⁻¹ B    Σ_fused = Bᵀ S⁻¹ B    fused = Aᵀ (l + c / 2) − c_fused / 2,
+
+where −c / 2 is the mean of the class means. ``docs/ideas/dependent-evidence.md`` derives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deciban._validation.arrays import freeze, to_numpy
+from deciban._validation.labels import encode_labels, read_labels
+from deciban._validation.scalars import quote, require_whole
+from deciban.evidence import Evidence, Unit, from_nats
+from deciban.exceptions import InputError, NotPositiveDefiniteError
+from deciban.reference import closed_form
+from deciban.reference.calibrated_gaussian import CalibratedGaussian
+from deciban.simplex import Basis
+
+_ROUNDING = 1e-12  # eigenvalues of a correlation matrix that count as zero
+_CANCELS = 1e-6  # share of the evidence in directions without noise that counts as none
+
+
+class Dependence:
+    r"""How the evidence of several calibrated systems depends on one another.
+
+    The ILRLs of K systems about the same D classes, stacked, are normal under each class with one
+    covariance S. Its diagonal blocks are the covariances :math:`\Sigma_a` of calibrated families,
+    which fix the means; the other blocks say how much of the noise the systems share. The fused
+    ILRL is affine in the stack, and it is calibrated again, with the covariance
+    :math:`B^T S^{-1} B` where B stacks the :math:`\Sigma_a`. Without shared noise it is the sum.
+    The same evidence given twice is taken once.
+
+    Immutable. Build it from families and correlations, :meth:`from_covariance`, or :meth:`fit` it.
+
+    Parameters
+    ----------
+    families : sequence of K CalibratedGaussian
+        Of the same classes, one for each system.
+    correlation : float, or array of shape (K, K) or (K (D - 1), K (D - 1))
+        Correlation between the noise of the systems within a class: one for all, one for each pair
+        of systems, or one for each pair of coordinates. The noise of each system is whitened
+        by the symmetric root of its covariance in the basis of the first family, so that the
+        numbers do not depend on the basis where there is one for each pair of systems.
+
+    Attributes
+    ----------
+    families : tuple of CalibratedGaussian
+        In the basis and with the classes of the first.
+    correlation : array of shape (K (D - 1), K (D - 1))
+        Of the whitened noise; its diagonal blocks are identities.
+
+    See Also
+    --------
+    deciban.Evidence.add : Adds up evidence with a dependence.
+    deciban.calibration.FusionCalibrator : Learns weights of scores that need not be calibrated.
+
+    Examples
+    --------
+    >>> voice = CalibratedGaussian.from_divergences([3.0])
+    >>> face = CalibratedGaussian.from_divergences([2.0])
+    >>> both = Dependence([voice, face], correlation=0.5)
+    >>> both.family.divergences[0, 1].round(3)  # (3 + 2 - 2 * 0.5 * sqrt(3 * 2)) / (1 - 0.5**2)
+    np.float64(3.401)
+    >>> both.double_counting("nat")[0, 1].round(3)  # of the 5 nats that the sum would report
+    np.float64(1.599)
+    """
+
+    families: tuple[CalibratedGaussian, ...]
+    correlation: NDArray[np.float64]
+    _maps: NDArray[np.float64]
+    _covariance: NDArray[np.float64]
+
+    def __init__(self, families: Sequence[CalibratedGaussian], correlation: ArrayLike) -> None:
+        members = _align_families(families)
+        R = _read_correlation(correlation, len(members), members[0].n_classes - 1)
+        maps, covariance = _fuse(R, [_root(one.covariance) for one in members])
+        object.__setattr__(self, "families", members)
+        object.__setattr__(self, "correlation", freeze(R))
+        object.__setattr__(self, "_maps", freeze(maps))
+        object.__setattr__(self, "_covariance", freeze(covariance))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a Dependence is immutable; build a new one.")
+
+    @classmethod
+    def from_covariance(
+        cls,
+        covariance: ArrayLike,
+        n_systems: int,
+        basis: Basis | None = None,
+        classes: Sequence[Hashable] | None = None,
+    ) -> Dependence:
+        """From the covariance of the stacked ILRLs within a class.
+
+        Parameters
+        ----------
+        covariance : array of shape (K (D - 1), K (D - 1))
+            The D - 1 coordinates of the first system come first, then those of the second.
+        n_systems : int
+            K.
+        basis, classes
+            As for :class:`deciban.CalibratedGaussian`.
+
+        Returns
+        -------
+        Dependence
+
+        Examples
+        --------
+        >>> Dependence.from_covariance([[4.0, 4.0], [4.0, 4.0]], 2)  # the same evidence twice
+        <Dependence of 2 systems, 2 classes: canonical correlations up to 1>
+        """
+        S = closed_form.symmetrize(to_numpy(covariance, "covariance"), "covariance")
+        K = require_whole(n_systems, "n_systems", 2)
+        if len(S) % K:
+            raise InputError(
+                f"covariance must have D - 1 rows for each of {K} systems; got {len(S)} rows. "
+                f"Correct n_systems."
+            )
+        k = len(S) // K
+        blocks = [S[a * k : a * k + k, a * k : a * k + k] for a in range(K)]
+        families = [CalibratedGaussian(block, basis, classes) for block in blocks]
+        return cls(families, _whiten(S, [_root(one.covariance) for one in families]))
+
+    @classmethod
+    def fit(
+        cls,
+        systems: Sequence[Evidence],
+        y_true: ArrayLike | Sequence[Hashable],
+        families: Sequence[CalibratedGaussian] | None = None,
+    ) -> Dependence:
+        r"""The dependence of calibrated evidence, from samples whose truth is known.
+
+        The noise of each system is what its ILRLs differ from the mean of their class in its
+        family. For three classes or more, the correlations of two systems are shrunk towards
+        one number for all directions, by as much as their own errors of estimation ask for
+        (Schäfer and Strimmer, 2005).
+
+        Parameters
+        ----------
+        systems : sequence of K Evidence
+            Calibrated, about the same samples in the same order.
+        y_true : array of shape (n_samples,)
+        families : sequence of K CalibratedGaussian, default fitted to each system
+
+        Returns
+        -------
+        Dependence
+
+        Examples
+        --------
+        >>> family = CalibratedGaussian([[4.0]])
+        >>> l, y = family.sample([100, 100], rng=0)
+        >>> same = family.evidence(l)
+        >>> Dependence.fit([same, same], y).combine(same, same).allclose(same)
+        True
+        """
+        given = _require_systems(systems)
+        if families is None:
+            classes = given[0].classes
+            families = [CalibratedGaussian.fit(one, y_true, classes=classes) for one in given]
+        members = _align_families(families)
+        if len(members) != len(given):
+            raise InputError(
+                f"families must hold one for each of {len(given)} systems; got {len(members)}. "
+                f"Give them in the order of the systems."
+            )
+        codes = encode_labels(read_labels(y_true, len(given[0])), members[0].classes)
+        noise = [
+            np.linalg.solve(_root(one.covariance), (its.ilr(one.basis) - one.means[codes]).T).T
+            for one, its in zip(members, given, strict=True)
+        ]
+        return cls(members, _estimate_correlation(np.stack(noise, axis=1)))
+
+    @cached_property
+    def family(self) -> CalibratedGaussian:
+        """The family of the fused evidence."""
+        first = self.families[0]
+        return CalibratedGaussian(self._covariance, first.basis, first.classes)
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Matrices by which the ILRL of each system is multiplied; (K, D - 1, D - 1).
+
+        They are identities for independent systems. A weight can be negative: a weak system that
+        shares the noise of a strong one serves to take that noise away.
+        """
+        return self._maps
+
+    def combine(self, *systems: Evidence) -> Evidence:
+        """The evidence of all systems together, with nothing counted twice.
+
+        Parameters
+        ----------
+        *systems : Evidence
+            One for each family, in their order, about the same samples; without zero likelihoods.
+
+        Returns
+        -------
+        Evidence
+
+        Examples
+        --------
+        >>> family = CalibratedGaussian([[4.0]])
+        >>> a, b = Evidence.from_ilr([[1.0]]), Evidence.from_ilr([[3.0]])
+        >>> both = [Dependence([family] * 2, rho) for rho in (0.0, 1.0)]
+        >>> [one.combine(a, b).ilr().round(9).item() for one in both]
+        [4.0, 2.0]
+        """
+        given = _require_systems(systems)
+        if len(given) != len(self.families):
+            raise InputError(
+                f"systems must be {len(self.families)}, one for each family; got {len(given)}. "
+                f"Give them in the order of the families."
+            )
+        basis = self.family.basis
+        l = -_center(self.family) * np.ones((len(given[0]), 1))
+        for one, its, A in zip(self.families, given, self._maps, strict=True):
+            l += (its.ilr(basis) + _center(one)) @ A.T
+        return Evidence._from_ilr(l, basis, self.family.classes)
+
+    def double_counting(self, unit: Unit = "deciban") -> NDArray[np.float64]:
+        r"""How much the sum of the evidence overstates: :math:`\sum_a d_a - d_{fused}`.
+
+        The sum reports an LLR of :math:`\sum_a d_{a,ij}` on average where class i is true, and the
+        systems together hold :math:`d_{fused,ij}`. A negative number means that the sum
+        understates, since the systems tell more through their difference.
+
+        Parameters
+        ----------
+        unit : {"nat", "bit", "ban", "deciban"}
+
+        Returns
+        -------
+        array of shape (D, D)
+
+        Examples
+        --------
+        >>> twice = Dependence([CalibratedGaussian.from_divergences([3.0])] * 2, 1.0)
+        >>> twice.double_counting()[0, 1].round(1)  # 3 nats
+        np.float64(13.0)
+        """
+        total = sum(one.divergences for one in self.families)
+        return np.asarray(from_nats(total - self.family.divergences, unit))
+
+    def canonical_correlations(self, a: int = 0, b: int = 1) -> NDArray[np.float64]:
+        """Canonical correlations of the noise of two systems within a class, largest first.
+
+        Parameters
+        ----------
+        a, b : int
+            Positions of two systems.
+
+        Returns
+        -------
+        array of shape (D - 1,)
+
+        Examples
+        --------
+        >>> family = CalibratedGaussian.from_divergences([5.0, 4.0, 7.0])
+        >>> Dependence([family, family], 0.5).canonical_correlations().round(6)
+        array([0.5, 0.5])
+        """
+        K, k = len(self.families), self.families[0].n_classes - 1
+        a, b = (require_whole(at, name, 0, K - 1) for at, name in ((a, "a"), (b, "b")))
+        block = self.correlation[a * k : a * k + k, b * k : b * k + k]
+        return np.asarray(np.linalg.svd(block, compute_uv=False))
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return Dependence, (self.families, np.array(self.correlation))
+
+    def __repr__(self) -> str:
+        K, D = len(self.families), self.families[0].n_classes
+        pairs = [(a, b) for a in range(K) for b in range(a)]
+        top = max(float(self.canonical_correlations(a, b)[0]) for a, b in pairs)
+        return f"<Dependence of {K} systems, {D} classes: canonical correlations up to {top:.3g}>"
+
+
+def _fuse(
+    R: NDArray[np.float64], roots: list[NDArray[np.float64]]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weight of each system, (K, D - 1, D - 1), and the covariance of the fused ILRL."""
+    values, vectors = np.linalg.eigh(R)
+    smallest = float(values[0])
+    if smallest < -_ROUNDING * len(R):
+        raise NotPositiveDefiniteError(
+            f"correlation must have no negative eigenvalue; its smallest is {smallest:.6g}. "
+            f"Give correlations that can hold together, or fit them to evidence.",
+            smallest_eigenvalue=smallest,
+        )
+    noisy = values > _ROUNDING * len(R)
+    signal = vectors.T @ np.concatenate(roots)
+    if np.linalg.norm(signal[~noisy]) > _CANCELS * np.linalg.norm(signal):
+        raise NotPositiveDefiniteError(
+            f"correlation must leave noise wherever the systems tell classes apart; its smallest "
+            f"eigenvalue is {smallest:.3g}, and a difference between systems would be infinite "
+            f"evidence. Give a smaller correlation, or one system.",
+            smallest_eigenvalue=smallest,
+        )
+    # Directions without noise hold copies: what they differ in is nothing, and is left out.
+    scaled = signal[noisy] / values[noisy, None]
+    parts = np.split(vectors[:, noisy] @ scaled, len(roots))
+    maps = [np.linalg.solve(root, part).T for root, part in zip(roots, parts, strict=True)]
+    return np.stack(maps), signal[noisy].T @ scaled
+
+
+def _center(family: CalibratedGaussian) -> NDArray[np.float64]:
+    """Minus the mean of the class means, c / 2."""
+    V = family.basis.contrast
+    return closed_form.offset(closed_form.gram(family.covariance, V), V) / 2
+
+
+def _root(sigma: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The symmetric root, which turns with the basis as a Cholesky factor does not."""
+    values, vectors = np.linalg.eigh(sigma)
+    return np.asarray((vectors * np.sqrt(values)) @ vectors.T)
+
+
+def _whiten(S: NDArray[np.float64], roots: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """S seen through the inverse roots of its diagonal blocks."""
+    k = len(roots[0])
+    inverse = np.zeros_like(S)
+    for a, root in enumerate(roots):
+        inverse[a * k : a * k + k, a * k : a * k + k] = np.linalg.inv(root)
+    return inverse @ S @ inverse
+
+
+def _align_families(families: Sequence[CalibratedGaussian]) -> tuple[CalibratedGaussian, ...]:
+    """The families in the basis, and with the order of classes, of the first."""
+    members = tuple(families) if isinstance(families, list | tuple) else ()
+    if len(members) < 2 or not all(isinstance(one, CalibratedGaussian) for one in members):
+        raise InputError(
+            f"families must be two or more of CalibratedGaussian; got {quote(families)}. Give a "
+            f"list with one for each system."
+        )
+    basis, classes = members[0].basis, members[0].classes
+    wrong = [one.classes for one in members if {*one.classes} != {*classes}]
+    if wrong:
+        raise InputError(
+            f"families must have the same classes; got {quote(classes)} and {quote(wrong[0])}. "
+            f"Name the classes alike."
+        )
+    return tuple(
+        one if one.basis is basis else CalibratedGaussian(one.in_basis(basis).covariance, basis)
+        for one in members
+    )
+
+
+def _read_correlation(correlation: ArrayLike, K: int, k: int) -> NDArray[np.float64]:
+    """The correlation of all coordinates, with identities as its diagonal blocks."""
+    R = to_numpy(correlation, "correlation")
+    if R.ndim == 0:
+        R = np.where(np.eye(K, dtype=bool), 1.0, float(R))
+    R = closed_form.symmetrize(R, "correlation")
+    if len(R) == K:
+        R = np.kron(R, np.eye(k))
+    if len(R) != K * k:
+        raise InputError(
+            f"correlation must be a number, or have shape ({K}, {K}) or ({K * k}, {K * k}) for {K} "
+            f"systems; got {R.shape}. Give one row for each system."
+        )
+    for a in range(K):
+        block = R[a * k : a * k + k, a * k : a * k + k]
+        if np.abs(block - np.eye(k)).max() > 1e-6:
+            raise InputError(
+                "correlation must have ones on its diagonal, and zeros between the coordinates of "
+                "one system. Use Dependence.from_covariance for covariances."
+            )
+        block[:] = np.eye(k)
+    return np.asarray(R, dtype=np.float64)
+
+
+def _require_systems(systems: Sequence[Evidence]) -> list[Evidence]:
+    given = list(systems) if isinstance(systems, list | tuple) else []
+    if len(given) < 2 or not all(isinstance(one, Evidence) for one in given):
+        raise InputError(
+            f"systems must be two or more of Evidence; got {quote(systems)}. Give one for each "
+            f"system."
+        )
+    sizes = sorted({len(one) for one in given})
+    if len(sizes) > 1:
+        raise InputError(
+            f"systems must have the same samples; got {sizes[0]} and {sizes[-1]} of them. Give all "
+            f"systems the same samples in the same order."
+        )
+    return given
+
+
+def _estimate_correlation(noise: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Correlation of noise of shape (n, K, k), shrunk to one number for a pair of systems."""
+    n, K, k = noise.shape
+    moments = noise.reshape(n, -1).T @ noise.reshape(n, -1) / n
+    blocks = [moments[a * k : a * k + k, a * k : a * k + k] for a in range(K)]
+    if n < 2 or not all(closed_form.is_positive(np.linalg.eigvalsh(block)) for block in blocks):
+        raise InputError(
+            f"systems must have noise in all {k} directions; got {n} samples that do not. Give "
+            f"more samples, or pass a correlation."
+        )
+    roots = [_root(block) for block in blocks]
+    R = _whiten(moments, roots)
+    if k == 1:
+        return R
+    white = np.stack([noise[:, a] @ np.linalg.inv(root) for a, root in enumerate(roots)], axis=1)
+    share = np.einsum("naj,nbj->ab", white, white) / (n * k)
+    target = np.kron(share, np.eye(k))
+    flat = white.reshape(n, -1)
+    error = ((flat**2).T @ flat**2 / n - R**2) / (n - 1)
+    across = np.kron(1 - np.eye(K), np.ones((k, k))) > 0
+    gap = float(np.sum((R - target)[across] ** 2))
+    amount = 1.0 if gap == 0 else min(1.0, float(error[across].sum()) / gap)
+    return (1 - amount) * R + amount * target
