@@ -33,6 +33,7 @@ from deciban.calibration import (
     IdentityCalibrator,
     IsotonicCalibrator,
     KernelDensityCalibrator,
+    MonotoneCalibrator,
     ReversedScoresWarning,
     SeparableWarning,
 )
@@ -48,6 +49,7 @@ CALIBRATORS = [
     IdentityCalibrator(),
     IsotonicCalibrator(),
     KernelDensityCalibrator(),
+    MonotoneCalibrator(),
     BoundedCalibrator(),
     BoundedCalibrator(IsotonicCalibrator()),
 ]
@@ -548,7 +550,8 @@ def test_weights_of_any_scale_are_taken(calibrator, scale):
     weight = np.full(len(y), scale)
     calibrated = clone(calibrator).fit(evidence, y, sample_weight=weight).evidence(evidence)
     assert not np.isnan(calibrated.llr("yes", "no")).any()
-    counts = KernelDensityCalibrator | BoundedCalibrator  # weights count samples, however few
+    # In these, weights count samples, however few or many.
+    counts = KernelDensityCalibrator | BoundedCalibrator | MonotoneCalibrator
     if not isinstance(calibrator, counts):
         of_many = {"ridge": calibrator.ridge or 0} if hasattr(calibrator, "ridge") else {}
         of_many |= {"predictive": False} if hasattr(calibrator, "predictive") else {}

@@ -22,6 +22,7 @@ from deciban.calibration import (
     IdentityCalibrator,
     IsotonicCalibrator,
     KernelDensityCalibrator,
+    MonotoneCalibrator,
 )
 from deciban.exceptions import InputError
 
@@ -42,6 +43,7 @@ TWO = [
     IdentityCalibrator(),
     IsotonicCalibrator(prior=(0.25, 0.75)),
     KernelDensityCalibrator("scott"),
+    MonotoneCalibrator(misleading=2.0),
     KernelDensityCalibrator(0.5, prior=np.array([0.1, 0.9])),
     BoundedCalibrator(),
     BoundedCalibrator(IsotonicCalibrator(), misleading=2.0, prior="empirical"),
@@ -55,6 +57,7 @@ SEVERAL = [
     GaussianCalibrator(),
     GaussianCalibrator("separate"),
     IdentityCalibrator(),
+    MonotoneCalibrator("smooth", prior="empirical"),
     BoundedCalibrator(AffineCalibrator("full", prior=[0.2, 0.3, 0.5])),
 ]
 

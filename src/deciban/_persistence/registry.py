@@ -23,6 +23,7 @@ from deciban.exceptions import InputError
 _MODULES = {
     "CompositionalDiscriminantAnalysis": "deciban.discriminant",
     "LinearDiscriminant": "deciban.discriminant",
+    "OpenSetDiscriminant": "deciban.discriminant",
     "QuadraticDiscriminant": "deciban.discriminant",
     "SameSourceModel": "deciban.discriminant",
     "AffineCalibrator": "deciban.calibration",
@@ -35,6 +36,7 @@ _MODULES = {
     "IdentityCalibrator": "deciban.calibration",
     "IsotonicCalibrator": "deciban.calibration",
     "KernelDensityCalibrator": "deciban.calibration",
+    "MonotoneCalibrator": "deciban.calibration",
 }
 _REGISTERED: dict[type, dict[str, Spec]] = {}
 _COMMON: dict[str, Spec] = {"classes_": np.ndarray, "class_counts_": "D", "n_features_in_": int}

@@ -15,6 +15,7 @@ from deciban.calibration.fusion import FusionCalibrator
 from deciban.calibration.gaussian import GaussianCalibrator
 from deciban.calibration.isotonic import IsotonicCalibrator, ReversedScoresWarning
 from deciban.calibration.kernel import KernelDensityCalibrator, UnsupportedEvidenceWarning
+from deciban.calibration.monotone import MonotoneCalibrator
 from deciban.calibration.scores import ColumnOrderWarning, FusionWarning
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "IdentityCalibrator",
     "IsotonicCalibrator",
     "KernelDensityCalibrator",
+    "MonotoneCalibrator",
     "ReversedScoresWarning",
     "SeparableWarning",
     "UnsupportedEvidenceWarning",
