@@ -19,11 +19,12 @@ from deciban.calibration import (
     FusionCalibrator,
     GaussianCalibrator,
 )
-from deciban.discriminant import CompositionalDiscriminantAnalysis
+from deciban.discriminant import CompositionalDiscriminantAnalysis, OpenSetDiscriminant
 from deciban.exceptions import InputError
 
 ESTIMATORS = {
     "lda": LinearDiscriminant(),
+    "open set": OpenSetDiscriminant(other=-1),
     "qda": QuadraticDiscriminant(),
     "cda": CompositionalDiscriminantAnalysis(n_couplings=2, width=4, epochs=1, random_state=0),
     "classifier": CalibratedEvidenceClassifier(LogisticRegression(), cv=2),
@@ -108,20 +109,21 @@ def test_a_cluster_maps_blocks_with_the_model_sent_once(cluster, samples):
     class Counted(LinearDiscriminant):
         """Says, in its evidence, when it was unpacked."""
 
+        unpacked = 0
+
         def __setstate__(self, state):
             import os
 
             self.__dict__.update(state)
             self.unpacked = int.from_bytes(os.urandom(6))
 
-        def log_densities(self, X):
+        def _log_densities(self, X):
             import os
 
             row = np.array([os.getpid(), self.unpacked, 0.0])
             return np.broadcast_to(row, (len(X), 3)).copy()
 
     counted = Counted().fit(X, y)
-    counted.unpacked = 0
     with Client(cluster):
         found = model.evidence(in_blocks(X, *[24] * 10)).compute()
         told = counted.evidence(in_blocks(X, *[24] * 10)).compute()

@@ -164,6 +164,25 @@ def test_decisions_are_at_the_class_mix_of_the_fit_unless_a_prior_is_given(folde
     assert told["prior_within_groups"] is None
 
 
+def test_a_tree_of_classes_gives_each_row_the_answer_that_it_supports(folder):
+    fitted()
+    Path("tree.json").write_text('{"long": ["versicolor", "virginica"], "setosa": "setosa"}')
+    words = ("--hierarchy", "tree.json", "--confidence", "0.99", "--prior", "uniform")
+    done("predict", "m.deciban", "new.parquet", "-o", "out.csv", *words)
+    frame = pl.read_csv("out.csv")
+    both = frame["posterior_versicolor"] + frame["posterior_virginica"]
+    assert set(frame["answer"]) == {"setosa", "versicolor", "virginica", "long"}
+    long = frame["answer"] == "long"
+    np.testing.assert_allclose(frame["answer_posterior"].filter(long), both.filter(long))
+    assert frame["answer_posterior"].min() >= 0.99
+    best = pl.max_horizontal("posterior_versicolor", "posterior_virginica")
+    assert frame.filter(long).select(best).to_series().max() < 0.99
+    again = ("predict", "m.deciban", "new.parquet", "-o", "other.csv", "--confidence", "0.3")
+    assert "--confidence must come with --hierarchy" in refused(*again)
+    low = refused(*again, "--hierarchy", "tree.json")
+    assert "confidence must lie between 0.5 and 1; got 0.3" in low
+
+
 def test_batches_do_not_show(folder, monkeypatch):
     fitted()
     done("predict", "m.deciban", "new.parquet", "-o", "a.csv")
@@ -248,6 +267,21 @@ def test_explain_writes_a_page_on_one_row_for_a_lay_reader(folder):
     page = (folder / "case.html").read_text()
     assert "tested on 150 samples whose class is known: 50 of setosa and 100 of" in page
     assert "support ratios up to about" in page
+
+
+def test_explain_shows_what_each_feature_contributes(folder):
+    fitted()
+    words = ("explain", "m.deciban", "iris.csv", "--row", "120", "--background", "iris.csv")
+    told = json.loads(done(*words, "--json").output)["contributions"]
+    assert {told["for"], told["against"]} == {"versicolor", "virginica"}
+    assert told["background_rows"] == 100
+    total = told["base_deciban"] + sum(one["deciban"] for one in told["features"])
+    assert total == pytest.approx(told["total_deciban"], abs=1e-9)
+    text = done(*words).output
+    assert f"Contributions to the LLR of {told['for']} against {told['against']}" in text
+    assert "standard error" in text
+    refused_by = refused("explain", "m.deciban", "iris.csv", "--background", "none.csv")
+    assert "none.csv" in refused_by
 
 
 def test_explain_refuses_a_validation_that_it_cannot_use(folder):
@@ -695,3 +729,26 @@ def test_what_predict_writes_can_be_evaluated_at_a_prior(folder):
     first = json.loads(done(*words).stdout)
     accuracy = next(q for q in first["quantities"] if q["key"] == "normalized_cross_entropy")
     assert accuracy["value"] == pytest.approx(1)
+
+
+def test_an_open_set_has_one_class_more(folder):
+    told = fitted("--open-set", "none")
+    assert "'none': learned from how the classes differ" in told.output
+    far = pl.DataFrame({name: [50.0, -20.0] for name in NAMES})
+    far.with_columns(pl.lit("north").alias("site")).write_csv("far.csv")
+    done("predict", "m.deciban", "far.csv", "-o", "out.csv")
+    out = pl.read_csv("out.csv")
+    assert out["decision"].to_list() == ["none", "none"]
+    assert {"log_likelihood_none", "posterior_none", "ilr_3"} <= set(out.columns)
+    assert deciban.load("m.deciban").classes_.tolist()[-1] == "none"
+
+
+def test_rows_of_the_open_class_are_learned_from_and_assessed(folder):
+    told = json.loads(fitted("--open-set", "virginica", "--json").stdout)
+    assert told["open_set"] == "'virginica': learned from its rows"
+    assert told["classes"] == ["setosa", "versicolor", "virginica"]
+    assert len(told["held_out"]["classes"]) == 3
+    assert "in parts" in refused(
+        "fit", "iris.csv", "--label", "species", "-o", "n.deciban", "--open-set", "none",
+        "--memory", "1",
+    )  # fmt: skip

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 import deciban
 from deciban import LinearDiscriminant, QuadraticDiscriminant
+from deciban.discriminant import OpenSetDiscriminant
 from deciban.exceptions import InputError
 
 X, Y = load_iris(return_X_y=True)
@@ -21,6 +22,7 @@ MODELS = [
     LinearDiscriminant(),
     QuadraticDiscriminant(),
     deciban.CompositionalDiscriminantAnalysis(**UNTRAINED),
+    OpenSetDiscriminant(other="other"),
 ]
 each_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 METHODS = [

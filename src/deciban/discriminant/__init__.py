@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from deciban.discriminant.batches import Batches
 from deciban.discriminant.linear import LinearDiscriminant, QuadraticDiscriminant
+from deciban.discriminant.open_set import OpenSetDiscriminant
 from deciban.discriminant.same_source import SameSourceModel
 from deciban.discriminant.source_pairs import Pairs, pairs
 
@@ -16,6 +17,7 @@ __all__ = [
     "Batches",
     "CompositionalDiscriminantAnalysis",
     "LinearDiscriminant",
+    "OpenSetDiscriminant",
     "Pairs",
     "QuadraticDiscriminant",
     "SameSourceModel",

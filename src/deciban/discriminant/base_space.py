@@ -45,6 +45,10 @@ class DiscriminantMixin(EvidenceClassifierMixin):
     def _log_densities(self, X: Floats) -> Floats:
         raise NotImplementedError
 
+    def _log_likelihoods(self, X: Floats) -> Floats:
+        """What the evidence is made of: log-densities, but for a constant of each sample."""
+        return self._log_densities(X)
+
     def log_densities(self, X: ArrayLike) -> Floats:
         """Log-density of each sample under each class.
 
@@ -79,7 +83,7 @@ class DiscriminantMixin(EvidenceClassifierMixin):
         >>> evidence.llr(1, 2, unit="deciban").round()
         array([40.])
         """
-        return Evidence(self.log_densities(X), self._names())
+        return Evidence(self._log_likelihoods(self._read(X)), self._names())
 
     def score_samples(self, X: ArrayLike) -> Floats:
         """Log-density of each sample under the classes mixed by ``prior_``.

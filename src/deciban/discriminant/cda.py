@@ -330,8 +330,10 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         -------
         Evidence
         """
-        X = self._read(X)
-        return Evidence(self._flows.log_likelihoods(self._preparation(X)), self._names())
+        return Evidence(self._log_likelihoods(self._read(X)), self._names())
+
+    def _log_likelihoods(self, X: Floats) -> Floats:
+        return self._flows.log_likelihoods(self._preparation(X))
 
     def _log_densities(self, X: Floats) -> Floats:
         return (

@@ -58,6 +58,14 @@ def fit(
             "--impute/--no-impute",
         ),
     ] = True,
+    open_set: Annotated[
+        str | None,
+        option(
+            "Add a class of this name for what is none of the others; rows that bear it, if there "
+            "are any, are learned from.",
+            "NAME",
+        ),
+    ] = None,
     validation: Annotated[
         float, option("Fraction of the rows set aside to assess the model; 0 for none.", "0-1")
     ] = 0.2,
@@ -107,6 +115,8 @@ def fit(
     the first. A part of the rows is set aside to assess the model. Repeat the command to continue a
     fit that was interrupted.
 
+    With --open-set, the model has one class more, for what is none of the others.
+
     A folder of Parquet files, or a pattern in quotes such as 'train/*.parquet', may hold more rows
     than memory does: they are read in parts, again in each epoch.
 
@@ -136,12 +146,14 @@ def fit(
         if memory is None and not is_data_set(table):
             data = read_table(table, table_format, columns, validation, seed, needed)
         else:
-            _refuse_closed_forms(model, table)
+            _refuse_closed_forms(model, table, open_set)
             data = read_parquet(
                 table, columns, validation, seed, needed, 1.0 if memory is None else memory
             )
     team.print_notes(data.notes)
     estimator = _make_model(model, seed, checkpoint, epochs=epochs, batch_size=batch_size)
+    if open_set is not None:
+        estimator = _open(estimator, open_set, data.train[1])
     try:
         _fit(estimator, data.train, team)
     except CheckpointError:
@@ -158,20 +170,23 @@ def fit(
         return
     learned = estimator.columns_
     typical = typical_row(learned).with_columns(cs.temporal().cast(pl.String)).row(0, named=True)
+    known = getattr(estimator, "estimator_", estimator)
     summary: dict[str, Any] = {
-        "model": type(estimator).__name__,
+        "model": type(known).__name__,
         "file": str(output),
         "rows": data.n_rows,
         "features": learned.features,
         "classes": estimator.classes_.tolist(),
         "filled": {learned.names[k]: typical[learned.names[k]] for k in learned.gaps},
     }
-    if getattr(estimator, "selection_", None):
+    if open_set is not None:
+        summary["open_set"] = f"{open_set!r}: learned from {_describe_density(estimator.density)}"
+    if getattr(known, "selection_", None):
         from deciban.discriminant.selection import describe_choice
 
         summary |= {
-            "selection": estimator.selection_,
-            "choice": describe_choice(estimator.selection_),
+            "selection": known.selection_,
+            "choice": describe_choice(known.selection_),
         }
     assessment = None
     if data.held_out is not None:
@@ -179,17 +194,24 @@ def fit(
 
         rows, X, y = data.held_out
         evidence = estimator.evidence(X)
+        if open_set is not None and estimator.density == "new class":
+            evidence = evidence.restrict(evidence.classes[:-1])  # nothing else to assess it by
         assessment = assess(y, evidence, n_resamples=500, rng=seed)
         summary["held_out"] = assessment.to_dict()
         if report is not None:
             cards = _cards(summary, data.name, len(y))
-            cards["training"] = getattr(estimator, "history_", None)
+            cards["training"] = getattr(known, "history_", None)
             cards["rows"] = rows + 1
             write_report(report, table, y, evidence, assessment, force, **cards)
     _show(summary, assessment, data.name, report, as_json)
 
 
-def _refuse_closed_forms(model: Kind, table: str) -> None:
+def _refuse_closed_forms(model: Kind, table: str, open_set: str | None) -> None:
+    if open_set is not None:
+        raise InputError(
+            f"--open-set must come with a table that is read at once; got {table}, which is read "
+            "in parts. Give one file, without --memory."
+        )
     if model is not Kind.cda:
         raise InputError(
             f"--model must be cda for tables that are read in parts; got {model.value} for {table}."
@@ -262,6 +284,21 @@ def _make_model(kind: Kind, seed: int, checkpoint: Path | None, **training: int 
     )
 
 
+def _open(estimator: Any, name: str, y: NDArray[Any]) -> Any:
+    """The model with one class more, learned from the rows that bear its name, if there are any."""
+    from deciban.discriminant import OpenSetDiscriminant
+
+    labels = {str(label): label for label in set(y.tolist())}
+    density = "samples" if name in labels else "new class"
+    return OpenSetDiscriminant(estimator, other=labels.get(name, name), density=density)
+
+
+def _describe_density(density: str) -> str:
+    if density == "samples":
+        return "its rows"
+    return "how the classes differ; no row bears it, and the assessment leaves it out"
+
+
 def _discard(checkpoint: Path | None, force: bool) -> None:
     """Delete the checkpoint of another fit, or raise unless that was asked for."""
     if checkpoint is None or not force:
@@ -299,6 +336,8 @@ def _show(
         echo(f"Features: {join_words(summary['features'])}")
         if "choice" in summary:
             echo(summary["choice"])
+        if "open_set" in summary:
+            echo(summary["open_set"])
         if assessment is None:
             echo("No rows were set aside to assess it: --validation is 0, or a class is too rare.")
         else:

@@ -15,6 +15,7 @@ from deciban.cli.options import (
     Costs,
     Force,
     Format,
+    HierarchyFile,
     Json,
     LocalWorkers,
     Model,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from deciban._workers import Workers
     from deciban.cli.io.formats import Source
     from deciban.cli.io.formats import Table as InputTable
-    from deciban.evidence import Evidence, PriorEstimate
+    from deciban.evidence import Evidence, Hierarchy, PriorEstimate
 
     Floats = NDArray[np.float64]
 
@@ -54,6 +55,11 @@ def predict(
                      "--estimate-prior.", None, "--estimate-prior"),
     ] = False,
     costs: Costs = None,
+    hierarchy: HierarchyFile = None,
+    confidence: Annotated[
+        float | None, option("With --hierarchy: probability that an answer must have (default "
+                             "0.95).", "0.5-1"),
+    ] = None,
     outlier: Annotated[
         float, option("Flag rows less likely than this fraction of the training rows; 0 for no "
                       "flag, which is faster.", "0-1"),
@@ -69,8 +75,9 @@ def predict(
     Columns that the model does not use are carried along unchanged. Added are the log-likelihood of
     each class in nats (they sum to zero in each row), the ILRL, the strength of the evidence in
     decibans, the posterior probability of each class, the decision, and whether the row is an
-    outlier. Rows are read and written in batches, so that memory stays flat (with --estimate-prior
-    the evidence of all rows is held).
+    outlier. With --hierarchy also the answer, the lowest node of the tree with a posterior of at
+    least --confidence, which may be a class. Rows are read and written in batches, so that memory
+    stays flat (with --estimate-prior the evidence of all rows is held).
 
     TABLE may be a folder of Parquet files or a quoted pattern such as 'new/*.parquet', and --output
     a folder, such as out/: it gets a Parquet file for each part of the input and a manifest, and a
@@ -78,23 +85,32 @@ def predict(
     """
     from deciban._workers import open_workers
     from deciban.cli.features import load_model
+    from deciban.cli.hierarchy import read_hierarchy
     from deciban.cli.io.folders import require_output, split_files, write_output
     from deciban.cli.operating import describe_decisions, parse_costs, parse_prior
     from deciban.cli.provenance import hash_inputs
 
     if not 0 <= outlier < 1:
         raise InputError(f"--outlier must be at least 0 and below 1; got {outlier}. Give 0.01.")
+    if confidence is not None and hierarchy is None:
+        raise InputError("--confidence must come with --hierarchy; got it alone. Leave it out.")
+    confidence = 0.95 if confidence is None else confidence
+    if not 0.5 < confidence < 1:
+        raise InputError(f"--confidence must lie between 0.5 and 1; got {confidence}. Give 0.95.")
     if estimate_prior and prior != "empirical":
         raise InputError("--prior and --estimate-prior must not come together. Leave one out.")
     many = cluster is not None or workers is not None
-    files = require_output(output, table, (model, prior, costs), many=many, force=force)
+    files = require_output(output, table, (model, prior, costs, hierarchy), many=many, force=force)
     estimator = load_model(model)
     classes = tuple(estimator.classes_.tolist())
     before = parse_prior(prior, "--prior", classes, estimator.class_counts_.tolist())
     prices = parse_costs(costs, "--costs", classes)
-    job = _Prediction(estimator, table_format, outlier, before, prices)
+    tree = None if hierarchy is None else read_hierarchy(hierarchy, classes)
+    job = _Prediction(estimator, table_format, outlier, before, prices, tree, confidence)
     parts = split_files(job, files, output)
     decisions = describe_decisions(None if estimate_prior else before, prices)
+    if tree is not None:
+        decisions |= {"hierarchy": repr(tree), "confidence": confidence}
     plan = {
         "command": "predict", "model": hash_inputs([str(model)])[0]["sha256"],
         "settings": {**decisions, "estimate_prior": estimate_prior, "outlier": outlier},
@@ -147,6 +163,8 @@ class _Prediction:
     outlier: float
     prior: Any
     costs: Floats | None
+    hierarchy: Hierarchy | None = None
+    confidence: float = 0.95
 
     @property
     def counted(self) -> list[str]:
@@ -207,6 +225,7 @@ class _Prediction:
 
     def _columns(self, X: pl.DataFrame) -> dict[str, Any]:
         """The columns to add, by name."""
+        from deciban.cli.hierarchy import answer_columns
         from deciban.cli.operating import decision_columns
 
         evidence = self.model.evidence(X)
@@ -217,6 +236,8 @@ class _Prediction:
         new |= {f"ilr_{k}": coordinate for k, coordinate in enumerate(evidence.ilr().T, 1)}
         new["strength_deciban"] = evidence.strength("deciban")
         new |= decision_columns(evidence, self.prior, self.costs)
+        if self.hierarchy is not None:
+            new |= answer_columns(evidence, self.prior, self.hierarchy, self.confidence)
         if self.outlier:
             new["is_outlier"] = self.model.outlier_score(X) < self.outlier
         return new

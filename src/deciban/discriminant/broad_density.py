@@ -1,0 +1,115 @@
+"""The density of what is none of the known classes: broad, and learned from few vectors.
+
+All is in coordinates where the covariance within the known classes is the identity, W = I.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy.special import gammaincinv, gammaln, logsumexp
+
+from deciban._estimation.samples import Samples
+from deciban._persistence.encoding import register_value
+from deciban._validation.arrays import Floats
+from deciban.discriminant.initialization import FLOOR, class_moments, symmetric_whitening
+from deciban.discriminant.preparation import Whitening
+
+_NODES = 64  # scales of the covariance that a density is averaged over
+_BLOCK = 1 << 21  # numbers held at once
+
+
+class BroadDensity(NamedTuple):
+    r"""Normal with covariance :math:`w I + B / \tau`, averaged over :math:`\tau`.
+
+    :math:`\tau \sim \mathrm{Gamma}(\nu / 2, \nu / 2)` is how much wider or narrower than its
+    estimate B may be: with w = 0 this is Student's t with :math:`\nu` degrees of freedom.
+    """
+
+    whitening: Whitening
+    center: Floats
+    axes: Floats  # eigenvectors of B, as columns
+    variance: Floats  # eigenvalues of B
+    within: float  # w
+    degrees_of_freedom: float
+
+    @classmethod
+    def of_new_class(cls, samples: Samples, n_classes: int, shrinkage: float) -> Self:
+        """Density of a class never seen, whose mean is drawn as those of the known classes were.
+
+        Their means scatter by B + W / n; the latter part is taken out.
+        """
+        moments = class_moments(samples, n_classes)
+        whitening = symmetric_whitening(moments, shrinkage)
+        sizes = np.bincount(samples.codes, samples.weight, n_classes)
+        noise = float(np.mean(1 / np.maximum(sizes, 1.0)))
+        means = moments.means @ whitening.matrix.T
+        return cls._estimate(whitening, means, np.ones(n_classes), within=1.0, noise=noise)
+
+    @classmethod
+    def of_samples(cls, known: Samples, n_classes: int, others: Samples, shrinkage: float) -> Self:
+        """Density of samples that are of none of the known classes."""
+        whitening = symmetric_whitening(class_moments(known, n_classes), shrinkage)
+        return cls._estimate(whitening, whitening(others.X), others.weight, within=0.0, noise=0.0)
+
+    @classmethod
+    def _estimate(
+        cls, whitening: Whitening, points: Floats, weight: Floats, within: float, noise: float
+    ) -> Self:
+        n, d = float(weight.sum()), points.shape[1]
+        center = weight @ points / n
+        away = points - center
+        S = (away.T * weight) @ away / n
+        rho = oracle_shrinkage(S, n)
+        S = ((1 - rho) * S + rho * np.trace(S) / d * np.eye(d)) * n / (n - 1)
+        values, axes = np.linalg.eigh(S)
+        least = FLOOR * max(float(values[-1]), FLOOR)
+        # A new draw is also away from the center by the error of the center itself.
+        variance = np.maximum(values - noise, least) * (1 + 1 / n)
+        free = min((n - 1) * d, (n - 1) / max(1 - rho, 1e-12) + 2)
+        return cls(whitening, center, axes, variance, within, free)
+
+    def log_density(self, X: Floats) -> Floats:
+        """Log-density of features, one number for each sample."""
+        if self.within == 0:
+            return self._student(X) + self.whitening.log_det
+        half = self.degrees_of_freedom / 2
+        tau = gammaincinv(half, (np.arange(_NODES) + 0.5) / _NODES) / half
+        V = self.within + self.variance / np.maximum(tau, 1e-100)[:, None]
+        constant = 0.5 * np.log(2 * np.pi * V).sum(axis=1) + np.log(_NODES)
+        result = np.empty(len(X))
+        size = max(1, _BLOCK // max(_NODES, X.shape[1]))
+        for start in range(0, len(X), size):
+            rows = slice(start, start + size)
+            squares = ((self.whitening(X[rows]) - self.center) @ self.axes) ** 2
+            result[rows] = logsumexp(-0.5 * squares @ (1 / V).T - constant, axis=1)
+        return result + self.whitening.log_det
+
+    def _student(self, X: Floats) -> Floats:
+        """Student's t in closed form: its far tail has scales that no node reaches."""
+        nu, d = self.degrees_of_freedom, len(self.variance)
+        squares = ((self.whitening(X) - self.center) @ self.axes) ** 2 @ (1 / self.variance)
+        constant = gammaln((nu + d) / 2) - gammaln(nu / 2) - d / 2 * np.log(nu * np.pi)
+        log_f = constant - 0.5 * np.log(self.variance).sum()
+        return np.asarray(log_f - (nu + d) / 2 * np.log1p(squares / nu))
+
+
+register_value(
+    BroadDensity, whitening=Whitening, center="d", axes="d d", variance="d", within=float,
+    degrees_of_freedom=float,
+)  # fmt: skip
+
+
+def oracle_shrinkage(S: Floats, n: float) -> float:
+    """How far to shrink the covariance of n normal vectors towards a multiple of the identity.
+
+    Chen, Wiesel, Eldar and Hero (2010), Shrinkage algorithms for MMSE covariance estimation: the
+    oracle approximating shrinkage.
+    """
+    d = len(S)
+    squares, level = float(np.sum(S**2)), float(np.trace(S)) / d
+    away = squares / d**2 - level**2 / d
+    if d == 1 or away <= 0:
+        return 1.0 if d > 1 else 0.0
+    return min(1.0, (squares / d**2 + level**2) / ((n + 1) * away))

@@ -1,0 +1,289 @@
+"""One more hypothesis, "something else": a discriminant that can say none of these classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
+
+from deciban._estimation.columns import Columns
+from deciban._estimation.samples import Samples
+from deciban._persistence.registry import PersistentMixin, register
+from deciban._validation.arrays import Floats
+from deciban._validation.labels import (
+    align_by_index,
+    encode_labels,
+    label_array,
+    read_labels,
+    read_weights,
+)
+from deciban._validation.scalars import quote, require_fraction, require_one_of
+from deciban.discriminant.base_space import DiscriminantMixin
+from deciban.discriminant.broad_density import BroadDensity
+from deciban.discriminant.linear import LinearDiscriminant
+from deciban.evidence.bayes import read_prior
+from deciban.exceptions import InputError
+
+
+@register(class_counts_=None, columns_=Columns, estimator_=DiscriminantMixin, density_=object)
+class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  # type: ignore[misc]
+    r"""A discriminant with one more class: something that is none of the classes of ``fit``.
+
+    The known classes keep their evidence; the log-likelihood of the other one,
+    :math:`\log f_{other}(x)`, is a further coordinate beside their log-densities. Without samples
+    of it, it is a class never seen, whose mean is drawn as those of the known classes were:
+    :math:`x \sim N(m, W + (1 + 1/D) B / \tau)`, with the covariances W within the D known classes
+    and B between their means, and :math:`\tau \sim \mathrm{Gamma}(\nu/2, \nu/2)` for how little D
+    means say about B. B is shrunk towards a multiple of W (oracle approximating shrinkage
+    :math:`\rho`), and :math:`\nu` is :math:`(D - 1) / (1 - \rho) + 2`, at most
+    :math:`(D - 1) d` for d features.
+
+    Parameters
+    ----------
+    estimator : discriminant, default LinearDiscriminant()
+        Of the known classes: a linear, quadratic or compositional one.
+    other : label, default "something else"
+        Name of the further class, the last of ``classes_``.
+    density : {"new class", "samples"}, object or callable, default "new class"
+        Density of the further class. "new class" is learned from the known classes alone, "samples"
+        from the samples of ``fit`` with the label ``other``: Student's t with their shrunk
+        covariance. An object has a method ``logpdf`` (SciPy) or ``score_samples`` (scikit-learn)
+        and a callable gives the log-density of each row of features; neither is fitted here.
+    p_other : float, default 0.2
+        Prior probability of the further class in ``predict`` and ``predict_proba``. The others
+        share the rest as the prior of ``estimator`` says. It does not affect the evidence, and
+        another one set after ``fit`` takes effect.
+
+    Attributes
+    ----------
+    estimator_ : discriminant
+        Fitted to the known classes.
+    density_ : object
+        Density of the further class.
+    classes_ : array of shape (n_classes + 1,)
+    class_counts_ : array of shape (n_classes + 1,)
+        Number of samples in ``fit`` (sum of their weights); of the further class, the number that
+        would make its share ``p_other``.
+    prior_ : array of shape (n_classes + 1,)
+    n_features_in_ : int
+    columns_ : Columns
+
+    See Also
+    --------
+    deciban.metrics.open_set_costs : Costs of misses, false alarms and confusions together.
+    deciban.metrics.c_avg : NIST's cost, with a class that is out of the set.
+    deciban.LinearDiscriminant : Gaussian classes, and a score for outliers.
+
+    References
+    ----------
+    Chen, Wiesel, Eldar and Hero (2010), Shrinkage algorithms for MMSE covariance estimation.
+    Brümmer and de Villiers (2010), The speaker partitioning problem.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = OpenSetDiscriminant(other=-1).fit(X, y)
+    >>> model.predict([X[0], X[0] + 3])
+    array([ 0, -1])
+    >>> evidence = model.evidence(X[:1])
+    >>> evidence.llr([0, 1, 2], -1, unit="deciban").round()
+    array([23.])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        other: Hashable = "something else",
+        density: Any = "new class",
+        p_other: float = 0.2,
+    ) -> None:
+        self.estimator = estimator
+        self.other = other
+        self.density = density
+        self.p_other = p_other
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to features and classes.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Two known classes or more; ``other`` among them with ``density="samples"`` only.
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        require_fraction(self.p_other, "p_other", remedy="Give 0.2.")
+        self._require_density()
+        X, y, sample_weight = align_by_index(X=X, y=y, sample_weight=sample_weight)
+        labels = np.empty(0) if y is None else read_labels(y, name="y")
+        outside = np.array([label == self.other for label in labels.tolist()], dtype=bool)
+        self._require_samples(outside)
+        known: tuple[Any, Any, Any] = (X, y, sample_weight)
+        weight = read_weights(sample_weight, len(labels), for_fit=True)
+        if outside.any():
+            share = None if weight is None else weight[~outside]
+            inside = label_array(labels[~outside].tolist())  # numbers that stood beside text
+            known = (_safe_indexing(X, np.flatnonzero(~outside)), inside, share)
+        self.estimator_ = clone(self._estimator()).fit(*known)
+        self.columns_ = self.estimator_.columns_
+        self.n_features_in_ = self.estimator_.n_features_in_
+        self.classes_ = label_array([*self.estimator_.classes_.tolist(), self.other])
+        weight = np.ones(len(labels)) if weight is None else weight
+        self.density_ = self._learn_density(X, labels, weight, outside)
+        return self
+
+    def _estimator(self) -> Any:
+        estimator = LinearDiscriminant() if self.estimator is None else self.estimator
+        if not isinstance(estimator, DiscriminantMixin) or isinstance(estimator, type(self)):
+            raise InputError(
+                f"estimator must be a discriminant of deciban, whose classes have densities; got "
+                f"{type(estimator).__name__}. Give deciban.LinearDiscriminant()."
+            )
+        return estimator
+
+    def _require_density(self) -> None:
+        if isinstance(self.density, str):
+            require_one_of(self.density, "density", ("new class", "samples"))
+        else:
+            _find_log_density(self.density)
+
+    def _require_samples(self, outside: NDArray[np.bool_]) -> None:
+        n, learned = int(outside.sum()), self._is("samples")
+        if learned and n < 2:
+            raise InputError(
+                f"y must hold two samples or more of {quote(self.other)} for density='samples'; "
+                f"got {n}. Add some, or pass density='new class'."
+            )
+        if n and not learned:
+            raise InputError(
+                f"y must not hold {quote(self.other)}, whose density is not learned from samples; "
+                f"got {n}. Pass density='samples', or leave them out."
+            )
+
+    def _is(self, density: str) -> bool:
+        return isinstance(self.density, str) and self.density == density
+
+    def _learn_density(
+        self, X: Any, labels: NDArray[Any], weight: Floats, outside: NDArray[np.bool_]
+    ) -> Any:
+        if not isinstance(self.density, str):
+            return self.density
+        features, counts = self.estimator_._read(X), weight > 0
+        names = self.estimator_.classes_.tolist()
+        inside = counts & ~outside
+        codes = encode_labels(labels[inside], names, "y")
+        known = Samples(features[inside], codes, weight[inside])
+        shrinkage = getattr(self.estimator_, "shrinkage", 0.0)
+        shrinkage = 0.0 if isinstance(shrinkage, str) else shrinkage  # of a CDA, its own matter
+        if self._is("new class"):
+            return BroadDensity.of_new_class(known, len(names), shrinkage)
+        own = counts & outside
+        others = Samples(features[own], np.zeros(own.sum(), dtype=np.intp), weight[own])
+        if np.ptp(others.X, axis=0).max(initial=0.0) == 0 or others.weight.sum() <= 1:
+            raise InputError(
+                f"X must differ between the samples of {quote(self.other)}; they are all alike, or "
+                f"their weights sum to one or less. Add some, or pass density='new class'."
+            )
+        return BroadDensity.of_samples(known, len(names), others, shrinkage)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the columns of X, where they had names."""
+        names: NDArray[Any] = self.estimator_.feature_names_in_
+        return names
+
+    @property
+    def class_counts_(self) -> Floats:  # type: ignore[override]
+        """Number of samples of each class; of the further one, that of its prior."""
+        counts = self.estimator_.class_counts_
+        return np.append(counts, counts.sum() * self.p_other / (1 - self.p_other))
+
+    @property
+    def prior_(self) -> Floats:
+        """Probabilities of the classes in ``predict`` and ``predict_proba``."""
+        p = require_fraction(self.p_other, "p_other", remedy="Give 0.2.")
+        names = tuple(self.estimator_.classes_.tolist())
+        known = read_prior(self._estimator().prior, names, self.estimator_.class_counts_)
+        return np.append((1 - p) * known, p)
+
+    def outlier_score(self, X: ArrayLike) -> Floats:
+        """Share of the known samples of ``fit`` that are less likely: near zero for an outlier.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.outlier_score(X))
+
+    def _read(self, X: ArrayLike) -> Floats:
+        check_is_fitted(self)
+        features: Floats = self.estimator_._read(X)
+        return features
+
+    def _log_densities(self, X: Floats) -> Floats:
+        known, densities = self.estimator_._log_likelihoods(X), self.estimator_._log_densities(X)
+        # The evidence of a flow with added dimensions is not the difference of its densities.
+        level = logsumexp(densities, axis=1) - logsumexp(known, axis=1)
+        if isinstance(self.density_, BroadDensity):
+            other = self.density_.log_density(X)
+        else:
+            other = _read_log_density(_find_log_density(self.density_)(X), len(X))
+        return np.column_stack([known + level[:, None], other])
+
+    def _finish_loading(self) -> None:
+        density = self.density_
+        if not isinstance(density, BroadDensity):
+            raise ValueError("a density that is none")
+        numbers = (*density.whitening, density.center, density.axes, density.variance)
+        if not all(np.isfinite(array).all() for array in numbers):
+            raise ValueError("numbers that are not finite")
+        if not ((density.variance > 0).all() and (density.whitening.scale > 0).all()):
+            raise ValueError("variances that are not positive")
+        if not (density.degrees_of_freedom > 0 and density.within >= 0):
+            raise ValueError("degrees of freedom or a variance that are negative")
+        if len(density.center) != self.columns_.n_features:
+            raise ValueError("a density of other features")
+        if self.classes_.tolist() != [*self.estimator_.classes_.tolist(), self.other]:
+            raise ValueError("other classes")
+
+
+def _find_log_density(density: Any) -> Callable[[Floats], Any]:
+    """The function that gives log-densities of features."""
+    for name in ("logpdf", "score_samples"):
+        if callable(getattr(density, name, None)):
+            return getattr(density, name)
+    if not callable(density) or isinstance(density, type):
+        raise InputError(
+            f"density must be 'new class', 'samples', a function, or an object with logpdf or "
+            f"score_samples; got {quote(density)}. Give scipy.stats.multivariate_normal(mean, cov)."
+        )
+    return density
+
+
+def _read_log_density(values: Any, n: int) -> Floats:
+    log_f = np.asarray(values, dtype=np.float64)
+    log_f = log_f[:, 0] if log_f.shape == (n, 1) else np.atleast_1d(log_f)
+    if log_f.shape != (n,) or np.isnan(log_f).any() or (log_f == np.inf).any():
+        raise InputError(
+            f"density must give one log-density for each of {n} samples, below infinity; got "
+            f"shape {log_f.shape}{', with NaN or infinity' if log_f.shape == (n,) else ''}. Check "
+            f"its number of features."
+        )
+    return log_f

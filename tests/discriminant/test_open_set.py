@@ -1,0 +1,285 @@
+"""A discriminant that can say none of these: against densities that are known."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.covariance import oas
+from sklearn.datasets import load_iris
+from sklearn.neighbors import KernelDensity
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import deciban
+from deciban import LinearDiscriminant, QuadraticDiscriminant
+from deciban._estimation.samples import Samples
+from deciban._persistence import tensors
+from deciban.discriminant import OpenSetDiscriminant
+from deciban.discriminant.broad_density import BroadDensity, oracle_shrinkage
+from deciban.exceptions import InputError
+from deciban.metrics import c_avg, cross_entropy, expected_cost, open_set_costs
+
+X, Y = load_iris(return_X_y=True)
+OTHER = "something else"
+MORE = "it has one class more than y, which is what it is for"
+NOT_MEANT = dict.fromkeys(
+    (
+        "check_classifiers_train",
+        "check_classifiers_classes",
+    ),
+    MORE,
+)
+
+
+def expected_failures(_):
+    return NOT_MEANT
+
+
+@parametrize_with_checks(
+    [
+        OpenSetDiscriminant(other=-99),
+        OpenSetDiscriminant(QuadraticDiscriminant(shrinkage=0.1), other=-99),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learns_checks_pass_but_for_the_number_of_classes(estimator, check):
+    check(estimator)
+
+
+def worlds(n_worlds, *, n_classes, n_features, between, n=200, rng):
+    """Samples and labels of classes whose means are normal; the last of them is not seen."""
+    for _ in range(n_worlds):
+        means = rng.normal(size=(n_classes + 1, n_features)) * np.sqrt(between)
+        y = np.repeat(np.arange(n_classes), n)
+        yield means, means[y] + rng.normal(size=(len(y), n_features)), y
+
+
+def test_evidence_is_the_difference_of_two_gaussians_and_a_given_density():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    table = rng.normal(size=(200, 2)) + 3 * y[:, None]
+    given = stats.multivariate_normal([1.0, 2.0], [[20.0, 3.0], [3.0, 30.0]])
+    model = OpenSetDiscriminant(density=given).fit(table, y)
+    means = np.stack([table[y == k].mean(axis=0) for k in (0, 1)])
+    W = np.cov((table - means[y]).T, bias=True)
+    new = rng.normal(size=(50, 2)) * 5
+    for k in (0, 1):
+        expected = stats.multivariate_normal(means[k], W).logpdf(new) - given.logpdf(new)
+        np.testing.assert_allclose(model.evidence(new).llr(k, OTHER), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("base", [LinearDiscriminant(), QuadraticDiscriminant()], ids=str)
+@pytest.mark.parametrize("density", ["new class", "samples"])
+def test_the_known_classes_keep_their_evidence(base, density):
+    kept = Y < 2
+    y = np.where(kept, Y, -1)
+    rows = np.full(len(y), True) if density == "samples" else kept
+    model = OpenSetDiscriminant(base, other=-1, density=density).fit(X[rows], y[rows])
+    alone = base.fit(X[kept], Y[kept]).evidence(X)
+    found = model.evidence(X).restrict([0, 1])
+    np.testing.assert_array_equal(found.log_likelihoods, alone.log_likelihoods)
+    assert model.classes_.tolist() == [0, 1, -1]
+
+
+def test_the_known_classes_of_a_cda_keep_their_evidence():
+    pytest.importorskip("jax")
+    base = deciban.CompositionalDiscriminantAnalysis(
+        n_couplings=2, width=4, epochs=1, augment=1, random_state=0
+    )
+    model = OpenSetDiscriminant(base, other=-1).fit(X, Y)
+    found, alone = model.evidence(X).restrict([0, 1, 2]), model.estimator_.evidence(X)
+    np.testing.assert_allclose(found.llr(0, 2), alone.llr(0, 2), atol=1e-9)
+    mean = np.logaddexp.reduce(model.log_densities(X)[:, :3], axis=1)
+    wanted = np.logaddexp.reduce(model.estimator_.log_densities(X), axis=1)
+    np.testing.assert_allclose(mean, wanted, atol=1e-9)
+
+
+def test_with_many_classes_the_new_class_is_the_two_covariance_predictive_density():
+    rng = np.random.default_rng(1)
+    between = np.array([4.0, 1.0])
+    _, table, y = next(worlds(1, n_classes=3000, n_features=2, between=between, n=5, rng=rng))
+    density = BroadDensity.of_new_class(Samples(table, y, np.ones(len(y))), 3000, 0.0)
+    points = rng.normal(size=(100, 2)) * 3
+    means = table.reshape(3000, 5, 2).mean(axis=1)
+    W = np.cov((table - means[y]).T, bias=True)
+    total = W + (np.cov(means.T) - W / 5) * (1 + 1 / 3000)
+    expected = stats.multivariate_normal(table.mean(axis=0), total).logpdf(points)
+    # Shrinkage of B and its degrees of freedom, some 3000, are what is left of the difference.
+    np.testing.assert_allclose(density.log_density(points), expected, atol=0.05)
+
+
+def test_the_density_of_few_samples_is_students_t():
+    rng = np.random.default_rng(2)
+    y = np.r_[np.arange(100) % 2, np.full(6, -1)]
+    table = np.r_[rng.normal(size=(100, 1)) + y[:100, None], 10 + 4 * rng.normal(size=(6, 1))]
+    model = OpenSetDiscriminant(other=-1, density="samples").fit(table, y)
+    own = table[100:, 0]
+    scale = np.sqrt((1 + 1 / 6) * own.var(ddof=1))
+    exact = stats.t(5, loc=own.mean(), scale=scale)
+    points = own.mean() + scale * np.linspace(-3, 3, 13)
+    found = model.log_densities(points[:, None])[:, -1]
+    np.testing.assert_allclose(found, exact.logpdf(points), atol=0.02)  # 64 scales
+    grid = np.linspace(-400, 420, 40_001)
+    total = np.exp(model.log_densities(grid[:, None])[:, -1]).sum() * (grid[1] - grid[0])
+    np.testing.assert_allclose(total, 1, rtol=1e-3)
+
+
+def test_shrinkage_is_that_of_scikit_learn():
+    rng = np.random.default_rng(3)
+    for n, d in ((5, 3), (40, 6), (3, 10)):
+        points = rng.normal(size=(n, d)) * np.arange(1, d + 1)
+        S = np.cov(points.T, bias=True)
+        np.testing.assert_allclose(oracle_shrinkage(S, n), oas(points)[1], rtol=1e-10)
+    assert oracle_shrinkage(np.eye(2), 10) == 1.0
+
+
+@pytest.mark.parametrize(("n_classes", "n_features", "between"), [(3, 1, 9.0), (6, 4, 2.0)])
+def test_the_posterior_of_something_else_is_calibrated_over_worlds(n_classes, n_features, between):
+    rng = np.random.default_rng(4)
+    p = []
+    setting = {"n_classes": n_classes, "n_features": n_features, "between": between, "rng": rng}
+    for means, table, y in worlds(400, **setting):
+        model = OpenSetDiscriminant(other=-1, p_other=0.5).fit(table, y)
+        is_new = rng.random(20) < 0.5
+        k = np.where(is_new, n_classes, rng.integers(n_classes, size=20))
+        k_mean = means[k]
+        k_mean[is_new] = rng.normal(size=(is_new.sum(), n_features)) * np.sqrt(between)
+        new = k_mean + rng.normal(size=(20, n_features))
+        p.append(np.column_stack([model.predict_proba(new)[:, -1], is_new]))
+    p, truth = np.concatenate(p).T
+    for low, high in ((0.0, 0.4), (0.4, 0.7), (0.7, 1.01)):
+        rows = (p >= low) & (p < high)
+        assert rows.sum() > 200
+        assert abs(p[rows].mean() - truth[rows].mean()) < 0.06
+
+
+def test_what_is_far_away_is_something_else_and_what_is_near_is_not():
+    model = OpenSetDiscriminant(other=-1).fit(X, Y)
+    for far in (1e3, 1e6, 1e100):
+        evidence = model.evidence(X[:3] + far)
+        assert evidence.decide().tolist() == [-1] * 3
+        assert (evidence.llr([0, 1, 2], -1) < -1000).all()
+    assert (model.predict(X) == Y).mean() > 0.9
+    with pytest.raises(ValueError, match="infinity"):
+        model.evidence(np.full((1, 4), np.inf))
+
+
+def test_weights_are_repetitions():
+    y = np.where(Y == 2, -1, Y)
+    weight = np.random.default_rng(5).integers(0, 4, len(y))
+    rows = np.repeat(np.arange(len(y)), weight)
+    for density, at in (("samples", y > -2), ("new class", y >= 0)):
+        model = OpenSetDiscriminant(other=-1, density=density)
+        weighted = model.fit(X[at], y[at], weight[at]).log_densities(X)
+        kept = rows[at[rows]]
+        repeated = model.fit(X[kept], y[kept]).log_densities(X)
+        np.testing.assert_allclose(weighted, repeated, rtol=1e-8)
+
+
+def test_units_and_the_order_of_features_do_not_matter():
+    model = OpenSetDiscriminant(other=-1).fit(X, Y)
+    turned = OpenSetDiscriminant(other=-1).fit(X[:, ::-1] * 1000 - 7, Y)
+    llr = turned.evidence(X[:, ::-1] * 1000 - 7).llr(0, -1)
+    np.testing.assert_allclose(llr, model.evidence(X).llr(0, -1), rtol=1e-7)
+
+
+def test_a_prior_set_after_fit_takes_effect_and_leaves_the_evidence():
+    model = OpenSetDiscriminant(LinearDiscriminant(prior="uniform"), other=-1).fit(X, Y)
+    before = model.evidence(X)
+    np.testing.assert_allclose(model.prior_, [0.8 / 3] * 3 + [0.2], rtol=1e-12)
+    shares = model.class_counts_ / model.class_counts_.sum()
+    np.testing.assert_allclose(shares, model.prior_, rtol=1e-12)
+    model.set_params(p_other=0.5, estimator__prior=[0.5, 0.25, 0.25])
+    np.testing.assert_allclose(model.prior_, [0.25, 0.125, 0.125, 0.5], rtol=1e-12)
+    np.testing.assert_allclose(model.predict_proba(X), before.posterior(model.prior_), rtol=1e-12)
+    np.testing.assert_array_equal(model.evidence(X).log_likelihoods, before.log_likelihoods)
+    np.testing.assert_allclose(
+        model.score_samples(X),
+        np.logaddexp.reduce(model.log_densities(X) + np.log(model.prior_), axis=1),
+        rtol=1e-12,
+    )
+
+
+def test_costs_of_an_open_set_give_the_decisions_and_their_cost():
+    evidence = OpenSetDiscriminant(other=-1).fit(X[Y < 2], Y[Y < 2]).evidence(X)
+    truth = np.where(Y == 2, -1, Y)
+    costs = open_set_costs(evidence.classes, -1, cost_false_alarm=5, cost_confusion=2)
+    prior = [0.4, 0.4, 0.2]
+    decided = evidence.decide(costs, prior)
+    place = {0: 0, 1: 1, -1: 2}
+    each = np.array([costs[place[t], place[c]] for t, c in zip(truth, decided, strict=True)])
+    mean = sum(p * each[truth == k].mean() for k, p in zip((0, 1, -1), prior, strict=True))
+    assert expected_cost(truth, evidence, costs, prior=prior) == pytest.approx(mean, rel=1e-12)
+    assert c_avg(truth, evidence, out_of_set=-1) < 0.2
+    assert cross_entropy(truth, evidence, prior=prior) < 0.5
+
+
+@pytest.mark.parametrize("names", [["a", "b", "c"], [1, 2, 3]])
+@pytest.mark.parametrize("density", ["new class", "samples"])
+def test_a_saved_model_is_the_same(names, density, tmp_path):
+    y = np.array(names, dtype=object if density == "samples" else None)[Y]
+    if density == "samples":
+        y[Y == 2] = OTHER
+    model = OpenSetDiscriminant(QuadraticDiscriminant(), density=density).fit(X, y)
+    model.save(tmp_path / "model")
+    back = deciban.load(tmp_path / "model")
+    assert repr(back) == repr(model)
+    assert back.classes_.tolist() == model.classes_.tolist()
+    for method in ("log_densities", "predict_proba", "predict", "outlier_score"):
+        np.testing.assert_array_equal(getattr(back, method)(X), getattr(model, method)(X))
+
+
+def test_unsound_files_and_densities_of_other_libraries_are_refused(tmp_path):
+    path, kind = tmp_path / "model", "OpenSetDiscriminant"
+    OpenSetDiscriminant().fit(X, Y).save(path)
+    arrays, plain = tensors.read(path, [kind])
+    for name in ("density_.variance", "density_.whitening.scale"):
+        tensors.write(tmp_path / "edited", kind, arrays | {name: -arrays[name]}, plain)
+        with pytest.raises(InputError, match="edited must be a whole model"):
+            deciban.load(tmp_path / "edited")
+    given = OpenSetDiscriminant(density=KernelDensity().fit(X)).fit(X, Y)
+    with pytest.raises(InputError, match="to be saved"):
+        given.save(path)
+
+
+def test_a_density_may_be_of_scipy_scikit_learn_or_a_function():
+    kernel = KernelDensity(bandwidth=2.0).fit(X)
+    for given in (kernel, kernel.score_samples):
+        model = OpenSetDiscriminant(density=given).fit(X, Y)
+        np.testing.assert_array_equal(model.log_densities(X)[:, -1], kernel.score_samples(X))
+    one = OpenSetDiscriminant(density=stats.norm(0, 10)).fit(X[:, :1], Y)
+    expected = stats.norm(0, 10).logpdf(X[:, 0])
+    np.testing.assert_array_equal(one.log_densities(X[:, :1])[:, -1], expected)
+
+
+def test_frames_with_gaps_and_categories_are_taken():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame.loc[3, "a"] = np.nan
+    frame["kind"] = pd.Categorical(np.where(X[:, 0] > 6, "large", "small"))
+    y = pd.Series(np.array(["x", "y", "other"])[Y], index=frame.index)
+    model = OpenSetDiscriminant(other="other", density="samples").fit(frame, y[::-1])
+    assert model.columns_.names == [*"abcd", "kind"]
+    assert model.feature_names_in_.tolist() == [*"abcd", "kind"]
+    assert (model.predict(frame) == y).mean() > 0.9
+
+
+def test_bad_input_is_refused_in_one_sentence():
+    y = np.where(Y == 2, -1, Y)
+    one = np.append(np.arange(60) % 2, -1)
+    alike = np.vstack([X[:60], X[:1], X[:1]])
+    for options, table, labels, words in [
+        ({}, X, y, "y must not hold -1.*got 50. Pass density='samples'"),
+        ({"density": "samples"}, X[:61], one, "two samples or more of -1.*got 1"),
+        ({"density": "samples"}, alike, np.append(one, -1), "differ between the samples of -1"),
+        ({"density": "wide"}, X, Y, "density must be one of new class, samples"),
+        ({"density": 3}, X, Y, "density must be 'new class', 'samples', a function"),
+        ({"p_other": 1.0}, X, Y, "p_other must lie between 0 and 1"),
+        ({"estimator": KernelDensity()}, X, Y, "estimator must be a discriminant of deciban"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            OpenSetDiscriminant(other=-1, **options).fit(table, labels)
+    model = OpenSetDiscriminant(density=lambda rows: np.zeros(3)).fit(X, Y)
+    with pytest.raises(InputError, match="one log-density for each of 150 samples"):
+        model.evidence(X)
+    model = OpenSetDiscriminant(density=lambda rows: np.full(len(rows), np.nan)).fit(X, Y)
+    with pytest.raises(InputError, match="with NaN"):
+        model.evidence(X)
