@@ -32,6 +32,17 @@ def trees(draw, D):
     return forest[0]
 
 
+def nested_lists(classes, rng):
+    """A random tree of nested lists, with two to four children at each node."""
+    forest = list(classes)
+    while len(forest) > 4:
+        size = int(rng.integers(2, 5))
+        at = rng.choice(len(forest), size=size, replace=False)
+        group = [forest[k] for k in at]
+        forest = [one for k, one in enumerate(forest) if k not in at] + [group]
+    return forest
+
+
 @st.composite
 def bases(draw, D):
     """A basis of any kind: the default, a tree, a comparison, or any rotation at all."""

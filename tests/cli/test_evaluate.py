@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from commands import runner
-from deciban import CalibratedGaussian, metrics
+from deciban import CalibratedGaussian, Hierarchy, metrics
 from deciban.cli.app import app
 from deciban.exceptions import InputError
 
@@ -485,3 +485,68 @@ def test_a_column_called_log10_asks_for_its_base(tmp_path):
     options = (path, "--truth", "y", "--llr", "log10_lr", "--resamples", "0")
     assert "give --base 10" in run(*options).stdout
     assert "give --base 10" not in run(*options, "--base", "10").stdout
+
+
+# --- trees of classes -------------------------------------------------------------------
+
+
+def with_tree(three, text, name="tree.json"):
+    path = three[2].parent / name
+    path.write_text(text, encoding="utf-8")
+    return [
+        three[2],
+        "--truth",
+        "class",
+        "--prefix",
+        "ll_",
+        "--resamples",
+        "0",
+        "--hierarchy",
+        path,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("tree.json", '{"mammal": ["cat", "dog"], "owl": "owl"}'),
+        ("tree.csv", "child,parent\ncat,mammal\ndog,mammal\nmammal,all\nowl,all\n"),
+    ],
+)
+def test_a_tree_of_classes_tells_what_each_node_costs(three, name, text):
+    y, evidence, _ = three
+    args = with_tree(three, text, name)
+    prior = {"cat": 0.5, "dog": 0.25, "owl": 0.25}
+    tree = Hierarchy({"mammal": ["cat", "dog"], "owl": "owl"})
+    cost = metrics.hierarchical_cross_entropy(y, evidence, tree, prior=prior)
+    found = json.loads(run(*args, "--at-prior", "cat=0.5,dog=0.25", "--json").stdout)
+    assert [row["node"] for row in found["hierarchy"]] == ["all", "mammal"]
+    np.testing.assert_allclose([row["part"] for row in found["hierarchy"]], cost.parts, rtol=1e-9)
+    total = next(q["value"] for q in found["quantities"] if q["key"] == "cross_entropy")
+    assert sum(row["part"] for row in found["hierarchy"]) == pytest.approx(total, rel=1e-12)
+    printed = run(*args, "--at-prior", "cat=0.5,dog=0.25").stdout
+    assert f"{cost.costs[1]:.4f}" in printed
+    assert "part of the total" in printed
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("t.json", '{"mammal": ["cat", "dgo"], "owl": "owl"}', "one of the classes .*'dgo'"),
+        ("t.json", '["cat", "dog"]', "must hold every class; .* lacks owl"),
+        ("t.json", "{", "must be a file of JSON"),
+        ("t.json", '{"mammal": ["cat"]}', "two children or more"),
+        ("t.csv", "a,b,c\n1,2,3\n", "two columns, child and parent; .* has 3"),
+    ],
+)
+def test_a_tree_that_does_not_fit_is_refused(three, name, text, message):
+    with pytest.raises(InputError, match=message):
+        run(*with_tree(three, text, name))
+
+
+def test_a_tree_must_exist_and_the_table_must_fit_into_memory(three):
+    args = [*with_tree(three, '[["cat", "dog"], "owl"]'), "--workers", "1"]
+    with pytest.raises(InputError, match="--hierarchy must come with one table that fits"):
+        run(*args)
+    with pytest.raises(InputError, match=r"nowhere.json must be a file that exists"):
+        run(*args[:-3], "nowhere.json")

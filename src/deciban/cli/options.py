@@ -53,6 +53,10 @@ Costs = Annotated[_Text, option(
     "Costs of errors: 'a>b=5' is 5 for deciding b when a is true; others cost 1. Or a table with "
     "the true class in its first column and one column for each decision.", "COSTS",
 )]  # fmt: skip
+HierarchyFile = Annotated[_Text, option(
+    'Tree of the classes: a .json file such as {"mammal": ["cat", "dog"], "bird": "bird"}, or a '
+    "table of child and parent.", "FILE", "--hierarchy",
+)]  # fmt: skip
 CalibratorFile = Annotated[Path, option("Calibrator file to write.", "FILE", "--output", "-o")]
 SampleId = Annotated[_Text, option(
     "Column that names the sample, where tables are matched; by default, rows are matched by "

@@ -120,7 +120,7 @@ def choose_least_cost(
         return np.argmax(log_posterior, axis=1)
     C = 1.0 - np.eye(D) if costs is None else cost_matrix(costs, classes)
     if reject_cost is not None:
-        C = np.column_stack([C, np.full(D, _read_reject_cost(reject_cost, costs))])
+        C = np.column_stack([C, np.full(D, read_reject_cost(reject_cost, costs))])
     # What a truth costs whatever is decided changes no decision; the rest is regret, >= 0.
     C = C / max(float(np.abs(C).max()), np.finfo(float).tiny)
     regret = C - C.min(axis=1, keepdims=True)
@@ -190,7 +190,8 @@ def _costs_from_mapping(
     return C
 
 
-def _read_reject_cost(reject_cost: Any, costs: Costs) -> float:
+def read_reject_cost(reject_cost: Any, costs: Costs) -> float:
+    """The cost of not deciding, checked."""
     if isinstance(reject_cost, np.ndarray) and reject_cost.ndim == 0:
         reject_cost = reject_cost[()]
     value = require_number(reject_cost, "reject_cost", remedy="Give the cost of not deciding.")

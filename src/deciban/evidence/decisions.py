@@ -205,6 +205,51 @@ class Decisions(Batch):
         members = conformal_sets(*both, codes, self._classes, p, alpha, by_class)
         return PredictionSets(members, self._classes)
 
+    def confidence_set(self, alpha: float, prior: Prior = None) -> PredictionSets:
+        r"""Sets of classes that hold the true one with probability 1 - alpha, whatever the mix is.
+
+        Class j is in the set where :math:`\sum_i \pi_i w_i / w_j < 1 / \alpha`: where its posterior
+        is more than alpha times its prior. If the evidence is calibrated, that sum has a mean of at
+        most one under class j, and by Markov's inequality it reaches :math:`1 / \alpha` with
+        probability alpha at most. So the sets hold for the samples of each class; the prior
+        :math:`\pi` decides how large they are, not whether they hold. For the uniform prior they
+        are part of :math:`\{j : \max_i w_i / w_j < D / \alpha\}`. A set is never empty.
+
+        Evidence may be added up, sample by sample, until the sets are as small as one likes: by
+        Ville's inequality they hold at every such stopping time.
+
+        Parameters
+        ----------
+        alpha : float
+            Error rate, between 0 and 1.
+        prior : array of shape (n_classes,) or mapping, default uniform
+            Class mix for which the sets should be small.
+
+        Returns
+        -------
+        PredictionSets
+
+        See Also
+        --------
+        prediction_set : Smaller sets, which hold on average over a class mix that is known.
+
+        References
+        ----------
+        Ramdas, Grünwald, Vovk and Shafer (2023), Game-theoretic statistics and safe anytime-valid
+        inference.
+
+        Examples
+        --------
+        >>> from deciban import Evidence
+        >>> likelihoods = [[0.9, 0.08, 0.02], [0.99, 0.008, 0.002]]
+        >>> evidence = Evidence.from_likelihoods(likelihoods, classes=["a", "b", "c"])
+        >>> evidence.confidence_set(0.1)
+        PredictionSets of 2 samples: {a, b}, {a}
+        """
+        require_fraction(alpha, "alpha", remedy="Give 0.1 for sets that hold in 90 % of cases.")
+        gain = self.log_posterior(prior) - log_prior(prior, self._classes, len(self))
+        return PredictionSets(gain > np.log(alpha), self._classes)
+
     def estimate_prior(
         self,
         training_prior: Prior = None,

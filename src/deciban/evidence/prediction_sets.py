@@ -32,7 +32,7 @@ class PredictionSets(Sequence[tuple[Hashable, ...]]):
 
     See Also
     --------
-    deciban.Evidence.prediction_set : Returns it.
+    deciban.Evidence.prediction_set, deciban.Evidence.confidence_set : Return it.
 
     Examples
     --------

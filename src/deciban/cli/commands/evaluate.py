@@ -14,6 +14,7 @@ from deciban.cli.options import (
     AssessmentOptions,
     Cluster,
     Force,
+    HierarchyFile,
     Json,
     LocalWorkers,
     Report,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from deciban.cli.columns import LabelledScores
     from deciban.cli.score_parts import ScoreParts
     from deciban.evidence import Evidence
+    from deciban.metrics import HierarchicalCost
 
     _Shown = tuple[np.ndarray, Evidence, np.ndarray | None]  # truth, evidence and row numbers
 
@@ -64,6 +66,7 @@ def evaluate(
         str | None, option("Column of conditions, such as the channel: results for each, the worst "
                            "one named.", "COLUMN"),
     ] = None,
+    hierarchy: HierarchyFile = None,
     as_json: Json = False,
     report: Report = None,
     force: Force = False,
@@ -82,7 +85,8 @@ def evaluate(
     Scores are LLRs of two classes (a column llr), log-likelihoods (a column named after each
     class), posteriors with the prior that they contain, a trial list with its key or with labels of
     its own, or a file of target scores and one of non-target scores. LLRs may be inf or -inf. Rows
-    are counted from 1, after the header.
+    are counted from 1, after the header. With --hierarchy also what is lost at each node of a tree
+    of the classes, which adds up to the cross-entropy.
 
     Several Parquet files ('trials/*.parquet', or a folder), a very large one, or any with --workers
     or --cluster are read in parts and need not fit into memory. Numbers are the same; intervals are
@@ -90,15 +94,18 @@ def evaluate(
     """
     from deciban._workers import open_workers
     from deciban.assessment.verdicts import apply_criteria
+    from deciban.cli.hierarchy import describe_nodes, print_nodes
     from deciban.cli.io.writing import require_outputs
     from deciban.cli.provenance import UNMET, describe_run, hash_inputs, parse_criteria
 
     criteria = parse_criteria(require or ())
     source = _require_one(table, scores)
-    inputs = input_files(source, columns, options)
+    inputs = [*input_files(source, columns, options), *([hierarchy] if hierarchy else [])]
     require_outputs({"--report": report}, tuple(inputs), force=force)
     hashes = hash_inputs(inputs)
     in_parts = _in_parts(source, columns, asked=workers is not None or cluster is not None)
+    if in_parts and hierarchy is not None:
+        raise _must_fit_into_memory("--hierarchy", source)
     with open_workers(cluster, workers) as crew:
         read = partial(_assess_parts, crew, scratch) if in_parts else _assess
         found, scored, shown, conditions = read(source, columns, options, by)
@@ -108,18 +115,22 @@ def evaluate(
         ),
         "criteria": [one.judge(found) for one in criteria],
     }
+    y_true, evidence, rows = shown
+    nodes = None if hierarchy is None else _cost_by_node(hierarchy, found, y_true, evidence)
     if report is not None:
-        y_true, evidence, rows = shown
         more = {"conditions": conditions, "rows": rows, **record}
         write_report(report, source, y_true, evidence, found, force, **more)
     found = apply_criteria(found, record["criteria"])
     if as_json:
         by_condition = {} if conditions is None else {"by": conditions.to_dict()}
-        print_json(found.to_dict() | by_condition | record)
+        by_node = {} if nodes is None else {"hierarchy": describe_nodes(nodes)}
+        print_json(found.to_dict() | by_condition | by_node | record)
     else:
         print_assessment(found, source, scored.notes)
         if conditions is not None:
             print_conditions(conditions)
+        if nodes is not None:
+            print_nodes(nodes)
         print_criteria(record["criteria"])
     if report is not None:
         echo(f"Report: {report}", err=as_json)
@@ -166,10 +177,7 @@ def _assess_parts(
 
     for name, value in (("--by", by), ("--items", options.items)):
         if value is not None:
-            raise InputError(
-                f"{name} must come with one table that fits into memory; got {source}, which is "
-                f"read in parts. Leave it out, or give a smaller table."
-            )
+            raise _must_fit_into_memory(name, source)
     scored = open_score_parts(source, columns, options.group, workers, scratch=scratch)
     settings = operating_settings(options, scored.classes, scored.counts)
     found, some = assess_partitions(scored.partitions, **settings)
@@ -177,6 +185,24 @@ def _assess_parts(
         found = replace(found, warnings=(*found.warnings, *scored.warnings))
     y_true = label_array(scored.classes)[some.data.codes]
     return found, scored, (y_true, some.data.evidence, some.numbers + 1), None
+
+
+def _must_fit_into_memory(option: str, source: str) -> InputError:
+    return InputError(
+        f"{option} must come with one table that fits into memory; got {source}, which is read in "
+        f"parts. Leave it out, or give a smaller table."
+    )
+
+
+def _cost_by_node(
+    hierarchy: str, found: Assessment, y_true: np.ndarray, evidence: Evidence
+) -> HierarchicalCost:
+    """What each node of a tree in a file costs, at the prior of the assessment."""
+    from deciban.cli.hierarchy import read_hierarchy
+    from deciban.metrics import hierarchical_cross_entropy
+
+    tree = read_hierarchy(hierarchy, evidence.classes)
+    return hierarchical_cross_entropy(y_true, evidence, tree, prior=found.prior)
 
 
 def input_files(source: str, columns: ScoreOptions, options: AssessmentOptions) -> list[str]:

@@ -1,0 +1,99 @@
+"""Trees of classes from files, the answers that rows get by them, and what each node costs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deciban.cli.io.sources import read_table
+from deciban.cli.operating import find_class, is_file
+from deciban.cli.show import echo, in_unit, print_table
+from deciban.cli.words import join_words, quote, quote_name
+from deciban.evidence import Evidence, Hierarchy
+from deciban.evidence.bayes import Prior
+from deciban.exceptions import InputError
+from deciban.metrics import HierarchicalCost
+
+_OPTION = "--hierarchy"
+
+
+def read_hierarchy(text: str, classes: Sequence[Hashable]) -> Hierarchy:
+    """A tree over the classes, from nested JSON or a table of children and their parents."""
+    if not is_file(text):
+        raise InputError(
+            f"{_OPTION} must name a file; got {quote(text)}. Give JSON such as "
+            f'{{"mammal": ["cat", "dog"], "bird": "bird"}}, or a table of child and parent.'
+        )
+    tree = _read_json(text) if text.endswith(".json") else _read_pairs(text)
+    inner = set(tree.inner_nodes)
+    label = {node: node if node in inner else _find(node, classes) for node in tree.nodes}
+    missing = [quote_name(one) for one in classes if one not in label.values()]
+    if missing:
+        raise InputError(
+            f"{_OPTION} must hold every class; {text} lacks {join_words(missing, 5)}. Add it."
+        )
+    return Hierarchy.from_pairs([(label[node], tree.parent(node)) for node in tree.nodes[1:]])
+
+
+def answer_columns(
+    evidence: Evidence, prior: Prior, hierarchy: Hierarchy, confidence: float
+) -> dict[str, np.ndarray]:
+    """The node that each row supports and its posterior, by the name of the column to add."""
+    answers = hierarchy.decide(evidence, prior, confidence=confidence)
+    place = {node: k for k, node in enumerate(hierarchy.nodes)}
+    at = np.array([place[answer] for answer in answers.tolist()], dtype=np.intp)
+    posterior = hierarchy.posterior(evidence, prior)[np.arange(len(at)), at]
+    return {"answer": np.array([str(node) for node in hierarchy.nodes])[at],
+            "answer_posterior": posterior}  # fmt: skip
+
+
+def describe_nodes(cost: HierarchicalCost) -> list[dict[str, Any]]:
+    """What each node costs, as plain data for JSON."""
+    from deciban.assessment.results import to_plain
+
+    keys = ("node", "part", "probability", "cost", "cost_without_evidence")
+    rows = zip(map(str, cost.nodes), *(column.tolist() for column in cost[2:]), strict=True)
+    return [{key: to_plain(one) for key, one in zip(keys, row, strict=True)} for row in rows]
+
+
+def print_nodes(cost: HierarchicalCost) -> None:
+    """Print what each node costs, and the total."""
+    rows = [
+        (str(node), *(in_unit(value, "nat") for value in (probability, one, most, part)))
+        for node, part, probability, one, most in zip(*cost[1:], strict=True)
+    ]
+    echo("")
+    header = (
+        "node", "probability", "cost [nat]", "without evidence [nat]", "part of the total [nat]",
+    )  # fmt: skip
+    print_table(
+        header, [*rows, ("total", "", "", "", in_unit(cost.total, "nat"))], right=range(1, 5)
+    )
+
+
+def _find(node: Hashable, classes: Sequence[Hashable]) -> Hashable:
+    return find_class(str(node), _OPTION, classes)
+
+
+def _read_json(text: str) -> Hierarchy:
+    try:
+        tree = json.loads(Path(text).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"{_OPTION} must be a file of JSON; {text} is not: {error}. Correct it."
+        ) from None
+    return Hierarchy(tree)
+
+
+def _read_pairs(text: str) -> Hierarchy:
+    frame = read_table(text)
+    if frame.width != 2:
+        raise InputError(
+            f"{_OPTION} must be a table of two columns, child and parent; {text} has "
+            f"{frame.width}. Leave out the others."
+        )
+    return Hierarchy.from_pairs([(str(child), str(parent)) for child, parent in frame.iter_rows()])

@@ -1,0 +1,504 @@
+"""Trees of classes: posteriors of all groups, and decisions at the level the evidence supports."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deciban._validation.labels import encode_labels, index_of, label_array, read_labels
+from deciban._validation.scalars import (
+    quote,
+    quote_each,
+    require_fraction,
+    require_number,
+    require_whole,
+)
+from deciban.evidence.bayes import Prior, log_prior
+from deciban.evidence.evidence import Evidence
+from deciban.evidence.nested import name_nodes, read_pairs, read_tree
+from deciban.evidence.prediction_sets import PredictionSets
+from deciban.evidence.units import Unit, from_nats
+from deciban.exceptions import InputError, UnknownClassError
+
+Floats = NDArray[np.float64]
+_ROUNDING = 1e-12  # relative error of sums of probabilities
+
+
+class Hierarchy:
+    r"""A tree over classes: each inner node is the hypothesis that one of its classes is true.
+
+    Immutable. Below a node stand two children or more, each a class or another node. The posterior
+    of a node is the sum of the posteriors of its classes, and along the path to a class
+    probabilities multiply: :math:`P(k | x) = \prod P(\text{child} | \text{parent}, x)`.
+
+    Parameters
+    ----------
+    tree : mapping, or nested lists or tuples
+        ``{"mammal": ["cat", "dog"], "bird": {"raptor": ["owl", "hawk"], "wren": "wren"}}``. Nodes
+        without a name are called after their classes, "cat or dog". A mapping with a single entry
+        names the root.
+    root : label, default "all"
+        Name of the root, where the tree does not name it.
+
+    Attributes
+    ----------
+    nodes : tuple of labels
+        All nodes and classes, each before those below it; the root comes first.
+    inner_nodes : tuple of labels
+        The nodes that are not classes, in the same order.
+    classes : tuple of labels
+        The classes, from the first branch to the last.
+
+    See Also
+    --------
+    deciban.Evidence.group : Evidence about groups on one level.
+    deciban.metrics.hierarchical_cross_entropy : What each node of the tree costs.
+    deciban.Basis.from_tree : Coordinates from a tree of pairs.
+
+    Examples
+    --------
+    >>> hierarchy = Hierarchy({"mammal": ["cat", "dog"], "bird": ["owl", "wren"]})
+    >>> hierarchy
+    all
+    ├─ mammal
+    │  ├─ cat
+    │  └─ dog
+    └─ bird
+       ├─ owl
+       └─ wren
+    >>> evidence = Evidence.from_likelihoods([[0.5, 0.47, 0.02, 0.01]], classes=hierarchy.classes)
+    >>> hierarchy.decide(evidence)
+    array(['mammal'], dtype='<U6')
+    """
+
+    nodes: tuple[Hashable, ...]
+    _parents: tuple[int, ...]
+
+    def __init__(self, tree: Any, root: Hashable = "all") -> None:
+        names, parents = read_tree(tree, root)
+        object.__setattr__(self, "_parents", parents)
+        object.__setattr__(self, "nodes", name_nodes(names, self._positions))
+
+    @classmethod
+    def from_pairs(cls, pairs: Any) -> Self:
+        """From pairs of a child and its parent, in any order, such as a table of two columns.
+
+        Parameters
+        ----------
+        pairs : list of (child, parent), array of shape (n, 2), or frame of two columns
+
+        Returns
+        -------
+        Hierarchy
+
+        Examples
+        --------
+        >>> pairs = [("cat", "mammal"), ("dog", "mammal"), ("mammal", "animal"), ("owl", "animal")]
+        >>> Hierarchy.from_pairs(pairs).leaves("mammal")
+        ('cat', 'dog')
+        """
+        rows = read_pairs(pairs)
+        content: dict[Hashable, dict[Hashable, Any]] = {parent: {} for _, parent in rows}
+        for child, parent in rows:
+            content[parent][child] = content.get(child, child)
+        roots = [parent for parent in content if parent not in {child for child, _ in rows}]
+        found = cls({roots[0]: content[roots[0]]}) if len(roots) == 1 else None
+        if found is None or len(found.nodes) != len(rows) + 1:
+            raise InputError(
+                f"pairs must lead from every child to one root that has no parent; got "
+                f"{quote_each(roots) if len(roots) != 1 else 'a circle'}. Add or correct a parent."
+            )
+        return found
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("Hierarchy is immutable; build a new one.")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Hierarchy):
+            return NotImplemented
+        return (self.nodes, self._parents) == (other.nodes, other._parents)
+
+    def __hash__(self) -> int:
+        return hash((self.nodes, self._parents))
+
+    def __repr__(self) -> str:
+        lines, stems = [], [("", "")]  # of the line itself, and of the lines below it
+        for name, below in zip(self.nodes, self._children, strict=True):
+            branch, stem = stems.pop()
+            lines.append(f"{branch}{name}")
+            last = (f"{stem}└─ ", f"{stem}   "), (f"{stem}├─ ", f"{stem}│  ")
+            stems += [last[0], *[last[1]] * (len(below) - 1)] if below else []
+        return "\n".join(lines)
+
+    @property
+    def classes(self) -> tuple[Hashable, ...]:
+        """The classes, from the first branch to the last."""
+        return tuple(self.nodes[k] for k in self._positions[0])
+
+    @property
+    def inner_nodes(self) -> tuple[Hashable, ...]:
+        """The nodes that are not classes, each before those below it."""
+        return tuple(self.nodes[k] for k in self._inner)
+
+    def leaves(self, node: Hashable) -> tuple[Hashable, ...]:
+        """The classes of a node; of a class, itself."""
+        return tuple(self.nodes[k] for k in self._positions[self._find(node)])
+
+    def children(self, node: Hashable) -> tuple[Hashable, ...]:
+        """The nodes and classes that stand directly below a node."""
+        return tuple(self.nodes[k] for k in self._children[self._find(node)])
+
+    def parent(self, node: Hashable) -> Hashable | None:
+        """The node directly above; None for the root."""
+        above = self._parents[self._find(node)]
+        return None if above < 0 else self.nodes[above]
+
+    def depth(self, node: Hashable) -> int:
+        """Number of steps from the root, which has depth 0."""
+        return int(self._depths[self._find(node)])
+
+    def level(self, depth: int) -> dict[Hashable, list[Hashable]]:
+        """The groups of classes at a depth: a partition of all classes, for ``Evidence.group``.
+
+        Parameters
+        ----------
+        depth : int
+            From 1. A class that stands higher in the tree is a group of its own.
+
+        Returns
+        -------
+        dict from names to lists of classes
+
+        Examples
+        --------
+        >>> Hierarchy({"mammal": ["cat", "dog"], "wren": "wren"}).level(1)
+        {'mammal': ['cat', 'dog'], 'wren': ['wren']}
+        """
+        require_whole(depth, "depth", 1)
+        at = [
+            k
+            for k, below in enumerate(self._children)
+            if self._depths[k] == depth or (not below and self._depths[k] < depth)
+        ]
+        return {self.nodes[k]: [self.nodes[j] for j in self._positions[k]] for k in at}
+
+    def evidence(self, evidence: Evidence, node: Hashable = None, prior: Prior = None) -> Evidence:
+        """Evidence about the children of a node, each a composite hypothesis.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            Over the classes of the tree, in any order.
+        node : label, default the root
+        prior : array or mapping, default uniform
+            Prior of the classes, used within each child only.
+
+        Returns
+        -------
+        Evidence
+            Over the children of the node: what a sample of this node says about which one it is.
+
+        See Also
+        --------
+        deciban.Evidence.group : The same for any groups.
+
+        Examples
+        --------
+        >>> hierarchy = Hierarchy({"mammal": ["cat", "dog"], "wren": "wren"})
+        >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1]], classes=["cat", "dog", "wren"])
+        >>> hierarchy.evidence(evidence).llr("mammal", "wren").round(4)
+        array([1.5041])
+        >>> hierarchy.evidence(evidence, "mammal").llr("cat", "dog").round(4)
+        array([0.6931])
+        """
+        evidence._columns_for(self.classes)  # the same classes, or an error
+        at = 0 if node is None else self._find(node)
+        if not self._children[at]:
+            raise InputError(
+                f"node must have children; got {quote(node)}, a class. Choose one of "
+                f"{quote_each(self.inner_nodes)}."
+            )
+        groups = {child: list(self.leaves(child)) for child in self.children(self.nodes[at])}
+        return evidence.group(groups, prior)
+
+    def log_posterior(self, evidence: Evidence, prior: Prior = None) -> Floats:
+        """Natural logarithms of the posterior probabilities of all nodes.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            Over the classes of the tree, in any order.
+        prior : array or mapping, default uniform
+            Prior of the classes, an array in the order of those of the evidence.
+
+        Returns
+        -------
+        array of shape (n_samples, n_nodes)
+            In the order of ``nodes``.
+        """
+        ordered = evidence._columns_for(self.classes)
+        p = log_prior(prior, evidence.classes, len(evidence))
+        p = p[:, [index_of(label, evidence.classes) for label in self.classes]]
+        logs = self._add_up(ordered - ordered.max(axis=1, keepdims=True) + p)
+        return logs - logs[:, :1]
+
+    def posterior(self, evidence: Evidence, prior: Prior = None) -> Floats:
+        """Posterior probabilities of all nodes: sums over their classes.
+
+        Parameters
+        ----------
+        evidence, prior
+            As for :meth:`log_posterior`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_nodes)
+            In the order of ``nodes``; the first, of the root, is one.
+
+        Examples
+        --------
+        >>> hierarchy = Hierarchy({"mammal": ["cat", "dog"], "wren": "wren"})
+        >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1]], classes=["cat", "dog", "wren"])
+        >>> dict(zip(hierarchy.nodes, hierarchy.posterior(evidence)[0].round(2).tolist()))
+        {'all': 1.0, 'mammal': 0.9, 'cat': 0.6, 'dog': 0.3, 'wren': 0.1}
+        """
+        return np.asarray(np.exp(self.log_posterior(evidence, prior)))
+
+    def decide(
+        self,
+        evidence: Evidence,
+        prior: Prior = None,
+        *,
+        confidence: float = 0.95,
+        vague_costs: float | Mapping[Hashable, float] | None = None,
+    ) -> NDArray[Any]:
+        r"""The most specific answer that the evidence supports: a class, or a node above it.
+
+        The deepest node with a posterior of at least ``confidence``. Where the evidence is
+        calibrated and the prior is that of the samples, at least this share of the answers is
+        right, on average and among the samples that get the same answer.
+
+        With ``vague_costs`` instead the answer of least expected cost, where a wrong answer costs 1
+        and a right one :math:`v_A`, as the node A says less than a class does: the node with the
+        largest :math:`P(A | x) (1 - v_A)`.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            Over the classes of the tree, in any order.
+        prior : array or mapping, default uniform
+        confidence : float, default 0.95
+            Above one half, so that there is one answer. Not used with ``vague_costs``.
+        vague_costs : float or mapping, optional
+            From 0 to 1. A number c is the cost of answering with the root; a node of m of D classes
+            then costs :math:`c \log m / \log D`. A mapping gives the cost of each inner node.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Names of nodes or classes. Ties go to the deepest node, then to the first.
+
+        See Also
+        --------
+        contains : Whether answers are right.
+        information : How much they say.
+        deciban.Evidence.prediction_set : Sets of classes that need not be a node.
+
+        References
+        ----------
+        Deng, Krause, Berg and Fei-Fei (2012), Hedging your bets: optimizing accuracy-specificity
+        trade-offs in large scale visual recognition.
+
+        Examples
+        --------
+        >>> hierarchy = Hierarchy({"mammal": ["cat", "dog"], "wren": "wren"})
+        >>> likelihoods = [[0.97, 0.02, 0.01], [0.6, 0.38, 0.02], [0.5, 0.2, 0.3]]
+        >>> evidence = Evidence.from_likelihoods(likelihoods, classes=["cat", "dog", "wren"])
+        >>> hierarchy.decide(evidence).tolist()
+        ['cat', 'mammal', 'all']
+        >>> hierarchy.decide(evidence, vague_costs={"mammal": 0.1, "all": 0.4}).tolist()
+        ['cat', 'mammal', 'mammal']
+        """
+        p = self.posterior(evidence, prior)
+        if vague_costs is None:
+            least = require_fraction(confidence, "confidence")
+            if least <= 0.5:
+                raise InputError(
+                    f"confidence must be above 0.5, since two classes may have half of the "
+                    f"probability each; got {least:g}. Give 0.95, for instance."
+                )
+            accepted = p >= least * (1 - _ROUNDING)
+        else:
+            gain = p * (1 - self._read_vague_costs(vague_costs))
+            accepted = gain >= gain.max(axis=1, keepdims=True) * (1 - _ROUNDING)
+        best = np.argmax(np.where(accepted, self._depths, -1), axis=1)
+        return label_array(self.nodes)[best]
+
+    def enclose(self, sets: PredictionSets) -> NDArray[Any]:
+        """The lowest node that holds each prediction set, which is right wherever the set is.
+
+        Parameters
+        ----------
+        sets : PredictionSets
+            Over the classes of the tree, in any order.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Names of nodes or classes.
+
+        See Also
+        --------
+        deciban.Evidence.prediction_set : The sets; split-conformal ones hold for any evidence.
+
+        Examples
+        --------
+        >>> hierarchy = Hierarchy({"mammal": ["cat", "dog"], "wren": "wren"})
+        >>> likelihoods = [[0.6, 0.38, 0.02]]
+        >>> evidence = Evidence.from_likelihoods(likelihoods, classes=["cat", "dog", "wren"])
+        >>> hierarchy.enclose(evidence.prediction_set(0.1))
+        array(['mammal'], dtype='<U6')
+        """
+        if not isinstance(sets, PredictionSets):
+            raise InputError(
+                f"sets must be those of Evidence.prediction_set or Evidence.confidence_set; got "
+                f"{type(sets).__name__}. Call one of them first."
+            )
+        if set(sets.classes) != set(self.classes):
+            raise InputError(
+                f"sets must be over the classes {quote_each(self.classes)}; got "
+                f"{quote_each(sets.classes)}. Use a tree over the classes of the evidence."
+            )
+        members = sets.members[:, [sets.classes.index(label) for label in self.classes]]
+        outside = members.astype(float) @ ~self._members.T
+        best = np.argmax(np.where(outside == 0, self._depths, -1), axis=1)
+        return label_array(self.nodes)[best]
+
+    def contains(self, answers: ArrayLike, y_true: ArrayLike) -> NDArray[np.bool_]:
+        """Whether the true class is among those of each answer; the mean is the share right.
+
+        Parameters
+        ----------
+        answers : array of shape (n_samples,)
+            Names of nodes or classes.
+        y_true : array of shape (n_samples,)
+
+        Returns
+        -------
+        array of bool of shape (n_samples,)
+
+        Examples
+        --------
+        >>> hierarchy = Hierarchy({"mammal": ["cat", "dog"], "wren": "wren"})
+        >>> hierarchy.contains(["cat", "mammal", "mammal"], ["cat", "cat", "wren"])
+        array([ True,  True, False])
+        """
+        at = encode_labels(read_labels(answers, name="answers"), self.nodes, "answers")
+        codes = encode_labels(read_labels(y_true, len(at)), self.classes)
+        return self._members[at, codes]
+
+    def information(self, answers: ArrayLike, prior: Prior = None, unit: Unit = "bit") -> Floats:
+        r"""How much each answer says, if it is right: :math:`-\log P(A)` under the prior.
+
+        Nothing for the root, :math:`\log D` for a class under the uniform prior.
+
+        Parameters
+        ----------
+        answers : array of shape (n_samples,)
+            Names of nodes or classes.
+        prior : array of shape (n_classes,) or mapping, default uniform
+            An array in the order of ``classes``.
+        unit : {"nat", "bit", "ban", "deciban"}, default "bit"
+
+        Returns
+        -------
+        array of shape (n_samples,)
+
+        Examples
+        --------
+        >>> hierarchy = Hierarchy({"mammal": ["cat", "dog"], "bird": ["owl", "wren"]})
+        >>> hierarchy.information(["owl", "bird", "all"])
+        array([2., 1., 0.])
+        """
+        at = encode_labels(read_labels(answers, name="answers"), self.nodes, "answers")
+        logs = self._add_up(log_prior(prior, self.classes))[0]
+        return np.asarray(from_nats(logs[0] - logs, unit))[at]
+
+    def _find(self, node: Hashable) -> int:
+        if node in self._place:
+            return self._place[node]
+        raise UnknownClassError(
+            f"node must be one of {quote_each(self.nodes)}; got {quote(node)}. Check its spelling.",
+            label=node,
+            classes=self.nodes,
+        )
+
+    def _add_up(self, logs: Floats) -> Floats:
+        """Log of the sum over the classes of each node, from logs of the classes in their order."""
+        found = np.empty((len(logs), len(self._parents)))
+        found[:, list(self._positions[0])] = logs
+        for k in reversed(self._inner):
+            found[:, k] = np.logaddexp.reduce(found[:, list(self._children[k])], axis=1)
+        return found
+
+    def _read_vague_costs(self, costs: Any) -> Floats:
+        """The cost of each node where it is right."""
+        if isinstance(costs, Mapping):
+            unknown = [node for node in costs if node not in self.inner_nodes]
+            missing = [node for node in self.inner_nodes if node not in costs]
+            if unknown or missing:
+                what = f"lacks {quote_each(missing)}" if missing else f"has {quote_each(unknown)}"
+                raise InputError(
+                    f"vague_costs must name every inner node and no other; it {what}. Give each of "
+                    f"{quote_each(self.inner_nodes)} a cost."
+                )
+            values = [require_number(costs.get(node, 0.0), "vague_costs") for node in self.nodes]
+        else:
+            factor, D = require_number(costs, "vague_costs"), len(self.classes)
+            values = [factor * np.log(len(at)) / np.log(D) for at in self._positions]
+        found = np.array(values)
+        if found.min() < 0 or found.max() > 1:
+            raise InputError(
+                f"vague_costs must lie between 0, a right class, and 1, a wrong answer; got "
+                f"{found[(found < 0) | (found > 1)][0]:g}. Divide by the cost of a wrong answer."
+            )
+        return found
+
+    @cached_property
+    def _place(self) -> dict[Hashable, int]:
+        return {name: k for k, name in enumerate(self.nodes)}
+
+    @cached_property
+    def _children(self) -> tuple[tuple[int, ...], ...]:
+        below: list[list[int]] = [[] for _ in self._parents]
+        for k, above in enumerate(self._parents[1:], 1):
+            below[above].append(k)
+        return tuple(map(tuple, below))
+
+    @cached_property
+    def _inner(self) -> tuple[int, ...]:
+        return tuple(k for k, below in enumerate(self._children) if below)
+
+    @cached_property
+    def _positions(self) -> tuple[tuple[int, ...], ...]:
+        """Positions of the classes of each node among all nodes."""
+        found: list[tuple[int, ...]] = [()] * len(self._parents)
+        for k in reversed(range(len(found))):
+            found[k] = tuple(leaf for child in self._children[k] for leaf in found[child]) or (k,)
+        return tuple(found)
+
+    @cached_property
+    def _depths(self) -> NDArray[np.intp]:
+        depths = np.zeros(len(self._parents), dtype=np.intp)
+        for k, above in enumerate(self._parents[1:], 1):
+            depths[k] = depths[above] + 1
+        return depths
+
+    @cached_property
+    def _members(self) -> NDArray[np.bool_]:
+        """Whether each class is one of each node's."""
+        return np.array([np.isin(self._positions[0], at) for at in self._positions])

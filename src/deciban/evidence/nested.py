@@ -1,0 +1,101 @@
+"""Trees as they are written: nested mappings and lists, or pairs of a child and its parent."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+from deciban._validation.scalars import quote
+from deciban.evidence.groups import name_group
+from deciban.exceptions import InputError
+
+_LEAF = object()  # what stands below a class
+_UNNAMED = object()  # the name of a node that is to be called after its classes
+
+
+def read_tree(tree: Any, root: Hashable) -> tuple[list[Any], tuple[int, ...]]:
+    """Names and the position of the parent of each node, each before those below it.
+
+    Walks with a stack, not by recursion: a tree of 1,000 classes may be 1,000 deep.
+    """
+    if isinstance(tree, Mapping) and len(tree) == 1:
+        root, tree = next(iter(tree.items()))
+    names: list[Any] = []
+    parents: list[int] = []
+    stack: list[tuple[Any, Any, int]] = [(root, tree, -1)]
+    while stack:
+        name, content, above = stack.pop()
+        at = len(names)
+        names.append(name)
+        parents.append(above)
+        if content is _LEAF:
+            continue
+        below = _read_children(content)
+        if len(below) < 2:
+            raise InputError(
+                f"every inner node of a tree must have two children or more; got {quote(content)}"
+                f"{'' if name is _UNNAMED else f' below {quote(name)}'}. Put a single child in the "
+                f"place of its parent."
+            )
+        stack += [(child, beneath, at) for child, beneath in reversed(below)]
+    return names, tuple(parents)
+
+
+def _read_children(content: Any) -> list[tuple[Any, Any]]:
+    """Name and content of each child."""
+    if isinstance(content, Mapping):  # {"wren": "wren"} is a class beside nodes
+        return [
+            (name, _LEAF if isinstance(below, str) == isinstance(name, str) and below == name
+             else below)
+            for name, below in content.items()
+        ]  # fmt: skip
+    if not isinstance(content, list | tuple):
+        return []
+    found: list[tuple[Any, Any]] = []
+    for one in content:
+        if isinstance(one, Mapping):
+            found += _read_children(one)
+        else:
+            found.append((_UNNAMED, one) if isinstance(one, list | tuple) else (one, _LEAF))
+    return found
+
+
+def name_nodes(names: list[Any], positions: tuple[tuple[int, ...], ...]) -> tuple[Hashable, ...]:
+    """Names of all nodes, each of which occurs once."""
+    found = [
+        name_group(at, tuple(names)) if name is _UNNAMED else name
+        for name, at in zip(names, positions, strict=True)
+    ]
+    seen: set[Hashable] = set()
+    for name in found:
+        hashable = isinstance(name, Hashable)
+        if not hashable or name in seen:
+            what = f"{quote(name)} twice" if hashable else f"{quote(name)}, which is not hashable"
+            raise InputError(
+                f"every class and node of a tree must have its own name; got {what}. Rename it, or "
+                f"the root with root=."
+            )
+        seen.add(name)
+    return tuple(found)
+
+
+def read_pairs(pairs: Any) -> list[tuple[Hashable, Hashable]]:
+    """Children, each once, and their parents."""
+    rows: Any = pairs
+    if hasattr(pairs, "columns"):  # a frame
+        rows = list(zip(*(pairs[name] for name in pairs.columns), strict=True))
+    rows = rows.tolist() if hasattr(rows, "tolist") else rows
+    usable = isinstance(rows, Iterable) and not isinstance(rows, str | Mapping)
+    found = [tuple(row) if isinstance(row, Sequence) else (row,) for row in rows] if usable else []
+    if not found or any(len(row) != 2 for row in found):
+        raise InputError(
+            f"pairs must be a list of a child and its parent each, or two columns; got "
+            f"{quote(pairs)}. Write [('cat', 'mammal'), ('dog', 'mammal')]."
+        )
+    children = [child for child, _ in found]
+    twice = [child for k, child in enumerate(children) if child in children[:k]]
+    if twice:
+        raise InputError(
+            f"pairs must give each child one parent; got {quote(twice[0])} twice. Leave one out."
+        )
+    return found
