@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from deciban import Evidence, plots
 from deciban.exceptions import InputError, MissingExtraError
+from deciban.explanation import ShapleyCompositions
 from deciban.metrics.reliability import reliability_curves
 from deciban.plots._axes import mark_on_frame, span, unused_colors, visible_points
 from deciban.plots._display import Display
@@ -191,6 +192,10 @@ def test_names_at_leaves_and_beside_arrows_are_drawn_as_they_are():
     assert {f" {name}" for name in STRANGE} <= set(drawn_texts(tree))
     plane = plots.ILRDisplay(evidence).plot_update([0.2, 0.3, 0.5], {"$p_{$": evidence})
     assert "+ $p_{$" in drawn_texts(plane)
+    found = ShapleyCompositions(evidence, np.array([[[1.0, -2.0, 1.0]]]), ("$f_{$",))
+    display = plots.ShapleyDisplay(found, b="_b")
+    assert any("$f_{$" in text for text in drawn_texts(display.plot()))
+    assert "+ $f_{$" in drawn_texts(display.plot_path())
 
 
 def test_a_class_whose_name_starts_with_an_underscore_is_in_the_legend(llrs):

@@ -20,6 +20,7 @@ from deciban.plots.pairwise import PairwiseDisplay
 from deciban.plots.pav import PAVDisplay
 from deciban.plots.plane import ILRDisplay, TernaryDisplay
 from deciban.plots.reliability import ReliabilityDisplay
+from deciban.plots.shapley import ShapleyDisplay
 from deciban.plots.tree import BifurcationTreeDisplay
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "PairwiseDisplay",
     "Reliability",
     "ReliabilityDisplay",
+    "ShapleyDisplay",
     "TernaryDisplay",
     "TippettDisplay",
 ]

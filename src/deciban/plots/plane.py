@@ -174,12 +174,19 @@ class ILRDisplay(_plane.PlaneDisplay):
         start = log_prior(prior, self.evidence.classes, 1) @ self.basis.contrast
         steps = [piece.ilr(self.basis) for piece in pieces.values()]
         path = np.cumsum(np.vstack([start, *steps]), axis=0)[:, at]
+        return self._plot_walk(path, list(pieces), ("prior", "posterior"), ax)
+
+    def _plot_walk(
+        self, path: Floats, names: list[str], ends: tuple[str, str], ax: Axes | None
+    ) -> Self:
+        """Draw arrows along points of the plane, in nats, with a name for each and for the ends."""
         ax = _axes.get_axes(self.ax_ if ax is None else ax)
         fresh = not ax.has_data()
         self._set_frame(ax, [1.5 * path])  # room for what is written beside it
         if fresh and self.evidence.n_classes == 3:
             self._draw_boundaries(ax, self._reach(ax), None, None)
-        self.arrows_ = _draw_walk(ax, self._place(path), [_style.literal(name) for name in pieces])
+        names = [_style.literal(name) for name in names]
+        self.arrows_ = _draw_walk(ax, self._place(path), names, ends)
         return self._finish(ax)
 
     def _place(self, l: Floats) -> Floats:
@@ -371,11 +378,11 @@ def axis_label(basis: Basis, k: int, unit: Unit) -> str:
     return text if len(text) < _style.LONG + 12 else f"{short}: {plus} (+)\nagainst {minus} (−)"
 
 
-def _draw_walk(ax: Axes, path: Floats, names: list[str]) -> list[Any]:
+def _draw_walk(ax: Axes, path: Floats, names: list[str], ends: tuple[str, str]) -> list[Any]:
     ax.plot(*path[0], "o", color="k", ms=5)
     ax.plot(*path[-1], "s", color="k", ms=5)
     down = np.sign(path[-1, 1] - path[0, 1]) or 1.0
-    for text, point, side in (("prior", path[0], -down), ("posterior", path[-1], down)):
+    for text, point, side in ((ends[0], path[0], -down), (ends[1], path[-1], down)):
         inwards = np.array([-np.sign(point[0]), 2.0 * side])  # so that the frame does not cut it
         _write_beside(ax, text, point, inwards, weight="bold")
     arrows = []

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 EXAMPLE = "Example: deciban explain iris.deciban iris-new.csv --row 1 --report case.html"
 
+_MOST_BACKGROUND = 100  # rows, spread over the table: the model sees each with every coalition
+
 
 def explain(
     model: Model,
@@ -39,6 +41,10 @@ def explain(
                            "has not seen: how ratios like this one have fared.", "TABLE"),
     ] = None,
     label: Annotated[str | None, option("Column of the class in --validation.", "COLUMN")] = None,
+    background: Annotated[
+        str | None, option("Table of typical rows, such as those of the training: show what each "
+                           "feature contributes, where others are as in these.", "TABLE"),
+    ] = None,
     table_format: Format = None,
     as_json: Json = False,
     force: Force = False,
@@ -87,6 +93,8 @@ def explain(
         "strength_deciban": float(evidence.strength("deciban")[0]),
         "less_likely_than_this": float(estimator.outlier_score(X)[0]),
     }
+    if background is not None:
+        found["contributions"] = _contributions(estimator, X, background, table_format, posterior)
     if report is not None:
         from deciban._persistence.atomic import write_atomically
         from deciban.cli.provenance import describe_run, hash_inputs
@@ -137,6 +145,50 @@ def _validate(
         )
     X = read_rows(estimator.columns_, frame, source.name)
     return label_array(labels)[codes], estimator.evidence(X)
+
+
+def _contributions(
+    estimator: Any, X: Any, background: str, table_format: str | None, posterior: Any
+) -> dict[str, Any]:
+    """What each feature contributes to the LLR of the two most probable classes, in decibans."""
+    import numpy as np
+
+    from deciban.cli.features import read_rows
+    from deciban.cli.io.sources import open_table
+    from deciban.cli.show import track_progress
+    from deciban.explanation import shapley_compositions
+
+    source = open_table(background, table_format)
+    names = estimator.columns_.names
+    for name in names:
+        source.require_column(name, "the model")
+    frame = source.read(names)
+    if not len(frame):
+        raise source.error("must hold rows; it holds none. Give a table with samples.")
+    some = np.unique(np.linspace(0, len(frame) - 1, _MOST_BACKGROUND).astype(int))
+    rows = read_rows(estimator.columns_, frame, source.name)[some]
+    explained = shapley_compositions(
+        estimator, X[names], rows[names], track=lambda steps: track_progress(steps, "Features")
+    )
+    a, b = (explained.classes[k] for k in np.argsort(-posterior, kind="stable")[:2])
+    llrs, errors = explained.llr(a, b, "deciban"), explained.llr_standard_errors(a, b, "deciban")
+    order = np.argsort(-np.abs(llrs[0]), kind="stable")
+    return {
+        "for": str(a),
+        "against": str(b),
+        "background_rows": len(rows),
+        "base_deciban": float(explained.base.llr(a, b, "deciban")[0]),
+        "features": [
+            {
+                "feature": str(explained.features[k]),
+                "value": X[names[k]][0],
+                "deciban": float(llrs[0, k]),
+                "standard_error": float(errors[0, k]),
+            }
+            for k in order
+        ],
+        "total_deciban": float(explained.total.llr(a, b, "deciban")[0]),
+    }
 
 
 def _groups(evidence: Evidence, estimator: Any) -> list[tuple[list[Any], list[Any]]]:
@@ -192,4 +244,18 @@ def _show(found: dict[str, Any]) -> None:
     posterior = ", ".join(f"{label} {p:.3g}" for label, p in found["posterior"].items())
     echo(f"Posterior: {posterior}. Decision: {found['decision']}.")
     share = f"{found['less_likely_than_this']:.0%} of the training rows are less likely"
+    if "contributions" in found:
+        _show_contributions(found["contributions"])
     echo(f"Strength {found['strength_deciban']:.1f} deciban; {share}.")
+
+
+def _show_contributions(found: dict[str, Any]) -> None:
+    pair = f"{found['for']} against {found['against']}"
+    echo(f"Contributions to the LLR of {pair}; features not yet counted are as in")
+    echo(f"{found['background_rows']:,} rows of --background:")
+    rows = [("base", "", f"{found['base_deciban']:+.1f}", "")]
+    for one in found["features"]:
+        numbers = f"{one['deciban']:+.1f}", f"{one['standard_error']:.1f}"
+        rows.append((one["feature"], str(one["value"]), *numbers))
+    rows.append(("total", "", f"{found['total_deciban']:+.1f}", ""))
+    print_table(("feature", "value", "deciban", "standard error"), rows, right=(1, 2, 3))

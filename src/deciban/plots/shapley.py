@@ -1,0 +1,221 @@
+"""Contributions of features: a waterfall for two classes, a path in the plane for three."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, Self
+
+import numpy as np
+
+from deciban._validation.scalars import require_whole
+from deciban.evidence import Unit, from_nats
+from deciban.exceptions import InputError
+from deciban.explanation import ShapleyCompositions, shapley_compositions
+from deciban.plots import _axes, _style
+from deciban.plots._axes import Axes, Floats, Style
+from deciban.plots._display import Display
+from deciban.plots.plane import ILRDisplay
+
+
+class ShapleyDisplay(Display):
+    """What each feature contributes to the evidence about one sample.
+
+    :meth:`plot` draws a waterfall: from the base, over the contributions to one LLR, the largest
+    first, to the LLR itself, with bars of two standard errors where they are sampled.
+    :meth:`plot_path` draws the contributions for three classes as arrows that add up.
+
+    Parameters
+    ----------
+    explanation : ShapleyCompositions
+    sample : int, default 0
+        Which of its samples.
+    a, b : labels, default the class with the most support and the next one
+        The LLR is of ``a`` against ``b``.
+    max_features : int, default 10
+        Largest number of contributions to draw; the smallest beyond it are drawn as their sum.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the contributions, in the order in which they are drawn.
+    llrs, errors : arrays
+        Contributions in this order, and their standard errors, in nats.
+    bars_, errors_, arrows_ : lists of artists
+
+    See Also
+    --------
+    deciban.shapley_compositions : The numbers.
+    ILRDisplay : The plane of the path.
+
+    Examples
+    --------
+    >>> from deciban import Evidence
+    >>> base = Evidence([[0.0, 0.0]], ["benign", "malignant"])
+    >>> found = ShapleyCompositions(base, np.array([[[0.2, -0.2], [-1.0, 1.0]]]), ("age", "size"))
+    >>> display = ShapleyDisplay(found)
+    >>> display.a, display.names, display.llrs
+    ('malignant', ['size', 'age'], array([ 2. , -0.4]))
+    """
+
+    _settings = ("sample", "a", "b", "max_features")
+
+    def __init__(
+        self,
+        explanation: ShapleyCompositions,
+        *,
+        sample: int = 0,
+        a: Hashable | None = None,
+        b: Hashable | None = None,
+        max_features: int = 10,
+    ) -> None:
+        n = len(explanation.contributions)
+        self.explanation, self.sample = explanation, require_whole(sample, "sample", 0, n - 1)
+        most = require_whole(max_features, "max_features", 2)
+        total = explanation.total[self.sample].log_likelihoods[0]
+        ranked = [explanation.classes[k] for k in np.argsort(-total, kind="stable")]
+        self.a = next(c for c in ranked if c != b) if a is None else a
+        self.b = next(c for c in ranked if c != self.a) if b is None else b
+        llrs = explanation.llr(self.a, self.b)[self.sample]
+        self._parts = _split(-np.abs(llrs), most)
+        self.names = _name_parts(self._parts, explanation.features)
+        self.llrs = np.array([llrs[part].sum() for part in self._parts])
+        self.errors = np.array([self._error(part) for part in self._parts])
+        self._most = most
+
+    @classmethod
+    def compute(  # type: ignore[override]
+        cls, y_true: None, evidence: ShapleyCompositions, **settings: Any
+    ) -> Self:
+        """The display of an explanation, not drawn yet.
+
+        Parameters
+        ----------
+        y_true
+            Not used; other displays take the true class here.
+        evidence : ShapleyCompositions
+        **settings
+            ``sample``, ``a``, ``b`` and ``max_features``, as for the class.
+
+        Returns
+        -------
+        ShapleyDisplay
+            Not drawn yet.
+        """
+        return cls(evidence, **settings)
+
+    @classmethod
+    def from_estimator(  # type: ignore[override]
+        cls, estimator: Any, X: Any, background: Any, **options: Any
+    ) -> Self:
+        """Explain the first sample and draw the waterfall.
+
+        Parameters
+        ----------
+        estimator, X, background
+            As for :func:`deciban.shapley_compositions`, with its defaults.
+        **options
+            Options of the class and of :meth:`plot`.
+
+        Returns
+        -------
+        ShapleyDisplay
+            Drawn: ``ax_`` and ``figure_`` are what it was drawn into.
+        """
+        found: Any = shapley_compositions(estimator, X, background)
+        return cls.from_predictions(None, found, **options)
+
+    def plot(self, ax: Axes | None = None, *, unit: Unit = "deciban") -> Self:
+        """Draw the waterfall of contributions to the LLR.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default those of a new figure
+        unit : {"nat", "bit", "ban", "deciban"}, default "deciban"
+
+        Returns
+        -------
+        ShapleyDisplay
+            Itself, drawn.
+        """
+        steps, errors = (np.asarray(from_nats(v, unit)) for v in (self.llrs, self.errors))
+        base = float(self.explanation.base.llr(self.a, self.b, unit)[0])
+        ends = base + np.cumsum([0.0, *steps])
+        ax = _axes.get_axes(ax)
+        at = np.arange(1, len(steps) + 1)
+        colors = [_style.COLORS[0] if step >= 0 else _style.COLORS[1] for step in steps]
+        hatches = ["" if step >= 0 else "///" for step in steps]
+        look: Style = {"height": 0.7, "edgecolor": "w", "lw": 0, "hatch": hatches}
+        self.bars_ = list(ax.barh(at, steps, left=ends[:-1], color=colors, **look))
+        self.errors_ = []
+        if not self.explanation.is_exact:
+            whiskers: Style = {"fmt": "none", "ecolor": "k", "elinewidth": 1, "capsize": 2.5}
+            self.errors_ = [ax.errorbar(ends[1:], at, xerr=2 * errors, **whiskers)]
+        for k, end in enumerate(ends):
+            ax.plot([end, end], [k - 0.35, k + 1.35], color=_style.REFERENCE, lw=0.8, zorder=3)
+        ax.axvline(0, color=_style.REFERENCE, lw=0.8, ls=":", zorder=0)
+        self._name_rows(ax, base, ends[-1], steps)
+        reach = np.concatenate([ends, ends[1:] - 2 * errors, ends[1:] + 2 * errors])
+        low, high = _axes.span(reach)
+        ax.set_xlim(low - 0.06 * (high - low), high + 0.06 * (high - low))
+        ax.set_xlabel(_style.llr_label(self.a, self.b, unit))
+        return self._finish(ax)
+
+    def plot_path(self, ax: Axes | None = None, *, unit: Unit = "deciban") -> Self:
+        """Draw the contributions for three classes as arrows in the plane of ILR coordinates.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default those of a new figure
+        unit : {"nat", "bit", "ban", "deciban"}, default "deciban"
+
+        Returns
+        -------
+        ShapleyDisplay
+            Itself, drawn.
+        """
+        found = self.explanation
+        if len(found.classes) != 3:
+            raise InputError(
+                f"explanation must be over three classes for a path; got {len(found.classes)}. "
+                f"Draw one LLR of them with plot(), or let a function restrict the evidence."
+            )
+        from_nats(1.0, unit)  # refuses a unit that does not exist before anything is drawn
+        phi = found.contributions[self.sample]
+        parts = _split(-found.strength()[self.sample], self._most)
+        steps = [phi[part].sum(axis=0) for part in parts]
+        plane = ILRDisplay(found.total[self.sample])
+        path = np.vstack([found.base.log_likelihoods, *steps]).cumsum(axis=0) @ plane.basis.contrast
+        plane.unit_ = unit
+        plane._plot_walk(path, _name_parts(parts, found.features), ("base", "total"), ax)
+        self.arrows_ = plane.arrows_
+        return self._finish(plane.ax_)
+
+    def _error(self, part: Any) -> float:
+        """Standard error of the sum of some contributions to the LLR."""
+        if self.explanation.draws is None:
+            return 0.0
+        draws = self.explanation.draws[:, self.sample : self.sample + 1, part].sum(axis=2)
+        summed = ShapleyCompositions(
+            self.explanation.base, draws.mean(axis=0)[:, None], ("sum",), draws[:, :, None]
+        )
+        return float(summed.llr_standard_errors(self.a, self.b)[0, 0])
+
+    def _name_rows(self, ax: Axes, base: float, total: float, steps: Floats) -> None:
+        names = ["base", *map(_style.literal, self.names), "total"]
+        values = [f"{base:.1f}", *(f"{step:+.1f}" for step in steps), f"{total:.1f}"]
+        texts = [f"{n}  {v}" for n, v in zip(names, values, strict=True)]
+        small = "small" if len(names) > 8 or _axes.is_narrow(ax) else None
+        ax.set_yticks(range(len(names)), [t.replace("-", "−") for t in texts], fontsize=small)
+        ax.set_ylim(len(names) - 0.4, -0.6)  # the base on top
+
+
+def _split(keys: Floats, most: int) -> list[Any]:
+    """Positions by their keys, each alone; those beyond the most together at the end."""
+    order = np.argsort(keys, kind="stable")
+    if len(order) <= most:
+        return [order[k : k + 1] for k in range(len(order))]
+    return [*(order[k : k + 1] for k in range(most - 1)), order[most - 1 :]]
+
+
+def _name_parts(parts: list[Any], features: tuple[Hashable, ...]) -> list[str]:
+    return [str(features[part[0]]) if len(part) == 1 else f"{len(part)} others" for part in parts]
