@@ -24,6 +24,7 @@ from deciban.cli.commands import (
     family,
     fit,
     fuse,
+    monitor,
     predict,
 )
 
@@ -85,7 +86,7 @@ def _help_text(command: Callable[..., None]) -> str:
 
 _PANELS = {
     "From features": (fit, predict, explain),
-    "From scores": (evaluate, compare, calibrate, fuse, apply),
+    "From scores": (evaluate, compare, calibrate, fuse, apply, monitor),
     "More": (explore, family, example, demo),
 }
 for _panel, _modules in _PANELS.items():

@@ -1,0 +1,268 @@
+"""``deciban monitor``: whether calibration or the class mix of a system at work has moved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deciban.cli.options import Json, ScoreOptions, option, with_options
+from deciban.cli.options import Table as TableArgument
+from deciban.cli.show import echo, print_json
+from deciban.cli.words import count, join_words, name_source, quote, quote_name
+from deciban.exceptions import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    import numpy as np
+    import polars as pl
+
+    from deciban.cli.io.formats import Table
+    from deciban.evidence import Evidence
+    from deciban.metrics import Monitor, MonitorState, Watch
+
+EXAMPLE = "Example: deciban monitor scores.csv --truth class --state monitor.json"
+
+
+@with_options
+def monitor(
+    columns: ScoreOptions,
+    table: TableArgument,
+    mix: Annotated[
+        str | None, option("Declared class mix: 'a=0.9,b=0.1', 'uniform' (default), or a table of "
+                           "classes and probabilities.", "PRIOR"),
+    ] = None,
+    classes: Annotated[
+        str | None, option("Classes, separated by commas; by default those of --state or of "
+                           "--truth.", "CLASSES"),
+    ] = None,
+    state: Annotated[
+        Path | None, option("File of the monitor: it goes on where the file ends, and the file is "
+                            "written again. A new one is made where there is none.", "FILE"),
+    ] = None,
+    alpha: Annotated[
+        float | None, option("Largest probability of ever raising a false alarm (default 0.01); "
+                             "with --restart, one over the mean number of rows to one (default "
+                             "0.0001).", "0-1"),
+    ] = None,
+    restart: Annotated[
+        bool, option("Look for a change at any time, also after a long calm.", None, "--restart")
+    ] = False,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Say whether calibration or the class mix has moved, of rows in the order in which they came.
+
+    Scores are read as by `deciban evaluate`; they must be calibrated. Rows without a label, or a
+    table without --truth, tell about the class mix alone. You may look after every row: the error
+    rate holds at all times. Rows count from 1, over all tables with the same --state. Exit status 3
+    where something has moved.
+    """
+    from deciban.cli.provenance import UNMET
+    from deciban.metrics import Monitor
+
+    _require_scores(columns)
+    going_on = state is not None and state.exists()
+    before = Monitor.load(state) if going_on and state is not None else None
+    if before is not None:
+        _require_same(before, mix, classes, alpha, restart)
+    names = None if before is None else before.classes
+    evidence, y_true, labels = _read(table, columns, names, None if before else classes)
+    if before is None:
+        prior = _parse_mix(mix, labels)
+        before = Monitor(labels, prior, alpha=alpha, restart=restart)
+    found = before.update(evidence, y_true)
+    if state is not None:
+        before.save(state)
+    if as_json:
+        print_json(_to_plain(found, before))
+    else:
+        for line in _describe(name_source(table), found, before):
+            echo(line)
+    if found.moved:
+        raise typer.Exit(UNMET)
+
+
+def _require_same(
+    before: Monitor, mix: str | None, classes: str | None, alpha: float | None, restart: bool
+) -> None:
+    """Raise unless the options are those that the monitor was started with, or left out."""
+    import numpy as np
+
+    from deciban.cli.words import split_names
+    from deciban.evidence.bayes import log_prior
+
+    changed = []
+    if mix is not None:
+        prior = np.exp(log_prior(_parse_mix(mix, before.classes), before.classes)[0])
+        changed += ["--mix"] * (not np.allclose(prior, before.prior))
+    if classes is not None and set(split_names(classes)) != set(map(str, before.classes)):
+        changed.append("--classes")
+    changed += ["--alpha"] * (alpha is not None and alpha != before.alpha)
+    changed += ["--restart"] * (restart and not before.restart)
+    if changed:
+        raise InputError(
+            f"{' and '.join(changed)} must be as in --state, where the monitor goes on; got "
+            f"another value. Leave it out, or name another file with --state."
+        )
+
+
+def _require_scores(columns: ScoreOptions) -> None:
+    if columns.key is not None or columns.nontarget_scores is not None:
+        raise InputError(
+            "--key and --nontarget-scores must be left out; rows of a monitor come in one order. "
+            "Give a table with the label beside each score."
+        )
+    if columns.subset:
+        raise InputError("--subset must be left out; rows without a label are used for the mix.")
+    if columns.prior == "empirical":
+        raise InputError(
+            "--prior must be the one in the posteriors, whatever rows come; got empirical. Give "
+            "'a=0.5,b=0.5', or uniform."
+        )
+
+
+def _parse_mix(mix: str | None, classes: tuple[Hashable, ...]) -> Any:
+    from deciban.cli.operating import parse_prior
+
+    return parse_prior(mix, "--mix", classes)
+
+
+def _read(
+    source: str, options: ScoreOptions, known: tuple[Hashable, ...] | None, named: str | None
+) -> tuple[Evidence, np.ndarray | None, tuple[Hashable, ...]]:
+    """Evidence, labels with None where there is none, and the classes."""
+    from deciban.cli.columns import class_columns, find_llr, llr_columns
+    from deciban.cli.io.sources import open_table
+    from deciban.cli.score_columns import refuse_probabilities
+
+    table = open_table(source, options.table_format)
+    truth = None if options.truth is None else table.require_column(options.truth, "--truth")
+    frame = table.read(table.columns)
+    if not frame.height:
+        raise table.error("must hold rows; it holds none. Give a table with samples.")
+    y_true, classes = _read_truth(table, frame, truth, known, named)
+    llr = find_llr(options, table, calibrated=True)
+    if llr is not None:
+        columns = llr_columns("llr", llr, classes, options)
+    else:
+        columns = class_columns(classes, [1] * len(classes), table, options, calibrated=True)
+    values = columns.values(frame, table.name)
+    if columns.kind == "log-likelihoods":
+        refuse_probabilities(values)
+    return columns.evidence(values, classes, table.name), y_true, classes
+
+
+def _read_truth(
+    table: Table, frame: pl.DataFrame, truth: str | None, known: tuple[Hashable, ...] | None,
+    named: str | None,
+) -> tuple[np.ndarray | None, tuple[Hashable, ...]]:  # fmt: skip
+    """Labels and classes: those that are known or named, or else those of the rows."""
+    import numpy as np
+    import polars as pl
+
+    from deciban.cli.cells import Column, encode_labels
+    from deciban.cli.words import split_names
+
+    if known is None and named is not None:
+        known = tuple(_as_numbers(split_names(named)))
+    if truth is None:
+        if known is None:
+            raise InputError(
+                "--classes must name the classes where there are no labels; got nothing. Give "
+                "--classes a,b, or --truth."
+            )
+        return None, known
+    cells = frame[truth]
+    filled = cells.is_not_null().to_numpy()
+    if known is None:
+        labels, codes = encode_labels(Column(cells.filter(pl.Series(filled)), table.name))
+        found = [labels[k] for k in codes.tolist()]
+        known = labels
+    else:
+        words = {
+            str(label).lower() if type(label) is bool else str(label): label for label in known
+        }
+        texts = cells.filter(pl.Series(filled)).cast(pl.String).to_list()
+        unknown = [text for text in texts if text not in words]
+        if unknown:
+            raise table.error(
+                f"must hold the classes {join_words(map(quote_name, known), 5)} in {truth}; it "
+                f"holds {quote(unknown[0])}. Correct it, or start again with all --classes."
+            )
+        found = [words[text] for text in texts]
+    y_true = np.full(len(cells), None, dtype=object)
+    for row, label in zip(np.flatnonzero(filled), found, strict=True):
+        y_true[row] = label
+    return y_true, known
+
+
+def _as_text(label: Hashable) -> str:
+    """A label as tables write it."""
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+def _as_numbers(names: list[str]) -> list[Hashable]:
+    """Names as whole numbers where all of them are, as labels in a table are read."""
+    try:
+        numbers = [int(name) for name in names]
+    except ValueError:
+        return list(names)
+    return list(numbers) if list(map(str, numbers)) == names else list(names)
+
+
+def _to_plain(found: MonitorState, monitor: Monitor) -> dict[str, Any]:
+    from deciban.assessment.results import to_plain
+
+    def watch(one: Watch) -> dict[str, Any]:
+        rows = {"alarm_row": one.alarm, "since_row": one.since}
+        return {
+            "e_value_decibans": to_plain(_decibans(one.log_e)),
+            "largest_decibans": to_plain(_decibans(one.largest)),
+            **{name: None if row is None else row + 1 for name, row in rows.items()},
+        }
+
+    shares = [{"class": to_plain(label), "share": share} for label, share in found.shares.items()]
+    return {
+        "moved": list(found.moved), "rows": found.n_samples, "labeled": found.n_labeled,
+        "alpha": monitor.alpha, "restart": monitor.restart,
+        "calibration": watch(found.calibration) | {"fault": found.fault, "factor": found.factor},
+        "mix": watch(found.mix) | {"shares": shares},
+    }  # fmt: skip
+
+
+def _decibans(nats: float) -> float:
+    from deciban.evidence.units import from_nats
+
+    return float(from_nats(nats, "deciban"))
+
+
+def _describe(source: str, found: MonitorState, monitor: Monitor) -> list[str]:
+    """What a person reads: one sentence on each of the two, and what the error rate means."""
+    factor = f" A factor of about {found.factor:g} would mend it." if found.factor != 1 else ""
+    shares = sorted(found.shares.items(), key=lambda pair: -pair[1])
+    mix = join_words((f"{label} {100 * share:.1f} %" for label, share in shares), 5)
+    rate = f"the probability that it is ever raised is at most {monitor.alpha:g}"
+    if monitor.restart:
+        rate = f"it comes after {1 / monitor.alpha:,.0f} rows on average, or later"
+    calibration = "Calibration: cannot be judged without two labels or more."
+    if found.n_labeled > 1:
+        fault = f"Evidence is {found.fault}.{factor}"
+        calibration = _sentence("Calibration", found.calibration, fault)
+    return [
+        f"{source}: {count(found.n_samples, 'row')} in all, {found.n_labeled:,} with a label",
+        calibration,
+        _sentence("Class mix", found.mix, f"It is now about {mix}."),
+        f"A false alarm of either: {rate}.",
+    ]
+
+
+def _sentence(what: str, watch: Watch, more: str) -> str:
+    strength = f"largest evidence so far: {_decibans(watch.largest):.1f} decibans"
+    if watch.alarm is None or watch.since is None:
+        return f"{what}: no sign that it has moved ({strength})."
+    since = f"row {watch.since + 1:,}"
+    return (
+        f"{what}: MOVED, since about {since}; found at row {watch.alarm + 1:,} ({strength}). {more}"
+    )

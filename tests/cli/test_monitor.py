@@ -1,0 +1,138 @@
+"""``deciban monitor``: what it says, when it exits with 3, how it goes on, what it refuses."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+import typer
+
+from commands import runner
+from deciban import CalibratedGaussian
+from deciban.cli.commands.monitor import EXAMPLE, monitor
+from deciban.exceptions import InputError, TableError
+from deciban.metrics import Monitor
+
+app = typer.Typer()
+app.command(epilog=EXAMPLE)(monitor)
+
+run = runner(app, 100)
+
+
+def run_to_alarm(*words):
+    done = run(*words)
+    assert done.exit_code == 3
+    return done
+
+
+CLASSES = np.array(["ant", "bee", "cat"])
+
+
+@pytest.fixture
+def write(tmp_path):
+    family = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0])
+
+    def table(name, n, mix=None, factor=1.0, labels=True, seed=0):
+        rng = np.random.default_rng(seed)
+        y = rng.choice(3, n, p=mix)
+        noise = rng.multivariate_normal(np.zeros(2), family.covariance, n)
+        values = family.evidence(family.means[y] + noise).log_likelihoods * factor
+        truth = {"class": CLASSES[y]} if labels else {}
+        scores = {label: values[:, k] for k, label in enumerate(CLASSES)}
+        pl.DataFrame(truth | scores).write_csv(tmp_path / name)
+        return tmp_path / name
+
+    return table
+
+
+def test_calibrated_rows_of_the_declared_mix_raise_no_alarm(write):
+    done = run(write("calm.csv", 300), "--truth", "class")
+    assert done.exit_code == 0
+    assert "Calibration: no sign that it has moved" in done.stdout
+    assert "Class mix: no sign that it has moved" in done.stdout
+    assert "at most 0.01" in done.stdout
+
+
+def test_over_strong_evidence_exits_with_3_and_says_since_when(write):
+    done = run_to_alarm(write("bold.csv", 600, factor=3.0), "--truth", "class", "--json")
+    found = json.loads(done.stdout)
+    assert found["moved"] == ["calibration"]
+    assert found["calibration"]["fault"] == "too strong"
+    assert found["calibration"]["factor"] < 0.6
+    assert 1 <= found["calibration"]["since_row"] <= found["calibration"]["alarm_row"] <= 600
+    assert found["calibration"]["largest_decibans"] >= 20
+
+
+def test_later_tables_go_on_with_the_state_exactly_as_one_table_would(tmp_path, write):
+    paths = write("one.csv", 101), write("two.csv", 120, mix=[0.8, 0.1, 0.1], seed=1)
+    state = tmp_path / "monitor.json"
+    run(paths[0], "--truth", "class", "--state", state)
+    last = run_to_alarm(paths[1], "--truth", "class", "--state", state, "--json")
+    pl.concat(map(pl.read_csv, paths)).write_csv(tmp_path / "all.csv")
+    whole = run_to_alarm(tmp_path / "all.csv", "--truth", "class", "--json")
+    assert json.loads(last.stdout) == json.loads(whole.stdout)
+    assert json.loads(last.stdout)["mix"]["since_row"] > 80
+    assert Monitor.load(state).state.n_samples == 221
+
+
+def test_rows_without_labels_tell_about_the_mix_alone(write):
+    path = write("new.csv", 300, mix=[0.7, 0.2, 0.1], labels=False)
+    done = run_to_alarm(path, "--classes", "ant,bee,cat")
+    assert "Calibration: cannot be judged without two labels or more." in done.stdout
+    assert "Class mix: MOVED" in done.stdout
+    assert "about ant 6" in done.stdout
+    done = run(path, "--classes", "ant,bee,cat", "--mix", "ant=0.7,bee=0.2")
+    assert "Class mix: no sign that it has moved" in done.stdout
+
+
+def test_empty_cells_are_labels_that_are_not_known(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("class,llr\n1,2.5\n,-1\n0,inf\n0,0.5\n")
+    found = json.loads(run_to_alarm(path, "--truth", "class", "--json").stdout)
+    assert (found["rows"], found["labeled"]) == (4, 3)
+    assert found["calibration"]["largest_decibans"] == "inf"  # row 3 rules the true class out
+
+
+def test_with_restarts_the_output_says_how_long_false_alarms_take(write):
+    done = run(write("calm.csv", 300), "--truth", "class", "--restart")
+    assert "after 10,000 rows on average, or later" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--truth", "class", "--alpha", "2"], "alpha must lie between 0 and 1"),
+        (["--truth", "class", "--mix", "ant=0.5"], "--mix must name every class"),
+        (["--truth", "class", "--key", "k.txt"], "must be left out"),
+        (["--truth", "class", "--subset"], "--subset must be left out"),
+        (["--truth", "class", "--classes", "ant,bee"], "must hold the classes ant, bee in class"),
+        ([], "--classes must name the classes where there are no labels"),
+        (["--posteriors", "auto", "--prior", "empirical"], "--prior must be the one"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_in_a_sentence(write, words, says):
+    with pytest.raises(InputError, match=says):
+        run(write("calm.csv", 30), *words)
+
+
+def test_settings_cannot_change_where_a_monitor_goes_on(tmp_path, write):
+    path, state = write("calm.csv", 30), tmp_path / "m.json"
+    run(path, "--truth", "class", "--state", state)
+    for words in (("--alpha", "0.1"), ("--restart",), ("--mix", "ant=0.5,bee=0.3,cat=0.2"),
+                  ("--classes", "ant,bee")):  # fmt: skip
+        with pytest.raises(InputError, match=f"{words[0]} must be as in --state"):
+            run(path, "--truth", "class", "--state", state, *words)
+    before = state.read_bytes()
+    path.write_text("class,ant,bee,cat\nant,0,0,0\ndog,0,0,0\n")
+    with pytest.raises(TableError, match="must hold the classes ant, bee, cat in class"):
+        run(path, "--truth", "class", "--state", state)
+    assert state.read_bytes() == before
+
+
+def test_the_same_command_goes_on_night_after_night(tmp_path, write):
+    path, state = write("calm.csv", 30), tmp_path / "m.json"
+    words = ("--truth", "class", "--state", state, "--mix", "ant=0.3,bee=0.4,cat=0.3")
+    words += ("--alpha", "0.02", "--classes", "ant,bee,cat")
+    for night in (1, 2):
+        found = json.loads(run(path, *words, "--json").stdout)
+        assert found["rows"] == 30 * night
