@@ -64,6 +64,7 @@ def test_every_public_name_can_be_had_and_is_listed():
         "reference",
         "metrics",
         "calibration",
+        "explanation",
         "plots",
         "flows",
     ],

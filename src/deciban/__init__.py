@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         discriminant,
         evidence,
         exceptions,
+        explanation,
         metrics,
         plots,
         reference,
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
     from deciban.discriminant.cda import (
         CompositionalDiscriminantAnalysis as CompositionalDiscriminantAnalysis,
     )
-    from deciban.evidence import Evidence, VerbalScale, shift_prior
-    from deciban.reference import CalibratedGaussian
+    from deciban.evidence import Evidence, Hierarchy, VerbalScale, shift_prior
+    from deciban.explanation import shapley_compositions
+    from deciban.reference import CalibratedGaussian, CalibratedMixture
     from deciban.simplex import Basis
 
 __version__ = "0.1.0"
@@ -48,19 +50,24 @@ _HOME = {  # the module of each name that is not a module itself
     "SameSourceModel": "discriminant",
     "Basis": "simplex",
     "CalibratedGaussian": "reference",
+    "CalibratedMixture": "reference",
     "Evidence": "evidence",
+    "Hierarchy": "evidence",
     "assess": "assessment",
     "compare": "assessment",
     "evidence_of": "_estimation.pipelines",
     "load": "_persistence.registry",
     "VerbalScale": "evidence",
+    "shapley_compositions": "explanation",
     "shift_prior": "evidence",
 }
 
 __all__ = [
     "Basis",
     "CalibratedGaussian",
+    "CalibratedMixture",
     "Evidence",
+    "Hierarchy",
     "LinearDiscriminant",
     "QuadraticDiscriminant",
     "SameSourceModel",
@@ -75,11 +82,13 @@ __all__ = [
     "evidence",
     "evidence_of",
     "exceptions",
+    "explanation",
     "load",
     "metrics",
     "plots",
     "reference",
     "report",
+    "shapley_compositions",
     "shift_prior",
     "simplex",
 ]
