@@ -28,14 +28,11 @@ _TO_THE_EDGE = 0.99  # share of the way to the nearest constraint that a step go
 _REFINEMENTS = 3  # of the solution of each linear system, whose matrix is ill-conditioned
 _PADDING = 16  # rows
 _JITTER = 1e-15  # relative; keeps a matrix positive definite that is so but for rounding
-_CONTRACTION = 0.1  # of the barrier after a long step
-_CLOSE = 3.0  # gain that a step promises, in units of the barrier, next to the path
-_LONG = 0.5  # share of a whole step
-_CENTERED = 0.5  # share of the gap that is left to the last barrier
-_NEAR_PATH = 1e8  # most that prices times slacks may differ from the barrier by
-_NO_SLOPE = 1e-6  # that is not of rounding
-_HALVINGS = 30  # of a step that does not lower the cost
-_ROUNDING = 1e-13  # relative, of the cost
+_CENTERED = 0.5  # share of the gap that is aimed at in the end
+_FAR = 10.0  # gaps by which a step may raise the cost, and most that is corrected for
+_NO_SLOPE = 1e-4  # that is not of rounding
+_STALLED = 0.9  # share of the slope that a step leaves where rounding keeps it
+_HALVINGS = 30  # of a step that raises the cost too much
 
 
 @dataclass(frozen=True)
@@ -114,6 +111,8 @@ def minimize_under(
         The start.
     gap : float
         The sum of slacks times prices at which to stop.
+    barrier : float, optional
+        The product of each slack with its price at the start.
 
     Returns
     -------
@@ -123,48 +122,56 @@ def minimize_under(
     """
     slack = constraints(y, g)
     value, slope, curvature = cost(y)
-    barrier = barrier or max(abs(value), 1.0) / len(slack)
-    prices, least = barrier / slack, _CENTERED * gap / len(slack)
+    n, least = len(slack), _CENTERED * gap / len(slack)
+    prices = (barrier or max(abs(value), 1.0) / n) / slack
     best: Any = None
+    last = np.inf
     for steps in range(_STEPS):
         pulled = constraints.pull(prices, len(y))
         error = max(float(np.abs(slope - pulled[0]).max()), float(np.abs(pulled[1]).max()))
         found = Solution(y, g, prices, float(slack @ prices), error, steps)
-        if best is None or found.rank() < best.rank():
-            best = found
-        if found.gap <= gap and error <= np.sqrt(gap):
-            return found
+        best = found if best is None else min(best, found, key=Solution.rank)
+        if found.gap <= gap and (error <= np.sqrt(gap) or error > _STALLED * last):
+            break
+        last = error
         try:
-            dy, dg = _System(constraints, curvature, prices / slack).solve(slope, barrier / slack)
+            system = _System(constraints, curvature, prices / slack)
         except np.linalg.LinAlgError:  # as far as rounding lets it come
             break
+        mean = found.gap / n
+        aim = _correct(system, slope, slack, prices, mean, least)
+        dy, dg = system.solve(slope, aim / slack)
         dslack = constraints(dy, dg)
-        dprices = (barrier - prices * dslack) / slack - prices
-        promise = barrier * float((dslack / slack).sum()) - float((slope * dy).sum())
-        there = _descend(cost, value, slack, barrier, y, dy, dslack)
-        if there is None:  # rounding is all that is left
-            break
-        length, (value, slope, curvature) = there
+        dprices = (aim - prices * dslack) / slack - prices
+        length = min(1.0, _TO_THE_EDGE * _room(slack, dslack))
+        limit = value + max(abs(value), _FAR * n * mean)
+        for _ in range(_HALVINGS):  # of a step that leaves what the curvatures describe
+            there = cost(y + length * dy)
+            if there[0] <= limit:
+                break
+            length /= 2
+        value, slope, curvature = there
         y, g, slack = y + length * dy, g + length * dg, slack + length * dslack
         prices = prices + min(1.0, _TO_THE_EDGE * _room(prices, dprices)) * dprices
-        prices = np.clip(prices, barrier / slack / _NEAR_PATH, barrier / slack * _NEAR_PATH)
-        if length > _LONG and promise <= _CLOSE * barrier:
-            barrier = max(_CONTRACTION * min(barrier, float(slack @ prices) / len(slack)), least)
     return best
 
 
-def _descend(
-    cost: Cost, value: float, slack: Floats, barrier: float, y: Floats, dy: Floats, dslack: Floats
-) -> tuple[float, tuple[float, Floats, Floats]] | None:
-    """The length of a step that lowers the cost with its barrier, and the cost after it."""
-    length = min(1.0, _TO_THE_EDGE * _room(slack, dslack))
-    for _ in range(_HALVINGS):
-        there = cost(y + length * dy)
-        rise = there[0] - value - barrier * float(np.log1p(length * dslack / slack).sum())
-        if rise <= _ROUNDING * abs(value):
-            return length, there
-        length /= 2
-    return None
+def _correct(
+    system: _System, slope: Floats, slack: Floats, prices: Floats, mean: float, least: float
+) -> Floats:
+    """What slacks times prices should become: Mehrotra's predictor and corrector.
+
+    The step towards no gap at all tells how far it would come, and so how much to center, and the
+    product of changes that a linear step leaves out.
+    """
+    towards = system.solve(slope, np.zeros(len(slack)), refinements=0)
+    dslack = system.constraints(*towards)
+    dprices = -prices * dslack / slack - prices
+    first, second = (min(1.0, _room(*pair)) for pair in ((slack, dslack), (prices, dprices)))
+    there = float((slack + first * dslack) @ (prices + second * dprices)) / len(slack)
+    target = max(mean * min(max(there / mean, 0.0), 1.0) ** 3, least)
+    left_out = min(first, second) * dslack * dprices
+    return np.asarray(np.clip(target - left_out, target / _FAR, target * _FAR))
 
 
 def _room(values: Floats, change: Floats) -> float:
@@ -212,12 +219,14 @@ class _System:
             G[used[:, None], used] += across.T @ across + along.T @ along
         return G
 
-    def solve(self, slope: Floats, push: Floats) -> tuple[Floats, Floats]:
+    def solve(
+        self, slope: Floats, push: Floats, refinements: int = _REFINEMENTS
+    ) -> tuple[Floats, Floats]:
         """The step of blocks and g down a slope, with a push of each constraint."""
         pulled = self.constraints.pull(push, len(self.curvature))
         right = pulled[0] - slope, pulled[1]
         y, g = self._solve_once(*right)
-        for _ in range(_REFINEMENTS):
+        for _ in range(refinements):
             py, pg = self.product(y, g)
             dy, dg = self._solve_once(right[0] - py, right[1] - pg)
             y, g = y + dy, g + dg

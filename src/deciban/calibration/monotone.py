@@ -39,8 +39,8 @@ class MonotoneCalibrator(Calibrator):
     ----------
     method : {"auto", "exact", "smooth"}, default "auto"
         The best of all monotone maps, which has steps, or the gradient of a log-sum-exp of 8
-        affine functions plus a quadratic form. "auto" takes the exact one for up to 200 samples of
-        two classes; of more classes it overfits.
+        affine functions plus a quadratic form. "auto" takes the exact one for two classes; for
+        more it overfits, and thousands of samples take minutes.
     misleading : float, default 1.0
         Number of misleading samples of each class that are added, at infinity ("exact") or at the
         means of the other classes ("smooth").
@@ -52,7 +52,8 @@ class MonotoneCalibrator(Calibrator):
     map_ : callable
         From ILRLs in the Gram-Schmidt basis to calibrated ones.
     gap_ : float or None
-        Bound on what the cost exceeds the least by, in nats; None for the smooth method.
+        Bound on what the cost exceeds the least by, in nats: 0 for two classes, where the map is
+        found directly; None for the smooth method.
     classes_, prior_ : arrays of shape (n_classes,)
     n_features_in_ : int
 

@@ -85,9 +85,8 @@ def decompose(
         Family of maps. Affine maps of the ILRLs have one factor for all coordinates (a
         temperature), one for each, or a whole matrix, and always an offset. For two classes, "pav"
         is any monotone map, fitted with one misleading sample of each class added, so that no LLR
-        becomes infinite; "monotone" is the same for any number of classes, where a map is monotone
-        if it is the gradient of a convex function. It is the best of all such maps for up to 200
-        samples in a fit, and a smooth one for more.
+        becomes infinite; "monotone" is the same for two classes, and for more a smooth map that is
+        the gradient of a convex function, which is what monotone means there.
     cv : int, default 5
         Number of folds.
     groups : array of shape (n_samples,), optional
