@@ -6,7 +6,8 @@ the systems as independent; the best system stands alone; the discriminant is LD
 ILRLs, without the calibrated constraint. "heavy" has noise of two scales, drawn for all systems
 together: they stay calibrated, and are not Gaussian. "turned" has another correlation in each
 direction, and directions that differ between systems, up to rho. "sharp" doubles the LLRs of
-the first system: it is not calibrated, though Dependence.fit takes it to be.
+the first system: it is not calibrated, though Dependence.fit takes it to be. "copy" has the first
+system once more as the second, with LLRs that are a tenth too strong.
 """
 
 import argparse
@@ -52,6 +53,8 @@ def draw(kind, truths, n, rng):
     """Evidence of the systems, labels, and the true fusion."""
     if kind != "heavy":
         systems, y = sample(truths[0], n, rng)
+        if kind == "copy":
+            return [systems[0], 1.1 * systems[0]], y, systems[0]
         fused = truths[0].combine(*systems)
         return ([systems[0] * 2, *systems[1:]] if kind == "sharp" else systems), y, fused
     parts = [sample(truth, n, rng) for truth in truths[1:]]
@@ -138,9 +141,11 @@ def main():
     print_setting("deciban", "numpy", "scikit-learn")
     print(f"millinats above the true fusion, means of {draws} draws; n samples of each class")
     print(f"{'truth':>9}{'D':>3}{'K':>3}{'rho':>6}{'n':>6}" + "".join(f"{m:>15}" for m in METHODS))
-    kinds = itertools.product(("gaussian", "heavy", "turned", "sharp"), settings, rhos, sizes)
+    kinds = itertools.product(
+        ("gaussian", "heavy", "turned", "sharp", "copy"), settings, rhos, sizes
+    )
     for kind, (D, K), rho, n in kinds:
-        if kind == "turned" and D == 2:
+        if (kind == "turned" and D == 2) or (kind == "copy" and rho != 0.5):
             continue
         if kind != "gaussian" and ((D, K) not in settings[:2] or rho not in (0.5, 0.9)):
             continue

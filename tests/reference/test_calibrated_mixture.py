@@ -212,3 +212,10 @@ def test_it_is_immutable_and_comes_back_from_a_pickle():
 def test_bad_input_is_refused_in_a_sentence(build, message):
     with pytest.raises(DecibanError, match=message):
         build()
+
+
+def test_many_ilrls_that_are_zero_are_a_component_of_their_own():
+    l = [[0.0]] * 60 + [[4.0], [-4.0]] * 20
+    fitted = CalibratedMixture.fit(l, [0, 1] * 50)
+    assert fitted.weights[0] == pytest.approx(0.6, abs=0.1)
+    assert fitted.families[0].covariance[0, 0] < 0.1

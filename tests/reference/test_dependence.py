@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deciban import Basis, CalibratedGaussian, Evidence
+from deciban import Basis, CalibratedGaussian, Evidence, metrics
 from deciban.exceptions import InputError, NotPositiveDefiniteError, ZeroPartsError
 from deciban.reference import Dependence
 from tests.strategies import bases, seeds
@@ -238,3 +238,28 @@ def test_systems_that_do_not_fit_are_refused():
         a.add(a, dependence=0.5)
     with pytest.raises(InputError, match="Give more samples, or pass a correlation"):
         Dependence.fit([a, a], ["a"], [D574, D231])
+
+
+@pytest.mark.parametrize("factor", [1.001, 1.02, 1.1])
+@pytest.mark.parametrize("covariance", [[[3.0]], [[3.0, 0.5], [0.5, 2.0]]])
+def test_near_copies_are_not_told_apart_by_errors_of_estimation(factor, covariance):
+    family = CalibratedGaussian(covariance)
+    D = family.n_classes
+    (l, y), (new, y_new) = (family.sample([n] * D, rng=n) for n in (100, 2500))
+    both = Dependence.fit([family.evidence(l), family.evidence(factor * l)], y)
+    fused = both.combine(family.evidence(new), family.evidence(factor * new))
+    alone = metrics.cross_entropy(y_new, family.evidence(new))
+    assert metrics.cross_entropy(y_new, fused) < 1.03 * alone  # the sum costs 1.2 times as much
+
+
+def test_blocks_of_very_different_sizes_are_taken():
+    rng = np.random.default_rng(0)
+    turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    S = (turn * np.array([1e-9, 1e3, 1.0, 2.0])) @ turn.T
+    assert np.isfinite(Dependence.from_covariance(S, 2).family.covariance).all()
+
+
+def test_no_samples_are_refused():
+    empty = Evidence(np.empty((0, 2)))
+    with pytest.raises(InputError, match="must have samples; got none"):
+        Dependence.fit([empty, empty], [], [CalibratedGaussian([[2.0]])] * 2)

@@ -288,3 +288,29 @@ def test_regions_of_four_classes_have_no_boundary_to_draw():
     posterior = CalibratedGaussian.from_divergences(np.full(6, 4.0)).with_prior()
     with pytest.raises(InputError, match="two or three classes"):
         posterior.region(0)
+
+
+def test_rare_right_decisions_are_drawn():
+    # With this prior class 3 is hardly ever decided for, and its share was once 0 with no error.
+    family = CalibratedGaussian.from_divergences([0.383, 0.366, 0.275, 0.311, 0.335, 0.344])
+    prior = np.array([0.1994, 0.733, 0.0354, 0.0322])
+    rates = family.with_prior(prior).decision_rates()
+    l = family.sample(3, rng=0, size=1_000_000)
+    expected = np.mean(family.evidence(l).decide(prior=prior) == 3)
+    assert rates.standard_errors[3, 3] < 2e-5
+    assert rates.values[3, 3] == pytest.approx(expected, abs=4e-5)
+
+
+def test_the_mean_posterior_of_an_improbable_class_keeps_its_digits():
+    # E_0[p_0] tends to (p_0 / p_1) E_0[w_0 / w_1] = 1e-20 exp(2 d) as the prior of class 0 does.
+    posterior = CalibratedGaussian.from_divergences([3.0]).with_prior([1e-20, 1.0])
+    assert posterior.mean_posteriors().values[0, 0] == pytest.approx(1e-20 * np.exp(6), rel=1e-9)
+
+
+def test_costs_of_any_size_lead_to_the_same_decisions():
+    pair = CalibratedGaussian.from_eers([0.1]).with_prior()
+    tiny = pair.decision_rates(1e-170 * (1 - np.eye(2)), reject_cost=1.0).values
+    np.testing.assert_allclose(tiny, [[0.9, 0.1, 0], [0.1, 0.9, 0]], atol=1e-12)
+    three = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0]).with_prior()
+    plain, huge = three.expected_cost(), three.expected_cost(1e300 * (1 - np.eye(3)))
+    np.testing.assert_allclose(np.array(huge) / 1e300, plain, rtol=1e-12)

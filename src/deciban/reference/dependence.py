@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,8 @@ from deciban.reference.calibrated_gaussian import CalibratedGaussian
 from deciban.simplex import Basis
 
 _ROUNDING = 1e-12  # eigenvalues of a correlation matrix that count as zero
+_PRIVATE = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # shares of noise that are not shared
+_CLEAR_GAIN = 0.5  # nats of all samples by which a larger share must explain the labels better
 _CANCELS = 1e-6  # share of the evidence in directions without noise that counts as none
 
 
@@ -145,7 +147,9 @@ class Dependence:
         The noise of each system is what its ILRLs differ from the mean of their class in its
         family. For three classes or more, the correlations of two systems are shrunk towards
         one number for all directions, by as much as their own errors of estimation ask for
-        (Schäfer and Strimmer, 2005).
+        (Schäfer and Strimmer, 2005). Where the posteriors of the samples ask for it, a share of
+        the noise is taken as each system's own: systems that are nearly copies would otherwise be
+        told apart by differences that are errors of estimation or of calibration.
 
         Parameters
         ----------
@@ -177,11 +181,14 @@ class Dependence:
                 f"Give them in the order of the systems."
             )
         codes = encode_labels(read_labels(y_true, len(given[0])), members[0].classes)
+        if not len(codes):
+            raise InputError("systems must have samples; got none. Give samples of each class.")
         noise = [
             np.linalg.solve(_root(one.covariance), (its.ilr(one.basis) - one.means[codes]).T).T
             for one, its in zip(members, given, strict=True)
         ]
-        return cls(members, _estimate_correlation(np.stack(noise, axis=1)))
+        R = _estimate_correlation(np.stack(noise, axis=1))
+        return _choose_private_share(members, R, given, codes)
 
     @cached_property
     def family(self) -> CalibratedGaussian:
@@ -287,6 +294,28 @@ class Dependence:
         return f"<Dependence of {K} systems, {D} classes: canonical correlations up to {top:.3g}>"
 
 
+def _choose_private_share(
+    members: tuple[CalibratedGaussian, ...],
+    R: NDArray[np.float64],
+    systems: list[Evidence],
+    codes: NDArray[np.intp],
+) -> Dependence:
+    """The dependence whose fused evidence explains the labels, with as little as needed added."""
+    weight = 1 / np.bincount(codes)[codes]
+    weight *= len(codes) / weight.sum()
+    best, most = None, -np.inf
+    for share in _PRIVATE:
+        try:
+            found = Dependence(members, (1 - share) * R + share * np.eye(len(R)))
+        except NotPositiveDefiniteError:  # without noise a difference would be infinite evidence
+            continue
+        log_p = found.combine(*systems).log_posterior()[np.arange(len(codes)), codes]
+        fit = float(weight @ log_p)
+        if best is None or fit > most + _CLEAR_GAIN:
+            best, most = found, fit
+    return cast("Dependence", best)  # the last share leaves the identity
+
+
 def _fuse(
     R: NDArray[np.float64], roots: list[NDArray[np.float64]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -333,7 +362,8 @@ def _whiten(S: NDArray[np.float64], roots: list[NDArray[np.float64]]) -> NDArray
     inverse = np.zeros_like(S)
     for a, root in enumerate(roots):
         inverse[a * k : a * k + k, a * k : a * k + k] = np.linalg.inv(root)
-    return inverse @ S @ inverse
+    R = inverse @ S @ inverse
+    return (R + R.T) / 2
 
 
 def _align_families(families: Sequence[CalibratedGaussian]) -> tuple[CalibratedGaussian, ...]:

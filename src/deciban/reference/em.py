@@ -126,7 +126,7 @@ def _improve(
     single: np.ndarray,
 ) -> np.ndarray:
     """A better covariance of one component; the same where it would fall onto a few samples."""
-    if share.sum() <= len(sigma) + 1:
+    if share.sum() <= len(sigma) + 1 or not (share @ l**2).any():  # all of its samples are zero
         return sigma
     there = improve_covariance(l, contrast, share, sigma)
     L = np.linalg.cholesky(single)

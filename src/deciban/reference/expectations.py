@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 20  # numbers held at once by the simulation
 _MIXTURE = (0.4, 0.3, 0.3)  # samples about the mean of the class, half-way, and at corners
+_SHIFTS = (-4.0, 1.0)  # of samples towards another class; away from it where k is improbable
 _NEAREST = 12  # other classes whose corners are sampled
 
 
@@ -52,6 +53,15 @@ def expected_softplus(d: float, log_odds: float = 0.0) -> float:
 def expected_sigmoid(d: float, log_odds: float = 0.0) -> float:
     """Mean of 1 / (1 + exp(l + log_odds)) for an LLR l ~ N(d, 2d), by the same quadrature."""
     return _integrate(d, log_odds, lambda x: -np.logaddexp(0, -x))
+
+
+def expected_rare_sigmoid(d: float, log_odds: float) -> float:
+    """Mean of 1 / (1 + exp(-(l + log_odds))) for an LLR l ~ N(d, 2d), where it is small."""
+    step = min(0.5, 0.7 * math.sqrt(2 * d))
+    reach = 12 * math.sqrt(2 * d)  # about d, where the density has its peak, and 3 d, as exp(l) f
+    l = np.arange(d - reach, 3 * d + reach, step)
+    log_terms = -((l - d) ** 2) / (4 * d) - np.logaddexp(0, -(l + log_odds))
+    return float(np.exp(log_terms).sum()) * step / math.sqrt(4 * math.pi * d)
 
 
 def _integrate(d: float, log_odds: float, log_loss: Callable[[np.ndarray], np.ndarray]) -> float:
@@ -123,7 +133,7 @@ class Rivals:
         self.others = np.delete(np.arange(family.n_classes), k)
         self.d = family.divergences[k, self.others]
         # Where class k and one other are equally likely: half-way, but for the prior.
-        self.halfway = np.clip((1 + self.log_odds / self.d) / 2, 0, 1)
+        self.halfway = np.clip((1 + self.log_odds / self.d) / 2, *_SHIFTS)
         self.corners = self._corners()
         gamma = self.d[:, None] + self.d - family.divergences[np.ix_(self.others, self.others)]
         self.corner_energy = np.sum((self.corners @ gamma) * self.corners, axis=1) / 2
@@ -137,7 +147,7 @@ class Rivals:
             system = np.array([[2 * self.d[i], across], [across, 2 * self.d[m]]])
             target = np.array([self.d[i] + self.log_odds[i], self.d[m] + self.log_odds[m]])
             shift = np.zeros(len(self.others))
-            shift[[i, m]] = np.clip(np.linalg.solve(system, target), 0, 1)
+            shift[[i, m]] = np.clip(np.linalg.solve(system, target), *_SHIFTS)
             shifts.append(shift)
         return np.array(shifts)
 

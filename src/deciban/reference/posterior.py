@@ -289,6 +289,8 @@ class PosteriorGaussian:
         if self.family.n_classes == 2:
             found = self.decision_rates(costs, reject_cost).values
             return Estimate(float(self.prior @ (found * C).sum(axis=1)), 0.0)
+        size = float(np.abs(C).max()) or 1.0  # squares of huge costs would overflow
+        C = C / size
         right = np.diag(C[:, : len(C)])  # set apart, so that rare errors keep their digits
         choose = rates.decision_outcome(self, costs, reject_cost)
         regret = (C - right[:, None])[:, :, None]
@@ -297,7 +299,7 @@ class PosteriorGaussian:
             self._turning_log_odds(costs), n_samples, rng,
         )  # fmt: skip
         value = float(self.prior @ (found[:, 0] + right))
-        return Estimate(value, float(np.linalg.norm(self.prior * error[:, 0])))
+        return Estimate(size * value, size * float(np.linalg.norm(self.prior * error[:, 0])))
 
     def exceedance_rates(
         self, threshold: float, *, n_samples: int = 100_000, rng: Rng = 0

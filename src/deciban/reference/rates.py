@@ -18,7 +18,7 @@ from scipy.special import logit, ndtr
 
 from deciban._validation.arrays import Floats
 from deciban.evidence.bayes import Costs, choose_least_cost
-from deciban.reference.expectations import Rivals, expected_sigmoid
+from deciban.reference.expectations import Rivals, expected_rare_sigmoid, expected_sigmoid
 from deciban.simplex import logparts
 
 if TYPE_CHECKING:
@@ -30,6 +30,10 @@ Outcome = Callable[[Floats, int], Floats]  # of log-posteriors, given the true c
 
 class Rates(NamedTuple):
     """Rates under each class, with standard errors, which are zero where nothing is simulated.
+
+    A standard error is that of the samples that were drawn. It is too small, and can be zero, for
+    an outcome that hardly any of them has: draw more where a rate below ``10 / n_samples`` is not
+    an error rate and matters.
 
     Attributes
     ----------
@@ -129,7 +133,7 @@ def exact_decision_rates(posterior: PosteriorGaussian, C: Floats, outcome: Outco
     C = C / (np.abs(C).max() or 1.0)
     for a, b in itertools.combinations(range(C.shape[1]), 2):
         first, second = C[:, a] - C[:, b]
-        if first * second < 0:
+        if np.sign(first) * np.sign(second) < 0:
             cuts.add(math.log(-first / second))  # of the second class to the first
     edges = sorted(cuts)
     middles = np.array([_middle(low, high) for low, high in itertools.pairwise(edges)])
@@ -166,5 +170,10 @@ def exact_exceedance_rates(posterior: PosteriorGaussian, threshold: float) -> Fl
 def exact_mean_posteriors(posterior: PosteriorGaussian) -> Floats:
     """Mean posterior of each of two classes under each of them."""
     d, log_p = float(posterior.family.divergences[0, 1]), np.log(posterior.prior)
-    wrong = [expected_sigmoid(d, log_p[k] - log_p[1 - k]) for k in range(2)]
-    return np.array([[1 - wrong[0], wrong[0]], [wrong[1], 1 - wrong[1]]])
+    log_odds = [log_p[k] - log_p[1 - k] for k in range(2)]
+    wrong = [expected_sigmoid(d, one) for one in log_odds]
+    right = [
+        1 - w if w < 0.5 else expected_rare_sigmoid(d, one)
+        for w, one in zip(wrong, log_odds, strict=True)
+    ]
+    return np.array([[right[0], wrong[0]], [wrong[1], right[1]]])
