@@ -22,6 +22,7 @@ from deciban.calibration import (
     IdentityCalibrator,
     IsotonicCalibrator,
     KernelDensityCalibrator,
+    MixtureCalibrator,
     MonotoneCalibrator,
 )
 from deciban.exceptions import InputError
@@ -43,6 +44,7 @@ TWO = [
     IdentityCalibrator(),
     IsotonicCalibrator(prior=(0.25, 0.75)),
     KernelDensityCalibrator("scott"),
+    MixtureCalibrator(2),
     MonotoneCalibrator(misleading=2.0),
     KernelDensityCalibrator(0.5, prior=np.array([0.1, 0.9])),
     BoundedCalibrator(),
@@ -57,6 +59,7 @@ SEVERAL = [
     GaussianCalibrator(),
     GaussianCalibrator("separate"),
     IdentityCalibrator(),
+    MixtureCalibrator(prior="empirical"),
     MonotoneCalibrator("smooth", prior="empirical"),
     BoundedCalibrator(AffineCalibrator("full", prior=[0.2, 0.3, 0.5])),
 ]

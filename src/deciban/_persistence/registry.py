@@ -36,6 +36,7 @@ _MODULES = {
     "IdentityCalibrator": "deciban.calibration",
     "IsotonicCalibrator": "deciban.calibration",
     "KernelDensityCalibrator": "deciban.calibration",
+    "MixtureCalibrator": "deciban.calibration",
     "MonotoneCalibrator": "deciban.calibration",
 }
 _REGISTERED: dict[type, dict[str, Spec]] = {}

@@ -15,6 +15,7 @@ from deciban.calibration.fusion import FusionCalibrator
 from deciban.calibration.gaussian import GaussianCalibrator
 from deciban.calibration.isotonic import IsotonicCalibrator, ReversedScoresWarning
 from deciban.calibration.kernel import KernelDensityCalibrator, UnsupportedEvidenceWarning
+from deciban.calibration.mixture import MixtureCalibrator
 from deciban.calibration.monotone import MonotoneCalibrator
 from deciban.calibration.scores import ColumnOrderWarning, FusionWarning
 
@@ -31,6 +32,7 @@ __all__ = [
     "IdentityCalibrator",
     "IsotonicCalibrator",
     "KernelDensityCalibrator",
+    "MixtureCalibrator",
     "MonotoneCalibrator",
     "ReversedScoresWarning",
     "SeparableWarning",
