@@ -10,9 +10,25 @@ from collections import Counter
 
 import numpy as np
 from scipy.stats import t as student_t
+from sklearn.datasets import load_iris, load_wine, make_circles, make_moons
+from sklearn.model_selection import train_test_split
 
 from _timing import print_setting
-from deciban import Basis, CalibratedGaussian, CalibratedMixture, Evidence, metrics
+from deciban import (
+    Basis,
+    CalibratedGaussian,
+    CalibratedMixture,
+    CompositionalDiscriminantAnalysis,
+    Evidence,
+    metrics,
+)
+from deciban.calibration import AffineCalibrator, GaussianCalibrator, MixtureCalibrator
+
+CALIBRATORS = {
+    "affine": AffineCalibrator("full"),
+    "Gaussian": GaussianCalibrator(),
+    "mixture": MixtureCalibrator(),
+}
 
 
 def scales(D):
@@ -104,6 +120,57 @@ def tails(args):
             print(f"{name}, {D} classes: {llr.var() / llr.mean():6.2f}, {llr.max():6.1f} nats")
 
 
+def calibrators(args):
+    print("\nCross-entropy of fresh samples above the truth, in millinats, after calibration")
+    print(f"{'n samples of each class':28}" + "".join(f"{m:>16}" for m in CALIBRATORS))
+    for name in ("Gaussian", "scales", "shapes"):
+        for D in args.classes:
+            truth = TRUTHS[name](D)
+            for n in (10, 30, 100, 1000):
+                excess = [excess_costs(truth, n, run) for run in range(args.runs)]
+                cells = "".join(f"{1000 * cost:16.1f}" for cost in np.mean(excess, axis=0))
+                print(f"{f'{name}, {D} classes, {n:5}':28}{cells}", flush=True)
+
+
+def excess_costs(truth, n, run):
+    """What calibrators leave of a full affine map of calibrated evidence, in nats."""
+    rng, D = np.random.default_rng([run, n]), truth.n_classes
+    bent = 2 * np.eye(D - 1) + 0.3 * rng.normal(size=(D - 1, D - 1))
+    (l, y), (new, y_new) = (truth.sample([m] * D, rng) for m in (n, 3000))
+    given, fresh = (Evidence.from_ilr(x @ bent.T + 0.5) for x in (l, new))
+    least = metrics.cross_entropy(y_new, Evidence.from_ilr(new))
+    found = [one.fit(given, y).evidence(fresh) for one in CALIBRATORS.values()]
+    return [metrics.cross_entropy(y_new, one) - least for one in found]
+
+
+def bases(args):
+    print("\nMean log-density of fresh samples under a CDA, in nats: gain of base='mixture'")
+    mixed = TRUTHS["scales"](3)
+    for n in (300, 2000):
+        gains = []
+        for run in range(min(args.runs, 3)):
+            (l, y), (new, y_new) = (mixed.sample([m] * 3, rng=[run, m]) for m in (n, 3000))
+            gains.append(gain_of_mixture(l, y, new, y_new, run))
+        print(f"scales, 3 classes, {n:5} of each: {np.mean(gains):6.3f}", flush=True)
+    for name, make in (("moons", make_moons), ("circles", make_circles)):
+        options = {"noise": 0.2} if name == "moons" else {"noise": 0.1, "factor": 0.5}
+        X, y = make(4000, random_state=0, **options)
+        print(f"{name}: {gain_of_mixture(X[:2000], y[:2000], X[2000:], y[2000:], 0):6.3f}")
+    for name, load in (("iris", load_iris), ("wine", load_wine)):
+        X, X_new, y, y_new = train_test_split(*load(return_X_y=True), random_state=0)
+        print(f"{name}: {gain_of_mixture(X, y, X_new, y_new, 0):6.3f}")
+
+
+def gain_of_mixture(X, y, X_new, y_new, seed):
+    models = [
+        CompositionalDiscriminantAnalysis(base=base, epochs=30, random_state=seed).fit(X, y)
+        for base in ("gaussian", "mixture")
+    ]
+    rows = np.arange(len(y_new)), y_new
+    plain, mixed = (model.log_densities(X_new)[rows].mean() for model in models)
+    return mixed - plain
+
+
 def level(args):
     error = 196 * np.sqrt(0.05 * 0.95 / args.trials)
     print(f"\nFalse alarms of calibration_test at 5 %, {args.trials} trials (+-{error:.1f} %)")
@@ -133,6 +200,8 @@ def main():
     start = time.perf_counter()
     tails(args)
     fits(args)
+    calibrators(args)
+    bases(args)
     level(args)
     print(f"{time.perf_counter() - start:.0f} s")
 

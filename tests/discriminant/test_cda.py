@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import deciban
-from deciban import CalibratedGaussian, LinearDiscriminant, metrics
+from deciban import CalibratedGaussian, CalibratedMixture, LinearDiscriminant, metrics
 from deciban.exceptions import InputError
 
 CDA = deciban.CompositionalDiscriminantAnalysis
@@ -388,3 +388,35 @@ def test_models_that_were_not_fitted_say_so(model):
         model.neutralize([[1.0]])
     with pytest.raises(NotFittedError):
         model.divergences_  # noqa: B018
+
+
+def test_a_mixture_as_base_changes_densities_and_leaves_the_evidence(tmp_path):
+    truth = CalibratedMixture([0.7 * np.eye(2), 8 * np.eye(2)], [0.7, 0.3])
+    X, y = truth.sample([300] * 3, rng=0)
+    new, _ = truth.sample([2000] * 3, rng=1)
+    options = {"epochs": 5, "augment": 0, "random_state": 0}
+    plain = CDA(**options).fit(X, y)
+    mixed = CDA(base="mixture", **options).fit(X, y)
+    assert mixed.evidence(new).allclose(plain.evidence(new), atol=1e-12)
+    gain = mixed.log_densities(new) - plain.log_densities(new)
+    np.testing.assert_allclose(gain, gain[:, :1] * np.ones(3), atol=1e-3)  # the same for all
+    assert gain[:, 0].mean() > 0.1  # nats: the truth is 0.5 above one family
+    # The density of the base space is that of the mixture, and its samples are drawn from it.
+    assert isinstance(mixed.reference_, CalibratedMixture)
+    l = mixed.transform(new)[:, :2]
+    expected = mixed.reference_.log_density(l) - plain.reference_.log_density(l)
+    np.testing.assert_allclose(gain, expected, atol=1e-3)
+    drawn, labels = mixed.sample(20_000, label=1, random_state=0)
+    assert (labels == 1).all()
+    strength = [np.abs(mixed.evidence(x).llr(1, 0)).mean() for x in (drawn, X[y == 1])]
+    assert strength[0] == pytest.approx(strength[1], rel=0.15)
+    mixed.save(tmp_path / "mixed")
+    back = CDA.load(tmp_path / "mixed")
+    assert (back.log_densities(new) == mixed.log_densities(new)).all()
+    with pytest.raises(AttributeError, match=r"see reference_\.families"):
+        _ = mixed.covariance_
+
+
+def test_a_base_that_is_none_is_refused():
+    with pytest.raises(InputError, match="base must be"):
+        CDA(base="uniform").fit([[0.0], [1.0]] * 5, [0, 1] * 5)

@@ -27,7 +27,7 @@ from deciban._validation.labels import index_of
 from deciban._validation.scalars import quote, require_whole
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError, UnreachableEvidenceWarning
-from deciban.reference import CalibratedGaussian
+from deciban.reference import CalibratedGaussian, CalibratedMixture
 from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
 
@@ -153,7 +153,7 @@ def require_sound(scale: Floats, quantiles: Floats, *others: Floats) -> None:
 class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A base space (ILRL, residual) and what can be done there."""
 
-    reference_: CalibratedGaussian
+    reference_: CalibratedGaussian | CalibratedMixture
     basis: Basis | None
 
     def _to_base(self, X: Floats, added: Floats | None = None) -> Floats:
@@ -170,6 +170,8 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
     @property
     def covariance_(self) -> Floats:
         """Covariance of the ILRL, the same under every class."""
+        if not isinstance(self.reference_, CalibratedGaussian):
+            raise AttributeError("covariance_ needs base='gaussian'; see reference_.families.")
         return self.reference_.covariance
 
     @property
@@ -282,7 +284,7 @@ class BaseSpaceMixin(DiscriminantMixin, TransformerMixin, BaseEstimator):  # typ
             truth = np.full(n, index_of(label, self._names()))
         noise = rng.standard_normal((n, self._n_base()))
         k = len(self.classes_) - 1
-        l = self.reference_.means[truth] + noise[:, :k] @ self.reference_.cholesky.T
+        l = self.reference_._place(truth, noise[:, :k], rng)
         features = self._from_base(np.hstack([l, noise[:, k:]]))
         return self.columns_.decode(features), self.classes_[truth]
 

@@ -20,6 +20,7 @@ from deciban._estimation.partitions import over_partitions
 from deciban._estimation.samples import Samples, read_table_samples
 from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats
+from deciban._validation.scalars import require_one_of
 from deciban.discriminant.base_space import BaseSpaceMixin, require_sound
 from deciban.discriminant.batches import Batches, join_pieces
 from deciban.discriminant.checkpoints import Checkpoint
@@ -35,7 +36,7 @@ from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.flows import Flow
 from deciban.flows.processes import is_first
-from deciban.reference import CalibratedGaussian
+from deciban.reference import CalibratedGaussian, CalibratedMixture
 from deciban.simplex import Basis
 
 _ENOUGH_HELD_OUT = 50  # samples to rank the density of others by
@@ -91,6 +92,11 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         ``fit``. It does not affect the evidence, and another one set after ``fit`` takes effect.
     basis : Basis, default Gram-Schmidt
         Basis of the ILRL.
+    base : {"gaussian", "mixture"}, default "gaussian"
+        Density of the ILRL: the calibrated Gaussian family that is trained, or a
+        :class:`deciban.CalibratedMixture` that is fitted to the ILRLs afterwards. All classes share
+        what changes in their log-densities, so that the evidence stays as it is; densities, outlier
+        scores and samples change. An ensemble keeps its Gaussians.
     epochs, batch_size : int or "auto"
         Number of passes over the samples, and number of samples in each step. A number of epochs is
         kept to, and then nothing is chosen on folds.
@@ -131,8 +137,9 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
 
     Attributes
     ----------
-    reference_ : CalibratedGaussian
+    reference_ : CalibratedGaussian, or CalibratedMixture
     covariance_, divergences_ : arrays
+        A mixture has no single covariance.
     history_ : list of dict
         Loss, cross-entropy of samples not seen (score) and seconds of each epoch.
     selection_ : list of dict
@@ -175,6 +182,7 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         augment: int | str = "auto",
         prior: ArrayLike | Mapping[Hashable, float] = "empirical",
         basis: Basis | None = None,
+        base: Literal["gaussian", "mixture"] = "gaussian",
         epochs: int | str = "auto",
         batch_size: int | str = "auto",
         learning_rate: float | str = "auto",
@@ -199,6 +207,7 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         self.augment = augment
         self.prior = prior
         self.basis = basis
+        self.base = base
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -235,6 +244,7 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         -------
         self
         """
+        require_one_of(self.base, "base", ("gaussian", "mixture"))
         survey = self._survey(X, y, sample_weight) if isinstance(X, Batches) else None
         if isinstance(X, Batches) and survey is not None and survey.n < MANY:
             _, X, y, sample_weight = join_pieces(list(X.read()))
@@ -260,6 +270,8 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         held_out = fitted.held_out
         if held_out is not None and len(held_out.codes) >= _ENOUGH_HELD_OUT:
             samples = held_out
+        if self.base == "mixture" and self._settings.n_estimators == 1:
+            self._mix_base(samples, checkpoint.seed)
         self._remember_densities(samples.X)
         return self
 
@@ -268,12 +280,22 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         settings, k = self._settings, len(self.classes_) - 1
         if settings.residual_couplings == 0 or settings.n_estimators > 1 or self._n_base() == k:
             return
-        added = np.random.default_rng(seed).standard_normal((len(samples.X), settings.augment))
-        Z = self._to_base(samples.X, added)
+        Z = self._to_base(samples.X, self._draw_added(samples, seed))
         n, dtype, verbose = settings.residual_couplings, settings.dtype, bool(self.verbose)
         with use_precision(dtype):
             residual = train_residual(Z, samples.weight, k, n, dtype, seed, verbose)
         self._params = self._params | {"residual": residual}
+
+    def _mix_base(self, samples: Samples, seed: int) -> None:
+        """Take the mixture of families under which ILRLs are the most likely."""
+        l = self._to_base(samples.X, self._draw_added(samples, seed))[:, : len(self.classes_) - 1]
+        labels = self.classes_[samples.codes]
+        mixture = CalibratedMixture.fit(l, labels, basis=self.basis_, classes=self._names())
+        self._params = self._flows.model.mix(self._params, mixture)
+
+    def _draw_added(self, samples: Samples, seed: int) -> Floats:
+        shape = len(samples.X), self._settings.augment
+        return np.random.default_rng(seed).standard_normal(shape)
 
     def _require_room(self, d: int, added: int) -> None:
         D = len(self.classes_)
@@ -311,10 +333,14 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         return FittedFlows(model, self._settings, self._params)
 
     @property
-    def reference_(self) -> CalibratedGaussian:  # type: ignore[override]
-        """The calibrated Gaussian family of the ILRL; an ensemble has none."""
-        covariance = covariance_of(self._flows.only_member()["covariance"])
-        return CalibratedGaussian(covariance, self.basis_)
+    def reference_(self) -> CalibratedGaussian | CalibratedMixture:  # type: ignore[override]
+        """The calibrated family of the ILRL; an ensemble has none."""
+        params = self._flows.only_member()
+        if "mixture" in params:
+            parts = [covariance_of(free) for free in params["mixture"]["covariances"]]
+            weights = np.exp(params["mixture"]["log_weights"].astype(np.float64))
+            return CalibratedMixture(np.stack(parts), weights, self.basis_)
+        return CalibratedGaussian(covariance_of(params["covariance"]), self.basis_)
 
     @over_partitions
     def evidence(self, X: ArrayLike) -> Evidence:

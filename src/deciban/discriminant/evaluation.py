@@ -180,6 +180,12 @@ class FittedFlows:
         if "finish" in self.params:
             like = one["flow"]["affine"]
             one["finish"] = {"matrix": like["factors"], "offset": like["offset"]}
+        if "mixture" in self.params:
+            K = len(self.params["mixture"]["log_weights"])
+            one["mixture"] = {
+                "covariances": np.repeat(one["covariance"][None], K, axis=0),
+                "log_weights": np.zeros(K, one["covariance"].dtype),
+            }
         if "residual" in self.params:
             one["residual"] = self._like_residual(n)
 

@@ -15,6 +15,7 @@ from deciban.discriminant.finish import Finish
 from deciban.discriminant.initialization import Start
 from deciban.discriminant.residual_flow import map_residual, restore_residual
 from deciban.flows import Flow
+from deciban.reference import CalibratedMixture
 
 _EXACT = jax.lax.Precision.HIGHEST  # accelerators round the factors of a product otherwise
 HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
@@ -65,6 +66,17 @@ class Model:
             },
         }
 
+    def mix(self, params: Params, mixture: CalibratedMixture) -> Params:
+        """Parameters with a mixture of families in the place of the one that was trained."""
+        dtype = params["covariance"].dtype
+        covariances = [log_cholesky(one.covariance) for one in mixture.families]
+        return params | {
+            "mixture": {
+                "covariances": np.stack(covariances).astype(dtype),
+                "log_weights": np.log(mixture.weights).astype(dtype),
+            }
+        }
+
     def without_effect(self) -> Params:
         """A finish that changes nothing."""
         n = self.flow.n_features
@@ -111,13 +123,15 @@ class Model:
         l, residual = z[..., : self.n_classes - 1], z[..., self.n_classes - 1 :]
         rest = -0.5 * jnp.sum(residual**2, axis=-1) - HALF_LOG_2PI * z.shape[-1] + log_det
         V = jnp.asarray(self.contrast, z.dtype)
-        L = cholesky(params["covariance"])
         scores = l @ V.T
         # The first class gives the others: log f_i(l) = v_i'l + log h(l).
-        VL = V @ L
-        mu = (VL @ L.T)[0] - 0.5 * (V.T @ jnp.sum(VL**2, axis=1))
-        white = solve_triangular(L, (l - mu).T, lower=True)
-        log_f = -0.5 * jnp.sum(white**2, axis=0) - jnp.trace(params["covariance"])
+        if "mixture" in params:
+            log_f = params["mixture"]["log_weights"][:, None] + jax.vmap(
+                lambda free: _log_density_of_first(free, l, V)
+            )(params["mixture"]["covariances"])
+            log_f = jax.nn.logsumexp(log_f, axis=0)
+        else:
+            log_f = _log_density_of_first(params["covariance"], l, V)
         return scores, log_f + rest - scores[..., 0]
 
     def loss(self, params: Params, options: Params, batch: Batch) -> jax.Array:
@@ -149,6 +163,15 @@ class Model:
         """ILRLs of prepared features, (n, D - 1), with added dimensions at their center."""
         z, _ = self.forward(params, jnp.pad(x, ((0, 0), (0, self.n_added))))
         return z[..., : self.n_classes - 1]
+
+
+def _log_density_of_first(free: jax.Array, l: jax.Array, V: jax.Array) -> jax.Array:
+    """Log-density of ILRLs under the first class of a family, but for a constant."""
+    L = cholesky(free)
+    VL = V @ L
+    mu = (VL @ L.T)[0] - 0.5 * (V.T @ jnp.sum(VL**2, axis=1))
+    white = solve_triangular(L, (l - mu).T, lower=True)
+    return -0.5 * jnp.sum(white**2, axis=0) - jnp.trace(free)
 
 
 def _at(truth: jax.Array, values: jax.Array) -> jax.Array:

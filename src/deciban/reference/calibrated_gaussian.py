@@ -402,8 +402,9 @@ class CalibratedGaussian(CalibratedFamily):
             estimate = expectations.simulate_cross_entropy(self, p, count, as_generator(rng))
         return Estimate(*(float(from_nats(number, unit)) for number in estimate))
 
-    def _draw(self, at: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.float64]:
-        noise = rng.standard_normal((len(at), self.n_classes - 1))
+    def _place(
+        self, at: NDArray[np.intp], noise: NDArray[np.float64], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
         return self.means[at] + noise @ self.cholesky.T
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:

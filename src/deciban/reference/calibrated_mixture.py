@@ -271,11 +271,14 @@ class CalibratedMixture(CalibratedFamily):
         error = math.sqrt(float(np.sum((self.weights * found[:, 1]) ** 2)))
         return Estimate(float(self.weights @ found[:, 0]), error)
 
-    def _draw(self, at: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.float64]:
+    def _place(
+        self, at: NDArray[np.intp], noise: NDArray[np.float64], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
         component = rng.choice(len(self.weights), size=len(at), p=self.weights)
-        l = np.empty((len(at), self.n_classes - 1))
+        l = np.empty(noise.shape)
         for k, family in enumerate(self.families):
-            l[component == k] = family._draw(at[component == k], rng)
+            rows = component == k
+            l[rows] = family._place(at[rows], noise[rows], rng)
         return l
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:

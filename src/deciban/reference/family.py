@@ -33,6 +33,8 @@ class CalibratedFamily:
 
     basis: Basis
     classes: tuple[Hashable, ...]
+    means: Any  # of shape (D, D - 1)
+    divergences: Any  # of shape (D, D), in nats
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a {type(self).__name__} is immutable; build a new one.")
@@ -46,9 +48,14 @@ class CalibratedFamily:
         """Log-density of ILRLs under each class."""
         raise NotImplementedError
 
-    def _draw(self, at: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.float64]:
-        """One ILRL of each of these classes, given by their positions."""
+    def _place(
+        self, at: NDArray[np.intp], noise: NDArray[np.float64], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """One ILRL of each of these classes, given by their positions, from standard normals."""
         raise NotImplementedError
+
+    def _draw(self, at: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.float64]:
+        return self._place(at, rng.standard_normal((len(at), self.n_classes - 1)), rng)
 
     def log_density_on_simplex(
         self, x: ArrayLike | Evidence, measure: Literal["aitchison", "lebesgue"] = "aitchison"
