@@ -161,7 +161,8 @@ def test_c_avg_of_closed_and_open_sets(three):
         assert found["c_primary"] == pytest.approx(np.mean(each))
     assert "C_avg" in run(*options, "--resamples", "0").stdout
     for more, words in (
-        (["--out-of-set", "rat"], "--out-of-set must name one of the classes"),
+        (["--out-of-set", "rat"], "must name a class of which there are rows.*mean 'cat'"),
+        (["--out-of-set", "other"], "got 'other', of which there are none. .* or add rows of it"),
         (["--out-of-set", "owl=0.6"], "p_out_of_set must be below 0.5"),
         (["--out-of-set", "owl=x"], "--out-of-set must hold finite numbers"),
     ):
@@ -527,6 +528,18 @@ def test_a_tree_of_classes_tells_what_each_node_costs(three, name, text):
     printed = run(*args, "--at-prior", "cat=0.5,dog=0.25").stdout
     assert f"{cost.costs[1]:.4f}" in printed
     assert "part of the total" in printed
+
+
+def test_names_of_nodes_are_whole_on_a_narrow_terminal(three):
+    tree = '{"carnivores and the like": ["cat", "dog"], "owl": "owl"}'
+    printed = runner(app, 80)("evaluate", *with_tree(three, tree))
+    assert "carnivores and the like" in printed.stdout
+
+
+def test_a_tree_that_does_not_fit_fails_before_the_bootstrap(three, monkeypatch):
+    monkeypatch.setattr("deciban.assessment.assess", lambda *_, **__: pytest.fail("assessed"))
+    with pytest.raises(InputError, match="lacks owl"):
+        run(*with_tree(three, '["cat", "dog"]'))
 
 
 @pytest.mark.parametrize(

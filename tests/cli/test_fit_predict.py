@@ -740,15 +740,128 @@ def test_an_open_set_has_one_class_more(folder):
     out = pl.read_csv("out.csv")
     assert out["decision"].to_list() == ["none", "none"]
     assert {"log_likelihood_none", "posterior_none", "ilr_3"} <= set(out.columns)
-    assert deciban.load("m.deciban").classes_.tolist()[-1] == "none"
+    assert deciban.load("m.deciban").classes_.tolist()[0] == "none"
 
 
 def test_rows_of_the_open_class_are_learned_from_and_assessed(folder):
     told = json.loads(fitted("--open-set", "virginica", "--json").stdout)
-    assert told["open_set"] == "'virginica': learned from its rows"
+    assert told["open_set"] == {"class": "virginica", "learned_from": "rows"}
     assert told["classes"] == ["setosa", "versicolor", "virginica"]
     assert len(told["held_out"]["classes"]) == 3
     assert "in parts" in refused(
         "fit", "iris.csv", "--label", "species", "-o", "n.deciban", "--open-set", "none",
         "--memory", "1",
     )  # fmt: skip
+
+
+def write_codes(codes, rows=slice(None)):
+    frame = iris()[rows].with_columns(pl.col("species").replace_strict(codes))
+    frame.write_parquet("coded.parquet")
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("codes", "name", "label"),
+    [
+        ({"setosa": 0, "versicolor": 1, "virginica": 2}, "-1", -1),
+        ({"setosa": 0, "versicolor": 1, "virginica": 2}, "other", "other"),
+        ({"setosa": True, "versicolor": False, "virginica": True}, "other", "other"),
+        ({"setosa": 0, "versicolor": 1, "virginica": -1}, "-1", -1),
+    ],
+)
+def test_an_open_set_of_numbers_or_truth_values_predicts(folder, codes, name, label):
+    write_codes(codes)
+    words = ("--label", "species", "-o", "n.deciban", "--model", "lda", "--open-set", name)
+    told = json.loads(done("fit", "coded.parquet", *words, "--json").stdout)
+    assert told["open_set"]["class"] == label
+    assert label in told["classes"]
+    found = json.loads(
+        done("predict", "n.deciban", "new.parquet", "-o", "out.csv", "--json").stdout
+    )
+    decided = pl.read_csv("out.csv", infer_schema=False)["decision"]
+    assert found["decisions"].keys() == set(map(str, told["classes"]))
+    assert sum(found["decisions"].values()) == 150
+    counts = {str(c): n for c, n in found["decisions"].items() if n}
+    folded = [text.title() if text in ("true", "false") else text for text in decided]
+    assert counts == {one: folded.count(one) for one in set(folded)}
+
+
+def test_an_open_set_needs_a_name_and_no_single_row(folder):
+    words = ("--label", "species", "-o", "n.deciban", "--model", "lda", "--validation", "0")
+    assert "--open-set must be a name" in refused("fit", "iris.csv", *words, "--open-set", "")
+    iris()[:101].write_csv("one.csv")
+    said = refused("fit", "one.csv", *words, "--open-set", "virginica")
+    assert "two rows or more" in said
+    assert "density" not in said
+
+
+def write_days(n=120):
+    rng = np.random.default_rng(0)
+    day = np.datetime64("2020-01-01") + rng.integers(0, 300, n)
+    y = rng.integers(0, 2, n)
+    x, flag = rng.normal(size=n) + y, rng.random(n) < 0.3 + 0.4 * y
+    flags = [None, *flag[1:]]
+    frame = pl.DataFrame({"day": day.astype(str), "x": x, "flag": flags, "y": y})
+    frame.write_csv("days.csv")
+    done("fit", "days.csv", "--label", "y", "-o", "d.deciban", "--model", "lda")
+    return frame
+
+
+def test_contributions_of_dates_are_plain_data(folder):
+    frame = write_days()
+    told = json.loads(
+        done("explain", "d.deciban", "days.csv", "--background", "days.csv", "--json").output
+    )
+    values = {one["feature"]: one["value"] for one in told["contributions"]["features"]}
+    assert values["day"].startswith(frame["day"][0])
+    text = done("explain", "d.deciban", "days.csv", "--background", "days.csv").output
+    assert f"{frame['x'][0]:.6g}" in text
+    assert str(frame["x"][0]) not in text
+    frame[:1].write_csv("one.csv")
+    assert "1 row of --background" in done(
+        "explain", "d.deciban", "days.csv", "--background", "one.csv"
+    ).output  # fmt: skip
+
+
+def test_a_background_may_be_written_in_other_types_than_the_row(folder):
+    frame = write_days()
+    frame[:1].write_csv("gap.csv")  # without a truth value
+    frame.with_columns(pl.col("day").str.to_datetime()).write_parquet("times.parquet")
+    frame[:1].with_columns(pl.col("day").str.to_date()).write_parquet("date.parquet")
+    for table, background in (("gap.csv", "days.csv"), ("date.parquet", "times.parquet")):
+        told = json.loads(
+            done("explain", "d.deciban", table, "--background", background, "--json").output
+        )
+        found = told["contributions"]
+        assert found["total_deciban"] == pytest.approx(
+            told["nodes"][0]["deciban"] * (1 if found["for"] == "0" else -1)
+        )
+
+
+def test_explain_does_not_overwrite_what_it_reads(folder):
+    fitted()
+    iris().write_csv("background.csv")
+    pl.DataFrame({"class": ["setosa", "versicolor", "virginica"], "p": [0.2, 0.3, 0.5]}).write_csv(
+        "prior.csv"
+    )
+    for option, file in (("--background", "background.csv"), ("--prior", "prior.csv")):
+        words = ("explain", "m.deciban", "iris.csv", option, file, "--report")
+        assert "--report must be a file of its own" in refused(*words, file, "--force")
+    done(*words, "case.html")
+    assert "prior.csv" in (folder / "case.html").read_text()
+
+
+def test_a_tree_with_a_node_named_like_a_class_is_refused(folder):
+    write_codes({"setosa": 0, "versicolor": 1, "virginica": 2})
+    done("fit", "coded.parquet", "--label", "species", "-o", "n.deciban", "--model", "lda")
+    Path("tree.json").write_text('{"0": "0", "1": [1, 2]}')
+    words = ("predict", "n.deciban", "new.parquet", "-o", "out.csv", "--hierarchy")
+    assert "must not name a node like a class; tree.json has children below '1'" in refused(
+        *words, "tree.json"
+    )
+    Path("Tree.JSON").write_bytes(b'\xef\xbb\xbf{"0": "0", "high": [1, 2]}')
+    done(*words, "Tree.JSON")
+    Path("tree.csv").write_text("child,parent\n0,all\nhigh,all\n1,high\n2,high\nall,\n")
+    done(*words, "tree.csv", "--force")
+    Path("empty.csv").write_text("child,parent\n")
+    assert "empty.csv has none" in refused(*words, "empty.csv", "--force")

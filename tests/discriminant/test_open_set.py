@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
+from sklearn.base import clone
 from sklearn.covariance import oas
 from sklearn.datasets import load_iris
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import get_scorer
 from sklearn.neighbors import KernelDensity
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -12,6 +15,7 @@ import deciban
 from deciban import LinearDiscriminant, QuadraticDiscriminant
 from deciban._estimation.samples import Samples
 from deciban._persistence import tensors
+from deciban.calibration import CalibratedEvidenceClassifier
 from deciban.discriminant import OpenSetDiscriminant
 from deciban.discriminant.broad_density import BroadDensity, oracle_shrinkage
 from deciban.exceptions import InputError
@@ -76,7 +80,7 @@ def test_the_known_classes_keep_their_evidence(base, density):
     alone = base.fit(X[kept], Y[kept]).evidence(X)
     found = model.evidence(X).restrict([0, 1])
     np.testing.assert_array_equal(found.log_likelihoods, alone.log_likelihoods)
-    assert model.classes_.tolist() == [0, 1, -1]
+    assert model.classes_.tolist() == [-1, 0, 1]
 
 
 def test_the_known_classes_of_a_cda_keep_their_evidence():
@@ -87,7 +91,7 @@ def test_the_known_classes_of_a_cda_keep_their_evidence():
     model = OpenSetDiscriminant(base, other=-1).fit(X, Y)
     found, alone = model.evidence(X).restrict([0, 1, 2]), model.estimator_.evidence(X)
     np.testing.assert_allclose(found.llr(0, 2), alone.llr(0, 2), atol=1e-9)
-    mean = np.logaddexp.reduce(model.log_densities(X)[:, :3], axis=1)
+    mean = np.logaddexp.reduce(model.log_densities(X)[:, 1:], axis=1)
     wanted = np.logaddexp.reduce(model.estimator_.log_densities(X), axis=1)
     np.testing.assert_allclose(mean, wanted, atol=1e-9)
 
@@ -115,10 +119,10 @@ def test_the_density_of_few_samples_is_students_t():
     scale = np.sqrt((1 + 1 / 6) * own.var(ddof=1))
     exact = stats.t(5, loc=own.mean(), scale=scale)
     points = own.mean() + scale * np.linspace(-3, 3, 13)
-    found = model.log_densities(points[:, None])[:, -1]
-    np.testing.assert_allclose(found, exact.logpdf(points), atol=0.02)  # 64 scales
+    found = model.log_densities(points[:, None])[:, 0]
+    np.testing.assert_allclose(found, exact.logpdf(points), atol=1e-9)
     grid = np.linspace(-400, 420, 40_001)
-    total = np.exp(model.log_densities(grid[:, None])[:, -1]).sum() * (grid[1] - grid[0])
+    total = np.exp(model.log_densities(grid[:, None])[:, 0]).sum() * (grid[1] - grid[0])
     np.testing.assert_allclose(total, 1, rtol=1e-3)
 
 
@@ -143,7 +147,7 @@ def test_the_posterior_of_something_else_is_calibrated_over_worlds(n_classes, n_
         k_mean = means[k]
         k_mean[is_new] = rng.normal(size=(is_new.sum(), n_features)) * np.sqrt(between)
         new = k_mean + rng.normal(size=(20, n_features))
-        p.append(np.column_stack([model.predict_proba(new)[:, -1], is_new]))
+        p.append(np.column_stack([model.predict_proba(new)[:, 0], is_new]))
     p, truth = np.concatenate(p).T
     for low, high in ((0.0, 0.4), (0.4, 0.7), (0.7, 1.01)):
         rows = (p >= low) & (p < high)
@@ -153,13 +157,79 @@ def test_the_posterior_of_something_else_is_calibrated_over_worlds(n_classes, n_
 
 def test_what_is_far_away_is_something_else_and_what_is_near_is_not():
     model = OpenSetDiscriminant(other=-1).fit(X, Y)
-    for far in (1e3, 1e6, 1e100):
+    for far in (1e3, 1e6, 1e100, 1e150):
         evidence = model.evidence(X[:3] + far)
         assert evidence.decide().tolist() == [-1] * 3
         assert (evidence.llr([0, 1, 2], -1) < -1000).all()
     assert (model.predict(X) == Y).mean() > 0.9
     with pytest.raises(ValueError, match="infinity"):
         model.evidence(np.full((1, 4), np.inf))
+
+
+def quadrature(density, x):
+    """Log-density of one point by SciPy's adaptive quadrature over the logarithm of the scale."""
+    z = ((density.whitening(x[None]) - density.center) @ density.axes)[0]
+    gamma = stats.gamma(density.degrees_of_freedom / 2, scale=2 / density.degrees_of_freedom)
+
+    def log_f(t):
+        V = density.within + density.variance / np.exp(t)[:, None]
+        return stats.norm.logpdf(z, scale=np.sqrt(V)).sum(axis=1) + gamma.logpdf(np.exp(t)) + t
+
+    grid = np.linspace(-60, 8, 6801)
+    values = log_f(grid)
+    top = values.max()
+    around = grid[np.flatnonzero(values > top - 50)]
+    found = integrate.quad(
+        lambda t: np.exp(log_f(np.array([t]))[0] - top), around[0], around[-1],
+        points=[grid[values.argmax()]], limit=500, epsabs=0, epsrel=1e-9,
+    )  # fmt: skip
+    return top + np.log(found[0]) + density.whitening.log_det
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "n_features", "between"), [(2, 1, 4.0), (3, 4, 4.0), (5, 2, 0.01), (40, 5, 1.0)]
+)
+def test_the_density_of_a_new_class_is_that_of_quadrature_however_far(
+    n_classes, n_features, between
+):
+    rng = np.random.default_rng(7)
+    setting = {"n_classes": n_classes, "n_features": n_features, "between": between, "rng": rng}
+    _, table, y = next(worlds(1, **setting))
+    density = BroadDensity.of_new_class(Samples(table, y, np.ones(len(y))), n_classes, 0.0)
+    away = rng.normal(size=n_features)
+    points = np.array([0.0, 3.0, 30.0, 1000.0])[:, None] * away / np.linalg.norm(away)
+    expected = [quadrature(density, x) for x in points]
+    np.testing.assert_allclose(density.log_density(points), expected, rtol=0, atol=1e-5)
+
+
+def test_the_tail_of_a_new_class_is_a_power_of_the_distance():
+    density = OpenSetDiscriminant(other=-1).fit(X, Y).density_
+    tail = density.log_density(np.full((3, 4), 10.0) ** np.array([[50], [100], [150]]))
+    power = density.degrees_of_freedom + 4
+    np.testing.assert_allclose(np.diff(tail), -power * 50 * np.log(10), rtol=1e-9)
+
+
+def test_far_points_are_something_else_beside_classes_of_different_width():
+    rng = np.random.default_rng(8)
+    y = np.repeat(np.arange(5), 100)
+    width = np.array([1, 1, 1, 1, 6])[y][:, None]
+    table = rng.normal(size=(5, 2))[y] + width * rng.normal(size=(500, 2))
+    model = OpenSetDiscriminant(QuadraticDiscriminant(), other=-1).fit(table, y)
+    for distance in (60, 600, 6e4):
+        assert model.predict([[distance, distance]]).tolist() == [-1]
+
+
+def test_far_points_are_something_else_beside_long_tails():
+    pytest.importorskip("jax")
+    rng = np.random.default_rng(9)
+    y = np.repeat(np.arange(3), 100)
+    table = np.exp(1.5 * rng.normal(size=(3, 2))[y] + 0.7 * rng.normal(size=(300, 2)))
+    base = deciban.CompositionalDiscriminantAnalysis(
+        n_couplings=2, width=4, epochs=2, random_state=0
+    )
+    model = OpenSetDiscriminant(base, other=-1).fit(table, y)
+    for factor in (10, 1e3, 1e6):
+        assert model.predict([table.max(axis=0) * factor]).tolist() == [-1]
 
 
 def test_weights_are_repetitions():
@@ -184,11 +254,11 @@ def test_units_and_the_order_of_features_do_not_matter():
 def test_a_prior_set_after_fit_takes_effect_and_leaves_the_evidence():
     model = OpenSetDiscriminant(LinearDiscriminant(prior="uniform"), other=-1).fit(X, Y)
     before = model.evidence(X)
-    np.testing.assert_allclose(model.prior_, [0.8 / 3] * 3 + [0.2], rtol=1e-12)
+    np.testing.assert_allclose(model.prior_, [0.2] + [0.8 / 3] * 3, rtol=1e-12)
     shares = model.class_counts_ / model.class_counts_.sum()
     np.testing.assert_allclose(shares, model.prior_, rtol=1e-12)
     model.set_params(p_other=0.5, estimator__prior=[0.5, 0.25, 0.25])
-    np.testing.assert_allclose(model.prior_, [0.25, 0.125, 0.125, 0.5], rtol=1e-12)
+    np.testing.assert_allclose(model.prior_, [0.5, 0.25, 0.125, 0.125], rtol=1e-12)
     np.testing.assert_allclose(model.predict_proba(X), before.posterior(model.prior_), rtol=1e-12)
     np.testing.assert_array_equal(model.evidence(X).log_likelihoods, before.log_likelihoods)
     np.testing.assert_allclose(
@@ -196,17 +266,21 @@ def test_a_prior_set_after_fit_takes_effect_and_leaves_the_evidence():
         np.logaddexp.reduce(model.log_densities(X) + np.log(model.prior_), axis=1),
         rtol=1e-12,
     )
+    model.set_params(p_other=1)
+    for attribute in ("class_counts_", "prior_"):
+        with pytest.raises(InputError, match="p_other must lie between 0 and 1"):
+            getattr(model, attribute)
 
 
 def test_costs_of_an_open_set_give_the_decisions_and_their_cost():
     evidence = OpenSetDiscriminant(other=-1).fit(X[Y < 2], Y[Y < 2]).evidence(X)
     truth = np.where(Y == 2, -1, Y)
     costs = open_set_costs(evidence.classes, -1, cost_false_alarm=5, cost_confusion=2)
-    prior = [0.4, 0.4, 0.2]
+    prior = [0.2, 0.4, 0.4]
     decided = evidence.decide(costs, prior)
-    place = {0: 0, 1: 1, -1: 2}
+    place = {-1: 0, 0: 1, 1: 2}
     each = np.array([costs[place[t], place[c]] for t, c in zip(truth, decided, strict=True)])
-    mean = sum(p * each[truth == k].mean() for k, p in zip((0, 1, -1), prior, strict=True))
+    mean = sum(p * each[truth == k].mean() for k, p in zip((-1, 0, 1), prior, strict=True))
     assert expected_cost(truth, evidence, costs, prior=prior) == pytest.approx(mean, rel=1e-12)
     assert c_avg(truth, evidence, out_of_set=-1) < 0.2
     assert cross_entropy(truth, evidence, prior=prior) < 0.5
@@ -277,9 +351,58 @@ def test_bad_input_is_refused_in_one_sentence():
     ]:
         with pytest.raises(InputError, match=words):
             OpenSetDiscriminant(other=-1, **options).fit(table, labels)
-    model = OpenSetDiscriminant(density=lambda rows: np.zeros(3)).fit(X, Y)
-    with pytest.raises(InputError, match="one log-density for each of 150 samples"):
-        model.evidence(X)
-    model = OpenSetDiscriminant(density=lambda rows: np.full(len(rows), np.nan)).fit(X, Y)
-    with pytest.raises(InputError, match="with NaN"):
-        model.evidence(X)
+    for label in (None, np.nan, ["a"], np.array([1, 2])):
+        with pytest.raises(InputError, match="other must be a label"):
+            OpenSetDiscriminant(other=label).fit(X, Y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        OpenSetDiscriminant(other=-1, density="samples").fit(X, y[:120])
+
+
+def test_a_density_that_does_not_take_the_features_is_refused_at_fit():
+    kernel = KernelDensity().fit(X)
+    for given, words in [
+        (lambda rows: np.zeros(3), "one log-density for each of 2 samples"),
+        (lambda rows: np.full(len(rows), np.nan), "with NaN"),
+        (stats.multivariate_normal(np.zeros(3)), "rows of 4 features; got ValueError"),
+        (stats.gaussian_kde(X.T).logpdf, "rows of 4 features; got ValueError"),
+        (stats.gaussian_kde, "or an object with logpdf"),
+        (clone(kernel), "NotFittedError.*sklearn.frozen.FrozenEstimator"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            OpenSetDiscriminant(density=given).fit(X, Y)
+
+
+def test_a_frozen_density_of_scikit_learn_survives_a_clone():
+    kernel = KernelDensity().fit(X)
+    model = clone(OpenSetDiscriminant(density=FrozenEstimator(kernel))).fit(X, Y)
+    np.testing.assert_array_equal(model.log_densities(X)[:, -1], kernel.score_samples(X))
+
+
+def test_a_kernel_density_of_scipy_gets_as_many_rows_as_there_are_features():
+    kernel = stats.gaussian_kde(X.T)
+    model = OpenSetDiscriminant(density=kernel).fit(X, Y)
+    for n in (1, 4, 10):
+        found = model.log_densities(X[:n])[:, -1]
+        np.testing.assert_array_equal(found, kernel.logpdf(X[:n].T))
+
+
+@pytest.mark.parametrize("name", ["m", np.str_("m")])
+def test_classes_are_sorted_so_that_scorers_of_scikit_learn_agree_with_the_model(name):
+    y = np.array(["a", "m", "z"])[Y]
+    model = OpenSetDiscriminant(other=name, density="samples").fit(X, y)
+    assert model.classes_.tolist() == ["a", "m", "z"]
+    p = model.predict_proba(X)
+    assert (model.classes_[p.argmax(axis=1)] == y).mean() > 0.9
+    mean = np.mean(np.log(p[np.arange(len(y)), Y]))
+    assert get_scorer("neg_log_loss")(model, X, y) == pytest.approx(mean, rel=1e-12)
+    assert get_scorer("roc_auc_ovr")(model, X, y) > 0.98
+    calibrated = CalibratedEvidenceClassifier(OpenSetDiscriminant(other="m", density="samples"))
+    assert (calibrated.fit(X, y).predict(X) == y).mean() > 0.9
+
+
+def test_an_integer_of_numpy_as_the_name_is_saved(tmp_path):
+    model = OpenSetDiscriminant(other=np.int64(1)).fit(X[Y != 1], Y[Y != 1])
+    model.save(tmp_path / "model")
+    back = deciban.load(tmp_path / "model")
+    assert back.classes_.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))

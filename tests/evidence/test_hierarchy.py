@@ -98,14 +98,14 @@ def test_a_tree_cannot_be_changed_and_survives_pickling():
     [
         ({"a": ["x", "y"], "b": ["y", "z"]}, "its own name; got 'y' twice"),
         ({"x": ["x", "y"], "z": "z"}, "its own name; got 'x' twice"),
-        (["all", "b"], "its own name; got 'all' twice. .* root="),
+        (["all", "b"], "its own name; got 'all' twice. Rename it; a root without"),
         ({"a": ["x"], "b": ["y", "z"]}, r"two children or more; got \['x'\] below 'a'"),
         ({"a": "x", "b": ["y", "z"]}, "two children or more; got 'x' below 'a'"),
         ([["x"], "y"], r"two children or more; got \['x'\]\. "),
         ("abc", "two children or more; got 'abc'"),
         ([], "two children or more"),
         (None, "two children or more"),
-        ([{1, 2}, "x"], "hashable"),
+        ([{1, 2}, "x"], "a list, which has an order; got a set"),
     ],
 )
 def test_what_is_no_tree_is_refused_in_one_sentence(tree, message):
@@ -382,3 +382,43 @@ def test_bounds_with_classes_that_are_ruled_out():
         evidence[1].llr_bounds("b", ["c", "d"])
     with pytest.raises(InputError, match="a and b must share no class"):
         evidence.llr_bounds(["a", "b"], ["b", "c"])
+
+
+PAIRS = [("cat", "mammal"), ("dog", "mammal"), ("mammal", "animal"), ("owl", "animal")]
+
+
+@pytest.mark.parametrize("empty", [None, float("nan"), "", " "])
+def test_a_child_without_a_parent_is_the_root(empty):
+    assert Hierarchy.from_pairs([("animal", empty), *PAIRS]) == Hierarchy.from_pairs(PAIRS)
+    with pytest.raises(InputError, match="but the root, 'animal', a parent; 'cow' has none"):
+        Hierarchy.from_pairs([("cow", empty), *PAIRS])
+    with pytest.raises(InputError, match="a row without a child"):
+        Hierarchy.from_pairs([(empty, "animal"), *PAIRS])
+
+
+def test_a_child_that_is_its_own_parent_is_named():
+    with pytest.raises(InputError, match="got 'cow' as its own"):
+        Hierarchy.from_pairs([*PAIRS, ("cow", "cow")])
+
+
+def test_children_may_be_arrays_and_ranges():
+    tree = Hierarchy({"a": np.array(["x", "y"]), "b": range(2), "c": [np.arange(2, 4), "z"]})
+    assert tree == Hierarchy({"a": ["x", "y"], "b": [0, 1], "c": [[2, 3], "z"]})
+
+
+def test_answers_with_long_names_do_not_take_the_room_of_the_longest_each():
+    classes = [f"class {k}" for k in range(100)]
+    tree = Hierarchy([classes[:50], classes[50:]])
+    evidence = Evidence(np.where(np.arange(100) < 50, 0.0, -50.0)[None], classes)
+    for answers in (tree.decide(evidence), tree.enclose(evidence.prediction_set(0.1))):
+        assert answers.dtype == object
+        assert answers.tolist() == [tree.nodes[1]]
+
+
+def test_what_is_no_evidence_and_what_is_no_node_is_refused():
+    tree = Hierarchy.from_pairs(PAIRS)
+    for method in (tree.decide, tree.evidence, tree.posterior):
+        with pytest.raises(InputError, match=r"evidence must be Evidence.*got ndarray"):
+            method(np.zeros((1, 3)))
+    with pytest.raises(InputError, match="node must be one of"):
+        tree.leaves(["cat"])

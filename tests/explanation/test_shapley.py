@@ -328,3 +328,30 @@ def test_likelihoods_of_e_to_the_minus_800_and_many_classes_are_explained():
     assert isinstance(found[0], Evidence)
     assert not found.standard_errors.any()
     assert not found.llr_standard_errors(0, 1).any()
+
+
+def test_probabilities_of_a_function_are_not_taken_for_logarithms():
+    X, y = load_iris(return_X_y=True)
+    for model in (LogisticRegression(max_iter=500), RandomForestClassifier(3, random_state=0)):
+        with pytest.raises(InputError, match=r"are probabilities. Pass the classifier itself"):
+            shapley_compositions(model.fit(X, y).predict_proba, X[:1], X[::10])
+    with pytest.raises(InputError, match="are probabilities"):  # of one class each
+        shapley_compositions(lambda rows: np.eye(3)[model.predict(rows)], X[:1], X[::10])
+    linear = LogisticRegression(max_iter=500).fit(X, y)
+    logs = shapley_compositions(lambda rows: np.log(linear.predict_proba(rows)), X[:1], X[::10])
+    whole = shapley_compositions(linear, X[:1], X[::10])
+    np.testing.assert_allclose(logs.contributions, whole.contributions, atol=1e-9)
+
+
+def test_a_classifier_that_is_not_fitted_is_refused():
+    X, _ = load_iris(return_X_y=True)
+    for model in (LogisticRegression(), make_pipeline(StandardScaler(), LogisticRegression())):
+        with pytest.raises(InputError, match="model must be fitted"):
+            shapley_compositions(model, X[:1], X[::10])
+
+
+def test_a_group_may_be_an_index_of_columns():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = LinearDiscriminant().fit(X, y)
+    found = shapley_compositions(model, X[:1], X[::10], feature_groups={"sepal": X.columns[:2]})
+    assert found.features == ("sepal", *X.columns[2:])

@@ -1,12 +1,16 @@
 """Displays of contributions: what is drawn is what the explanation says."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris, load_wine
 
-from deciban import Evidence
+from deciban import Evidence, LinearDiscriminant, shapley_compositions
 from deciban.exceptions import InputError
 from deciban.explanation import ShapleyCompositions
 from deciban.plots import ShapleyDisplay
+from deciban.plots.plane import _extent
 
 CLASSES = ("a", "b", "c")
 
@@ -60,3 +64,50 @@ def test_an_estimator_is_explained_and_drawn():
         lambda X: np.column_stack([X[:, 0], 0 * X[:, 0]]), [[2.0, 5.0]], [[1.0, 0.0]], unit="nat"
     )
     np.testing.assert_allclose(display.llrs, [1.0, 0.0], atol=1e-12)
+
+
+def extents(display):
+    """Boxes of all texts within the axes, as drawn."""
+    display.figure_.draw_without_rendering()
+    return [_extent(text) for text in display.ax_.texts if text.get_text()]
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+def test_names_along_a_path_do_not_overlap_and_stay_inside(load):
+    X, y = load(return_X_y=True, as_frame=True)
+    found = shapley_compositions(
+        LinearDiscriminant(shrinkage=0.1).fit(X, y), X[100:101], X[::6], n_permutations=4
+    )
+    display = ShapleyDisplay(found).plot_path()
+    assert len(display.arrows_) == min(5, X.shape[1])
+    boxes, frame = extents(display), display.ax_.get_window_extent()
+    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
+    corners = [corner for box in boxes for corner in ((box.x0, box.y0), (box.x1, box.y1))]
+    assert all(frame.contains(*corner) for corner in corners)
+
+
+def test_rows_of_a_waterfall_keep_their_names_and_show_small_values():
+    base = Evidence([[0.0, 0.0]], ["a", "b"])
+    values = np.array([[[-0.02, 0.02], [0.01, -0.01]]])
+    found = ShapleyCompositions(base, values, ("petal-length", 60 * "x"))
+    display = ShapleyDisplay(found).plot(unit="ban")
+    texts = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert texts[1] == "petal-length  +0.0174"
+    assert texts[2].endswith("  −0.0087")
+    assert max(len(line) for text in texts for line in text.split("\n")) < 45
+    display.figure_.draw_without_rendering()
+    width = display.ax_.get_window_extent().width / display.figure_.bbox.width
+    assert width > 0.4
+
+
+def test_whiskers_of_few_draws_are_as_wide_as_students_t_says():
+    draws = explanation().contributions + np.array([-0.1, 0.1])[:, None, None, None] * [1, 0, -1]
+    found = ShapleyCompositions(explanation().base, draws.mean(axis=0), ("x", "y", "z"), draws)
+    display = ShapleyDisplay(found).plot(unit="nat")
+    low, high = display.errors_[0].lines[2][0].get_segments()[0][:, 0]
+    assert (high - low) / 2 == pytest.approx(12.7062 * display.errors[0], rel=1e-5)
+
+
+def test_what_is_no_explanation_is_refused():
+    with pytest.raises(InputError, match="explanation must be ShapleyCompositions; got Evidence"):
+        ShapleyDisplay(explanation().total)

@@ -7,7 +7,7 @@ Shapley compositions: the evidence about one wine, as a sum of contributions of 
 The waterfall starts at the base, the mean over the other wines, and adds the contributions to one
 log-likelihood ratio (LLR), the largest first. Solid bars speak for the first class, hatched ones
 against it; 10 decibans are a factor of ten. Orders of the 13 features are sampled, so that there
-are whiskers of two standard errors.
+are whiskers: intervals of 95 %.
 """
 
 import matplotlib.pyplot as plt

@@ -25,6 +25,10 @@ _FEWEST_IDS = 30  # rows in which values that all differ are suspicious
 _GAPS = ("", *MISSING, *DOUBTFUL)  # among numbers
 _TRUTHS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _LARGEST = 1e100  # of numbers: their squares must not overflow
+_TYPES: dict[str, pl.DataType] = {
+    "category": pl.String(), "ordered": pl.String(), "date": pl.Datetime("us"),
+    "datetime": pl.Datetime("us"), "duration": pl.Duration("us"),
+}  # fmt: skip
 _TIMES = ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f%#z")
 
 
@@ -86,6 +90,16 @@ def read_rows(columns: Columns, frame: pl.DataFrame, source: str, start: int = 0
             for k, name in enumerate(columns.names)
         ]
     )
+
+
+def share_types(columns: Columns, *frames: pl.DataFrame) -> list[pl.DataFrame]:
+    """Rows that a model takes, with one type for each column in all of the frames.
+
+    A column may be dates in one table and times in another, or have no value in one of them.
+    """
+    kinds = {name: columns.kinds.get(k, "number") for k, name in enumerate(columns.names)}
+    types = {name: _TYPES.get(kind, pl.Float64()) for name, kind in kinds.items()}
+    return [frame.cast({name: types[name] for name in frame.columns}) for frame in frames]
 
 
 def load_model(path: Path) -> Any:

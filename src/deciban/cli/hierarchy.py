@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from deciban.cli.io.sources import read_table
 from deciban.cli.operating import find_class, is_file
@@ -28,8 +29,15 @@ def read_hierarchy(text: str, classes: Sequence[Hashable]) -> Hierarchy:
             f"{_OPTION} must name a file; got {quote(text)}. Give JSON such as "
             f'{{"mammal": ["cat", "dog"], "bird": "bird"}}, or a table of child and parent.'
         )
-    tree = _read_json(text) if text.endswith(".json") else _read_pairs(text)
+    tree = _read_json(text) if text.lower().endswith(".json") else _read_pairs(text)
     inner = set(tree.inner_nodes)
+    names = {str(one) for one in classes}
+    for node in tree.inner_nodes:
+        if str(node) in names:  # an answer would not say which of the two is meant
+            raise InputError(
+                f"{_OPTION} must not name a node like a class; {text} has children below "
+                f"{quote(str(node))}. Rename the node."
+            )
     label = {node: node if node in inner else _find(node, classes) for node in tree.nodes}
     missing = [quote_name(one) for one in classes if one not in label.values()]
     if missing:
@@ -41,14 +49,14 @@ def read_hierarchy(text: str, classes: Sequence[Hashable]) -> Hierarchy:
 
 def answer_columns(
     evidence: Evidence, prior: Prior, hierarchy: Hierarchy, confidence: float
-) -> dict[str, np.ndarray]:
+) -> dict[str, Any]:
     """The node that each row supports and its posterior, by the name of the column to add."""
     answers = hierarchy.decide(evidence, prior, confidence=confidence)
     place = {node: k for k, node in enumerate(hierarchy.nodes)}
     at = np.array([place[answer] for answer in answers.tolist()], dtype=np.intp)
     posterior = hierarchy.posterior(evidence, prior)[np.arange(len(at)), at]
-    return {"answer": np.array([str(node) for node in hierarchy.nodes])[at],
-            "answer_posterior": posterior}  # fmt: skip
+    names = pl.Series([str(node) for node in hierarchy.nodes])  # one copy of each, however long
+    return {"answer": names.gather(at), "answer_posterior": posterior}
 
 
 def describe_nodes(cost: HierarchicalCost) -> list[dict[str, Any]]:
@@ -66,13 +74,10 @@ def print_nodes(cost: HierarchicalCost) -> None:
         (str(node), *(in_unit(value, "nat") for value in (probability, one, most, part)))
         for node, part, probability, one, most in zip(*cost[1:], strict=True)
     ]
-    echo("")
-    header = (
-        "node", "probability", "cost [nat]", "without evidence [nat]", "part of the total [nat]",
-    )  # fmt: skip
-    print_table(
-        header, [*rows, ("total", "", "", "", in_unit(cost.total, "nat"))], right=range(1, 5)
-    )
+    echo("\nCost of each node in nats, with the evidence and with the prior alone:")
+    total = ("total", "", "", "", in_unit(cost.total, "nat"))
+    header = ("node", "probability", "cost", "prior alone", "part of the total")
+    print_table(header, [*rows, total], right=range(1, 5))
 
 
 def _find(node: Hashable, classes: Sequence[Hashable]) -> Hashable:
@@ -81,7 +86,7 @@ def _find(node: Hashable, classes: Sequence[Hashable]) -> Hashable:
 
 def _read_json(text: str) -> Hierarchy:
     try:
-        tree = json.loads(Path(text).read_text(encoding="utf-8"))
+        tree = json.loads(Path(text).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(
             f"{_OPTION} must be a file of JSON; {text} is not: {error}. Correct it."
@@ -96,4 +101,10 @@ def _read_pairs(text: str) -> Hierarchy:
             f"{_OPTION} must be a table of two columns, child and parent; {text} has "
             f"{frame.width}. Leave out the others."
         )
-    return Hierarchy.from_pairs([(str(child), str(parent)) for child, parent in frame.iter_rows()])
+    if not frame.height:
+        raise InputError(
+            f"{_OPTION} must be a table with rows, a child and its parent each; {text} has none. "
+            f"Add some."
+        )
+    rows = frame.cast(pl.String).iter_rows()  # an empty parent stays None: it marks the root
+    return Hierarchy.from_pairs(list(rows))

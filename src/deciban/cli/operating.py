@@ -176,8 +176,17 @@ def detection_settings(options: AssessmentOptions, classes: Classes) -> dict[str
         raise InputError("--c-avg must come with three classes or more; got two. Give --dcf.")
     if options.out_of_set is not None:
         name, _, share = options.out_of_set.rpartition("=")
-        known = options.out_of_set in map(str, classes)
-        label = find_class(options.out_of_set if known else name or share, "--out-of-set", classes)
+        names = [str(label) for label in classes]
+        known = options.out_of_set in names
+        wanted = options.out_of_set if known else name or share
+        try:
+            label = find_class(wanted, "--out-of-set", classes)
+        except InputError:
+            raise InputError(
+                f"--out-of-set must name a class of which there are rows, one of "
+                f"{join_words(map(quote_name, names), 10)}; got {quote(wanted)}, of which there "
+                f"are none.{suggest(wanted, names) or ' Check its spelling, or add rows of it.'}"
+            ) from None
         found |= {"out_of_set": label}
         if name and not known:
             found |= {"p_out_of_set": _parse_number(share, "--out-of-set", options.out_of_set)}
@@ -207,7 +216,10 @@ def decision_columns(
     """The posterior of each class and the decision, by the name of the column to add."""
     posterior = evidence.posterior(prior)
     found = {f"posterior_{label}": posterior[:, k] for k, label in enumerate(evidence.classes)}
-    return {**found, "decision": evidence.decide(costs, prior)}
+    decision = evidence.decide(costs, prior)
+    if decision.dtype == object:  # numbers beside text: a column of a table has one type
+        decision = np.array([str(label) for label in decision.tolist()])
+    return {**found, "decision": decision}
 
 
 def describe_decisions(

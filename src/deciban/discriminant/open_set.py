@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import _safe_indexing
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from deciban._estimation.columns import Columns
@@ -19,6 +20,8 @@ from deciban._validation.arrays import Floats
 from deciban._validation.labels import (
     align_by_index,
     encode_labels,
+    factorize_labels,
+    is_missing,
     label_array,
     read_labels,
     read_weights,
@@ -49,12 +52,14 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
     estimator : discriminant, default LinearDiscriminant()
         Of the known classes: a linear, quadratic or compositional one.
     other : label, default "something else"
-        Name of the further class, the last of ``classes_``.
+        Name of the further class.
     density : {"new class", "samples"}, object or callable, default "new class"
         Density of the further class. "new class" is learned from the known classes alone, "samples"
         from the samples of ``fit`` with the label ``other``: Student's t with their shrunk
         covariance. An object has a method ``logpdf`` (SciPy) or ``score_samples`` (scikit-learn)
-        and a callable gives the log-density of each row of features; neither is fitted here.
+        and a callable gives the log-density of each row of features; neither is fitted here. A
+        fitted density of scikit-learn goes in ``sklearn.frozen.FrozenEstimator``, or ``clone`` and
+        cross-validation make an unfitted one of it.
     p_other : float, default 0.2
         Prior probability of the further class in ``predict`` and ``predict_proba``. The others
         share the rest as the prior of ``estimator`` says. It does not affect the evidence, and
@@ -67,6 +72,7 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
     density_ : object
         Density of the further class.
     classes_ : array of shape (n_classes + 1,)
+        The known classes and ``other``, sorted; where labels have no order, ``other`` is the last.
     class_counts_ : array of shape (n_classes + 1,)
         Number of samples in ``fit`` (sum of their weights); of the further class, the number that
         would make its share ``p_other``.
@@ -82,7 +88,8 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
 
     References
     ----------
-    Chen, Wiesel, Eldar and Hero (2010), Shrinkage algorithms for MMSE covariance estimation.
+    Chen, Wiesel, Eldar and Hero (2010), Shrinkage algorithms for MMSE covariance estimation; here
+    in the form of :func:`sklearn.covariance.oas`.
     Brümmer and de Villiers (2010), The speaker partitioning problem.
 
     Examples
@@ -124,22 +131,25 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
         -------
         self
         """
-        require_fraction(self.p_other, "p_other", remedy="Give 0.2.")
+        self._read_p_other()
         self._require_density()
         X, y, sample_weight = align_by_index(X=X, y=y, sample_weight=sample_weight)
         labels = np.empty(0) if y is None else read_labels(y, name="y")
-        outside = np.array([label == self.other for label in labels.tolist()], dtype=bool)
+        other = self._read_other()
+        outside = np.array([label == other for label in labels.tolist()], dtype=bool)
         self._require_samples(outside)
         known: tuple[Any, Any, Any] = (X, y, sample_weight)
         weight = read_weights(sample_weight, len(labels), for_fit=True)
         if outside.any():
+            check_consistent_length(X, labels)
             share = None if weight is None else weight[~outside]
             inside = label_array(labels[~outside].tolist())  # numbers that stood beside text
             known = (_safe_indexing(X, np.flatnonzero(~outside)), inside, share)
         self.estimator_ = clone(self._estimator()).fit(*known)
         self.columns_ = self.estimator_.columns_
         self.n_features_in_ = self.estimator_.n_features_in_
-        self.classes_ = label_array([*self.estimator_.classes_.tolist(), self.other])
+        names = label_array([*self.estimator_.classes_.tolist(), other])
+        self.classes_ = label_array(factorize_labels(names)[0])
         weight = np.ones(len(labels)) if weight is None else weight
         self.density_ = self._learn_density(X, labels, weight, outside)
         return self
@@ -153,6 +163,21 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
             )
         return estimator
 
+    def _read_other(self) -> Hashable:
+        """The name of the further class, as a plain value."""
+        other = self.other.item() if isinstance(self.other, np.generic) else self.other
+        try:
+            hash(other)
+            usable = not is_missing(other)
+        except TypeError:
+            usable = False
+        if not usable:
+            raise InputError(
+                f"other must be a label, such as text or a number; got {quote(other)}. Give "
+                f"'something else'."
+            )
+        return other
+
     def _require_density(self) -> None:
         if isinstance(self.density, str):
             require_one_of(self.density, "density", ("new class", "samples"))
@@ -164,7 +189,7 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
         if learned and n < 2:
             raise InputError(
                 f"y must hold two samples or more of {quote(self.other)} for density='samples'; "
-                f"got {n}. Add some, or pass density='new class'."
+                f"got {n}. Add some, or leave it out and pass density='new class'."
             )
         if n and not learned:
             raise InputError(
@@ -178,9 +203,10 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
     def _learn_density(
         self, X: Any, labels: NDArray[Any], weight: Floats, outside: NDArray[np.bool_]
     ) -> Any:
-        if not isinstance(self.density, str):
-            return self.density
         features, counts = self.estimator_._read(X), weight > 0
+        if not isinstance(self.density, str):
+            _try_density(self.density, features)
+            return self.density
         names = self.estimator_.classes_.tolist()
         inside = counts & ~outside
         codes = encode_labels(labels[inside], names, "y")
@@ -194,7 +220,7 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
         if np.ptp(others.X, axis=0).max(initial=0.0) == 0 or others.weight.sum() <= 1:
             raise InputError(
                 f"X must differ between the samples of {quote(self.other)}; they are all alike, or "
-                f"their weights sum to one or less. Add some, or pass density='new class'."
+                f"their weights sum to one or less. Add some, or leave them out."
             )
         return BroadDensity.of_samples(known, len(names), others, shrinkage)
 
@@ -207,16 +233,25 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
     @property
     def class_counts_(self) -> Floats:  # type: ignore[override]
         """Number of samples of each class; of the further one, that of its prior."""
-        counts = self.estimator_.class_counts_
-        return np.append(counts, counts.sum() * self.p_other / (1 - self.p_other))
+        counts, p = self.estimator_.class_counts_, self._read_p_other()
+        return self._insert(counts, counts.sum() * p / (1 - p))
 
     @property
     def prior_(self) -> Floats:
         """Probabilities of the classes in ``predict`` and ``predict_proba``."""
-        p = require_fraction(self.p_other, "p_other", remedy="Give 0.2.")
+        p = self._read_p_other()
         names = tuple(self.estimator_.classes_.tolist())
         known = read_prior(self._estimator().prior, names, self.estimator_.class_counts_)
-        return np.append((1 - p) * known, p)
+        return self._insert((1 - p) * known, p)
+
+    def _read_p_other(self) -> float:
+        return require_fraction(self.p_other, "p_other", remedy="Give 0.2.")
+
+    def _insert(self, known: Floats, other: ArrayLike) -> Floats:
+        """Numbers of the known classes and of the further one, in the order of ``classes_``."""
+        names = self.estimator_.classes_.tolist()
+        at = next(k for k, label in enumerate(self.classes_.tolist()) if label not in names)
+        return np.insert(known, at, other, axis=-1)
 
     def outlier_score(self, X: ArrayLike) -> Floats:
         """Share of the known samples of ``fit`` that are less likely: near zero for an outlier.
@@ -240,12 +275,14 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
     def _log_densities(self, X: Floats) -> Floats:
         known, densities = self.estimator_._log_likelihoods(X), self.estimator_._log_densities(X)
         # The evidence of a flow with added dimensions is not the difference of its densities.
-        level = logsumexp(densities, axis=1) - logsumexp(known, axis=1)
+        with np.errstate(invalid="ignore"):
+            level = logsumexp(densities, axis=1) - logsumexp(known, axis=1)
+        level = np.nan_to_num(level)  # all are zero: only the further class is left
         if isinstance(self.density_, BroadDensity):
             other = self.density_.log_density(X)
         else:
             other = _read_log_density(_find_log_density(self.density_)(X), len(X))
-        return np.column_stack([known + level[:, None], other])
+        return self._insert(known + level[:, None], other)
 
     def _finish_loading(self) -> None:
         density = self.density_
@@ -260,14 +297,19 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
             raise ValueError("degrees of freedom or a variance that are negative")
         if len(density.center) != self.columns_.n_features:
             raise ValueError("a density of other features")
-        if self.classes_.tolist() != [*self.estimator_.classes_.tolist(), self.other]:
+        known = [label for label in self.classes_.tolist() if label != self.other]
+        if known != self.estimator_.classes_.tolist() or len(known) + 1 != len(self.classes_):
             raise ValueError("other classes")
 
 
 def _find_log_density(density: Any) -> Callable[[Floats], Any]:
     """The function that gives log-densities of features."""
+    from scipy.stats import gaussian_kde  # slow to import
+
+    if isinstance(density, gaussian_kde):
+        return lambda X: density.logpdf(X.T)  # it has samples in columns
     for name in ("logpdf", "score_samples"):
-        if callable(getattr(density, name, None)):
+        if callable(getattr(density, name, None)) and not isinstance(density, type):
             return getattr(density, name)
     if not callable(density) or isinstance(density, type):
         raise InputError(
@@ -275,6 +317,24 @@ def _find_log_density(density: Any) -> Callable[[Floats], Any]:
             f"score_samples; got {quote(density)}. Give scipy.stats.multivariate_normal(mean, cov)."
         )
     return density
+
+
+def _try_density(density: Any, X: Floats) -> None:
+    """Raise where a density does not take rows of features."""
+    rows = X[: 3 if X.shape[1] == 2 else 2]  # as many as columns would hide a transposed table
+    try:
+        values = _find_log_density(density)(rows)
+    except Exception as error:
+        frozen = (
+            "Fit it, and wrap it in sklearn.frozen.FrozenEstimator: clone and cross-validation "
+            "make an unfitted one of it."
+        )
+        raise InputError(
+            f"density must give the log-density of rows of {X.shape[1]} features; got "
+            f"{type(error).__name__}: {str(error).rstrip('.')}. "
+            f"{frozen if isinstance(error, NotFittedError) else 'Check its number of features.'}"
+        ) from error
+    _read_log_density(values, len(rows))
 
 
 def _read_log_density(values: Any, n: int) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Self
 
@@ -26,6 +27,7 @@ from deciban.exceptions import InputError, UnknownClassError
 
 Floats = NDArray[np.float64]
 _ROUNDING = 1e-12  # relative error of sums of probabilities
+_LONG = 100  # characters of a name
 
 
 class Hierarchy:
@@ -90,6 +92,7 @@ class Hierarchy:
         Parameters
         ----------
         pairs : list of (child, parent), array of shape (n, 2), or frame of two columns
+            The root may stand among the children, with None, NaN or no text as its parent.
 
         Returns
         -------
@@ -101,7 +104,7 @@ class Hierarchy:
         >>> Hierarchy.from_pairs(pairs).leaves("mammal")
         ('cat', 'dog')
         """
-        rows = read_pairs(pairs)
+        rows, tops = read_pairs(pairs)
         content: dict[Hashable, dict[Hashable, Any]] = {parent: {} for _, parent in rows}
         for child, parent in rows:
             content[parent][child] = content.get(child, child)
@@ -111,6 +114,12 @@ class Hierarchy:
             raise InputError(
                 f"pairs must lead from every child to one root that has no parent; got "
                 f"{quote_each(roots) if len(roots) != 1 else 'a circle'}. Add or correct a parent."
+            )
+        wrong = [top for top in tops if top != roots[0]]
+        if wrong:
+            raise InputError(
+                f"pairs must give every child but the root, {quote(roots[0])}, a parent; "
+                f"{quote(wrong[0])} has none. Add it."
             )
         return found
 
@@ -215,6 +224,7 @@ class Hierarchy:
         >>> hierarchy.evidence(evidence, "mammal").llr("cat", "dog").round(4)
         array([0.6931])
         """
+        _require_evidence(evidence)
         evidence._columns_for(self.classes)  # the same classes, or an error
         at = 0 if node is None else self._find(node)
         if not self._children[at]:
@@ -240,6 +250,7 @@ class Hierarchy:
         array of shape (n_samples, n_nodes)
             In the order of ``nodes``.
         """
+        _require_evidence(evidence)
         ordered = evidence._columns_for(self.classes)
         p = log_prior(prior, evidence.classes, len(evidence))
         p = p[:, [index_of(label, evidence.classes) for label in self.classes]]
@@ -336,7 +347,7 @@ class Hierarchy:
             gain = p * (1 - self._read_vague_costs(vague_costs))
             accepted = gain >= gain.max(axis=1, keepdims=True) * (1 - _ROUNDING)
         best = np.argmax(np.where(accepted, self._depths, -1), axis=1)
-        return label_array(self.nodes)[best]
+        return self._node_array[best]
 
     def enclose(self, sets: PredictionSets) -> NDArray[Any]:
         """The lowest node that holds each prediction set, which is right wherever the set is.
@@ -376,7 +387,7 @@ class Hierarchy:
         members = sets.members[:, [sets.classes.index(label) for label in self.classes]]
         outside = members.astype(float) @ ~self._members.T
         best = np.argmax(np.where(outside == 0, self._depths, -1), axis=1)
-        return label_array(self.nodes)[best]
+        return self._node_array[best]
 
     def contains(self, answers: ArrayLike, y_true: ArrayLike) -> NDArray[np.bool_]:
         """Whether the true class is among those of each answer; the mean is the share right.
@@ -429,8 +440,9 @@ class Hierarchy:
         return np.asarray(from_nats(logs[0] - logs, unit))[at]
 
     def _find(self, node: Hashable) -> int:
-        if node in self._place:
-            return self._place[node]
+        with suppress(TypeError):  # a list
+            if node in self._place:
+                return self._place[node]
         raise UnknownClassError(
             f"node must be one of {quote_each(self.nodes)}; got {quote(node)}. Check its spelling.",
             label=node,
@@ -469,6 +481,13 @@ class Hierarchy:
         return found
 
     @cached_property
+    def _node_array(self) -> NDArray[Any]:
+        """Names of the nodes; long ones are objects, or each answer had room for the longest."""
+        names = label_array(self.nodes)
+        long = names.dtype.kind == "U" and names.dtype.itemsize > np.dtype(f"U{_LONG}").itemsize
+        return names.astype(object) if long else names
+
+    @cached_property
     def _place(self) -> dict[Hashable, int]:
         return {name: k for k, name in enumerate(self.nodes)}
 
@@ -502,3 +521,11 @@ class Hierarchy:
     def _members(self) -> NDArray[np.bool_]:
         """Whether each class is one of each node's."""
         return np.array([np.isin(self._positions[0], at) for at in self._positions])
+
+
+def _require_evidence(evidence: Any) -> None:
+    if not isinstance(evidence, Evidence):
+        raise InputError(
+            f"evidence must be Evidence, which names its classes; got {type(evidence).__name__}. "
+            f"Write Evidence(log_likelihoods, classes)."
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
+from deciban._validation.labels import is_missing
 from deciban._validation.scalars import quote
 from deciban.evidence.groups import name_group
 from deciban.exceptions import InputError
@@ -43,6 +44,7 @@ def read_tree(tree: Any, root: Hashable) -> tuple[list[Any], tuple[int, ...]]:
 
 def _read_children(content: Any) -> list[tuple[Any, Any]]:
     """Name and content of each child."""
+    content = _as_list(content)
     if isinstance(content, Mapping):  # {"wren": "wren"} is a class beside nodes
         return [
             (name, _LEAF if isinstance(below, str) == isinstance(name, str) and below == name
@@ -52,12 +54,25 @@ def _read_children(content: Any) -> list[tuple[Any, Any]]:
     if not isinstance(content, list | tuple):
         return []
     found: list[tuple[Any, Any]] = []
-    for one in content:
+    for one in map(_as_list, content):
         if isinstance(one, Mapping):
             found += _read_children(one)
         else:
             found.append((_UNNAMED, one) if isinstance(one, list | tuple) else (one, _LEAF))
     return found
+
+
+def _as_list(content: Any) -> Any:
+    """What holds children in an order as a list; all else as it is."""
+    if isinstance(content, set):
+        raise InputError(
+            f"children of a node must be a list, which has an order; got a set, {quote(content)}. "
+            f"Write a list."
+        )
+    if getattr(content, "shape", ()):  # an array, an Index or a Series
+        convert = getattr(content, "tolist", None) or getattr(content, "to_list", None)
+        return convert() if convert else content
+    return list(content) if isinstance(content, range) else content
 
 
 def name_nodes(names: list[Any], positions: tuple[tuple[int, ...], ...]) -> tuple[Hashable, ...]:
@@ -72,15 +87,15 @@ def name_nodes(names: list[Any], positions: tuple[tuple[int, ...], ...]) -> tupl
         if not hashable or name in seen:
             what = f"{quote(name)} twice" if hashable else f"{quote(name)}, which is not hashable"
             raise InputError(
-                f"every class and node of a tree must have its own name; got {what}. Rename it, or "
-                f"the root with root=."
+                f"every class and node of a tree must have its own name; got {what}. Rename it; a "
+                f"root without a name is 'all'."
             )
         seen.add(name)
     return tuple(found)
 
 
-def read_pairs(pairs: Any) -> list[tuple[Hashable, Hashable]]:
-    """Children, each once, and their parents."""
+def read_pairs(pairs: Any) -> tuple[list[tuple[Hashable, Hashable]], list[Hashable]]:
+    """Children, each once, with their parents; and those without a parent."""
     rows: Any = pairs
     if hasattr(pairs, "columns"):  # a frame
         rows = list(zip(*(pairs[name] for name in pairs.columns), strict=True))
@@ -98,4 +113,16 @@ def read_pairs(pairs: Any) -> list[tuple[Hashable, Hashable]]:
         raise InputError(
             f"pairs must give each child one parent; got {quote(twice[0])} twice. Leave one out."
         )
-    return found
+    for child, parent in found:
+        if _is_empty(child) or child == parent:
+            what = "a row without a child" if _is_empty(child) else f"{quote(child)} as its own"
+            raise InputError(
+                f"pairs must be a child and its parent, another one, each; got {what}. Correct it, "
+                f"or leave it out."
+            )
+    tops = [child for child, parent in found if _is_empty(parent)]
+    return [(child, parent) for child, parent in found if not _is_empty(parent)], tops
+
+
+def _is_empty(name: Any) -> bool:
+    return is_missing(name) or (isinstance(name, str) and not name.strip())

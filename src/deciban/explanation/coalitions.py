@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deciban._estimation.frames import is_table, library_of
 from deciban._estimation.pipelines import evidence_of
-from deciban._validation.arrays import Floats, refuse_masked
+from deciban._validation.arrays import Floats, refuse_masked, to_numpy
 from deciban._validation.scalars import quote, quote_each
 from deciban._validation.values import require_finite_log_parts
 from deciban.evidence import Evidence
@@ -131,8 +131,8 @@ def _read_players(
             f"{{'name': ['column', ...]}}."
         )
     for name, group in (groups or {}).items():
-        each = isinstance(group, list | tuple | set | range | np.ndarray)
-        members[name] = list(group) if each else [group]
+        group = group.tolist() if hasattr(group, "tolist") else group  # an array or an Index
+        members[name] = list(group) if isinstance(group, list | tuple | set | range) else [group]
     taken = [key for group in members.values() for key in group]
     wrong = [key for key in taken if key not in columns]
     if wrong or len(set(taken)) != len(taken) or not all(members.values()):
@@ -167,6 +167,11 @@ def read_model(model: Any, training_prior: Prior) -> Callable[[Any], Evidence]:
         from deciban.calibration.sources import log_posteriors
 
         method = "predict_log_proba" if hasattr(best, "predict_log_proba") else "predict_proba"
+        if not hasattr(best, "classes_"):
+            raise InputError(
+                f"model must be fitted; got {type(best).__name__}, which has no classes_. Call fit "
+                f"first."
+            )
         classes = tuple(np.asarray(best.classes_).tolist())
         return lambda X: Evidence.from_log_posteriors(
             log_posteriors(best, X, classes, method), training_prior, classes
@@ -182,6 +187,12 @@ def read_model(model: Any, training_prior: Prior) -> Callable[[Any], Evidence]:
         found = model(X)
         if isinstance(found, Evidence):
             return found
+        logs = to_numpy(found, "what model returns")
+        if logs.ndim == 2 and (logs >= 0).all() and np.allclose(logs.sum(axis=1), 1, atol=1e-6):
+            raise InputError(
+                "model must return Evidence or logarithms; got rows that sum to one, which are "
+                "probabilities. Pass the classifier itself, or return np.log(p)."
+            )
         return Evidence.from_log_posteriors(found, training_prior)
 
     return evidence

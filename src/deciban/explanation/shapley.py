@@ -53,14 +53,16 @@ def shapley_compositions(
     ----------
     model : estimator with a method ``evidence``, Pipeline or search of such, classifier or function
         A classifier has ``predict_log_proba`` or ``predict_proba``. A function takes what X is and
-        returns Evidence, or log-likelihoods of shape (n_rows, n_classes).
+        returns Evidence, or log-likelihoods of shape (n_rows, n_classes); probabilities are
+        refused.
     X : array of shape (n_samples, n_columns), or frame of pandas or polars
         The samples to explain.
     background : array of shape (n_background, n_columns), or frame
         Rows that stand for features that are not known, such as 100 of the training rows.
     training_prior : array of shape (n_classes,) or mapping, default uniform
-        Prior that is taken out of the probabilities of a classifier or a function. It changes the
-        base and the total, not the contributions.
+        Prior that is taken out of the probabilities of a classifier, or out of what a function
+        returns where that is logarithms of posteriors. It changes the base and the total, not the
+        contributions.
     feature_groups : mapping from names to a column or a list of columns, optional
         Columns that are known together, such as those of one category. Columns are named as in the
         frame, or by their positions. Those in no group are features of their own.
@@ -68,8 +70,8 @@ def shapley_compositions(
         Largest number of features, at most 20, for which all coalitions are computed. Beyond it,
         orders of the features are sampled.
     n_permutations : int, default 100
-        Number of orders to sample, even and 4 or more: each is followed by its reverse. All samples
-        have the same orders.
+        Number of orders to sample, even and 4 or more: each is followed by its reverse. Standard
+        errors are rough with fewer than 20. All samples have the same orders.
     rng : int or Generator, default 0
     track : callable, optional
         Wraps the iteration over blocks of work to show its progress, as tqdm does.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -386,20 +387,69 @@ def _draw_walk(ax: Axes, path: Floats, names: list[str], ends: tuple[str, str]) 
         inwards = np.array([-np.sign(point[0]), 2.0 * side])  # so that the frame does not cut it
         _write_beside(ax, text, point, inwards, weight="bold")
     arrows = []
-    for name, here, there in zip(names, path[:-1], path[1:], strict=True):
+    for here, there in pairwise(path):
         look = {"arrowstyle": "-|>", "color": "k", "lw": 1.4, "shrinkA": 0, "shrinkB": 0}
         arrows.append(ax.annotate("", there, here, arrowprops=look))
-        across = np.array([there[1] - here[1], here[0] - there[0]])
-        across = across if across @ (here + there) >= 0 else -across  # outwards
-        _write_beside(ax, f"+ {name}", (here + there) / 2, across, style="italic")
+    _name_steps(ax, path, names)
     return arrows
 
 
-def _write_beside(ax: Axes, text: str, point: Floats, direction: Floats, **style: Any) -> None:
-    """Write next to a point, on the side to which the direction points."""
+def _name_steps(ax: Axes, path: Floats, names: list[str]) -> None:
+    """Write the name of each arrow where it hides the least: beside it, else at a distance."""
+    from matplotlib.path import Path
+
+    ax.figure.canvas.figure.draw_without_rendering()  # lays it out, or nothing can be measured
+    frame = ax.get_window_extent()
+    taken = [_extent(text) for text in ax.texts if text.get_text()]
+    lines = [Path(ax.transData.transform(ends)) for ends in pairwise(path)]
+    turns = np.pi * np.array([0.5, -0.5, 0.25, -0.25, 0.75, -0.75, 0.0, 1.0])
+    for name, (here, there) in zip(names, pairwise(path), strict=True):
+        x, y = there - here
+        x, y = (-x, -y) if x * here[1] < y * here[0] else (x, y)  # outwards comes first
+        angle = np.arctan2(y, x)
+        best, least = None, np.inf
+        for distance in (6.0, 18.0, 32.0, 48.0):
+            for turn in turns:
+                side = distance * np.array([np.cos(angle + turn), np.sin(angle + turn)])
+                text = _write_beside(
+                    ax, f"+ {name}", (here + there) / 2, side, distance, style="italic"
+                )
+                box = _extent(text)
+                outside = not (frame.contains(box.x0, box.y0) and frame.contains(box.x1, box.y1))
+                hidden = 4 * outside + 2 * sum(box.overlaps(other) for other in taken)
+                hidden += sum(line.intersects_bbox(box, filled=False) for line in lines)
+                if hidden < least:
+                    best, text, least = text, best, hidden
+                if text is not None:
+                    text.remove()
+            if least == 0:
+                break
+        if best is not None:
+            taken.append(_extent(best))
+
+
+def _extent(text: Any) -> Any:
+    """Where a text stands in its figure, without the line that leads there."""
+    from matplotlib.text import Text
+
+    text.get_window_extent()  # moves it to its place
+    return Text.get_window_extent(text)
+
+
+def _write_beside(
+    ax: Axes, text: str, point: Floats, direction: Floats, distance: float = 6.0, **style: Any
+) -> Any:
+    """Write next to a point, on the side to which the direction points; a line leads far away."""
     dx, dy = direction / max(float(np.linalg.norm(direction)), 1e-12)
     style |= _sides(dx, dy) | {"textcoords": "offset points", "zorder": 7, "fontsize": "small"}
-    ax.annotate(text, (point[0], point[1]), (6 * dx, 6 * dy), **style)
+    if distance > 6:
+        style["arrowprops"] = {
+            "arrowstyle": "-",
+            "lw": 0.6,
+            "color": _style.REFERENCE,
+            "shrinkB": 0,
+        }
+    return ax.annotate(text, (point[0], point[1]), (distance * dx, distance * dy), **style)
 
 
 def _sides(dx: float, dy: float) -> Style:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Hashable
 from typing import Any, Self
 
@@ -16,12 +17,14 @@ from deciban.plots._axes import Axes, Floats, Style
 from deciban.plots._display import Display
 from deciban.plots.plane import ILRDisplay
 
+_MOST_ROWS, _MOST_ARROWS = 10, 5
+
 
 class ShapleyDisplay(Display):
     """What each feature contributes to the evidence about one sample.
 
     :meth:`plot` draws a waterfall: from the base, over the contributions to one LLR, the largest
-    first, to the LLR itself, with bars of two standard errors where they are sampled.
+    first, to the LLR itself, with intervals of 95 % by Student's t where they are sampled.
     :meth:`plot_path` draws the contributions for three classes as arrows that add up.
 
     Parameters
@@ -31,7 +34,7 @@ class ShapleyDisplay(Display):
         Which of its samples.
     a, b : labels, default the class with the most support and the next one
         The LLR is of ``a`` against ``b``.
-    max_features : int, default 10
+    max_features : int, default 10, and 5 for a path
         Largest number of contributions to draw; the smallest beyond it are drawn as their sum.
 
     Attributes
@@ -66,21 +69,27 @@ class ShapleyDisplay(Display):
         sample: int = 0,
         a: Hashable | None = None,
         b: Hashable | None = None,
-        max_features: int = 10,
+        max_features: int | None = None,
     ) -> None:
+        if not isinstance(explanation, ShapleyCompositions):
+            raise InputError(
+                f"explanation must be ShapleyCompositions; got {type(explanation).__name__}. Call "
+                f"deciban.shapley_compositions first."
+            )
         n = len(explanation.contributions)
         self.explanation, self.sample = explanation, require_whole(sample, "sample", 0, n - 1)
-        most = require_whole(max_features, "max_features", 2)
+        if max_features is not None:
+            max_features = require_whole(max_features, "max_features", 2)
         total = explanation.total[self.sample].log_likelihoods[0]
         ranked = [explanation.classes[k] for k in np.argsort(-total, kind="stable")]
         self.a = next(c for c in ranked if c != b) if a is None else a
         self.b = next(c for c in ranked if c != self.a) if b is None else b
         llrs = explanation.llr(self.a, self.b)[self.sample]
-        self._parts = _split(-np.abs(llrs), most)
+        self._parts = _split(-np.abs(llrs), max_features or _MOST_ROWS)
         self.names = _name_parts(self._parts, explanation.features)
         self.llrs = np.array([llrs[part].sum() for part in self._parts])
         self.errors = np.array([self._error(part) for part in self._parts])
-        self._most = most
+        self._most_arrows = max_features or _MOST_ARROWS
 
     @classmethod
     def compute(  # type: ignore[override]
@@ -137,7 +146,8 @@ class ShapleyDisplay(Display):
         ShapleyDisplay
             Itself, drawn.
         """
-        steps, errors = (np.asarray(from_nats(v, unit)) for v in (self.llrs, self.errors))
+        reach = self._quantile() * self.errors
+        steps, errors = (np.asarray(from_nats(v, unit)) for v in (self.llrs, reach))
         base = float(self.explanation.base.llr(self.a, self.b, unit)[0])
         ends = base + np.cumsum([0.0, *steps])
         ax = _axes.get_axes(ax)
@@ -149,13 +159,12 @@ class ShapleyDisplay(Display):
         self.errors_ = []
         if not self.explanation.is_exact:
             whiskers: Style = {"fmt": "none", "ecolor": "k", "elinewidth": 1, "capsize": 2.5}
-            self.errors_ = [ax.errorbar(ends[1:], at, xerr=2 * errors, **whiskers)]
+            self.errors_ = [ax.errorbar(ends[1:], at, xerr=errors, **whiskers)]
         for k, end in enumerate(ends):
             ax.plot([end, end], [k - 0.35, k + 1.35], color=_style.REFERENCE, lw=0.8, zorder=3)
         ax.axvline(0, color=_style.REFERENCE, lw=0.8, ls=":", zorder=0)
         self._name_rows(ax, base, ends[-1], steps)
-        reach = np.concatenate([ends, ends[1:] - 2 * errors, ends[1:] + 2 * errors])
-        low, high = _axes.span(reach)
+        low, high = _axes.span(np.concatenate([ends, ends[1:] - errors, ends[1:] + errors]))
         ax.set_xlim(low - 0.06 * (high - low), high + 0.06 * (high - low))
         ax.set_xlabel(_style.llr_label(self.a, self.b, unit))
         return self._finish(ax)
@@ -181,14 +190,22 @@ class ShapleyDisplay(Display):
             )
         from_nats(1.0, unit)  # refuses a unit that does not exist before anything is drawn
         phi = found.contributions[self.sample]
-        parts = _split(-found.strength()[self.sample], self._most)
+        parts = _split(-found.strength()[self.sample], self._most_arrows)
         steps = [phi[part].sum(axis=0) for part in parts]
         plane = ILRDisplay(found.total[self.sample])
         path = np.vstack([found.base.log_likelihoods, *steps]).cumsum(axis=0) @ plane.basis.contrast
         plane.unit_ = unit
-        plane._plot_walk(path, _name_parts(parts, found.features), ("base", "total"), ax)
+        names = [_fold_name(name, 20) for name in _name_parts(parts, found.features)]
+        plane._plot_walk(path, names, ("base", "total"), ax)
         self.arrows_ = plane.arrows_
         return self._finish(plane.ax_)
+
+    def _quantile(self) -> float:
+        """Standard errors to either side that hold 95 %: many for few draws."""
+        from scipy.stats import t  # slow to import
+
+        draws = self.explanation.draws
+        return 0.0 if draws is None else float(t(len(draws) - 1).ppf(0.975))
 
     def _error(self, part: Any) -> float:
         """Standard error of the sum of some contributions to the LLR."""
@@ -201,11 +218,16 @@ class ShapleyDisplay(Display):
         return float(summed.llr_standard_errors(self.a, self.b)[0, 0])
 
     def _name_rows(self, ax: Axes, base: float, total: float, steps: Floats) -> None:
-        names = ["base", *map(_style.literal, self.names), "total"]
-        values = [f"{base:.1f}", *(f"{step:+.1f}" for step in steps), f"{total:.1f}"]
-        texts = [f"{n}  {v}" for n, v in zip(names, values, strict=True)]
+        names = [_style.literal(_fold_name(name, _style.LONG)) for name in self.names]
+        names = ["base", *names, "total"]
+        # Enough decimals for the largest to have three digits: a ban is ten decibans.
+        largest = max(abs(base), abs(total), float(np.abs(steps).max(initial=0.0)), 1e-300)
+        digits = int(np.clip(2 - np.floor(np.log10(largest)), 1, 6))
+        signed = [f"{step:+.{digits}f}" for step in steps]
+        values = [f"{base:.{digits}f}", *signed, f"{total:.{digits}f}"]
+        texts = [f"{n}  {v.replace('-', '−')}" for n, v in zip(names, values, strict=True)]
         small = "small" if len(names) > 8 or _axes.is_narrow(ax) else None
-        ax.set_yticks(range(len(names)), [t.replace("-", "−") for t in texts], fontsize=small)
+        ax.set_yticks(range(len(names)), texts, fontsize=small)
         ax.set_ylim(len(names) - 0.4, -0.6)  # the base on top
 
 
@@ -215,6 +237,12 @@ def _split(keys: Floats, most: int) -> list[Any]:
     if len(order) <= most:
         return [order[k : k + 1] for k in range(len(order))]
     return [*(order[k : k + 1] for k in range(most - 1)), order[most - 1 :]]
+
+
+def _fold_name(name: str, width: int) -> str:
+    """A name on two lines at most, which leaves room for what is drawn."""
+    lines = textwrap.wrap(name, width) or [name]
+    return "\n".join(lines[:2]) + ("…" if len(lines) > 2 else "")
 
 
 def _name_parts(parts: list[Any], features: tuple[Hashable, ...]) -> list[str]:

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from deciban.assessment import Assessment, Comparison, Conditions
     from deciban.cli.columns import LabelledScores
     from deciban.cli.score_parts import ScoreParts
-    from deciban.evidence import Evidence
-    from deciban.metrics import HierarchicalCost
+    from deciban.evidence import Evidence, Hierarchy
 
     _Shown = tuple[np.ndarray, Evidence, np.ndarray | None]  # truth, evidence and row numbers
 
@@ -97,6 +96,7 @@ def evaluate(
     from deciban.cli.hierarchy import describe_nodes, print_nodes
     from deciban.cli.io.writing import require_outputs
     from deciban.cli.provenance import UNMET, describe_run, hash_inputs, parse_criteria
+    from deciban.metrics import hierarchical_cross_entropy
 
     criteria = parse_criteria(require or ())
     source = _require_one(table, scores)
@@ -104,11 +104,9 @@ def evaluate(
     require_outputs({"--report": report}, tuple(inputs), force=force)
     hashes = hash_inputs(inputs)
     in_parts = _in_parts(source, columns, asked=workers is not None or cluster is not None)
-    if in_parts and hierarchy is not None:
-        raise _must_fit_into_memory("--hierarchy", source)
     with open_workers(cluster, workers) as crew:
         read = partial(_assess_parts, crew, scratch) if in_parts else _assess
-        found, scored, shown, conditions = read(source, columns, options, by)
+        found, scored, shown, conditions, tree = read(source, columns, options, by, hierarchy)
     record: dict[str, Any] = {
         "provenance": describe_run(
             hashes, [(name_source(source), scored)], **asdict(options), by=by
@@ -116,7 +114,9 @@ def evaluate(
         "criteria": [one.judge(found) for one in criteria],
     }
     y_true, evidence, rows = shown
-    nodes = None if hierarchy is None else _cost_by_node(hierarchy, found, y_true, evidence)
+    nodes = None
+    if tree is not None:
+        nodes = hierarchical_cross_entropy(y_true, evidence, tree, prior=found.prior)
     if report is not None:
         more = {"conditions": conditions, "rows": rows, **record}
         write_report(report, source, y_true, evidence, found, force, **more)
@@ -145,14 +145,20 @@ def _in_parts(source: str, columns: ScoreOptions, *, asked: bool) -> bool:
 
 
 def _assess(
-    source: str, columns: ScoreOptions, options: AssessmentOptions, by: str | None
-) -> tuple[Assessment, LabelledScores, _Shown, Conditions | None]:
-    """The assessment of scores in memory, what was read, what to show, and conditions."""
+    source: str,
+    columns: ScoreOptions,
+    options: AssessmentOptions,
+    by: str | None,
+    hierarchy: str | None,
+) -> tuple[Assessment, LabelledScores, _Shown, Conditions | None, Hierarchy | None]:
+    """The assessment of scores in memory, what was read, what to show, conditions and a tree."""
     from deciban.assessment import assess, assess_by
     from deciban.cli.columns import read_conditions, read_scores
     from deciban.cli.design import design_columns
+    from deciban.cli.hierarchy import read_hierarchy
 
     scored = read_scores(source, columns, [("--by", by), *design_columns(options)])
+    tree = None if hierarchy is None else read_hierarchy(hierarchy, scored.classes)
     y_true, settings, conditions = scored.y_true, assessment_settings(options, scored), None
     if by is None:
         found = assess(y_true, scored.evidence, **settings)
@@ -163,19 +169,20 @@ def _assess(
         )
         found = conditions.pooled
     shown = (y_true, scored.evidence, None)
-    return ask_for_design(found, options, scored), scored, shown, conditions
+    return ask_for_design(found, options, scored), scored, shown, conditions, tree
 
 
 def _assess_parts(
     workers: Workers, scratch: str | None,
     source: str, columns: ScoreOptions, options: AssessmentOptions, by: str | None,
-) -> tuple[Assessment, ScoreParts, _Shown, None]:  # fmt: skip
+    hierarchy: str | None,
+) -> tuple[Assessment, ScoreParts, _Shown, None, None]:  # fmt: skip
     """The assessment of scores in parts, what was read, and some samples to show."""
     from deciban._validation.labels import label_array
     from deciban.assessment.partitioned import assess_partitions
     from deciban.cli.score_parts import open_score_parts
 
-    for name, value in (("--by", by), ("--items", options.items)):
+    for name, value in (("--by", by), ("--items", options.items), ("--hierarchy", hierarchy)):
         if value is not None:
             raise _must_fit_into_memory(name, source)
     scored = open_score_parts(source, columns, options.group, workers, scratch=scratch)
@@ -184,7 +191,7 @@ def _assess_parts(
     if options.resamples:
         found = replace(found, warnings=(*found.warnings, *scored.warnings))
     y_true = label_array(scored.classes)[some.data.codes]
-    return found, scored, (y_true, some.data.evidence, some.numbers + 1), None
+    return found, scored, (y_true, some.data.evidence, some.numbers + 1), None, None
 
 
 def _must_fit_into_memory(option: str, source: str) -> InputError:
@@ -192,17 +199,6 @@ def _must_fit_into_memory(option: str, source: str) -> InputError:
         f"{option} must come with one table that fits into memory; got {source}, which is read in "
         f"parts. Leave it out, or give a smaller table."
     )
-
-
-def _cost_by_node(
-    hierarchy: str, found: Assessment, y_true: np.ndarray, evidence: Evidence
-) -> HierarchicalCost:
-    """What each node of a tree in a file costs, at the prior of the assessment."""
-    from deciban.cli.hierarchy import read_hierarchy
-    from deciban.metrics import hierarchical_cross_entropy
-
-    tree = read_hierarchy(hierarchy, evidence.classes)
-    return hierarchical_cross_entropy(y_true, evidence, tree, prior=found.prior)
 
 
 def input_files(source: str, columns: ScoreOptions, options: AssessmentOptions) -> list[str]:

@@ -16,7 +16,7 @@ from deciban.cli.options import (
     option,
 )
 from deciban.cli.show import echo, print_json, print_table
-from deciban.cli.words import name_source
+from deciban.cli.words import count, name_source
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def explain(
     label: Annotated[str | None, option("Column of the class in --validation.", "COLUMN")] = None,
     background: Annotated[
         str | None, option("Table of typical rows, such as those of the training: show what each "
-                           "feature contributes, where others are as in these.", "TABLE"),
+                           "feature contributes, where others are as in these (not on the page of "
+                           "--report).", "TABLE"),
     ] = None,
     table_format: Format = None,
     as_json: Json = False,
@@ -59,14 +60,16 @@ def explain(
     """
     from deciban.cli.features import open_model, read_rows
     from deciban.cli.io.writing import require_outputs
-    from deciban.cli.operating import parse_costs, parse_prior
+    from deciban.cli.operating import is_file, parse_costs, parse_prior
 
     if (validation is None) != (label is None) or (validation is not None and report is None):
         raise InputError(
             "--validation must come with --label and --report; got one without the others. Give "
             "all three, or leave out --validation and --label."
         )
-    require_outputs({"--report": report}, (str(model), table, validation), force=force)
+    settings = [one for one in (prior, costs) if one and is_file(one)]
+    inputs = (str(model), table, validation, background, *settings)
+    require_outputs({"--report": report}, inputs, force=force)
     estimator, source = open_model(model, table, table_format)
     frame = source.read(estimator.columns_.names)
     if not len(frame):
@@ -100,15 +103,14 @@ def explain(
         from deciban.cli.provenance import describe_run, hash_inputs
         from deciban.report import case_report
 
-        files = hash_inputs([str(model), table, validation])
-        settings: dict[str, Any] = {"row": row, "prior": prior, "costs": costs, "label": label}
+        chosen: dict[str, Any] = {"row": row, "prior": prior, "costs": costs, "label": label}
         page = case_report(
             evidence, title=f"Row {row:,} of {name_source(table)}",
             lead=f"What the model {model} says about it.", prior=before, weights=weights,
             groups=groups,
             validation=_validate(estimator, validation, label, table_format),
             measurements=X.row(0, named=True), typicality=found["less_likely_than_this"],
-            decision=decision, provenance=describe_run(files, **settings),
+            decision=decision, provenance=describe_run(hash_inputs(inputs), **chosen),
         )  # fmt: skip
         write_atomically(report, page, replace=force)
     if as_json:
@@ -153,7 +155,7 @@ def _contributions(
     """What each feature contributes to the LLR of the two most probable classes, in decibans."""
     import numpy as np
 
-    from deciban.cli.features import read_rows
+    from deciban.cli.features import read_rows, share_types
     from deciban.cli.io.sources import open_table
     from deciban.cli.show import track_progress
     from deciban.explanation import shapley_compositions
@@ -168,7 +170,9 @@ def _contributions(
     some = np.unique(np.linspace(0, len(frame) - 1, _MOST_BACKGROUND).astype(int))
     rows = read_rows(estimator.columns_, frame, source.name)[some]
     explained = shapley_compositions(
-        estimator, X[names], rows[names], track=lambda steps: track_progress(steps, "Features")
+        estimator,
+        *share_types(estimator.columns_, X[names], rows[names]),
+        track=lambda steps: track_progress(steps, "Features"),
     )
     a, b = (explained.classes[k] for k in np.argsort(-posterior, kind="stable")[:2])
     llrs, errors = explained.llr(a, b, "deciban"), explained.llr_standard_errors(a, b, "deciban")
@@ -181,7 +185,7 @@ def _contributions(
         "features": [
             {
                 "feature": str(explained.features[k]),
-                "value": X[names[k]][0],
+                "value": _as_plain(X[names[k]][0]),
                 "deciban": float(llrs[0, k]),
                 "standard_error": float(errors[0, k]),
             }
@@ -189,6 +193,11 @@ def _contributions(
         ],
         "total_deciban": float(explained.total.llr(a, b, "deciban")[0]),
     }
+
+
+def _as_plain(value: Any) -> Any:
+    """A cell as JSON has it: dates become text."""
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def _groups(evidence: Evidence, estimator: Any) -> list[tuple[list[Any], list[Any]]]:
@@ -252,10 +261,12 @@ def _show(found: dict[str, Any]) -> None:
 def _show_contributions(found: dict[str, Any]) -> None:
     pair = f"{found['for']} against {found['against']}"
     echo(f"Contributions to the LLR of {pair}; features not yet counted are as in")
-    echo(f"{found['background_rows']:,} rows of --background:")
+    echo(f"{count(found['background_rows'], 'row')} of --background:")
     rows = [("base", "", f"{found['base_deciban']:+.1f}", "")]
     for one in found["features"]:
         numbers = f"{one['deciban']:+.1f}", f"{one['standard_error']:.1f}"
-        rows.append((one["feature"], str(one["value"]), *numbers))
+        value = one["value"]
+        value = f"{value:.6g}" if isinstance(value, float) else str(value)
+        rows.append((one["feature"], value, *numbers))
     rows.append(("total", "", f"{found['total_deciban']:+.1f}", ""))
     print_table(("feature", "value", "deciban", "standard error"), rows, right=(1, 2, 3))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Hashable, Iterable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -180,7 +180,8 @@ def fit(
         "filled": {learned.names[k]: typical[learned.names[k]] for k in learned.gaps},
     }
     if open_set is not None:
-        summary["open_set"] = f"{open_set!r}: learned from {_describe_density(estimator.density)}"
+        learned_from = "rows" if estimator.density == "samples" else "classes"
+        summary["open_set"] = {"class": estimator.other, "learned_from": learned_from}
     if getattr(known, "selection_", None):
         from deciban.discriminant.selection import describe_choice
 
@@ -195,7 +196,7 @@ def fit(
         rows, X, y = data.held_out
         evidence = estimator.evidence(X)
         if open_set is not None and estimator.density == "new class":
-            evidence = evidence.restrict(evidence.classes[:-1])  # nothing else to assess it by
+            evidence = evidence.restrict(known.classes_.tolist())  # no row to assess it by
         assessment = assess(y, evidence, n_resamples=500, rng=seed)
         summary["held_out"] = assessment.to_dict()
         if report is not None:
@@ -288,15 +289,33 @@ def _open(estimator: Any, name: str, y: NDArray[Any]) -> Any:
     """The model with one class more, learned from the rows that bear its name, if there are any."""
     from deciban.discriminant import OpenSetDiscriminant
 
-    labels = {str(label): label for label in set(y.tolist())}
-    density = "samples" if name in labels else "new class"
-    return OpenSetDiscriminant(estimator, other=labels.get(name, name), density=density)
+    if not name.strip():
+        raise InputError(f"--open-set must be a name; got {name!r}. Give other, for instance.")
+    other = _as_label(name, y)
+    n = sum(label == other for label in y.tolist())
+    if n == 1:
+        raise InputError(
+            f"--open-set must name a class of two rows or more to learn from, or of none; one of "
+            f"those to learn from bears {name}. Add rows of it, or leave it out."
+        )
+    return OpenSetDiscriminant(estimator, other=other, density="samples" if n else "new class")
 
 
-def _describe_density(density: str) -> str:
-    if density == "samples":
-        return "its rows"
-    return "how the classes differ; no row bears it, and the assessment leaves it out"
+def _as_label(name: str, y: NDArray[Any]) -> Hashable:
+    """A name as a label of the type of the others, where it can be one."""
+    if y.dtype.kind == "b" and name.lower() in ("true", "false"):
+        return name.lower() == "true"
+    if y.dtype.kind in "iu":
+        with suppress(ValueError):
+            return int(name)
+    return name
+
+
+def _describe_open_set(found: dict[str, Any]) -> str:
+    how = "how the classes differ; no row bears it, and the assessment leaves it out"
+    return (
+        f"{found['class']!r}: learned from {'its rows' if found['learned_from'] == 'rows' else how}"
+    )
 
 
 def _discard(checkpoint: Path | None, force: bool) -> None:
@@ -337,7 +356,7 @@ def _show(
         if "choice" in summary:
             echo(summary["choice"])
         if "open_set" in summary:
-            echo(summary["open_set"])
+            echo(_describe_open_set(summary["open_set"]))
         if assessment is None:
             echo("No rows were set aside to assess it: --validation is 0, or a class is too rare.")
         else:

@@ -124,7 +124,7 @@ def predict(
         counts = write_output(pool, job, parts, output, plan, force=force)
     found: dict[str, Any] = {
         "rows": counts["rows"],
-        "decisions": {str(label): counts["decision", label] for label in classes},
+        "decisions": {str(label): counts["decision", str(label)] for label in classes},
     }
     numbers = ", ".join(f"{n:,} {label}" for label, n in found["decisions"].items())
     sentence = f"{count(found['rows'], 'row')}: {numbers}"
@@ -174,7 +174,7 @@ class _Prediction:
     def summarize(self, frame: pl.DataFrame) -> Counter[Hashable]:
         """How often each class is decided for, and the number of outliers."""
         decisions = frame["decision"].value_counts().iter_rows()
-        counts: Counter[Hashable] = Counter({("decision", label): n for label, n in decisions})
+        counts: Counter[Hashable] = Counter({("decision", str(label)): n for label, n in decisions})
         if self.outlier:
             counts["outliers"] = int(frame["is_outlier"].sum())
         return counts
