@@ -3,10 +3,12 @@
 Streams come from calibrated Gaussian families of 2, 3 and 10 classes, and from one of two classes
 with heavy tails (LLRs of Cauchy densities). Level: how often an alarm is raised at any time within
 n samples, at 5 %. Beside it, `calibration_test` on all samples at the end, and after every 100th
-sample, which is not what it is for.
+sample, which is not what it is for. Then which fault is named at the alarm, and how late the change
+is dated.
 """
 
 import argparse
+from collections import Counter
 
 import numpy as np
 
@@ -94,6 +96,41 @@ def print_alarms(n, draws):
                   f"{share(found['peeking']):>15s}", flush=True)  # fmt: skip
 
 
+FAULTS = {  # factor, offset in favor of the first class, what to name
+    "factor 1.5": (1.5, 0.0, "too strong"), "factor 2": (2.0, 0.0, "too strong"),
+    "factor 3": (3.0, 0.0, "too strong"), "factor 0.67": (0.67, 0.0, "too weak"),
+    "factor 0.5": (0.5, 0.0, "too weak"), "offset 0.7": (1.0, 0.7, "in favor of 0"),
+    "offset 1": (1.0, 1.0, "in favor of 0"), "offset 1.5": (1.0, 1.5, "in favor of 0"),
+}  # fmt: skip
+
+
+def print_faults(n, calm, draws):
+    print(
+        f"\nFaults as named at the alarm within {n} samples after {calm} calm ones ({draws} draws,"
+    )
+    print("alpha 1 %): median sample of the alarm after the change, and of its date, 10 to 90 %")
+    for D in (2, 3, 5):
+        draw = gaussian(D)
+        for name, (factor, offset, truth) in FAULTS.items():
+            named, alarms, dates = Counter(), [], []
+            for seed in range(draws):
+                rng = np.random.default_rng([seed, D, 13])
+                y = rng.choice(D, calm + n)
+                l = draw(y, rng).copy()
+                l[calm:] = factor * l[calm:] + offset * np.eye(D)[0]
+                state = Monitor(range(D)).update(l, y)
+                if state.calibration.alarm is not None and state.calibration.alarm >= calm:
+                    named[state.fault] += 1
+                    alarms.append(state.calibration.alarm - calm)
+                    dates.append(state.calibration.since - calm)
+            right, unclear = named.pop(truth, 0), named.pop("not clear", 0)
+            low, median, high = np.percentile(dates or [np.nan], [10, 50, 90])
+            print(f"D = {D}  {name:12s}{len(alarms):4d} alarms: {right:3d} right, {unclear:2d} not "
+                  f"clear, {named.total():2d} wrong {dict(named) or ''}  alarm "
+                  f"{np.median(alarms or [np.nan]):5.0f}, date {median:4.0f} "
+                  f"({low:.0f} to {high:.0f})", flush=True)  # fmt: skip
+
+
 def print_detection(n, draws):
     alpha = 0.001
     print(f"\nWith restarts and without, alpha = {alpha}: median number of samples to an alarm")
@@ -174,6 +211,8 @@ def main():
     print_setting()
     print_sets(2000 if quick else 20_000)
     print_alarms(500 if quick else 1000, 10 if quick else 60)
+    for calm in (0, 500):
+        print_faults(1500, calm, 5 if quick else 100)
     print_detection(1000, 5 if quick else 40)
     print_run_length(5 if quick else 40)
 

@@ -50,7 +50,9 @@ def test_calibrated_rows_of_the_declared_mix_raise_no_alarm(write):
     assert done.exit_code == 0
     assert "Calibration: no sign that it has moved" in done.stdout
     assert "Class mix: no sign that it has moved" in done.stdout
-    assert "at most 0.01" in done.stdout
+    assert "300 with a label; classes ant, bee, cat" in done.stdout
+    assert "is ever raised is at most 0.01, for each of the two." in done.stdout
+    assert "Note" not in done.stderr
 
 
 def test_over_strong_evidence_exits_with_3_and_says_since_when(write):
@@ -80,7 +82,7 @@ def test_rows_without_labels_tell_about_the_mix_alone(write):
     done = run_to_alarm(path, "--classes", "ant,bee,cat")
     assert "Calibration: cannot be judged without two labels or more." in done.stdout
     assert "Class mix: MOVED" in done.stdout
-    assert "about ant 6" in done.stdout
+    assert "Since then it has been about ant 6" in done.stdout
     done = run(path, "--classes", "ant,bee,cat", "--mix", "ant=0.7,bee=0.2")
     assert "Class mix: no sign that it has moved" in done.stdout
 
@@ -95,13 +97,16 @@ def test_empty_cells_are_labels_that_are_not_known(tmp_path):
 
 def test_with_restarts_the_output_says_how_long_false_alarms_take(write):
     done = run(write("calm.csv", 300), "--truth", "class", "--restart")
-    assert "after 10,000 rows on average, or later" in done.stdout
+    assert "after 10,000 rows on average, or later, for each of the two." in done.stdout
+    assert "largest sum of e-values so far" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--truth", "class", "--alpha", "2"], "alpha must lie between 0 and 1"),
+        (["--truth", "class", "--alpha", "2"], "--alpha must lie between 0 and 1"),
+        (["--truth", "class", "--state", "."], "--state must be a file in a folder that exists"),
+        (["--truth", "class", "--state", "no/m.json"], "--state must be a file in a folder that"),
         (["--truth", "class", "--mix", "ant=0.5"], "--mix must name every class"),
         (["--truth", "class", "--key", "k.txt"], "must be left out"),
         (["--truth", "class", "--subset"], "--subset must be left out"),
@@ -130,9 +135,81 @@ def test_settings_cannot_change_where_a_monitor_goes_on(tmp_path, write):
 
 
 def test_the_same_command_goes_on_night_after_night(tmp_path, write):
-    path, state = write("calm.csv", 30), tmp_path / "m.json"
+    state = tmp_path / "m.json"
     words = ("--truth", "class", "--state", state, "--mix", "ant=0.3,bee=0.4,cat=0.3")
     words += ("--alpha", "0.02", "--classes", "ant,bee,cat")
     for night in (1, 2):
+        path = write("calm.csv", 30, seed=night)
         found = json.loads(run(path, *words, "--json").stdout)
         assert found["rows"] == 30 * night
+
+
+def test_a_fault_is_called_probable_and_is_null_without_labels(write):
+    path = write("bold.csv", 600, factor=3.0)
+    done = run_to_alarm(path, "--truth", "class")
+    assert "Evidence is probably too strong: a factor of about 0." in done.stdout
+    unlabeled = run(write("new.csv", 60, labels=False), "--classes", "ant,bee,cat", "--json")
+    found = json.loads(unlabeled.stdout)
+    assert found["classes"] == ["ant", "bee", "cat"]
+    assert found["calibration"]["fault"] is found["calibration"]["factor"] is None
+    assert found["mix"]["shares"] is None
+
+
+def test_a_table_is_not_counted_twice(tmp_path, write):
+    path, state = write("calm.csv", 30), tmp_path / "m.json"
+    words = ("--truth", "class", "--state", state)
+    run(path, *words)
+    with pytest.raises(TableError, match=r"must hold new rows; it is the table .* Give the rows"):
+        run(path, *words)
+    assert Monitor.load(state).state.n_samples == 30
+    pl.read_csv(path).with_columns(date=pl.lit("2026-01-02")).write_csv(path)
+    run(path, *words)
+    assert Monitor.load(state).state.n_samples == 60
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "more"),
+    [
+        (["0", "1"], ["0.0", "1.0"], ()),
+        (["0.0", "1.0"], ["0", "1"], ()),
+        ([0, 1], [0.0, 1.0], ()),
+        ([True, False], ["True", "False"], ()),
+        (["yes", "no"], [" yes", "no "], ()),
+        (["true", "false"], ["True", "False"], ("--classes", "True,False")),
+    ],
+)
+def test_labels_mean_the_same_in_first_and_later_tables(tmp_path, first, later, more):
+    state, words = tmp_path / "m.json", ("--truth", "y", *more)
+    for n, labels in enumerate((first, later)):
+        path = tmp_path / f"{n}.parquet"
+        pl.DataFrame({"y": [*labels, None], "llr": [0.5, -0.5, 0.1 * n]}).write_parquet(path)
+        run(path, *words, "--state", state)
+    found = Monitor.load(state)
+    assert len(found.classes) == 2
+    assert found.state.n_labeled == 4
+
+
+def test_labels_that_are_equal_as_numbers_but_both_known_keep_apart(tmp_path):
+    state, path = tmp_path / "m.json", tmp_path / "t.csv"
+    for rest in ("", "1.0,0,0,0\n"):
+        path.write_text("y,1,1.0,a\n1,0,0,0\n1.0,0,0,0\na,0,0,0\n" + rest)
+        run(path, "--truth", "y", "--state", state)
+    assert Monitor.load(state)._bets.counts.tolist() == [[2.0, 3.0, 2.0]]
+
+
+def test_a_column_that_may_be_of_a_class_without_a_label_is_noted(tmp_path, write):
+    path = write("calm.csv", 60)
+    pl.read_csv(path).filter(pl.col("class") != "cat").write_csv(path)
+    done = run(path, "--truth", "class")
+    assert "classes ant, bee\n" in done.stdout
+    assert "Note: Numbers in cat are not used." in done.stderr
+    assert "Note" not in run(path, "--truth", "class", "--classes", "ant,bee").stderr
+
+
+def test_a_table_whose_labels_are_all_empty_needs_the_classes(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("class,llr\n,2.5\n ,-1\n")
+    with pytest.raises(InputError, match="--classes must name the classes where there are no lab"):
+        run(path, "--truth", "class")
+    done = run(path, "--truth", "class", "--classes", "0,1")
+    assert "2 rows in all, 0 with a label" in done.stdout

@@ -5,6 +5,8 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ from scipy.special import gammaln
 from deciban import CalibratedGaussian, Evidence
 from deciban.exceptions import InputError, UnknownClassError
 from deciban.metrics import Monitor, calibration_e_test
-from deciban.metrics.e_process import FACTORS, EProcess, MixBets, factor_bets, ratio_bets
+from deciban.metrics.e_process import FACTORS, EProcess, Faults, MixBets, factor_bets, ratio_bets
 
 TABLE = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.2, 0.3, 0.4], [0.25, 0.05, 0.05, 0.65]])
 with np.errstate(divide="ignore"):
@@ -53,6 +55,23 @@ def test_bets_on_factors_have_a_mean_of_one_under_each_pair_of_classes(labels):
     assert (mean <= 1 + 1e-12).all()
     if labels[0] == labels[1] or 0 not in labels:
         np.testing.assert_allclose(mean, 1, rtol=1e-12)
+
+
+def test_bets_on_factors_have_a_mean_of_one_where_strengths_differ_and_the_mix_does_not():
+    tables, mean = (TABLE[:, 1:] + 0.05, np.full((3, 2), 0.5)), np.zeros(len(FACTORS))
+    tables = [table / table.sum(axis=1, keepdims=True) for table in tables]
+    for a, b in itertools.product(range(3), repeat=2):
+        for i, j in itertools.product(range(3), range(2)):
+            p = PRIOR[a] * tables[0][a, i] * PRIOR[b] * tables[1][b, j]
+            samples = (
+                (np.log(tables[0][:, [i]].T), np.array([a])),
+                (
+                    np.log(tables[1][:, [j]].T),
+                    np.array([b]),
+                ),
+            )
+            mean += p * np.exp(factor_bets(*samples)[0])
+    np.testing.assert_allclose(mean, 1, rtol=1e-12)
 
 
 def test_a_bet_on_a_factor_is_a_ratio_of_logistic_functions():
@@ -118,7 +137,7 @@ def test_with_restarts_the_mean_number_of_steps_to_a_false_alarm_is_one_over_alp
     for _ in range(300):
         process = EProcess(np.ones(1), 0.02, restart=True)
         for row in itertools.count():
-            process.step(np.log([0.4, 1.6])[rng.integers(2)] * np.ones(1), row, row)
+            process.step(np.log([0.4, 1.6])[rng.integers(2)] * np.ones(1), row)
             if process.alarm is not None:
                 steps.append(row + 1)
                 break
@@ -128,7 +147,7 @@ def test_with_restarts_the_mean_number_of_steps_to_a_false_alarm_is_one_over_alp
 def test_a_restarted_bet_is_the_sum_over_all_starts():
     log_e = np.log([1.2, 0.7, 2.0, 0.9])
     process = EProcess(np.ones(1), 0.01, restart=True)
-    totals = [process.step(np.array([one]), k, k) for k, one in enumerate(log_e)]
+    totals = [process.step(np.array([one]), k) for k, one in enumerate(log_e)]
     sums = [sum(math.exp(log_e[j : k + 1].sum()) for j in range(k + 1)) for k in range(4)]
     np.testing.assert_allclose(np.exp(totals), sums, rtol=1e-12)
 
@@ -150,6 +169,51 @@ def test_a_fault_is_found_and_named_and_the_mix_is_left_alone(change, fault):
     assert calibration_e_test(y, l).fault == fault
 
 
+def test_evidence_that_is_too_strong_is_not_said_to_favor_a_class_and_the_name_stays():
+    family, named = CalibratedGaussian.from_divergences([3.0]), []
+    for seed in range(20):
+        rng, monitor = np.random.default_rng(seed), Monitor([0, 1])
+        state = monitor.update(*stream(family, 600, rng, factor=2.0))
+        if state.calibration.alarm is not None:
+            named.append(state.fault)
+            after = monitor.update(*stream(family, 600, rng, offset=[0.0, 2.0]))  # another fault
+            assert (after.fault, after.factor) == (state.fault, state.factor)
+            assert after.calibration.since == state.calibration.since
+    assert len(named) > 10
+    assert named.count("too strong") >= 0.9 * len(named)
+    assert set(named) <= {"too strong", "not clear"}
+
+
+def test_likelihoods_of_faults_are_those_of_the_labels_by_bayes_rule():
+    w, mix = np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.3, 0.1])
+    faults = Faults(mix)
+    found = faults._log_ratios(np.log(w / w.max()), 1)
+
+    def posterior(likelihoods):
+        return (mix * likelihoods / (mix @ likelihoods))[1]
+
+    expected = [posterior(w**c) for c in FACTORS]
+    for offset in (0.5, 1.0, 1.5, -0.5, -1.0, -1.5):
+        expected += [posterior(w * np.exp(-offset * np.eye(3)[k])) for k in range(3)]
+    np.testing.assert_allclose(np.exp(found), np.array(expected) / posterior(w), rtol=1e-12)
+
+
+def test_without_an_alarm_no_fault_no_factor_and_no_mix_is_named():
+    state = Monitor([0, 1]).update([[0.0, -0.1], [-0.1, 0.0]], [0, 1])
+    assert (state.fault, state.factor, state.shares) == (None, None, None)
+    assert calibration_e_test([0, 1], [[0.0, -0.1], [-0.1, 0.0]]).fault is None
+
+
+def test_the_mix_that_is_named_is_that_since_the_change():
+    family, rng = CalibratedGaussian.from_divergences([3.0]), np.random.default_rng(2)
+    monitor = Monitor([0, 1])
+    monitor.update(*stream(family, 1000, rng))
+    state = monitor.update(*stream(family, 300, rng, mix=[0.9, 0.1]))
+    assert state.moved == ("mix",)
+    assert abs(state.mix.since - 1000) < 50
+    assert abs(state.shares[0] - 0.9) < 0.05
+
+
 @pytest.mark.parametrize("labeled", [True, False])
 def test_a_shift_of_the_mix_is_found_with_and_without_labels_and_calibration_is_left_alone(labeled):
     family = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0])
@@ -168,6 +232,42 @@ def test_a_change_after_a_long_calm_is_found_and_dated():
     assert state.moved == ("calibration", "mix")
     for watch in (state.calibration, state.mix):
         assert 1900 <= watch.since <= watch.alarm <= 2300
+
+
+# --- labels as they come ----------------------------------------------------------------
+
+
+def test_labels_in_pandas_follow_the_rows_of_the_evidence_by_their_index():
+    family = CalibratedGaussian.from_divergences([3.0])
+    l, y = stream(family, 300, np.random.default_rng(0))
+    frame, labels = pd.DataFrame(l, columns=[0, 1]), pd.Series(y)
+    expected = Monitor([0, 1]).update(l, y)
+    assert Monitor([0, 1]).update(frame, labels.sample(frac=1, random_state=1)) == expected
+    with pytest.raises(InputError, match="evidence and y_true must have the same index"):
+        Monitor([0, 1]).update(frame, labels.set_axis(labels.index + 1))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [[0], [None], [1]],
+        np.array([[0], [np.nan], [1]]),
+        np.ma.masked_array([0, 1, 1], mask=[0, 1, 0]),
+        pd.DataFrame({"y": [0, None, 1]}),
+        pd.array([0, None, 1], dtype="Int64"),
+        pl.Series([0, None, 1]),
+        pl.DataFrame({"y": [0, None, 1]}),
+    ],
+)
+def test_labels_of_any_container_may_be_missing(labels):
+    l = np.log([[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]])
+    assert Monitor([0, 1]).update(l, labels) == Monitor([0, 1]).update(l, [0, None, 1])
+
+
+@pytest.mark.parametrize("labels", [1, "001", {0, 1}, [[0, 1], [0, 1], [0, 1]]])
+def test_labels_that_are_no_row_are_refused(labels):
+    with pytest.raises(InputError, match="y_true must be one row of labels"):
+        Monitor([0, 1]).update(np.zeros((3, 2)), labels)
 
 
 # --- order, files, extremes -------------------------------------------------------------
@@ -212,10 +312,46 @@ def test_evidence_that_rules_a_true_class_out_is_a_certain_alarm_and_can_be_save
     monitor = Monitor(["a", "b"])
     state = monitor.update(Evidence([[0, -np.inf], [0, 0], [0, -5.0]], ["a", "b"]), ["b", "a", "a"])
     assert state.calibration.log_e == math.inf
-    assert state.calibration.alarm == 1
+    assert (state.calibration.alarm, state.fault, state.factor) == (0, "too strong", None)
     monitor.save(tmp_path / "m.json")
     again = Monitor.load(tmp_path / "m.json").update([[0.0, -1.0]], ["a"])
     assert again.calibration.log_e == math.inf
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_a_sample_that_rules_its_class_out_does_not_wait_for_another(n):
+    l = np.zeros((n, 2))
+    l[-1, 1] = -np.inf
+    found = calibration_e_test(np.ones(n, dtype=int), l, classes=[0, 1])
+    assert found.p_value == 0
+    assert np.isposinf(found.log_e).tolist() == [False] * (n - 1) + [True]
+    parts = Monitor([0, 1])
+    for row in (*l, [0.0, -1.0]):
+        state = parts.update([row], [1])
+    assert state == Monitor([0, 1]).update(np.vstack([l, [0.0, -1.0]]), np.ones(n + 1, dtype=int))
+    assert state.calibration.alarm == n - 1
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [0.5, 1.5], ["a", "b"], [True, False]])
+def test_labels_of_numpy_can_be_saved(tmp_path, labels):
+    monitor = Monitor(list(np.array(labels)))
+    monitor.save(tmp_path / "m.json")
+    assert Monitor.load(tmp_path / "m.json").classes == tuple(labels)
+
+
+def test_a_monitor_that_cannot_be_saved_leaves_the_file_as_it_was(tmp_path):
+    path = tmp_path / "m.json"
+    Monitor([0, 1]).save(path)
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=r"monitor\.classes must be text, numbers or truth values"):
+        Monitor([("a", np.int64(1)), ("b", np.int64(2))]).save(path)
+    assert path.read_bytes() == before
+
+
+def test_a_class_that_is_declared_all_but_impossible_is_no_reason_for_nan():
+    state = Monitor([0, 1], [1, 5e-324]).update([[-np.inf, 0.0]] * 3)
+    assert state.moved == ("mix",)
+    assert math.isfinite(state.mix.log_e)
 
 
 @pytest.mark.parametrize("size", [800.0, 1e6, 1e300])
@@ -246,6 +382,7 @@ def test_one_sample_none_and_a_thousand_classes_are_fine():
         (lambda: Monitor([0, 1]).update([[0, 1]], [0, 1]), "one label for each of 1 samples"),
         (lambda: Monitor([0, 1]).update([[0, 1, 2]]), "3"),
         (lambda: Monitor.load("nowhere.json"), "must be a file; there is none"),
+        (lambda: Monitor.load("."), "must be a file; it is a folder"),
     ],
 )
 def test_what_cannot_be_watched_is_refused_in_a_sentence(call, says):
@@ -272,6 +409,13 @@ def test_an_unknown_label_is_refused_and_changes_nothing():
         lambda plain: plain["mix"].update(log_wealth=["nan"]),
         lambda plain: plain["calibration"].update(alarm="today"),
         lambda plain: plain.update(waiting=[0, [0.0], 5]),
+        lambda plain: plain.update(waiting={"tuple": [0, [{"number": "inf"}, 0.0], 1]}),
+        lambda plain: plain.update(waiting={"tuple": [9, [-1.0, 0.0], 1]}),
+        lambda plain: plain["mix"].update(starts=[1e300]),
+        lambda plain: plain["mix"].update(alarm=7),
+        lambda plain: plain.update(fault=3),
+        lambda plain: plain.update(factor="much"),
+        lambda plain: plain.update(recent=[[-1.0, 0.0]]),
         lambda plain: plain.update(classes={"class": "Evidence", "parts": {}}),
     ],
 )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deciban._validation.arrays import Floats
+from deciban.metrics.e_process import NOT_CLEAR
 from deciban.metrics.labelled import EvidenceLike, read_labelled
 from deciban.metrics.monitor import Monitor
 
@@ -24,8 +25,8 @@ class CalibrationETest:
         Logarithm of the e-value after each sample, in nats; it moves at every second one.
     p_value : float
         One over the largest e-value, at most one: it holds although one has looked all the time.
-    fault : str
-        As in :class:`MonitorState`.
+    fault : str or None
+        As in :class:`MonitorState`; None where the p-value is above 0.05.
     since : int or None
         Row from which on, by estimate, the evidence is off, where the p-value is 0.05 or less.
 
@@ -36,16 +37,16 @@ class CalibrationETest:
     Examples
     --------
     >>> calibration_e_test([0, 1], [[0.0, -9.0], [0.0, -9.0]])
-    CalibrationETest: p = 0.00238 (in favor of 0?) after 2 samples
+    CalibrationETest: p = 0.00238 (too strong?) after 2 samples
     """
 
     log_e: Floats
     p_value: float
-    fault: str
+    fault: str | None
     since: int | None
 
     def __repr__(self) -> str:
-        fault = f" ({self.fault}?)" if self.since is not None else ""
+        fault = "" if self.fault in (None, NOT_CLEAR) else f" ({self.fault}?)"
         n = len(self.log_e)
         samples = f"{n:,} sample{'s' * (n != 1)}"
         return f"CalibrationETest: p = {self.p_value:.3g}{fault} after {samples}"
@@ -56,9 +57,11 @@ def calibration_e_test(
 ) -> CalibrationETest:
     r"""Test whether evidence is calibrated, sample by sample, valid at every stopping time.
 
-    The e-process for calibration of :class:`Monitor`, without restarts: whatever the class mix
-    does, and however often one looks, its p-value is alpha or less with probability alpha at most
-    if the evidence is calibrated. The result depends on the order of the samples.
+    The e-process for calibration of :class:`Monitor`, without restarts: however often one looks,
+    its p-value is alpha or less with probability alpha at most if the evidence is calibrated. That
+    holds whatever the class mix does, unless the distribution of the evidence on a class differs
+    together with the mix from one sample to the next. The result depends on the order of the
+    samples.
 
     Parameters
     ----------
@@ -95,7 +98,11 @@ def calibration_e_test(
     below = values - values.max(axis=1, keepdims=True)
     start = monitor.state.calibration.log_e
     totals = monitor._bet_on_calibration(np.arange(len(values)), below, data.codes)
-    log_e = np.repeat(np.append(start, totals), 2)[1 : len(values) + 1]
     state = monitor.state
+    log_e = np.full(len(values), state.calibration.log_e)
+    after_pairs = np.repeat(np.append(start, totals), 2)[1 : len(values) + 1]
+    log_e[: len(after_pairs)] = after_pairs
+    ruled_out = below[np.arange(len(values)), data.codes] == -np.inf
+    log_e[np.logical_or.accumulate(ruled_out)] = np.inf  # such a sample does not wait for another
     p_value = math.exp(-max(state.calibration.largest, 0.0))
     return CalibrationETest(log_e, p_value, state.fault, state.calibration.since)

@@ -16,18 +16,26 @@ from numpy.typing import ArrayLike, NDArray
 from deciban._persistence.atomic import require_writable, write_atomically
 from deciban._persistence.encoding import Decoder, Encoder
 from deciban._persistence.tensors import DECODING_ERRORS
-from deciban._validation.arrays import Floats
-from deciban._validation.labels import as_labels, encode_labels, is_missing, read_labels
+from deciban._validation.arrays import Floats, is_frame, to_host
+from deciban._validation.labels import (
+    align_by_index,
+    as_labels,
+    encode_labels,
+    is_missing,
+    read_labels,
+)
 from deciban._validation.scalars import require_bool, require_fraction
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import Prior, log_prior
 from deciban.exceptions import InputError
 from deciban.metrics.e_process import (
     EProcess,
+    Faults,
     MixBets,
+    RecentMix,
     calibration_bets,
     calibration_shares,
-    name_fault,
+    read_counts,
     read_numbers,
     read_row,
 )
@@ -36,6 +44,7 @@ from deciban.metrics.labelled import EvidenceLike
 _KIND, _VERSION = "Monitor", 1
 _ALPHA = {False: 0.01, True: 0.0001}  # without and with restarts
 _MEMORIES = {False: (math.inf,), True: (100.0, 1000.0)}  # samples
+_LEAST = 1e-200  # of the declared mix; products of less vanish
 
 
 @dataclass(frozen=True)
@@ -45,13 +54,14 @@ class Watch:
     Attributes
     ----------
     log_e : float
-        Logarithm of the e-value after the last sample, in nats.
+        Logarithm of the e-value after the last sample, in nats. With ``restart`` it is that of the
+        sum of e-values over all starts, whose mean is at most the number of samples.
     largest : float
         Largest so far.
     alarm : int or None
         Row of the sample at which it first reached ``1 / alpha``; rows count from 0.
     since : int or None
-        Row from which on, by estimate, things had changed.
+        Row from which on things had changed, as estimated at the alarm.
 
     See Also
     --------
@@ -77,13 +87,15 @@ class MonitorState:
     ----------
     n_samples, n_labeled : int
     calibration, mix : Watch
-    fault : str
-        In which way evidence is likeliest off, if it is: "too strong", "too weak" or "in favor of"
-        a class.
-    factor : float
-        Factor that would mend it, from a coarse grid; 1 where the fault is another.
-    shares : dict
-        The class mix, as the best bet on it has it.
+    fault : str or None
+        In which way evidence is probably off, as it looked at the alarm of calibration: "too
+        strong", "too weak", "in favor of" or "against" a class, or "not clear" unless one of them
+        is 20 times as likely as the others. It has no error rate. None without an alarm.
+    factor : float or None
+        Factor that would mend evidence that is too strong or too weak, from a coarse grid, as it
+        looked at the alarm.
+    shares : dict or None
+        Class mix of the samples from ``mix.since`` on; None without an alarm of the mix.
 
     See Also
     --------
@@ -100,9 +112,9 @@ class MonitorState:
     n_labeled: int
     calibration: Watch
     mix: Watch
-    fault: str
-    factor: float
-    shares: dict[Hashable, float]
+    fault: str | None
+    factor: float | None
+    shares: dict[Hashable, float] | None
 
     @property
     def moved(self) -> tuple[str, ...]:
@@ -114,12 +126,16 @@ class MonitorState:
 class Monitor:
     r"""Watch whether evidence stays calibrated, and the class mix the declared one.
 
-    Two e-processes, each with the error rate alpha. The one for *calibration* needs labels and
-    holds whatever the class mix is or does. Its bets are :math:`1 - b + b w_i / w_y`, whose mean
-    under class y is one, on classes i that are favored, and bets on which of two neighboring
-    samples has which of their two labels, as evidence times a factor says. It moves after every
-    second labeled sample. The one for the *mix* uses labels alone where there are any, and needs
-    calibrated evidence only for samples without: :math:`\sum_k \pi'_k w_k / \sum_k \pi_k w_k`.
+    Two e-processes, each with the error rate alpha. The one for *calibration* needs labels. Its
+    bets are :math:`1 - b + b w_i / w_y`, whose mean under class y is one, on classes i that are
+    favored, and bets on which of two neighboring samples has which of their two labels, as evidence
+    times a factor says. It moves after every second labeled sample. The one for the *mix* uses
+    labels alone where there are any, and needs calibrated evidence only for samples without:
+    :math:`\sum_k \pi'_k w_k / \sum_k \pi_k w_k`.
+
+    The error rate of calibration holds whatever the class mix is or does while evidence on a class
+    has one distribution, and however that changes while the mix stays. Only where both differ from
+    one sample to the next, as where two sources take turns, it does not: give each its own monitor.
 
     Parameters
     ----------
@@ -166,21 +182,33 @@ class Monitor:
         alpha: float | None = None,
         restart: bool = False,
     ) -> None:
-        self.classes = as_labels(classes)
+        # NumPy's scalars cannot be saved.
+        self.classes = tuple(
+            one.item() if isinstance(one, np.generic) else one for one in as_labels(classes)
+        )
         if len(self.classes) < 2:
             raise InputError(
                 f"classes must be two or more; got {len(self.classes)}. Name every class."
             )
-        self.prior = np.exp(log_prior(prior, self.classes)[0])
+        self.prior = np.maximum(np.exp(log_prior(prior, self.classes)[0]), _LEAST)
         self.restart = require_bool(restart, "restart")
         alpha = _ALPHA[self.restart] if alpha is None else alpha
         self.alpha = require_fraction(alpha, "alpha", remedy="Give 0.01, for instance.")
-        memories = _MEMORIES[self.restart]
-        shares = calibration_shares(len(self.classes)), np.full(len(memories), 1 / len(memories))
+        n = len(_MEMORIES[self.restart])
+        shares = calibration_shares(len(self.classes)), np.full(n, 1 / n)
         self._calibration, self._mix = (EProcess(s, self.alpha, self.restart) for s in shares)
-        self._bets = MixBets(self.prior, memories)
+        self._begin()
         self._rows = self._labeled = 0
         self._waiting: tuple[int, list[float], int] | None = None  # row, evidence, class
+        self._since: int | None = None
+        self._fault: str | None = None
+        self._factor: float | None = None
+        self._table: str | None = None  # checksum of the last one, for `deciban monitor`
+
+    def _begin(self) -> None:
+        memories = _MEMORIES[self.restart]
+        self._bets, self._faults = MixBets(self.prior, memories), Faults(self.prior)
+        self._recent = RecentMix(self.prior, len(memories))
 
     def __repr__(self) -> str:
         return f"Monitor of {len(self.classes)} classes after {self._rows:,} samples"
@@ -191,6 +219,7 @@ class Monitor:
         Parameters
         ----------
         evidence : array of log-likelihoods of shape (n_samples, n_classes), or Evidence
+            The order of its rows counts; labels in pandas follow it by their index.
         y_true : array of shape (n_samples,), optional
             Entries that are None or NaN are labels that are not known. Whether a label is known
             must not depend on the evidence, and for the mix not on the class either.
@@ -199,13 +228,17 @@ class Monitor:
         -------
         MonitorState
         """
+        evidence, y_true = align_by_index(evidence=evidence, y_true=y_true)
         if not isinstance(evidence, Evidence):
             evidence = Evidence(evidence, self.classes)
         values = evidence._columns_for(self.classes)
         codes = self._read_codes(y_true, len(values))
         values = values - values.max(axis=1, keepdims=True)
         for k, code in enumerate(codes.tolist()):
-            self._mix.step(self._bets.log_e(values[k], code), self._rows + k, self._rows + k)
+            row, log_e = self._rows + k, self._bets.log_e(values[k], code)
+            dated = self._mix.alarm is not None
+            self._recent.add(None if dated else log_e, values[k], code, row)
+            self._mix.step(log_e, row)
         labeled = np.flatnonzero(codes >= 0)
         self._bet_on_calibration(labeled + self._rows, values[labeled], codes[labeled])
         self._rows += len(values)
@@ -215,16 +248,21 @@ class Monitor:
     @property
     def state(self) -> MonitorState:
         """Where the monitor stands."""
-        fault, factor = name_fault(self._calibration.gains, self.classes)
-        shares = self._bets.shares()[self._mix.best]
+        shares = since = None
+        calibration, mix = self._calibration, self._mix
+        if mix.alarm is not None:
+            since = self._recent.cusum.since
+            shares = dict(zip(self.classes, self._recent.shares().tolist(), strict=True))
         return MonitorState(
             n_samples=self._rows,
             n_labeled=self._labeled,
-            calibration=_watch(self._calibration),
-            mix=_watch(self._mix),
-            fault=fault,
-            factor=factor,
-            shares=dict(zip(self.classes, shares.tolist(), strict=True)),
+            calibration=Watch(
+                calibration.total, calibration.largest, calibration.alarm, self._since
+            ),
+            mix=Watch(mix.total, mix.largest, mix.alarm, since),
+            fault=self._fault,
+            factor=self._factor,
+            shares=shares,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -238,8 +276,11 @@ class Monitor:
             "kind": _KIND, "version": _VERSION, "classes": list(self.classes),
             "prior": self.prior.tolist(), "alpha": self.alpha, "restart": self.restart,
             "rows": self._rows, "labeled": self._labeled, "waiting": self._waiting,
-            "counts": self._bets.counts.tolist(), "calibration": self._calibration.to_plain(),
-            "mix": self._mix.to_plain(),
+            "counts": self._bets.counts.tolist(), "recent": self._recent.counts.tolist(),
+            "label_counts": self._faults.counts.tolist(), "since": self._since,
+            "fault": self._fault, "factor": self._factor, "table": self._table,
+            "calibration": self._calibration.to_plain() | self._faults.cusum.to_plain(),
+            "mix": self._mix.to_plain() | self._recent.cusum.to_plain(),
         }  # fmt: skip
         text = json.dumps(_encode(plain, "monitor"), allow_nan=False)
         write_atomically(require_writable(path), text + "\n")
@@ -258,7 +299,8 @@ class Monitor:
             It goes on exactly as the one that was saved.
         """
         if not os.path.isfile(path):
-            raise InputError(f"{path} must be a file; there is none. Check its spelling.")
+            what = "it is a folder" if os.path.isdir(path) else "there is none"
+            raise InputError(f"{path} must be a file; {what}. Check its spelling.")
         try:
             plain = Decoder({}, _decode)(json.loads(Path(path).read_text(encoding="utf-8")))
             if (plain["kind"], plain["version"]) != (_KIND, _VERSION):
@@ -266,8 +308,8 @@ class Monitor:
             monitor = cls(
                 plain["classes"], plain["prior"], alpha=plain["alpha"], restart=plain["restart"]
             )
-            monitor.prior = read_numbers(plain["prior"], monitor.prior.shape)
-            monitor._bets = MixBets(monitor.prior, _MEMORIES[monitor.restart])
+            monitor.prior = np.maximum(read_numbers(plain["prior"], monitor.prior.shape), _LEAST)
+            monitor._begin()
             monitor._restore(plain)
         except DECODING_ERRORS as error:
             raise InputError(
@@ -277,62 +319,96 @@ class Monitor:
         return monitor
 
     def _restore(self, plain: dict[str, Any]) -> None:
-        self._rows, self._labeled = (read_row(plain[k]) or 0 for k in ("rows", "labeled"))
-        self._bets.counts = read_numbers(plain["counts"], self._bets.counts.shape)
-        if not (np.isfinite(self._bets.counts) & (self._bets.counts >= 0)).all():
-            raise ValueError("counts that are negative or infinite")
-        if self._labeled > self._rows:
-            raise ValueError("more labels than rows")
-        self._calibration.restore(plain["calibration"])
-        self._mix.restore(plain["mix"])
+        rows, labeled = plain["rows"], plain["labeled"]
+        if not (type(rows) is type(labeled) is int and 0 <= labeled <= rows):
+            raise ValueError("numbers of rows and labels that do not fit")
+        self._rows, self._labeled = rows, labeled
+        for name, counted in (("counts", self._bets), ("recent", self._recent)):
+            counted.counts = read_counts(plain[name], counted.counts.shape)
+        self._faults.counts = read_counts(plain["label_counts"], self._faults.counts.shape)
+        for process, cusum, name in (
+            (self._calibration, self._faults.cusum, "calibration"),
+            (self._mix, self._recent.cusum, "mix"),
+        ):
+            process.restore(plain[name], rows)
+            cusum.restore(plain[name], rows)
+        self._since, self._fault = read_row(plain["since"], rows), plain["fault"]
+        self._factor, self._table = plain["factor"], plain["table"]
+        texts = all(isinstance(one, str | None) for one in (self._fault, self._table))
+        if not texts or not isinstance(self._factor, float | None):
+            raise ValueError("a fault, a factor or a checksum that is none")
         if plain["waiting"] is not None:
             row, values, code = plain["waiting"]
-            values = read_numbers(values, self.prior.shape).tolist()
+            values = read_numbers(values, self.prior.shape)
             known = type(code) is int and code in range(len(self.classes))
-            if read_row(row) is None or not known:
+            if read_row(row, rows) is None or not known or values.max() != 0:
                 raise ValueError("a sample that waits for the next is not whole")
-            self._waiting = row, values, code
+            self._waiting = row, values.tolist(), code
 
     def _read_codes(self, y_true: Any, n: int) -> NDArray[np.intp]:
         codes = np.full(n, -1, dtype=np.intp)
         if y_true is None:
             return codes
-        entries = y_true.tolist() if hasattr(y_true, "tolist") else list(y_true)
-        known = np.array([not is_missing(one) for one in entries], dtype=bool)
-        if len(known) != n:
-            read_labels(y_true, n)  # an error that says so
+        if isinstance(y_true, np.ma.MaskedArray):
+            y_true = y_true.tolist()  # with None where it is masked
+        elif is_frame(y_true):
+            y_true = y_true.to_numpy()
+        labels = np.asarray(to_host(y_true), dtype=object)
+        read_labels(np.zeros(labels.shape), n)  # the same errors about shapes as elsewhere
+        labels = labels.ravel()
+        known = np.array([not is_missing(one) for one in labels], dtype=bool)
         if known.any():
-            some = read_labels([one for one in entries if not is_missing(one)])
-            codes[known] = encode_labels(some, self.classes)
+            codes[known] = encode_labels(read_labels(labels[known]), self.classes)
         return codes
 
     def _bet_on_calibration(
         self, rows: NDArray[np.intp], values: Floats, codes: NDArray[np.intp]
     ) -> Floats:
         """Bet on samples two by two; one that is left over waits. Return the log-wealth."""
+        if self._calibration.total == math.inf:
+            return np.empty(0)
         if self._waiting is not None:
             row, own, code = self._waiting
             rows, codes = np.append(row, rows), np.append(code, codes)
             values = np.vstack([own, values])
-        pairs = len(rows) // 2
-        log_e = calibration_bets(values[: 2 * pairs], codes[: 2 * pairs])
-        ends = rows[: 2 * pairs].reshape(-1, 2).tolist()
-        totals = [self._calibration.step(e, *end) for e, end in zip(log_e, ends, strict=True)]
         self._waiting = None
-        if len(rows) % 2:
+        ruled_out = values[np.arange(len(codes)), codes] == -np.inf
+        # A sample that rules its class out need not wait: there is nothing left to win.
+        n = int(np.argmax(ruled_out)) + 1 if ruled_out.any() else len(rows)
+        pairs = n // 2
+        log_e = calibration_bets(values[: 2 * pairs], codes[: 2 * pairs])
+        steps = list(zip(log_e, (slice(2 * k, 2 * k + 2) for k in range(pairs)), strict=True))
+        if n % 2 and ruled_out.any():
+            steps.append((np.full(log_e.shape[1], np.inf), slice(n - 1, n)))
+        elif n % 2:
             self._waiting = int(rows[-1]), values[-1].tolist(), int(codes[-1])
-        return np.array(totals)
+        return np.array([self._step(e, rows[k], values[k], codes[k]) for e, k in steps])
 
-
-def _watch(process: EProcess) -> Watch:
-    return Watch(process.total, process.largest, process.alarm, process.since)
+    def _step(
+        self, log_e: Floats, rows: NDArray[np.intp], values: Floats, codes: NDArray[np.intp]
+    ) -> float:
+        """Bet on these samples, and name the fault at the alarm: what comes later may be mended."""
+        total = self._calibration.step(log_e, int(rows[-1]))
+        if self._fault is None:
+            self._faults.add(values, codes, int(rows[0]))
+            if self._calibration.alarm is not None:
+                self._fault, self._factor = self._faults.name(self.classes)
+                self._since = self._faults.cusum.since
+        return total
 
 
 def _encode(value: Any, path: str) -> Any:
     """Plain data as JSON has it; labels and infinite numbers as files of models write them."""
     if isinstance(value, dict):
         return {name: _encode(inner, f"{path}.{name}") for name, inner in value.items()}
-    return Encoder(lambda encoder, value, path: None)(value, path)
+    encoder = Encoder(lambda encoder, value, path: None)
+    encoded = encoder(value, path)
+    if encoder.arrays:  # which a file of JSON has no place for
+        raise InputError(
+            f"{path} must be text, numbers or truth values to be saved; got numbers of NumPy. "
+            f"Convert them with .item() first."
+        )
+    return encoded
 
 
 def _decode(decoder: Decoder, node: dict[str, Any]) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +12,7 @@ import typer
 
 from deciban.cli.options import Json, ScoreOptions, option, with_options
 from deciban.cli.options import Table as TableArgument
-from deciban.cli.show import echo, print_json
+from deciban.cli.show import echo, print_json, print_notes
 from deciban.cli.words import count, join_words, name_source, quote, quote_name
 from deciban.exceptions import InputError
 
@@ -56,23 +59,31 @@ def monitor(
 
     Scores are read as by `deciban evaluate`; they must be calibrated. Rows without a label, or a
     table without --truth, tell about the class mix alone. You may look after every row: the error
-    rate holds at all times. Rows count from 1, over all tables with the same --state. Exit status 3
-    where something has moved.
+    rate holds at all times. Rows count from 1, over all tables with the same --state; give each row
+    once. Exit status 3 where something has moved.
     """
     from deciban.cli.provenance import UNMET
     from deciban.metrics import Monitor
 
     _require_scores(columns)
+    _require_settings(state, alpha)
     going_on = state is not None and state.exists()
     before = Monitor.load(state) if going_on and state is not None else None
     if before is not None:
         _require_same(before, mix, classes, alpha, restart)
     names = None if before is None else before.classes
-    evidence, y_true, labels = _read(table, columns, names, None if before else classes)
+    source, evidence, y_true, labels = _read(table, columns, names, None if before else classes)
+    checksum = hashlib.sha256(source.path.read_bytes()).hexdigest()
+    if before is not None and before._table == checksum:
+        raise source.error(
+            f"must hold new rows; it is the table that {quote(str(state))} has counted last. Give "
+            f"the rows that came since, or add a column with the date if these came again."
+        )
     if before is None:
         prior = _parse_mix(mix, labels)
         before = Monitor(labels, prior, alpha=alpha, restart=restart)
     found = before.update(evidence, y_true)
+    before._table = checksum
     if state is not None:
         before.save(state)
     if as_json:
@@ -97,7 +108,8 @@ def _require_same(
     if mix is not None:
         prior = np.exp(log_prior(_parse_mix(mix, before.classes), before.classes)[0])
         changed += ["--mix"] * (not np.allclose(prior, before.prior))
-    if classes is not None and set(split_names(classes)) != set(map(str, before.classes)):
+    known = set(map(_fold, before.classes))
+    if classes is not None and set(map(_fold, split_names(classes))) != known:
         changed.append("--classes")
     changed += ["--alpha"] * (alpha is not None and alpha != before.alpha)
     changed += ["--restart"] * (restart and not before.restart)
@@ -105,6 +117,18 @@ def _require_same(
         raise InputError(
             f"{' and '.join(changed)} must be as in --state, where the monitor goes on; got "
             f"another value. Leave it out, or name another file with --state."
+        )
+
+
+def _require_settings(state: Path | None, alpha: float | None) -> None:
+    if state is not None and (state.is_dir() or not state.parent.is_dir()):
+        raise InputError(
+            f"--state must be a file in a folder that exists; got {quote(str(state))}. Make the "
+            f"folder, or name a file in it."
+        )
+    if alpha is not None and not 0 < alpha < 1:
+        raise InputError(
+            f"--alpha must lie between 0 and 1, exclusive; got {alpha:g}. Give 0.01, for instance."
         )
 
 
@@ -131,8 +155,8 @@ def _parse_mix(mix: str | None, classes: tuple[Hashable, ...]) -> Any:
 
 def _read(
     source: str, options: ScoreOptions, known: tuple[Hashable, ...] | None, named: str | None
-) -> tuple[Evidence, np.ndarray | None, tuple[Hashable, ...]]:
-    """Evidence, labels with None where there is none, and the classes."""
+) -> tuple[Table, Evidence, np.ndarray | None, tuple[Hashable, ...]]:
+    """The table, evidence, labels with None where there is none, and the classes."""
     from deciban.cli.columns import class_columns, find_llr, llr_columns
     from deciban.cli.io.sources import open_table
     from deciban.cli.score_columns import refuse_probabilities
@@ -148,10 +172,31 @@ def _read(
         columns = llr_columns("llr", llr, classes, options)
     else:
         columns = class_columns(classes, [1] * len(classes), table, options, calibrated=True)
+        if known is None and named is None:
+            _note_unused(
+                frame.drop(truth or [], *columns.columns, *map(str, classes), strict=False)
+            )
     values = columns.values(frame, table.name)
     if columns.kind == "log-likelihoods":
         refuse_probabilities(values)
-    return columns.evidence(values, classes, table.name), y_true, classes
+    return table, columns.evidence(values, classes, table.name), y_true, classes
+
+
+def _note_unused(rest: pl.DataFrame) -> None:
+    """Say which columns may be those of classes that the first table has no label of."""
+    import polars as pl
+
+    scores = []
+    for cells in rest:
+        if cells.dtype == pl.String or cells.dtype.is_float():
+            numbers = cells.cast(pl.Float64, strict=False)
+            if numbers.null_count() == cells.null_count() and (numbers % 1 != 0).any():
+                scores.append(cells.name)
+    if scores:
+        print_notes([
+            f"Numbers in {join_words(map(quote_name, scores), 5)} are not used. If they are scores "
+            f"of classes without a label here, start again with all --classes."
+        ])  # fmt: skip
 
 
 def _read_truth(
@@ -167,40 +212,56 @@ def _read_truth(
 
     if known is None and named is not None:
         known = tuple(_as_numbers(split_names(named)))
-    if truth is None:
-        if known is None:
-            raise InputError(
-                "--classes must name the classes where there are no labels; got nothing. Give "
-                "--classes a,b, or --truth."
-            )
-        return None, known
-    cells = frame[truth]
-    filled = cells.is_not_null().to_numpy()
+    if truth is not None and frame[truth].dtype.is_nested():
+        kind = frame[truth].dtype
+        raise table.error(f"must hold labels; got {kind}. Name another column by --truth.", truth)
+    cells = None if truth is None else frame[truth].cast(pl.String)
+    filled = np.zeros(frame.height, dtype=bool)
+    if cells is not None:
+        filled = (cells.str.strip_chars().fill_null("") != "").to_numpy()
+    if known is None and not filled.any():
+        raise InputError(
+            "--classes must name the classes where there are no labels; got nothing. Give "
+            "--classes a,b, or a column of labels with --truth."
+        )
+    if truth is None or cells is None:
+        return None, known or ()
     if known is None:
-        labels, codes = encode_labels(Column(cells.filter(pl.Series(filled)), table.name))
-        found = [labels[k] for k in codes.tolist()]
-        known = labels
+        known, codes = encode_labels(Column(frame[truth].filter(pl.Series(filled)), table.name))
+        found = [known[k] for k in codes.tolist()]
     else:
-        words = {
-            str(label).lower() if type(label) is bool else str(label): label for label in known
-        }
-        texts = cells.filter(pl.Series(filled)).cast(pl.String).to_list()
-        unknown = [text for text in texts if text not in words]
-        if unknown:
-            raise table.error(
-                f"must hold the classes {join_words(map(quote_name, known), 5)} in {truth}; it "
-                f"holds {quote(unknown[0])}. Correct it, or start again with all --classes."
-            )
-        found = [words[text] for text in texts]
+        found = _find_labels(cells.filter(pl.Series(filled)), known, table)
     y_true = np.full(len(cells), None, dtype=object)
     for row, label in zip(np.flatnonzero(filled), found, strict=True):
         y_true[row] = label
     return y_true, known
 
 
-def _as_text(label: Hashable) -> str:
-    """A label as tables write it."""
-    return str(label).lower() if isinstance(label, bool) else str(label)
+def _find_labels(texts: pl.Series, known: tuple[Hashable, ...], table: Table) -> list[Hashable]:
+    """The known label of each cell: that of the same text, or else the only one that is equal."""
+    by_text = {str(label): label for label in known}
+    times = Counter(map(_fold, known))
+    by_fold = {_fold(label): label for label in known if times[_fold(label)] == 1}
+    label_of = {text: by_text.get(text, by_fold.get(_fold(text))) for text in set(texts)}
+    unknown = [text for text in texts if label_of[text] is None]
+    if unknown:
+        raise table.error(
+            f"must hold the classes {join_words(map(quote_name, known), 5)} in {texts.name}; it "
+            f"holds {quote(unknown[0])}. Correct it, or start again with all --classes."
+        )
+    return [label_of[text] for text in texts]
+
+
+def _fold(label: Hashable) -> Hashable:
+    """What spellings of one label have in common: 1 and 1.0, true and True, blanks around it."""
+    text = str(label).strip()
+    if text.lower() in ("true", "false"):
+        return text.lower()
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return number if math.isfinite(number) and "_" not in text else text
 
 
 def _as_numbers(names: list[str]) -> list[Hashable]:
@@ -223,10 +284,13 @@ def _to_plain(found: MonitorState, monitor: Monitor) -> dict[str, Any]:
             **{name: None if row is None else row + 1 for name, row in rows.items()},
         }
 
-    shares = [{"class": to_plain(label), "share": share} for label, share in found.shares.items()]
+    shares = None if found.shares is None else [
+        {"class": to_plain(label), "share": share} for label, share in found.shares.items()
+    ]  # fmt: skip
     return {
         "moved": list(found.moved), "rows": found.n_samples, "labeled": found.n_labeled,
-        "alpha": monitor.alpha, "restart": monitor.restart,
+        "classes": to_plain(list(monitor.classes)), "alpha": monitor.alpha,
+        "restart": monitor.restart,
         "calibration": watch(found.calibration) | {"fault": found.fault, "factor": found.factor},
         "mix": watch(found.mix) | {"shares": shares},
     }  # fmt: skip
@@ -240,26 +304,40 @@ def _decibans(nats: float) -> float:
 
 def _describe(source: str, found: MonitorState, monitor: Monitor) -> list[str]:
     """What a person reads: one sentence on each of the two, and what the error rate means."""
-    factor = f" A factor of about {found.factor:g} would mend it." if found.factor != 1 else ""
-    shares = sorted(found.shares.items(), key=lambda pair: -pair[1])
-    mix = join_words((f"{label} {100 * share:.1f} %" for label, share in shares), 5)
-    rate = f"the probability that it is ever raised is at most {monitor.alpha:g}"
+    rate = f"The probability that a false alarm is ever raised is at most {monitor.alpha:g}"
     if monitor.restart:
-        rate = f"it comes after {1 / monitor.alpha:,.0f} rows on average, or later"
+        rate = f"A false alarm comes after {1 / monitor.alpha:,.0f} rows on average, or later"
     calibration = "Calibration: cannot be judged without two labels or more."
     if found.n_labeled > 1:
-        fault = f"Evidence is {found.fault}.{factor}"
-        calibration = _sentence("Calibration", found.calibration, fault)
+        calibration = _sentence("Calibration", found.calibration, _fault(found), monitor)
+    classes = join_words(map(quote_name, monitor.classes), 5)
     return [
-        f"{source}: {count(found.n_samples, 'row')} in all, {found.n_labeled:,} with a label",
+        f"{source}: {count(found.n_samples, 'row')} in all, {found.n_labeled:,} with a label; "
+        f"classes {classes}",
         calibration,
-        _sentence("Class mix", found.mix, f"It is now about {mix}."),
-        f"A false alarm of either: {rate}.",
+        _sentence("Class mix", found.mix, _shares(found), monitor),
+        f"{rate}, for each of the two.",
     ]
 
 
-def _sentence(what: str, watch: Watch, more: str) -> str:
-    strength = f"largest evidence so far: {_decibans(watch.largest):.1f} decibans"
+def _fault(found: MonitorState) -> str:
+    from deciban.metrics.e_process import NOT_CLEAR
+
+    if found.fault == NOT_CLEAR:
+        return "In which way evidence is off is not clear."
+    factor = f": a factor of about {found.factor:g} would mend it" if found.factor else ""
+    return f"Evidence is probably {found.fault}{factor}."
+
+
+def _shares(found: MonitorState) -> str:
+    shares = sorted((found.shares or {}).items(), key=lambda pair: -pair[1])
+    mix = join_words((f"{label} {100 * share:.1f} %" for label, share in shares), 5)
+    return f"Since then it has been about {mix}."
+
+
+def _sentence(what: str, watch: Watch, more: str, monitor: Monitor) -> str:
+    largest = "sum of e-values" if monitor.restart else "evidence"
+    strength = f"largest {largest} so far: {_decibans(watch.largest):.1f} decibans"
     if watch.alarm is None or watch.since is None:
         return f"{what}: no sign that it has moved ({strength})."
     since = f"row {watch.since + 1:,}"
