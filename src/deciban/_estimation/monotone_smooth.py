@@ -21,8 +21,8 @@ from deciban.simplex import logparts
 
 _PIECES = 8
 _STEPS = 300
-_PULL = 10.0  # of the parameters towards the start, in units of one sample
-_BENT = 0.5  # share of the scalar map that the affine functions make at first
+_PULL = 30.0  # of the parameters towards the start, in units of one sample
+_BENT = 0.1  # share of the scalar map that the affine functions make at first
 _LEAST_FACTOR = 0.05  # of the scalar map at the start
 
 

@@ -24,6 +24,7 @@ from deciban.reference.em import log_h
 from deciban.simplex import Basis
 
 _MOST = 4  # components that are tried by "auto"
+_SAMPLES_EACH = 10  # samples for each parameter of a mixture that "auto" takes
 _SPREAD = 4.0  # largest scale of a component at the start; the smallest is one over it
 _FLOOR = 1e-3  # smallest variance of a component, in units of the single family
 _STEPS = 500
@@ -37,14 +38,15 @@ class MixtureCalibrator(Calibrator):
     :math:`|A| e^{v_i^T l} \sum_k w_k h_k(l)`, that of a :class:`deciban.CalibratedMixture`.
     Map and mixture are found together, by maximum likelihood: under the model, the evidence is
     calibrated by construction. Unlike :class:`GaussianCalibrator` it takes heavy tails, as of
-    samples of good and of poor quality, and from about a hundred samples of each class on it comes
-    closer to the truth than :class:`AffineCalibrator`, which learns the same map and assumes no
-    distribution. With fewer it overfits.
+    samples of good and of poor quality. From about a hundred samples of each class on it is as good
+    as :class:`AffineCalibrator`, which learns the same map without assuming a distribution, or
+    better, and it has that distribution; with fewer it overfits.
 
     Parameters
     ----------
     n_components : int or "auto", default "auto"
-        With "auto", components are added until the Bayesian information criterion (BIC) rises.
+        With "auto", components are added until the Bayesian information criterion (BIC) rises or
+        fewer than 10 samples are left for each parameter.
     prior, fuse
         As for :class:`AffineCalibrator`; the map does not depend on ``prior``.
 
@@ -110,7 +112,7 @@ class MixtureCalibrator(Calibrator):
         best = problem.solve(1)
         for n_components in range(2 if auto else most, most + 1):
             found = problem.solve(n_components)
-            if auto and found.bic(n) >= best.bic(n):
+            if auto and (found.bic(n) >= best.bic(n) or found.n_parameters > n / _SAMPLES_EACH):
                 break
             best = found
         order = np.argsort(np.trace(best.covariances, axis1=1, axis2=2), kind="stable")
@@ -146,9 +148,13 @@ class _Fitted(NamedTuple):
     covariances: Floats
     loss: float  # negative mean log-likelihood, in nats
 
-    def bic(self, n: float) -> float:
+    @property
+    def n_parameters(self) -> float:
         K, k, _ = self.covariances.shape
-        return (K * k * (k + 1) / 2 + K - 1) * np.log(n) + 2 * n * self.loss
+        return k * k + k + K * k * (k + 1) / 2 + K - 1
+
+    def bic(self, n: float) -> float:
+        return self.n_parameters * float(np.log(n)) + 2 * n * self.loss
 
 
 class _Start(NamedTuple):
@@ -183,7 +189,7 @@ class _Problem:
 
     def solve(self, n_components: int) -> _Fitted:
         """The most likely map and mixture, from scaled copies of the single family."""
-        k, single = self.x.shape[1], np.linalg.cholesky(self.start.covariance)
+        k, single = self.x.shape[1], np.linalg.cholesky(self.start.covariance).astype(np.float64)
         scales = np.geomspace(1 / _SPREAD, _SPREAD, n_components) if n_components > 1 else [1.0]
         factors = [self._pack(np.sqrt(scale) * single) for scale in scales]
         theta = np.concatenate(
