@@ -165,7 +165,9 @@ def test_two_classes_have_methods_of_their_own(two, method):
     assert metrics.cllr(y, after) < metrics.cllr(y, llr)
 
 
-@pytest.mark.parametrize("method", ["affine", "gaussian", "mixture", "monotone", "isotonic", "kernel"])
+@pytest.mark.parametrize(
+    "method", ["affine", "gaussian", "mixture", "monotone", "isotonic", "kernel"]
+)
 def test_bounds_go_around_any_calibrator_and_are_told(two, method):
     _, _, path = two
     options = ("--positive", "same", "--method", method, "--bounded")

@@ -46,9 +46,9 @@ def calibrate(
     method: Annotated[
         str, option("affine: one factor and an offset (for two classes logistic regression). "
                     "diagonal, full: a factor for each ILR coordinate, a whole matrix. gaussian: "
-                    "densities with one covariance. mixture: the same with heavy tails. monotone: any "
-                    "monotone map, from many samples. bounded: affine with --bounded. Two classes "
-                    "only: isotonic (PAV), kernel (densities).", "METHOD"),
+                    "densities with one covariance. mixture: the same with heavy tails. monotone: "
+                    "any monotone map, from many samples. bounded: affine with --bounded. Two "
+                    "classes only: isotonic (PAV), kernel (densities).", "METHOD"),
     ] = "affine",
     bounded: Annotated[
         bool, option("Limit the LLRs of any method to what the samples support, such as "
