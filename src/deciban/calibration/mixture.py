@@ -74,12 +74,12 @@ class MixtureCalibrator(Calibrator):
     Examples
     --------
     >>> truth = CalibratedMixture([[[1.0]], [[16.0]]], [0.75, 0.25])  # weak and strong evidence
-    >>> l, y = truth.sample([500, 500], rng=0)
+    >>> l, y = truth.sample([5000, 5000], rng=0)
     >>> calibrator = MixtureCalibrator().fit(truth.evidence(3 * l), y)
     >>> calibrator.matrix_.round(2)
-    array([[0.32]])
-    >>> calibrator.weights_.round(1)
-    array([0.8, 0.2])
+    array([[0.33]])
+    >>> calibrator.weights_.round(2)
+    array([0.75, 0.25])
     """
 
     matrix_: Floats

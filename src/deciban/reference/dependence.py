@@ -147,9 +147,9 @@ class Dependence:
         The noise of each system is what its ILRLs differ from the mean of their class in its
         family. For three classes or more, the correlations of two systems are shrunk towards
         one number for all directions, by as much as their own errors of estimation ask for
-        (Schäfer and Strimmer, 2005). Where the posteriors of the samples ask for it, a share of
-        the noise is taken as each system's own: systems that are nearly copies would otherwise be
-        told apart by differences that are errors of estimation or of calibration.
+        (Schäfer and Strimmer, 2005). Where one system would be subtracted from another and the
+        labels speak against it, a share of the noise is taken as each system's own: near copies
+        would otherwise be told apart by errors of estimation or of calibration.
 
         Parameters
         ----------
@@ -313,6 +313,8 @@ def _choose_private_share(
         fit = float(weight @ log_p)
         if best is None or fit > most + _CLEAR_GAIN:
             best, most = found, fit
+        if share == 0 and np.linalg.norm(found.weights, 2, axis=(1, 2)).max() <= 1 + _CANCELS:
+            break  # no system is subtracted from another, which small errors would make wild
     return cast("Dependence", best)  # the last share leaves the identity
 
 
