@@ -468,7 +468,7 @@ def test_columns_that_are_too_many_on_new_samples_are_named():
             lambda: CalibratedEvidenceClassifier(GaussianNB(), LogisticRegression()),
             "calibrator must",
         ),
-        (lambda: BoundedCalibrator("kde"), "calibrator must be one of deciban.calibration"),
+        (lambda: BoundedCalibrator("kde"), "must be an estimator of deciban.calibration"),
         (lambda: CalibratedEvidenceClassifier(GaussianNB(), cv="prefit"), "not fitted yet"),
         (lambda: CalibratedEvidenceClassifier(GaussianNB), "must be a scikit-learn classifier"),
     ],

@@ -420,3 +420,8 @@ def test_a_mixture_as_base_changes_densities_and_leaves_the_evidence(tmp_path):
 def test_a_base_that_is_none_is_refused():
     with pytest.raises(InputError, match="base must be"):
         CDA(base="uniform").fit([[0.0], [1.0]] * 5, [0, 1] * 5)
+
+
+def test_an_ensemble_has_no_mixture_as_base():
+    with pytest.raises(InputError, match="must be 'gaussian' for an ensemble"):
+        CDA(base="mixture", n_estimators=2).fit([[0.0], [1.0]] * 5, [0, 1] * 5)

@@ -263,3 +263,10 @@ def test_no_samples_are_refused():
     empty = Evidence(np.empty((0, 2)))
     with pytest.raises(InputError, match="must have samples; got none"):
         Dependence.fit([empty, empty], [], [CalibratedGaussian([[2.0]])] * 2)
+
+
+def test_evidence_about_other_classes_is_refused_by_their_names():
+    both = Dependence([CalibratedGaussian.from_divergences([3.0])] * 2, 0.5)
+    a = Evidence.from_llr([4.0], "x", "y")
+    with pytest.raises(InputError, match="about the classes 0, 1 of the families; got 'y', 'x'"):
+        a.add(a, dependence=both)

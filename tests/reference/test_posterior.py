@@ -314,3 +314,14 @@ def test_costs_of_any_size_lead_to_the_same_decisions():
     three = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0]).with_prior()
     plain, huge = three.expected_cost(), three.expected_cost(1e300 * (1 - np.eye(3)))
     np.testing.assert_allclose(np.array(huge) / 1e300, plain, rtol=1e-12)
+
+
+def test_its_representation_names_the_prior(posterior):
+    assert repr(posterior) == "<PosteriorGaussian of 3 classes: prior 0.7, 0.25, 0.05>"
+
+
+def test_text_is_a_prior_if_it_is_uniform():
+    family = CalibratedGaussian.from_divergences([3.0])
+    np.testing.assert_array_equal(family.with_prior("uniform").prior, [0.5, 0.5])
+    with pytest.raises(InputError, match="prior must be 'uniform' or hold probabilities; got 'x'"):
+        family.with_prior("x")

@@ -275,7 +275,7 @@ def clone_calibrator(calibrator: Any) -> Any:
         return AffineCalibrator()
     if not hasattr(calibrator, "evidence") or not hasattr(calibrator, "get_params"):
         raise InputError(
-            f"calibrator must be one of deciban.calibration; got {quote(calibrator)}. "
+            f"calibrator must be an estimator of deciban.calibration; got {quote(calibrator)}. "
             f"Pass AffineCalibrator(), say."
         )
     return clone(calibrator)

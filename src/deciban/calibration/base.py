@@ -274,10 +274,11 @@ def finite_ilr(evidence: Evidence, basis: Basis | None = None) -> Floats:
     """ILRLs of evidence, for calibrators that cannot take a class that is ruled out."""
     rows = np.flatnonzero(np.isneginf(evidence.log_likelihoods).any(axis=1))
     if rows.size:
+        two = "Use IsotonicCalibrator for infinite LLRs" if evidence.n_classes == 2 else ""
+        several = "Replace zeros by evidence.replace_zeros"
         raise ZeroPartsError(
             f"X must be finite for this calibrator; row {rows[0]} has infinity, which rules a "
-            f"class out. Use IsotonicCalibrator for infinite LLRs, or clip them, on new samples "
-            f"as on these.",
+            f"class out. {two or several}, or clip them, on new samples as on these.",
             rows=rows[:5].tolist(),
         )
     return evidence.ilr(basis)

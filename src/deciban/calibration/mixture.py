@@ -38,9 +38,10 @@ class MixtureCalibrator(Calibrator):
     :math:`|A| e^{v_i^T l} \sum_k w_k h_k(l)`, that of a :class:`deciban.CalibratedMixture`.
     Map and mixture are found together, by maximum likelihood: under the model, the evidence is
     calibrated by construction. Unlike :class:`GaussianCalibrator` it takes heavy tails, as of
-    samples of good and of poor quality. From about a hundred samples of each class on it is as good
-    as :class:`AffineCalibrator`, which learns the same map without assuming a distribution, or
-    better, and it has that distribution; with fewer it overfits.
+    samples of good and of poor quality. Where the model holds, about a hundred samples of each
+    class suffice to be as good as :class:`AffineCalibrator`, which learns the same map and assumes
+    no distribution. Where it does not, as for the skewed scores of naive Bayes, it can be worse
+    than no evidence: compare the two on held-out samples.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from deciban._estimation.partitions import over_partitions
 from deciban._estimation.samples import Samples, read_table_samples
 from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats
-from deciban._validation.scalars import require_one_of
+from deciban._validation.scalars import quote, require_one_of
 from deciban.discriminant.base_space import BaseSpaceMixin, require_sound
 from deciban.discriminant.batches import Batches, join_pieces
 from deciban.discriminant.checkpoints import Checkpoint
@@ -94,9 +94,9 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         Basis of the ILRL.
     base : {"gaussian", "mixture"}, default "gaussian"
         Density of the ILRL: the calibrated Gaussian family that is trained, or a
-        :class:`deciban.CalibratedMixture` that is fitted to the ILRLs afterwards. All classes share
-        what changes in their log-densities, so that the evidence stays as it is; densities, outlier
-        scores and samples change. An ensemble keeps its Gaussians.
+        :class:`deciban.CalibratedMixture` that is fitted to the ILRLs afterwards. It adds the
+        same amount to the log-density of every class, so the evidence does not change; densities,
+        outlier scores and samples do. Of one flow only: an ensemble must have "gaussian".
     epochs, batch_size : int or "auto"
         Number of passes over the samples, and number of samples in each step. A number of epochs is
         kept to, and then nothing is chosen on folds.
@@ -245,6 +245,11 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         self
         """
         require_one_of(self.base, "base", ("gaussian", "mixture"))
+        if self.base == "mixture" and self.n_estimators != 1:
+            raise InputError(
+                f"base must be 'gaussian' for an ensemble; got 'mixture' with n_estimators="
+                f"{quote(self.n_estimators)}. Fit one flow, or keep the Gaussian base."
+            )
         survey = self._survey(X, y, sample_weight) if isinstance(X, Batches) else None
         if isinstance(X, Batches) and survey is not None and survey.n < MANY:
             _, X, y, sample_weight = join_pieces(list(X.read()))
@@ -270,7 +275,7 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         held_out = fitted.held_out
         if held_out is not None and len(held_out.codes) >= _ENOUGH_HELD_OUT:
             samples = held_out
-        if self.base == "mixture" and self._settings.n_estimators == 1:
+        if self.base == "mixture":
             self._mix_base(samples, checkpoint.seed)
         self._remember_densities(samples.X)
         return self

@@ -29,10 +29,15 @@ def log_prior(
 ) -> NDArray[np.float64]:
     """Logarithm of a prior that obeys Cromwell's rule, of shape (1, D) or (n_samples, D).
 
-    Named probabilities are matched with the classes by name. None is the uniform prior.
+    Named probabilities are matched with the classes by name. None and "uniform" are equal ones.
     """
     D = len(classes)
-    if prior is None:
+    if isinstance(prior, str) and prior != "uniform":
+        raise InputError(
+            f"prior must be 'uniform' or hold probabilities; got {quote(prior)}. Leave it out for "
+            f"equal ones."
+        )
+    if prior is None or isinstance(prior, str):
         return np.full((1, D), -np.log(D))
     if isinstance(prior, Mapping):
         prior = _prior_from_mapping(prior, classes)

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation.arrays import freeze, to_numpy
 from deciban._validation.labels import encode_labels, read_labels
-from deciban._validation.scalars import quote, require_whole
+from deciban._validation.scalars import quote, quote_each, require_whole
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError, NotPositiveDefiniteError
 from deciban.reference import closed_form
@@ -230,6 +230,13 @@ class Dependence:
             raise InputError(
                 f"systems must be {len(self.families)}, one for each family; got {len(given)}. "
                 f"Give them in the order of the families."
+            )
+        classes = self.family.classes
+        wrong = [one.classes for one in given if {*one.classes} != {*classes}]
+        if wrong:
+            raise InputError(
+                f"systems must be about the classes {quote_each(classes)} of the families; got "
+                f"{quote_each(wrong[0])}. Pass classes= where the families are built."
             )
         basis = self.family.basis
         l = -_center(self.family) * np.ones((len(given[0]), 1))

@@ -60,6 +60,10 @@ class PosteriorGaussian:
         self.family, self.prior = family, np.exp(self._log_prior)
         self.means = family.means + self._log_prior @ family.basis.contrast
 
+    def __repr__(self) -> str:
+        shares = ", ".join(f"{p:.3g}" for p in self.prior[:5]) + ", …" * (len(self.prior) > 5)
+        return f"<PosteriorGaussian of {len(self.prior)} classes: prior {shares}>"
+
     def log_density(
         self, posteriors: ArrayLike, measure: Literal["aitchison", "lebesgue"] = "aitchison"
     ) -> NDArray[np.float64]:

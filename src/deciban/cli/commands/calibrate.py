@@ -47,8 +47,9 @@ def calibrate(
         str, option("affine: one factor and an offset (for two classes logistic regression). "
                     "diagonal, full: a factor for each ILR coordinate, a whole matrix. gaussian: "
                     "densities with one covariance. mixture: the same with heavy tails. monotone: "
-                    "any monotone map, from many samples. bounded: affine with --bounded. Two "
-                    "classes only: isotonic (PAV), kernel (densities).", "METHOD"),
+                    "PAV for two classes, a smooth monotone map of many samples for more. bounded: "
+                    "affine with --bounded. Two classes only: isotonic (PAV), kernel (densities).",
+                    "METHOD"),
     ] = "affine",
     bounded: Annotated[
         bool, option("Limit the LLRs of any method to what the samples support, such as "
@@ -128,7 +129,9 @@ def calibrate(
         found.notes.append(f"Rows of the same {group} were held out together.")
     stored = calibrator = found.calibrator
     settings = {"method": method, "folds": found.folds, "estimator": type(calibrator).__name__}
-    record = describe_run(hashes, [(source, read)], **settings, **calibrator.get_params())
+    parameters = calibrator.get_params()
+    parameters |= {"map": parameters.pop("method")} if "method" in parameters else {}
+    record = describe_run(hashes, [(source, read)], **settings, **parameters)
     if scored is not None:
         if resamples:
             stored = calibrators.fit_resamples(blank, resamples, scored, measured, groups)
