@@ -10,8 +10,19 @@ from collections import Counter
 
 import numpy as np
 from scipy.stats import t as student_t
-from sklearn.datasets import load_iris, load_wine, make_circles, make_moons
-from sklearn.model_selection import train_test_split
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_iris,
+    load_wine,
+    make_circles,
+    make_moons,
+)
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict, train_test_split
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from _timing import print_setting
 from deciban import (
@@ -143,6 +154,25 @@ def excess_costs(truth, n, run):
     return [metrics.cross_entropy(y_new, one) - least for one in found]
 
 
+def real_scores():
+    print("\nCross-entropy in nats of held-out scores of classifiers, after calibration")
+    print(f"{'no evidence':>46}" + "".join(f"{m:>16}" for m in CALIBRATORS))
+    models = {"naive Bayes": GaussianNB(), "logistic": LogisticRegression(max_iter=10_000)}
+    for table, load in (("digits", load_digits), ("breast cancer", load_breast_cancer)):
+        X, X_new, y, y_new = train_test_split(*load(return_X_y=True), random_state=0)
+        for name, model in models.items():
+            model = make_pipeline(StandardScaler(), model)
+            held_out = cross_val_predict(model, X, y, method="predict_log_proba")
+            fresh = model.fit(X, y).predict_log_proba(X_new)
+            prior = np.bincount(y) / len(y)
+            given, new = (
+                Evidence.from_log_posteriors(np.maximum(p, -700), prior) for p in (held_out, fresh)
+            )
+            found = [one.fit(given, y).evidence(new) for one in CALIBRATORS.values()]
+            cells = "".join(f"{metrics.cross_entropy(y_new, one):16.3f}" for one in found)
+            print(f"{table + ', ' + name:30}{np.log(len(prior)):16.3f}{cells}", flush=True)
+
+
 def bases(args):
     print("\nMean log-density of fresh samples under a CDA, in nats: gain of base='mixture'")
     mixed = TRUTHS["scales"](3)
@@ -201,6 +231,7 @@ def main():
     tails(args)
     fits(args)
     calibrators(args)
+    real_scores()
     bases(args)
     level(args)
     print(f"{time.perf_counter() - start:.0f} s")

@@ -40,8 +40,8 @@ class MixtureCalibrator(Calibrator):
     calibrated by construction. Unlike :class:`GaussianCalibrator` it takes heavy tails, as of
     samples of good and of poor quality. Where the model holds, about a hundred samples of each
     class suffice to be as good as :class:`AffineCalibrator`, which learns the same map and assumes
-    no distribution. Where it does not, as for the skewed scores of naive Bayes, it can be worse
-    than no evidence: compare the two on held-out samples.
+    no distribution. Where it does not, as for the skewed scores of naive Bayes, it can be far
+    worse: compare the two on held-out samples.
 
     Parameters
     ----------
