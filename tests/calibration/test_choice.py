@@ -74,7 +74,9 @@ def test_auto_is_the_default_and_its_choice_and_losses_are_kept_in_a_file(tmp_pa
     np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))
     plain = CalibratedEvidenceClassifier(LinearDiscriminant(), AffineCalibrator()).fit(X, y)
     assert (plain.choice_, plain.losses_) == (None, {})
-    with pytest.raises(InputError, match=r"must be an estimator of deciban.calibration; got 'best'"):
+    with pytest.raises(
+        InputError, match=r"must be an estimator of deciban.calibration; got 'best'"
+    ):
         CalibratedEvidenceClassifier(LinearDiscriminant(), "best").fit(X, y)
 
 

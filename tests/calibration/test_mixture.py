@@ -29,7 +29,8 @@ def test_the_likelihood_is_that_of_the_mixture_of_the_mapped_evidence():
     total = calibrator.reference_.log_likelihood(mapped, y)
     start = _Start(calibrator.matrix_, calibrator.offset_, np.eye(2))
     problem = _Problem(l @ BENT.T, y, np.full(120, 1 / 120), start)
-    factors = np.linalg.cholesky(calibrator.covariances_)
+    inverse = np.linalg.inv(calibrator.matrix_)
+    factors = np.linalg.cholesky(inverse @ calibrator.covariances_ @ inverse.T)
     theta = np.concatenate(
         [calibrator.matrix_.ravel(), calibrator.offset_, *map(problem._pack, factors),
          np.log(calibrator.weights_)]
@@ -82,3 +83,20 @@ def test_huge_evidence_is_taken():
     plain = MixtureCalibrator(2).fit(MIXED.evidence(l), y).transform(MIXED.evidence(l))
     huge = MIXED.evidence(1e10 * l)
     np.testing.assert_allclose(MixtureCalibrator(2).fit(huge, y).transform(huge), plain, atol=1e-3)
+
+
+def test_many_equal_scores_do_not_make_evidence_stronger():
+    # Half of the samples say nothing. Their point mass once pulled the factor up to five.
+    rng = np.random.default_rng(0)
+    y = np.arange(2000) % 2
+    x = np.where(rng.random(2000) < 0.5, 0.0, rng.normal(2 * y - 1, 1.4))[:, None]
+    for X in (x, np.maximum(x, 0)):
+        mixture, affine = (
+            c.fit(X, y).score(X, y) for c in (MixtureCalibrator(), AffineCalibrator())
+        )
+        assert mixture > affine - 0.03
+
+
+def test_class_means_that_coincide_have_hardly_any_evidence():
+    calibrator = MixtureCalibrator().fit([[-1.0], [1.0], [-1.0], [1.0]] * 20, [0, 0, 1, 1] * 20)
+    assert np.abs(calibrator.transform([[-1.0], [1.0]])).max() < 0.1

@@ -13,7 +13,7 @@ from deciban._estimation.monotone_exact import fit_exact
 from deciban._estimation.monotone_smooth import _SmoothCost
 from deciban.calibration import AffineCalibrator, MonotoneCalibrator
 from deciban.evidence.bayes import balance_weights
-from deciban.exceptions import InputError, ZeroPartsError
+from deciban.exceptions import ConvergenceError, InputError, ZeroPartsError
 from deciban.metrics.labelled import Scores, Trials
 from deciban.metrics.pav import add_misleading, pool
 
@@ -282,3 +282,43 @@ def test_bad_options_are_refused(options, message):
 def test_classes_that_are_ruled_out_are_refused():
     with pytest.raises(ZeroPartsError, match="row 0 has infinity"):
         MonotoneCalibrator().fit([[-np.inf, 0.0], [0.0, 1.0]], [0, 1])
+
+
+def test_two_classes_are_pav_also_where_scores_span_many_decades():
+    rng, y = np.random.default_rng(0), np.arange(600) % 2
+    for score in (np.exp(15 * rng.normal(size=600)), rng.normal(size=600) + 1e12):
+        found = MonotoneCalibrator().fit(score[:, None], y).evidence(score[:, None]).llr(1, 0)
+        np.testing.assert_allclose(found, pooled(score, y).transform(score), atol=1e-10)
+
+
+def test_reversed_evidence_is_hardly_worse_than_none():
+    rng, y = np.random.default_rng(0), np.arange(30) % 3
+    X = rng.normal(size=(30, 3)) - 2 * np.eye(3)[y]
+    assert MonotoneCalibrator().fit(X, y).score(X, y) > -np.log(3) - 0.02
+
+
+def test_the_order_of_the_samples_does_not_matter_and_weights_are_repetitions():
+    l, y = three(40, bend=True)
+    evidence, order = FAMILY.evidence(l), np.random.default_rng(0).permutation(120)
+    plain = MonotoneCalibrator().fit(evidence, y).transform(evidence)
+    shuffled = MonotoneCalibrator().fit(evidence[order], y[order]).transform(evidence)
+    np.testing.assert_allclose(shuffled, plain, atol=0.02)
+    counts = np.arange(120) % 3 + 1
+    weighted = MonotoneCalibrator().fit(evidence, y, sample_weight=counts).transform(evidence)
+    rows = np.repeat(np.arange(120), counts)
+    repeated = MonotoneCalibrator().fit(evidence[rows], y[rows]).transform(evidence)
+    np.testing.assert_allclose(weighted, repeated, atol=0.02)
+
+
+@pytest.mark.parametrize("distance", [1e-5, 1e-8, 1e-11])
+def test_samples_that_nearly_coincide_are_taken_for_one(distance):
+    l, y = three(10)
+    l[1] = l[0] + distance
+    assert MonotoneCalibrator("exact").fit(FAMILY.evidence(l), y).gap_ < 1e-8
+
+
+def test_an_outlier_that_hides_the_others_is_refused_by_the_exact_map():
+    l, y = three(10)
+    l[0] *= 1e7
+    with pytest.raises(ConvergenceError, match="must not hold outliers for the exact map"):
+        MonotoneCalibrator("exact").fit(FAMILY.evidence(l), y)

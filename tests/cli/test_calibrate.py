@@ -361,6 +361,11 @@ def test_priors_and_costs_that_cannot_be_used_are_refused(two, options, words):
         applied(calibrator, two[2], *options.split())
 
 
+def test_a_prior_without_posteriors_is_refused_without_options_of_other_commands(two):
+    with pytest.raises(InputError, match=r"--posteriors.* got none. Leave it out.$"):
+        fitted(two[2], "--prior", "uniform")
+
+
 def test_files_that_are_no_calibrators_are_refused(two):
     y, llr, path = two
     model, bare = path.parent / "lda.deciban", path.parent / "bare.deciban"

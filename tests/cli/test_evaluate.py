@@ -319,7 +319,7 @@ def test_trials_that_do_not_match_are_counted(tmp_path):
         ("y,llr\n1,2\n0,3\n", "--base 7", "--base must be one of e, 2, 10"),
         ("y,llr\n1,2\n0,3\n", "--llr llr --posteriors auto", "must stand alone"),
         ("y,0,1\n1,.5,.5\n0,.4,.6\n", "--posteriors auto", "must come with --prior"),
-        ("y,llr\n1,2\n0,3\n", "--prior uniform", "must come with --posteriors"),
+        ("y,llr\n1,2\n0,3\n", "--prior uniform", "must come with --posteriors.* give --at-prior"),
         ("y,0,1\n1,.5,.5\n0,.4,.7\n", "--posteriors auto --prior uniform", "row 2 sums to 1.1"),
         ("y,0,1\n1,1,2\n0,inf,3\n", "", r"below \+inf.*row 2 does not"),
         (
@@ -528,6 +528,8 @@ def test_a_tree_of_classes_tells_what_each_node_costs(three, name, text):
     printed = run(*args, "--at-prior", "cat=0.5,dog=0.25").stdout
     assert f"{cost.costs[1]:.4f}" in printed
     assert "part of the total" in printed
+    told = " ".join(run("--help").stdout.replace("│", " ").split())
+    assert "Prints what each of its nodes costs (not on the page of --report)." in told
 
 
 def test_names_of_nodes_are_whole_on_a_narrow_terminal(three):

@@ -42,6 +42,15 @@ def test_json_has_the_numbers_of_the_family():
     assert values["classes"] == ["1", "2", "3"]
 
 
+def test_small_numbers_do_not_round_to_zero():
+    family = CalibratedGaussian.from_divergences([80.0])
+    shown = run("--divergences", "80").stdout
+    assert f"{100 * family.eers[0, 1]:.3g}" in shown
+    assert f"{family.expected_cllr(0, 1):.3g}" in shown
+    assert "bit\n" in shown
+    assert " 0.0000 " not in shown
+
+
 @pytest.mark.parametrize("text", ["4.16%", "0.0416", " 4.16 % "])
 def test_error_rates_may_be_percentages(text):
     pair = found("--eers", text)["pairs"][0]
@@ -156,7 +165,10 @@ def test_a_prior_and_costs_give_the_rates_of_decisions():
     assert values["expected_cost"] == pytest.approx(posterior.expected_cost({(2, 0): 20.0}).value)
     shown = run(*options).stdout
     assert "the true class on rows" in shown
-    assert "Error rate under this prior: 0.0" in shown
+    percent = 100 * posterior.expected_cost().value
+    assert f"Error rate [%] under this prior: {percent:.4g} " in shown
+    shown = run(*options[:4], "--costs", "c>a=20").stdout
+    assert "Expected cost of a decision under the uniform prior: " in shown
     assert "decisions" not in found("--divergences", "5")
 
 

@@ -178,7 +178,9 @@ def test_a_tree_of_classes_gives_each_row_the_answer_that_it_supports(folder):
     best = pl.max_horizontal("posterior_versicolor", "posterior_virginica")
     assert frame.filter(long).select(best).to_series().max() < 0.99
     again = ("predict", "m.deciban", "new.parquet", "-o", "other.csv", "--confidence", "0.3")
-    assert "--confidence must come with --hierarchy" in refused(*again)
+    said = refused(*again)
+    assert "--confidence must come with --hierarchy" in said
+    assert "Add --hierarchy FILE, or leave it out." in said
     low = refused(*again, "--hierarchy", "tree.json")
     assert "confidence must lie between 0.5 and 1; got 0.3" in low
 
@@ -278,10 +280,26 @@ def test_explain_shows_what_each_feature_contributes(folder):
     total = told["base_deciban"] + sum(one["deciban"] for one in told["features"])
     assert total == pytest.approx(told["total_deciban"], abs=1e-9)
     text = done(*words).output
-    assert f"Contributions to the LLR of {told['for']} against {told['against']}" in text
-    assert "standard error" in text
+    assert f"Contributions to the LLR of {told['for']} against {told['against']}, exact." in text
+    assert "100 of the 150 rows of --background, spread over the table" in text
+    assert "the other features take the values of these rows." in text
+    assert "standard error" not in text
     refused_by = refused("explain", "m.deciban", "iris.csv", "--background", "none.csv")
     assert "none.csv" in refused_by
+
+
+def test_contributions_of_many_features_have_standard_errors(folder):
+    rng = np.random.default_rng(0)
+    X = {f"x{k}": rng.normal(size=60) for k in range(11)}
+    pl.DataFrame({**X, "y": ["a", "b"] * 30}).write_csv("wide.csv")
+    done("fit", "wide.csv", "--label", "y", "--model", "lda", "-o", "w.deciban")
+    pl.DataFrame(X)[:5].write_csv("few.csv")
+    words = ("explain", "w.deciban", "wide.csv", "--background", "few.csv")
+    text = done(*words).output
+    assert ", from sampled orders of the features." in text
+    assert "Background: 5 rows of --background; the other features" in text
+    assert "standard error" in text
+    assert json.loads(done(*words, "--json").output)["contributions"]["exact"] is False
 
 
 def test_explain_refuses_a_validation_that_it_cannot_use(folder):
@@ -734,6 +752,7 @@ def test_what_predict_writes_can_be_evaluated_at_a_prior(folder):
 def test_an_open_set_has_one_class_more(folder):
     told = fitted("--open-set", "none")
     assert "'none': learned from how the classes differ" in told.output
+    assert "Its prior in predict is 0.2 unless --prior says otherwise." in told.output
     far = pl.DataFrame({name: [50.0, -20.0] for name in NAMES})
     far.with_columns(pl.lit("north").alias("site")).write_csv("far.csv")
     done("predict", "m.deciban", "far.csv", "-o", "out.csv")
@@ -743,9 +762,18 @@ def test_an_open_set_has_one_class_more(folder):
     assert deciban.load("m.deciban").classes_.tolist()[0] == "none"
 
 
+def test_the_prior_of_the_open_class_is_one_fifth(folder):
+    fitted("--open-set", "none")
+    done("predict", "m.deciban", "new.parquet", "-o", "out.csv")
+    out = pl.read_csv("out.csv").filter(pl.col("decision") == "versicolor")
+    odds = np.log(out["posterior_none"].to_numpy() / out["posterior_versicolor"].to_numpy())
+    llr = (out["log_likelihood_none"] - out["log_likelihood_versicolor"]).to_numpy()
+    np.testing.assert_allclose(odds - llr, np.log(0.2 / (0.8 / 3)), atol=1e-6)
+
+
 def test_rows_of_the_open_class_are_learned_from_and_assessed(folder):
     told = json.loads(fitted("--open-set", "virginica", "--json").stdout)
-    assert told["open_set"] == {"class": "virginica", "learned_from": "rows"}
+    assert told["open_set"] == {"class": "virginica", "learned_from": "rows", "prior": 0.2}
     assert told["classes"] == ["setosa", "versicolor", "virginica"]
     assert len(told["held_out"]["classes"]) == 3
     assert "in parts" in refused(
@@ -793,6 +821,20 @@ def test_an_open_set_needs_a_name_and_no_single_row(folder):
     said = refused("fit", "one.csv", *words, "--open-set", "virginica")
     assert "two rows or more" in said
     assert "density" not in said
+
+
+@pytest.mark.parametrize("name", ["Virginica", " virginica", "VIRGINICA "])
+def test_an_open_set_that_is_nearly_a_label_is_refused(folder, name):
+    words = ("--label", "species", "-o", "n.deciban", "--model", "lda", "--open-set", name)
+    said = refused("fit", "iris.csv", *words)
+    assert "beside rows labeled 'virginica'. Give --open-set 'virginica'" in said
+
+
+def test_an_open_set_leaves_two_classes_or_more(folder):
+    iris()[:100].write_csv("two.csv")
+    words = ("--label", "species", "-o", "n.deciban", "--model", "lda", "--open-set", "setosa")
+    said = refused("fit", "two.csv", *words)
+    assert "two classes or more besides --open-set 'setosa'; got versicolor." in said
 
 
 def write_days(n=120):
@@ -865,3 +907,22 @@ def test_a_tree_with_a_node_named_like_a_class_is_refused(folder):
     done(*words, "tree.csv", "--force")
     Path("empty.csv").write_text("child,parent\n")
     assert "empty.csv has none" in refused(*words, "empty.csv", "--force")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("t.json", '{"a": ["setosa"], "b": ["versicolor", "virginica"]}',
+         "--hierarchy t.json: every inner node of a tree must have two children"),
+        ("t.json", '{"a": [], "b": ["versicolor", "virginica"]}',
+         "got [] below 'a'. Name its children, or leave the node out."),
+        ("t.json", '["setosa", ["versicolor", "rosa"]]',
+         "--hierarchy t.json must name one of the classes setosa, versicolor, virginica; got 'r"),
+        ("t.csv", "child,parent\nsetosa,setosa\n", "--hierarchy t.csv: pairs must be a child"),
+    ],
+)  # fmt: skip
+def test_errors_about_a_tree_name_its_file(folder, name, text, says):
+    fitted()
+    Path(name).write_text(text)
+    words = ("predict", "m.deciban", "new.parquet", "-o", "out.csv", "--hierarchy", name)
+    assert says in " ".join(refused(*words).split())

@@ -50,6 +50,7 @@ def test_calibrated_rows_of_the_declared_mix_raise_no_alarm(write):
     assert done.exit_code == 0
     assert "Calibration: no sign that it has moved" in done.stdout
     assert "Class mix: no sign that it has moved" in done.stdout
+    assert "of the 20 decibans that raise an alarm)" in done.stdout
     assert "300 with a label; classes ant, bee, cat" in done.stdout
     assert "is ever raised is at most 0.01, for each of the two." in done.stdout
     assert "Note" not in done.stderr
@@ -99,6 +100,7 @@ def test_with_restarts_the_output_says_how_long_false_alarms_take(write):
     done = run(write("calm.csv", 300), "--truth", "class", "--restart")
     assert "after 10,000 rows on average, or later, for each of the two." in done.stdout
     assert "largest sum of e-values so far" in done.stdout
+    assert "of the 40 decibans that raise an alarm)" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -113,6 +115,7 @@ def test_with_restarts_the_output_says_how_long_false_alarms_take(write):
         (["--truth", "class", "--classes", "ant,bee"], "must hold the classes ant, bee in class"),
         ([], "--classes must name the classes where there are no labels"),
         (["--posteriors", "auto", "--prior", "empirical"], "--prior must be the one"),
+        (["--prior", "uniform"], "--prior must .* For the declared class mix give --mix."),
     ],
 )
 def test_options_that_do_not_fit_are_refused_in_a_sentence(write, words, says):
@@ -148,6 +151,8 @@ def test_a_fault_is_called_probable_and_is_null_without_labels(write):
     path = write("bold.csv", 600, factor=3.0)
     done = run_to_alarm(path, "--truth", "class")
     assert "Evidence is probably too strong: a factor of about 0." in done.stdout
+    assert "would mend it, roughly; recalibrate with labeled rows." in done.stdout
+    assert "decibans, where 20 raise an alarm). Evidence" in done.stdout
     unlabeled = run(write("new.csv", 60, labels=False), "--classes", "ant,bee,cat", "--json")
     found = json.loads(unlabeled.stdout)
     assert found["classes"] == ["ant", "bee", "cat"]
@@ -155,11 +160,29 @@ def test_a_fault_is_called_probable_and_is_null_without_labels(write):
     assert found["mix"]["shares"] is None
 
 
+def test_no_older_table_is_counted_twice(tmp_path, write):
+    paths, state = [write(f"{k}.csv", 30, seed=k) for k in range(3)], tmp_path / "m.json"
+    words = ("--truth", "class", "--state", state)
+    for path in paths:
+        run(path, *words)
+    for path in paths:
+        with pytest.raises(TableError, match=r"must hold new rows; it is a table that .* already"):
+            run(path, *words)
+    assert Monitor.load(state).state.n_samples == 90
+
+
+def test_the_last_thousand_tables_are_known(tmp_path):
+    monitor = Monitor([0, 1])
+    monitor._tables.extend(map(str, range(1200)))
+    monitor.save(tmp_path / "m.json")
+    assert list(Monitor.load(tmp_path / "m.json")._tables) == list(map(str, range(200, 1200)))
+
+
 def test_a_table_is_not_counted_twice(tmp_path, write):
     path, state = write("calm.csv", 30), tmp_path / "m.json"
     words = ("--truth", "class", "--state", state)
     run(path, *words)
-    with pytest.raises(TableError, match=r"must hold new rows; it is the table .* Give the rows"):
+    with pytest.raises(TableError, match=r"must hold new rows; it is a table .* Give the rows"):
         run(path, *words)
     assert Monitor.load(state).state.n_samples == 30
     pl.read_csv(path).with_columns(date=pl.lit("2026-01-02")).write_csv(path)

@@ -406,3 +406,8 @@ def test_an_integer_of_numpy_as_the_name_is_saved(tmp_path):
     back = deciban.load(tmp_path / "model")
     assert back.classes_.tolist() == [0, 1, 2]
     np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))
+
+
+def test_a_density_of_samples_is_finite_for_features_beyond_the_squares_of_floats():
+    model = OpenSetDiscriminant(other=2, density="samples").fit(X, Y)
+    assert np.isfinite(model.density_.log_density(1e155 * X[:1])).all()

@@ -41,6 +41,14 @@ def test_a_nested_mapping_is_a_tree_of_named_nodes():
     assert [tree.depth(node) for node in ("all", "bird", "wren", "owl")] == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("empty", [[], {}, ()])
+def test_a_node_without_children_gets_advice_that_fits(empty):
+    with pytest.raises(InputError, match=r"below 'bird'. Name its children, or leave"):
+        Hierarchy({"mammal": ["cat", "dog"], "bird": empty})
+    with pytest.raises(InputError, match=r"below 'bird'. Put a single child in the place"):
+        Hierarchy({"mammal": ["cat", "dog"], "bird": ["owl"]})
+
+
 def test_a_level_is_a_partition_that_evidence_can_be_grouped_by():
     tree = Hierarchy(ANIMALS)
     assert tree.level(1) == {"mammal": ["cat", "dog"], "bird": ["owl", "hawk", "wren"]}
@@ -284,6 +292,7 @@ def test_ties_at_the_confidence_are_accepted():
         ({"vague_costs": 2.0}, "vague_costs must lie between 0, .* got 2"),
         ({"vague_costs": {"all": 0.2}}, "name every inner node and no other; it lacks 'mammal'"),
         ({"vague_costs": "much"}, "finite number"),
+        ({"vague_costs": 0.5, "confidence": 0.95}, "must not come together"),
         (
             {"vague_costs": dict.fromkeys(["all", "mammal", "bird", "raptor", "cat"], 0.1)},
             "no other; it has 'cat'",

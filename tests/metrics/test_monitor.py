@@ -414,6 +414,8 @@ def test_an_unknown_label_is_refused_and_changes_nothing():
         lambda plain: plain["mix"].update(starts=[1e300]),
         lambda plain: plain["mix"].update(alarm=7),
         lambda plain: plain.update(fault=3),
+        lambda plain: plain.update(tables=[3]),
+        lambda plain: plain.update(tables=None),
         lambda plain: plain.update(factor="much"),
         lambda plain: plain.update(recent=[[-1.0, 0.0]]),
         lambda plain: plain.update(classes={"class": "Evidence", "parts": {}}),

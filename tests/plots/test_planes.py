@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.path import Path as MplPath
 
-from deciban import Basis, CalibratedGaussian, Evidence, metrics, plots
+from deciban import Basis, CalibratedGaussian, CalibratedMixture, Evidence, metrics, plots
 from deciban.exceptions import CromwellError, InputError
 from deciban.plots._plane import boundaries, ellipse, kernel_contours
 from deciban.simplex import ilr
@@ -28,6 +28,11 @@ def test_an_ellipse_holds_its_mass(family):
     radius = np.linalg.norm(np.linalg.solve(family.cholesky, (edge - family.means[1]).T), axis=0)
     assert np.ptp(radius) < 1e-9
     assert np.mean(np.linalg.norm(white, axis=0) < radius[0]) == pytest.approx(0.9, abs=0.01)
+
+
+def test_a_mixture_has_no_ellipses(family):
+    with pytest.raises(InputError, match="family must be a CalibratedGaussian"):
+        ellipse(CalibratedMixture([family, family]), 1, 0.9)
 
 
 def test_a_kernel_contour_holds_about_its_mass(rng):

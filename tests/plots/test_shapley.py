@@ -51,6 +51,23 @@ def test_arrows_of_a_path_add_up_to_the_evidence():
     np.testing.assert_allclose(display.arrows_[-1].xy, found.total.ilr()[0], rtol=1e-12)
 
 
+@pytest.mark.parametrize(("far", "shows_zero"), [(0.0, True), (1.0, True), (40.0, False)])
+def test_the_frame_of_a_path_is_near_it_and_shows_zero_if_that_is_near(far, shows_zero):
+    base = Evidence([[far, 0.0, -far]], CLASSES)
+    found = ShapleyCompositions(base, explanation().contributions, ("x", "y", "z"))
+    display = ShapleyDisplay(found).plot_path(unit="nat")
+    limits = np.array([display.ax_.get_xlim(), display.ax_.get_ylim()])
+    path = np.vstack([base.ilr(), [arrow.xy for arrow in display.arrows_]])
+    assert ((limits[:, 0] < path) & (path < limits[:, 1])).all()
+    assert ((limits[:, 0] < 0) & (limits[:, 1] > 0)).all() == shows_zero
+    assert np.ptp(path, axis=0).max() > np.ptp(limits, axis=1).max() / 4
+
+
+def test_a_path_without_length_has_a_frame():
+    found = ShapleyCompositions(Evidence([[0.0, 0.0, 0.0]]), np.zeros((1, 1, 3)), ("x",))
+    assert np.ptp(ShapleyDisplay(found).plot_path().ax_.get_xlim()) > 0
+
+
 def test_a_path_needs_three_classes_and_a_sample_that_exists():
     two = ShapleyCompositions(Evidence([[0.0, 0.0]]), np.zeros((1, 1, 2)), ("x",))
     with pytest.raises(InputError, match="three classes for a path; got 2"):
@@ -93,6 +110,7 @@ def test_rows_of_a_waterfall_keep_their_names_and_show_small_values():
     display = ShapleyDisplay(found).plot(unit="ban")
     texts = [label.get_text() for label in display.ax_.get_yticklabels()]
     assert texts[1] == "petal-length  +0.0174"
+    assert (texts[0], texts[3]) == ("base  +0.0000", "total  +0.0087")
     assert texts[2].endswith("  −0.0087")
     assert max(len(line) for text in texts for line in text.split("\n")) < 45
     display.figure_.draw_without_rendering()

@@ -1,4 +1,4 @@
-"""Gradients of convex functions: the monotone maps of ILRLs."""
+"""Monotone maps of ILRLs: gradients of convex functions, and steps of one coordinate."""
 
 from __future__ import annotations
 
@@ -47,6 +47,17 @@ class ConvexGradient(NamedTuple):
         tied = height >= height.max(axis=1, keepdims=True) - self.tie
         far = (self.points**2).sum(axis=1) - 2 * (u @ self.points.T)
         return self.slopes[np.where(tied, far, np.inf).argmin(axis=1)]
+
+
+class Steps(NamedTuple):
+    """A rising map of one coordinate: ``values[k]`` from ``edges[k - 1]`` to ``edges[k]``."""
+
+    edges: Floats
+    values: Floats
+
+    def __call__(self, l: Floats) -> Floats:
+        """Recalibrated ILRLs of samples on rows."""
+        return self.values[np.searchsorted(self.edges, l[:, 0])][:, None]
 
 
 def standardize(l: Floats, weight: Floats) -> tuple[Floats, Floats, float]:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from deciban._estimation.affine_map import AffineMap
@@ -29,7 +30,9 @@ from deciban.exceptions import ConvergenceError
 from deciban.simplex import logparts
 
 Pairs = NDArray[np.intp]  # rows (n, m): the tangent at n must not lie above the function at m
-_ROUNDING = 1e-12  # distance of points that are the same
+_ROUNDING = 1e-12  # relative, of heights
+_SAME = 1e-6  # distance of points that are taken for one, relative to the spread of the ILRLs
+_FARTHEST = 1e4  # length of a point in units of the median: beyond it, rounding hides the others
 _NEIGHBORS = 4  # constraints at first, for each coordinate and point
 _CUTS = 4  # most violated constraints of a point that are added in a round
 _ROUNDS = 60
@@ -66,6 +69,13 @@ def fit_exact(
     ``added`` is the weight of the misleading samples of each class, as a share of that of the
     class.
     """
+    length = np.linalg.norm(u - np.median(u, axis=0), axis=1)
+    if length.max() > _FARTHEST * float(np.median(length)) > 0:
+        raise ConvergenceError(
+            f"the evidence must not hold outliers for the exact map; one ILRL is "
+            f"{length.max() / np.median(length):.2g} times as far out as half of them. Clip it, or "
+            f"use the smooth method."
+        )
     points, mass = merge_points(u, truth, weight, len(log_prior))
     problem = _Problem.state(points, mass, log_prior, contrast, added)
     return problem.solve(float(start.matrix[0, 0]), start.offset)
@@ -75,21 +85,24 @@ def merge_points(
     u: Floats, truth: NDArray[np.intp], weight: Floats, n_classes: int
 ) -> tuple[Floats, Floats]:
     """Points that differ, and the mass of each class at each point."""
-    _, first, place = np.unique(
-        np.round(u / _ROUNDING), axis=0, return_index=True, return_inverse=True
-    )
+    points, place = np.unique(u, axis=0, return_inverse=True)
+    near = cKDTree(points).query_pairs(_SAME, output_type="ndarray")
+    links = sparse.coo_array((np.ones(len(near)), near.T), shape=(len(points),) * 2)
+    group = connected_components(links, directed=False)[1]
+    _, first = np.unique(group, return_index=True)
     mass = np.zeros((len(first), n_classes))
-    np.add.at(mass, (place.ravel(), truth), weight)
+    np.add.at(mass, (group[place.ravel()], truth), weight)
     kept = mass.sum(axis=1) > 0
-    return u[first][kept], mass[kept]
+    return points[first][kept], mass[kept]
 
 
 def _require_optimum(found: Solution, n: int) -> None:
     """Raise where rounding stopped the search far from the optimum."""
     if found.gap > _ACCEPTED * n or found.error > _FLAT:
         raise ConvergenceError(
-            f"the monotone map must reach its optimum; its cost may exceed the least by "
-            f"{found.gap / n:.2g} nat. Check the evidence for outliers, or use the smooth method."
+            f"the monotone map must reach its optimum; rounding stopped it with a slope of "
+            f"{found.error:.2g} left. Samples that nearly coincide or lie far out do this: use the "
+            f"smooth method."
         )
 
 
@@ -146,7 +159,7 @@ class _Problem(NamedTuple):
             start, barrier = self.blend(found, inside, pairs)
         raise ConvergenceError(
             f"the map must be monotone; after {_ROUNDS} rounds of cuts it misses by {worst:.2g}. "
-            f"Use the smooth method, or fewer samples."
+            f"Use the smooth method."
         )
 
     def map(self, y: Floats, phi: Floats, violation: float) -> ConvexGradient:

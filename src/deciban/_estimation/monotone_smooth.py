@@ -21,9 +21,10 @@ from deciban.simplex import logparts
 
 _PIECES = 8
 _STEPS = 300
+_ROUNDS = 10  # of the search for clusters
 _PULL = 30.0  # of the parameters towards the start, in units of one sample
 _BENT = 0.1  # share of the scalar map that the affine functions make at first
-_LEAST_FACTOR = 0.05  # of the scalar map at the start
+_LEAST_FACTOR = 0.01  # of the scalar map at the start
 
 
 @dataclass(frozen=True)
@@ -83,10 +84,11 @@ def fit_smooth(
     by_class = mass.sum(axis=0)
     means = mass.T @ u / by_class[:, None]
     misleading = (1 - np.eye(D)) * by_class * added / (D - 1)
-    factor = max(float(start.matrix[0, 0]), _LEAST_FACTOR)
-    known = np.flatnonzero(weight)
-    points = u[np.random.default_rng(0).permutation(known)[:_PIECES]]
-    slopes = _BENT * factor * points + start.offset
+    factor, offset = float(start.matrix[0, 0]), start.offset
+    if factor < _LEAST_FACTOR:  # reversed or no evidence: start near none, not at its offset
+        factor, offset = _LEAST_FACTOR, np.zeros(d)
+    points = _spread_points(u, weight)
+    slopes = _BENT * factor * points + offset
     heights = -_BENT * factor * (points**2).sum(axis=1) / 2
     root = np.sqrt((1 - _BENT) * factor) * np.eye(d)
     theta = np.concatenate([heights, slopes.ravel(), root.ravel(), [np.log(_BENT * factor)]])
@@ -105,3 +107,24 @@ def fit_smooth(
     found = minimize(cost, theta, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
     a, b, root, T = cost.unpack(found.x)
     return ConvexGradient(a, b, points, T, 0.0, root, np.zeros(d), 1.0)
+
+
+def _spread_points(u: Floats, weight: Floats) -> Floats:
+    """Centers of weighted clusters, whatever the order of the samples: Lloyd's algorithm."""
+    points, place = np.unique(u[weight > 0], axis=0, return_inverse=True)
+    mass = np.bincount(place.ravel(), weight[weight > 0])
+    centers = points[[np.argmin(((points - mass @ points / mass.sum()) ** 2).sum(axis=1))]]
+    while len(centers) < min(_PIECES, len(points)):  # each next one far from all, and no outlier
+        far = mass * _squares(points, centers).min(axis=1)
+        centers = np.vstack([centers, points[[np.argmax(far)]]])
+    for _ in range(_ROUNDS):
+        own = _squares(points, centers).argmin(axis=1)
+        total = np.bincount(own, mass, len(centers))
+        sums = np.stack([np.bincount(own, mass * x, len(centers)) for x in points.T], axis=1)
+        centers = np.where(total[:, None] > 0, sums / np.maximum(total, 1e-300)[:, None], centers)
+    return centers
+
+
+def _squares(points: Floats, centers: Floats) -> Floats:
+    """Squared distances of points from centers."""
+    return np.stack([((points - one) ** 2).sum(axis=1) for one in centers], axis=1)

@@ -17,6 +17,7 @@ from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.calibration.gaussian import GaussianCalibrator
 from deciban.calibration.scores import ScoreReader
 from deciban.evidence import Evidence
+from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled
 from deciban.reference import CalibratedMixture
 from deciban.reference.closed_form import gram, offset
@@ -26,7 +27,8 @@ from deciban.simplex import Basis
 _MOST = 4  # components that are tried by "auto"
 _SAMPLES_EACH = 10  # samples for each parameter of a mixture that "auto" takes
 _SPREAD = 4.0  # largest scale of a component at the start; the smallest is one over it
-_FLOOR = 1e-3  # smallest variance of a component, in units of the single family
+_FLOOR = 1e-3  # smallest variance of a component, in units of the variance within classes
+_LEAST_SIGNAL = 1e-3  # at the start, in units of the spread within classes
 _STEPS = 500
 
 
@@ -107,13 +109,21 @@ class MixtureCalibrator(Calibrator):
         x, center, size = standardize(finite_ilr(samples.evidence), share)
         scaled = Evidence._from_ilr(x, None, samples.evidence.classes)
         single = GaussianCalibrator(predictive=False)
-        single._fit(Labelled(scaled, samples.codes, samples.weight))
+        try:
+            single._fit(Labelled(scaled, samples.codes, samples.weight))
+        except InputError as error:
+            raise InputError(
+                f"X must vary within the classes in all {x.shape[1]} directions of ILR space; it "
+                f"does not. Give more samples, or use AffineCalibrator."
+            ) from error
         problem = _Problem(x, samples.codes, share, _Start.of(single, self.classes_.tolist()))
         n = float(min(samples.sizes.sum(), 1e300))
         best = problem.solve(1)
         for n_components in range(2 if auto else most, most + 1):
+            if auto and problem.n_parameters(n_components) > n / _SAMPLES_EACH:
+                break
             found = problem.solve(n_components)
-            if auto and (found.bic(n) >= best.bic(n) or found.n_parameters > n / _SAMPLES_EACH):
+            if auto and problem.bic(found, n) >= problem.bic(best, n):
                 break
             best = found
         order = np.argsort(np.trace(best.covariances, axis1=1, axis2=2), kind="stable")
@@ -149,37 +159,31 @@ class _Fitted(NamedTuple):
     covariances: Floats
     loss: float  # negative mean log-likelihood, in nats
 
-    @property
-    def n_parameters(self) -> float:
-        K, k, _ = self.covariances.shape
-        return k * k + k + K * k * (k + 1) / 2 + K - 1
-
-    def bic(self, n: float) -> float:
-        return self.n_parameters * float(np.log(n)) + 2 * n * self.loss
-
 
 class _Start(NamedTuple):
-    """The affine map of Gaussian densities with one covariance, and the family it leads to."""
+    """The affine map of Gaussian densities with one covariance, and that covariance."""
 
     matrix: Floats
     offset: Floats
-    covariance: Floats
+    within: Floats  # covariance of x within classes
 
     @classmethod
     def of(cls, single: GaussianCalibrator, classes: list[Any]) -> _Start:
         V = Basis.gram_schmidt(len(classes)).contrast
         M, S = single.means_, single.covariances_[0]
-        B = V.T @ M
+        B = V.T @ M + _LEAST_SIGNAL * np.linalg.cholesky(S)  # also where class means coincide
         matrix = np.linalg.solve(S, B.T).T
         squares = np.einsum("ij,ij->i", M, np.linalg.solve(S, M.T).T)
-        return cls(matrix, -0.5 * V.T @ squares, matrix @ B.T)
+        return cls(matrix, -0.5 * V.T @ squares, S)
 
 
 class _Problem:
     """The likelihood of affine maps and mixtures, by parameters without constraints.
 
-    These are the matrix and offset of the map, the Cholesky factor of each component with the
-    logarithms of its diagonal, and the logarithms of the weights but for a constant.
+    These are the matrix A and the offset of the map, for each component the Cholesky factor of its
+    covariance S of x with the logarithms of its diagonal (that of l is A S A'), and the logarithms
+    of the weights but for a constant. A floor on S cannot be evaded by a larger A: many equal
+    scores would otherwise pull A up without end.
     """
 
     def __init__(self, x: Floats, codes: NDArray[np.intp], share: Floats, start: _Start) -> None:
@@ -190,7 +194,7 @@ class _Problem:
 
     def solve(self, n_components: int) -> _Fitted:
         """The most likely map and mixture, from scaled copies of the single family."""
-        k, single = self.x.shape[1], np.linalg.cholesky(self.start.covariance).astype(np.float64)
+        k, single = self.x.shape[1], np.linalg.cholesky(self.start.within).astype(np.float64)
         scales = np.geomspace(1 / _SPREAD, _SPREAD, n_components) if n_components > 1 else [1.0]
         factors = [self._pack(np.sqrt(scale) * single) for scale in scales]
         theta = np.concatenate(
@@ -205,8 +209,16 @@ class _Problem:
             self.loss, theta, jac=True, method="L-BFGS-B", bounds=[(b, None) for b in low],
             options={"maxiter": _STEPS, "maxcor": 30},
         )  # fmt: skip
-        A, b, L, log_w = self._unpack(found.x)
+        A, b, M, log_w = self._unpack(found.x)
+        L = A @ M
         return _Fitted(A, b, np.exp(log_w), L @ L.transpose(0, 2, 1), float(found.fun))
+
+    def n_parameters(self, n_components: int) -> float:
+        k = self.x.shape[1]
+        return k * k + k + n_components * k * (k + 1) / 2 + n_components - 1
+
+    def bic(self, found: _Fitted, n: float) -> float:
+        return self.n_parameters(len(found.weights)) * float(np.log(n)) + 2 * n * found.loss
 
     def _pack(self, L: Floats) -> Floats:
         """A Cholesky factor as numbers without constraints."""
@@ -227,24 +239,26 @@ class _Problem:
         A, b, factors, log_w = self._unpack(theta)
         V, share = self.V, self.share
         l = self.x @ A.T + b
-        log_joint = log_w[:, None] + [log_h(l, L @ L.T, V) for L in factors]
+        sigmas = [(A @ M) @ (A @ M).T for M in factors]
+        log_joint = log_w[:, None] + [log_h(l, sigma, V) for sigma in sigmas]
         log_total = np.logaddexp.reduce(log_joint, axis=0)
         pieces = np.exp(log_joint - log_total) * share
-        pull, slopes = self.v * share[:, None], []
-        for L, piece in zip(factors, pieces, strict=True):
-            P = np.linalg.inv(L @ L.T)
-            u = (l + offset(gram(L @ L.T, V), V) / 2) @ P
+        pull, slopes, slope_A = self.v * share[:, None], [], np.linalg.inv(A).T
+        for M, sigma, piece in zip(factors, sigmas, pieces, strict=True):
+            P = np.linalg.inv(sigma)
+            u = (l + offset(gram(sigma, V), V) / 2) @ P
             pull -= piece[:, None] * u
             spread = (piece[:, None] * u).T @ u
             total, m = piece.sum(), piece @ u
-            # d log h / dΣ, as in the fit of one family.
+            # d log h / dΣ, as in the fit of one family; Σ = A S A'.
             G = -0.5 * (
                 total * (P + np.eye(len(P)) / len(V)) - spread + V.T @ ((V @ m)[:, None] * V)
             )
-            own = 2 * (G @ L)[self.rows, self.columns]
-            slopes.append(np.where(self.rows == self.columns, own * np.diag(L)[self.rows], own))
+            slope_A = slope_A + 2 * G @ A @ M @ M.T
+            own = 2 * (A.T @ G @ A @ M)[self.rows, self.columns]
+            slopes.append(np.where(self.rows == self.columns, own * np.diag(M)[self.rows], own))
         own = np.einsum("nk,nk->n", self.v, l) + log_total
         value = -float(share @ own + np.linalg.slogdet(A)[1])
-        slope_A = pull.T @ self.x + np.linalg.inv(A).T
+        slope_A = slope_A + pull.T @ self.x
         of_weights = pieces.sum(axis=1) - np.exp(log_w)
         return value, -np.concatenate([slope_A.ravel(), pull.sum(axis=0), *slopes, of_weights])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._estimation.convex_gradient import ConvexGradient
+from deciban._estimation.convex_gradient import ConvexGradient, Steps
 from deciban._estimation.monotone import Method, fit_monotone
 from deciban._persistence.encoding import register_value
 from deciban._persistence.registry import register
@@ -25,7 +25,10 @@ register_value(
 )  # fmt: skip
 
 
-@register(_reader=ScoreReader, map_=ConvexGradient, gap_=float | None)
+register_value(Steps, edges="E", values="P")
+
+
+@register(_reader=ScoreReader, map_=ConvexGradient | Steps, gap_=float | None)
 class MonotoneCalibrator(Calibrator):
     r"""Evidence through the monotone map with the smallest cost, for any number of classes.
 
@@ -43,7 +46,8 @@ class MonotoneCalibrator(Calibrator):
         more it overfits, and thousands of samples take minutes.
     misleading : float, default 1.0
         Number of misleading samples of each class that are added, at infinity ("exact") or at the
-        means of the other classes ("smooth").
+        means of the other classes ("smooth"). Of three classes or more, those of a class with a
+        small prior weigh little, and "exact" evidence can then be very strong.
     prior, fuse
         As for :class:`AffineCalibrator`.
 
@@ -75,7 +79,7 @@ class MonotoneCalibrator(Calibrator):
     True
     """
 
-    map_: ConvexGradient
+    map_: ConvexGradient | Steps
     gap_: float | None
 
     def __init__(
@@ -95,7 +99,7 @@ class MonotoneCalibrator(Calibrator):
         misleading = require_number(self.misleading, "misleading")
         if not 0 < misleading < np.inf:
             raise InputError(f"misleading must be positive; got {misleading}. Give 1, say.")
-        self.map_, self.gap_, _ = fit_monotone(
+        self.map_, self.gap_ = fit_monotone(
             finite_ilr(samples.evidence),
             samples.codes,
             balance_weights(samples.codes, samples.weight, self.prior_),
@@ -112,6 +116,12 @@ class MonotoneCalibrator(Calibrator):
     def _finish_loading(self) -> None:
         super()._finish_loading()
         found = self.map_
+        if isinstance(found, Steps):
+            if len(self.classes_) != 2 or len(found.values) != len(found.edges) + 1:
+                raise ValueError("steps that do not fit")
+            if (np.diff(found.edges) < 0).any() or not np.isfinite(found.values).all():
+                raise ValueError("edges that do not rise, or values that are not finite")
+            return
         if not (found.temperature >= 0 and found.size > 0 and found.tie >= 0):
             raise ValueError("a map that is not the gradient of a convex function")
         if len(found.center) != len(self.classes_) - 1:

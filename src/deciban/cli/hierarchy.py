@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +38,14 @@ def read_hierarchy(text: str, classes: Sequence[Hashable]) -> Hierarchy:
                 f"{_OPTION} must not name a node like a class; {text} has children below "
                 f"{quote(str(node))}. Rename the node."
             )
-    label = {node: node if node in inner else _find(node, classes) for node in tree.nodes}
+    label = {node: node if node in inner else _find(node, text, classes) for node in tree.nodes}
     missing = [quote_name(one) for one in classes if one not in label.values()]
     if missing:
         raise InputError(
             f"{_OPTION} must hold every class; {text} lacks {join_words(missing, 5)}. Add it."
         )
-    return Hierarchy.from_pairs([(label[node], tree.parent(node)) for node in tree.nodes[1:]])
+    pairs = [(label[node], tree.parent(node)) for node in tree.nodes[1:]]
+    return _build(text, Hierarchy.from_pairs, pairs)
 
 
 def answer_columns(
@@ -80,8 +81,16 @@ def print_nodes(cost: HierarchicalCost) -> None:
     print_table(header, [*rows, total], right=range(1, 5))
 
 
-def _find(node: Hashable, classes: Sequence[Hashable]) -> Hashable:
-    return find_class(str(node), _OPTION, classes)
+def _find(node: Hashable, text: str, classes: Sequence[Hashable]) -> Hashable:
+    return find_class(str(node), f"{_OPTION} {text}", classes)
+
+
+def _build(text: str, make: Callable[[Any], Hierarchy], tree: Any) -> Hierarchy:
+    """The tree of a file; errors name the file."""
+    try:
+        return make(tree)
+    except InputError as error:
+        raise InputError(f"{_OPTION} {text}: {error}") from None
 
 
 def _read_json(text: str) -> Hierarchy:
@@ -91,7 +100,7 @@ def _read_json(text: str) -> Hierarchy:
         raise InputError(
             f"{_OPTION} must be a file of JSON; {text} is not: {error}. Correct it."
         ) from None
-    return Hierarchy(tree)
+    return _build(text, Hierarchy, tree)
 
 
 def _read_pairs(text: str) -> Hierarchy:
@@ -107,4 +116,4 @@ def _read_pairs(text: str) -> Hierarchy:
             f"Add some."
         )
     rows = frame.cast(pl.String).iter_rows()  # an empty parent stays None: it marks the root
-    return Hierarchy.from_pairs(list(rows))
+    return _build(text, Hierarchy.from_pairs, list(rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import InitVar, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Self, get_type_hints
 
@@ -18,6 +18,10 @@ _COLUMNS, _RESULTS, _OUTPUT = "Columns", "Priors, costs and intervals", "Output"
 _SCALE = "Many files, many processes"
 _LARGEST_FLOOR = 0.1  # of a posterior
 _LARGEST_SEED = 2**32 - 1
+_OTHER_PRIORS = {  # what else --prior may be mistaken for, by an option that a command has
+    "at_prior": "For results at another prior give --at-prior.",
+    "mix": "For the declared class mix give --mix.",
+}
 
 
 def option(text: str, metavar: str | None = None, *names: str, panel: str | None = None) -> Any:
@@ -47,16 +51,18 @@ Prior = Annotated[_Text, option(
 )]  # fmt: skip
 ModelPrior = Annotated[str, option(
     "Prior of the posteriors and decisions: 'a=0.9,b=0.1', 'uniform', 'empirical' (the class mix "
-    "of the rows that the model was fitted to), or a table of classes and probabilities.", "PRIOR",
+    "of the rows that the model was fitted to, with 0.2 for the class of --open-set), or a table "
+    "of classes and probabilities.", "PRIOR",
 )]  # fmt: skip
 Costs = Annotated[_Text, option(
     "Costs of errors: 'a>b=5' is 5 for deciding b when a is true; others cost 1. Or a table with "
     "the true class in its first column and one column for each decision.", "COSTS",
 )]  # fmt: skip
-HierarchyFile = Annotated[_Text, option(
+TREE_FILE = (
     'Tree of the classes: a .json file such as {"mammal": ["cat", "dog"], "bird": "bird"}, or a '
-    "table of child and parent.", "FILE", "--hierarchy",
-)]  # fmt: skip
+    "table of child and parent."
+)
+HierarchyFile = Annotated[_Text, option(TREE_FILE, "FILE", "--hierarchy")]
 CalibratorFile = Annotated[Path, option("Calibrator file to write.", "FILE", "--output", "-o")]
 SampleId = Annotated[_Text, option(
     "Column that names the sample, where tables are matched; by default, rows are matched by "
@@ -130,6 +136,7 @@ class ScoreOptions:
     )] = None
     table_format: Format = None
     # fmt: on
+    prior_hint: InitVar[str] = "Leave it out."  # where --prior comes without --posteriors
 
     def inputs(self, source: str) -> tuple[str, ...]:
         """The files that are read for the scores of a source, and this one first."""
@@ -151,7 +158,7 @@ class ScoreOptions:
             for k in range(n_tables)
         ]
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, prior_hint: str) -> None:
         kinds = {
             "--llr": self.llr,
             "--log-likelihoods": self.log_likelihoods,
@@ -164,8 +171,8 @@ class ScoreOptions:
         self._refuse_what_trials_exclude(kinds)
         if self.posteriors is None and self.prior is not None:
             raise InputError(
-                "--prior must come with --posteriors, whose prior it divides out; got none. For "
-                "results at another prior give --at-prior."
+                f"--prior must come with --posteriors, whose prior it divides out; got none. "
+                f"{prior_hint}"
             )
         if self.posteriors is None and self.floor is not None:
             raise InputError("--floor must come with --posteriors; got none. Leave it out.")
@@ -281,10 +288,16 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
             for field in fields(hint)
         ]  # fmt: skip
 
+    names = {parameter.name for parameter in taken}
+    hints_at_prior = [hint for name, hint in _OTHER_PRIORS.items() if name in names]
+
     @functools.wraps(command)
     def run(**given: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+            values = {field.name: given.pop(field.name) for field in fields(group)}
+            if group is ScoreOptions and hints_at_prior:
+                values["prior_hint"] = hints_at_prior[0]
+            given[name] = group(**values)
         command(**given)
 
     run.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]

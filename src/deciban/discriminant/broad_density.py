@@ -128,7 +128,9 @@ class BroadDensity(NamedTuple):
     def _student(self, X: Floats) -> Floats:
         """Student's t, in closed form."""
         nu, d = self.degrees_of_freedom, len(self.variance)
-        squares = ((self.whitening(X) - self.center) @ self.axes) ** 2 @ (1 / self.variance)
+        with np.errstate(over="ignore"):  # of features beyond 1e150
+            squares = ((self.whitening(X) - self.center) @ self.axes) ** 2 @ (1 / self.variance)
+        squares = np.minimum(squares, _LARGEST)
         constant = gammaln((nu + d) / 2) - gammaln(nu / 2) - d / 2 * np.log(nu * np.pi)
         log_f = constant - 0.5 * np.log(self.variance).sum()
         return np.asarray(log_f - (nu + d) / 2 * np.log1p(squares / nu))

@@ -295,7 +295,9 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         """Take the mixture of families under which ILRLs are the most likely."""
         l = self._to_base(samples.X, self._draw_added(samples, seed))[:, : len(self.classes_) - 1]
         labels = self.classes_[samples.codes]
-        mixture = CalibratedMixture.fit(l, labels, basis=self.basis_, classes=self._names())
+        mixture = CalibratedMixture.fit(
+            l, labels, basis=self.basis_, classes=self._names(), sample_weight=samples.weight
+        )
         self._params = self._flows.model.mix(self._params, mixture)
 
     def _draw_added(self, samples: Samples, seed: int) -> Floats:

@@ -284,7 +284,7 @@ class Hierarchy:
         evidence: Evidence,
         prior: Prior = None,
         *,
-        confidence: float = 0.95,
+        confidence: float | None = None,
         vague_costs: float | Mapping[Hashable, float] | None = None,
     ) -> NDArray[Any]:
         r"""The most specific answer that the evidence supports: a class, or a node above it.
@@ -303,7 +303,7 @@ class Hierarchy:
             Over the classes of the tree, in any order.
         prior : array or mapping, default uniform
         confidence : float, default 0.95
-            Above one half, so that there is one answer. Not used with ``vague_costs``.
+            Above one half, so that there is one answer. Not together with ``vague_costs``.
         vague_costs : float or mapping, optional
             From 0 to 1. A number c is the cost of answering with the root; a node of m of D classes
             then costs :math:`c \log m / \log D`. A mapping gives the cost of each inner node.
@@ -334,9 +334,14 @@ class Hierarchy:
         >>> hierarchy.decide(evidence, vague_costs={"mammal": 0.1, "all": 0.4}).tolist()
         ['cat', 'mammal', 'mammal']
         """
+        if confidence is not None and vague_costs is not None:
+            raise InputError(
+                "confidence and vague_costs must not come together, since each decides alone; got "
+                "both. Leave one out."
+            )
         p = self.posterior(evidence, prior)
         if vague_costs is None:
-            least = require_fraction(confidence, "confidence")
+            least = require_fraction(0.95 if confidence is None else confidence, "confidence")
             if least <= 0.5:
                 raise InputError(
                     f"confidence must be above 0.5, since two classes may have half of the "

@@ -33,11 +33,13 @@ def read_tree(tree: Any, root: Hashable) -> tuple[list[Any], tuple[int, ...]]:
             continue
         below = _read_children(content)
         if len(below) < 2:
+            is_empty = isinstance(content, list | tuple | Mapping) and not content
             raise InputError(
                 f"every inner node of a tree must have two children or more; got {quote(content)}"
-                f"{'' if name is _UNNAMED else f' below {quote(name)}'}. Put a single child in the "
-                f"place of its parent."
-            )
+                f"{'' if name is _UNNAMED else f' below {quote(name)}'}. "
+                + ("Name its children, or leave the node out." if is_empty
+                   else "Put a single child in the place of its parent.")
+            )  # fmt: skip
         stack += [(child, beneath, at) for child, beneath in reversed(below)]
     return names, tuple(parents)
 

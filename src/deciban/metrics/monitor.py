@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections import deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,7 @@ from deciban.metrics.labelled import EvidenceLike
 _KIND, _VERSION = "Monitor", 1
 _ALPHA = {False: 0.01, True: 0.0001}  # without and with restarts
 _MEMORIES = {False: (math.inf,), True: (100.0, 1000.0)}  # samples
+_MOST_TABLES = 1000
 _LEAST = 1e-200  # of the declared mix; products of less vanish
 
 
@@ -203,7 +205,8 @@ class Monitor:
         self._since: int | None = None
         self._fault: str | None = None
         self._factor: float | None = None
-        self._table: str | None = None  # checksum of the last one, for `deciban monitor`
+        # Checksums of the tables that `deciban monitor` has counted, the last ones of very many.
+        self._tables: deque[str] = deque(maxlen=_MOST_TABLES)
 
     def _begin(self) -> None:
         memories = _MEMORIES[self.restart]
@@ -278,7 +281,7 @@ class Monitor:
             "rows": self._rows, "labeled": self._labeled, "waiting": self._waiting,
             "counts": self._bets.counts.tolist(), "recent": self._recent.counts.tolist(),
             "label_counts": self._faults.counts.tolist(), "since": self._since,
-            "fault": self._fault, "factor": self._factor, "table": self._table,
+            "fault": self._fault, "factor": self._factor, "tables": list(self._tables),
             "calibration": self._calibration.to_plain() | self._faults.cusum.to_plain(),
             "mix": self._mix.to_plain() | self._recent.cusum.to_plain(),
         }  # fmt: skip
@@ -333,8 +336,11 @@ class Monitor:
             process.restore(plain[name], rows)
             cusum.restore(plain[name], rows)
         self._since, self._fault = read_row(plain["since"], rows), plain["fault"]
-        self._factor, self._table = plain["factor"], plain["table"]
-        texts = all(isinstance(one, str | None) for one in (self._fault, self._table))
+        self._factor = plain["factor"]
+        self._tables.extend(plain["tables"])
+        texts = isinstance(self._fault, str | None) and all(
+            isinstance(one, str) for one in self._tables
+        )
         if not texts or not isinstance(self._factor, float | None):
             raise ValueError("a fault, a factor or a checksum that is none")
         if plain["waiting"] is not None:

@@ -215,6 +215,11 @@ def ellipse(
     family: CalibratedGaussian, k: int, mass: float, coordinates: tuple[int, int] = (0, 1)
 ) -> Floats:
     """Edge of the smallest region that holds this mass of two ILR coordinates of class k."""
+    if not hasattr(family, "covariance"):
+        raise InputError(
+            f"family must be a CalibratedGaussian, whose contours are ellipses; got "
+            f"{type(family).__name__}. Pass contours='kernel', or one of its families."
+        )
     at = list(coordinates)
     L = np.linalg.cholesky(family.covariance[np.ix_(at, at)])
     angle = np.linspace(0, 2 * np.pi, 361)

@@ -178,12 +178,24 @@ class ILRDisplay(_plane.PlaneDisplay):
         return self._plot_walk(path, list(pieces), ("prior", "posterior"), ax)
 
     def _plot_walk(
-        self, path: Floats, names: list[str], ends: tuple[str, str], ax: Axes | None
+        self,
+        path: Floats,
+        names: list[str],
+        ends: tuple[str, str],
+        ax: Axes | None,
+        *,
+        zoom: bool = False,
     ) -> Self:
-        """Draw arrows along points of the plane, in nats, with a name for each and for the ends."""
+        """Draw arrows along points of the plane, in nats, with a name for each and for the ends.
+
+        With ``zoom``, new axes show the path, and zero evidence only where that is near.
+        """
         ax = _axes.get_axes(self.ax_ if ax is None else ax)
         fresh = not ax.has_data()
         self._set_frame(ax, [1.5 * path])  # room for what is written beside it
+        if fresh and zoom:
+            x, y = _square_around(self._place(path))
+            ax.set(xlim=x, ylim=y)
         if fresh and self.evidence.n_classes == 3:
             self._draw_boundaries(ax, self._reach(ax), None, None)
         names = [_style.literal(name) for name in names]
@@ -195,7 +207,8 @@ class ILRDisplay(_plane.PlaneDisplay):
 
     def _reach(self, ax: Axes) -> float:
         """How far to draw boundaries, in nats."""
-        return 1.5 * float(ax.get_xlim()[1] / from_nats(1.0, self.unit_))
+        farthest = float(np.abs([*ax.get_xlim(), *ax.get_ylim()]).max())
+        return 1.5 * farthest / float(from_nats(1.0, self.unit_))
 
     def _set_frame(self, ax: Axes, points: list[Floats]) -> None:
         """Square limits around zero evidence that hold all points; names of axes and classes."""
@@ -379,12 +392,24 @@ def axis_label(basis: Basis, k: int, unit: Unit) -> str:
     return text if len(text) < _style.LONG + 12 else f"{short}: {plus} (+)\nagainst {minus} (−)"
 
 
+def _square_around(path: Floats) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Limits of a square around a path, with room for names, and around zero where that is near."""
+    size = float(np.ptp(path, axis=0).max()) or 1.0
+    with_zero = np.vstack([path, np.zeros(2)])
+    seen = with_zero if np.ptp(with_zero, axis=0).max() <= 2 * size else path
+    center = (seen.min(axis=0) + seen.max(axis=0)) / 2
+    reach = 0.75 * (float(np.ptp(seen, axis=0).max()) or 1.0)
+    x, y = ((float(c - reach), float(c + reach)) for c in center)
+    return x, y
+
+
 def _draw_walk(ax: Axes, path: Floats, names: list[str], ends: tuple[str, str]) -> list[Any]:
     ax.plot(*path[0], "o", color="k", ms=5)
     ax.plot(*path[-1], "s", color="k", ms=5)
     down = np.sign(path[-1, 1] - path[0, 1]) or 1.0
     for text, point, side in ((ends[0], path[0], -down), (ends[1], path[-1], down)):
-        inwards = np.array([-np.sign(point[0]), 2.0 * side])  # so that the frame does not cut it
+        away = np.sign(point[0] - np.mean(ax.get_xlim()))
+        inwards = np.array([-away, 2.0 * side])  # so that the frame does not cut it
         _write_beside(ax, text, point, inwards, weight="bold")
     arrows = []
     for here, there in pairwise(path):

@@ -196,7 +196,7 @@ class ShapleyDisplay(Display):
         path = np.vstack([found.base.log_likelihoods, *steps]).cumsum(axis=0) @ plane.basis.contrast
         plane.unit_ = unit
         names = [_fold_name(name, 20) for name in _name_parts(parts, found.features)]
-        plane._plot_walk(path, names, ("base", "total"), ax)
+        plane._plot_walk(path, names, ("base", "total"), ax, zoom=True)
         self.arrows_ = plane.arrows_
         return self._finish(plane.ax_)
 
@@ -224,7 +224,7 @@ class ShapleyDisplay(Display):
         largest = max(abs(base), abs(total), float(np.abs(steps).max(initial=0.0)), 1e-300)
         digits = int(np.clip(2 - np.floor(np.log10(largest)), 1, 6))
         signed = [f"{step:+.{digits}f}" for step in steps]
-        values = [f"{base:.{digits}f}", *signed, f"{total:.{digits}f}"]
+        values = [f"{base:+.{digits}f}", *signed, f"{total:+.{digits}f}"]
         texts = [f"{n}  {v.replace('-', '−')}" for n, v in zip(names, values, strict=True)]
         small = "small" if len(names) > 8 or _axes.is_narrow(ax) else None
         ax.set_yticks(range(len(names)), texts, fontsize=small)

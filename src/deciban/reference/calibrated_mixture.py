@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from deciban._validation.arrays import freeze, to_numpy
-from deciban._validation.labels import index_pair
+from deciban._validation.labels import index_pair, read_weights
 from deciban._validation.scalars import Rng, as_generator, quote, require_whole
 from deciban.evidence import Evidence, Unit
 from deciban.evidence.bayes import Prior
@@ -93,6 +93,7 @@ class CalibratedMixture(CalibratedFamily):
         n_starts: int = 3,
         basis: Basis | None = None,
         classes: Sequence[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
         rng: Rng = 0,
     ) -> CalibratedMixture:
         """The mixture under which ILRLs are most likely, by EM.
@@ -111,6 +112,8 @@ class CalibratedMixture(CalibratedFamily):
             The first two are scaled copies of the single family; further ones are drawn.
         basis, classes
             As for :meth:`CalibratedGaussian.fit`.
+        sample_weight : array of shape (n_samples,), optional
+            BIC counts as many samples as have the same error with equal weights (Kish).
         rng : numpy Generator or seed, default 0
 
         Returns
@@ -127,11 +130,14 @@ class CalibratedMixture(CalibratedFamily):
         """
         l, basis = read_labeled_ilrls(ilrls, y_true, basis, classes)
         starts, generator = require_whole(n_starts, "n_starts", 1), as_generator(rng)
+        weight = read_weights(sample_weight, len(l), for_fit=True)
+        weight = np.ones(len(l)) if weight is None else weight / weight.max()
+        weight = weight * (weight.sum() / (weight @ weight))
         if isinstance(n_components, str) and n_components == "auto":
-            found = choose_mixture(l, basis.contrast, starts, generator)
+            found = choose_mixture(l, weight, basis.contrast, starts, generator)
         else:
             count = require_whole(n_components, "n_components", 1)
-            found = fit_mixture(l, basis.contrast, count, starts, generator)
+            found = fit_mixture(l, weight, basis.contrast, count, starts, generator)
         order = np.argsort(np.trace(found.covariances, axis1=1, axis2=2), kind="stable")
         return cls(found.covariances[order], found.weights[order], basis)
 

@@ -35,33 +35,42 @@ class Components(NamedTuple):
 
 
 def fit_mixture(
-    l: np.ndarray, contrast: np.ndarray, n_components: int, n_starts: int, rng: np.random.Generator
+    l: np.ndarray,
+    weight: np.ndarray,
+    contrast: np.ndarray,
+    n_components: int,
+    n_starts: int,
+    rng: np.random.Generator,
 ) -> Components:
     """The best of several runs of EM: from scaled copies of the single family, then bent ones."""
-    single = fit_covariance(l, contrast)
+    single = fit_covariance(l, contrast, weight)
     if n_components == 1:
-        return Components(np.ones(1), single[None], [float(log_h(l, single, contrast).sum())])
+        return Components(np.ones(1), single[None], [float(weight @ log_h(l, single, contrast))])
     runs = [
-        _run_em(l, contrast, _make_start(single, n_components, number, rng), single)
+        _run_em(l, weight, contrast, _make_start(single, n_components, number, rng), single)
         for number in range(n_starts)
     ]
     return max(runs, key=lambda run: run.path[-1])
 
 
 def choose_mixture(
-    l: np.ndarray, contrast: np.ndarray, n_starts: int, rng: np.random.Generator
+    l: np.ndarray,
+    weight: np.ndarray,
+    contrast: np.ndarray,
+    n_starts: int,
+    rng: np.random.Generator,
 ) -> Components:
     """The mixture of the lowest BIC; components are added until it rises."""
-    best = fit_mixture(l, contrast, 1, n_starts, rng)
+    best, n = fit_mixture(l, weight, contrast, 1, n_starts, rng), float(weight.sum())
     for n_components in range(2, _MOST + 1):
-        found = fit_mixture(l, contrast, n_components, n_starts, rng)
-        if bic(found, len(l)) >= bic(best, len(l)):
+        found = fit_mixture(l, weight, contrast, n_components, n_starts, rng)
+        if bic(found, n) >= bic(best, n):
             break
         best = found
     return best
 
 
-def bic(found: Components, n_samples: int) -> float:
+def bic(found: Components, n_samples: float) -> float:
     """Bayesian information criterion, but for a term that no mixture changes."""
     K, k, _ = found.covariances.shape
     n_parameters = K * k * (k + 1) // 2 + K - 1
@@ -93,18 +102,22 @@ def _make_start(
 
 
 def _run_em(
-    l: np.ndarray, contrast: np.ndarray, sigmas: np.ndarray, single: np.ndarray
+    l: np.ndarray,
+    weight: np.ndarray,
+    contrast: np.ndarray,
+    sigmas: np.ndarray,
+    single: np.ndarray,
 ) -> Components:
     K = len(sigmas)
     weights, path = np.full(K, 1 / K), [-np.inf]
     for _ in range(_STEPS):
         log_joint = np.log(weights)[:, None] + [log_h(l, sigma, contrast) for sigma in sigmas]
         log_total = np.logaddexp.reduce(log_joint, axis=0)
-        path.append(float(log_total.sum()))
+        path.append(float(weight @ log_total))
         if path[-1] - path[-2] < _LEVEL:
             return Components(weights, sigmas, path[1:])
-        shares = np.exp(log_joint - log_total)
-        weights = np.maximum(shares.mean(axis=1), np.finfo(float).tiny)
+        shares = np.exp(log_joint - log_total) * weight
+        weights = np.maximum(shares.sum(axis=1), np.finfo(float).tiny)
         weights = weights / weights.sum()
         sigmas = np.array(
             [

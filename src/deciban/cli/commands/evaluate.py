@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from deciban.cli.options import (
+    TREE_FILE,
     AssessmentOptions,
     Cluster,
     Force,
-    HierarchyFile,
     Json,
     LocalWorkers,
     Report,
@@ -65,7 +65,10 @@ def evaluate(
         str | None, option("Column of conditions, such as the channel: results for each, the worst "
                            "one named.", "COLUMN"),
     ] = None,
-    hierarchy: HierarchyFile = None,
+    hierarchy: Annotated[
+        str | None, option(f"{TREE_FILE} Prints what each of its nodes costs (not on the page of "
+                           "--report).", "FILE"),
+    ] = None,
     as_json: Json = False,
     report: Report = None,
     force: Force = False,
@@ -84,8 +87,8 @@ def evaluate(
     Scores are LLRs of two classes (a column llr), log-likelihoods (a column named after each
     class), posteriors with the prior that they contain, a trial list with its key or with labels of
     its own, or a file of target scores and one of non-target scores. LLRs may be inf or -inf. Rows
-    are counted from 1, after the header. With --hierarchy also what is lost at each node of a tree
-    of the classes, which adds up to the cross-entropy.
+    are counted from 1, after the header. With --hierarchy also a table of what is lost at each
+    node of a tree of the classes, which adds up to the cross-entropy; --json has it, too.
 
     Several Parquet files ('trials/*.parquet', or a folder), a very large one, or any with --workers
     or --cluster are read in parts and need not fit into memory. Numbers are the same; intervals are

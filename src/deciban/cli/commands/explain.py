@@ -43,7 +43,8 @@ def explain(
     label: Annotated[str | None, option("Column of the class in --validation.", "COLUMN")] = None,
     background: Annotated[
         str | None, option("Table of typical rows, such as those of the training: show what each "
-                           "feature contributes, where others are as in these (not on the page of "
+                           "feature contributes, where the other features take the values of these "
+                           f"rows, at most {_MOST_BACKGROUND} of them (not on the page of "
                            "--report).", "TABLE"),
     ] = None,
     table_format: Format = None,
@@ -181,6 +182,8 @@ def _contributions(
         "for": str(a),
         "against": str(b),
         "background_rows": len(rows),
+        "background_rows_in_all": len(frame),
+        "exact": explained.is_exact,
         "base_deciban": float(explained.base.llr(a, b, "deciban")[0]),
         "features": [
             {
@@ -260,8 +263,12 @@ def _show(found: dict[str, Any]) -> None:
 
 def _show_contributions(found: dict[str, Any]) -> None:
     pair = f"{found['for']} against {found['against']}"
-    echo(f"Contributions to the LLR of {pair}; features not yet counted are as in")
-    echo(f"{count(found['background_rows'], 'row')} of --background:")
+    used, all_rows = found["background_rows"], found["background_rows_in_all"]
+    some = f"{used:,} of the {count(all_rows, 'row')} of --background, spread over the table"
+    these = some if used < all_rows else f"{count(used, 'row')} of --background"
+    how = "exact" if found["exact"] else "from sampled orders of the features"
+    echo(f"Contributions to the LLR of {pair}, {how}.")
+    echo(f"Background: {these}; the other features take the values of these rows.")
     rows = [("base", "", f"{found['base_deciban']:+.1f}", "")]
     for one in found["features"]:
         numbers = f"{one['deciban']:+.1f}", f"{one['standard_error']:.1f}"
@@ -269,4 +276,6 @@ def _show_contributions(found: dict[str, Any]) -> None:
         value = f"{value:.6g}" if isinstance(value, float) else str(value)
         rows.append((one["feature"], value, *numbers))
     rows.append(("total", "", f"{found['total_deciban']:+.1f}", ""))
-    print_table(("feature", "value", "deciban", "standard error"), rows, right=(1, 2, 3))
+    header = ("feature", "value", "deciban", "standard error")
+    shown = 3 if found["exact"] else 4
+    print_table(header[:shown], [row[:shown] for row in rows], right=range(1, shown))

@@ -15,13 +15,14 @@ from deciban.exceptions import InputError, NotPositiveDefiniteError
 if TYPE_CHECKING:
     from deciban.reference import CalibratedGaussian, Estimate
 
-EXAMPLE = "Example: deciban family --divergences 5,7,4 --classes Czech,Polish,Slovak"
+EXAMPLE = "Example: deciban family --divergences 5,4,7 --classes Czech,Polish,Slovak"
 
 _UNITS = ("nat", "bit", "ban", "deciban")
 _FIGURES = (".svg", ".png", ".pdf")
 _MOST_COORDINATES = 8  # of means and covariances that fit on a screen
 _MOST_PAIRS = 66
 _MOST_CLASSES = 500
+_LAST_DIGIT = 5e-5  # smaller numbers round to 0.0000
 _ORDER = "row by row: d12, d13, …, d23, …"
 
 
@@ -94,7 +95,7 @@ def _make_family(
     if text is None or None not in (divergences, eers):
         got = "neither" if text is None else "both"
         raise InputError(
-            f"--divergences or --eers must be given; got {got}. Give --divergences 5,7,4, say."
+            f"--divergences or --eers must be given; got {got}. Give --divergences 5,4,7, say."
         )
     option = "--eers" if divergences is None else "--divergences"
     values = np.array(_parse_numbers(text, option))
@@ -134,7 +135,7 @@ def _parse_numbers(text: str, option: str) -> list[float]:
         if not abs(number) < 1e12:
             raise InputError(
                 f"{option} must be numbers separated by commas; got {quote(part.strip())}. Give "
-                f"{option} {'5%,3%,8%' if option == '--eers' else '5,7,4'}, say."
+                f"{option} {'5%,3%,8%' if option == '--eers' else '5,4,7'}, say."
             )
         found.append(number / 100 if percent else number)
     return found
@@ -205,10 +206,13 @@ def _show_decisions(plain: dict[str, Any]) -> None:
         percent = [[f"{100 * rate:.4g}" for rate in row] for row in found["rates"]]
         cells = [(name, *row) for name, row in zip(names, percent, strict=True)]
         print_table(("", *names), cells, right=range(1, len(names) + 1))
-    what = "Error rate" if found["costs"] is None else "Expected cost of a decision"
-    error = found["expected_cost_standard_error"]
+    is_rate = found["costs"] is None
+    scale = 100 if is_rate else 1  # percent, as the rates above
+    cost, error = (scale * found[f"expected_cost{key}"] for key in ("", "_standard_error"))
+    what = "Error rate [%]" if is_rate else "Expected cost of a decision"
     margin = f" (standard error {error:.2g})" if error else ""
-    echo(f"\n{what} under this prior: {found['expected_cost']:.4g}{margin}")
+    prior = "the uniform prior" if len(set(found["prior"])) == 1 else "this prior"
+    echo(f"\n{what} under {prior}: {cost:.4g}{margin}")
 
 
 def _show(plain: dict[str, Any]) -> None:
@@ -217,7 +221,7 @@ def _show(plain: dict[str, Any]) -> None:
     rows = []
     for pair in pairs[:_MOST_PAIRS]:
         numbers = pair["divergence"], 100 * pair["eer"], pair["expected_cllr_bit"]
-        rows.append((f"{pair['a']} against {pair['b']}", *(f"{x:.4f}" for x in numbers)))
+        rows.append((f"{pair['a']} against {pair['b']}", *map(_decimals, numbers)))
     header = ("", f"divergence [{unit}]", "EER [%]", "expected Cllr [bit]")
     print_table(header, rows, right=(1, 2, 3))
     coordinates = [f"ILR {k}" for k in range(1, len(plain["classes"]))]
@@ -229,10 +233,15 @@ def _show(plain: dict[str, Any]) -> None:
     if len(coordinates) > _MOST_COORDINATES or len(pairs) > _MOST_PAIRS:
         echo("\nThis is not everything: --json has the rest.")
     cost, error = plain["expected_cross_entropy_bit"], plain["standard_error_bit"]
-    margin = f" ± {error:.4f}" if error else ""
-    echo(f"\nExpected cross-entropy of equally likely classes: {cost:.4f}{margin} bit")
+    margin = f" ± {_decimals(error)}" if error else ""
+    echo(f"\nExpected cross-entropy of equally likely classes: {_decimals(cost)}{margin} bit")
     if "decisions" in plain:
         _show_decisions(plain)
+
+
+def _decimals(value: float) -> str:
+    """A number with four decimals, or with three digits where these would all be zero."""
+    return f"{value:.3g}" if 0 < abs(value) < _LAST_DIGIT else f"{value:.4f}"
 
 
 def _print_matrix(rows: list[str], columns: list[str], values: list[list[float]]) -> None:

@@ -16,7 +16,7 @@ import typer
 from deciban.cli.commands.evaluate import write_report
 from deciban.cli.options import Force, Format, Json, Report, Seed, Table, option, require_seed
 from deciban.cli.show import echo, print_assessment, print_json, print_notes
-from deciban.cli.words import count, join_words
+from deciban.cli.words import count, join_words, quote, quote_name
 from deciban.exceptions import CheckpointError, InputError, InterruptedFitWarning
 
 if TYPE_CHECKING:
@@ -181,7 +181,9 @@ def fit(
     }
     if open_set is not None:
         learned_from = "rows" if estimator.density == "samples" else "classes"
-        summary["open_set"] = {"class": estimator.other, "learned_from": learned_from}
+        summary["open_set"] = {
+            "class": estimator.other, "learned_from": learned_from, "prior": estimator.p_other,
+        }  # fmt: skip
     if getattr(known, "selection_", None):
         from deciban.discriminant.selection import describe_choice
 
@@ -298,7 +300,26 @@ def _open(estimator: Any, name: str, y: NDArray[Any]) -> Any:
             f"--open-set must name a class of two rows or more to learn from, or of none; one of "
             f"those to learn from bears {name}. Add rows of it, or leave it out."
         )
+    _require_other_labels(name, [label for label in dict.fromkeys(y.tolist()) if label != other])
     return OpenSetDiscriminant(estimator, other=other, density="samples" if n else "new class")
+
+
+def _require_other_labels(name: str, labels: list[Hashable]) -> None:
+    """Raise unless there are two classes besides the open one, none of them nearly of its name."""
+    alike = [one for one in labels if str(one).strip().casefold() == name.strip().casefold()]
+    if alike:
+        label = quote(str(alike[0]))
+        raise InputError(
+            f"--open-set must be spelled as its rows are, or be a name of its own; got "
+            f"{quote(name)} beside rows labeled {label}. Give --open-set {label} to learn from "
+            f"these rows, or another name."
+        )
+    if len(labels) < 2:
+        raise InputError(
+            f"--label must have two classes or more besides --open-set {quote(name)}; got "
+            f"{join_words(map(quote_name, labels), 5)}. Add rows of another class, or give "
+            f"--open-set a name that no row bears."
+        )
 
 
 def _as_label(name: str, y: NDArray[Any]) -> Hashable:
@@ -313,8 +334,10 @@ def _as_label(name: str, y: NDArray[Any]) -> Hashable:
 
 def _describe_open_set(found: dict[str, Any]) -> str:
     how = "how the classes differ; no row bears it, and the assessment leaves it out"
+    how = "its rows" if found["learned_from"] == "rows" else how
     return (
-        f"{found['class']!r}: learned from {'its rows' if found['learned_from'] == 'rows' else how}"
+        f"{found['class']!r}: learned from {how}. Its prior in predict is {found['prior']:g} "
+        f"unless --prior says otherwise."
     )
 
 

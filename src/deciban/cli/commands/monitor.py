@@ -74,16 +74,16 @@ def monitor(
     names = None if before is None else before.classes
     source, evidence, y_true, labels = _read(table, columns, names, None if before else classes)
     checksum = hashlib.sha256(source.path.read_bytes()).hexdigest()
-    if before is not None and before._table == checksum:
+    if before is not None and checksum in before._tables:
         raise source.error(
-            f"must hold new rows; it is the table that {quote(str(state))} has counted last. Give "
+            f"must hold new rows; it is a table that {quote(str(state))} has counted already. Give "
             f"the rows that came since, or add a column with the date if these came again."
         )
     if before is None:
         prior = _parse_mix(mix, labels)
         before = Monitor(labels, prior, alpha=alpha, restart=restart)
     found = before.update(evidence, y_true)
-    before._table = checksum
+    before._tables.append(checksum)
     if state is not None:
         before.save(state)
     if as_json:
@@ -324,9 +324,9 @@ def _fault(found: MonitorState) -> str:
     from deciban.metrics.e_process import NOT_CLEAR
 
     if found.fault == NOT_CLEAR:
-        return "In which way evidence is off is not clear."
-    factor = f": a factor of about {found.factor:g} would mend it" if found.factor else ""
-    return f"Evidence is probably {found.fault}{factor}."
+        return "In which way evidence is off is not clear; recalibrate with labeled rows."
+    factor = f": a factor of about {found.factor:g} would mend it, roughly" if found.factor else ""
+    return f"Evidence is probably {found.fault}{factor}; recalibrate with labeled rows."
 
 
 def _shares(found: MonitorState) -> str:
@@ -337,10 +337,12 @@ def _shares(found: MonitorState) -> str:
 
 def _sentence(what: str, watch: Watch, more: str, monitor: Monitor) -> str:
     largest = "sum of e-values" if monitor.restart else "evidence"
-    strength = f"largest {largest} so far: {_decibans(watch.largest):.1f} decibans"
+    strength = f"largest {largest} so far: {_decibans(watch.largest):.1f}"
+    limit = f"{_decibans(-math.log(monitor.alpha)):.3g}"
     if watch.alarm is None or watch.since is None:
-        return f"{what}: no sign that it has moved ({strength})."
-    since = f"row {watch.since + 1:,}"
+        yardstick = f"{strength} of the {limit} decibans that raise an alarm"
+        return f"{what}: no sign that it has moved ({yardstick})."
     return (
-        f"{what}: MOVED, since about {since}; found at row {watch.alarm + 1:,} ({strength}). {more}"
+        f"{what}: MOVED, since about row {watch.since + 1:,}; found at row {watch.alarm + 1:,} "
+        f"({strength} decibans, where {limit} raise an alarm). {more}"
     )

@@ -93,7 +93,10 @@ def predict(
     if not 0 <= outlier < 1:
         raise InputError(f"--outlier must be at least 0 and below 1; got {outlier}. Give 0.01.")
     if confidence is not None and hierarchy is None:
-        raise InputError("--confidence must come with --hierarchy; got it alone. Leave it out.")
+        raise InputError(
+            "--confidence must come with --hierarchy; got it alone. Add --hierarchy FILE, or leave "
+            "it out."
+        )
     confidence = 0.95 if confidence is None else confidence
     if not 0.5 < confidence < 1:
         raise InputError(f"--confidence must lie between 0.5 and 1; got {confidence}. Give 0.95.")
