@@ -113,6 +113,11 @@ class MonotoneCalibrator(Calibrator):
     def _calibrate(self, evidence: Evidence) -> Evidence:
         return Evidence._from_ilr(self.map_(finite_ilr(evidence)), None, evidence.classes)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # of features that do not rise with the evidence
+        return tags
+
     def _finish_loading(self) -> None:
         super()._finish_loading()
         found = self.map_
