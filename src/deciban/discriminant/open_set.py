@@ -287,7 +287,7 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
     def _finish_loading(self) -> None:
         density = self.density_
         if not isinstance(density, BroadDensity):
-            raise ValueError("a density that is none")
+            raise ValueError("not a density")
         numbers = (*density.whitening, density.center, density.axes, density.variance)
         if not all(np.isfinite(array).all() for array in numbers):
             raise ValueError("numbers that are not finite")

@@ -342,7 +342,7 @@ class Monitor:
             isinstance(one, str) for one in self._tables
         )
         if not texts or not isinstance(self._factor, float | None):
-            raise ValueError("a fault, a factor or a checksum that is none")
+            raise ValueError("a fault, a factor or a checksum of the wrong type")
         if plain["waiting"] is not None:
             row, values, code = plain["waiting"]
             values = read_numbers(values, self.prior.shape)
