@@ -46,13 +46,10 @@ _LOOSE, _TIGHT = 1e-4, 1e-16  # gap of each sample at first, and in the end
 
 
 class ExactFit(NamedTuple):
-    """The best monotone map, and how exactly it was found."""
+    """The best monotone map, and how near its cost is to the least."""
 
     map: ConvexGradient
     gap: float  # nats by which the cost may exceed the minimum
-    violation: float  # largest of the constraints
-    rounds: int
-    constraints: int
 
 
 def fit_exact(
@@ -143,7 +140,7 @@ class _Problem(NamedTuple):
         pairs, gap = self.first_pairs(), _LOOSE
         inside = self.start(scale, offset)
         start, barrier = inside, None
-        for rounds in range(1, _ROUNDS + 1):
+        for _ in range(_ROUNDS):
             rows = self.constraints(pairs)
             found = minimize_under(self.cost, rows, *start, gap=gap * self.n, barrier=barrier)
             y, phi = found.y[: self.n], np.append(0.0, found.g[: self.n - 1])
@@ -151,7 +148,7 @@ class _Problem(NamedTuple):
             if worst <= _VIOLATION and gap <= _TIGHT:
                 _require_optimum(found, self.n)
                 gradient = self.map(y, phi, worst)
-                return ExactFit(gradient, found.gap / self.n, worst, rounds, len(rows.block))
+                return ExactFit(gradient, found.gap / self.n)
             gap = _TIGHT if worst <= max(np.sqrt(_VIOLATION), _LOOSE) else gap
             known = pairs[:, 0] * self.n + pairs[:, 1]
             new = cuts[~np.isin(cuts[:, 0] * self.n + cuts[:, 1], known)]
