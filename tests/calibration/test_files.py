@@ -10,8 +10,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 
 from deciban import Basis, CalibratedGaussian, LinearDiscriminant
-from deciban._persistence import encoding as coding
-from deciban._persistence import tensors
+from deciban._persistence import files
+from deciban._persistence import registry as coding
 from deciban._persistence.registry import load_with_extra
 from deciban.calibration import (
     AffineCalibrator,
@@ -282,11 +282,11 @@ def test_other_kinds_and_newer_files_are_refused(bounded, tmp_path):
     bounded.save(tmp_path / "bounded")
     with pytest.raises(InputError, match="hold an AffineCalibrator; it holds a BoundedCal"):
         AffineCalibrator.load(tmp_path / "bounded")
-    tensors.write(tmp_path / "other", "checkpoint", {}, {})
+    files.write_arrays(tmp_path / "other", "checkpoint", {}, {})
     with pytest.raises(InputError, match="hold a model or a calibrator; it holds a checkpoint"):
         load_with_extra(tmp_path / "other")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tensors, "_VERSION", 9)
+        patch.setattr(files, "_VERSION", 9)
         bounded.save(tmp_path / "newer")
     for load in (BoundedCalibrator.load, load_with_extra):
         with pytest.raises(InputError, match=r"must have format 1; it has format 9\. Update"):
@@ -296,7 +296,7 @@ def test_other_kinds_and_newer_files_are_refused(bounded, tmp_path):
     (tmp_path / "text").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="text must be a whole deciban file; it cannot be read"):
         load_with_extra(tmp_path / "text")
-    tensors.write(tmp_path / "extra", "IsotonicCalibrator", {}, {"extra": [1]})
+    files.write_arrays(tmp_path / "extra", "IsotonicCalibrator", {}, {"extra": [1]})
     with pytest.raises(InputError, match="the extra of extra must be named data"):
         load_with_extra(tmp_path / "extra")
 
@@ -352,9 +352,9 @@ def at(*keys):
 def test_claims_of_sealed_files_are_looked_at(change, value, bounded, tmp_path):
     path = tmp_path / "calibrator"
     bounded.save(path)
-    arrays, plain = tensors.read(path, ["BoundedCalibrator"])
+    arrays, plain = files.read_arrays(path, ["BoundedCalibrator"])
     change(plain, value)
-    tensors.write(path, plain["kind"], arrays | {"negative": -arrays["class_counts_"]}, plain)
+    files.write_arrays(path, plain["kind"], arrays | {"negative": -arrays["class_counts_"]}, plain)
     with pytest.raises(InputError, match="calibrator must be a whole model; a part is missing"):
         load_with_extra(path)
 

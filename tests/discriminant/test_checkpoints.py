@@ -13,7 +13,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from deciban import Basis
-from deciban._persistence import tensors
+from deciban._persistence import files
 from deciban.discriminant import cda as cda_module
 from deciban.discriminant.checkpoints import Checkpoint
 from deciban.exceptions import InputError, InterruptedFitWarning
@@ -87,9 +87,9 @@ def test_checkpoints_of_other_fits_are_refused(tmp_path):
             CDA(**options | other).fit(X, Y)
     with pytest.raises(InputError, match="different data"):
         CDA(**options).fit(X[::-1], Y)
-    arrays, plain = tensors.read(tmp_path / "run", ["checkpoint"])
+    arrays, plain = files.read_arrays(tmp_path / "run", ["checkpoint"])
     del plain["kind"], plain["version"]
-    tensors.write(tmp_path / "run", "checkpoint", dict(list(arrays.items())[1:]), plain)
+    files.write_arrays(tmp_path / "run", "checkpoint", dict(list(arrays.items())[1:]), plain)
     with pytest.raises(InputError, match="checkpoint must be whole"):
         CDA(**options).fit(X, Y)
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 import deciban
 from deciban import Basis, LinearDiscriminant, QuadraticDiscriminant
-from deciban._persistence import tensors
+from deciban._persistence import files
 from deciban._persistence.registry import load_with_extra
 from deciban.exceptions import InputError
 
@@ -114,17 +114,17 @@ def test_unfitted_other_and_unsound_models_are_refused(tmp_path):
         "basis_.contrast": lambda a: 2 * a,
         "class_counts_": lambda a: 0 * a,
     }.items():
-        arrays, plain = tensors.read(path, ["LinearDiscriminant"])
+        arrays, plain = files.read_arrays(path, ["LinearDiscriminant"])
         changed = arrays | {name: change(arrays[name])}
-        tensors.write(tmp_path / "edited", plain["kind"], changed, plain)
+        files.write_arrays(tmp_path / "edited", plain["kind"], changed, plain)
         with pytest.raises(InputError, match="edited must be a whole model"):
             LinearDiscriminant.load(tmp_path / "edited")
-    arrays, plain = tensors.read(path, ["LinearDiscriminant"])
-    tensors.write(tmp_path / "more", plain["kind"], arrays | {"more": np.zeros(3)}, plain)
+    arrays, plain = files.read_arrays(path, ["LinearDiscriminant"])
+    files.write_arrays(tmp_path / "more", plain["kind"], arrays | {"more": np.zeros(3)}, plain)
     with pytest.raises(InputError, match="more belongs to nothing"):
         LinearDiscriminant.load(tmp_path / "more")
     plain["parameters"]["shrinkage"] = [{"array": "_means"}] * 1000  # a copy for each
-    tensors.write(tmp_path / "often", plain["kind"], arrays, plain)
+    files.write_arrays(tmp_path / "often", plain["kind"], arrays, plain)
     with pytest.raises(InputError, match="often must be a whole model"):
         LinearDiscriminant.load(tmp_path / "often")
     path.write_bytes(path.read_bytes()[:-9])
@@ -138,22 +138,24 @@ def test_arrays_that_no_evidence_can_come_of_are_refused(model, tmp_path):
     kind = type(model).__name__
     model.fit(X, Y).save(path)
     for name in ("_means", "_factors"):
-        arrays, plain = tensors.read(path, [kind])
+        arrays, plain = files.read_arrays(path, [kind])
         for value in (0.0, np.inf):
             if name not in arrays or (name == "_means" and value == 0):
                 continue
-            tensors.write(path, kind, arrays | {name: np.full_like(arrays[name], value)}, plain)
+            files.write_arrays(
+                path, kind, arrays | {name: np.full_like(arrays[name], value)}, plain
+            )
             with pytest.raises(InputError, match="model must be a whole model"):
                 type(model).load(path)
-            tensors.write(path, kind, arrays, plain)
+            files.write_arrays(path, kind, arrays, plain)
 
 
 def test_labels_that_would_fill_the_memory_are_refused(tmp_path):
     path = tmp_path / "model"
     LinearDiscriminant().fit(X, NAMES["text"][Y]).save(path)
-    arrays, plain = tensors.read(path, ["LinearDiscriminant"])
+    arrays, plain = files.read_arrays(path, ["LinearDiscriminant"])
     plain["state"]["classes_"]["labels"] = ["a" * 20_000, *(str(k) for k in range(20_000))]
-    tensors.write(path, plain["kind"], arrays, plain)
+    files.write_arrays(path, plain["kind"], arrays, plain)
     with pytest.raises(InputError, match="labels that are too long"):
         LinearDiscriminant.load(path)
 
@@ -174,9 +176,9 @@ def edit(cda, tmp_path):
 
     def write(change):
         cda.save(tmp_path / "model")
-        arrays, plain = tensors.read(tmp_path / "model", [type(cda).__name__])
+        arrays, plain = files.read_arrays(tmp_path / "model", [type(cda).__name__])
         change(arrays, plain)
-        tensors.write(tmp_path / "model", type(cda).__name__, arrays, plain)
+        files.write_arrays(tmp_path / "model", type(cda).__name__, arrays, plain)
         return tmp_path / "model"
 
     return write

@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 import deciban
 from deciban import LinearDiscriminant, QuadraticDiscriminant
 from deciban._estimation.columns import Columns
-from deciban._persistence import tensors
+from deciban._persistence import files
 from deciban.calibration import CalibratedEvidenceClassifier
 from deciban.discriminant import OpenSetDiscriminant
 from deciban.exceptions import InputError, UnseenValueWarning
@@ -101,7 +101,7 @@ def test_a_frame_of_all_types_is_learnt_from_saved_and_read_in_any_order_and_lib
     np.testing.assert_allclose(
         clone(model).fit(as_polars(unordered), Y).predict_proba(X), p, rtol=1e-4
     )
-    header = json.dumps(tensors.read(tmp_path / "model", [type(model).__name__])[1])
+    header = json.dumps(files.read_arrays(tmp_path / "model", [type(model).__name__])[1])
     assert "Torgersen" in header
 
 
@@ -417,11 +417,11 @@ def test_columns_that_contradict_one_another_are_refused(change):
 )
 def test_a_file_with_other_columns_than_its_model_has_is_refused(part, value, tmp_path):
     LinearDiscriminant().fit(X, Y).save(tmp_path / "model")
-    arrays, plain = tensors.read(tmp_path / "model", ["LinearDiscriminant"])
+    arrays, plain = files.read_arrays(tmp_path / "model", ["LinearDiscriminant"])
     if part == "fill":
         del arrays[plain["state"]["columns_"]["parts"]["fill"]["array"]]
     plain["state"]["columns_"]["parts"][part] = value
     rest = {name: inner for name, inner in plain.items() if name not in ("kind", "version")}
-    tensors.write(tmp_path / "edited", "LinearDiscriminant", arrays, rest)
+    files.write_arrays(tmp_path / "edited", "LinearDiscriminant", arrays, rest)
     with pytest.raises(InputError, match="must be a whole model"):
         deciban.load(tmp_path / "edited")

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import deciban
 from deciban import LinearDiscriminant, QuadraticDiscriminant
 from deciban._estimation.samples import Samples
-from deciban._persistence import tensors
+from deciban._persistence import files
 from deciban.calibration import CalibratedEvidenceClassifier
 from deciban.discriminant import OpenSetDiscriminant
 from deciban.discriminant.broad_density import BroadDensity, oracle_shrinkage
@@ -304,9 +304,9 @@ def test_a_saved_model_is_the_same(names, density, tmp_path):
 def test_unsound_files_and_densities_of_other_libraries_are_refused(tmp_path):
     path, kind = tmp_path / "model", "OpenSetDiscriminant"
     OpenSetDiscriminant().fit(X, Y).save(path)
-    arrays, plain = tensors.read(path, [kind])
+    arrays, plain = files.read_arrays(path, [kind])
     for name in ("density_.variance", "density_.whitening.scale"):
-        tensors.write(tmp_path / "edited", kind, arrays | {name: -arrays[name]}, plain)
+        files.write_arrays(tmp_path / "edited", kind, arrays | {name: -arrays[name]}, plain)
         with pytest.raises(InputError, match="edited must be a whole model"):
             deciban.load(tmp_path / "edited")
     given = OpenSetDiscriminant(density=KernelDensity().fit(X)).fit(X, Y)

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from deciban._persistence.atomic import open_atomically, require_writable, write_atomically
+from deciban._persistence.files import open_atomically, require_writable, write_atomically
 from deciban.exceptions import InputError
 
 

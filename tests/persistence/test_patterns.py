@@ -2,7 +2,7 @@
 
 import pytest
 
-from deciban._persistence.patterns import expand_name
+from deciban._persistence.files import expand_name
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from deciban._estimation.frames import (
     to_pandas,
     to_polars,
 )
-from deciban._persistence.encoding import register_value
+from deciban._persistence.registry import register_value
 from deciban._validation.arrays import Floats
 from deciban._validation.scalars import quote, quote_each
 from deciban.exceptions import InputError, UnseenValueWarning

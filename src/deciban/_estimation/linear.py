@@ -17,7 +17,7 @@ from scipy.special import stdtrit
 
 from deciban._estimation.affine_map import Scale
 from deciban._estimation.newton import minimum
-from deciban._persistence.encoding import register_value
+from deciban._persistence.registry import register_value
 
 _BLOCK = 1 << 20  # numbers held at once
 _FEWEST, _PER_CLASS = 3000, 50  # samples that are enough to estimate a covariance

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from deciban._estimation.columns import Columns
 from deciban._estimation.frames import is_table
-from deciban._persistence.encoding import register_value
+from deciban._persistence.registry import register_value
 from deciban._validation.arrays import Floats, find_non_numbers, is_frame, refuse_masked, to_numpy
 from deciban._validation.labels import (
     align_by_index,

@@ -18,11 +18,11 @@ from deciban._validation.arrays import (
     is_dask,
     is_frame,
     refuse_masked,
+    refuse_rows,
     to_host,
     to_numpy,
 )
 from deciban._validation.scalars import quote, quote_each
-from deciban._validation.values import refuse_rows
 from deciban.exceptions import InputError, UnknownClassError
 
 # --- names of the classes ---------------------------------------------------------------

@@ -5,8 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from deciban._persistence.encoding import register_value
-from deciban._persistence.registry import register
+from deciban._persistence.registry import register, register_value
 from deciban._validation.arrays import Floats
 from deciban.calibration.base import TwoClassCalibrator
 from deciban.calibration.scores import ScoreReader

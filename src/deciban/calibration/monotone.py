@@ -8,8 +8,7 @@ import numpy as np
 
 from deciban._estimation.convex_gradient import ConvexGradient, Steps
 from deciban._estimation.monotone import Method, fit_monotone
-from deciban._persistence.encoding import register_value
-from deciban._persistence.registry import register
+from deciban._persistence.registry import register, register_value
 from deciban._validation.scalars import require_number
 from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.calibration.scores import ScoreReader

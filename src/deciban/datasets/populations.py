@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation.arrays import to_numpy
+from deciban._validation.arrays import refuse_rows, require_finite, to_numpy
 from deciban._validation.labels import as_labels, label_array
 from deciban._validation.scalars import is_number, quote, require_positive_number, require_whole
-from deciban._validation.values import refuse_rows, require_finite
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 

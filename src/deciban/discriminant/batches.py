@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban._estimation.frames import is_table
-from deciban._persistence.patterns import expand_name
+from deciban._persistence.files import expand_name
 from deciban._validation.scalars import quote, quote_each, require_whole
 from deciban.evidence.batch import import_frames
 from deciban.exceptions import InputError

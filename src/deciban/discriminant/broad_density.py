@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from deciban._estimation.samples import Samples
-from deciban._persistence.encoding import register_value
+from deciban._persistence.registry import register_value
 from deciban._validation.arrays import Floats
 from deciban.discriminant.initialization import FLOOR, class_moments, symmetric_whitening
 from deciban.discriminant.preparation import Whitening

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from safetensors.numpy import load, save
 
-from deciban._persistence import tensors
-from deciban._persistence.atomic import require_writable
+from deciban._persistence import files
+from deciban._persistence.files import require_writable
 from deciban.exceptions import CheckpointError, InputError
 from deciban.flows.processes import from_first, is_first, require_alike, together
 from deciban.flows.training import State
@@ -52,7 +52,7 @@ class Checkpoint:
     ) -> None:
         self.path, self.seed = None, seed
         self._written = 0.0
-        self._stored: tuple[tensors.Arrays, tensors.Plain] | None = None
+        self._stored: tuple[files.Arrays, files.Plain] | None = None
         if path is None and jax.process_count() == 1:
             return
         self.digests = {
@@ -72,7 +72,7 @@ class Checkpoint:
         self.path = path
         if not path.exists():
             return
-        arrays, plain = tensors.read(path, ["checkpoint"])
+        arrays, plain = files.read_arrays(path, ["checkpoint"])
         if any_seed and isinstance(plain.get("seed"), int):
             self.seed = plain["seed"]
         self._require_same(plain)
@@ -107,7 +107,7 @@ class Checkpoint:
             "epoch": state.epoch,
             "history": list(state.history),
         }
-        tensors.write(path, "checkpoint", arrays, plain)
+        files.write_arrays(path, "checkpoint", arrays, plain)
         self._written = time.monotonic()
 
     def restore(self, fresh: State) -> State:
@@ -124,8 +124,8 @@ class Checkpoint:
 
 
 def _share(
-    stored: tuple[tensors.Arrays, tensors.Plain] | None,
-) -> tuple[tensors.Arrays, tensors.Plain] | None:
+    stored: tuple[files.Arrays, files.Plain] | None,
+) -> tuple[files.Arrays, files.Plain] | None:
     """What the first process has read."""
     if jax.process_count() == 1:
         return stored
@@ -139,7 +139,7 @@ def _arrays(state: State) -> dict[str, Any]:
     return {name: getattr(state, name) for name in ("params", "optimizer", "average", "kept")}
 
 
-def _restore(fresh: State, arrays: tensors.Arrays, plain: tensors.Plain) -> State:
+def _restore(fresh: State, arrays: files.Arrays, plain: files.Plain) -> State:
     leaves, tree = jax.tree.flatten(_arrays(fresh))
     for k, leaf in enumerate(leaves):
         stored = arrays[str(k)]

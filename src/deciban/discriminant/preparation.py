@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deciban._persistence.encoding import register_value
+from deciban._persistence.registry import register_value
 from deciban._validation.arrays import Floats
 
 _LONG = 6.0  # robust standard deviations beyond which a tail is long

@@ -12,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deciban._estimation.samples import require_numbers
 from deciban._persistence.registry import PersistentMixin, register
-from deciban._validation.arrays import Floats, is_frame, to_numpy
+from deciban._validation.arrays import Floats, is_frame, refuse_rows, to_numpy
 from deciban._validation.labels import align_by_index, factorize_labels, read_labels
 from deciban._validation.scalars import quote_each, require_fraction, require_one_of
-from deciban._validation.values import refuse_rows
 from deciban.discriminant.initialization import FLOOR, shrink
 from deciban.discriminant.source_density import Sets, SourceDensity
 from deciban.discriminant.two_level import Sources, diagonalize, estimate_components

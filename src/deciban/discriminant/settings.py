@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from deciban._persistence.encoding import register_value
+from deciban._persistence.registry import register_value
 from deciban._validation.scalars import (
     is_number,
     quote,

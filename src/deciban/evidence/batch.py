@@ -12,10 +12,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from deciban._validation.arrays import freeze
+from deciban._validation.arrays import freeze, refuse_rows
 from deciban._validation.labels import as_labels, index_of
 from deciban._validation.scalars import is_number, is_whole, quote, quote_each
-from deciban._validation.values import refuse_rows
 from deciban.evidence.units import from_nats
 from deciban.exceptions import InputError, MissingExtraError, ZeroPartsError
 from deciban.simplex import logparts

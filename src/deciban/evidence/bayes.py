@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation.arrays import column_names, to_numpy
+from deciban._validation.arrays import (
+    column_names,
+    refuse_rows,
+    require_finite,
+    require_nonnegative,
+    to_numpy,
+)
 from deciban._validation.labels import index_of, order_by_name, reorder_square
 from deciban._validation.scalars import quote, quote_each, require_number, require_one_of
-from deciban._validation.values import refuse_rows, require_finite, require_nonnegative
 from deciban.exceptions import CromwellError, InputError
 
 Prior = ArrayLike | Mapping[Hashable, float] | None

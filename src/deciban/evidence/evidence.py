@@ -10,17 +10,17 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation.arrays import to_numpy
-from deciban._validation.labels import as_labels, column_order
-from deciban._validation.scalars import quote, require_one_of
-from deciban._validation.values import (
+from deciban._validation.arrays import (
     read_llrs,
     refuse_rows,
     require_finite,
     require_log_parts,
     require_nonnegative,
     require_table,
+    to_numpy,
 )
+from deciban._validation.labels import as_labels, column_order
+from deciban._validation.scalars import quote, require_one_of
 from deciban.evidence.batch import ZERO_REMEDY, Batch
 from deciban.evidence.bayes import Prior, log_prior, require_probabilities
 from deciban.evidence.decisions import Decisions

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deciban._validation.arrays import read_llrs
 from deciban._validation.scalars import is_number, quote, require_one_of
-from deciban._validation.values import read_llrs
 from deciban.exceptions import InputError
 
 Unit = Literal["nat", "bit", "ban", "deciban"]

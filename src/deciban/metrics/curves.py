@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from deciban._validation.arrays import Floats, to_numpy
+from deciban._validation.arrays import Floats, require_finite, to_numpy
 from deciban._validation.scalars import require_one_of
-from deciban._validation.values import require_finite
 from deciban.evidence import from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.beyond_memory import beyond_memory

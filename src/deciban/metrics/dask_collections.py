@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban._validation.arrays import Floats, is_dask, is_frame
+from deciban._validation.arrays import Floats, is_dask, is_frame, read_llrs
 from deciban._validation.labels import encode_labels, factorize_labels, read_labels
 from deciban._validation.scalars import quote_each
-from deciban._validation.values import read_llrs
 from deciban._workers import Item, Result, Workers
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError

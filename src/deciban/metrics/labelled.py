@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation.arrays import Floats, column_names
+from deciban._validation.arrays import Floats, column_names, read_llrs
 from deciban._validation.labels import (
     align_by_index,
     encode_labels,
@@ -23,7 +23,6 @@ from deciban._validation.labels import (
     read_weights,
 )
 from deciban._validation.scalars import quote, quote_each
-from deciban._validation.values import read_llrs
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError, UnknownClassError
 

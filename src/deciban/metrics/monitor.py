@@ -14,9 +14,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._persistence.atomic import require_writable, write_atomically
-from deciban._persistence.encoding import Decoder, Encoder
-from deciban._persistence.tensors import DECODING_ERRORS
+from deciban._persistence.files import DECODING_ERRORS, require_writable, write_atomically
+from deciban._persistence.registry import Decoder, Encoder
 from deciban._validation.arrays import Floats, is_frame, to_host
 from deciban._validation.labels import (
     align_by_index,

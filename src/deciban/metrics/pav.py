@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 
-from deciban._validation.arrays import Floats
-from deciban._validation.values import read_llrs
+from deciban._validation.arrays import Floats, read_llrs
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.beyond_memory import beyond_memory

@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import ndtr
 
+from deciban._validation.arrays import read_llrs
 from deciban._validation.scalars import require_whole
-from deciban._validation.values import read_llrs
 from deciban.evidence import Unit, from_nats
 from deciban.metrics.labelled import Trials
 from deciban.plots import _axes, _style

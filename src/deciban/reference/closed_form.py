@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban._validation.arrays import column_names, to_numpy
+from deciban._validation.arrays import column_names, require_finite, to_numpy
 from deciban._validation.labels import as_labels, reorder_square
-from deciban._validation.values import require_finite
 from deciban.exceptions import InputError
 
 _CANCELLED = 1e-3  # of the size of its terms: a divergence under this has lost three digits

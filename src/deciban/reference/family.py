@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation.arrays import column_names, to_numpy
+from deciban._validation.arrays import column_names, require_finite, to_numpy
 from deciban._validation.labels import (
     align_by_index,
     as_labels,
@@ -20,7 +20,6 @@ from deciban._validation.labels import (
     read_labels,
 )
 from deciban._validation.scalars import Rng, as_generator, quote, require_one_of, require_whole
-from deciban._validation.values import require_finite
 from deciban.evidence import Evidence
 from deciban.evidence.evidence import require_moderate_ilrls
 from deciban.exceptions import InputError

@@ -15,8 +15,10 @@ from typing import Concatenate, ParamSpec
 import array_api_compat as compat
 import numpy as np
 
-from deciban._validation.arrays import Array, Namespace, as_float_arrays
-from deciban._validation.values import (
+from deciban._validation.arrays import (
+    Array,
+    Namespace,
+    as_float_arrays,
     is_inspectable,
     require_finite_log_parts,
     require_log_parts,

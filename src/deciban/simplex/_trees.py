@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deciban._validation.arrays import refuse_rows, require_finite
 from deciban._validation.scalars import quote
-from deciban._validation.values import refuse_rows, require_finite
 from deciban.exceptions import InputError
 
 

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation.arrays import column_names, freeze, to_numpy
+from deciban._validation.arrays import column_names, freeze, require_finite, to_numpy
 from deciban._validation.labels import as_labels, index_pair
 from deciban._validation.scalars import is_whole, quote_each, require_whole
-from deciban._validation.values import require_finite
 from deciban.exceptions import InputError
 from deciban.simplex import _trees
 

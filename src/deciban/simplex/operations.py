@@ -12,8 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from deciban._validation.arrays import Array, Namespace, as_float_arrays
-from deciban._validation.values import is_inspectable, require_finite
+from deciban._validation.arrays import (
+    Array,
+    Namespace,
+    as_float_arrays,
+    is_inspectable,
+    require_finite,
+)
 from deciban.exceptions import InputError
 from deciban.simplex import _kernels
 from deciban.simplex._spaces import Parts, on_parts

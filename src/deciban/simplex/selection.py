@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-from deciban._validation.arrays import Array, Namespace, column_names
+from deciban._validation.arrays import Array, Namespace, column_names, is_inspectable
 from deciban._validation.scalars import is_whole, quote, quote_each
-from deciban._validation.values import is_inspectable
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.simplex import _kernels
 from deciban.simplex._spaces import Parts, on_parts

@@ -6,9 +6,15 @@ from collections.abc import Hashable
 
 import array_api_compat as compat
 
-from deciban._validation.arrays import Array, Namespace, as_float_array, column_names
+from deciban._validation.arrays import (
+    Array,
+    Namespace,
+    as_float_array,
+    column_names,
+    require_finite,
+    require_parts,
+)
 from deciban._validation.scalars import quote_each
-from deciban._validation.values import require_finite, require_parts
 from deciban.exceptions import InputError
 from deciban.simplex import _kernels
 from deciban.simplex._spaces import Parts, on_parts

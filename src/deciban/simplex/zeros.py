@@ -13,9 +13,15 @@ from typing import Literal, get_args
 
 import array_api_compat as compat
 
-from deciban._validation.arrays import Array, Namespace, as_float_arrays
+from deciban._validation.arrays import (
+    Array,
+    Namespace,
+    as_float_arrays,
+    is_inspectable,
+    require_finite,
+    require_positive,
+)
 from deciban._validation.scalars import require_one_of
-from deciban._validation.values import is_inspectable, require_finite, require_positive
 from deciban.exceptions import InputError
 from deciban.simplex import _kernels
 from deciban.simplex._spaces import LogParts, Parts

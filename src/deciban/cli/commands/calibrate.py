@@ -87,7 +87,7 @@ def calibrate(
     are read in parts and need not fit into memory; the map is then affine, and the same. Costs
     after it are cross-validated in two folds, not five.
     """
-    from deciban._persistence.atomic import write_atomically
+    from deciban._persistence.files import write_atomically
     from deciban._workers import open_workers
     from deciban.cli import calibrators
     from deciban.cli.columns import measure_columns, read_scores

@@ -91,7 +91,7 @@ def compare(
         name: (source, *one.notes) for name, source, one in zip(names, sources, scored, strict=True)
     }
     if report is not None:
-        from deciban._persistence.atomic import write_atomically
+        from deciban._persistence.files import write_atomically
         from deciban.report import comparison_report
 
         page = comparison_report(

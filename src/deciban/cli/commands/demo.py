@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from deciban._persistence.atomic import write_atomically
+from deciban._persistence.files import write_atomically
 from deciban.cli.options import Force, Json, Seed, require_seed
 from deciban.cli.show import echo, print_json
 from deciban.exceptions import MissingExtraError

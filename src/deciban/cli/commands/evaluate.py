@@ -260,7 +260,7 @@ def write_report(
     force: bool, **more: Any,
 ) -> None:  # fmt: skip
     """Write the page on a table, and on the model that assessed it."""
-    from deciban._persistence.atomic import write_atomically
+    from deciban._persistence.files import write_atomically
     from deciban.report import page
 
     title = "Standard input" if source == "-" else Path(source).name

@@ -80,7 +80,7 @@ def _in_folder(folder: Path) -> dict[str, Path]:
 
 def _write(targets: dict[str, Path], as_json: bool, force: bool) -> None:
     """Write all of the files, once each of them may be written."""
-    from deciban._persistence.atomic import write_atomically
+    from deciban._persistence.files import write_atomically
     from deciban.cli.io.writing import require_outputs
 
     for path in targets.values():

@@ -100,7 +100,7 @@ def explain(
     if background is not None:
         found["contributions"] = _contributions(estimator, X, background, table_format, posterior)
     if report is not None:
-        from deciban._persistence.atomic import write_atomically
+        from deciban._persistence.files import write_atomically
         from deciban.cli.provenance import describe_run, hash_inputs
         from deciban.report import case_report
 

@@ -42,7 +42,7 @@ def explore(
     table are in the page; without a table, drop one onto the page. Scores are read as by
     `deciban evaluate`. With --model, --truth may be left out.
     """
-    from deciban._persistence.atomic import write_atomically
+    from deciban._persistence.files import write_atomically
     from deciban.cli.io.writing import require_outputs
     from deciban.report.explorer import explorer
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deciban._persistence.atomic import write_atomically
+from deciban._persistence.files import write_atomically
 from deciban.evidence.units import from_nats
 from deciban.plots import ILRDisplay, PairwiseDisplay, TernaryDisplay
 from deciban.plots._axes import import_library

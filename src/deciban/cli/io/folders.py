@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import polars as pl
 
 from deciban import __version__
-from deciban._persistence.atomic import write_atomically
+from deciban._persistence.files import write_atomically
 from deciban._workers import Workers
 from deciban.cli.io.formats import Part, Source, Table
 from deciban.cli.io.sources import find_files

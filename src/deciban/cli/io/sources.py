@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 
 import polars as pl
 
-from deciban._persistence.patterns import expand_name
+from deciban._persistence.files import expand_name
 from deciban.cli import cleanup
 from deciban.cli.io.formats import Part, Source, Table, format_of, refusals, silence_stderr
 from deciban.cli.io.json_lines import JSONLines

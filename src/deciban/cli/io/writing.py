@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 import polars as pl
 
-from deciban._persistence.atomic import open_atomically
+from deciban._persistence.files import open_atomically
 from deciban.cli.io.formats import TEXT, format_of, refusals
 from deciban.exceptions import InputError
 

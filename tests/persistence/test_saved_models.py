@@ -11,7 +11,7 @@ from safetensors.numpy import save
 
 import deciban
 from deciban import LinearDiscriminant
-from deciban._persistence import tensors
+from deciban._persistence import files
 from deciban.exceptions import InputError
 
 KIND = "LinearDiscriminant"
@@ -44,7 +44,7 @@ def rewrite(path, change):
 def reseal(path, arrays, plain):
     """Write a file with a valid checksum but none of the checks of writing."""
     header = json.dumps(plain)
-    metadata = {"deciban": header, "sha256": tensors._checksum(header, arrays)}
+    metadata = {"deciban": header, "sha256": files._checksum(header, arrays)}
     path.write_bytes(save(arrays, metadata=metadata))
 
 
@@ -65,7 +65,7 @@ def test_an_edited_file_is_refused(path):
 
 
 def test_empty_arrays_are_refused(path):
-    arrays, plain = tensors.read(path, [KIND])
+    arrays, plain = files.read_arrays(path, [KIND])
     reseal(path, arrays | {"_means": np.zeros((10**12, 0))}, plain)
     with pytest.raises(InputError, match="array '_means' is empty"):
         deciban.load(path)
@@ -76,7 +76,7 @@ def test_empty_arrays_are_refused(path):
 )
 @pytest.mark.parametrize("kind", ["str", "object"])
 def test_labels_that_would_fill_the_memory_are_refused(labels, kind, path):
-    arrays, plain = tensors.read(path, [KIND])
+    arrays, plain = files.read_arrays(path, [KIND])
     plain["state"]["classes_"] = {"labels": labels, "type": kind}
     reseal(path, arrays, plain)
     tracemalloc.start()
@@ -91,11 +91,11 @@ def test_labels_that_would_fill_the_memory_are_refused(labels, kind, path):
     "text", ["[]", "[" * 100_000 + "]" * 100_000, f"[{','.join(['[]'] * 100_000)}]", "1" * 5000]
 )
 def test_plain_data_of_other_forms_are_refused(text, path, tmp_path):
-    arrays, plain = tensors.read(path, [KIND])
+    arrays, plain = files.read_arrays(path, [KIND])
     plain["state"]["_means"] = "here"
     header = json.dumps(plain).replace('"here"', text)
     for claim in (header, text):
-        metadata = {"deciban": claim, "sha256": tensors._checksum(claim, arrays)}
+        metadata = {"deciban": claim, "sha256": files._checksum(claim, arrays)}
         (tmp_path / "crafted").write_bytes(save(arrays, metadata=metadata))
         with pytest.raises(InputError, match="crafted must be a "):
             deciban.load(tmp_path / "crafted")
@@ -150,9 +150,11 @@ def test_saving_to_a_new_file_leaves_one_that_exists_alone(lda, path):
 def test_a_file_has_the_same_bytes_each_time(tmp_path):
     made = set()
     for k in range(12):  # safetensors alone would shuffle its metadata
-        tensors.write(tmp_path / f"{k}", "thing", {"b": np.ones(3), "a": np.zeros(2)}, {"é": "\n"})
+        files.write_arrays(
+            tmp_path / f"{k}", "thing", {"b": np.ones(3), "a": np.zeros(2)}, {"é": "\n"}
+        )
         made.add((tmp_path / f"{k}").read_bytes())
     assert len(made) == 1
-    arrays, plain = tensors.read(tmp_path / "0", ["thing"])
+    arrays, plain = files.read_arrays(tmp_path / "0", ["thing"])
     np.testing.assert_array_equal(arrays["b"], np.ones(3))
     assert plain["é"] == "\n"
