@@ -302,7 +302,10 @@ def _draw_sums(
     large = (np.abs(x[:, : len(limit)]) > limit).any(axis=1) & (rates > 0)
     small = np.where(large, 0.0, rates)
     mean, covariance = small @ x, (x.T * small) @ x
-    sums = rng.multivariate_normal(mean, covariance, n_draws, method="eigh")
+    values, vectors = np.linalg.eigh(covariance)
+    # The symmetric root is unique, so that draws do not depend on the signs of eigenvectors.
+    root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
+    sums = mean + rng.standard_normal((n_draws, len(mean))) @ root
     total = np.cumsum(rates[large])
     if len(total):
         events = rng.poisson(total[-1], n_draws)
