@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         simplex,
     )
     from deciban import flows as flows
-    from deciban._estimation.pipelines import evidence_of
+    from deciban._estimation import evidence_of
     from deciban._persistence.registry import load
     from deciban.assessment import assess, compare
     from deciban.discriminant import LinearDiscriminant, QuadraticDiscriminant, SameSourceModel
@@ -55,7 +55,7 @@ _HOME = {  # the module of each name that is not a module itself
     "Hierarchy": "evidence",
     "assess": "assessment",
     "compare": "assessment",
-    "evidence_of": "_estimation.pipelines",
+    "evidence_of": "_estimation",
     "load": "_persistence.registry",
     "VerbalScale": "evidence",
     "shapley_compositions": "explanation",

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from deciban import Basis, CalibratedGaussian, Evidence, metrics
-from deciban._estimation.affine_map import AffineMap
+from deciban._estimation.logistic import AffineMap
 from deciban._estimation.monotone import fit_monotone
 from deciban._estimation.monotone_exact import fit_exact
 from deciban._estimation.monotone_smooth import _SmoothCost

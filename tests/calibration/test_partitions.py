@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from deciban import Basis, CalibratedGaussian
-from deciban._estimation.affine import fit_affine
-from deciban._estimation.affine_in_parts import fit_affine_in_parts, measure_scores
+from deciban._estimation.affine import fit_affine, fit_affine_in_parts, measure_scores
 from deciban.calibration import AffineCalibrator, IsotonicCalibrator
 
 da = pytest.importorskip("dask.array")

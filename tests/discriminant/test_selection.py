@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 
 from deciban import CompositionalDiscriminantAnalysis, LinearDiscriminant, load, metrics
-from deciban._estimation.affine_map import AffineMap
+from deciban._estimation.logistic import AffineMap
 from deciban._estimation.samples import Samples
 from deciban.discriminant.checkpoints import Checkpoint
 from deciban.discriminant.finish import (

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from deciban import Basis, CalibratedGaussian, Evidence, metrics
 from deciban._estimation.affine import fit_affine
-from deciban._estimation.affine_cost import AffineCost
+from deciban._estimation.logistic import AffineCost
 from deciban.exceptions import ConvergenceError, InputError, ZeroPartsError
 from strategies import seeds
 
@@ -180,9 +180,9 @@ def test_the_optimum_does_not_depend_on_the_way_there(scale, monkeypatch):
     V, prior, weight = FAMILY.basis.contrast, np.log(np.full(3, 1 / 3)), np.full(900, 1 / 900)
     dense = fit_affine(l, truth, weight, prior, V, scale)
     # Products in place of the matrix.
-    monkeypatch.setattr("deciban._estimation.affine_cost._DENSE", 0)
+    monkeypatch.setattr("deciban._estimation.logistic._DENSE", 0)
     by_products = fit_affine(l, truth, weight, prior, V, scale)
-    monkeypatch.setattr("deciban._estimation.affine_cost._BLOCK", 1000)
+    monkeypatch.setattr("deciban._estimation.logistic._BLOCK", 1000)
     in_blocks = fit_affine(l, truth, weight, prior, V, scale)
     for other in (by_products, in_blocks):
         np.testing.assert_allclose(other.matrix, dense.matrix, atol=1e-4)

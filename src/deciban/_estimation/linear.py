@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from deciban._estimation.affine_map import Scale
+from deciban._estimation.logistic import Scale
 from deciban._estimation.newton import minimum
 from deciban._persistence.registry import register_value
 

@@ -22,9 +22,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from deciban._estimation.affine_map import AffineMap
 from deciban._estimation.convex_gradient import ConvexGradient
 from deciban._estimation.interior_point import Constraints, Solution, minimize_under
+from deciban._estimation.logistic import AffineMap
 from deciban._validation.arrays import Floats
 from deciban.exceptions import ConvergenceError
 from deciban.simplex import logparts

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from deciban._estimation.affine_map import AffineMap
 from deciban._estimation.convex_gradient import ConvexGradient
+from deciban._estimation.logistic import AffineMap
 from deciban._validation.arrays import Floats
 from deciban.simplex import logparts
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban._estimation.affine_in_parts import NewtonTerms, improve_affine, newton_terms
-from deciban._estimation.affine_map import AffineMap, Scale
+from deciban._estimation.affine import NewtonTerms, improve_affine, newton_terms
+from deciban._estimation.logistic import AffineMap, Scale
 from deciban._validation.arrays import Floats
 from deciban.assessment.several_classes import (
     MOST_FULL,

@@ -10,10 +10,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from deciban._estimation.affine import fit_affine
-from deciban._estimation.affine_in_parts import fit_affine_in_parts, measure_scores
-from deciban._estimation.affine_map import Scale, free_entries
+from deciban._estimation.affine import fit_affine, fit_affine_in_parts, measure_scores
 from deciban._estimation.linear import Features, LinearProblem, Uncertainty
+from deciban._estimation.logistic import Scale, free_entries
 from deciban._persistence.registry import register
 from deciban._validation.arrays import Floats
 from deciban._validation.labels import label_array

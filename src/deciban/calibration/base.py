@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deciban._estimation.classifier import EvidenceClassifierMixin
-from deciban._estimation.partitions import over_partitions
+from deciban._estimation.classifier import EvidenceClassifierMixin, over_partitions
 from deciban._estimation.samples import encode_classes, read_samples, require_numbers
 from deciban._persistence.registry import PersistentMixin
 from deciban._validation.arrays import Floats, is_dask

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from deciban._estimation.partitions import over_partitions
+from deciban._estimation.classifier import over_partitions
 from deciban._estimation.samples import encode_classes
 from deciban._persistence.registry import register
 from deciban._validation.arrays import Floats

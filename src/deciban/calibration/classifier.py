@@ -12,8 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from deciban._estimation.classifier import EvidenceClassifierMixin
-from deciban._estimation.partitions import over_partitions
+from deciban._estimation.classifier import EvidenceClassifierMixin, over_partitions
 from deciban._estimation.samples import (
     encode_classes,
     require_numbers,

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deciban._estimation.affine_map import Scale, free_entries
+from deciban._estimation.classifier import over_partitions
 from deciban._estimation.linear import Features, LinearMap, LinearProblem, Uncertainty
-from deciban._estimation.partitions import over_partitions
+from deciban._estimation.logistic import Scale, free_entries
 from deciban._estimation.samples import encode_classes, read_samples, require_numbers
 from deciban._persistence.registry import register
 from deciban._validation.arrays import Floats, column_names, to_numpy

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban._estimation.affine import fit_affine
-from deciban._estimation.affine_map import AffineMap
+from deciban._estimation.logistic import AffineMap
 from deciban._persistence.registry import register_value
 from deciban._validation.arrays import Floats, column_names
 from deciban._validation.scalars import quote, quote_each

@@ -18,9 +18,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from deciban._estimation.classifier import EvidenceClassifierMixin
+from deciban._estimation.classifier import EvidenceClassifierMixin, over_partitions
 from deciban._estimation.columns import Columns
-from deciban._estimation.partitions import over_partitions
 from deciban._estimation.samples import read_features
 from deciban._validation.arrays import Floats, to_numpy
 from deciban._validation.labels import index_of

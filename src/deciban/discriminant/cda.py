@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from deciban._estimation.classifier import over_partitions
 from deciban._estimation.columns import Columns
-from deciban._estimation.partitions import over_partitions
 from deciban._estimation.samples import Samples, read_table_samples
 from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats

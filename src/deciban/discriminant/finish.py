@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deciban._estimation.affine import fit_affine
-from deciban._estimation.affine_map import AffineMap, Scale
+from deciban._estimation.logistic import AffineMap, Scale
 from deciban._estimation.samples import Samples
 from deciban._validation.arrays import Floats
 from deciban.reference import closed_form

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deciban._estimation import evidence_of
 from deciban._estimation.frames import is_table, library_of
-from deciban._estimation.pipelines import evidence_of
 from deciban._validation.arrays import Floats, refuse_masked, require_finite_log_parts, to_numpy
 from deciban._validation.scalars import quote, quote_each
 from deciban.evidence import Evidence

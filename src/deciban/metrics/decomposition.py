@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deciban._estimation.affine import fit_affine
-from deciban._estimation.affine_map import AffineMap, Scale
+from deciban._estimation.logistic import AffineMap, Scale
 from deciban._estimation.monotone import fit_monotone
 from deciban._validation.arrays import Floats
 from deciban._validation.labels import align_by_index, factorize_labels, read_labels

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from deciban._estimation.pipelines import evidence_of
+from deciban._estimation import evidence_of
 from deciban.metrics.multiclass import cross_entropy
 
 

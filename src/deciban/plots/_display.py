@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deciban._estimation.pipelines import evidence_of
+from deciban._estimation import evidence_of
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.metrics.labelled import read_labelled, read_trials
 from deciban.plots._axes import Axes, get_axes
