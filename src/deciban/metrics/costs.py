@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from deciban._validation.arrays import Floats
 from deciban.evidence import from_nats
-from deciban.metrics.beyond_memory import beyond_memory
-from deciban.metrics.labelled import EvidenceLike, Trials, Weights, read_trials
+from deciban.metrics.labelled import EvidenceLike, Weights, open_trials
 from deciban.metrics.pav import PooledBlocks, pool
 
 
@@ -34,7 +33,6 @@ class LogCost:
 CLLR = LogCost(0.0, (float(from_nats(0.5, "bit")),) * 2)
 
 
-@beyond_memory(lambda trials: trials.mean(CLLR)[0])
 def cllr(
     y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> float:
@@ -78,10 +76,10 @@ def cllr(
     >>> cllr([1, 0], [float("inf"), -3.0]) < cllr([1, 0], [float("-inf"), -3.0])
     True
     """
-    return cost_of(read_trials(y_true, llr, sample_weight, pos_label, in_nats=True))
+    trials = open_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
+    return float(trials.means([CLLR]).sum())
 
 
-@beyond_memory(lambda trials: cost_of_blocks(trials.pooled.blocks))
 def cllr_min(
     y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> float:
@@ -109,10 +107,9 @@ def cllr_min(
     >>> cllr_min([0, 0, 1, 1], [1.0, 2.0, 3.0, 4.0])
     0.0
     """
-    return cost_of_blocks(pool(read_trials(y_true, llr, sample_weight, pos_label)))
+    return cost_of_blocks(pool(open_trials(y_true, llr, sample_weight, pos_label)))
 
 
-@beyond_memory(lambda trials: trials.mean(CLLR)[0] - cost_of_blocks(trials.pooled.blocks))
 def cllr_cal(
     y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> float:
@@ -141,15 +138,8 @@ def cllr_cal(
     >>> cllr_cal(y, llr) == cllr(y, llr) - cllr_min(y, llr)
     True
     """
-    trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
-    return cost_of(trials) - cost_of_blocks(pool(trials))
-
-
-def cost_of(trials: Trials) -> float:
-    """Cllr of trials that were read."""
-    target, other = trials.target, trials.other
-    nats = target.mean(softplus(-target.llr)) + other.mean(softplus(other.llr))
-    return float(from_nats(nats / 2, "bit"))
+    trials = open_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
+    return float(trials.means([CLLR]).sum()) - cost_of_blocks(pool(trials))
 
 
 def cost_of_blocks(blocks: PooledBlocks) -> float:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,11 +13,10 @@ from deciban._validation.arrays import Floats, require_finite, to_numpy
 from deciban._validation.scalars import require_one_of
 from deciban.evidence import from_nats
 from deciban.exceptions import InputError
-from deciban.metrics.beyond_memory import beyond_memory
-from deciban.metrics.costs import softplus
-from deciban.metrics.detection import ErrorWeights
-from deciban.metrics.labelled import EvidenceLike, Weights, read_trials
-from deciban.metrics.pav import PooledBlocks, pool
+from deciban.metrics.costs import LogCost, softplus
+from deciban.metrics.detection import Errors, ErrorWeights
+from deciban.metrics.labelled import EvidenceLike, Weights, open_trials, read_trials
+from deciban.metrics.pav import pool
 
 
 class TippettCurve(NamedTuple):
@@ -119,18 +117,6 @@ def tippett_curve(
     return TippettCurve(at, target, 1 - trials.other.below(at))
 
 
-def _entropy_curve_in_parts(trials: Any, log_odds: ArrayLike | None = None) -> PriorCurve:
-    odds = _log_odds(log_odds)
-    terms = [partial(_entropy_term, t, lo) for t in (1, 0) for lo in odds.tolist()]
-    misses, false_alarms = np.split(np.array(trials.mean(*terms)), 2)
-    return _entropy_curve(odds, misses, false_alarms, trials.pooled.blocks)
-
-
-def _entropy_term(true: int, log_odds: float, llr: Floats, t: int) -> Floats:
-    return softplus((-1) ** t * (llr + log_odds)) if t == true else np.zeros(1)
-
-
-@beyond_memory(_entropy_curve_in_parts)
 def empirical_cross_entropy_curve(
     y_true: ArrayLike,
     llr: EvidenceLike,
@@ -176,19 +162,9 @@ def empirical_cross_entropy_curve(
     >>> curve.minimum.round(3)
     array([0.264, 0.5  , 0.264])
     """
-    trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
-    odds = _log_odds(log_odds)
-    misses, false_alarms = (
-        np.array([side.mean(softplus(sign * (side.llr + lo))) for lo in odds])
-        for side, sign in ((trials.target, -1), (trials.other, 1))
-    )
-    return _entropy_curve(odds, misses, false_alarms, pool(trials))
-
-
-def _entropy_curve(
-    odds: Floats, misses: Floats, false_alarms: Floats, blocks: PooledBlocks
-) -> PriorCurve:
-    """The curve, given the mean costs of either class at these odds."""
+    trials = open_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
+    odds, blocks = _log_odds(log_odds), pool(trials)
+    false_alarms, misses = trials.means([LogCost(lo, (1.0, 1.0)) for lo in odds.tolist()]).T
     mixed = np.isfinite(blocks.llr)  # recalibrated blocks of one class cost nothing at any prior
     best, target, other = blocks.llr[mixed], blocks.target[mixed], blocks.other[mixed]
     p, q = expit(odds), expit(-odds)
@@ -202,18 +178,6 @@ def _entropy_curve(
     return PriorCurve(odds, *(from_nats(cost, "bit") for cost in (actual, minimum, neutral)))
 
 
-def _bayes_error_in_parts(trials: Any, log_odds: ArrayLike | None = None) -> PriorCurve:
-    odds = _log_odds(log_odds)
-    terms = [partial(_error_term, t, -lo) for t in (1, 0) for lo in odds.tolist()]
-    p_miss, p_false_alarm = np.split(np.array(trials.mean(*terms)), 2)
-    return _bayes_error_curve(odds, p_miss, p_false_alarm, trials.pooled.blocks)
-
-
-def _error_term(true: int, threshold: float, llr: Floats, t: int) -> Any:
-    return ((llr < threshold) == (true == 1)) & (t == true)
-
-
-@beyond_memory(_bayes_error_in_parts)
 def normalized_bayes_error_curve(
     y_true: ArrayLike,
     llr: EvidenceLike,
@@ -252,18 +216,11 @@ def normalized_bayes_error_curve(
     >>> normalized_bayes_error_curve(y, llr, log_odds=[-2.0, 0.0, 2.0]).actual
     array([0.5, 1. , 0.5])
     """
-    trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
+    trials = open_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
     odds = _log_odds(log_odds)
-    rates = trials.target.below(-odds), 1 - trials.other.below(-odds)
-    return _bayes_error_curve(odds, *rates, pool(trials))
-
-
-def _bayes_error_curve(
-    odds: Floats, p_miss: Floats, p_false_alarm: Floats, blocks: PooledBlocks
-) -> PriorCurve:
-    """The curve, given the error rates at the threshold for these odds."""
+    p_false_alarm, p_miss = trials.means([Errors(-lo) for lo in odds.tolist()]).T
     actual = ErrorWeights(odds, 0.0).cost(p_miss, p_false_alarm, normalize=True)
-    costs = ErrorWeights(odds[:, None], 0.0).cost(*blocks.hull(), normalize=True)
+    costs = ErrorWeights(odds[:, None], 0.0).cost(*pool(trials).hull(), normalize=True)
     return PriorCurve(odds, actual, costs.min(axis=1), np.ones_like(odds))
 
 

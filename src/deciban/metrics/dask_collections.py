@@ -22,7 +22,8 @@ from deciban._workers import Item, Result, Workers
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.bags import hash_labels, hash_numbers
-from deciban.metrics.partitions import Partitions, Rows, Tally, llr_of_two, require_counts
+from deciban.metrics.labelled import Terms
+from deciban.metrics.partitions import Partitions, Rows, llr_of_two
 from deciban.metrics.sorted_runs import PooledRuns
 
 
@@ -193,34 +194,23 @@ class DaskTrials:
     partitions: Partitions
 
     @cached_property
-    def _pooled(self) -> tuple[PooledRuns, Tally]:
-        (pooled,), (tally,) = self.partitions.pool(n_some=1)
-        return pooled, tally
-
-    @property
     def pooled(self) -> PooledRuns:
         """PAV's blocks of all samples."""
-        return self._pooled[0]
+        (pooled,), _ = self.partitions.pool(n_some=1)
+        return pooled
 
-    def mean(self, *terms: Callable[[Floats, int], Floats]) -> list[float]:
-        """Sums over both classes of the mean of each cost."""
-        total, counts = np.zeros((len(terms), 2)), np.zeros(2, dtype=int)
-        for sums, some in self.partitions.map(partial(_sum_terms, terms), "Summing"):
-            total += sums
-            counts += some
-        require_counts(self.partitions.classes, counts)
-        return (total / counts).sum(axis=1).tolist()
+    def means(self, costs: Sequence[Terms]) -> Floats:
+        """Mean of each cost over the samples of either class, (n_costs, 2)."""
+        return self.partitions.mean_by_class(partial(_cost_llrs, costs))
 
 
-def _sum_terms(
-    terms: Sequence[Callable[[Floats, int], Floats]], rows: Rows
-) -> tuple[Floats, NDArray[np.intp]]:
-    llrs = [rows.evidence[0][rows.codes == t] for t in (0, 1)]
-    sums = [[float(np.sum(one(llr, t))) for t, llr in enumerate(llrs)] for one in terms]
-    return np.array(sums), np.array([len(llr) for llr in llrs])
+def _cost_llrs(costs: Sequence[Terms], rows: Rows) -> Iterator[Floats]:
+    (llr,), codes = rows.evidence, rows.codes
+    for cost in costs:
+        yield np.where(codes == 1, cost(llr, 1), cost(llr, 0))
 
 
-def read_dask_trials(
+def open_dask_trials(
     y_true: Any, llr: Any, sample_weight: Any = None, pos_label: Hashable = 1
 ) -> DaskTrials:
     """LLRs in favor of ``pos_label`` of two classes."""

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 from deciban._validation.arrays import Floats
 from deciban._validation.scalars import quote, require_fraction, require_positive_number
 from deciban.exceptions import InputError
-from deciban.metrics.beyond_memory import beyond_memory
-from deciban.metrics.labelled import EvidenceLike, Trials, Weights, read_trials
+from deciban.metrics.labelled import EvidenceLike, Trials, Weights, open_trials, read_trials
 from deciban.metrics.pav import pool
 
 
@@ -108,7 +107,6 @@ def roc_curve(
     return rates.p_false_alarm[::-1], 1 - rates.p_miss[::-1], rates.threshold[::-1]
 
 
-@beyond_memory(lambda trials: equal_errors(*trials.pooled.blocks.hull()))
 def eer(
     y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> float:
@@ -134,7 +132,7 @@ def eer(
     >>> eer([0, 1, 0, 1], [-2.0, -1.0, 0.0, 3.0])
     0.25
     """
-    return equal_errors(*pool(read_trials(y_true, llr, sample_weight, pos_label)).hull())
+    return equal_errors(*pool(open_trials(y_true, llr, sample_weight, pos_label)).hull())
 
 
 def equal_errors(p_miss: Floats, p_false_alarm: Floats) -> float:
@@ -151,27 +149,6 @@ def equal_error_corner(p_miss: Floats, p_false_alarm: Floats) -> int:
     return min(k, len(p_miss) - 1)
 
 
-def _cost_of_decisions(trials: Any, normalize: bool = True, **point: float) -> float:
-    """Cost of decisions about trials in partitions, as :func:`detection_cost` has it."""
-    at = OperatingPoint(**point)
-
-    def misses(llr: Floats, t: int) -> Any:
-        return (llr < at.threshold) & (t == 1)
-
-    def false_alarms(llr: Floats, t: int) -> Any:
-        return (llr >= at.threshold) & (t == 0)
-
-    p_miss, p_false_alarm = trials.mean(misses, false_alarms)
-    return float(at.weights.cost(p_miss, p_false_alarm, normalize))
-
-
-def _cost_of_best_decisions(trials: Any, normalize: bool = True, **point: float) -> float:
-    p_miss, p_false_alarm = trials.pooled.blocks.hull()
-    weights = OperatingPoint(**point).weights
-    return float(np.min(weights.cost(p_miss, p_false_alarm, normalize)))
-
-
-@beyond_memory(_cost_of_decisions)
 def detection_cost(
     y_true: ArrayLike,
     llr: EvidenceLike,
@@ -215,13 +192,11 @@ def detection_cost(
     1.0
     """
     point = OperatingPoint(cost_miss, cost_false_alarm, prior)
-    trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
-    p_miss = trials.target.mean(trials.target.llr < point.threshold)
-    p_false_alarm = trials.other.mean(trials.other.llr >= point.threshold)
+    trials = open_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
+    ((p_false_alarm, p_miss),) = trials.means([Errors(point.threshold)])
     return float(point.weights.cost(p_miss, p_false_alarm, normalize))
 
 
-@beyond_memory(_cost_of_best_decisions)
 def min_detection_cost(
     y_true: ArrayLike,
     llr: EvidenceLike,
@@ -254,7 +229,7 @@ def min_detection_cost(
     0.5
     """
     point = OperatingPoint(cost_miss, cost_false_alarm, prior)
-    hull = pool(read_trials(y_true, llr, sample_weight, pos_label)).hull()
+    hull = pool(open_trials(y_true, llr, sample_weight, pos_label)).hull()
     return float(np.min(point.weights.cost(*hull, normalize)))
 
 
@@ -377,6 +352,16 @@ def read_operating_points(points: Iterable[Any]) -> tuple[OperatingPoint, ...]:
             raise InputError(f"operating_points must differ; {point} is given twice. Give it once.")
         found.append(point)
     return tuple(found)
+
+
+class Errors(NamedTuple):
+    """Which LLRs are on the wrong side of a threshold; one on it is accepted."""
+
+    threshold: float
+
+    def __call__(self, llr: Floats, t: int) -> Any:
+        """Misses of the second class, or false alarms of the first."""
+        return llr < self.threshold if t else llr >= self.threshold
 
 
 class ErrorWeights(NamedTuple):

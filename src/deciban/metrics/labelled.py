@@ -6,7 +6,7 @@ Rows of pandas objects are matched by their index, columns by the names of the c
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation.arrays import Floats, column_names, read_llrs
+from deciban._validation.arrays import Floats, column_names, is_dask, read_llrs
 from deciban._validation.labels import (
     align_by_index,
     encode_labels,
@@ -28,6 +28,7 @@ from deciban.exceptions import InputError, UnknownClassError
 
 EvidenceLike = ArrayLike | Evidence  # LLRs, log-likelihoods, or evidence itself
 Weights = ArrayLike | None  # one for each sample, or all alike
+Terms = Callable[[Floats, int], NDArray[Any]]  # cost of LLRs of the first (0) or second (1) class
 _FEW = 20  # samples below which LLRs may all lie between 0 and 1 by chance
 
 
@@ -70,6 +71,12 @@ class Trials:
     def distinct(self) -> Floats:
         """All LLRs that occur, rising."""
         return np.unique(self.llr)
+
+    def means(self, costs: Sequence[Terms]) -> Floats:
+        """Mean of each cost over the others and over the targets, (n_costs, 2)."""
+        sides = self.other, self.target
+        return np.array([[one.mean(cost(one.llr, t)) for t, one in enumerate(sides)]
+                         for cost in costs])  # fmt: skip
 
     @cached_property
     def in_order(self) -> tuple[Floats, Floats | None, NDArray[np.intp]]:
@@ -278,6 +285,25 @@ def read_trials(
     return Trials(target, other, pos_label, other_label)
 
 
+def open_trials(
+    y_true: ArrayLike,
+    llr: EvidenceLike,
+    sample_weight: Weights = None,
+    pos_label: Hashable = 1,
+    *,
+    in_nats: bool = False,
+) -> Any:
+    """Read trials, or open those of Dask collections, which need not fit into memory.
+
+    Both have ``means``, and blocks by :func:`~deciban.metrics.pav.pool`.
+    """
+    if is_dask(y_true, llr):
+        from deciban.metrics.dask_collections import open_dask_trials
+
+        return open_dask_trials(y_true, llr, sample_weight, pos_label)
+    return read_trials(y_true, llr, sample_weight, pos_label, in_nats=in_nats)
+
+
 def share_out(weight: Floats) -> Floats:
     """Weights that sum to one, however large or small they are."""
     weight = weight / weight.max()
@@ -354,5 +380,5 @@ def _warn_of_probabilities(llr: Floats) -> None:
             "1, as probabilities do. Take the logarithm of the ratio first, or use "
             "Evidence.from_posteriors.",
             ProbabilityWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

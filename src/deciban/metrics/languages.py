@@ -105,10 +105,10 @@ def c_avg(
 
 def _costs_of_rows(
     detection: LanguageDetection, classes: tuple[Hashable, ...], rows: Any
-) -> Floats:
+) -> list[Floats]:
     from deciban.metrics.partitions import evidence_of
 
-    return detection.sample_costs(Labelled(evidence_of(rows.evidence[0], classes), rows.codes))
+    return [detection.sample_costs(Labelled(evidence_of(rows.evidence[0], classes), rows.codes))]
 
 
 class LanguageDetection(NamedTuple):

@@ -296,7 +296,8 @@ def _mean_cost(
 
         parts = open_collections(y_true, [log_likelihoods], None, classes, sample_weight)
         p = np.exp(log_prior(prior, parts.classes, 1)[0])
-        return float(p @ parts.mean_by_class(partial(_cost_of_rows, cost, parts.classes, p)))
+        (means,) = parts.mean_by_class(partial(_cost_of_rows, cost, parts.classes, p))
+        return float(p @ means)
     data = read_labelled(y_true, log_likelihoods, classes, sample_weight)
     p = np.exp(log_prior(prior, data.evidence.classes, 1)[0])
     return float(p @ data.mean_by_class(cost(data.evidence, data.codes, p)))
@@ -304,10 +305,10 @@ def _mean_cost(
 
 def _cost_of_rows(
     cost: SampleCost, classes: tuple[Hashable, ...], prior: Floats, rows: Any
-) -> NDArray[Any]:
+) -> list[NDArray[Any]]:
     from deciban.metrics.partitions import evidence_of
 
-    return cost(evidence_of(rows.evidence[0], classes), rows.codes, prior)
+    return [cost(evidence_of(rows.evidence[0], classes), rows.codes, prior)]
 
 
 def _decide(evidence: Evidence, prior: Floats, costs: Any) -> NDArray[np.intp]:

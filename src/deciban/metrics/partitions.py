@@ -97,15 +97,12 @@ class Partitions:
         """The result for each item, in their order, with progress."""
         return iter(self.track(self.workers.map(function, items), what, len(items)))
 
-    def mean_by_class(self, cost: Callable[[Rows], NDArray[Any]]) -> Floats:
-        """Mean over the samples of each class of what they cost; every class must occur."""
-        D = len(self.classes)
-        sums, counts = np.zeros(D), np.zeros(D, dtype=np.intp)
-        for some, n in self.map(partial(_sum_by_class, cost, D), "Summing"):
-            sums += some
-            counts += n
+    def mean_by_class(self, costs: Callable[[Rows], Iterable[NDArray[Any]]]) -> Floats:
+        """Mean of each cost over the samples of each class, (n_costs, n_classes)."""
+        found = [*self.map(partial(_sum_by_class, costs, len(self.classes)), "Summing")]
+        counts = np.sum([n for _, n in found], axis=0)
         require_counts(self.classes, counts)
-        return sums / counts
+        return np.asarray(np.sum([sums for sums, n in found if n.any()], axis=0) / counts)
 
     @contextmanager
     def open_scratch(self) -> Iterator[str]:
@@ -180,12 +177,11 @@ def require_counts(classes: Sequence[Hashable], counts: NDArray[Any]) -> None:
 
 
 def _sum_by_class(
-    cost: Callable[[Rows], NDArray[Any]], n_classes: int, rows: Rows
+    costs: Callable[[Rows], Iterable[NDArray[Any]]], n_classes: int, rows: Rows
 ) -> tuple[Floats, NDArray[np.intp]]:
     counts = np.bincount(rows.codes, minlength=n_classes)
-    if not len(rows.codes):
-        return np.zeros(n_classes), counts
-    return np.bincount(rows.codes, cost(rows), n_classes).astype(float), counts
+    some = costs(rows) if len(rows.codes) else ()
+    return np.array([np.bincount(rows.codes, x, n_classes) for x in some], dtype=float), counts
 
 
 def _call(read: Callable[[Any], Rows], function: Callable[[Rows], Result], part: Any) -> Result:

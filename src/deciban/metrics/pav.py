@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,8 +17,7 @@ from scipy.optimize import isotonic_regression
 from deciban._validation.arrays import Floats, read_llrs
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.beyond_memory import beyond_memory
-from deciban.metrics.labelled import EvidenceLike, Scores, Trials, Weights, read_trials
+from deciban.metrics.labelled import EvidenceLike, Scores, Trials, Weights, open_trials
 
 _ROUNDING = 1e-12  # nats, or relative: smaller differences are taken for rounding
 
@@ -104,7 +103,6 @@ def _between(below: Floats, above: Floats) -> Floats:
     return np.minimum(middle, np.nextafter(above, -np.inf))
 
 
-@beyond_memory(lambda trials: trials.pooled.blocks)
 def pav(
     y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> PooledBlocks:
@@ -142,7 +140,7 @@ def pav(
     >>> blocks.transform([-2.0, -1.0, 0.0, 3.0])
     array([-inf,   0.,   0.,  inf])
     """
-    return pool(read_trials(y_true, llr, sample_weight, pos_label))
+    return pool(open_trials(y_true, llr, sample_weight, pos_label))
 
 
 def add_misleading(trials: Trials) -> Trials:
@@ -206,9 +204,11 @@ class Cells(NamedTuple):
         return PooledBlocks(self.low, self.high, p / p.sum(), q / q.sum())
 
 
-def pool(trials: Trials) -> PooledBlocks:
-    """Blocks of trials that were read."""
-    return count_runs(trials).pool().shares()
+def pool(trials: Any, *, levels: bool = False) -> PooledBlocks:
+    """Blocks of trials; of ``levels``, where LLRs that differ by rounding only are tied."""
+    if not isinstance(trials, Trials):
+        return trials.pooled.levels if levels else trials.pooled.blocks
+    return (count_levels if levels else count_runs)(trials).pool().shares()
 
 
 def count_runs(trials: Trials) -> Cells:

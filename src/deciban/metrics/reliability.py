@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -22,9 +21,8 @@ from deciban._validation.scalars import (
 from deciban.evidence import Unit, from_nats
 from deciban.evidence.bayes import balance_weights, log_prior
 from deciban.evidence.units import to_nats
-from deciban.metrics.beyond_memory import beyond_memory
-from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_trials
-from deciban.metrics.pav import PooledBlocks, count_levels
+from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, open_trials
+from deciban.metrics.pav import PooledBlocks, pool
 from deciban.metrics.proportions import wilson
 
 Kind = Literal["class", "decided", "each"]
@@ -52,11 +50,6 @@ class MisleadingRates(NamedTuple):
     other: float
 
 
-def _dev_pav_of_partitions(trials: Any, unit: Unit = "ban") -> float:
-    return float(from_nats(deviation_from_pav(trials.pooled.levels), unit))
-
-
-@beyond_memory(_dev_pav_of_partitions)
 def dev_pav(
     y_true: ArrayLike,
     llr: EvidenceLike,
@@ -101,9 +94,8 @@ def dev_pav(
     >>> dev_pav(y, llr, unit="nat")
     1.0
     """
-    trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
-    blocks = count_levels(trials).pool().shares()
-    return float(from_nats(deviation_from_pav(blocks), unit))
+    trials = open_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
+    return float(from_nats(deviation_from_pav(pool(trials, levels=True)), unit))
 
 
 def deviation_from_pav(blocks: PooledBlocks) -> float:
@@ -126,19 +118,13 @@ def deviation_from_pav(blocks: PooledBlocks) -> float:
     return scale * (area / width if width > 0 else float(abs(gap[0])))
 
 
-def _misleading_rates_in_parts(
-    trials: Any, strength: float = 0.0, unit: Unit = "nat"
-) -> MisleadingRates:
-    require_positive_number(strength, "strength", or_zero=True)
-    terms = [partial(_misleads, t, to_nats(strength, unit)) for t in (1, 0)]
-    return MisleadingRates(*trials.mean(*terms))
+class _Misleading(NamedTuple):
+    limit: float
+
+    def __call__(self, llr: Floats, t: int) -> Any:
+        return llr < -self.limit if t else llr > self.limit
 
 
-def _misleads(true: int, limit: float, llr: Floats, t: int) -> Any:
-    return ((llr < -limit) if t else (llr > limit)) & (t == true)
-
-
-@beyond_memory(_misleading_rates_in_parts)
 def misleading_rates(
     y_true: ArrayLike,
     llr: EvidenceLike,
@@ -174,10 +160,9 @@ def misleading_rates(
     """
     require_positive_number(strength, "strength", or_zero=True)
     limit = to_nats(strength, unit)
-    trials = read_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
-    return MisleadingRates(
-        trials.target.mean(trials.target.llr < -limit), trials.other.mean(trials.other.llr > limit)
-    )
+    trials = open_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
+    ((other, target),) = trials.means([_Misleading(limit)]).tolist()
+    return MisleadingRates(target, other)
 
 
 def _area(left: Floats, right: Floats) -> Floats:
