@@ -14,7 +14,8 @@ import numpy as np
 
 from _timing import print_setting
 from deciban import CalibratedGaussian, Evidence
-from deciban.metrics import Monitor, calibration_test
+from deciban.metrics import calibration_test
+from deciban.monitoring import Monitor
 
 ALPHA = 0.05
 

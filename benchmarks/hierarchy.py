@@ -17,7 +17,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import train_test_split
 
 from _timing import print_setting
-from deciban import Basis, Evidence, Hierarchy, LinearDiscriminant, metrics
+from deciban import Basis, Evidence, Hierarchy, LinearDiscriminant, hierarchy
 
 CONFIDENCE = 0.95
 
@@ -112,7 +112,7 @@ def digits():
     half = len(y_new) // 2
     row, _ = compare(tree, y_new[half:], evidence[half:], (y_new[:half], evidence[:half]))
     print(f"digits with noise, {len(y_new) - half} samples  {row}\n\n{tree}\n")
-    cost = metrics.hierarchical_cross_entropy(y_new, evidence, tree, unit="bit")
+    cost = hierarchy.hierarchical_cross_entropy(y_new, evidence, tree, unit="bit")
     print("node                              P(node)   cost  of   part of the total (bits)")
     for node, part, p, one, most in zip(*cost[1:], strict=True):
         print(f"{str(node)[:32]:32}  {p:7.2f}  {one:6.3f} {most:6.3f} {part:6.3f}")

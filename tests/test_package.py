@@ -65,6 +65,8 @@ def test_every_public_name_can_be_had_and_is_listed():
         "metrics",
         "calibration",
         "explanation",
+        "hierarchy",
+        "monitoring",
         "plots",
         "flows",
     ],

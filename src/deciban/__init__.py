@@ -22,7 +22,9 @@ if TYPE_CHECKING:
         evidence,
         exceptions,
         explanation,
+        hierarchy,
         metrics,
+        monitoring,
         plots,
         reference,
         report,
@@ -36,8 +38,9 @@ if TYPE_CHECKING:
     from deciban.discriminant.cda import (
         CompositionalDiscriminantAnalysis as CompositionalDiscriminantAnalysis,
     )
-    from deciban.evidence import Evidence, Hierarchy, VerbalScale, shift_prior
+    from deciban.evidence import Evidence, VerbalScale, shift_prior
     from deciban.explanation import shapley_compositions
+    from deciban.hierarchy import Hierarchy
     from deciban.reference import CalibratedGaussian, CalibratedMixture
     from deciban.simplex import Basis
 
@@ -52,7 +55,7 @@ _HOME = {  # the module of each name that is not a module itself
     "CalibratedGaussian": "reference",
     "CalibratedMixture": "reference",
     "Evidence": "evidence",
-    "Hierarchy": "evidence",
+    "Hierarchy": "hierarchy",
     "assess": "assessment",
     "compare": "assessment",
     "evidence_of": "_estimation",
@@ -83,8 +86,10 @@ __all__ = [
     "evidence_of",
     "exceptions",
     "explanation",
+    "hierarchy",
     "load",
     "metrics",
+    "monitoring",
     "plots",
     "reference",
     "report",

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from commands import runner
-from deciban import CalibratedGaussian, Hierarchy, metrics
+from deciban import CalibratedGaussian, Hierarchy, hierarchy, metrics
 from deciban.cli.app import app
 from deciban.exceptions import InputError
 
@@ -519,7 +519,7 @@ def test_a_tree_of_classes_tells_what_each_node_costs(three, name, text):
     args = with_tree(three, text, name)
     prior = {"cat": 0.5, "dog": 0.25, "owl": 0.25}
     tree = Hierarchy({"mammal": ["cat", "dog"], "owl": "owl"})
-    cost = metrics.hierarchical_cross_entropy(y, evidence, tree, prior=prior)
+    cost = hierarchy.hierarchical_cross_entropy(y, evidence, tree, prior=prior)
     found = json.loads(run(*args, "--at-prior", "cat=0.5,dog=0.25", "--json").stdout)
     assert [row["node"] for row in found["hierarchy"]] == ["all", "mammal"]
     np.testing.assert_allclose([row["part"] for row in found["hierarchy"]], cost.parts, rtol=1e-9)

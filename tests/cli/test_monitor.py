@@ -11,7 +11,7 @@ from commands import runner
 from deciban import CalibratedGaussian
 from deciban.cli.commands.monitor import EXAMPLE, monitor
 from deciban.exceptions import InputError, TableError
-from deciban.metrics import Monitor
+from deciban.monitoring import Monitor
 
 app = typer.Typer()
 app.command(epilog=EXAMPLE)(monitor)

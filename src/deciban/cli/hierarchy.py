@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -14,16 +14,20 @@ from deciban.cli.io.sources import read_table
 from deciban.cli.operating import find_class, is_file
 from deciban.cli.show import echo, in_unit, print_table
 from deciban.cli.words import join_words, quote, quote_name
-from deciban.evidence import Evidence, Hierarchy
-from deciban.evidence.bayes import Prior
 from deciban.exceptions import InputError
-from deciban.metrics import HierarchicalCost
+
+if TYPE_CHECKING:
+    from deciban.evidence import Evidence
+    from deciban.evidence.bayes import Prior
+    from deciban.hierarchy import HierarchicalCost, Hierarchy
 
 _OPTION = "--hierarchy"
 
 
 def read_hierarchy(text: str, classes: Sequence[Hashable]) -> Hierarchy:
     """A tree over the classes, from nested JSON or a table of children and their parents."""
+    from deciban.hierarchy import Hierarchy
+
     if not is_file(text):
         raise InputError(
             f"{_OPTION} must name a file; got {quote(text)}. Give JSON such as "
@@ -94,6 +98,8 @@ def _build(text: str, make: Callable[[Any], Hierarchy], tree: Any) -> Hierarchy:
 
 
 def _read_json(text: str) -> Hierarchy:
+    from deciban.hierarchy import Hierarchy
+
     try:
         tree = json.loads(Path(text).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
@@ -104,6 +110,8 @@ def _read_json(text: str) -> Hierarchy:
 
 
 def _read_pairs(text: str) -> Hierarchy:
+    from deciban.hierarchy import Hierarchy
+
     frame = read_table(text)
     if frame.width != 2:
         raise InputError(

@@ -2,7 +2,6 @@
 
 from deciban.evidence.class_mix import PriorEstimate
 from deciban.evidence.evidence import Evidence, shift_prior
-from deciban.evidence.hierarchy import Hierarchy
 from deciban.evidence.prediction_sets import PredictionSets
 from deciban.evidence.units import NATS_PER_UNIT, SCALES, Unit, VerbalScale, from_nats
 
@@ -10,7 +9,6 @@ __all__ = [
     "NATS_PER_UNIT",
     "SCALES",
     "Evidence",
-    "Hierarchy",
     "PredictionSets",
     "PriorEstimate",
     "Unit",

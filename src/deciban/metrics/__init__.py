@@ -2,12 +2,11 @@
 
 Two classes: :func:`cllr` and its parts, :func:`pav`, error rates and curves over thresholds and
 priors. Any number of classes: :func:`cross_entropy`, :func:`brier`, :func:`accuracy`,
-:func:`expected_cost`, :func:`pairwise_cllr`, and :func:`hierarchical_cross_entropy` over a tree of
-classes. Each takes an :class:`Evidence` in the place of an array, and weights.
+:func:`expected_cost` and :func:`pairwise_cllr`. Each takes an :class:`Evidence` in the place of an
+array, and weights.
 """
 
 from deciban.metrics.bootstrap import bootstrap
-from deciban.metrics.calibration_e_test import CalibrationETest, calibration_e_test
 from deciban.metrics.calibration_error import calibration_error
 from deciban.metrics.calibration_test import CalibrationTest, calibration_test
 from deciban.metrics.costs import cllr, cllr_cal, cllr_min
@@ -29,12 +28,10 @@ from deciban.metrics.detection import (
     min_detection_cost,
     roc_curve,
 )
-from deciban.metrics.hierarchy import HierarchicalCost, hierarchical_cross_entropy
 from deciban.metrics.idempotence import Idempotence, idempotence
 from deciban.metrics.intervals import Interval
 from deciban.metrics.labelled import ProbabilityWarning
 from deciban.metrics.languages import c_avg
-from deciban.metrics.monitor import Monitor, MonitorState, Watch
 from deciban.metrics.multiclass import (
     PairwiseCosts,
     accuracy,
@@ -49,29 +46,23 @@ from deciban.metrics.reliability import MisleadingRates, dev_pav, misleading_rat
 from deciban.metrics.scorers import make_evidence_scorer
 
 __all__ = [
-    "CalibrationETest",
     "CalibrationTest",
     "Decomposition",
     "ErrorRates",
-    "HierarchicalCost",
     "Idempotence",
     "Interval",
     "MisleadingRates",
-    "Monitor",
-    "MonitorState",
     "OperatingPoint",
     "PairwiseCosts",
     "PooledBlocks",
     "PriorCurve",
     "ProbabilityWarning",
     "TippettCurve",
-    "Watch",
     "accuracy",
     "bootstrap",
     "brier",
     "c_avg",
     "c_primary",
-    "calibration_e_test",
     "calibration_error",
     "calibration_test",
     "cllr",
@@ -85,7 +76,6 @@ __all__ = [
     "eer",
     "empirical_cross_entropy_curve",
     "expected_cost",
-    "hierarchical_cross_entropy",
     "idempotence",
     "make_evidence_scorer",
     "min_detection_cost",

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from deciban.assessment import Assessment, Comparison, Conditions
     from deciban.cli.columns import LabelledScores
     from deciban.cli.score_parts import ScoreParts
-    from deciban.evidence import Evidence, Hierarchy
+    from deciban.evidence import Evidence
+    from deciban.hierarchy import Hierarchy
 
     _Shown = tuple[np.ndarray, Evidence, np.ndarray | None]  # truth, evidence and row numbers
 
@@ -99,7 +100,6 @@ def evaluate(
     from deciban.cli.hierarchy import describe_nodes, print_nodes
     from deciban.cli.io.writing import require_outputs
     from deciban.cli.provenance import UNMET, describe_run, hash_inputs, parse_criteria
-    from deciban.metrics import hierarchical_cross_entropy
 
     criteria = parse_criteria(require or ())
     source = _require_one(table, scores)
@@ -119,6 +119,8 @@ def evaluate(
     y_true, evidence, rows = shown
     nodes = None
     if tree is not None:
+        from deciban.hierarchy import hierarchical_cross_entropy
+
         nodes = hierarchical_cross_entropy(y_true, evidence, tree, prior=found.prior)
     if report is not None:
         more = {"conditions": conditions, "rows": rows, **record}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from deciban.cli.io.formats import Table
     from deciban.evidence import Evidence
-    from deciban.metrics import Monitor, MonitorState, Watch
+    from deciban.monitoring import Monitor, MonitorState, Watch
 
 EXAMPLE = "Example: deciban monitor scores.csv --truth class --state monitor.json"
 
@@ -63,7 +63,7 @@ def monitor(
     once. Exit status 3 where something has moved.
     """
     from deciban.cli.provenance import UNMET
-    from deciban.metrics import Monitor
+    from deciban.monitoring import Monitor
 
     _require_scores(columns)
     _require_settings(state, alpha)

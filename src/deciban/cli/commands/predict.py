@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from deciban._workers import Workers
     from deciban.cli.io.formats import Source
     from deciban.cli.io.formats import Table as InputTable
-    from deciban.evidence import Evidence, Hierarchy, PriorEstimate
+    from deciban.evidence import Evidence, PriorEstimate
+    from deciban.hierarchy import Hierarchy
 
     Floats = NDArray[np.float64]
 

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 
 from deciban._validation.arrays import Floats
 from deciban._validation.scalars import quote
-from deciban.evidence import Hierarchy, Unit, from_nats
+from deciban.evidence import Unit, from_nats
 from deciban.evidence.bayes import Prior, log_prior
 from deciban.exceptions import InputError
+from deciban.hierarchy.tree import Hierarchy
 from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_labelled
 
 
@@ -74,20 +75,20 @@ def hierarchical_cross_entropy(
     Parameters
     ----------
     y_true, log_likelihoods, prior, unit, classes, sample_weight
-        As for :func:`cross_entropy`.
+        As for :func:`deciban.metrics.cross_entropy`.
     hierarchy : Hierarchy
         Tree over the classes.
 
     Returns
     -------
     HierarchicalCost
-        ``total`` is :func:`cross_entropy`. Where a sample rules out its true class, the cost is
+        ``total`` is :func:`deciban.metrics.cross_entropy`. Where a sample rules out its true class, the cost is
         infinite at the node where that happens, and nothing is added below it.
 
     See Also
     --------
-    cross_entropy : The total.
-    decompose : The total as calibration and discrimination.
+    deciban.metrics.cross_entropy : The total.
+    deciban.metrics.decompose : The total as calibration and discrimination.
     deciban.Hierarchy.evidence : The evidence that is judged at each node.
 
     Examples

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from deciban import Evidence, Hierarchy, metrics
+from deciban import Evidence, Hierarchy, hierarchy, metrics
 from deciban.exceptions import InputError
 from tests.strategies import log_compositions, nested_lists, seeds
 
@@ -27,7 +27,7 @@ def test_the_parts_of_any_tree_sum_to_the_cross_entropy(values, seed):
     prior = np.exp(values[1][0] / 50)
     prior /= prior.sum()
     options = {"prior": prior, "sample_weight": weight}
-    cost = metrics.hierarchical_cross_entropy(
+    cost = hierarchy.hierarchical_cross_entropy(
         y, evidence, Hierarchy(nested_lists(range(D), rng)), **options
     )
     total = metrics.cross_entropy(y, evidence, **options)
@@ -43,7 +43,7 @@ def test_the_parts_of_any_tree_sum_to_the_cross_entropy(values, seed):
 def test_the_cost_of_a_node_is_that_of_its_evidence_among_its_samples(data):
     y, evidence = data
     prior = {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}
-    cost = metrics.hierarchical_cross_entropy(y, evidence, TREE, prior=prior, unit="bit")
+    cost = hierarchy.hierarchical_cross_entropy(y, evidence, TREE, prior=prior, unit="bit")
     assert cost.nodes == ("all", "ab", "cd")
     np.testing.assert_allclose(cost.probabilities, [1, 0.3, 0.7], rtol=1e-12)
     rows = np.isin(y, ["c", "d"])
@@ -61,18 +61,18 @@ def test_weights_are_repetitions_and_the_class_mix_does_not_matter(data):
     y, evidence = data
     times = np.arange(len(y)) % 3 + 1
     rows = np.arange(len(y)).repeat(times)
-    weighted = metrics.hierarchical_cross_entropy(y, evidence, TREE, sample_weight=times)
-    repeated = metrics.hierarchical_cross_entropy(y[rows], evidence[rows], TREE)
+    weighted = hierarchy.hierarchical_cross_entropy(y, evidence, TREE, sample_weight=times)
+    repeated = hierarchy.hierarchical_cross_entropy(y[rows], evidence[rows], TREE)
     np.testing.assert_allclose(weighted.parts, repeated.parts, rtol=1e-12)
     rows = np.concatenate([np.flatnonzero(y == "a").repeat(5), np.flatnonzero(y != "a")])
-    mixed = metrics.hierarchical_cross_entropy(y[rows], evidence[rows], TREE)
-    plain = metrics.hierarchical_cross_entropy(y, evidence, TREE)
+    mixed = hierarchy.hierarchical_cross_entropy(y[rows], evidence[rows], TREE)
+    plain = hierarchy.hierarchical_cross_entropy(y, evidence, TREE)
     np.testing.assert_allclose(mixed.parts, plain.parts, rtol=1e-12)
 
 
 def test_likelihoods_of_e_to_minus_800_are_told_apart_below_their_node():
     evidence = Evidence([[0.0, 0.0, -800.0, -801.0]] * 4, list("abcd"))
-    cost = metrics.hierarchical_cross_entropy(list("abcd"), evidence, TREE)
+    cost = hierarchy.hierarchical_cross_entropy(list("abcd"), evidence, TREE)
     group = np.log1p(np.exp(-1))  # what c loses within its node; d loses one nat more
     np.testing.assert_allclose(cost.costs[1:], [np.log(2), group + 0.5], rtol=1e-12)
     assert cost.total == pytest.approx(metrics.cross_entropy(list("abcd"), evidence), rel=1e-14)
@@ -81,12 +81,12 @@ def test_likelihoods_of_e_to_minus_800_are_told_apart_below_their_node():
 def test_a_true_class_that_is_ruled_out_costs_without_limit_where_that_happens():
     never = -np.inf
     table = [[0.0, 0, never, never], [0, 0, 0, 0], [0, 0, never, never], [0, 0, 0, never]]
-    cost = metrics.hierarchical_cross_entropy(list("abcd"), Evidence(table, list("abcd")), TREE)
+    cost = hierarchy.hierarchical_cross_entropy(list("abcd"), Evidence(table, list("abcd")), TREE)
     assert cost.total == np.inf
     assert cost.parts[0] == np.inf  # c and d are both ruled out
     assert cost.parts[2] == np.inf  # d is, given that it is c or d
     table[3] = [0, 0, 0, 0]
-    cost = metrics.hierarchical_cross_entropy(list("abcd"), Evidence(table, list("abcd")), TREE)
+    cost = hierarchy.hierarchical_cross_entropy(list("abcd"), Evidence(table, list("abcd")), TREE)
     assert cost.parts[0] == np.inf
     assert np.isfinite(cost.parts[1:]).all()
 
@@ -95,7 +95,7 @@ def test_the_cost_of_a_node_has_a_bootstrap_interval(data):
     y, evidence = data
 
     def within_ab(y_true, evidence):
-        return metrics.hierarchical_cross_entropy(y_true, evidence, TREE).costs[1]
+        return hierarchy.hierarchical_cross_entropy(y_true, evidence, TREE).costs[1]
 
     value, low, high, _ = metrics.bootstrap(within_ab, y, evidence, n_resamples=200)
     assert low < value < high
@@ -104,6 +104,6 @@ def test_the_cost_of_a_node_has_a_bootstrap_interval(data):
 
 def test_what_is_no_hierarchy_is_refused(data):
     with pytest.raises(InputError, match="hierarchy must be a Hierarchy; got 'ab'"):
-        metrics.hierarchical_cross_entropy(*data, "ab")
+        hierarchy.hierarchical_cross_entropy(*data, "ab")
     with pytest.raises(InputError, match="over the same classes"):
-        metrics.hierarchical_cross_entropy(*data, Hierarchy([["a", "b"], "c"]))
+        hierarchy.hierarchical_cross_entropy(*data, Hierarchy([["a", "b"], "c"]))

@@ -18,12 +18,10 @@ from deciban._validation.scalars import (
     require_number,
     require_whole,
 )
+from deciban.evidence import Evidence, PredictionSets, Unit, from_nats
 from deciban.evidence.bayes import Prior, log_prior
-from deciban.evidence.evidence import Evidence
-from deciban.evidence.nested import name_nodes, read_pairs, read_tree
-from deciban.evidence.prediction_sets import PredictionSets
-from deciban.evidence.units import Unit, from_nats
 from deciban.exceptions import InputError, UnknownClassError
+from deciban.hierarchy.reading import name_nodes, read_pairs, read_tree
 
 Floats = NDArray[np.float64]
 _ROUNDING = 1e-12  # relative error of sums of probabilities
@@ -58,7 +56,7 @@ class Hierarchy:
     See Also
     --------
     deciban.Evidence.group : Evidence about groups on one level.
-    deciban.metrics.hierarchical_cross_entropy : What each node of the tree costs.
+    deciban.hierarchy.hierarchical_cross_entropy : What each node of the tree costs.
     deciban.Basis.from_tree : Coordinates from a tree of pairs.
 
     Examples

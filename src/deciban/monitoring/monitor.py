@@ -28,7 +28,8 @@ from deciban._validation.scalars import require_bool, require_fraction
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import Prior, log_prior
 from deciban.exceptions import InputError
-from deciban.metrics.e_process import (
+from deciban.metrics.labelled import EvidenceLike
+from deciban.monitoring.e_process import (
     EProcess,
     Faults,
     MixBets,
@@ -39,7 +40,6 @@ from deciban.metrics.e_process import (
     read_numbers,
     read_row,
 )
-from deciban.metrics.labelled import EvidenceLike
 
 _KIND, _VERSION = "Monitor", 1
 _ALPHA = {False: 0.01, True: 0.0001}  # without and with restarts

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deciban._validation.arrays import Floats
-from deciban.metrics.e_process import NOT_CLEAR
 from deciban.metrics.labelled import EvidenceLike, read_labelled
-from deciban.metrics.monitor import Monitor
+from deciban.monitoring.e_process import NOT_CLEAR
+from deciban.monitoring.monitor import Monitor
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,7 +70,7 @@ def calibration_e_test(
     evidence : array of log-likelihoods of shape (n_samples, n_classes), or Evidence
         Evidence that rules a true class out is an e-value of infinity.
     classes
-        As for :func:`cross_entropy`.
+        As for :func:`deciban.metrics.cross_entropy`.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def calibration_e_test(
 
     See Also
     --------
-    calibration_test : More power where the number of samples is fixed beforehand.
+    deciban.metrics.calibration_test : More power where the number of samples is fixed beforehand.
     Monitor : The same for samples that come in, and for the class mix.
 
     Examples

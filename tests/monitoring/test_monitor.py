@@ -14,8 +14,8 @@ from scipy.special import gammaln
 
 from deciban import CalibratedGaussian, Evidence
 from deciban.exceptions import InputError, UnknownClassError
-from deciban.metrics import Monitor, calibration_e_test
-from deciban.metrics.e_process import FACTORS, EProcess, Faults, MixBets, factor_bets, ratio_bets
+from deciban.monitoring import Monitor, calibration_e_test
+from deciban.monitoring.e_process import FACTORS, EProcess, Faults, MixBets, factor_bets, ratio_bets
 
 TABLE = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.2, 0.3, 0.4], [0.25, 0.05, 0.05, 0.65]])
 with np.errstate(divide="ignore"):
