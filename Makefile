@@ -9,7 +9,7 @@ BENCH   = .venv-bench
 TORCH   = .venv-torch
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all lint types layers tests demo docs docs-test docs-pictures paper release-check format clean \
+.PHONY: help setup test test-all lint types layers leaves tests demo docs docs-test docs-pictures paper release-check format clean \
   bench bench-cda bench-flows bench-calibration bench-tables bench-scale test-torch test-oldest
 
 help: ## list the targets
@@ -38,6 +38,9 @@ types: $(READY) ## mypy
 layers: $(READY) ## import-linter: imports point one way
 	$(BIN)/lint-imports --no-cache
 
+leaves: $(READY) ## delete each leaf in a copy, and import and test what is left
+	$(BIN)/python scripts/check_leaves.py
+
 # With worksteal, neighboring tests share a process, and so their fitted models and compiled programs.
 # Tests start dozens of programs, which must not compile every module again, wherever they run.
 tests test-all: export PYTHONDONTWRITEBYTECODE =
@@ -46,7 +49,7 @@ tests: $(READY) ## doctests and all tests but the slow ones
 
 # With loadgroup, the tests of the reproduction share one quick run. Coverage is measured here alone:
 # following every branch takes much processor time.
-test-all: lint types layers $(READY) ## everything: slow tests, all estimator checks, more examples, branch coverage
+test-all: lint types layers leaves $(READY) ## everything: slow tests, all estimator checks, more examples, branch coverage
 	DECIBAN_ALL_CHECKS=1 $(BIN)/pytest --doctest-modules --numprocesses=auto --dist=loadgroup --cov \
 	  -m '' --hypothesis-profile=thorough
 

@@ -82,8 +82,8 @@ def hierarchical_cross_entropy(
     Returns
     -------
     HierarchicalCost
-        ``total`` is :func:`deciban.metrics.cross_entropy`. Where a sample rules out its true class, the cost is
-        infinite at the node where that happens, and nothing is added below it.
+        ``total`` is :func:`deciban.metrics.cross_entropy`. If a sample rules out its true class,
+        the cost is infinite at the node where that happens, and nothing is added below it.
 
     See Also
     --------

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Hashable
-from typing import Any, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from deciban._validation.scalars import require_whole
 from deciban.evidence import Unit, from_nats
 from deciban.exceptions import InputError
-from deciban.explanation import ShapleyCompositions, shapley_compositions
 from deciban.plots import _axes, _style
 from deciban.plots._axes import Axes, Floats, Style
 from deciban.plots._display import Display
 from deciban.plots.plane import ILRDisplay
+
+if TYPE_CHECKING:
+    from deciban.explanation import ShapleyCompositions
 
 _MOST_ROWS, _MOST_ARROWS = 10, 5
 
@@ -71,6 +74,8 @@ class ShapleyDisplay(Display):
         b: Hashable | None = None,
         max_features: int | None = None,
     ) -> None:
+        from deciban.explanation import ShapleyCompositions
+
         if not isinstance(explanation, ShapleyCompositions):
             raise InputError(
                 f"explanation must be ShapleyCompositions; got {type(explanation).__name__}. Call "
@@ -130,6 +135,8 @@ class ShapleyDisplay(Display):
         ShapleyDisplay
             Drawn: ``ax_`` and ``figure_`` are what it was drawn into.
         """
+        from deciban.explanation import shapley_compositions
+
         found: Any = shapley_compositions(estimator, X, background)
         return cls.from_predictions(None, found, **options)
 
@@ -212,8 +219,9 @@ class ShapleyDisplay(Display):
         if self.explanation.draws is None:
             return 0.0
         draws = self.explanation.draws[:, self.sample : self.sample + 1, part].sum(axis=2)
-        summed = ShapleyCompositions(
-            self.explanation.base, draws.mean(axis=0)[:, None], ("sum",), draws[:, :, None]
+        contributions, draws = draws.mean(axis=0)[:, None], draws[:, :, None]
+        summed = replace(
+            self.explanation, contributions=contributions, features=("sum",), draws=draws
         )
         return float(summed.llr_standard_errors(self.a, self.b)[0, 0])
 
