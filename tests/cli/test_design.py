@@ -8,7 +8,7 @@ import pytest
 
 from commands import runner
 from deciban.cli.app import app
-from deciban.cli.design import design_note, find_identifiers
+from deciban.cli.identifiers import design_note, find_identifiers
 from deciban.exceptions import InputError
 
 run = runner(app, 160)

@@ -9,7 +9,7 @@ import typer
 
 from commands import runner
 from deciban.cli.commands.explore import EXAMPLE, explore
-from deciban.cli.io.writing import require_outputs
+from deciban.cli.outputs import require_outputs
 from deciban.exceptions import InputError, MissingExtraError, TableError
 from deciban.report.bundle import load_templates
 

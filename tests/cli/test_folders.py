@@ -18,12 +18,12 @@ from commands import runner
 from deciban import Evidence, LinearDiscriminant
 from deciban._workers import open_workers
 from deciban.calibration import AffineCalibrator, FusionCalibrator
+from deciban.cli import outputs as folders
 from deciban.cli.app import app
 from deciban.cli.commands.predict import _Prediction
-from deciban.cli.io import folders
-from deciban.cli.io.folders import split_files, write_output
 from deciban.cli.io.formats import Part
 from deciban.cli.io.sources import find_files
+from deciban.cli.outputs import split_files, write_output
 from deciban.cli.score_columns import ScoreColumns
 from deciban.exceptions import ClusterError, InputError, UnseenValueWarning
 
@@ -157,7 +157,7 @@ def test_a_killed_run_goes_on(folder):
 SLOW = """
 import time
 from deciban.cli import main
-from deciban.cli.io import folders
+from deciban.cli import outputs as folders
 
 folders._ROWS, write = 200, folders._write_table
 folders._write_table = lambda *a, **k: (time.sleep(0.1), write(*a, **k))[1]

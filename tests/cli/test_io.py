@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from deciban.cli.io import text
 from deciban.cli.io.formats import empty_to_null
 from deciban.cli.io.sources import open_table, read_table
-from deciban.cli.io.writing import require_outputs, table_writer
+from deciban.cli.outputs import require_outputs, table_writer
 from deciban.cli.words import suggest
 from deciban.exceptions import InputError, TableError
 
@@ -63,7 +63,7 @@ def test_a_table_comes_back_as_it_was_written(tmp_path, ending):
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_table_written_in_pieces_is_the_same_table(tmp_path, ending, monkeypatch):
-    monkeypatch.setattr("deciban.cli.io.writing._HELD", 2)
+    monkeypatch.setattr("deciban.cli.outputs._HELD", 2)
     path = tmp_path / f"t.{ending}"
     with table_writer(str(path)) as write:
         for i in range(FRAME.height):

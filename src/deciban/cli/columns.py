@@ -21,7 +21,7 @@ from deciban.cli.cells import (
     parse_numbers,
     unify_key_words,
 )
-from deciban.cli.design import find_identifiers
+from deciban.cli.identifiers import find_identifiers
 from deciban.cli.io.formats import Table
 from deciban.cli.io.sources import open_table
 from deciban.cli.operating import find_class, parse_prior

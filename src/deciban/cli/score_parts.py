@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from deciban._workers import Workers
 from deciban.cli.cells import MISSING, Column, Labels, encode_labels, unify_key_words
 from deciban.cli.columns import NO_LABEL, class_columns, combine, describe, find_llr, llr_columns
-from deciban.cli.design import find_identifiers
+from deciban.cli.identifiers import find_identifiers
 from deciban.cli.io.formats import Table, format_of, refusals, silence_stderr
 from deciban.cli.io.sources import PLAIN, find_files
 from deciban.cli.options import ScoreOptions

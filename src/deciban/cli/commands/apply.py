@@ -85,9 +85,9 @@ def apply(
     """
     from deciban._workers import open_workers
     from deciban.calibration.base import Calibrator
-    from deciban.cli.io.folders import is_folder, require_output, split_files, write_output
     from deciban.cli.io.formats import format_of
     from deciban.cli.operating import describe_decisions
+    from deciban.cli.outputs import is_folder, require_output, split_files, write_output
     from deciban.cli.provenance import describe_run, hash_inputs
 
     table, *others = tables
@@ -270,7 +270,7 @@ def _read_others(
     table_format: str | None,
 ) -> dict[str, Evidence]:  # fmt: skip
     """Evidence of each system but the first, in the order of the rows of the first table."""
-    from deciban.cli.matching import find_rows, require_same_order
+    from deciban.cli.identifiers import find_rows, require_same_order
     from deciban.cli.score_columns import require_finite
 
     names = _systems(calibrator) or ("scores",)

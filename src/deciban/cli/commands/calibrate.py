@@ -92,7 +92,7 @@ def calibrate(
     from deciban.cli import calibrators
     from deciban.cli.columns import measure_columns, read_scores
     from deciban.cli.io.sources import find_files
-    from deciban.cli.io.writing import require_outputs
+    from deciban.cli.outputs import require_outputs
     from deciban.cli.provenance import describe_run, hash_inputs
     from deciban.cli.score_parts import is_in_parts, open_score_parts
 
@@ -232,7 +232,7 @@ def _show_bounds(bounds: list[list[float]], classes: list[Any], columns: ScoreCo
 
 def _summarize(before: Assessment, after: Assessment | None) -> dict[str, Any]:
     from deciban.assessment.results import to_plain
-    from deciban.cli.held_out import costs_to_show
+    from deciban.cli.calibrators import costs_to_show
 
     later = {} if after is None else {q.key: q.value for q in after.quantities}
     quantities = [

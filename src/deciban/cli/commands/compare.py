@@ -52,9 +52,8 @@ def compare(
     """
     from deciban import assessment
     from deciban.cli.columns import read_scores
-    from deciban.cli.design import design_columns
-    from deciban.cli.io.writing import require_outputs
-    from deciban.cli.matching import match_all, require_same_order
+    from deciban.cli.identifiers import design_columns, match_all, require_same_order
+    from deciban.cli.outputs import require_outputs
     from deciban.cli.provenance import describe_run, hash_inputs
 
     if len(tables) < 2:

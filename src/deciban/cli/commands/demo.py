@@ -31,7 +31,7 @@ def demo(
     recognizers is drawn; a compositional discriminant analysis learns evidence from two moons and
     from handwritten digits, with a full report on the latter. An explorer lets you move the parts.
     """
-    from deciban.cli.io.writing import make_folder, require_outputs
+    from deciban.cli.outputs import make_folder, require_outputs
 
     require_seed(seed)
     make_folder(output)

@@ -98,7 +98,7 @@ def evaluate(
     from deciban._workers import open_workers
     from deciban.assessment.verdicts import apply_criteria
     from deciban.cli.hierarchy import describe_nodes, print_nodes
-    from deciban.cli.io.writing import require_outputs
+    from deciban.cli.outputs import require_outputs
     from deciban.cli.provenance import UNMET, describe_run, hash_inputs, parse_criteria
 
     criteria = parse_criteria(require or ())
@@ -159,8 +159,8 @@ def _assess(
     """The assessment of scores in memory, what was read, what to show, conditions and a tree."""
     from deciban.assessment import assess, assess_by
     from deciban.cli.columns import read_conditions, read_scores
-    from deciban.cli.design import design_columns
     from deciban.cli.hierarchy import read_hierarchy
+    from deciban.cli.identifiers import design_columns
 
     scored = read_scores(source, columns, [("--by", by), *design_columns(options)])
     tree = None if hierarchy is None else read_hierarchy(hierarchy, scored.classes)
@@ -226,7 +226,7 @@ def _require_one(table: str | None, scores: str | None) -> str:
 
 def assessment_settings(options: AssessmentOptions, scored: LabelledScores) -> dict[str, Any]:
     """What the options ask of an assessment of these scores."""
-    from deciban.cli.design import design_settings
+    from deciban.cli.identifiers import design_settings
 
     design = design_settings(options, scored.beside)
     return operating_settings(options, scored.classes, scored.counts) | design
@@ -250,7 +250,7 @@ def operating_settings(
 
 def ask_for_design(found: Result, options: AssessmentOptions, scored: LabelledScores) -> Result:
     """Add a note to results that take samples to be independent where they seem to share items."""
-    from deciban.cli.design import design_note
+    from deciban.cli.identifiers import design_note
 
     if options.group or options.items or options.resamples == 0:
         return found

@@ -67,7 +67,7 @@ def _find(name: str) -> str:
 
 
 def _in_folder(folder: Path) -> dict[str, Path]:
-    from deciban.cli.io.writing import make_folder
+    from deciban.cli.outputs import make_folder
 
     if folder == Path("-") or (folder.exists() and not folder.is_dir()):
         raise InputError(
@@ -81,7 +81,7 @@ def _in_folder(folder: Path) -> dict[str, Path]:
 def _write(targets: dict[str, Path], as_json: bool, force: bool) -> None:
     """Write all of the files, once each of them may be written."""
     from deciban._persistence.files import write_atomically
-    from deciban.cli.io.writing import require_outputs
+    from deciban.cli.outputs import require_outputs
 
     for path in targets.values():
         require_outputs({"--output": path}, force=force)

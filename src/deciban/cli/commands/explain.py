@@ -60,8 +60,8 @@ def explain(
     statistician.
     """
     from deciban.cli.features import open_model, read_rows
-    from deciban.cli.io.writing import require_outputs
     from deciban.cli.operating import is_file, parse_costs, parse_prior
+    from deciban.cli.outputs import require_outputs
 
     if (validation is None) != (label is None) or (validation is not None and report is None):
         raise InputError(

@@ -43,7 +43,7 @@ def explore(
     `deciban evaluate`. With --model, --truth may be left out.
     """
     from deciban._persistence.files import write_atomically
-    from deciban.cli.io.writing import require_outputs
+    from deciban.cli.outputs import require_outputs
     from deciban.report.explorer import explorer
 
     if table is None and (model is not None or columns != ScoreOptions()):

@@ -61,7 +61,7 @@ def family(
     three classes d12, d13, d23; of four d12, d13, d14, d23, d24, d34. With --prior or --costs,
     error rates of decisions follow, too.
     """
-    from deciban.cli.io.writing import require_outputs
+    from deciban.cli.outputs import require_outputs
 
     require_choice(unit, "--unit", _UNITS)
     if figure is not None and figure.suffix.lower() not in _FIGURES:

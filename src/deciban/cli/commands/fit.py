@@ -127,7 +127,7 @@ def fit(
     import polars.selectors as cs
 
     from deciban.cli.features import typical_row
-    from deciban.cli.io.writing import require_outputs
+    from deciban.cli.outputs import require_outputs
     from deciban.cli.training_rows import Columns, is_data_set, read_parquet, read_table
 
     team = _Team.join(model, coordinator, processes, process)

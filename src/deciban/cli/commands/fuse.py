@@ -58,8 +58,8 @@ def fuse(
     """
     from deciban.calibration import FusionCalibrator
     from deciban.cli.columns import measure_columns, read_scores
-    from deciban.cli.io.writing import require_outputs
-    from deciban.cli.matching import match_all, require_same_order
+    from deciban.cli.identifiers import match_all, require_same_order
+    from deciban.cli.outputs import require_outputs
     from deciban.cli.provenance import describe_run, hash_inputs
     from deciban.cli.words import require_choice
 
@@ -118,7 +118,7 @@ def _summarize(
 ) -> dict[str, Any]:
     from deciban.assessment.results import to_plain
     from deciban.calibration import AffineCalibrator
-    from deciban.cli.held_out import FOLDS, assess_costs, cross_validate, total_cost
+    from deciban.cli.calibrators import FOLDS, assess_costs, cross_validate, total_cost
 
     folds = min(FOLDS, *first.counts)
     arrays = {name: evidence.log_likelihoods for name, evidence in given.items()}

@@ -87,8 +87,8 @@ def predict(
     from deciban._workers import open_workers
     from deciban.cli.features import load_model
     from deciban.cli.hierarchy import read_hierarchy
-    from deciban.cli.io.folders import require_output, split_files, write_output
     from deciban.cli.operating import describe_decisions, parse_costs, parse_prior
+    from deciban.cli.outputs import require_output, split_files, write_output
     from deciban.cli.provenance import hash_inputs
 
     if not 0 <= outlier < 1:
