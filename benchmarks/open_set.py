@@ -28,8 +28,8 @@ from deciban import (
     LinearDiscriminant,
     QuadraticDiscriminant,
 )
-from deciban.discriminant import OpenSetDiscriminant
-from deciban.metrics import c_avg, cross_entropy, eer, expected_cost, open_set_costs
+from deciban.metrics import c_avg, cross_entropy, eer, expected_cost
+from deciban.open_set import OpenSetDiscriminant, open_set_costs
 
 P_OTHER = 0.2
 N_TEST = 1000  # samples of known classes, and as many of unseen ones

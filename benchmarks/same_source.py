@@ -8,8 +8,8 @@ import numpy as np
 from _timing import print_setting, race
 from deciban import SameSourceModel, metrics
 from deciban.calibration import AffineCalibrator
-from deciban.discriminant import pairs
-from deciban.discriminant.source_density import Sets, SourceDensity
+from deciban.same_source import pairs
+from deciban.same_source.source_density import Sets, SourceDensity
 
 try:
     from lir.lrsystems.two_level import TwoLevelModelNormalKDE

@@ -56,7 +56,7 @@ autosummary_generate = True
 autosummary_context = {"is_property": is_property}
 autosummary_filename_map = {  # some file systems do not tell capitals apart
     "deciban.metrics.Idempotence": "deciban.metrics.Idempotence-class",
-    "deciban.discriminant.Pairs": "deciban.discriminant.Pairs-class",
+    "deciban.same_source.Pairs": "deciban.same_source.Pairs-class",
 }
 autodoc_typehints = "none"  # numpydoc's Parameters have them, with shapes
 autodoc_member_order = "groupwise"

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from deciban import Evidence, metrics
 from deciban.calibration import BoundedCalibrator, KernelDensityCalibrator
-from deciban.discriminant import pairs
+from deciban.same_source import pairs
 
 SAME, OTHER = "same source", "different sources"
 Array = NDArray[Any]

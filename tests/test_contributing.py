@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sklearn.base import BaseEstimator
 
-from deciban import calibration, discriminant, metrics, plots
+from deciban import calibration, discriminant, metrics, open_set, plots, same_source
 from deciban._persistence.registry import _MODULES
 
 ROOT = Path(__file__).parents[1]
@@ -112,7 +112,7 @@ def test_every_metric_is_named_in_the_tests_of_its_layer():
 
 
 def test_every_estimator_can_be_loaded_from_a_file():
-    for module in (calibration, discriminant):
+    for module in (calibration, discriminant, open_set, same_source):
         names = public_names(module, is_estimator)
         assert names
         assert [name for name in names if _MODULES.get(name) != module.__name__] == []

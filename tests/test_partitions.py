@@ -19,12 +19,11 @@ from deciban.calibration import (
     FusionCalibrator,
     GaussianCalibrator,
 )
-from deciban.discriminant import CompositionalDiscriminantAnalysis, OpenSetDiscriminant
+from deciban.discriminant import CompositionalDiscriminantAnalysis
 from deciban.exceptions import InputError
 
 ESTIMATORS = {
     "lda": LinearDiscriminant(),
-    "open set": OpenSetDiscriminant(other=-1),
     "qda": QuadraticDiscriminant(),
     "cda": CompositionalDiscriminantAnalysis(n_couplings=2, width=4, epochs=1, random_state=0),
     "classifier": CalibratedEvidenceClassifier(LogisticRegression(), cv=2),

@@ -16,7 +16,8 @@ docscrape = pytest.importorskip("numpydoc.docscrape")
 PAGES = Path(__file__).parents[1] / "docs" / "reference"
 PACKAGES = [
     "assessment", "calibration", "datasets", "discriminant", "evidence", "explanation", "flows",
-    "hierarchy", "metrics", "monitoring", "plots", "reference", "report", "simplex",
+    "hierarchy", "metrics", "monitoring", "open_set", "plots", "reference", "report",
+    "same_source", "simplex",
     "simplex.logparts",
 ]  # fmt: skip
 AT_THE_TOP = {name for name in dir(deciban) if not inspect.ismodule(getattr(deciban, name))}

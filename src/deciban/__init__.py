@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from deciban._estimation import evidence_of
     from deciban._persistence.registry import load
     from deciban.assessment import assess, compare
-    from deciban.discriminant import LinearDiscriminant, QuadraticDiscriminant, SameSourceModel
+    from deciban.discriminant import LinearDiscriminant, QuadraticDiscriminant
     from deciban.discriminant.cda import (
         CompositionalDiscriminantAnalysis as CompositionalDiscriminantAnalysis,
     )
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from deciban.explanation import shapley_compositions
     from deciban.hierarchy import Hierarchy
     from deciban.reference import CalibratedGaussian, CalibratedMixture
+    from deciban.same_source import SameSourceModel
     from deciban.simplex import Basis
 
 __version__ = "0.1.0"
@@ -50,7 +51,7 @@ _HOME = {  # the module of each name that is not a module itself
     "CompositionalDiscriminantAnalysis": "discriminant",
     "LinearDiscriminant": "discriminant",
     "QuadraticDiscriminant": "discriminant",
-    "SameSourceModel": "discriminant",
+    "SameSourceModel": "same_source",
     "Basis": "simplex",
     "CalibratedGaussian": "reference",
     "CalibratedMixture": "reference",

@@ -18,7 +18,6 @@ from deciban import LinearDiscriminant, QuadraticDiscriminant
 from deciban._estimation.columns import Columns
 from deciban._persistence import files
 from deciban.calibration import CalibratedEvidenceClassifier
-from deciban.discriminant import OpenSetDiscriminant
 from deciban.exceptions import InputError, UnseenValueWarning
 
 pd = pytest.importorskip("pandas")
@@ -30,7 +29,6 @@ MODELS = [
     LinearDiscriminant(),
     QuadraticDiscriminant(shrinkage=0.1),
     deciban.CompositionalDiscriminantAnalysis(**UNTRAINED),
-    OpenSetDiscriminant(other="other"),
 ]
 each_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 with_base = pytest.mark.parametrize("model", MODELS[::2], ids=lambda model: type(model).__name__)

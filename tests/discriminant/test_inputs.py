@@ -13,7 +13,6 @@ from sklearn.preprocessing import StandardScaler
 
 import deciban
 from deciban import LinearDiscriminant, QuadraticDiscriminant
-from deciban.discriminant import OpenSetDiscriminant
 from deciban.exceptions import InputError
 
 X, Y = load_iris(return_X_y=True)
@@ -22,7 +21,6 @@ MODELS = [
     LinearDiscriminant(),
     QuadraticDiscriminant(),
     deciban.CompositionalDiscriminantAnalysis(**UNTRAINED),
-    OpenSetDiscriminant(other="other"),
 ]
 each_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 METHODS = [

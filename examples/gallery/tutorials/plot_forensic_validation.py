@@ -22,7 +22,7 @@ import numpy as np
 import deciban as db
 from deciban import plots
 from deciban.calibration import AffineCalibrator, BoundedCalibrator
-from deciban.discriminant import pairs
+from deciban.same_source import pairs
 
 SAME, OTHER = "same pane", "different panes"
 rng = np.random.default_rng(0)

@@ -202,9 +202,9 @@ def _not_storable(path: str, what: str) -> InputError:
 _MODULES = {
     "CompositionalDiscriminantAnalysis": "deciban.discriminant",
     "LinearDiscriminant": "deciban.discriminant",
-    "OpenSetDiscriminant": "deciban.discriminant",
+    "OpenSetDiscriminant": "deciban.open_set",
     "QuadraticDiscriminant": "deciban.discriminant",
-    "SameSourceModel": "deciban.discriminant",
+    "SameSourceModel": "deciban.same_source",
     "AffineCalibrator": "deciban.calibration",
     "BootstrapCalibrator": "deciban.calibration",
     "BoundedCalibrator": "deciban.calibration",

@@ -1,4 +1,4 @@
-"""Features to evidence: linear, quadratic and compositional (a flow) analyses, and same source."""
+"""Features to evidence: linear, quadratic and compositional (a flow) analyses."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from deciban.discriminant.batches import Batches
 from deciban.discriminant.linear import LinearDiscriminant, QuadraticDiscriminant
-from deciban.discriminant.open_set import OpenSetDiscriminant
-from deciban.discriminant.same_source import SameSourceModel
-from deciban.discriminant.source_pairs import Pairs, pairs
 
 if TYPE_CHECKING:
     from deciban.discriminant.cda import CompositionalDiscriminantAnalysis
@@ -17,11 +14,7 @@ __all__ = [
     "Batches",
     "CompositionalDiscriminantAnalysis",
     "LinearDiscriminant",
-    "OpenSetDiscriminant",
-    "Pairs",
     "QuadraticDiscriminant",
-    "SameSourceModel",
-    "pairs",
 ]
 
 

@@ -40,7 +40,6 @@ from deciban.metrics.multiclass import (
     expected_cost,
     pairwise_cllr,
 )
-from deciban.metrics.open_set import open_set_costs
 from deciban.metrics.pav import PooledBlocks, pav
 from deciban.metrics.reliability import MisleadingRates, dev_pav, misleading_rates
 from deciban.metrics.scorers import make_evidence_scorer
@@ -81,7 +80,6 @@ __all__ = [
     "min_detection_cost",
     "misleading_rates",
     "normalized_bayes_error_curve",
-    "open_set_costs",
     "pairwise_cllr",
     "pav",
     "roc_curve",

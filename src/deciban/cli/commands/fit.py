@@ -289,7 +289,7 @@ def _make_model(kind: Kind, seed: int, checkpoint: Path | None, **training: int 
 
 def _open(estimator: Any, name: str, y: NDArray[Any]) -> Any:
     """The model with one class more, learned from the rows that bear its name, if there are any."""
-    from deciban.discriminant import OpenSetDiscriminant
+    from deciban.open_set import OpenSetDiscriminant
 
     if not name.strip():
         raise InputError(f"--open-set must be a name; got {name!r}. Give other, for instance.")

@@ -12,14 +12,14 @@ from sklearn.neighbors import KernelDensity
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import deciban
-from deciban import LinearDiscriminant, QuadraticDiscriminant
+from deciban import Evidence, LinearDiscriminant, QuadraticDiscriminant
 from deciban._estimation.samples import Samples
 from deciban._persistence import files
 from deciban.calibration import CalibratedEvidenceClassifier
-from deciban.discriminant import OpenSetDiscriminant
-from deciban.discriminant.broad_density import BroadDensity, oracle_shrinkage
-from deciban.exceptions import InputError
-from deciban.metrics import c_avg, cross_entropy, expected_cost, open_set_costs
+from deciban.exceptions import InputError, UnknownClassError
+from deciban.metrics import c_avg, cross_entropy, expected_cost
+from deciban.open_set import OpenSetDiscriminant, open_set_costs
+from deciban.open_set.broad_density import BroadDensity, oracle_shrinkage
 
 X, Y = load_iris(return_X_y=True)
 OTHER = "something else"
@@ -336,6 +336,30 @@ def test_frames_with_gaps_and_categories_are_taken():
     assert (model.predict(frame) == y).mean() > 0.9
 
 
+def test_rows_are_matched_by_index_columns_by_name_and_zero_weights_do_not_count():
+    pd = pytest.importorskip("pandas")
+    frame, model = pd.DataFrame(X, columns=list("abcd")), OpenSetDiscriminant(other=-1)
+    weight = pd.Series(np.where(np.arange(150) % 5 == 0, 0.0, 1.0))
+    inside = weight.to_numpy() > 0
+    expected = model.fit(X[inside], Y[inside]).evidence(X)
+    found = model.fit(frame, pd.Series(Y)[::-1], weight[::-1]).evidence(frame[list("dcba")])
+    assert found.allclose(expected)
+    for wrong, said in [
+        ({"y": np.ma.masked_equal(Y, 1)}, "masked"),
+        ({"y": [None, *Y[1:]]}, "row 0"),
+    ]:
+        with pytest.raises(InputError, match=said):
+            model.fit(**{"X": X, "y": Y} | wrong)
+
+
+def test_blocks_of_rows_give_what_the_rows_give():
+    da = pytest.importorskip("dask.array")
+    model = OpenSetDiscriminant(other=-1).fit(X, Y)
+    blocks = da.from_array(X, chunks=(60, 4))
+    found = model.evidence(blocks).compute(scheduler="synchronous")
+    np.testing.assert_allclose(found, model.evidence(X).log_likelihoods)
+
+
 def test_bad_input_is_refused_in_one_sentence():
     y = np.where(Y == 2, -1, Y)
     one = np.append(np.arange(60) % 2, -1)
@@ -411,3 +435,28 @@ def test_an_integer_of_numpy_as_the_name_is_saved(tmp_path):
 def test_a_density_of_samples_is_finite_for_features_beyond_the_squares_of_floats():
     model = OpenSetDiscriminant(other=2, density="samples").fit(X, Y)
     assert np.isfinite(model.density_.log_density(1e155 * X[:1])).all()
+
+
+def test_each_error_has_its_cost_wherever_the_other_class_stands():
+    costs = open_set_costs(
+        ["other", "a", "b"], "other", cost_miss=2, cost_false_alarm=3, cost_confusion=5
+    )
+    np.testing.assert_array_equal(costs, [[0, 3, 3], [2, 0, 5], [2, 5, 0]])
+    assert (open_set_costs([0, 1, 2], 2) == 1 - np.eye(3)).all()
+
+
+def test_a_dear_false_alarm_makes_the_decision_other():
+    evidence = Evidence.from_likelihoods([[6, 1, 3]], classes=["a", "b", "other"])
+    assert evidence.decide(open_set_costs(evidence.classes, "other")).tolist() == ["a"]
+    dear = open_set_costs(evidence.classes, "other", cost_false_alarm=9)
+    assert evidence.decide(dear).tolist() == ["other"]
+    rows = evidence[[0, 0, 0]]
+    assert expected_cost(["a", "b", "other"], rows, dear) == pytest.approx(2 / 3)
+
+
+def test_bad_costs_are_refused():
+    with pytest.raises(UnknownClassError, match="'none'"):
+        open_set_costs(["a", "b"], "none")
+    for wrong in (-1.0, np.inf, np.nan, "1"):
+        with pytest.raises(InputError, match="cost_miss must be a finite number, 0 or more"):
+            open_set_costs(["a", "b"], "b", cost_miss=wrong)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deciban.discriminant import pairs
 from deciban.exceptions import InputError
+from deciban.same_source import pairs
 
 rows_of_a_table = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=2, max_size=25)
 

@@ -16,10 +16,10 @@ from deciban._validation.arrays import Floats, is_frame, refuse_rows, to_numpy
 from deciban._validation.labels import align_by_index, factorize_labels, read_labels
 from deciban._validation.scalars import quote_each, require_fraction, require_one_of
 from deciban.discriminant.initialization import FLOOR, shrink
-from deciban.discriminant.source_density import Sets, SourceDensity
-from deciban.discriminant.two_level import Sources, diagonalize, estimate_components
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
+from deciban.same_source.source_density import Sets, SourceDensity
+from deciban.same_source.two_level import Sources, diagonalize, estimate_components
 
 Density = Literal["normal", "kernel", "aitken-lucy"]
 Estimator = Literal["corrected", "ml", "moments"]
@@ -72,7 +72,7 @@ class SameSourceModel(PersistentMixin, BaseEstimator):  # type: ignore[misc]
 
     See Also
     --------
-    deciban.discriminant.pairs : Pairs of rows to calibrate and judge it on.
+    deciban.same_source.pairs : Pairs of rows to calibrate and judge it on.
     deciban.calibration.AffineCalibrator : Calibrates its LLRs.
     deciban.metrics.bootstrap : Intervals for pairs that share items.
 

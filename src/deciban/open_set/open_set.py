@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -19,19 +19,26 @@ from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats
 from deciban._validation.labels import (
     align_by_index,
+    as_labels,
     encode_labels,
     factorize_labels,
+    index_of,
     is_missing,
     label_array,
     read_labels,
     read_weights,
 )
-from deciban._validation.scalars import quote, require_fraction, require_one_of
+from deciban._validation.scalars import (
+    quote,
+    require_fraction,
+    require_one_of,
+    require_positive_number,
+)
 from deciban.discriminant.base_space import DiscriminantMixin
-from deciban.discriminant.broad_density import BroadDensity
 from deciban.discriminant.linear import LinearDiscriminant
 from deciban.evidence.bayes import read_prior
 from deciban.exceptions import InputError
+from deciban.open_set.broad_density import BroadDensity
 
 
 @register(class_counts_=None, columns_=Columns, estimator_=DiscriminantMixin, density_=object)
@@ -82,7 +89,7 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
 
     See Also
     --------
-    deciban.metrics.open_set_costs : Costs of misses, false alarms and confusions together.
+    open_set_costs : Costs of misses, false alarms and confusions together.
     deciban.metrics.c_avg : NIST's cost, with a class that is out of the set.
     deciban.LinearDiscriminant : Gaussian classes, and a score for outliers.
 
@@ -300,6 +307,64 @@ class OpenSetDiscriminant(PersistentMixin, DiscriminantMixin, BaseEstimator):  #
         known = [label for label in self.classes_.tolist() if label != self.other]
         if known != self.estimator_.classes_.tolist() or len(known) + 1 != len(self.classes_):
             raise ValueError("other classes")
+
+
+def open_set_costs(
+    classes: Sequence[Hashable],
+    other: Hashable,
+    *,
+    cost_miss: float = 1.0,
+    cost_false_alarm: float = 1.0,
+    cost_confusion: float = 1.0,
+) -> Floats:
+    r"""Costs of decisions among known classes and one that stands for anything else.
+
+    :math:`C_{ij}`, of deciding j when i is true, is :math:`C_{miss}` for a known i and j the other
+    one, :math:`C_{fa}` for the other one taken for a known j, :math:`C_{confusion}` for a known
+    class taken for another, and zero where i = j.
+
+    Parameters
+    ----------
+    classes : sequence of labels
+        All classes, in the order of the evidence.
+    other : label
+        The class of all that is none of the others.
+    cost_miss : float, default 1
+        Cost of a known class that is called other.
+    cost_false_alarm : float, default 1
+        Cost of the other that is called a known class.
+    cost_confusion : float, default 1
+        Cost of a known class that is called another known one.
+
+    Returns
+    -------
+    array of shape (n_classes, n_classes)
+
+    See Also
+    --------
+    deciban.Evidence.decide : Takes these costs.
+    deciban.metrics.expected_cost : What decisions cost on average.
+    deciban.metrics.c_avg : NIST's cost, in which each class is detected by itself.
+
+    Examples
+    --------
+    >>> open_set_costs(["en", "fr", "other"], "other", cost_false_alarm=5, cost_confusion=2)
+    array([[0., 2., 1.],
+           [2., 0., 1.],
+           [5., 5., 0.]])
+    """
+    labels = as_labels(classes)
+    at = index_of(other, labels)
+    prices = {
+        "cost_miss": cost_miss, "cost_false_alarm": cost_false_alarm,
+        "cost_confusion": cost_confusion,
+    }  # fmt: skip
+    for name, value in prices.items():
+        require_positive_number(value, name, or_zero=True)
+    costs = np.full((len(labels), len(labels)), float(cost_confusion))
+    costs[:, at], costs[at] = cost_miss, cost_false_alarm
+    np.fill_diagonal(costs, 0.0)
+    return costs
 
 
 def _find_log_density(density: Any) -> Callable[[Floats], Any]:

@@ -1,0 +1,6 @@
+"""Same source or not: the two-level model for forensic and speaker comparisons."""
+
+from deciban.same_source.same_source import SameSourceModel
+from deciban.same_source.source_pairs import Pairs, pairs
+
+__all__ = ["Pairs", "SameSourceModel", "pairs"]
