@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from deciban.assessment.quantities import cost_keys
 from deciban.assessment.results import Assessment, Quantity
 from deciban.assessment.wording import number, percent, shorten
 from deciban.metrics.reliability import ReliabilityBin
@@ -56,10 +57,9 @@ class Conclusion(NamedTuple):
 def cost_of(assessment: Assessment) -> Cost:
     """Cllr and its parts for two classes at even odds, else the cross-entropy at the prior."""
     prior = np.array(assessment.prior)
-    keys, nothing = ("cross_entropy", "calibration", "discrimination"), -prior @ np.log(prior)
-    if len(prior) == 2 and is_even(assessment):
-        keys, nothing = ("cllr", "cllr_cal", "cllr_min"), 1.0
-    total, calibration, discrimination = (find_quantity(assessment, key) for key in keys)
+    two_even = len(prior) == 2 and is_even(assessment)
+    nothing = 1.0 if two_even else -prior @ np.log(prior)
+    total, calibration, discrimination = (find_quantity(assessment, k) for k in cost_keys(two_even))
     at = describe_prior(assessment)
     return Cost(total, calibration, discrimination, float(nothing), total.unit, at)
 

@@ -18,6 +18,7 @@ from deciban._validation.arrays import is_dask
 from deciban._validation.labels import align_by_index
 from deciban._validation.scalars import quote_each
 from deciban.assessment.actions import conclude
+from deciban.assessment.quantities import reported_keys
 from deciban.assessment.results import (
     Assessment,
     Comparison,
@@ -25,7 +26,6 @@ from deciban.assessment.results import (
     Quantity,
     make_difference,
     make_quantity,
-    reported_keys,
 )
 from deciban.assessment.several_classes import SeveralClassSystem
 from deciban.assessment.systems import Costs, Prior, Setting, System, difference_of, make_setting

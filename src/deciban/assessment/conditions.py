@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from deciban._validation.labels import align_by_index, factorize_labels, read_labels
 from deciban.assessment.assess import FEW, assess
 from deciban.assessment.html import represent_conditions
+from deciban.assessment.quantities import REGISTRY, base_key
 from deciban.assessment.results import Assessment, Quantity, align_cells, to_plain
 from deciban.assessment.wording import in_unit, shorten
 from deciban.evidence import Evidence
@@ -20,8 +21,6 @@ from deciban.metrics.designs import Items, name_sources, split_items
 from deciban.metrics.labelled import read_labelled
 
 _MOST = 200  # conditions; a column with more values holds measurements or identifiers
-_ASKED = ("c_primary", "detection_cost@", "c_avg")
-_USUAL = {True: ("cllr", "cllr_min", "eer"), False: ("cross_entropy", "accuracy")}
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,8 +58,12 @@ class Conditions:
     @property
     def quantities(self) -> list[Quantity]:
         """What conditions are compared by: costs of detection that were asked for come first."""
-        asked = [q for start in _ASKED for q in self.pooled.quantities if q.key.startswith(start)]
-        return asked + [self.pooled[key] for key in _USUAL[len(self.pooled.classes) == 2]]
+        two = "two" if len(self.pooled.classes) == 2 else "several"
+        found = [(q, REGISTRY[base_key(q.key)]) for q in self.pooled.quantities]
+        # Without operating points, the detection cost at the prior is there, but was not asked for.
+        asked = [(q, d.asked) for q, d in found if d.asked and q.key != "detection_cost"]
+        first = [q for q, _ in sorted(asked, key=lambda pair: pair[1])]
+        return first + [q for q, definition in found if definition.conditions == two]
 
     @property
     def worst(self) -> Hashable | None:

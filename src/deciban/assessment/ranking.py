@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from deciban.assessment.assess import compare
+from deciban.assessment.quantities import cost_keys
 from deciban.assessment.results import Comparison, Difference, Verdict
 from deciban.assessment.wording import in_unit, number
 from deciban.evidence import Evidence
 
-_PARTS = {"cllr": ("cllr_min", "cllr_cal"), "cross_entropy": ("discrimination", "calibration")}
 _MOST_TIMES = 100  # as many samples as there are: nobody collects more
 
 
@@ -31,11 +31,6 @@ class Ranking(NamedTuple):
     sentences: tuple[str, ...]
 
 
-def total_key(comparison: Comparison) -> str:
-    """Key of the total cost: Cllr for two classes, cross-entropy for more."""
-    return "cllr" if len(comparison.classes) == 2 else "cross_entropy"
-
-
 def values_of(comparison: Comparison, key: str) -> dict[str, float]:
     """A quantity of each system that has it, by the system's name."""
     found = [one for one in comparison.differences if one.key == key]
@@ -50,7 +45,8 @@ def rank_systems(
     ``settings`` are those with which the systems were compared: where the best of more than two is
     not the first, it is compared with the others, too.
     """
-    costs = values_of(comparison, total_key(comparison))
+    key = cost_keys(len(comparison.classes) == 2).total
+    costs = values_of(comparison, key)
     best = min(costs, key=costs.__getitem__)
     first, *_ = comparison.systems
     found = comparison.differences
@@ -62,7 +58,7 @@ def rank_systems(
             found += more.differences
     rivals = [name for name in comparison.systems if name != best]
     each = {name: {d.key: d for d in found if d.systems[1] == name} for name in rivals}
-    key, n = total_key(comparison), sum(comparison.counts)
+    n = sum(comparison.counts)
     sentences = [_compare_costs(each[name], key, comparison.confidence, n) for name in rivals]
     verdict = _headline(best, {name: each[name][key] for name in rivals})
     return Ranking(best, found, verdict, tuple(sentences))
@@ -70,8 +66,8 @@ def rank_systems(
 
 def judge_calibration_gain(comparison: Comparison, folds: int) -> Verdict:
     """What calibration has changed: ``comparison`` is of the systems "before" and "after"."""
-    key = total_key(comparison)
-    one, part = comparison[key], comparison[_PARTS[key][1]]
+    keys = cost_keys(len(comparison.classes) == 2)
+    one, part = comparison[keys.total], comparison[keys.calibration]
     before, after = (in_unit(value, one.unit) for value in (one.a, one.b))
     what = "What did calibration change?"
     costs = (
@@ -155,7 +151,8 @@ def _reason(found: Mapping[str, Difference], key: str) -> str:
     """Whether the better system tells the classes apart, or is calibrated, better."""
     best, rival = found[key].systems
     ours, theirs = f"{best} better", f"{rival} better"
-    apart, calibrated = (found[part].verdict if part in found else "" for part in _PARTS[key])
+    parts = cost_keys(key == "cllr")[:0:-1]
+    apart, calibrated = (found[part].verdict if part in found else "" for part in parts)
     if calibrated == ours and apart == theirs:
         return (
             f" But {rival} tells the classes apart better: recalibrated, it may be the better one. "

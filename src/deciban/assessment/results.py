@@ -4,105 +4,19 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deciban.assessment.html import represent_assessment, represent_comparison
+from deciban.assessment.quantities import Wording, define, hint_replacement
 from deciban.assessment.wording import in_unit, shorten
 from deciban.evidence import Evidence
 from deciban.metrics import CalibrationTest, Interval
 from deciban.metrics.reliability import ReliabilityBin
-
-
-class Meaning(NamedTuple):
-    """Words for a quantity and its range; names in braces stand for classes and numbers."""
-
-    label: str
-    meaning: str
-    unit: str = ""
-    better: str = "lower"
-    smallest: float = 0.0
-    largest: float = math.inf
-
-
-MEANINGS = {  # in the order in which they are reported
-    "cllr": Meaning("Cllr", "Cost of the LLRs; 0 is perfect, 1 is the cost of no evidence.", "bit"),
-    "cllr_min": Meaning(
-        "Cllr_min", "Cost of the LLRs after perfect calibration.", "bit", largest=1.0
-    ),
-    "cllr_cal": Meaning(
-        "Cllr_cal", "Cost of poor calibration, which recalibration would save.", "bit"
-    ),
-    "eer": Meaning(
-        "Equal-error rate",
-        "Error rate at the threshold where misses are as frequent as false alarms.",
-        "fraction", largest=0.5,
-    ),
-    "dev_pav": Meaning(
-        "devPAV",
-        "Mean distance of an LLR from its calibrated value; overstated with few samples.", "ban",
-    ),
-    "misleading_target": Meaning(
-        "Misleading, {target} true",
-        "How often the evidence points away from {target} when it is true.",
-        "fraction", largest=1.0,
-    ),
-    "misleading_other": Meaning(
-        "Misleading, {other} true",
-        "How often the evidence points away from {other} when it is true.",
-        "fraction", largest=1.0,
-    ),
-    "cross_entropy": Meaning(
-        "Cross-entropy", "Average remaining uncertainty about the class, under the prior.", "nat"
-    ),
-    "normalized_cross_entropy": Meaning(
-        "Cross-entropy, relative",
-        "Remaining uncertainty relative to that of the prior alone, which is 1.",
-    ),
-    "discrimination": Meaning(
-        "Discrimination", "Uncertainty that would remain after recalibration.", "nat"
-    ),
-    "calibration": Meaning("Calibration", "Uncertainty that recalibration would remove.", "nat"),
-    "accuracy": Meaning(
-        "Accuracy", "How often the likeliest class under the prior is the true one.",
-        "fraction", "higher", largest=1.0,
-    ),
-    "detection_cost": Meaning(
-        "Detection cost",
-        "Cost of decisions by these LLRs; 1 is the cost of deciding without them.",
-    ),
-    "min_detection_cost": Meaning(
-        "Minimum detection cost", "Detection cost with the best threshold.", largest=1.0
-    ),
-    "decision_loss": Meaning(
-        "Decision loss",
-        "Cost of decisions that recalibration would save; 1 is the cost of deciding without "
-        "evidence.",
-    ),
-    "c_primary": Meaning(
-        "C_primary", "Mean of the detection costs at the operating points asked for.",
-    ),
-    "min_c_primary": Meaning(
-        "Minimum C_primary", "C_primary with the best threshold at each point.", largest=1.0
-    ),
-    "c_avg": Meaning(
-        "C_avg",
-        "Mean cost of detecting each class among the others at even odds; 0.5 is that of guessing.",
-    ),
-    "expected_cost": Meaning(
-        "Expected cost",
-        "Average cost of a decision; the best decision without evidence costs {no_evidence}.",
-        smallest=-math.inf,
-    ),
-    "worst_pair_cllr": Meaning(
-        "Cllr, {a} and {b}",
-        "The pair of classes whose LLRs cost the most; 1 is the cost of no evidence.", "bit",
-    ),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
@@ -461,16 +375,18 @@ def _find(key: str, items: Sequence[_Found]) -> _Found:
     for item in items:
         if item.key == key:
             return item
-    raise KeyError(f"key must be one of {', '.join(item.key for item in items)}; got {key!r}")
+    keys = [item.key for item in items]
+    hint = hint_replacement(key, keys)
+    raise KeyError(f"key must be one of {', '.join(keys)}; got {key!r}.{hint}")
 
 
 def to_plain(value: Any) -> Any:
     """Convert a label, a number, or a sequence or record of these to what JSON can hold."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
-    if isinstance(value, Quantity | Difference | CalibrationTest):
+    if is_dataclass(value) and not isinstance(value, type):
         return {name: to_plain(entry) for name, entry in asdict(value).items()}
-    if isinstance(value, Verdict | ReliabilityBin):
+    if hasattr(value, "_asdict"):
         return {name: to_plain(entry) for name, entry in value._asdict().items()}
     if isinstance(value, list | tuple):
         return [to_plain(entry) for entry in value]
@@ -479,28 +395,10 @@ def to_plain(value: Any) -> Any:
     return value if isinstance(value, str | bool | int | float) or value is None else str(value)
 
 
-def reported_keys(values: Mapping[str, float]) -> list[str]:
-    """Keys of the quantities among these values, in the order in which they are reported.
-
-    The key of a quantity at an operating point is that of the quantity, "@" and the point.
-    """
-    return [key for base in MEANINGS for key in values if key.partition("@")[0] == base]
-
-
-def _describe(key: str, words: Mapping[str, Hashable]) -> Meaning:
-    """The meaning of a quantity, with the words that it needs."""
-    base, at, point = key.partition("@")
-    about = MEANINGS[base]
-    label = about.label.format_map(words) + (at and f" at {point}")
-    return about._replace(label=label, meaning=about.meaning.format_map(words))
-
-
-def make_quantity(
-    key: str, value: float, interval: Interval, words: Mapping[str, Hashable]
-) -> Quantity:
+def make_quantity(key: str, value: float, interval: Interval, words: Wording) -> Quantity:
     """A quantity with its words; numbers are moved into the range that it can take."""
-    about = _describe(key, words)
-    ends = np.clip([value, interval.low, interval.high, interval.value], *about[-2:])
+    about = define(key, words)
+    ends = np.clip([value, interval.low, interval.high, interval.value], *about.limits)
     value, low, high, corrected = (ends + 0.0).tolist()  # -0.0 becomes 0.0
     return Quantity(
         key=key, label=about.label, value=value, low=low, high=high, unit=about.unit,
@@ -510,10 +408,10 @@ def make_quantity(
 
 def make_difference(
     systems: tuple[str, str], key: str, values: tuple[float, float], interval: Interval,
-    words: Mapping[str, Hashable],
+    words: Wording,
 ) -> Difference:  # fmt: skip
     """A difference with its words and its verdict."""
-    about = _describe(key, words)
+    about = define(key, words)
     return Difference(
         systems=systems, key=key, label=about.label, a=values[0], b=values[1],
         difference=interval.value, low=interval.low, high=interval.high, unit=about.unit,

@@ -6,12 +6,11 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
 from deciban._validation.arrays import Floats
+from deciban.assessment.quantities import Posteriors, posterior_costs
 from deciban.assessment.systems import Setting, System, Words, difference_of, note_ruled_out
-from deciban.evidence.bayes import choose_least_cost
 from deciban.metrics import Interval, PairwiseCosts
 from deciban.metrics.costs import CLLR
 from deciban.metrics.decomposition import Family, recalibrate, split_folds
@@ -214,13 +213,8 @@ def sample_costs(
     """
     share = 1 / (1 + folds / (folds - 1))  # of the excess on new samples that is optimism
     truth = data.codes
-    prior, rows = setting.prior[truth], np.arange(len(truth))
-    right = log_p.argmax(axis=1) == truth
-    actual = {"cross_entropy": -prior * log_p[rows, truth], "accuracy": prior * right}
-    mirrored = {"cross_entropy": -prior * _runner_up(log_p)}
-    if setting.costs is not None:
-        actual["expected_cost"] = prior * _decision_costs(log_p, truth, setting.costs)
-        mirrored["expected_cost"] = prior * setting.costs.max(axis=1)[truth]
+    given = Posteriors(log_p, truth, setting)
+    actual, mirrored = posterior_costs(given)
     for key, detection in setting.languages.items():
         unit = 1.0 if key == "c_avg" else detection.no_evidence
         actual[key] = detection.sample_costs(data) / unit
@@ -228,19 +222,18 @@ def sample_costs(
     if len(setting.points) > 1:
         for part in (actual, mirrored):
             part["c_primary"] = np.mean([part[key] for key in setting.point_keys], axis=0)
-    costs = SampleCosts(truth, actual, mirrored, right)
+    costs = SampleCosts(truth, actual, mirrored, given.correct)
     if recalibrated is None:
         return costs
-    held_out, fitted = recalibrated
-    actual["discrimination"] = -prior * held_out[rows, truth]
-    mirrored["discrimination"] = -prior * _runner_up(held_out)
-    on_all = -prior * fitted[rows, truth]
+    held_out, fitted = (Posteriors(one, truth, setting) for one in recalibrated)
+    actual["discrimination"], mirrored["discrimination"] = held_out.surprise
+    on_all, _ = fitted.surprise
     least = on_all + share * (actual["discrimination"] - on_all)
     actual["least discrimination"] = least
     actual["most calibration"] = actual["cross_entropy"] - least
-    if setting.costs is not None:
-        after = prior * _decision_costs(held_out, truth, setting.costs)
-        actual["decision_loss"] = (actual["expected_cost"] - after) / _unit_of_costs(setting)
+    if (after := held_out.decision_costs) is not None:
+        loss = actual["expected_cost"] - after[0]
+        actual["decision_loss"] = loss / _unit_of_costs(setting)
     for part in (actual, mirrored):
         part["saving"] = part["calibration"] = part["cross_entropy"] - part["discrimination"]
     return costs
@@ -252,21 +245,11 @@ def _unit_of_costs(setting: Setting) -> float:
     return float((setting.prior @ costs).min() - setting.prior @ np.diag(costs))
 
 
-def _decision_costs(log_p: Floats, truth: NDArray[np.intp], costs: Floats) -> Floats:
-    """What the best decision about each sample costs."""
-    decision = choose_least_cost(log_p, tuple(range(log_p.shape[1])), costs, None)
-    return np.asarray(costs[truth, decision])
-
-
 def expected_errors(log_p: Floats) -> float:
     """Number of wrong decisions that the posteriors predict."""
     others = log_p.copy()
     others[np.arange(len(log_p)), log_p.argmax(axis=1)] = -np.inf
     return float(np.exp(logsumexp(others, axis=1)).sum())
-
-
-def _runner_up(log_p: Floats) -> Floats:
-    return np.asarray(np.partition(log_p, -2, axis=1)[:, -2])
 
 
 def _recalibrated_posteriors(data: Labelled, setting: Setting) -> tuple[Floats, Floats] | None:

@@ -39,6 +39,11 @@ class Setting(NamedTuple):
     languages: Mapping[str, LanguageDetection] = {}  # costs of three classes or more, by their key
 
     @property
+    def is_even(self) -> bool:
+        """Whether every class has the same prior probability."""
+        return bool(np.ptp(self.prior) < 1e-9)
+
+    @property
     def log_odds(self) -> float:
         """Prior log-odds of the second of two classes."""
         return math.log(self.prior[1]) - math.log(self.prior[0])

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy.special import expit
 
 from deciban._validation.arrays import Floats
+from deciban.assessment.quantities import llr_terms
 from deciban.assessment.systems import Setting, System, note_ruled_out
 from deciban.evidence import from_nats
-from deciban.evidence.units import to_nats
 from deciban.metrics import Interval, PairwiseCosts
-from deciban.metrics.costs import CLLR, LogCost, cost_of_blocks
+from deciban.metrics.costs import cost_of_blocks
 from deciban.metrics.designs import Design
 from deciban.metrics.detection import equal_errors
 from deciban.metrics.intervals import Plan
@@ -25,9 +25,7 @@ from deciban.metrics.llr_intervals import (
     LlrUnits,
     Parts,
     Step,
-    Terms,
     best_step_interval,
-    detection_step,
     equal_error_interval,
     equal_error_step,
     mean_cost_intervals,
@@ -42,31 +40,6 @@ from deciban.metrics.proportions import wilson
 from deciban.metrics.reliability import deviation_from_pav
 
 _NOTHING = ((0.0, 0.0), (0.0, 0.0))
-
-
-def steps(setting: Setting) -> dict[str, Step]:
-    """Error rates and costs of decisions; an LLR on a threshold is accepted."""
-    p, weights = setting.prior, setting.weights
-    found = {
-        "misleading_target": Step(0.0, True, ((0.0, 0.0), (1.0, 0.0))),
-        "misleading_other": Step(0.0, False, ((0.0, 1.0), (0.0, 0.0))),
-        "accuracy": Step(-setting.log_odds, True, _pairs(np.diag(p))),
-    }
-    found |= {key: detection_step(one) for key, one in weights.items()}
-    if setting.costs is not None:
-        threshold = weights["detection_cost"].threshold
-        found["expected_cost"] = Step(float(threshold), True, _pairs(p[:, None] * setting.costs))
-    return found
-
-
-def _pairs(worth: Floats) -> Any:
-    return tuple(map(tuple, worth.tolist()))
-
-
-def cost_terms(setting: Setting) -> dict[str, Terms]:
-    """Cllr and the cross-entropy: the mean over one class plus the mean over the other."""
-    other, target = setting.prior.tolist()
-    return {"cllr": CLLR, "cross_entropy": LogCost(setting.log_odds, (other, target))}
 
 
 @dataclass(frozen=True)
@@ -100,7 +73,7 @@ class TwoClassSystem(System):
         off_diagonal = np.where(np.eye(2), np.nan, 1.0)
         tables = (self.values[key] * off_diagonal for key in ("cllr", "cllr_min"))
         self.pairwise = PairwiseCosts(*tables)
-        accepted = [sample.events(steps(setting)["accuracy"], t)[0].sum() for t in (0, 1)]
+        accepted = [sample.events(llr_terms(setting)["accuracy"], t)[0].sum() for t in (0, 1)]
         self.n_wrong = int(accepted[0] + sample.counts[1] - accepted[1])
         self.expected_wrong = float(sample.column("as is", ExpectedError(setting.log_odds)).sum())
 
@@ -118,10 +91,12 @@ class TwoClassSystem(System):
     def estimates(self, plan: Plan, other: Self | None = None) -> dict[str, Interval]:
         """Intervals of the quantities, or of their differences from those of another system."""
         systems = [self] if other is None else [self, other]
-        samples, setting, at = [s.sample for s in systems], self.setting, steps(self.setting)
-        intervals = mean_cost_intervals(samples, cost_terms(setting), plan)
-        for key, step in at.items():
-            intervals[key] = step_interval(samples, step, plan)
+        samples, setting = [s.sample for s in systems], self.setting
+        at = llr_terms(setting)
+        steps = {key: terms for key, terms in at.items() if isinstance(terms, Step)}
+        means = {key: terms for key, terms in at.items() if key not in steps}
+        intervals = mean_cost_intervals(samples, means, plan)
+        intervals |= {key: step_interval(samples, step, plan) for key, step in steps.items()}
         best, rates = _best_steps(setting), {}
         if other is None:  # rates, which have Wilson's intervals; their differences do not
             del best["eer"]
@@ -132,17 +107,15 @@ class TwoClassSystem(System):
         intervals |= recalibrated_cost_intervals(samples, plan, best, _parts(setting)) | rates
         if other is None:
             self._add_rare_errors(intervals, plan)
-        if setting.log_odds == 0:
-            for key, of in (("discrimination", "cllr_min"), ("calibration", "cllr_cal")):
-                intervals[key] = Interval(*to_nats(np.array(intervals[of]), "bit").tolist())
         if other is not None and self.sample.same_fit(
             other.sample
         ):  # as where neither has an error
             seen = Interval(0.0, 0.0, 0.0) if self.values["cllr_min"] else Interval(0.0)
-            intervals |= dict.fromkeys(["cllr_min", "discrimination", *best], seen)
+            fitted = {"cllr_min", "discrimination"} & self.values.keys()
+            intervals |= dict.fromkeys([*fitted, *best], seen)
             intervals |= {_loss_key(key): intervals[key] for key in setting.weights}
         if len(setting.points) > 1:
-            chosen = [at[key] for key in setting.point_keys]
+            chosen = [steps[key] for key in setting.point_keys]
             intervals["c_primary"] = mean_step_interval(samples, chosen, plan)
         return intervals
 
@@ -152,12 +125,12 @@ class TwoClassSystem(System):
         for key in setting.weights:  # rates allow for them
             loss, least = _loss_key(key), intervals[f"min_{key}"].value
             most = max(intervals[loss].high, intervals[key].high - least)
-            seen = saving_interval(self.sample, steps(setting)[key], plan)
+            seen = saving_interval(self.sample, llr_terms(setting)[key], plan)
             intervals[loss] = intervals[loss]._replace(
                 low=min(intervals[loss].low, seen.low), high=most
             )
-        if setting.log_odds != 0:  # at even odds, errors are LLRs of the wrong sign
-            terms = {"cross_entropy": cost_terms(setting)["cross_entropy"]}
+        if not setting.is_even:  # at even odds, errors are LLRs of the wrong sign
+            terms = {"cross_entropy": llr_terms(setting)["cross_entropy"]}
             rare = mean_cost_intervals([self.sample], terms, plan, -setting.log_odds)
             more = max(0.0, rare["cross_entropy"].high - intervals["cross_entropy"].high)
             for key in ("cross_entropy", "calibration"):
@@ -166,7 +139,7 @@ class TwoClassSystem(System):
 
 def _best_steps(setting: Setting) -> dict[str, BestSteps]:
     """Quantities whose threshold is the best one, and the costs that they are the mean of."""
-    at, points = steps(setting), setting.point_keys
+    at, points = llr_terms(setting), setting.point_keys
     by_key = {f"min_{key}": [at[key]] for key in setting.weights}
     if len(points) > 1:
         by_key["min_c_primary"] = [at[key] for key in points]
@@ -179,9 +152,9 @@ def _best_steps(setting: Setting) -> dict[str, BestSteps]:
 
 def _parts(setting: Setting) -> Parts:
     """Costs under the prior and at the operating points, with what recalibration would save."""
-    found, at = {}, steps(setting)
-    if setting.log_odds != 0:  # at even odds, they are Cllr's
-        found[("discrimination", "calibration")] = cost_terms(setting)["cross_entropy"]
+    found, at = {}, llr_terms(setting)
+    if "cross_entropy" in at:
+        found[("discrimination", "calibration")] = at["cross_entropy"]
     return found | {(f"min_{key}", _loss_key(key)): at[key] for key in setting.weights}
 
 
@@ -191,8 +164,8 @@ def _loss_key(key: str) -> str:
 
 def exact_values(sample: LlrUnits, levels: PooledBlocks, setting: Setting) -> dict[str, float]:
     """Every quantity, from the samples themselves."""
-    every = cost_terms(setting) | steps(setting)
-    values = {key: sample.total(sample.column("as is", terms)) for key, terms in every.items()}
+    every = llr_terms(setting).items()
+    values = {key: sample.total(sample.column("as is", terms)) for key, terms in every}
     if len(setting.points) > 1:
         values["c_primary"] = float(np.mean([values[key] for key in setting.point_keys]))
     fitted = _fitted_values(sample.blocks, setting, values)
@@ -203,14 +176,15 @@ def _fitted_values(
     blocks: PooledBlocks, setting: Setting, actual: dict[str, float]
 ) -> dict[str, float]:
     """Quantities that PAV is fitted for, given its blocks and the costs of the same samples."""
-    hull, entropy = blocks.hull(), cost_terms(setting)["cross_entropy"]
+    hull, entropy = blocks.hull(), llr_terms(setting).get("cross_entropy")
     values = {"cllr_min": cost_of_blocks(blocks), "eer": equal_errors(*hull)}
-    values["discrimination"] = mean_cost_of_blocks(blocks, entropy)
+    if entropy is not None:
+        values["discrimination"] = mean_cost_of_blocks(blocks, entropy)
+        values["calibration"] = actual["cross_entropy"] - values["discrimination"]
     for key, weights in setting.weights.items():
         values[f"min_{key}"] = float(np.min(weights.cost(*hull, True)))
         values[_loss_key(key)] = actual[key] - values[f"min_{key}"]
     values["cllr_cal"] = actual["cllr"] - values["cllr_min"]
-    values["calibration"] = actual["cross_entropy"] - values["discrimination"]
     if len(setting.points) > 1:
         least = [values[f"min_{key}"] for key in setting.point_keys]
         values["min_c_primary"] = float(np.mean(least))

@@ -12,6 +12,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from deciban import calibration
 from deciban.assessment import Assessment, Quantity, assess
 from deciban.assessment.partitioned import assess_partitions
+from deciban.assessment.quantities import cost_keys
 from deciban.cli.columns import LabelledScores
 from deciban.cli.score_columns import require_finite
 from deciban.cli.score_parts import ScoreParts, calibrate_folds, in_sorted_classes, select_fold
@@ -24,8 +25,6 @@ _TWO_CLASSES = ("isotonic", "kernel")
 _METHODS = (*_AFFINE, "gaussian", "mixture", "monotone", *_TWO_CLASSES)
 _UNKNOWN = "The costs after calibration are unknown"
 FOLDS = 5
-_TWO_CLASS_COSTS = ("cllr", "cllr_cal", "cllr_min")
-_COSTS = ("cross_entropy", "calibration", "discrimination")
 _FEW_FOLDS = 2  # of samples beyond memory, which are many
 
 
@@ -242,4 +241,4 @@ def total_cost(assessment: Assessment) -> Quantity:
 
 def costs_to_show(assessment: Assessment) -> tuple[str, ...]:
     """Keys of the costs to show: the total, and its parts."""
-    return _TWO_CLASS_COSTS if len(assessment.classes) == 2 else _COSTS
+    return cost_keys(len(assessment.classes) == 2)

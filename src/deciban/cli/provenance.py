@@ -102,11 +102,13 @@ class Criterion(NamedTuple):
 
     def judge(self, assessment: Assessment) -> dict[str, Any]:
         """What was found, and whether it passes."""
+        from deciban.assessment.quantities import hint_replacement
         from deciban.assessment.results import to_plain
 
         found = {q.key: q for q in assessment.quantities}
         if self.key not in found:
-            hint = suggest(self.key, found) or " Choose one of them."
+            hint = hint_replacement(self.key, found) or suggest(self.key, found)
+            hint = hint or " Choose one of them."
             raise InputError(
                 f"--require must name a quantity of this assessment ({join_words(found, 40)}); got "
                 f"{quote(self.key)}.{hint}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from deciban.assessment.quantities import REGISTRY, base_key
+
 #: Terms and what they mean, in alphabetical order; an abbreviation stands in brackets.
 GLOSSARY: dict[str, str] = {
     "Accuracy": "How often the decision is the true class. It depends on the prior, and it does "
@@ -116,18 +118,7 @@ _ALWAYS = (  # in the order in which they build on one another
     "Evidence", "Likelihood ratio (LR)", "Log-likelihood ratio (LLR)", "Deciban", "Cross-entropy",
     "Calibration", "Discrimination", "Pool adjacent violators (PAV)",
 )  # fmt: skip
-_USED = {  # quantities and sections of a report, and the terms that they bring along
-    "cllr": ("Cllr",),
-    "cllr_min": ("Cllr_min",),
-    "cllr_cal": ("Cllr_cal",),
-    "eer": ("Equal-error rate (EER)",),
-    "dev_pav": ("devPAV",),
-    "misleading_target": ("Misleading evidence",),
-    "accuracy": ("Accuracy",),
-    "detection_cost": ("Detection cost", "Operating point"),
-    "decision_loss": ("Decision loss",),
-    "c_primary": ("C_primary",),
-    "c_avg": ("C_avg",),
+_SECTIONS = {  # of a report, and the terms that they bring along
     "calibration": ("Idempotence",),
     "ratios": ("Detection error trade-off (DET)", "Empirical cross-entropy", "Tippett plot"),
     "classes": ("Isometric log-ratio transform (ILR)", "Simplex"),
@@ -155,7 +146,8 @@ def pick_terms(used: Iterable[str]) -> dict[str, str]:
     >>> list(pick_terms(["eer", "value"]))[-2:]
     ['Pool adjacent violators (PAV)', 'Equal-error rate (EER)']
     """
-    keys = {key.partition("@")[0] for key in used}
-    more = {term for key in keys for term in _USED.get(key, ())}
+    by_quantity = {key: one.glossary for key, one in REGISTRY.items()}
+    keys = {base_key(key) for key in used}
+    more = {term for key in keys for term in (by_quantity | _SECTIONS).get(key, ())}
     chosen = (*_ALWAYS, *(term for term in GLOSSARY if term in more))
     return {term: GLOSSARY[term] for term in chosen}
