@@ -54,7 +54,7 @@ test-all: lint types layers leaves $(READY) ## everything: slow tests, all estim
 	  -m '' --hypothesis-profile=thorough
 
 demo: $(READY) ## evidence that adds up, a calibrated family, and a CDA that learns it, as a page
-	$(BIN)/deciban demo --output build/demo --force
+	$(BIN)/python examples/demo.py --output build/demo
 
 PAPER ?= build/paper
 

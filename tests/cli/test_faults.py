@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -242,7 +241,7 @@ def test_an_interrupt_while_modules_load_is_one_word(monkeypatch, capsys, surviv
 
     with monkeypatch.context() as patch:
         patch.delitem(sys.modules, "deciban.cli.app")
-        patch.setattr(sys, "argv", ["deciban", "demo"])
+        patch.setattr(sys, "argv", ["deciban", "example"])
         patch.setattr("builtins.__import__", interrupted)
         with pytest.raises(SystemExit) as left:
             cli.main()
@@ -312,20 +311,6 @@ def test_a_closed_standard_input_is_refused(folder):
     done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == "standard input must be open; it is closed. Name a file.\n"
-
-
-def test_dollar_signs_in_classes_are_drawn_as_they_are(folder):
-    pytest.importorskip("mpltern")
-    for values, names in (
-        ("5", "$x_{$,b"),
-        ("5,7,4", "$x_{$,b,c$"),
-        ("5,7,4,6,6,6", "$x_{$,b,c,d"),
-    ):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            words = ("--divergences", values, "--classes", names)
-            run("family", *words, "--figure", "f.svg", "--force")
-        assert "$x_{$" in (folder / "f.svg").read_text()  # the text beside each drawn label
 
 
 @pytest.mark.parametrize("name", ["llr.xlsx", "llr"])

@@ -17,6 +17,11 @@ def test_the_version_is_printed():
     assert CliRunner().invoke(app, ["--version"]).output == f"deciban {deciban.__version__}\n"
 
 
+def test_a_removed_command_says_what_to_do_instead():
+    done = CliRunner().invoke(app, ["family", "--divergences", "5"])
+    assert "CalibratedGaussian.from_divergences" in str(done.exception)
+
+
 COMMANDS = typer.main.get_command(app).commands
 RENAMED = {"table_format": "--format", "as_json": "--json", "id_column": "--id", "every": "--all"}
 
@@ -46,7 +51,7 @@ def test_without_the_extra_the_command_names_it(monkeypatch, capsys, name):
         return real(wanted, *args, **options)
 
     monkeypatch.setattr("builtins.__import__", missing)
-    assert main_with(monkeypatch, "demo") == 2
+    assert main_with(monkeypatch, "example") == 2
     assert (
         f"{name}, which is not installed. Run: pip install 'deciban[cli]'"
         in capsys.readouterr().err
@@ -61,22 +66,22 @@ def main_with(monkeypatch, *words):
 
 
 def test_main_tells_refusals_and_faults_apart(monkeypatch, capsys):
-    assert main_with(monkeypatch, "demo", "--seed", "-1") == 2
-    assert capsys.readouterr().err.startswith("--seed must be")
+    assert main_with(monkeypatch, "example", "flowers") == 2
+    assert capsys.readouterr().err.startswith("NAME must be")
 
     def fault(*args, **options):
         raise ZeroDivisionError("by\nnought")
 
     monkeypatch.setattr("deciban.cli.app.app", fault)
-    assert main_with(monkeypatch, "demo") == 70
+    assert main_with(monkeypatch, "example") == 70
     message = capsys.readouterr().err
     assert "ZeroDivisionError: by nought" in message
     assert message.count("\n") == 1
 
 
 def test_debug_shows_the_traceback(monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["deciban", "--debug", "demo", "--seed", "-1"])
-    with pytest.raises(InputError, match="--seed must be"):
+    monkeypatch.setattr(sys, "argv", ["deciban", "--debug", "example", "flowers"])
+    with pytest.raises(InputError, match="NAME must be"):
         cli.main()
     monkeypatch.setattr("deciban.cli.app.app", lambda *a, **k: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -90,5 +95,5 @@ def test_a_warning_is_a_note_in_one_line(monkeypatch, capsys):
     monkeypatch.setattr("deciban.cli.app.app", warn)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        assert main_with(monkeypatch, "demo") == 0
+        assert main_with(monkeypatch, "example") == 0
     assert capsys.readouterr().err == "Note: two lines \\u001b[31m\n"

@@ -16,23 +16,30 @@ from deciban.cli.commands import (
     apply,
     calibrate,
     compare,
-    demo,
     evaluate,
     example,
     explain,
     explore,
-    family,
     fit,
     fuse,
     monitor,
     predict,
 )
+from deciban.exceptions import InputError
+
+_REMOVED = {
+    "demo": "In the repository, run make demo.",
+    "family": "In Python, use deciban.CalibratedGaussian.from_divergences([5, 4, 7]); or drag a "
+    "family on the page that deciban explore writes.",
+}
 
 
 class _Commands(TyperGroup):
     """The commands; keeps the words that were typed, for the record."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] in _REMOVED:
+            raise InputError(f"deciban {args[0]} is no longer a command. {_REMOVED[args[0]]}")
         provenance.COMMAND[:] = args
         return super().parse_args(ctx, provenance.repeat_require(args))
 
@@ -87,7 +94,7 @@ def _help_text(command: Callable[..., None]) -> str:
 _PANELS = {
     "From features": (fit, predict, explain),
     "From scores": (evaluate, compare, calibrate, fuse, apply, monitor),
-    "More": (explore, family, example, demo),
+    "More": (explore, example),
 }
 for _panel, _modules in _PANELS.items():
     for _module in _modules:
