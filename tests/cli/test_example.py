@@ -12,14 +12,13 @@ from deciban.cli.commands import apply as applying
 from deciban.cli.commands import calibrate as calibrating
 from deciban.cli.commands import compare as comparing
 from deciban.cli.commands import evaluate as evaluating
-from deciban.cli.commands import family as families
 from deciban.cli.commands.example import EXAMPLE, EXAMPLES, example
 from deciban.exceptions import InputError
 
 app = typer.Typer()
 app.command("example", epilog=EXAMPLE)(example)
 for module, name in ((applying, "apply"), (calibrating, "calibrate"), (comparing, "compare"),
-                     (evaluating, "evaluate"), (families, "family")):  # fmt: skip
+                     (evaluating, "evaluate")):  # fmt: skip
     app.command(name)(getattr(module, name))
 
 
@@ -83,7 +82,7 @@ def test_the_flowers_to_predict_are_not_among_those_to_learn_from(folder):
         ),
         *(
             module.EXAMPLE.removeprefix("Example: ")
-            for module in (applying, calibrating, comparing, evaluating, families)
+            for module in (applying, calibrating, comparing, evaluating)
         ),
     ],
 )
