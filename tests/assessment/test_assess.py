@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from deciban import CalibratedGaussian, Evidence, metrics
+from deciban._markup import number
 from deciban.assessment import Assessment, assess, compare
-from deciban.assessment.wording import number
 from deciban.exceptions import InputError
 from deciban.metrics.proportions import wilson
 from deciban.metrics.resampling import resample_means

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from deciban._markup import number, percent, shorten
 from deciban.assessment.quantities import cost_keys
 from deciban.assessment.results import Assessment, Quantity
-from deciban.assessment.wording import number, percent, shorten
 from deciban.metrics.reliability import ReliabilityBin
 
 USE, RECALIBRATE = "use it", "recalibrate it"

@@ -1,19 +1,15 @@
-"""Every metric of a set of evidence, or of several on the same samples, with its interval.
-
-:func:`assess` makes a :class:`~deciban.assessment.systems.System` of the evidence, reads the values
-of its quantities and lets it estimate their intervals. :func:`compare` does the same with the first
-system and each further one, and asks for the intervals of their differences.
-"""
+"""Assess evidence, or compare several systems on the same samples, with intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deciban._markup import number
 from deciban._validation.arrays import is_dask
 from deciban._validation.labels import align_by_index
 from deciban._validation.scalars import quote_each
@@ -31,7 +27,6 @@ from deciban.assessment.several_classes import SeveralClassSystem
 from deciban.assessment.systems import Costs, Prior, Setting, System, difference_of, make_setting
 from deciban.assessment.two_classes import TwoClassSystem
 from deciban.assessment.verdicts import verdicts
-from deciban.assessment.wording import number
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics import CalibrationTest, Interval
@@ -51,21 +46,27 @@ _NOTABLE = 0.005  # correction of a quantity that is worth a note
 NOTABLE_GAP = 0.03  # between a posterior and the frequency of what it predicts
 
 
+class Options(TypedDict, total=False):
+    """Options of :func:`assess` and :func:`compare`; :func:`read_options` has their defaults."""
+
+    prior: Prior
+    costs: Costs
+    operating_points: OperatingPoints
+    c_avg: bool
+    out_of_set: Hashable | None
+    p_out_of_set: float
+    confidence: float
+    n_resamples: int
+    rng: Seed
+
+
 def assess(
     y_true: ArrayLike,
     evidence: Evidence,
     *,
-    prior: Prior = None,
-    costs: Costs = None,
-    operating_points: OperatingPoints = (),
-    c_avg: bool = False,
-    out_of_set: Hashable | None = None,
-    p_out_of_set: float = 0.2,
-    confidence: float = 0.95,
-    n_resamples: int = 1000,
     groups: ArrayLike | None = None,
     items: Items = None,
-    rng: Seed = 0,
+    **options: Unpack[Options],
 ) -> Assessment:
     """Compute every metric that suits the evidence, with its interval.
 
@@ -132,11 +133,6 @@ def assess(
     >>> found["cllr"].low < found["cllr"].value < found["cllr"].high
     True
     """
-    options: dict[str, Any] = {
-        "prior": prior, "costs": costs, "operating_points": operating_points, "c_avg": c_avg,
-        "out_of_set": out_of_set, "p_out_of_set": p_out_of_set, "confidence": confidence,
-        "n_resamples": n_resamples, "rng": rng,
-    }  # fmt: skip
     if is_dask(y_true, evidence):
         from deciban.assessment.partitioned import assess_partitions
 
@@ -236,17 +232,9 @@ def compare(
     y_true: ArrayLike,
     systems: Mapping[str, Evidence],
     *,
-    prior: Prior = None,
-    costs: Costs = None,
-    operating_points: OperatingPoints = (),
-    c_avg: bool = False,
-    out_of_set: Hashable | None = None,
-    p_out_of_set: float = 0.2,
-    confidence: float = 0.95,
-    n_resamples: int = 1000,
     groups: ArrayLike | None = None,
     items: Items = None,
-    rng: Seed = 0,
+    **options: Unpack[Options],
 ) -> Comparison:
     """Compute every metric of two or more systems on the same samples, and their differences.
 
@@ -283,11 +271,6 @@ def compare(
     >>> compare(y, systems, n_resamples=200)["cllr"].verdict
     'plain better'
     """
-    options: dict[str, Any] = {
-        "prior": prior, "costs": costs, "operating_points": operating_points, "c_avg": c_avg,
-        "out_of_set": out_of_set, "p_out_of_set": p_out_of_set, "confidence": confidence,
-        "n_resamples": n_resamples, "rng": rng,
-    }  # fmt: skip
     if isinstance(systems, Mapping) and is_dask(y_true, *systems.values()):
         from deciban.assessment.partitioned import compare_partitions
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deciban._markup import align_cells, in_unit, shorten
 from deciban._validation.labels import align_by_index, factorize_labels, read_labels
 from deciban.assessment.assess import FEW, assess
 from deciban.assessment.html import represent_conditions
 from deciban.assessment.quantities import REGISTRY, base_key
-from deciban.assessment.results import Assessment, Quantity, align_cells, to_plain
-from deciban.assessment.wording import in_unit, shorten
+from deciban.assessment.results import Assessment, Quantity, to_plain
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.designs import Items, name_sources, split_items

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deciban._markup.html import Cell, Words, listing, paragraph, represent, table
-from deciban.assessment.wording import in_unit, shorten
+from deciban._markup import Cell, Words, in_unit, listing, paragraph, represent, shorten, table
 
 if TYPE_CHECKING:
     from deciban.assessment.conditions import Conditions

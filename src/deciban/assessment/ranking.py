@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
+from deciban._markup import in_unit, number
 from deciban.assessment.assess import compare
 from deciban.assessment.quantities import cost_keys
 from deciban.assessment.results import Comparison, Difference, Verdict
-from deciban.assessment.wording import in_unit, number
 from deciban.evidence import Evidence
 
 _MOST_TIMES = 100  # as many samples as there are: nobody collects more

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deciban._markup import align_cells, in_unit, shorten
 from deciban.assessment.html import represent_assessment, represent_comparison
 from deciban.assessment.quantities import Wording, define, hint_replacement
-from deciban.assessment.wording import in_unit, shorten
 from deciban.evidence import Evidence
 from deciban.metrics import CalibrationTest, Interval
 from deciban.metrics.reliability import ReliabilityBin
@@ -355,16 +355,6 @@ class Comparison:
     def _repr_html_(self) -> str:
         """Differences with their intervals, for notebooks."""
         return represent_comparison(self)
-
-
-def align_cells(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Lines of a table whose columns have one width each."""
-    table = list(rows)
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return [
-        "  ".join(cell.ljust(n) for cell, n in zip(row, widths, strict=True)).rstrip()
-        for row in table
-    ]
 
 
 _ROUNDING = 1e-12  # what a difference of equal numbers may leave

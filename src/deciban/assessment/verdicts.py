@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deciban._markup import number, percent, shorten
 from deciban.assessment.actions import (
     DO_NOT_USE,
     MORE_SAMPLES,
@@ -26,7 +27,6 @@ from deciban.assessment.actions import (
     miscalibration,
 )
 from deciban.assessment.results import Assessment, Verdict
-from deciban.assessment.wording import criteria_rows, number, percent, shorten
 
 _MODERATE = 0.08  # calibration loss, as a share of the cost of no evidence
 _TONES = {USE: "good", MORE_SAMPLES: "fair", RECALIBRATE: "fair", DO_NOT_USE: "poor", "": ""}
@@ -262,6 +262,20 @@ def _interval(low: float, high: float, assessment: Assessment, say: Callable[[fl
     if math.isnan(low) or math.isnan(high):
         return ""
     return f"{say(low)} to {say(high)} ({100 * assessment.confidence:g} %)"
+
+
+CRITERIA = ("criterion", "judged on", "found", "result")  # header of the rows below
+
+
+def criteria_rows(criteria: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, str, str]]:
+    """What was required, on what that was judged, what was found, and whether it passes."""
+    rows = []
+    for one in criteria:
+        in_percent = one["criterion"].endswith("%")
+        found = f"{float(one['found']) * (100 if in_percent else 1):.6g}{' %' * in_percent}"
+        result = "pass" if one["passed"] else "FAIL"
+        rows.append((one["criterion"], one["judged_on"], found, result))
+    return rows
 
 
 def heed_criteria(action: Verdict, criteria: Sequence[Mapping[str, Any]]) -> Verdict:

@@ -133,7 +133,7 @@ def track_progress(
 
 def print_criteria(criteria: Sequence[Mapping[str, Any]]) -> None:
     """Print which criteria are met, and what each was judged on."""
-    from deciban.assessment.wording import CRITERIA, criteria_rows
+    from deciban.assessment.verdicts import CRITERIA, criteria_rows
 
     if criteria:
         print_table(CRITERIA, criteria_rows(criteria), right=(2,))

@@ -7,8 +7,7 @@ from collections.abc import Hashable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban._markup.html import Bar, Cell, Words, paragraph, represent, table
-from deciban._markup.text import number, percent, shorten
+from deciban._markup import Bar, Cell, Words, number, paragraph, percent, represent, shorten, table
 from deciban.evidence.units import SCALES, from_nats
 from deciban.simplex import logparts
 

@@ -7,8 +7,7 @@ from collections.abc import Hashable
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban._markup.html import Cell, Tint, paragraph, represent, table
-from deciban._markup.text import number, percent, shorten
+from deciban._markup import Cell, Tint, number, paragraph, percent, represent, shorten, table
 
 _MOST_CLASSES = 10
 

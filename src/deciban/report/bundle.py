@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import deciban
-from deciban._markup.text import clean_text
+from deciban._markup import clean_text
 from deciban.exceptions import MissingExtraError
 
 _LIBRARIES = ("d3", "plot")
@@ -114,7 +114,7 @@ def load_templates() -> Any:
         ) from error
     from markupsafe import Markup
 
-    from deciban.assessment.wording import number, percent, shorten
+    from deciban._markup import number, percent, shorten
 
     def finalize(value: object) -> object:  # no text of users may change the page around it
         return value if isinstance(value, Markup) else clean_text(value)

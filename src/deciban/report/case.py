@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deciban._markup import number, percent, shorten
 from deciban._validation.scalars import quote
-from deciban.assessment.wording import number, percent, shorten
 from deciban.calibration.bounded import upper_bound
 from deciban.evidence import SCALES, Evidence, from_nats
 from deciban.evidence.bayes import log_prior

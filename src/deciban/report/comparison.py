@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deciban._markup import in_unit, shorten
 from deciban.assessment import Comparison, compare
 from deciban.assessment.ranking import judge_calibration_gain, rank_systems, values_of
 from deciban.assessment.results import Difference, Verdict
-from deciban.assessment.wording import in_unit, shorten
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import cost_matrix, log_prior
 from deciban.metrics.labelled import Labelled, read_labelled

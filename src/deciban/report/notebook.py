@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from deciban._markup.html import escape
+from deciban._markup import escape
 from deciban._validation.scalars import require_whole
 from deciban.assessment import Assessment
 from deciban.evidence import Evidence

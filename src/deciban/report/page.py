@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deciban._markup import number, percent, shorten
 from deciban.assessment import Assessment, Conditions, Quantity, assess
-from deciban.assessment.verdicts import heed_criteria, verdicts
-from deciban.assessment.wording import CRITERIA, criteria_rows, number, percent, shorten
+from deciban.assessment.verdicts import CRITERIA, criteria_rows, heed_criteria, verdicts
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import read_labelled

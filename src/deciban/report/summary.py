@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
+from deciban._markup import number, shorten
 from deciban.assessment import Assessment
 from deciban.assessment.verdicts import verdicts
-from deciban.assessment.wording import number, shorten
 from deciban.report.bundle import write_page
 from deciban.report.page import (
     count_samples,

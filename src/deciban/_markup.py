@@ -1,12 +1,91 @@
-"""Small pieces of HTML for notebooks: no script, and the colors of the notebook, light or dark."""
+"""Text, tables and small pieces of HTML for readers, safe for any class name.
+
+The HTML has no script, and the colors of the notebook, light or dark.
+"""
 
 from __future__ import annotations
 
 import html
+import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from deciban._markup.text import clean_text
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def clean_text(value: object) -> str:
+    """A value as text that any page can hold: no control characters, no lone surrogates.
+
+    >>> clean_text("a" + chr(0) + "b")
+    'a�b'
+    """
+    whole = str(value).encode("utf-8", "replace").decode("utf-8")
+    return _CONTROL.sub("\ufffd", whole)
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number for readers: significant digits, a real minus, ∞, and – where there is none.
+
+    >>> number(0.12345), number(-1234567.0), number(float("inf")), number(float("nan"))
+    ('0.123', '−1,234,567', '∞', '–')
+    """
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value != 0 and not 1e-4 <= abs(value) < 1e7:
+        return _power(value)
+    size = 0 if value == 0 else math.floor(math.log10(abs(value)))
+    text = f"{value:,.{max(0, digits - 1 - size)}f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
+
+
+def _power(value: float) -> str:
+    mantissa, power = f"{value:.1e}".split("e")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{mantissa} × 10{raised}".replace("-", "−")
+
+
+def percent(share: float, digits: int = 2) -> str:
+    """A share in percent; one below 100 % is not rounded up to it.
+
+    >>> percent(0.1234), percent(0.99999), percent(0.0)
+    ('12 %', 'over 99.9 %', '0 %')
+    """
+    if 0.9995 <= share < 1:
+        return "over 99.9 %"
+    return f"{number(100 * share, 3 if 0.99 < share < 1 else digits)} %"
+
+
+def shorten(value: object, most: int = 18) -> str:
+    """A name in one line, cut where it is long.
+
+    >>> shorten("a very long name of a class", 12)
+    'a very long…'
+    """
+    whole = " ".join(clean_text(value).split()) or "(no name)"
+    return whole if len(whole) <= most else whole[: most - 1].rstrip() + "…"
+
+
+def in_unit(value: float, unit: str) -> str:
+    """A number without its unit; a fraction in percent.
+
+    >>> in_unit(0.12345, "bit"), in_unit(0.12345, "fraction"), in_unit(float("nan"), "fraction")
+    ('0.123', '12.3 %', '–')
+    """
+    return percent(value, 3) if unit == "fraction" and value == value else number(value)
+
+
+def align_cells(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lines of a table whose columns have one width each."""
+    table = list(rows)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        "  ".join(cell.ljust(n) for cell, n in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
+
 
 _STYLE = """\
 .deciban-html { font: 13px/1.5 system-ui, sans-serif; color: inherit; max-width: 62rem; }
@@ -53,32 +132,21 @@ Cell = str | Bar | Tint | Words
 
 
 def represent(*parts: str) -> str:
-    """Pieces of HTML as one representation, with the styles that they need."""
     return f'<div class="deciban-html"><style>\n{_STYLE}</style>\n' + "\n".join(parts) + "\n</div>"
 
 
 def paragraph(text: str, *, lead: str = "", tone: str | None = None) -> str:
-    """A paragraph that begins with strong words; a tone ("good", "fair" or "poor") marks it."""
     kind = "" if tone is None else f' class="deciban-tone deciban-{html.escape(tone)}"'
     strong = f"<strong>{escape(lead)}</strong> " if lead else ""
     return f"<p{kind}>{strong}{escape(text)}</p>"
 
 
 def listing(items: Iterable[str]) -> str:
-    """A list of sentences."""
     return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"
 
 
 def table(label: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """A table whose first column names its rows; where it is wide, it scrolls within itself.
-
-    Parameters
-    ----------
-    label : str
-        What the table shows, for a screen reader.
-    columns : sequence of str
-    rows : iterable of sequences of cells
-    """
+    """A table that scrolls if it is wide; its first column names the rows."""
     head = "".join(f'<th scope="col">{escape(column)}</th>' for column in columns)
     body = "\n".join(
         f'<tr><th scope="row">{escape(first)}</th>{"".join(map(_cell, others))}</tr>'

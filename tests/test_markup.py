@@ -1,4 +1,4 @@
-from deciban._markup.html import Bar, Tint, Words, listing, paragraph, represent, table
+from deciban._markup import Bar, Tint, Words, listing, paragraph, represent, table
 
 HOSTILE = "<script>alert(1)</script>\"' & \u202e"
 

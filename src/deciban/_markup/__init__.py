@@ -1,1 +1,0 @@
-"""Text and HTML for readers, safe whatever a class is called."""
