@@ -18,7 +18,7 @@ from safetensors.numpy import load_file
 from _timing import print_setting
 
 FIT = """
-import sys, deciban.discriminant.checkpoints as checkpoints
+import sys, deciban.discriminant.runs as checkpoints
 from sklearn.datasets import load_digits
 from deciban import CompositionalDiscriminantAnalysis
 checkpoints._SECONDS = 0.0  # write after each epoch: more moments to be killed in

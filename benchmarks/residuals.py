@@ -27,9 +27,9 @@ from _timing import print_setting
 from deciban import CompositionalDiscriminantAnalysis
 from deciban._estimation.samples import Samples
 from deciban.discriminant.cda import _model
-from deciban.discriminant.evaluation import FittedFlows
 from deciban.discriminant.initialization import initialize
-from deciban.discriminant.residual_flow import train_residual
+from deciban.discriminant.model import train_residual
+from deciban.discriminant.programs import FittedFlows
 from deciban.discriminant.settings import resolve_settings
 from deciban.exceptions import UnreachableEvidenceWarning
 from deciban.flows.training import Layout, Trainer

@@ -20,7 +20,7 @@ TESTS = (
     "tests/calibration/test_files.py", "tests/discriminant/test_closed_form.py",
     "tests/cli/test_main.py", "tests/report/test_page.py",
 )  # fmt: skip
-LEAVES = ("explanation", "hierarchy", "monitoring")
+LEAVES = ("explanation", "hierarchy", "monitoring", "open_set", "same_source")
 IMPORTS = """
 import importlib, pkgutil, sys, deciban
 

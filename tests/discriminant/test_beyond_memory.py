@@ -19,9 +19,9 @@ from deciban._estimation.samples import Samples
 from deciban.cli.app import app
 from deciban.discriminant import Batches, batches, fitting
 from deciban.discriminant import cda as cda_module
-from deciban.discriminant.checkpoints import Checkpoint
 from deciban.discriminant.initialization import Totals, class_moments
-from deciban.discriminant.shuffling import Shuffle
+from deciban.discriminant.runs import Checkpoint
+from deciban.discriminant.survey import Shuffle
 from deciban.exceptions import InputError, InterruptedFitWarning
 from deciban.metrics import cross_entropy
 

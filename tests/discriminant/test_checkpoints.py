@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris
 from deciban import Basis
 from deciban._persistence import files
 from deciban.discriminant import cda as cda_module
-from deciban.discriminant.checkpoints import Checkpoint
+from deciban.discriminant.runs import Checkpoint
 from deciban.exceptions import InputError, InterruptedFitWarning
 
 CDA = cda_module.CompositionalDiscriminantAnalysis
@@ -59,7 +59,7 @@ def test_a_run_that_was_killed_leaves_a_whole_checkpoint(tmp_path):
     script = (
         "import sys; from sklearn.datasets import load_iris\n"
         "from deciban.discriminant import CompositionalDiscriminantAnalysis as CDA\n"
-        "import deciban.discriminant.checkpoints as c; c._SECONDS = 0.0\n"
+        "import deciban.discriminant.runs as c; c._SECONDS = 0.0\n"
         "CDA(n_couplings=2, width=8, epochs=4000, random_state=0, checkpoint=sys.argv[1])"
         ".fit(*load_iris(return_X_y=True))\n"
     )

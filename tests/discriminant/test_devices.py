@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.datasets import load_wine
 
 from deciban.discriminant import CompositionalDiscriminantAnalysis, programs
-from deciban.flows.devices import Spread
+from deciban.flows.runtime import Spread
 from deciban.flows.training import Layout, Trainer
 
 X, y = load_wine(return_X_y=True)

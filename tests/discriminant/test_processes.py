@@ -14,7 +14,7 @@ import deciban
 from commands import runner
 from deciban.cli.app import app
 from deciban.discriminant import cda as cda_module
-from deciban.discriminant.checkpoints import Checkpoint
+from deciban.discriminant.runs import Checkpoint
 from deciban.exceptions import InputError, LostProcessError
 from deciban.flows import processes
 

@@ -11,7 +11,6 @@ from sklearn.base import clone
 from deciban import CompositionalDiscriminantAnalysis, LinearDiscriminant, load, metrics
 from deciban._estimation.logistic import AffineMap
 from deciban._estimation.samples import Samples
-from deciban.discriminant.checkpoints import Checkpoint
 from deciban.discriminant.finish import (
     calibrate,
     family_covariance,
@@ -19,8 +18,9 @@ from deciban.discriminant.finish import (
     losses_at,
     losses_at_best_scale,
 )
-from deciban.discriminant.held_out import Watch
-from deciban.discriminant.preparation import Tails
+from deciban.discriminant.fitting import Watch
+from deciban.discriminant.initialization import Tails
+from deciban.discriminant.runs import Checkpoint
 from deciban.discriminant.selection import Selection, assign_folds, judgments
 from deciban.discriminant.settings import resolve_settings
 from deciban.exceptions import InputError

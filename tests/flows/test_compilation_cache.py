@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from deciban.flows import compilation_cache
+from deciban.flows import runtime
 
 COMPUTE = """
 import jax
@@ -53,11 +53,11 @@ def test_without_a_folder_that_can_be_written_to_there_is_no_cache(switch):
 
 
 def test_the_oldest_programs_go_first(tmp_path, monkeypatch):
-    monkeypatch.setattr(compilation_cache, "_MOST_BYTES", 250)
+    monkeypatch.setattr(runtime, "_MOST_BYTES", 250)
     now = time.time()
     for age in range(4):
         path = tmp_path / f"{age}-cache"
         path.write_bytes(b"y" * 100)
         os.utime(path, (now - age, now - age))
-    compilation_cache._sweep(tmp_path)
+    runtime._sweep(tmp_path)
     assert sorted(path.name for path in tmp_path.glob("*-cache")) == ["0-cache", "1-cache"]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deciban.flows import double_precision
-from deciban.flows.elementwise import Spline
+from deciban.flows.couplings import Spline
 
 SPLINE = Spline(bins=8, bound=3.0, log_slope_bound=3.0)
 _values = jax.jit(SPLINE.forward)

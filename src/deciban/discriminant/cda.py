@@ -23,12 +23,11 @@ from deciban._validation.arrays import Floats
 from deciban._validation.scalars import quote, require_one_of
 from deciban.discriminant.base_space import BaseSpaceMixin, require_sound
 from deciban.discriminant.batches import Batches, join_pieces
-from deciban.discriminant.checkpoints import Checkpoint
-from deciban.discriminant.evaluation import FittedFlows, use_precision
 from deciban.discriminant.fitting import Task, fit_flows
-from deciban.discriminant.objective import Model, covariance_of
-from deciban.discriminant.preparation import Preparation
-from deciban.discriminant.residual_flow import train_residual
+from deciban.discriminant.initialization import Preparation
+from deciban.discriminant.model import Model, covariance_of, train_residual
+from deciban.discriminant.programs import FittedFlows, use_precision
+from deciban.discriminant.runs import Checkpoint
 from deciban.discriminant.selection import describe_choice
 from deciban.discriminant.settings import MANY, Settings, resolve_settings
 from deciban.discriminant.survey import Survey

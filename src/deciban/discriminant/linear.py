@@ -21,12 +21,12 @@ from deciban.discriminant.base_space import BaseSpaceMixin, DiscriminantMixin, r
 from deciban.discriminant.initialization import (
     FLOOR,
     Start,
+    Whitening,
     class_moments,
     linear_start,
     shrink,
     symmetric_whitening,
 )
-from deciban.discriminant.preparation import Whitening
 from deciban.exceptions import InputError
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis

@@ -1,16 +1,24 @@
-"""Programs of a training, compiled once for all fits of one size, as in a cross-validation."""
+"""Compiled programs: the training of flows, and what fitted flows give for rows of a table."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban.discriminant.objective import Model
-from deciban.flows.runtime import jit, map_members
+from deciban._validation.arrays import Floats
+from deciban.discriminant.model import HALF_LOG_2PI, Model, init_residual
+from deciban.discriminant.settings import Settings
+from deciban.exceptions import InputError
+from deciban.flows import Params
+from deciban.flows.runtime import double_precision, jit, map_members, require_unforked
 from deciban.flows.training import Layout, Trainer, Vectors
 
 
@@ -47,3 +55,236 @@ def select(flags: NDArray[np.bool_], new: Vectors, old: Vectors) -> Vectors:
 def _layout(model: Model, dtype: str) -> Layout:
     params = model.init(0, dtype=dtype)
     return Layout.of(params, model.decays(params))
+
+
+DENSITY_DRAWS = 16  # draws of added dimensions over which densities are averaged
+_ROWS = (256, 4096)  # rows in a batch: each new shape compiles anew
+_REFINEMENTS = 25
+_RESIDUAL_SHARES = (0.5, 0.0)  # of the residual, where features do not reach an ILRL with all of it
+_REACHED = 1e-3  # distance of an ILRL, in nats
+
+Program = Callable[[Model, Params, Any], jax.Array]
+
+
+@contextmanager
+def use_precision(dtype: str) -> Iterator[None]:
+    """Context in which JAX computes in this precision, in this thread alone."""
+    require_unforked()
+    if dtype == "float64":
+        with double_precision():
+            yield
+    else:
+        yield
+
+
+@dataclass(frozen=True)
+class FittedFlows:
+    """One flow, or the members of an ensemble, with their parameters."""
+
+    model: Model
+    settings: Settings
+    params: Params
+
+    def members(self) -> list[Params]:
+        """Parameters of each member."""
+        E = self.settings.n_estimators
+        if E == 1:
+            return [self.params]
+        return [jax.tree.map(lambda a, e=e: a[e], self.params) for e in range(E)]
+
+    def only_member(self) -> Params:
+        """Parameters of a single flow; an ensemble has no base space."""
+        if self.settings.n_estimators > 1:
+            raise InputError(
+                f"the base space must be that of one flow; this is an ensemble of "
+                f"{self.settings.n_estimators}. Fit with n_estimators=1."
+            )
+        return self.params
+
+    def to_base(self, W: Floats) -> Floats:
+        """Base space of whitened features, added dimensions included."""
+        Z = self.base_of(self.only_member(), W)
+        self._require_finite(Z)
+        return Z
+
+    def base_of(self, params: Params, W: Floats) -> Floats:
+        """The same for a member of an ensemble, whatever it gives."""
+        if self.settings.calibrate:  # with any finish it is the program that gives evidence later
+            params = self.model.without_effect() | params
+        return self._compute(_describe, params, W, slice(self.model.flow.n_features))
+
+    def from_base(self, Z: Floats) -> Floats:
+        """Whitened features, added dimensions included, of points in base space."""
+        return self._compute(_inverse, self.only_member(), Z)
+
+    def features_at(self, Z: Floats) -> Floats:
+        """Whitened features whose evidence is the ILRL of points in base space.
+
+        Rows that miss it are tried again with less of their residual; the nearest to it is kept.
+        """
+        best = self._compute(_at_ilr, self.only_member(), Z)
+        Z = Z.copy()
+        for share in _RESIDUAL_SHARES:
+            rows = np.flatnonzero(~(best[:, -1] < _REACHED))  # also where it is NaN
+            if not len(rows):
+                break
+            Z[rows, self.model.n_classes - 1 :] *= share
+            again = self._compute(_at_ilr, self.only_member(), Z[rows])
+            better = ~(again[:, -1] >= best[rows, -1]) & np.isfinite(again[:, -1])
+            best[rows[better]] = again[better]
+        return best[:, :-1]
+
+    def log_likelihoods(self, W: Floats) -> Floats:
+        """Centered evidence of whitened features, with added dimensions at their center."""
+        added = np.zeros((len(W), self.settings.augment))
+        each = [self._parts(params, np.hstack([W, added]))[0] for params in self.members()]
+        return sum(scores - scores.mean(axis=1, keepdims=True) for scores in each) / len(each)
+
+    def log_densities(self, W: Floats) -> Floats:
+        """Log-densities, averaged over draws of added dimensions and over members."""
+        k = self.settings.augment
+        draws = np.random.default_rng(0).standard_normal((DENSITY_DRAWS if k else 1, k))
+        pooled = np.full((len(W), self.model.n_classes), -np.inf)
+        for params in self.members():
+            pooled = np.logaddexp(pooled, self._average(params, W, draws))
+        return pooled - np.log(self.settings.n_estimators)
+
+    def _average(self, params: Params, W: Floats, draws: Floats) -> Floats:
+        """Log of the mean density over draws of added dimensions, given these."""
+        scores = np.zeros((len(W), self.model.n_classes))
+        common = np.full(len(W), -np.inf)
+        for a in draws:
+            now, rest = self._parts(params, np.hstack([W, np.tile(a, (len(W), 1))]))
+            rest = rest + np.sum(0.5 * a**2 + HALF_LOG_2PI)
+            if len(draws) == 1:
+                return now + rest[:, None]
+            # A running sum of exp(scores + common), with the larger common part taken out.
+            top = np.maximum(common, rest)
+            with np.errstate(divide="ignore"):
+                scores = np.logaddexp(scores + (common - top)[:, None], now + (rest - top)[:, None])
+            common = top
+        return scores + (common - np.log(len(draws)))[:, None]
+
+    def _parts(self, params: Params, W: Floats) -> tuple[Floats, Floats]:
+        """The evidence (n, D) and what all classes share (n,) of the log-densities."""
+        out = self._compute(_describe, params, W, slice(self.model.flow.n_features, None))
+        self._require_finite(out)
+        return out[:, :-1], out[:, -1]
+
+    def _require_finite(self, out: Floats) -> None:
+        if not np.isfinite(out).all():
+            row = int(np.flatnonzero(~np.isfinite(out).all(axis=1))[0])
+            raise InputError(
+                f"X must lie within reach of the training samples; row {row} is too far from them "
+                f"for {self.settings.dtype}. Check its features, or fit with dtype='float64'.",
+                rows=[row],
+            )
+
+    def _compute(
+        self, program: Program, params: Params, values: Floats, columns: slice = slice(None)
+    ) -> Floats:
+        """Columns that a program gives for rows, which it takes in batches of few sizes."""
+        compiled = _compile(program, self.model.flow.has_small_kernels)
+        rows = _ROWS[0] if len(values) <= _ROWS[0] else _ROWS[1]
+        results = []
+        with use_precision(self.settings.dtype):
+            params = jax.device_put(params)
+            for start in range(0, max(1, len(values)), rows):  # without rows there are columns
+                part = values[start : start + rows]
+                padded = np.pad(part.astype(self.settings.dtype), ((0, rows - len(part)), (0, 0)))
+                with jax.default_matmul_precision("highest"):  # accelerators round otherwise
+                    out = np.asarray(compiled(self.model, params, padded))
+                results.append(out[: len(part), columns].astype(np.float64))
+        return np.concatenate(results)
+
+    def require_consistent(self) -> None:
+        """Raise ValueError unless the parameters have the shapes that the settings ask for.
+
+        Sizes are compared with the arrays that are there before anything is built from them: what a
+        file claims may be beyond any machine.
+        """
+        n, flow = self.model.flow.n_features, self.params["flow"]
+        if flow["affine"]["factors"].shape[-2:] != (n, n):
+            raise ValueError(f"not a map of {n} dimensions")
+        E, K = self.settings.n_estimators, self.settings.n_couplings
+        widths = [] if n == 1 else [self.settings.width] * self.settings.depth
+        for flip, layers in zip(range(min(2, K)), flow["couplings"], strict=True):
+            count = (E,) * (E > 1) + ((K + 1 - flip) // 2,)
+            *hidden, last = [layer["bias"].shape for layer in layers]
+            if hidden != [(*count, width) for width in widths] or last[:-1] != count:
+                raise ValueError(f"{K} couplings with layers of shapes {hidden[:5]}, {last}")
+        with use_precision(self.settings.dtype):
+            one = self.model.init(0, dtype=self.settings.dtype)
+        if "finish" in self.params:
+            like = one["flow"]["affine"]
+            one["finish"] = {"matrix": like["factors"], "offset": like["offset"]}
+        if "mixture" in self.params:
+            K = len(self.params["mixture"]["log_weights"])
+            one["mixture"] = {
+                "covariances": np.repeat(one["covariance"][None], K, axis=0),
+                "log_weights": np.zeros(K, one["covariance"].dtype),
+            }
+        if "residual" in self.params:
+            one["residual"] = self._like_residual(n)
+
+        def require_like(leaf: Any, array: np.ndarray) -> None:
+            shape = leaf.shape if E == 1 else (E, *leaf.shape)
+            if array.shape != shape or array.dtype != leaf.dtype or not np.isfinite(array).all():
+                raise ValueError(f"an array of shape {array.shape}, not of {shape}, or not finite")
+
+        jax.tree.map(require_like, one, self.params)  # raises where the trees differ
+
+    def _like_residual(self, n: int) -> Params:
+        found, k = len(self.params["residual"]["couplings"]), self.model.n_classes - 1
+        if found != self.settings.residual_couplings:
+            raise ValueError(f"{found} couplings of the residual")
+        return init_residual(np.random.default_rng(0), k, n - k, found, self.settings.dtype)
+
+
+@cache
+def _compile(program: Program, quick: bool) -> Program:
+    compiled: Program = jit(program, quick=quick, static_argnums=0)
+    return compiled
+
+
+def _describe(model: Model, params: Params, x: jax.Array) -> jax.Array:
+    """Base space, evidence and, in the last column, what the log-densities of all classes share."""
+    z, log_det = model.forward(params, x)
+    scores, common = model.parts_at(params, z, log_det)
+    return jnp.concatenate([z, scores, common[:, None]], axis=1)
+
+
+def _inverse(model: Model, params: Params, z: jax.Array) -> jax.Array:
+    return model.inverse(params, z)
+
+
+def _at_ilr(model: Model, params: Params, z: jax.Array) -> jax.Array:
+    """Whitened features whose evidence, with added dimensions at their center, is the ILRL of z.
+
+    The last column is the distance of their ILRL from it.
+
+    The inverse map puts something into the added dimensions, which features cannot hold. From what
+    it puts into the others, damped least squares (Levenberg, Marquardt) goes to the nearest
+    features with the ILRL that is asked for.
+    """
+    k, d = model.n_classes - 1, z.shape[1] - model.n_added
+
+    def gap(w: jax.Array, target: jax.Array) -> jax.Array:
+        return model.forward(params, jnp.pad(w, (0, model.n_added)))[0][:k] - target
+
+    def refine_one(w: jax.Array, target: jax.Array) -> jax.Array:
+        def step(_: Any, carry: Any) -> Any:
+            w, damping = carry
+            now, J = gap(w, target), jax.jacrev(gap)(w, target)
+            G = J @ J.T
+            ridge = damping * jnp.trace(G) / k * jnp.eye(k, dtype=w.dtype)
+            new = w - J.T @ jnp.linalg.solve(G + ridge, now)
+            better = jnp.sum(gap(new, target) ** 2) < jnp.sum(now**2)
+            return jnp.where(better, new, w), jnp.where(better, damping / 5, damping * 5)
+
+        return jax.lax.fori_loop(0, _REFINEMENTS, step, (w, jnp.asarray(1e-3, w.dtype)))[0]
+
+    start = model.inverse(params, z)[:, :d]
+    w = jax.vmap(refine_one)(start, z[:, :k])
+    left = jnp.linalg.norm(jax.vmap(gap)(w, z[:, :k]), axis=1)
+    return jnp.concatenate([w, left[:, None]], axis=1)

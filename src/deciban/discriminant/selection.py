@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from deciban._estimation.samples import Samples
 from deciban._validation.arrays import Floats
 from deciban.discriminant.finish import Calibration, calibrate, losses_at, losses_at_best_scale
-from deciban.discriminant.initialization import initialize
-from deciban.discriminant.objective import Model
-from deciban.discriminant.preparation import Preparation
+from deciban.discriminant.initialization import Preparation, initialize
+from deciban.discriminant.model import Model
 from deciban.discriminant.programs import make_trainer, select
 from deciban.discriminant.settings import LEDOIT_WOLF, Settings
 from deciban.flows.processes import decide

@@ -19,9 +19,9 @@ except ModuleNotFoundError as missing:
         extra="flow",
     ) from missing
 
-from deciban.flows.compilation_cache import start_cache
+
 from deciban.flows.flow import Flow, Params
-from deciban.flows.runtime import double_precision
+from deciban.flows.runtime import double_precision, start_cache
 
 start_cache()
 

@@ -19,13 +19,14 @@ from deciban.flows.couplings import (
     Activation,
     Halves,
     Layers,
+    Scaling,
+    Spline,
     couple,
     half_sizes,
     init_layers,
     join,
     split,
 )
-from deciban.flows.elementwise import Scaling, Spline
 from deciban.flows.runtime import require_dtype
 
 Kind = Literal["affine", "spline"]

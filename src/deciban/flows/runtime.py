@@ -1,24 +1,41 @@
-"""How JAX runs here: float64 only where asked for, never forked, and compiled in little time."""
+"""How JAX runs here: precision, compilation and its cache, and the devices that share a step.
+
+Float64 is computed only on request and never after a fork. ``DECIBAN_COMPILATION_CACHE`` is read
+when flows are first used: 1 for the user's cache folder, the path of another folder, or 0, the
+default except on the command line. Compiled programs are native code: nobody else may be able to
+write to that folder.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import math
 import os
+import platform
+import sys
+import zlib
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import DTypeLike
 
 from deciban.exceptions import ForkedProcessError, InputError
 
+Tree = Any
+_spec: Any = PartitionSpec  # JAX has no type for its arguments
 _ALLOWED = (np.dtype(np.float32), np.dtype(np.float64))
 # Half the time to compile many small kernels, which run as fast. Large ones run 7 % slower.
 _QUICK = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 1}
 _used_by: list[int] = []  # the process that first computed with JAX
+_MOST_BYTES = 200_000_000
+_LEAST_SECONDS = 0.01  # of a compilation that is worth a file
 
 
 def double_precision() -> AbstractContextManager[Any]:
@@ -118,3 +135,138 @@ def _quick_options() -> dict[str, Any]:
     except (TypeError, ValueError, RuntimeError):
         return {}
     return found
+
+
+class Spread:
+    """Placement of arrays on all devices, for steps of a given number of samples.
+
+    As many devices share a step as divide its samples evenly; the others do the same again.
+    """
+
+    def __init__(self, batch_size: int) -> None:
+        devices = np.array(jax.devices())
+        self.n_shares = math.gcd(batch_size, len(devices))
+        self._mesh: Mesh | None = None
+        if len(devices) > 1:
+            self._mesh = Mesh(devices.reshape(self.n_shares, -1), ("batch", "copy"))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of ``jax.jit`` for a program whose results are wanted on every device."""
+        if self._mesh is None:
+            return {}
+        return {"out_shardings": NamedSharding(self._mesh, _spec())}
+
+    def replicate(self, tree: Tree) -> Tree:
+        """The arrays on every device."""
+        if self._mesh is None:
+            return jax.device_put(tree)
+        return _place(tree, NamedSharding(self._mesh, _spec()))
+
+    def divide(self, rows: Any) -> Any:
+        """Rows of batches, which are on the last axis, divided among the devices."""
+        if self._mesh is None:
+            return rows
+        spec = _spec(*[None] * (np.ndim(rows) - 1), "batch")
+        return _place(rows, NamedSharding(self._mesh, spec))
+
+    def add_up(self, function: Callable[..., Tree]) -> Callable[..., Tree]:
+        """The sum over devices of a function, whose last argument is a batch that is divided."""
+        if self.n_shares == 1:
+            return function
+
+        def run(*args: Tree) -> Tree:
+            specs = (*(_spec() for _ in args[1:]), _spec("batch"))
+            return _shard_map(add_here, self._mesh, specs, _spec())(*args)
+
+        def add_here(*args: Tree) -> Tree:
+            psum: Any = jax.lax.psum  # which has no types
+            return psum(function(*args), "batch")
+
+        return run
+
+    def local(self, tree: Tree) -> Tree:
+        """Arrays that are on every device, on the first one of this process."""
+        if self._mesh is None:
+            return tree
+        return jax.tree.map(lambda array: array.addressable_data(0), tree)
+
+
+def _shard_map(function: Callable[..., Tree], *places: Any) -> Callable[..., Tree]:
+    names = ("mesh", "in_specs", "out_specs")
+    options: dict[str, Any] = dict(zip(names, places, strict=True))
+    if hasattr(jax, "shard_map"):
+        return jax.shard_map(function, check_vma=False, **options)
+    older = importlib.import_module("jax.experimental.shard_map")  # where it was before 0.6
+    return older.shard_map(function, check_rep=False, **options)
+
+
+def _place(tree: Tree, sharding: NamedSharding) -> Tree:
+    def place(values: Any) -> jax.Array:
+        whole = np.asarray(values)
+        return jax.make_array_from_callback(whole.shape, sharding, lambda at: whole[at])
+
+    return jax.tree.map(place, tree)
+
+
+def start_cache() -> None:
+    """Use the folder that the environment asks for, unless JAX has been given one already.
+
+    A folder that cannot be written to is left alone: there is no cache then, and no error.
+    """
+    asked = os.environ.get("DECIBAN_COMPILATION_CACHE", "0")
+    config: Any = jax.config
+    if asked in ("", "0") or config.jax_compilation_cache_dir is not None:
+        return
+    folder = (_user_folder() if asked == "1" else Path(asked)) / _machine()
+    with suppress(OSError, RuntimeError):  # no home, no room, no permission
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _sweep(folder)
+        config.update("jax_compilation_cache_dir", str(folder))
+        config.update("jax_persistent_cache_min_compile_time_secs", _LEAST_SECONDS)
+
+
+def _user_folder() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "deciban" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "deciban"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "deciban"
+
+
+def _machine() -> str:
+    """Name for processors that run the same programs: machines may share a home."""
+    features = platform.processor()
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        features += next((line for line in lines if line.lower().startswith("flags")), "")
+    return f"{platform.machine()}-{hashlib.sha256(features.encode()).hexdigest()[:8]}"
+
+
+def _sweep(folder: Path) -> None:
+    """Delete programs that were not written to their end, and the oldest of too many.
+
+    JAX would warn of the former at each use and never replace them. Those that were there at the
+    time of the last sweep are whole. Raises OSError where the folder cannot be written to.
+    """
+    stamp = folder / "swept"
+    last = stamp.stat().st_mtime if stamp.exists() else 0.0
+    stamp.touch()
+    files = [(path, path.stat()) for path in folder.glob("*-cache")]
+    kept = 0
+    for path, found in sorted(files, key=lambda file: -max(file[1].st_atime, file[1].st_mtime)):
+        kept += found.st_size
+        if kept > _MOST_BYTES or (found.st_mtime >= last and not _is_whole(path)):
+            path.unlink(missing_ok=True)
+
+
+def _is_whole(path: Path) -> bool:
+    stream = zlib.decompressobj()
+    content = path.read_bytes()
+    if content[:1] != b"\x78":  # not zlib's; JAX may have been given another library
+        return bool(content)
+    try:
+        stream.decompress(content)
+    except zlib.error:
+        return False
+    return stream.eof

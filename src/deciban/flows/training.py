@@ -20,8 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from deciban.exceptions import ConvergenceError
-from deciban.flows.devices import Spread
-from deciban.flows.runtime import jit, map_members
+from deciban.flows.runtime import Spread, jit, map_members
 
 Tree = Any
 Vectors = tuple[Any, ...]

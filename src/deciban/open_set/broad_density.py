@@ -13,8 +13,7 @@ from scipy.special import gammaln
 from deciban._estimation.samples import Samples
 from deciban._persistence.registry import register_value
 from deciban._validation.arrays import Floats
-from deciban.discriminant.initialization import FLOOR, class_moments, symmetric_whitening
-from deciban.discriminant.preparation import Whitening
+from deciban.discriminant.initialization import FLOOR, Whitening, class_moments, symmetric_whitening
 
 _BLOCK = 1 << 21  # numbers held at once
 _LARGEST = float(np.finfo(np.float64).max)

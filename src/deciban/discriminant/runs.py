@@ -1,15 +1,17 @@
-"""The state of a training run on disk."""
+"""The run of a training: its progress bar, and its state on disk."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import sys
 import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +23,69 @@ from deciban._persistence.files import require_writable
 from deciban.exceptions import CheckpointError, InputError
 from deciban.flows.processes import from_first, is_first, require_alike, together
 from deciban.flows.training import State
+
+_FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
+_SECONDS_IN_A_LOG = 5.0  # between two states of the bar, where each is one more line to read
+_SHOWN = {"loss": "loss", "score": "C_mc", "best_score": "best"}
+
+
+class Progress:
+    """Epochs of a task, which begins with a compilation.
+
+    Parameters
+    ----------
+    task : str
+        What is being done.
+    epochs, done : int
+        Largest number of epochs, and number of those done before.
+    verbose : bool
+        Whether there is a bar.
+    """
+
+    def __init__(self, task: str, epochs: int, done: int, verbose: bool) -> None:
+        self._bar: Any = None
+        self._task, self._is_compiled = task, False
+        if verbose:
+            from tqdm.auto import tqdm
+
+            self._bar = tqdm(
+                total=epochs,
+                initial=done,
+                desc=f"compiling, then {task}",
+                bar_format=_FORMAT,
+                mininterval=0.1 if sys.stderr.isatty() else _SECONDS_IN_A_LOG,
+            )
+
+    def advance(self, share: float) -> None:
+        """Show that a share of an epoch is done; the rate does not count the compilation."""
+        if self._bar is None:
+            return
+        if not self._is_compiled:
+            self._is_compiled = True
+            self._bar.unpause()
+            self._bar.set_description_str(self._task, refresh=False)
+        self._bar.update(share)
+
+    def show(self, record: dict[str, float]) -> None:
+        """Show the loss of an epoch, and the cross-entropy of held-out samples."""
+        if self._bar is not None:
+            values = {label: f"{record[k]:.4g}" for k, label in _SHOWN.items() if k in record}
+            self._bar.set_postfix(values, refresh=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            if kind is None:
+                self._bar.total = self._bar.n  # fewer epochs were enough
+            self._bar.close()
+
 
 _SECONDS = 2.0  # between two writes: an epoch may take less than a write
 
