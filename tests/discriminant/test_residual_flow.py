@@ -8,7 +8,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_score
 
 import deciban
-from deciban.discriminant import residual_flow
+from deciban.discriminant import model as residual_flow
 from deciban.flows import double_precision
 
 CDA = deciban.CompositionalDiscriminantAnalysis
