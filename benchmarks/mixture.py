@@ -11,18 +11,12 @@ from collections import Counter
 import numpy as np
 from scipy.stats import t as student_t
 from sklearn.datasets import (
-    load_breast_cancer,
-    load_digits,
     load_iris,
     load_wine,
     make_circles,
     make_moons,
 )
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_predict, train_test_split
-from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import train_test_split
 
 from _timing import print_setting
 from deciban import (
@@ -33,13 +27,6 @@ from deciban import (
     Evidence,
     metrics,
 )
-from deciban.calibration import AffineCalibrator, GaussianCalibrator, MixtureCalibrator
-
-CALIBRATORS = {
-    "affine": AffineCalibrator("full"),
-    "Gaussian": GaussianCalibrator(),
-    "mixture": MixtureCalibrator(),
-}
 
 
 def scales(D):
@@ -131,48 +118,6 @@ def tails(args):
             print(f"{name}, {D} classes: {llr.var() / llr.mean():6.2f}, {llr.max():6.1f} nats")
 
 
-def calibrators(args):
-    print("\nCross-entropy of fresh samples above the truth, in millinats, after calibration")
-    print(f"{'n samples of each class':28}" + "".join(f"{m:>16}" for m in CALIBRATORS))
-    for name in ("Gaussian", "scales", "shapes"):
-        for D in args.classes:
-            truth = TRUTHS[name](D)
-            for n in (10, 30, 100, 1000):
-                excess = [excess_costs(truth, n, run) for run in range(args.runs)]
-                cells = "".join(f"{1000 * cost:16.1f}" for cost in np.mean(excess, axis=0))
-                print(f"{f'{name}, {D} classes, {n:5}':28}{cells}", flush=True)
-
-
-def excess_costs(truth, n, run):
-    """What calibrators leave of a full affine map of calibrated evidence, in nats."""
-    rng, D = np.random.default_rng([run, n]), truth.n_classes
-    bent = 2 * np.eye(D - 1) + 0.3 * rng.normal(size=(D - 1, D - 1))
-    (l, y), (new, y_new) = (truth.sample([m] * D, rng) for m in (n, 3000))
-    given, fresh = (Evidence.from_ilr(x @ bent.T + 0.5) for x in (l, new))
-    least = metrics.cross_entropy(y_new, Evidence.from_ilr(new))
-    found = [one.fit(given, y).evidence(fresh) for one in CALIBRATORS.values()]
-    return [metrics.cross_entropy(y_new, one) - least for one in found]
-
-
-def real_scores():
-    print("\nCross-entropy in nats of held-out scores of classifiers, after calibration")
-    print(f"{'no evidence':>46}" + "".join(f"{m:>16}" for m in CALIBRATORS))
-    models = {"naive Bayes": GaussianNB(), "logistic": LogisticRegression(max_iter=10_000)}
-    for table, load in (("digits", load_digits), ("breast cancer", load_breast_cancer)):
-        X, X_new, y, y_new = train_test_split(*load(return_X_y=True), random_state=0)
-        for name, model in models.items():
-            model = make_pipeline(StandardScaler(), model)
-            held_out = cross_val_predict(model, X, y, method="predict_log_proba")
-            fresh = model.fit(X, y).predict_log_proba(X_new)
-            prior = np.bincount(y) / len(y)
-            given, new = (
-                Evidence.from_log_posteriors(np.maximum(p, -700), prior) for p in (held_out, fresh)
-            )
-            found = [one.fit(given, y).evidence(new) for one in CALIBRATORS.values()]
-            cells = "".join(f"{metrics.cross_entropy(y_new, one):16.3f}" for one in found)
-            print(f"{table + ', ' + name:30}{np.log(len(prior)):16.3f}{cells}", flush=True)
-
-
 def bases(args):
     print("\nMean log-density of fresh samples under a CDA, in nats: gain of base='mixture'")
     mixed = TRUTHS["scales"](3)
@@ -230,8 +175,6 @@ def main():
     start = time.perf_counter()
     tails(args)
     fits(args)
-    calibrators(args)
-    real_scores()
     bases(args)
     level(args)
     print(f"{time.perf_counter() - start:.0f} s")

@@ -37,7 +37,7 @@ from deciban.calibration import (
     UnsupportedEvidenceWarning,
 )
 from deciban.calibration.bounded import bound_evidence, shortest_paths, upper_bound
-from deciban.calibration.kernel import _bin_centers, _log_density, _silverman_spread
+from deciban.calibration.densities import _bin_centers, _log_density, _silverman_spread
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Scores, Trials
 from strategies import seeds

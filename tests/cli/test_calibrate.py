@@ -165,16 +165,14 @@ def test_two_classes_have_methods_of_their_own(two, method):
     assert metrics.cllr(y, after) < metrics.cllr(y, llr)
 
 
-@pytest.mark.parametrize("method", ["affine", "full", "gaussian", "mixture", "monotone"])
+@pytest.mark.parametrize("method", ["affine", "full", "gaussian", "monotone"])
 def test_every_method_of_any_number_of_classes_writes_a_calibrator(two, three, method):
     for path, options in ((two[2], ("--positive", "same")), (three[2], ("--prefix", "ll_"))):
         calibrator, _ = fitted(path, "--method", method, "--force", *options)
         assert load_with_extra(calibrator)[1]["provenance"]["settings"]["method"] == method
 
 
-@pytest.mark.parametrize(
-    "method", ["affine", "gaussian", "mixture", "monotone", "isotonic", "kernel"]
-)
+@pytest.mark.parametrize("method", ["affine", "gaussian", "monotone", "isotonic", "kernel"])
 def test_bounds_go_around_any_calibrator_and_are_told(two, method):
     _, _, path = two
     options = ("--positive", "same", "--method", method, "--bounded")

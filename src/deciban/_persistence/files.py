@@ -179,9 +179,9 @@ def _order_metadata(data: bytes) -> bytes:
 
 
 def read_arrays(
-    path: str | os.PathLike[str], kinds: Collection[str], what: str | None = None
+    path: str | os.PathLike[str], kinds: Collection[str] | None
 ) -> tuple[Arrays, Plain]:
-    """Read the arrays and plain data of a file of one of these kinds; ``what`` names them all.
+    """Read the arrays and plain data of a file of one of these kinds, or of any.
 
     The plain data include ``kind`` and, where the file has it, ``extra``.
     """
@@ -198,7 +198,7 @@ def read_arrays(
             f"{path.name} must be a whole deciban file; it cannot be read ({error}). "
             f"Copy or save it again."
         ) from None
-    _require_kind(path, plain, kinds, what)
+    _require_kind(path, plain, kinds)
     if metadata.get(_CHECKSUM) != _checksum(metadata[_KEY], arrays):
         raise InputError(
             f"{path.name} must be as it was written; it was damaged or edited since. Copy or save "
@@ -251,7 +251,7 @@ def _checksum(header: str, arrays: Arrays) -> str:
     return result.hexdigest()
 
 
-def _require_kind(path: Path, plain: Any, kinds: Collection[str], what: str | None) -> None:
+def _require_kind(path: Path, plain: Any, kinds: Collection[str] | None) -> None:
     if not isinstance(plain, dict) or not isinstance(plain.get("version"), int):
         raise InputError(f"{path.name} must be a deciban file; it is not. Save one with save().")
     if plain["version"] != _VERSION:
@@ -260,12 +260,17 @@ def _require_kind(path: Path, plain: Any, kinds: Collection[str], what: str | No
             f"Update deciban."
         )
     kind = plain.get("kind")
-    if not isinstance(kind, str) or kind not in kinds:
-        wanted = what or " or ".join(map(_with_article, kinds))
-        raise InputError(
-            f"{path.name} must hold {wanted}; it holds {_with_article(str(kind)[:50])}. Give "
-            f"another file."
-        )
+    if not isinstance(kind, str) or (kinds is not None and kind not in kinds):
+        wanted = " or ".join(map(_with_article, kinds or ["model"]))
+        raise wrong_kind(path, wanted, kind)
+
+
+def wrong_kind(path: str | os.PathLike[str], wanted: str, kind: object) -> InputError:
+    """The error for a file that holds something else."""
+    return InputError(
+        f"{Path(path).name} must hold {wanted}; it holds {_with_article(str(kind)[:50])}. Give "
+        f"another file."
+    )
 
 
 def _with_article(kind: str) -> str:

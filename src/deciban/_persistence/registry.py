@@ -198,26 +198,16 @@ def _not_storable(path: str, what: str) -> InputError:
     )
 
 
-# Where the classes are, so that a file can be loaded before they are imported.
-_MODULES = {
-    "CompositionalDiscriminantAnalysis": "deciban.discriminant",
-    "LinearDiscriminant": "deciban.discriminant",
+# The package of an estimator by the ending of its name: a file is loaded before they are imported.
+_HOMES = {
+    "Calibrator": "deciban.calibration",
+    "EvidenceClassifier": "deciban.calibration",
     "OpenSetDiscriminant": "deciban.open_set",
-    "QuadraticDiscriminant": "deciban.discriminant",
+    "Discriminant": "deciban.discriminant",
+    "DiscriminantAnalysis": "deciban.discriminant",
     "SameSourceModel": "deciban.same_source",
-    "AffineCalibrator": "deciban.calibration",
-    "BootstrapCalibrator": "deciban.calibration",
-    "BoundedCalibrator": "deciban.calibration",
-    "CalibratedEvidenceClassifier": "deciban.calibration",
-    "CurvedCalibrator": "deciban.calibration",
-    "FusionCalibrator": "deciban.calibration",
-    "GaussianCalibrator": "deciban.calibration",
-    "IdentityCalibrator": "deciban.calibration",
-    "IsotonicCalibrator": "deciban.calibration",
-    "KernelDensityCalibrator": "deciban.calibration",
-    "MixtureCalibrator": "deciban.calibration",
-    "MonotoneCalibrator": "deciban.calibration",
 }
+_REMOVED = {"MixtureCalibrator": "Fit AffineCalibrator('full') to the same scores instead."}
 _REGISTERED: dict[type, dict[str, Spec]] = {}
 _COMMON: dict[str, Spec] = {"classes_": np.ndarray, "class_counts_": "D", "n_features_in_": int}
 _COLUMNS = "feature_names_in_"  # stored where the features had names
@@ -229,6 +219,8 @@ class PersistentMixin:
 
     #: Parameters that are never stored: they belong to one machine or one run.
     _transient: ClassVar[tuple[str, ...]] = ()
+    #: Parameters and attributes in files of earlier versions, which are passed over.
+    _former: ClassVar[tuple[str, ...]] = ()
 
     def save(
         self,
@@ -324,13 +316,29 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def load_with_extra(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any] | None]:
     """Load any fitted estimator, and the ``extra`` data that it was saved with."""
-    arrays, plain = files.read_arrays(path, _MODULES, "a model or a calibrator")
+    arrays, plain = files.read_arrays(path, None)
+    if not _is_estimator(plain["kind"]) and plain["kind"] not in _REMOVED:
+        raise files.wrong_kind(path, "a model or a calibrator", plain["kind"])
     return _restore(arrays, plain, path), plain.get("extra")
+
+
+class _RemovedError(InputError):
+    """An estimator of an earlier version."""
+
+
+def _is_estimator(kind: str) -> bool:
+    home = next((home for ending, home in _HOMES.items() if kind.endswith(ending)), None)
+    return home is not None and kind in importlib.import_module(home).__all__
 
 
 def _find_class(kind: str) -> type[PersistentMixin]:
     """A class that files may hold; a missing extra is an error of its own."""
-    return getattr(importlib.import_module(_MODULES[kind]), kind)
+    if kind in _REMOVED:
+        raise _RemovedError(f"deciban no longer has {kind}. {_REMOVED[kind]}")
+    if not _is_estimator(kind):
+        raise LookupError(f"{kind[:50]} is no estimator")
+    home = next(home for ending, home in _HOMES.items() if kind.endswith(ending))
+    return getattr(importlib.import_module(home), kind)
 
 
 def _restore(arrays: files.Arrays, plain: files.Plain, path: str | os.PathLike[str]) -> Any:
@@ -341,6 +349,8 @@ def _restore(arrays: files.Arrays, plain: files.Plain, path: str | os.PathLike[s
         estimator = _decode_estimator(decoder, plain)
         decoder.require_all_used()
         return estimator
+    except _RemovedError as error:
+        raise InputError(f"{Path(path).name} cannot be loaded: {error}") from None
     except files.DECODING_ERRORS as error:
         raise InputError(
             f"{Path(path).name} must be a whole model; a part is missing or does not fit "
@@ -351,9 +361,9 @@ def _restore(arrays: files.Arrays, plain: files.Plain, path: str | os.PathLike[s
 def _parts_of(estimator: Any) -> dict[str, Spec]:
     if type(estimator) not in _REGISTERED:
         raise InputError(
-            f"the estimator must be one of {', '.join(_MODULES)} to be saved; got "
-            f"{type(estimator).__name__}. Keep it by its own means, and save "
-            f"CalibratedEvidenceClassifier('probabilities'), fitted to its left-out probabilities."
+            f"the estimator must be one of deciban's to be saved; got {type(estimator).__name__}. "
+            f"Keep it by its own means, and save CalibratedEvidenceClassifier('probabilities'), "
+            f"fitted to its left-out probabilities."
         )
     return _REGISTERED[type(estimator)]
 
@@ -397,12 +407,14 @@ def _encode_parameters(encoder: Encoder, estimator: Any, path: str) -> Any:
 def _decode_estimator(decoder: Decoder, node: dict[str, Any]) -> Any:
     cls = _find_class(node["estimator"])
     parameters = {name: decoder(value) for name, value in node["parameters"].items()}
+    parameters = {name: x for name, x in parameters.items() if name not in cls._former}
     if not parameters.keys().isdisjoint(cls._transient):
         raise ValueError("parameters that are not stored")
     estimator: Any = cls(**parameters)
     if node["state"] is None:
         return estimator
     state = {name: decoder(value) for name, value in node["state"].items()}
+    state = {name: x for name, x in state.items() if name not in cls._former}
     parts = _parts_of(estimator)
     if state.keys() - {_COLUMNS} != parts.keys():
         raise ValueError(f"the attributes of a {cls.__name__} are not all there")

@@ -7,16 +7,20 @@ classes in one column. ``transform`` gives log-likelihoods, ``evidence`` the sam
 """
 
 from deciban.calibration.affine import AffineCalibrator, SeparableWarning
-from deciban.calibration.bootstrap import BootstrapCalibrator
-from deciban.calibration.bounded import BoundedCalibrator
+from deciban.calibration.base import IdentityCalibrator
+from deciban.calibration.bounded import BootstrapCalibrator, BoundedCalibrator
 from deciban.calibration.classifier import CalibratedEvidenceClassifier
-from deciban.calibration.curved import CurvedCalibrator, IdentityCalibrator
-from deciban.calibration.fusion import FusionCalibrator
-from deciban.calibration.gaussian import GaussianCalibrator
-from deciban.calibration.isotonic import IsotonicCalibrator, ReversedScoresWarning
-from deciban.calibration.kernel import KernelDensityCalibrator, UnsupportedEvidenceWarning
-from deciban.calibration.mixture import MixtureCalibrator
-from deciban.calibration.monotone import MonotoneCalibrator
+from deciban.calibration.densities import (
+    GaussianCalibrator,
+    KernelDensityCalibrator,
+    UnsupportedEvidenceWarning,
+)
+from deciban.calibration.fusion import CurvedCalibrator, FusionCalibrator
+from deciban.calibration.monotone import (
+    IsotonicCalibrator,
+    MonotoneCalibrator,
+    ReversedScoresWarning,
+)
 from deciban.calibration.scores import ColumnOrderWarning, FusionWarning
 
 __all__ = [
@@ -32,7 +36,6 @@ __all__ = [
     "IdentityCalibrator",
     "IsotonicCalibrator",
     "KernelDensityCalibrator",
-    "MixtureCalibrator",
     "MonotoneCalibrator",
     "ReversedScoresWarning",
     "SeparableWarning",

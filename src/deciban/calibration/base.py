@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deciban._estimation.classifier import EvidenceClassifierMixin, over_partitions
 from deciban._estimation.samples import encode_classes, read_samples, require_numbers
-from deciban._persistence.registry import PersistentMixin
+from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats, is_dask
 from deciban._validation.labels import index_pair
 from deciban._validation.scalars import require_fraction
@@ -233,6 +233,42 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
 
     def _warn_about_fit(self, samples: Labelled) -> None:
         """Warn where the fitted map should not be used as it is."""
+
+
+@register(_reader=ScoreReader)
+class IdentityCalibrator(Calibrator):
+    """Evidence as it is: the choice where no map does better.
+
+    Parameters
+    ----------
+    prior, fuse
+        As for :class:`AffineCalibrator`; ``prior`` is that of ``predict_proba`` only.
+
+    See Also
+    --------
+    CalibratedEvidenceClassifier : Compares it with other calibrators.
+    deciban.metrics.calibration_test : Whether evidence is calibrated as it is.
+
+    Examples
+    --------
+    >>> IdentityCalibrator().fit([[-1.0], [2.0]], [0, 1]).evidence([[3.0]]).llr(1, 0)
+    array([3.])
+    """
+
+    def __init__(self, *, prior: Any = "uniform", fuse: bool | None = None) -> None:
+        self.prior = prior
+        self.fuse = fuse
+
+    def _fit(self, samples: Labelled) -> None:
+        pass
+
+    def _calibrate(self, evidence: Evidence) -> Evidence:
+        return evidence
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # it does not learn
+        return tags
 
 
 class TwoClassCalibrator(Calibrator):

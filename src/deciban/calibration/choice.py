@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from deciban._validation.arrays import Floats
 from deciban.calibration.affine import AffineCalibrator
-from deciban.calibration.base import Calibrator
+from deciban.calibration.base import Calibrator, IdentityCalibrator
 from deciban.calibration.bounded import BoundedCalibrator
-from deciban.calibration.curved import CurvedCalibrator, IdentityCalibrator
-from deciban.calibration.gaussian import GaussianCalibrator
-from deciban.calibration.isotonic import IsotonicCalibrator, ReversedScoresWarning
-from deciban.calibration.kernel import KernelDensityCalibrator
+from deciban.calibration.densities import GaussianCalibrator, KernelDensityCalibrator
+from deciban.calibration.fusion import CurvedCalibrator
+from deciban.calibration.monotone import IsotonicCalibrator, ReversedScoresWarning
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import balance_weights
 from deciban.exceptions import InputError

@@ -1,52 +1,105 @@
-"""Monotone recalibration of any number of classes: gradients of convex functions."""
+"""Monotone recalibration: PAV for two classes, gradients of convex functions for more."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
-from deciban._estimation.convex_gradient import ConvexGradient, Steps
-from deciban._estimation.monotone import Method, fit_monotone
+from deciban._estimation.monotone import ConvexGradient, Steps, fit_monotone
 from deciban._persistence.registry import register, register_value
-from deciban._validation.scalars import require_number
-from deciban.calibration.base import Calibrator, finite_ilr
+from deciban._validation.arrays import Floats
+from deciban._validation.scalars import require_positive_number
+from deciban.calibration.base import Calibrator, TwoClassCalibrator, finite_ilr
 from deciban.calibration.scores import ScoreReader
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import balance_weights
-from deciban.exceptions import InputError
-from deciban.metrics.labelled import Labelled
+from deciban.metrics.labelled import Labelled, Trials
+from deciban.metrics.pav import PooledBlocks, pool
 from deciban.simplex import Basis
 
-register_value(
-    ConvexGradient, intercepts="P", slopes="P k", points="P k", temperature=float, tie=float,
-    root="k k", center="k", size=float,
-)  # fmt: skip
+register_value(PooledBlocks, low="n", high="n", target="n", other="n")
 
 
-register_value(Steps, edges="E", values="P")
+class ReversedScoresWarning(UserWarning):
+    """Scores fall where they should rise."""
 
 
-@register(_reader=ScoreReader, map_=ConvexGradient | Steps, gap_=float | None)
-class MonotoneCalibrator(Calibrator):
-    r"""Evidence through the monotone map with the smallest cost, for any number of classes.
+@register(_reader=ScoreReader, blocks_=PooledBlocks)
+class IsotonicCalibrator(TwoClassCalibrator):
+    """Evidence for two classes through the monotone map with the smallest cost: PAV.
 
-    A map of ILRLs is monotone where it is the gradient of a convex function:
-    :math:`(y_m - y_n) \cdot (l_m - l_n) \ge 0` for all samples, and the same around each cycle. The
-    best map minimizes the cross-entropy at ``prior``; for two classes it is that of
-    :class:`IsotonicCalibrator`, with misleading samples that keep it finite. It does not depend on
-    a basis or on the order of the classes.
+    On the samples that it was fitted to, the remaining cost is ``cllr_min``. Beyond the last
+    sample of a class the map gives -inf or inf, at an infinite cost for a single new sample on the
+    wrong side: put it into :class:`BoundedCalibrator` for evidence on new samples.
 
     Parameters
     ----------
-    method : {"auto", "exact", "smooth"}, default "auto"
-        The best of all monotone maps, which has steps, or the gradient of a log-sum-exp of 8
-        affine functions plus a quadratic form. "auto" takes the exact one for two classes; for
-        more it overfits, and thousands of samples take minutes.
+    prior, fuse
+        As for :class:`AffineCalibrator`; the map does not depend on ``prior``.
+
+    Attributes
+    ----------
+    blocks_ : PooledBlocks
+    classes_, prior_ : arrays of shape (2,)
+    n_features_in_ : int
+
+    See Also
+    --------
+    deciban.metrics.pav : The map, without an estimator.
+    BoundedCalibrator : Keeps its evidence finite.
+
+    Examples
+    --------
+    >>> llr, y = [[-2.0], [-1.0], [0.0], [3.0]], [0, 1, 0, 1]
+    >>> IsotonicCalibrator().fit(llr, y).evidence(llr).llr(1, 0)
+    array([-inf,   0.,   0.,  inf])
+    """
+
+    blocks_: PooledBlocks
+
+    def __init__(self, *, prior: Any = "uniform", fuse: bool | None = None) -> None:
+        self.prior = prior
+        self.fuse = fuse
+
+    def _fit_trials(self, trials: Trials, mass: Floats) -> None:
+        self.blocks_ = pool(trials)
+        if len(self.blocks_.llr) == 1 and trials.target.llr.mean() != trials.other.llr.mean():
+            first, second = self.classes_.tolist()
+            warnings.warn(
+                f"X should rise with class {second!r}; it does not, so that no evidence is left "
+                f"after a monotone map. Where it rises with {first!r}, pass "
+                f"Evidence.from_llr(x, {first!r}, {second!r}).",
+                ReversedScoresWarning,
+                stacklevel=5,
+            )
+
+    def _calibrate_llr(self, llr: Floats) -> Floats:
+        return self.blocks_.transform(llr)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # it keeps the order of the scores
+        return tags
+
+
+@register(_reader=ScoreReader, map_=ConvexGradient | Steps)
+class MonotoneCalibrator(Calibrator):
+    r"""Evidence through a monotone map, for any number of classes.
+
+    A map of ILRLs is monotone if it is the gradient of a convex function:
+    :math:`(y_m - y_n) \cdot (l_m - l_n) \ge 0` for all samples, and the same around each cycle. For
+    two classes it is the map with the smallest cross-entropy, that of :class:`IsotonicCalibrator`
+    with misleading samples that keep it finite. For more classes the best map overfits at any
+    number of samples, and the map is the gradient of a log-sum-exp of 8 affine functions plus a
+    quadratic form. It does not depend on a basis or on the order of the classes.
+
+    Parameters
+    ----------
     misleading : float, default 1.0
-        Number of misleading samples of each class that are added, at infinity ("exact") or at the
-        means of the other classes ("smooth"). Of three classes or more, those of a class with a
-        small prior weigh little, and "exact" evidence can then be very strong.
+        Number of misleading samples to add to each class, beyond all others for two classes and at
+        the means of the other classes for more.
     prior, fuse
         As for :class:`AffineCalibrator`.
 
@@ -54,9 +107,6 @@ class MonotoneCalibrator(Calibrator):
     ----------
     map_ : callable
         From ILRLs in the Gram-Schmidt basis to calibrated ones.
-    gap_ : float or None
-        Bound on what the cost exceeds the least by, in nats: 0 for two classes, where the map is
-        found directly; None for the smooth method.
     classes_, prior_ : arrays of shape (n_classes,)
     n_features_in_ : int
 
@@ -78,35 +128,29 @@ class MonotoneCalibrator(Calibrator):
     True
     """
 
+    _former = ("method", "gap_")
     map_: ConvexGradient | Steps
-    gap_: float | None
 
     def __init__(
         self,
-        method: Method = "auto",
         *,
         misleading: float = 1.0,
         prior: Any = "uniform",
         fuse: bool | None = None,
     ) -> None:
-        self.method = method
         self.misleading = misleading
         self.prior = prior
         self.fuse = fuse
 
     def _fit(self, samples: Labelled) -> None:
-        misleading = require_number(self.misleading, "misleading")
-        if not 0 < misleading < np.inf:
-            raise InputError(f"misleading must be positive; got {misleading}. Give 1, say.")
-        self.map_, self.gap_ = fit_monotone(
+        self.map_ = fit_monotone(
             finite_ilr(samples.evidence),
             samples.codes,
             balance_weights(samples.codes, samples.weight, self.prior_),
             np.log(self.prior_),
             Basis.gram_schmidt(samples.evidence.n_classes).contrast,
             samples.sizes,
-            method=self.method,
-            misleading=misleading,
+            misleading=require_positive_number(self.misleading, "misleading"),
         )
 
     def _calibrate(self, evidence: Evidence) -> Evidence:

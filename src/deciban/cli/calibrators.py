@@ -22,7 +22,7 @@ from deciban.exceptions import DecibanError, InputError
 
 _AFFINE = {"affine": "scalar", "diagonal": "diagonal", "full": "full", "bounded": "scalar"}
 _TWO_CLASSES = ("isotonic", "kernel")
-_METHODS = (*_AFFINE, "gaussian", "mixture", "monotone", *_TWO_CLASSES)
+_METHODS = (*_AFFINE, "gaussian", "monotone", *_TWO_CLASSES)
 _UNKNOWN = "The costs after calibration are unknown"
 FOLDS = 5
 _FEW_FOLDS = 2  # of samples beyond memory, which are many
@@ -70,7 +70,6 @@ def make_calibrator(method: str, bounded: bool, ridge: float | None, measures: l
             "gaussian": calibration.GaussianCalibrator,
             "isotonic": calibration.IsotonicCalibrator,
             "kernel": calibration.KernelDensityCalibrator,
-            "mixture": calibration.MixtureCalibrator,
             "monotone": calibration.MonotoneCalibrator,
         }[method]()
     return calibration.BoundedCalibrator(inner) if bounded or method == "bounded" else inner

@@ -202,8 +202,8 @@ def _recalibrate_monotonely(data: Labelled, new: Labelled, prior: Floats, family
     """Log-posteriors of new samples after the gradient of a convex function of the ILRLs."""
     weight = balance_weights(data.codes, data.weight, prior)
     V, log_p = Basis.gram_schmidt(len(prior)).contrast, np.log(prior)
-    fit = fit_monotone(gram_schmidt_ilr(data), data.codes, weight, log_p, V, data.sizes)
-    return np.asarray(logparts.closure(fit.map(gram_schmidt_ilr(new)) @ V.T + log_p))
+    fitted = fit_monotone(gram_schmidt_ilr(data), data.codes, weight, log_p, V, data.sizes)
+    return np.asarray(logparts.closure(fitted(gram_schmidt_ilr(new)) @ V.T + log_p))
 
 
 _MAPS: dict[str, _Recalibration] = {

@@ -46,9 +46,9 @@ def calibrate(
     method: Annotated[
         str, option("affine: one factor and an offset (for two classes logistic regression). "
                     "diagonal, full: a factor for each ILR coordinate, a whole matrix. gaussian: "
-                    "densities with one covariance. mixture: the same with heavy tails. monotone: "
-                    "PAV for two classes, a smooth monotone map of many samples for more. bounded: "
-                    "affine with --bounded. Two classes only: isotonic (PAV), kernel (densities).",
+                    "densities with one covariance. monotone: PAV for two classes, "
+                    "a smooth map for more and many samples. bounded: affine with --bounded. "
+                    "Two classes only: isotonic (PAV), kernel (densities).",
                     "METHOD"),
     ] = "affine",
     bounded: Annotated[
