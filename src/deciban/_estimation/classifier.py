@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from deciban._validation.arrays import Floats, is_dask
+from deciban._validation.arrays import Floats, import_frames, is_dask, row_index
 from deciban._validation.labels import align_by_index, encode_labels, read_labels, read_weights
 from deciban.evidence import Evidence
-from deciban.evidence.batch import import_frames
 from deciban.evidence.bayes import balance_weights, read_prior
 from deciban.exceptions import InputError
 
@@ -25,12 +24,16 @@ def over_partitions(method: Callable[[Any, Any], Result]) -> Callable[[Any, Any]
     """Let a method take Dask arrays and frames, and give the same: nothing is computed yet.
 
     The method maps samples to log-likelihoods or probabilities of the classes, or to classes. Of a
-    frame, the columns are then named after the classes.
+    frame, the columns are then named after the classes. Evidence keeps the index of pandas.
     """
 
     @functools.wraps(method)
     def run(self: Any, X: Any) -> Any:
-        return _map_partitions(self, method.__name__, X) if is_dask(X) else method(self, X)
+        if is_dask(X):
+            return _map_partitions(self, method.__name__, X)
+        result, index = method(self, X), row_index(X)
+        keep = index is not None and isinstance(result, Evidence)
+        return result.with_index(index) if keep else result
 
     return run
 

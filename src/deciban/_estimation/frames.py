@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deciban._validation.arrays import is_frame
+from deciban._validation.arrays import import_frames, is_frame
 from deciban._validation.labels import is_missing
 from deciban._validation.scalars import quote, quote_each
-from deciban.evidence.batch import import_frames
 from deciban.exceptions import InputError
 
 DAY = np.timedelta64(86_400_000_000, "us")

@@ -7,6 +7,7 @@ become the library's default floating type.
 from __future__ import annotations
 
 import datetime
+import importlib
 import math
 import sys
 from collections.abc import Hashable
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban._validation.scalars import quote
-from deciban.exceptions import InputError, ZeroPartsError
+from deciban.exceptions import InputError, MissingExtraError, ZeroPartsError
 
 Array = Any  # an array of any library: the Array API has no type to name here yet
 Namespace = Any
@@ -123,6 +124,23 @@ def _is_native(x: Any) -> bool:
 def is_frame(x: Any) -> bool:
     """Whether this is a frame or a series of pandas or polars."""
     return _kind(x).partition(".")[0] in {"pandas", "polars"}
+
+
+def row_index(x: Any) -> Any:
+    """The index that pandas objects have, and Evidence that came from them; None for others."""
+    index = getattr(x, "index", None)
+    return index if _kind(index).startswith("pandas.") else None
+
+
+def import_frames(library: str) -> Any:
+    """The module of a library of frames, or an error that names what to install."""
+    try:
+        return importlib.import_module(library)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{library} must be installed to make a frame. Run: pip install 'deciban[frame]'",
+            extra="frame",
+        ) from error
 
 
 def _kind(x: Any) -> str:

@@ -19,6 +19,7 @@ from deciban._validation.arrays import (
     is_frame,
     refuse_masked,
     refuse_rows,
+    row_index,
     to_host,
     to_numpy,
 )
@@ -299,10 +300,11 @@ def read_weights(
 def align_by_index(**named: Any) -> list[Any]:
     """Arguments that describe the same samples, with their rows in one order.
 
-    Rows of pandas objects are matched by their index: all follow the first that has one. Indexes
-    that hold different labels, or repeated labels and are not equal, are refused. What has no index
-    (arrays, lists, Evidence, polars) is paired by position, and so is what differs in length, for
-    the caller's check of lengths to report. Dask collections are computed.
+    Rows of pandas objects, and of Evidence that came from them, are matched by their index: all
+    follow the first that has one. Indexes that hold different labels, or repeated labels and are
+    not equal, are refused. What has no index (arrays, lists, polars) is paired by position, and so
+    is what differs in length, for the caller's check of lengths to report. Dask collections are
+    computed.
 
     >>> import pandas as pd
     >>> y, weight = pd.Series([0, 1], index=["a", "b"]), pd.Series([2.0, 1.0], index=["b", "a"])
@@ -310,7 +312,7 @@ def align_by_index(**named: Any) -> list[Any]:
     [1.0, 2.0]
     """
     named = {name: x.compute() if is_dask(x) else x for name, x in named.items()}
-    indexes = {name: x.index for name, x in named.items() if is_frame(x) and hasattr(x, "iloc")}
+    indexes = {name: row_index(x) for name, x in named.items() if row_index(x) is not None}
     first = next(iter(indexes), "")
     for name, index in indexes.items():
         wanted = indexes[first]
@@ -330,7 +332,8 @@ def align_by_index(**named: Any) -> list[Any]:
                 f"{quote_each(index, 3)}. Select the rows of one by the index of the other, or "
                 f"pass arrays to pair them by position."
             )
-        named[name] = named[name].iloc[order]
+        rows = named[name]
+        named[name] = rows.iloc[order] if is_frame(rows) else rows[order]
     return list(named.values())
 
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from deciban._estimation.frames import is_table
 from deciban._persistence.files import expand_name
+from deciban._validation.arrays import import_frames
 from deciban._validation.scalars import quote, quote_each, require_whole
-from deciban.evidence.batch import import_frames
 from deciban.exceptions import InputError
 
 _MOST_ROWS = 16_384  # of a Parquet file that are read at once

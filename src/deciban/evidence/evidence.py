@@ -4,56 +4,97 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from deciban._validation.arrays import (
+    Floats,
+    freeze,
+    import_frames,
     read_llrs,
     refuse_rows,
     require_finite,
     require_log_parts,
     require_nonnegative,
     require_table,
+    row_index,
     to_numpy,
 )
-from deciban._validation.labels import as_labels, column_order
-from deciban._validation.scalars import quote, require_one_of
-from deciban.evidence.batch import ZERO_REMEDY, Batch
-from deciban.evidence.bayes import Prior, log_prior, require_probabilities
-from deciban.evidence.decisions import Decisions
-from deciban.evidence.groups import find_members, name_group, pool_members, read_groups
+from deciban._validation.labels import (
+    align_by_index,
+    as_labels,
+    column_order,
+    encode_labels,
+    index_of,
+    label_array,
+    read_labels,
+)
+from deciban._validation.scalars import (
+    Rng,
+    as_generator,
+    is_number,
+    is_whole,
+    quote,
+    quote_each,
+    require_bool,
+    require_fraction,
+    require_one_of,
+    require_whole,
+)
+from deciban.evidence import class_mix
+from deciban.evidence.bayes import (
+    Costs,
+    Prior,
+    choose_least_cost,
+    find_members,
+    log_prior,
+    name_group,
+    pool_members,
+    read_groups,
+    require_probabilities,
+)
 from deciban.evidence.html import represent_rows
+from deciban.evidence.prediction_sets import PredictionSets, conformal_sets, smallest_sets
 from deciban.evidence.units import SCALES, Unit, VerbalScale, from_nats, to_nats
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.simplex import Basis, logparts
 from deciban.simplex.basis import basis_for
+from deciban.simplex.zeros import Method
 
 _LARGEST_ILRL = 1e12  # beside which float64 still holds four digits of the other coordinates
+_ALPHA_REMEDY = "Give 0.1 for sets that hold in 90 % of cases."
+_ZERO_REMEDY = (
+    "Call evidence.replace_zeros(log_delta=...), or leave the class out with evidence.restrict."
+)
 
 
 @runtime_checkable
 class _Combines(Protocol):
-    """What knows how the evidence of several systems goes together."""
+    """A model of how several systems depend on each other."""
 
     def combine(self, *systems: Evidence) -> Evidence: ...
 
 
-class Evidence(Decisions):
+class Evidence:
     """A batch of likelihood functions: what each sample says about the classes, without a prior.
 
     Immutable. Held as natural logarithms in float64, defined up to a constant for each row.
     A zero likelihood is -inf: allowed wherever the result is defined, refused elsewhere.
+
+    Evidence from a pandas frame or series keeps its index. Sums, metrics and assessments match
+    samples by index if both sides have one: the same labels in another order are reordered,
+    different labels are an error. If one side has no index, samples are matched by position.
 
     Parameters
     ----------
     log_likelihoods : array of shape (n_samples, n_classes)
         Natural logarithms, up to a constant for each row.
     classes : sequence of labels, default the columns of a frame, else 0 to n_classes - 1
-        The classes in the order wanted. Columns of a frame that bear these names are put in this
-        order; columns that bear none of them are taken as they come.
+        Class labels, in the order you want. Columns of a frame with these names are put in this
+        order; columns with none of these names are renamed.
 
     See Also
     --------
@@ -73,7 +114,13 @@ class Evidence(Decisions):
     array([[0.75, 0.19, 0.06]])
     """
 
-    __slots__ = ()
+    __slots__ = ("_classes", "_index", "_log_likelihoods")
+    __array_ufunc__ = None  # NumPy's operators would forget the classes
+    _classes: tuple[Hashable, ...]
+    _index: Any
+    _log_likelihoods: Floats
+
+    # --- construction -------------------------------------------------------------------
 
     def __init__(
         self, log_likelihoods: ArrayLike, classes: Sequence[Hashable] | None = None
@@ -82,32 +129,53 @@ class Evidence(Decisions):
         values, labels = _read_table(log_likelihoods, classes, name, remedy)
         require_log_parts(np, values, name)
         _warn_of_probabilities(values, name, "from_likelihoods")
-        self._set(np.array(values), labels)
+        self._set(np.array(values), labels, row_index(log_likelihoods))
+
+    def _set(self, log_likelihoods: Floats, classes: tuple[Hashable, ...], index: Any) -> None:
+        object.__setattr__(self, "_log_likelihoods", freeze(log_likelihoods))
+        object.__setattr__(self, "_classes", classes)
+        object.__setattr__(self, "_index", index)
+
+    @classmethod
+    def _wrap(cls, log_likelihoods: Floats, classes: tuple[Hashable, ...], index: Any) -> Self:
+        """Evidence from values and labels that were checked and that nobody else writes to."""
+        evidence = object.__new__(cls)
+        evidence._set(log_likelihoods, classes, index)
+        return evidence
+
+    @classmethod
+    def _wrap_if_possible(
+        cls, log_likelihoods: Floats, classes: tuple[Hashable, ...], index: Any
+    ) -> Self:
+        """Evidence from a sum or product of evidence; raise if the result is not evidence."""
+        top = log_likelihoods.max(axis=1)
+        refuse_rows(
+            top == -np.inf,
+            "evidence must leave at least one class possible",
+            "rules out all",
+            "Look for samples that contradict each other, or give zeros a small likelihood with "
+            "evidence.replace_zeros(log_delta=...).",
+            ZeroPartsError,
+        )
+        if not (top < np.inf).all():
+            raise InputError(
+                "evidence must stay below 1e308 nats; it does not. Scale it down first."
+            )
+        return cls._wrap(log_likelihoods, classes, index)
 
     @classmethod
     def _from_scores(cls, scores: ArrayLike, classes: Sequence[Hashable]) -> Evidence:
-        """As the constructor, without its warning: scores may look like probabilities by chance."""
+        """Like the constructor, without its warning: scores may look like probabilities."""
         values, labels = _read_table(scores, classes, "scores", "for one LLR use Evidence.from_llr")
         require_log_parts(np, values, "scores")
-        return cls._wrap(np.array(values), labels)
+        return cls._wrap(np.array(values), labels, row_index(scores))
 
     @classmethod
     def from_likelihoods(cls, w: ArrayLike, classes: Sequence[Hashable] | None = None) -> Evidence:
-        """From likelihoods themselves; any scale for each row.
+        """Evidence from likelihoods: not negative, on any scale for each row.
 
-        Parameters
-        ----------
-        w : array of shape (n_samples, n_classes)
-            Not negative; a zero rules a class out.
-        classes : sequence of labels, optional
-            As for the constructor.
+        A zero rules a class out. ``classes`` are as for the constructor.
 
-        Returns
-        -------
-        Evidence
-
-        Examples
-        --------
         >>> Evidence.from_likelihoods([[0.2, 0.0]]).llr(0, 1)
         array([inf])
         """
@@ -115,29 +183,23 @@ class Evidence(Decisions):
         values, labels = _read_table(w, classes, "w", remedy)
         require_nonnegative(np, values, "w", "For logarithms use Evidence(log_likelihoods).")
         with np.errstate(divide="ignore"):
-            return cls._wrap(np.log(values), labels)
+            return cls._wrap(np.log(values), labels, row_index(w))
 
     @classmethod
     def from_posteriors(
         cls, p: ArrayLike, prior: Prior, classes: Sequence[Hashable] | None = None
     ) -> Evidence:
-        r"""From posterior probabilities, by taking out the prior that they were made under.
-
-        For a classifier that was trained on data, that is the class mix of the training data.
+        r"""Evidence from posteriors p under a prior :math:`\pi`: :math:`\log p_k - \log \pi_k`.
 
         Parameters
         ----------
         p : array of shape (n_samples, n_classes)
             Rows that sum to one.
         prior : array of shape (n_classes,) or (n_samples, n_classes), mapping, or None
+            Prior of the posteriors; for a trained classifier, the class mix of its training data.
             None is the uniform prior.
         classes : sequence of labels, optional
             As for the constructor.
-
-        Returns
-        -------
-        Evidence
-            Log-likelihoods :math:`\log p_k - \log \pi_k` of posteriors p and the prior :math:`\pi`.
 
         See Also
         --------
@@ -152,27 +214,17 @@ class Evidence(Decisions):
         values, labels = _read_table(p, classes, "p", "for two classes np.column_stack([1 - p, p])")
         require_probabilities(values, "p")
         with np.errstate(divide="ignore"):
-            return cls._wrap(np.log(values) - log_prior(prior, labels, len(values)), labels)
+            log_w = np.log(values) - log_prior(prior, labels, len(values))
+        return cls._wrap(log_w, labels, row_index(p))
 
     @classmethod
     def from_log_posteriors(
         cls, log_p: ArrayLike, prior: Prior, classes: Sequence[Hashable] | None = None
     ) -> Evidence:
-        """From logarithms of posteriors, or logits, by taking out the prior they were made under.
+        """Like :meth:`from_posteriors`, from natural logarithms of posteriors, or logits.
 
-        Parameters
-        ----------
-        log_p : array of shape (n_samples, n_classes)
-            Natural logarithms; a constant for each row does not matter.
-        prior, classes
-            As for :meth:`from_posteriors`.
+        They are defined up to a constant for each row, and keep more digits.
 
-        Returns
-        -------
-        Evidence
-
-        Examples
-        --------
         >>> Evidence.from_log_posteriors([[-800.0, -803.0]], prior=None).llr(0, 1)
         array([3.])
         """
@@ -180,31 +232,22 @@ class Evidence(Decisions):
         values, labels = _read_table(log_p, classes, "log_p", remedy)
         require_log_parts(np, values, "log_p")
         _warn_of_probabilities(values, "log_p", "from_posteriors")
-        return cls._wrap(values - log_prior(prior, labels, len(values)), labels)
+        log_w = values - log_prior(prior, labels, len(values))
+        return cls._wrap(log_w, labels, row_index(log_p))
 
     @classmethod
     def from_ilr(
         cls, l: ArrayLike, basis: Basis | None = None, classes: Sequence[Hashable] | None = None
     ) -> Evidence:
-        """From ILRLs: isometric-log-ratio coordinates of likelihood functions.
+        """Evidence from ILRLs: log-likelihoods :math:`V l`; V is the contrast of the basis.
 
         Parameters
         ----------
         l : array of shape (n_samples, n_classes - 1)
-            Between -1e12 and 1e12 where there are several coordinates: beside larger ones the
+            Between -1e12 and 1e12 if there are several coordinates: beside larger ones the
             others would be lost to rounding.
         basis : Basis, default Gram-Schmidt
-            The classes of a named basis are taken over where ``classes`` is not given.
-        classes : sequence of labels, optional
-
-        Returns
-        -------
-        Evidence
-            Log-likelihoods :math:`V l`, with V the contrast of the basis.
-
-        See Also
-        --------
-        ilr : The way back.
+        classes : sequence of labels, default those of the basis
 
         Examples
         --------
@@ -223,37 +266,32 @@ class Evidence(Decisions):
         D = coordinates.shape[1] + 1
         basis = basis_for(basis, D)
         labels = as_labels(basis.classes if classes is None else classes, D)
-        return cls._from_ilr(coordinates, basis, labels)
+        return cls._from_ilr(coordinates, basis, labels, row_index(l))
 
     @classmethod
     def _from_ilr(
-        cls, l: NDArray[np.float64], basis: Basis | None, classes: tuple[Hashable, ...]
+        cls, l: Floats, basis: Basis | None, classes: tuple[Hashable, ...], index: Any = None
     ) -> Evidence:
-        """As :meth:`from_ilr`, for results that may be large where the input was."""
+        """Like :meth:`from_ilr`, for results, which may be large if the input was."""
         basis = basis_for(basis, len(classes)).align_to(classes)
-        return cls._wrap(logparts.ilr_inv(l, basis), classes)
+        return cls._wrap(logparts.ilr_inv(l, basis), classes, index)
 
     @classmethod
     def from_llr(
         cls, llr: ArrayLike, a: Hashable = 1, b: Hashable = 0, unit: Unit = "nat"
     ) -> Evidence:
-        """From log-likelihood-ratios of class ``a`` against class ``b``: what :meth:`llr` gives.
+        """Evidence from log-likelihood-ratios: the inverse of :meth:`llr`.
 
         Parameters
         ----------
         llr : array of shape (n_samples,)
             May be infinite.
         a : label, default 1
-            The class that a positive ratio supports. It becomes the second of the classes.
+            The class that a positive ratio supports, and the second of the classes ``(b, a)``.
         b : label, default 0
             The other class.
         unit : {"nat", "bit", "ban", "deciban"}
-            Unit of the ratios: "ban" for logarithms to the base 10.
-
-        Returns
-        -------
-        Evidence
-            Over the classes ``(b, a)``.
+            "ban" for logarithms to the base 10.
 
         Examples
         --------
@@ -267,50 +305,239 @@ class Evidence(Decisions):
         certain = ratios == np.inf
         against = np.where(certain, -np.inf, 0.0)
         values = np.column_stack([against, np.where(certain, 0.0, ratios)])
-        return cls._wrap(values, as_labels([b, a], 2))
+        return cls._wrap(values, as_labels([b, a], 2), row_index(llr))
 
-    def ilr(self, basis: Basis | None = None) -> NDArray[np.float64]:
-        r"""The ILRLs, :math:`V^T \log w`: coordinates in which Bayes' rule is a sum.
+    @classmethod
+    def concatenate(cls, batches: Iterable[Self]) -> Self:
+        """Evidence about more samples: batches below each other, classes matched by name.
 
-        Parameters
-        ----------
-        basis : Basis, default Gram-Schmidt
-            A named basis is matched with the classes by name.
+        The first batch sets the order of the classes. The index stays if every batch has one.
 
-        Returns
-        -------
-        array of shape (n_samples, n_classes - 1)
+        >>> halves = Evidence([[1, 0]], ["a", "b"]), Evidence([[5, 2]], ["b", "a"])
+        >>> Evidence.concatenate(halves).llr("a", "b")
+        array([ 1., -3.])
+        """
+        batches = list(batches)
+        wrong = [batch for batch in batches if not isinstance(batch, Evidence)]
+        if not batches or wrong:
+            raise InputError(
+                f"batches must be a list of Evidence, at least one; got "
+                f"{type(wrong[0]).__name__ if wrong else 'none'}. Wrap arrays as Evidence first."
+            )
+        classes = batches[0].classes
+        values = np.concatenate([batch._columns_for(classes) for batch in batches])
+        indexes = [batch._index for batch in batches]
+        complete = all(index is not None for index in indexes)
+        return cls._wrap(values, classes, indexes[0].append(indexes[1:]) if complete else None)
 
-        See Also
-        --------
-        from_ilr : The way back.
-        deciban.simplex.ilr : The same for compositions.
+    # --- a batch of samples -------------------------------------------------------------
 
-        Examples
-        --------
-        >>> a = Evidence.from_likelihoods([[0.6, 0.3, 0.1]])
-        >>> b = Evidence.from_likelihoods([[0.2, 0.2, 0.6]])
-        >>> bool(np.allclose((a + b).ilr(), a.ilr() + b.ilr()))
+    @property
+    def log_likelihoods(self) -> Floats:
+        """Natural logarithms, shape (n_samples, n_classes), read-only."""
+        return self._log_likelihoods
+
+    @property
+    def classes(self) -> tuple[Hashable, ...]:
+        """The class labels, in the order of the columns."""
+        return self._classes
+
+    @property
+    def index(self) -> Any:
+        """The pandas index of the samples; None if they have none."""
+        return self._index
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return len(self)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, D."""
+        return len(self._classes)
+
+    def with_index(self, index: Any) -> Self:
+        """The same evidence with another index of n_samples labels.
+
+        None removes the index, so that samples are matched by position.
+
+        >>> import pandas as pd
+        >>> Evidence.from_llr(pd.Series([2.0], ["case 7"])).with_index(None).index is None
         True
         """
-        self._require_no_zeros("ilr")
-        basis = basis_for(basis, self.n_classes).align_to(self._classes)
-        return np.asarray(logparts.ilr(self._log_likelihoods, basis))
+        if index is not None:
+            pandas = import_frames("pandas")
+            index = index if isinstance(index, pandas.Index) else pandas.Index(index)
+            if len(index) != len(self):
+                raise InputError(
+                    f"index must have a label for each of {len(self)} samples; got {len(index)}. "
+                    f"Pass the index of the frame that the evidence came from."
+                )
+        return self._wrap(self._log_likelihoods, self._classes, index)
+
+    def __len__(self) -> int:
+        return int(self._log_likelihoods.shape[0])
+
+    def __getitem__(self, rows: Any) -> Self:
+        """Some of the samples: by position, slice, mask or list of positions."""
+        if is_whole(rows):
+            rows = [rows]
+        elif isinstance(rows, tuple) or (not isinstance(rows, slice) and np.ndim(rows) != 1):
+            raise InputError(
+                f"evidence is indexed by a position, a slice, a mask or a list of samples; got "
+                f"{quote(rows)}. Use evidence.restrict(classes) to choose classes."
+            )
+        elif not isinstance(rows, slice):
+            if self._index is not None and row_index(rows) is not None and rows.dtype == bool:
+                _, rows = align_by_index(evidence=self, mask=rows)
+            rows = np.asarray(rows) if len(rows) else []
+        index = None if self._index is None else self._index[rows]
+        return self._wrap(np.array(self._log_likelihoods[rows]), self._classes, index)
+
+    def __iter__(self) -> Iterator[Self]:
+        return (self[i] for i in range(len(self)))
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self._log_likelihoods, dtype=dtype, copy=copy)
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return type(self)._wrap, (np.array(self._log_likelihoods), self._classes, self._index)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("Evidence is immutable; build a new one.")
+
+    def allclose(self, other: Evidence, rtol: float = 1e-9, atol: float = 1e-9) -> bool:
+        """Whether two batches agree up to rounding, the order of classes and constants of rows.
+
+        Samples are compared by position, and tolerances are applied to logarithms of likelihoods
+        that sum to one.
+
+        >>> Evidence([[1, 0]], ["a", "b"]).allclose(Evidence([[7, 8]], ["b", "a"]))
+        True
+        """
+        if not isinstance(other, Evidence):
+            raise InputError(f"other must be Evidence; got {type(other).__name__}. Wrap it first.")
+        if len(self) != len(other) or set(self._classes) != set(other._classes):
+            return False
+        if len(self) == 0:
+            return True
+        mine = logparts.closure(self._log_likelihoods)
+        theirs = logparts.closure(other._columns_for(self._classes))
+        return bool(np.allclose(mine, theirs, rtol=rtol, atol=atol))
+
+    def to_polars(self) -> Any:
+        """A polars frame of log-likelihoods; the columns are the class labels as text."""
+        names = [str(label) for label in self._classes]
+        if len(set(names)) != len(names):
+            raise InputError(
+                f"classes must be distinct as text to name columns; got "
+                f"{quote_each(self._classes)}. Rename them with evidence.rename."
+            )
+        return import_frames("polars").DataFrame(np.array(self._log_likelihoods), schema=names)
+
+    def to_pandas(self) -> Any:
+        """A pandas frame of log-likelihoods with the index; the columns are the class labels."""
+        pandas = import_frames("pandas")
+        columns = pandas.Index(list(self._classes), tupleize_cols=False)
+        return pandas.DataFrame(np.array(self._log_likelihoods), self._index, columns)
+
+    def __repr__(self) -> str:
+        """Decibans below the best class of each sample, as a table of the first and last rows."""
+        n, D = self._log_likelihoods.shape
+        title = (
+            f"Evidence: {n:,} sample{'s' * (n != 1)}, {D:,} classes; "
+            f"decibans below each sample's best class"
+        )
+        if n == 0:
+            return title
+        columns = _first_and_last(D, 8)
+        lines = [["", *("..." if c is None else _shorten(self._classes[c]) for c in columns)]]
+        for r in _first_and_last(n, 10):
+            if r is None:
+                lines.append(["..."] * len(lines[0]))
+                continue
+            below = from_nats(self._log_likelihoods[r] - self._log_likelihoods[r].max(), "deciban")
+            lines.append([str(r), *("..." if c is None else f"{below[c]:.1f}" for c in columns)])
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        rows = ("  ".join(map(str.rjust, line, widths)).rstrip() for line in lines)
+        return "\n".join([title, *rows])
+
+    def _repr_html_(self) -> str:
+        return represent_rows(self._log_likelihoods, self._classes)
+
+    def explore(self, y_true: ArrayLike | Sequence[Hashable] | None = None) -> Any:
+        """A notebook widget of the explorer; needs the extra ``notebook``.
+
+        With the true class of each sample, figures show how good the evidence is. The widget's
+        ``html`` is the page, which also opens from disk (see :func:`deciban.report.explorer`).
+        """
+        # The front end is the layer above all others, so it is looked up only when it is asked for.
+        return importlib.import_module("deciban.report.notebook").explore(self, y_true)
+
+    # --- the vector space ---------------------------------------------------------------
+
+    def __add__(self, other: object) -> Self:
+        """Independent evidence adds up; classes are matched by name."""
+        if not isinstance(other, Evidence):
+            return NotImplemented
+        return self._combine(other, np.add)
+
+    def __radd__(self, other: object) -> Self:
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # for sum()
+
+    def __sub__(self, other: object) -> Self:
+        """Evidence taken back, such as a part that was counted twice."""
+        if not isinstance(other, Evidence):
+            return NotImplemented
+        other._require_no_zeros("subtraction")
+        return self._combine(other, np.subtract)
+
+    def __mul__(self, factor: object) -> Self:
+        """Evidence made stronger or weaker by a finite factor."""
+        if not is_number(factor):
+            return NotImplemented
+        if not np.isfinite(factor):
+            raise InputError(f"factor must be finite; got {factor}. Give a number.")
+        if factor <= 0:
+            self._require_no_zeros("a factor that is not positive")
+        with np.errstate(over="ignore"):
+            scaled = self._log_likelihoods * float(factor)
+        return self._wrap_if_possible(scaled, self._classes, self._index)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: object) -> Self:
+        """Evidence divided by a number, such as a temperature."""
+        if not is_number(divisor):
+            return NotImplemented
+        if divisor == 0:
+            raise InputError("divisor must not be zero. Give another number.")
+        return self * (1 / float(divisor))
+
+    def __neg__(self) -> Self:
+        return self * -1.0
+
+    def sum(self) -> Self:
+        r"""All samples as independent evidence about one case: :math:`\sum_n \log w_n`, one row.
+
+        >>> Evidence.from_llr([1.0, 2.5, -0.5]).sum().llr(1, 0)
+        array([3.])
+        """
+        total = self._below_best().sum(axis=0, keepdims=True)
+        return self._wrap_if_possible(total, self._classes, None)
 
     def add(self, *others: Evidence, dependence: _Combines | None = None) -> Evidence:
-        """Evidence of several systems together: a sum that can be told what they share.
+        """Add evidence from several systems, with or without shared information.
 
         Parameters
         ----------
         *others : Evidence
-            About the same samples; classes are matched by name.
+            About the same samples, matched by index; classes are matched by name. A single
+            sample is added to every sample, whatever its index.
         dependence : deciban.reference.Dependence, optional
-            How the systems depend on one another, with this one first. Without it they are taken
-            as independent, as ``+`` does.
-
-        Returns
-        -------
-        Evidence
+            How the systems depend on each other, this one first. By default they are independent,
+            as for ``+``.
 
         See Also
         --------
@@ -335,9 +562,147 @@ class Evidence(Decisions):
             )
         return dependence.combine(self, *others)
 
-    def llr(
-        self, a: Any, b: Any, unit: Unit = "nat", *, prior: Prior = None
-    ) -> NDArray[np.float64]:
+    def _combine(self, other: Evidence, operation: np.ufunc) -> Self:
+        n = max(len(self), len(other))
+        if len(self) != len(other) and 1 not in (len(self), len(other)):
+            raise InputError(
+                f"evidence must pair sample by sample; got {len(self)} and {len(other)} samples. "
+                f"Give both as many, or one of them a single sample."
+            )
+        if n > 1:
+            _, other = align_by_index(evidence=self, other=other)
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = operation(self._log_likelihoods, other._columns_for(self._classes))
+        given = [x._index for x in (self, other) if len(x) == n and x._index is not None]
+        index = given[0] if given and given[0].equals(given[-1]) else None
+        return self._wrap_if_possible(total, self._classes, index)
+
+    def _columns_for(self, classes: tuple[Hashable, ...]) -> Floats:
+        """The log-likelihoods with their columns in the order of these classes."""
+        if self._classes == classes:
+            return self._log_likelihoods
+        if set(self._classes) != set(classes):
+            raise InputError(
+                f"evidence must be over the same classes, {quote_each(classes)}; got "
+                f"{quote_each(self._classes)}. Use evidence.restrict or evidence.rename first."
+            )
+        return self._log_likelihoods[:, [self._classes.index(label) for label in classes]]
+
+    def _below_best(self) -> Floats:
+        # Sums of offsets of -1e6 would drown the differences, which are all that counts.
+        return self._log_likelihoods - self._log_likelihoods.max(axis=1, keepdims=True)
+
+    def _require_no_zeros(self, operation: str) -> None:
+        zero = (self._log_likelihoods == -np.inf).any(axis=1)
+        must = f"likelihoods must be positive for {operation}"
+        refuse_rows(zero, must, "has a zero", _ZERO_REMEDY, ZeroPartsError)
+
+    # --- other classes ------------------------------------------------------------------
+
+    def rename(self, classes: Sequence[Hashable] | Mapping[Hashable, Hashable]) -> Self:
+        """The same evidence under other class labels; those that a mapping leaves out stay.
+
+        >>> Evidence([[1, 0]]).rename({0: "benign"}).classes
+        ('benign', 1)
+        """
+        if isinstance(classes, Mapping):
+            for label in classes:
+                index_of(label, self._classes)
+            classes = [classes.get(label, label) for label in self._classes]
+        labels = as_labels(classes, self.n_classes)
+        return self._wrap(self._log_likelihoods, labels, self._index)
+
+    def restrict(self, classes: Sequence[Hashable]) -> Self:
+        """Evidence about two or more of the classes, in this order: a subcomposition.
+
+        LLRs between these classes stay as they are.
+
+        >>> evidence = Evidence([[0.0, 1.0, 5.0]], classes=["a", "b", "c"])
+        >>> evidence.restrict(["c", "a"]).llr("c", "a")
+        array([5.])
+        """
+        labels = as_labels(classes)
+        if len(labels) < 2:
+            raise InputError(
+                f"classes must name at least two classes; got {len(labels)}. Evidence compares."
+            )
+        values = self._log_likelihoods[:, [index_of(label, self._classes) for label in labels]]
+        return self._wrap_if_possible(values, labels, self._index)
+
+    def group(
+        self, groups: Mapping[Hashable, Any] | Sequence[Any], prior: Prior = None
+    ) -> Evidence:
+        r"""Evidence about groups of classes, each a composite hypothesis.
+
+        The likelihood of a group is the mean likelihood of its members, weighted by the prior
+        of each member given the group: :math:`w_G = \sum_{k \in G} p_k w_k / \sum_{k \in G} p_k`.
+        Under that prior, the posterior of a group is the sum of its members' posteriors.
+
+        Parameters
+        ----------
+        groups : mapping from names to a class or a list of classes, or list of these
+            At least two that share no class. Classes in no group are left out, as by
+            :meth:`restrict`. Without names, a group is called "a or b" after its members.
+        prior : array of shape (n_classes,) or (n_samples, n_classes), or mapping
+            Prior of the classes, used within each group only. By default uniform.
+
+        Examples
+        --------
+        >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1]], classes=["cat", "dog", "bird"])
+        >>> evidence.group({"pet": ["cat", "dog"], "bird": "bird"}).llr("pet", "bird").round(4)
+        array([1.5041])
+        >>> evidence.group((("cat", "dog"), "bird")).classes
+        ('cat or dog', 'bird')
+        """
+        named = read_groups(groups, self._classes)
+        p = log_prior(prior, self._classes, len(self))
+        pooled = [pool_members(self._log_likelihoods, at, p) for at in named.values()]
+        return self._wrap_if_possible(np.column_stack(pooled), tuple(named), self._index)
+
+    def replace_zeros(self, log_delta: float, method: Method = "multiplicative") -> Self:
+        """Evidence with a small likelihood in place of each zero.
+
+        Parameters
+        ----------
+        log_delta : float
+            Logarithm of the likelihood that replaces a zero, if the likelihoods of each sample
+            sum to one. Set it to the strongest exclusion that you trust your model with: -14 for
+            odds of about a million to one.
+        method : {"multiplicative", "additive", "simple"}
+
+        See Also
+        --------
+        deciban.simplex.replace_zeros : The methods, for compositions.
+
+        Examples
+        --------
+        >>> sure = Evidence.from_llr([np.inf])
+        >>> sure.replace_zeros(log_delta=-14).verbal(1, 0)[0]
+        np.str_('extremely strong support for 1 over 0')
+        """
+        if len(self) == 0:
+            return self
+        values = logparts.replace_zeros(self._log_likelihoods, method, log_delta=log_delta)
+        return self._wrap(np.asarray(values), self._classes, self._index)
+
+    # --- comparisons of classes ---------------------------------------------------------
+
+    def ilr(self, basis: Basis | None = None) -> Floats:
+        r"""The ILRLs, :math:`V^T \log w`, of shape (n_samples, n_classes - 1).
+
+        In these coordinates Bayes' rule is a sum. V is the contrast of the basis, by default
+        Gram-Schmidt; a named basis is matched with the classes by name.
+
+        >>> a = Evidence.from_likelihoods([[0.6, 0.3, 0.1]])
+        >>> b = Evidence.from_likelihoods([[0.2, 0.2, 0.6]])
+        >>> bool(np.allclose((a + b).ilr(), a.ilr() + b.ilr()))
+        True
+        """
+        self._require_no_zeros("ilr")
+        basis = basis_for(basis, self.n_classes).align_to(self._classes)
+        return np.asarray(logparts.ilr(self._log_likelihoods, basis))
+
+    def llr(self, a: Any, b: Any, unit: Unit = "nat", *, prior: Prior = None) -> Floats:
         r"""Log-likelihood-ratio of ``a`` against ``b``, :math:`\log w_a - \log w_b`.
 
         Parameters
@@ -348,10 +713,6 @@ class Evidence(Decisions):
         unit : {"nat", "bit", "ban", "deciban"}
         prior : array or mapping, default uniform
             Prior of the classes, used within each group only.
-
-        Returns
-        -------
-        array of shape (n_samples,)
 
         Examples
         --------
@@ -366,29 +727,18 @@ class Evidence(Decisions):
         pooled = (pool_members(self._log_likelihoods, at, p) for at in (plus, minus))
         return np.asarray(from_nats(_difference(*pooled), unit))
 
-    def llr_bounds(
-        self, a: Any, b: Any, unit: Unit = "nat"
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        r"""Bounds of the LLR of two groups over all priors of the classes within them.
+    def llr_bounds(self, a: Any, b: Any, unit: Unit = "nat") -> tuple[Floats, Floats]:
+        r"""Lower and upper bound on the LLR of two groups, over all priors of the classes within.
 
-        A group's likelihood is a mean of its members' whatever the prior within, so that
+        Whatever the prior, a group's likelihood is a mean over its members, so that
         :math:`\log(\min_A w / \max_B w) \le \text{LLR} \le \log(\max_A w / \min_B w)`.
         No closer bounds hold for all priors.
 
         Parameters
         ----------
         a, b : labels, or lists, tuples or sets of labels
-            Groups that share no class.
+            Groups that share no class. The bounds of two single classes are equal.
         unit : {"nat", "bit", "ban", "deciban"}
-
-        Returns
-        -------
-        low, high : arrays of shape (n_samples,)
-            Equal for two single classes.
-
-        See Also
-        --------
-        llr : The LLR under one prior.
 
         Examples
         --------
@@ -404,65 +754,25 @@ class Evidence(Decisions):
                 f"one side."
             )
         first, second = self._log_likelihoods[:, plus], self._log_likelihoods[:, minus]
-        # Where all of one side is ruled out, the ratio is infinite under every prior.
+        # If all of one side is ruled out, the ratio is infinite under every prior.
         certain = _difference(first.max(axis=1), second.max(axis=1))
         with np.errstate(invalid="ignore"):
-            low = first.min(axis=1) - second.max(axis=1)
-            high = first.max(axis=1) - second.min(axis=1)
-        low, high = (np.where(np.isinf(certain), certain, one) for one in (low, high))
+            bounds = first.min(axis=1) - second.max(axis=1), first.max(axis=1) - second.min(axis=1)
+        low, high = (np.where(np.isinf(certain), certain, bound) for bound in bounds)
         return np.asarray(from_nats(low, unit)), np.asarray(from_nats(high, unit))
 
-    def group(
-        self, groups: Mapping[Hashable, Any] | Sequence[Any], prior: Prior = None
-    ) -> Evidence:
-        r"""The evidence about groups of classes, each a composite hypothesis.
-
-        The likelihood of a group is the mean of its members' likelihoods, weighted by the prior
-        of each member given the group: :math:`w_G = \sum_{k \in G} p_k w_k / \sum_{k \in G} p_k`.
-        Under that prior, the posterior of a group is the sum of its members' posteriors.
-
-        Parameters
-        ----------
-        groups : mapping from names to a class or a list of classes, or list of these
-            At least two that share no class. Classes in no group are left out, as by
-            :meth:`restrict`. Without names, a group is called "a or b" after its members.
-        prior : array of shape (n_classes,) or (n_samples, n_classes), or mapping
-            Prior of the classes, used within each group only. By default uniform.
-
-        Returns
-        -------
-        Evidence
-            Over the groups.
-
-        Examples
-        --------
-        >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1]], classes=["cat", "dog", "bird"])
-        >>> evidence.group({"pet": ["cat", "dog"], "bird": "bird"}).llr("pet", "bird").round(4)
-        array([1.5041])
-        >>> evidence.group((("cat", "dog"), "bird")).classes
-        ('cat or dog', 'bird')
-        """
-        named = read_groups(groups, self._classes)
-        p = log_prior(prior, self._classes, len(self))
-        pooled = [pool_members(self._log_likelihoods, at, p) for at in named.values()]
-        return self._wrap_if_possible(np.column_stack(pooled), tuple(named))
-
-    def balance(self, group: Any, against: Any = None, unit: Unit = "nat") -> NDArray[np.float64]:
+    def balance(self, group: Any, against: Any = None, unit: Unit = "nat") -> Floats:
         r"""One class or group of classes against another: a coordinate of the simplex.
 
         With r classes against s, :math:`\sqrt{rs / (r + s)}` times the difference of their mean
-        log-likelihoods. For two single classes it is the LLR over the square root of two. It is a
-        direction, not support for a group of classes: that is :meth:`llr`.
+        log-likelihoods; for two single classes, the LLR over the square root of two. A balance is
+        a direction. For support of a group of classes use :meth:`llr`.
 
         Parameters
         ----------
         group : label, or list of labels
         against : label, or list of labels, default all other classes
         unit : {"nat", "bit", "ban", "deciban"}
-
-        Returns
-        -------
-        array of shape (n_samples,)
 
         Examples
         --------
@@ -485,22 +795,11 @@ class Evidence(Decisions):
         difference = _difference(values[:, plus].mean(axis=1), values[:, minus].mean(axis=1))
         return np.asarray(from_nats(np.sqrt(r * s / (r + s)) * difference, unit))
 
-    def strength(self, unit: Unit = "nat") -> NDArray[np.float64]:
-        """Strength of the evidence whatever its direction: the Aitchison norm of each sample.
+    def strength(self, unit: Unit = "nat") -> Floats:
+        """Aitchison norm of each sample: the distance from prior to posterior.
 
-        The length of the ILRL: how far the posterior lies from the prior. Infinite where a class is
-        ruled out.
+        Infinite if a class is ruled out.
 
-        Parameters
-        ----------
-        unit : {"nat", "bit", "ban", "deciban"}
-
-        Returns
-        -------
-        array of shape (n_samples,)
-
-        Examples
-        --------
         >>> Evidence.from_likelihoods([[1, 1, 1], [1, 2, 4], [1, 0, 0]]).strength().round(4)
         array([0.    , 0.9803,    inf])
         """
@@ -509,19 +808,9 @@ class Evidence(Decisions):
         strength[finite] = logparts.norm(self._log_likelihoods[finite])
         return np.asarray(from_nats(strength, unit))
 
-    def direction(self, basis: Basis | None = None) -> NDArray[np.float64]:
-        """Where the evidence points: ILRLs of length one; zero where there is no evidence.
+    def direction(self, basis: Basis | None = None) -> Floats:
+        """ILRLs scaled to length one; zero if there is no evidence.
 
-        Parameters
-        ----------
-        basis : Basis, default Gram-Schmidt
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes - 1)
-
-        Examples
-        --------
         >>> Evidence.from_ilr([[3.0, -4.0]]).direction().round(12)
         array([[ 0.6, -0.8]])
         """
@@ -531,19 +820,9 @@ class Evidence(Decisions):
         length = np.linalg.norm(l, axis=1, keepdims=True)
         return np.divide(l, length, out=l, where=length > 0)
 
-    def in_unit(self, unit: Unit) -> NDArray[np.float64]:
+    def in_unit(self, unit: Unit) -> Floats:
         """The log-likelihoods in nats, bits, bans or decibans.
 
-        Parameters
-        ----------
-        unit : {"nat", "bit", "ban", "deciban"}
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-
-        Examples
-        --------
         >>> Evidence.from_likelihoods([[100.0, 1.0]]).in_unit("deciban").round(10)
         array([[20.,  0.]])
         """
@@ -559,11 +838,7 @@ class Evidence(Decisions):
         a, b, prior
             As for :meth:`llr`.
         scale : {"enfsi", "jeffreys", "kass-raftery"} or VerbalScale
-            ``deciban.evidence.SCALES[name].source`` says where each comes from.
-
-        Returns
-        -------
-        array of str of shape (n_samples,)
+            ``deciban.evidence.SCALES[name].source`` cites the publication.
 
         Examples
         --------
@@ -573,41 +848,268 @@ class Evidence(Decisions):
         if not isinstance(scale, VerbalScale):
             scale = SCALES[require_one_of(scale, "scale, if not a VerbalScale,", SCALES)]
         llr = self.llr(a, b, prior=prior)
-        names = (name_group(find_members(one, self._classes), self._classes) for one in (a, b))
+        names = (name_group(find_members(side, self._classes), self._classes) for side in (a, b))
         return scale.describe(llr, *names)
 
-    def explore(self, y_true: ArrayLike | Sequence[Hashable] | None = None) -> Any:
-        """The explorer with this evidence, in a notebook; needs the extra ``notebook``.
+    # --- under a prior ------------------------------------------------------------------
+
+    def posterior(self, prior: Prior = None) -> Floats:
+        r"""Posterior probabilities by Bayes' rule, :math:`p_k \propto \pi_k w_k`.
 
         Parameters
         ----------
-        y_true : array of shape (n_samples,), optional
-            The true class of each sample, for figures that show how good the evidence is.
+        prior : array of shape (n_classes,) or (n_samples, n_classes), mapping or series
+            Positive for every class; a mapping may leave one class out, which gets the rest.
+            Probabilities must sum to one within 0.002, the error of rounding. Named entries are
+            matched by name. By default uniform.
 
-        Returns
-        -------
-        widget
-            A notebook shows it; its ``html`` is the page, which opens from disk, too.
+        Examples
+        --------
+        >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1]], classes=["cat", "dog", "bird"])
+        >>> evidence.posterior()
+        array([[0.6, 0.3, 0.1]])
+        >>> evidence.posterior({"bird": 0.8, "cat": 0.1, "dog": 0.1}).round(2)
+        array([[0.35, 0.18, 0.47]])
+        """
+        return np.asarray(logparts.to_parts(self._plus_prior(prior)))
+
+    def log_posterior(self, prior: Prior = None) -> Floats:
+        """Natural logarithms of the posterior probabilities, which do not underflow.
+
+        >>> Evidence([[0.0, -2000.0]]).log_posterior()
+        array([[    0., -2000.]])
+        """
+        return np.asarray(logparts.closure(self._plus_prior(prior)))
+
+    def _plus_prior(self, prior: Prior) -> Floats:
+        return self._log_likelihoods + log_prior(prior, self._classes, len(self))
+
+    def decide(
+        self,
+        costs: Costs = None,
+        prior: Prior = None,
+        *,
+        reject_cost: float | None = None,
+        reject_label: Hashable = None,
+    ) -> NDArray[Any]:
+        r"""The class with the least expected cost :math:`\sum_i C_{ij} P(i | x)`, for each sample.
+
+        Parameters
+        ----------
+        costs : array of shape (n_classes, n_classes), frame or mapping, optional
+            ``costs[i, j]`` is the cost of deciding for class j if class i is true. By default
+            every error costs 1. Ties go to the first class. A frame is matched by the names of its
+            rows and columns. A mapping names classes and leaves other errors at 1:
+            ``{("true", "decided"): 5}`` or ``{"true": {"decided": 5}}``.
+        prior : as for :meth:`posterior`
+        reject_cost : float, optional
+            Cost of not deciding. Without it every sample is decided; with it the labels have
+            dtype object.
+        reject_label : object, default None
+            Label for samples that are not decided.
 
         See Also
         --------
-        deciban.report.explorer : The same page as a file.
+        deciban.metrics.expected_cost : Cost of these decisions on labeled samples.
+
+        Examples
+        --------
+        >>> e = Evidence.from_likelihoods([[0.7, 0.3], [0.95, 0.05]], classes=["no", "yes"])
+        >>> e.decide(costs=[[0, 1], [10, 0]])
+        array(['yes', 'no'], dtype='<U3')
+        >>> e.decide(costs={("yes", "no"): 10})
+        array(['yes', 'no'], dtype='<U3')
+        >>> e.decide(reject_cost=0.1)
+        array([None, 'no'], dtype=object)
         """
-        # The front end is the layer above all others, so it is looked up only when it is asked for.
-        return importlib.import_module("deciban.report.notebook").explore(self, y_true)
+        if reject_cost is None and reject_label is not None:
+            raise InputError(
+                "reject_label must come with a reject_cost; got none. Give the cost of not "
+                "deciding."
+            )
+        choice = choose_least_cost(self.log_posterior(prior), self._classes, costs, reject_cost)
+        if reject_cost is None:
+            return label_array(self._classes)[choice]
+        if reject_label in self._classes:
+            raise InputError(
+                f"reject_label must not be a class; got {quote(reject_label)}. Choose another, "
+                f"such as None."
+            )
+        return label_array([*self._classes, reject_label]).astype(object)[choice]
 
-    def _repr_html_(self) -> str:
-        """The first samples in words and bars, for notebooks."""
-        return represent_rows(self._log_likelihoods, self._classes)
+    def prediction_set(
+        self,
+        alpha: float,
+        prior: Prior = None,
+        *,
+        calibration: tuple[ArrayLike, Evidence] | None = None,
+        by_class: bool = False,
+    ) -> PredictionSets:
+        """Sets of classes, each of which holds the true class with probability 1 - alpha.
+
+        Without ``calibration`` these are the smallest sets with a posterior mass of 1 - alpha:
+        valid if the evidence is calibrated and the prior is that of the samples. With labeled
+        samples, which the model must not have learned from, they are split-conformal sets: valid
+        for any evidence. These hold the classes whose posterior reaches a threshold, the score with
+        the smallest sets on average, and always the likeliest class.
+
+        Parameters
+        ----------
+        alpha : float
+            Error rate, between 0 and 1.
+        prior : array of shape (n_classes,) or mapping, optional
+            Class mix for which the sets hold. By default, that of the calibration samples, which
+            gives plain split-conformal sets; without them, uniform.
+        calibration : (y_true, Evidence), optional
+            Labels and evidence of samples from the same population, in each class.
+        by_class : bool, default False
+            Whether the sets hold for the samples of each class, whatever their mix, or on average.
+            It takes 1 / alpha - 1 calibration samples of each class.
+
+        Warns
+        -----
+        FewSamplesWarning
+            If there are too few calibration samples, so that every set holds some classes.
+
+        References
+        ----------
+        Sadinle, Lei and Wasserman (2019), Least ambiguous set-valued classifiers with bounded error
+        levels; for a prior, Podkopaev and Ramdas (2021).
+
+        Examples
+        --------
+        >>> likelihoods = [[0.7, 0.2, 0.1], [0.96, 0.03, 0.01]]
+        >>> evidence = Evidence.from_likelihoods(likelihoods, classes=["a", "b", "c"])
+        >>> evidence.prediction_set(0.15)
+        PredictionSets of 2 samples: {a, b}, {a}
+        """
+        require_fraction(alpha, "alpha", remedy=_ALPHA_REMEDY)
+        if calibration is None:
+            if by_class:
+                raise InputError("by_class must come with calibration; got none. Give both.")
+            members = smallest_sets(self.log_posterior(prior), alpha)
+            return PredictionSets(members, self._classes, self._index)
+        pair = isinstance(calibration, tuple | list) and len(calibration) == 2
+        if not pair or not isinstance(calibration[1], Evidence):
+            raise InputError(
+                f"calibration must be a pair of labels and evidence; got {quote(calibration)}. "
+                f"Write calibration=(y_true, evidence)."
+            )
+        y_true, evidence = align_by_index(y_true=calibration[0], calibration=calibration[1])
+        labeled = evidence._columns_for(self._classes)
+        codes = encode_labels(read_labels(y_true, len(labeled)), self._classes)
+        p = None if prior is None else np.exp(log_prior(prior, self._classes)[0])
+        by_class = require_bool(by_class, "by_class")
+        both = self._below_best(), labeled - labeled.max(axis=1, keepdims=True)
+        members = conformal_sets(*both, codes, self._classes, p, alpha, by_class)
+        return PredictionSets(members, self._classes, self._index)
+
+    def confidence_set(self, alpha: float, prior: Prior = None) -> PredictionSets:
+        r"""Sets that hold the true class with probability 1 - alpha, for any class mix.
+
+        Class j is in the set if its posterior is more than alpha times its prior,
+        :math:`\sum_i \pi_i w_i / w_j < 1 / \alpha`. For calibrated evidence, that sum has a mean
+        of at most one under class j, and by Markov's inequality it reaches :math:`1 / \alpha` with
+        probability alpha at most. So the sets hold for the samples of each class; the prior
+        :math:`\pi` decides how large they are, not whether they hold. For the uniform prior they
+        are part of :math:`\{j : \max_i w_i / w_j < D / \alpha\}`. A set is never empty.
+
+        You may add evidence, sample by sample, until the sets are small enough: by Ville's
+        inequality they hold at every such stopping time.
+
+        Parameters
+        ----------
+        alpha : float
+            Error rate, between 0 and 1.
+        prior : array of shape (n_classes,) or mapping, default uniform
+            Class mix for which the sets should be small.
+
+        See Also
+        --------
+        prediction_set : Smaller sets, which hold on average over a known class mix.
+
+        References
+        ----------
+        Ramdas, Grünwald, Vovk and Shafer (2023), Game-theoretic statistics and safe anytime-valid
+        inference.
+
+        Examples
+        --------
+        >>> likelihoods = [[0.9, 0.08, 0.02], [0.99, 0.008, 0.002]]
+        >>> evidence = Evidence.from_likelihoods(likelihoods, classes=["a", "b", "c"])
+        >>> evidence.confidence_set(0.1)
+        PredictionSets of 2 samples: {a, b}, {a}
+        """
+        require_fraction(alpha, "alpha", remedy=_ALPHA_REMEDY)
+        gain = self.log_posterior(prior) - log_prior(prior, self._classes, len(self))
+        return PredictionSets(gain > np.log(alpha), self._classes, self._index)
+
+    def estimate_prior(
+        self,
+        training_prior: Prior = None,
+        *,
+        confidence: float = 0.95,
+        n_resamples: int = 999,
+        rng: Rng = 0,
+    ) -> class_mix.PriorEstimate:
+        r"""The class mix of unlabeled samples, by maximum likelihood.
+
+        The shares s that maximize :math:`\sum_n \log \sum_k s_k w_{nk}`, each with an interval.
+        Samples are assumed independent and the evidence calibrated: intervals do not cover the
+        errors of a model trained on few samples.
+
+        Parameters
+        ----------
+        training_prior : array of shape (n_classes,) or mapping, optional
+            Class mix to test against; without it there is no p-value.
+        confidence : float, default 0.95
+        n_resamples : int, default 999
+            Number of resamples for the test.
+        rng : Generator, int or None
+
+        Returns
+        -------
+        PriorEstimate
+            ``shares``, ``low``, ``high`` of shape (n_classes,), and ``p_value``. It is a mapping
+            from classes to probabilities above zero: pass it as ``prior``.
+
+        References
+        ----------
+        Saerens, Latinne and Decaestecker (2002), Adjusting the outputs of a classifier to new a
+        priori probabilities.
+
+        Examples
+        --------
+        >>> evidence = Evidence.from_llr([4.0, 5.0, -3.0, 6.0, 3.0, 1.0, 4.0, 5.0])
+        >>> evidence.estimate_prior(training_prior=[0.5, 0.5])
+        Class mix of 8 samples, 95 % intervals; shift: p = 0.029
+          0: 0.0880 (0.0000 to 0.4454)
+          1: 0.9120 (0.5546 to 1.0000)
+        >>> evidence.posterior(evidence.estimate_prior())[2].round(2)
+        array([0.76, 0.24])
+        """
+        require_fraction(confidence, "confidence")
+        require_whole(n_resamples, "n_resamples", 1)
+        if len(self) == 0:
+            raise InputError("evidence must hold samples to estimate a class mix; got none.")
+        L, p_value = np.exp(self._below_best()), None
+        shares = class_mix.estimate_shares(L)
+        if training_prior is not None:
+            p = np.exp(log_prior(training_prior, self._classes)[0])
+            p_value = class_mix.shift_p_value(L, shares, p, n_resamples, as_generator(rng))
+        low, high = class_mix.share_intervals(L, shares, confidence)
+        return class_mix.PriorEstimate(
+            self._classes, shares, low, high, confidence, len(self), p_value
+        )
 
 
-def _difference(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Difference of log-likelihoods; raise where both likelihoods are zero."""
+def _difference(first: Floats, second: Floats) -> Floats:
+    """Difference of log-likelihoods; raise if both likelihoods are zero."""
     refuse_rows(
         (first == -np.inf) & (second == -np.inf),
         "one of the likelihoods compared must be positive",
         "has zeros only",
-        ZERO_REMEDY,
+        _ZERO_REMEDY,
         ZeroPartsError,
     )
     return first - second
@@ -615,9 +1117,9 @@ def _difference(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDAr
 
 def _read_table(
     table: ArrayLike, classes: Sequence[Hashable] | None, name: str, if_two_classes: str
-) -> tuple[NDArray[np.float64], tuple[Hashable, ...]]:
+) -> tuple[Floats, tuple[Hashable, ...]]:
     """Values and class labels of a table, its columns in the order of the classes."""
-    if isinstance(table, Batch):
+    if isinstance(table, Evidence):
         labels = table.classes if classes is None else as_labels(classes)
         return table._columns_for(labels), labels
     values = to_numpy(table, name)
@@ -626,8 +1128,8 @@ def _read_table(
     return values if order is None else values[:, order], labels
 
 
-def _warn_of_probabilities(values: NDArray[np.float64], name: str, instead: str) -> None:
-    """Warn where values given as logarithms lie in [0, 1] and sum to one in every row."""
+def _warn_of_probabilities(values: Floats, name: str, instead: str) -> None:
+    """Warn if values given as logarithms lie in [0, 1] and sum to one in every row."""
     first = values[:1]
     if not np.isclose(first.sum(), 1) or first.min() < 0 or np.array_equal(first, first.round()):
         return
@@ -639,15 +1141,27 @@ def _warn_of_probabilities(values: NDArray[np.float64], name: str, instead: str)
         )
 
 
-def require_moderate_ilrls(l: NDArray[np.float64], name: str) -> None:
+def _first_and_last(count: int, limit: int) -> list[int | None]:
+    """Positions to print, with None for those left out between the first and the last."""
+    if count <= limit:
+        return list(range(count))
+    return [*range(limit // 2), None, *range(count - limit // 2, count)]
+
+
+def _shorten(label: Hashable) -> str:
+    name = str(label) if str(label).isprintable() else repr(label)  # it could steer a terminal
+    return name if len(name) <= 12 else name[:11] + "…"
+
+
+def require_moderate_ilrls(l: Floats, name: str) -> None:
     """Raise for coordinates so large that others would be lost to rounding, or squares overflow."""
     largest = np.abs(l).max(axis=1, initial=0)
     must = f"{name} must lie between -1e12 and 1e12 nats"
     refuse_rows(largest > _LARGEST_ILRL, must, "reaches", "Bound it.", values=largest)
 
 
-def shift_prior(posteriors: ArrayLike, old: Prior, new: Prior) -> NDArray[np.float64]:
-    r"""Posteriors made under one prior as they are under another.
+def shift_prior(posteriors: ArrayLike, old: Prior, new: Prior) -> Floats:
+    r"""Convert posteriors from one prior to another.
 
     :math:`q_k \propto p_k \pi'_k / \pi_k` for posteriors p, the old prior :math:`\pi` and the new
     :math:`\pi'`.

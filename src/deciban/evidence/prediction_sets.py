@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from deciban._validation.labels import encode_labels, read_labels
+from deciban._validation.labels import align_by_index, encode_labels, read_labels
 from deciban._validation.scalars import quote_each
 from deciban.exceptions import FewSamplesWarning
 
@@ -29,6 +29,7 @@ class PredictionSets(Sequence[tuple[Hashable, ...]]):
     members : array of bool of shape (n_samples, n_classes)
         Whether each class is in each set.
     classes : tuple of labels
+    index : pandas Index of the samples, or None
 
     See Also
     --------
@@ -48,6 +49,7 @@ class PredictionSets(Sequence[tuple[Hashable, ...]]):
 
     members: NDArray[np.bool_]
     classes: tuple[Hashable, ...]
+    index: Any = None
 
     @property
     def sizes(self) -> NDArray[np.intp]:
@@ -60,11 +62,9 @@ class PredictionSets(Sequence[tuple[Hashable, ...]]):
         Parameters
         ----------
         y_true : array of shape (n_samples,)
-
-        Returns
-        -------
-        array of bool of shape (n_samples,)
+            A pandas Series is matched by its index.
         """
+        _, y_true = align_by_index(sets=self, y_true=y_true)
         codes = encode_labels(read_labels(y_true, len(self)), self.classes)
         return self.members[np.arange(len(self)), codes]
 
@@ -73,7 +73,8 @@ class PredictionSets(Sequence[tuple[Hashable, ...]]):
 
     def __getitem__(self, row: Any) -> Any:
         if isinstance(row, slice):
-            return PredictionSets(self.members[row], self.classes)
+            index = None if self.index is None else self.index[row]
+            return PredictionSets(self.members[row], self.classes, index)
         return tuple(self.classes[k] for k in np.flatnonzero(self.members[row]))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:

@@ -11,10 +11,15 @@ from numpy.typing import NDArray
 
 from deciban._estimation import evidence_of
 from deciban._estimation.frames import is_table, library_of
-from deciban._validation.arrays import Floats, refuse_masked, require_finite_log_parts, to_numpy
+from deciban._validation.arrays import (
+    Floats,
+    import_frames,
+    refuse_masked,
+    require_finite_log_parts,
+    to_numpy,
+)
 from deciban._validation.scalars import quote, quote_each
 from deciban.evidence import Evidence
-from deciban.evidence.batch import import_frames
 from deciban.evidence.bayes import Prior
 from deciban.exceptions import InputError
 

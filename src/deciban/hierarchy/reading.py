@@ -7,7 +7,7 @@ from typing import Any
 
 from deciban._validation.labels import is_missing
 from deciban._validation.scalars import quote
-from deciban.evidence.groups import name_group
+from deciban.evidence.bayes import name_group
 from deciban.exceptions import InputError
 
 _LEAF = object()  # what stands below a class

@@ -13,8 +13,7 @@ from deciban._markup import number, percent, shorten
 from deciban._validation.scalars import quote
 from deciban.calibration.bounded import upper_bound
 from deciban.evidence import SCALES, Evidence, from_nats
-from deciban.evidence.bayes import log_prior
-from deciban.evidence.groups import find_members, pool_members
+from deciban.evidence.bayes import find_members, log_prior, pool_members
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled, Scores, Trials, read_labelled
 from deciban.report.bundle import write_page
