@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from deciban._persistence.registry import register_value
+from deciban._validation.arrays import row_index
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.simplex import Basis
@@ -44,7 +45,8 @@ def evidence_of(estimator: Any, X: Any) -> Evidence:
     """
     estimator = getattr(estimator, "best_estimator_", estimator)
     if hasattr(estimator, "steps") and not hasattr(estimator, "evidence"):
-        return evidence_of(estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X)
+        inner = evidence_of(estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X)
+        return inner if row_index(X) is None else inner.with_index(row_index(X))
     method = getattr(estimator, "evidence", None)
     if not callable(method):
         raise InputError(

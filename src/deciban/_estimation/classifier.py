@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -31,7 +31,9 @@ def over_partitions(method: Callable[[Any, Any], Result]) -> Callable[[Any, Any]
     def run(self: Any, X: Any) -> Any:
         if is_dask(X):
             return _map_partitions(self, method.__name__, X)
-        result, index = method(self, X), row_index(X)
+        result = method(self, X)
+        tables = X.values() if isinstance(X, Mapping) else [X]
+        index = next((table.index for table in tables if row_index(table) is not None), None)
         keep = index is not None and isinstance(result, Evidence)
         return result.with_index(index) if keep else result
 

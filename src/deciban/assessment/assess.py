@@ -277,6 +277,9 @@ def compare(
         parts = _open_partitions(y_true, [*systems.values()], groups, items)
         return compare_partitions(parts, [*systems], **options)
     _require_systems(systems)
+    named = {f"systems[{name!r}]": evidence for name, evidence in systems.items()}
+    y_true, groups, *aligned = align_by_index(y_true=y_true, groups=groups, **named)
+    systems = dict(zip(systems, aligned, strict=True))
     first_name, *others = systems
     data, design = _read_samples(y_true, systems[first_name], groups, items)
     classes = data.evidence.classes
@@ -343,7 +346,9 @@ def _read_samples(
     y_true: ArrayLike, evidence: Evidence, groups: ArrayLike | None, items: Items
 ) -> tuple[Labelled, Design]:
     """Truth beside evidence, and which samples share groups or items."""
-    y_true, groups, *pair = align_by_index(y_true=y_true, groups=groups, **split_items(items))
+    y_true, evidence, groups, *pair = align_by_index(
+        y_true=y_true, evidence=evidence, groups=groups, **split_items(items)
+    )
     data = read_labelled(y_true, evidence)
     return data, read_design(data.codes, groups, pair)
 

@@ -189,8 +189,8 @@ def assess_by(
     >>> assess_by(y, Evidence.from_llr(llr), room, n_resamples=0).worst
     'large'
     """
-    y_true, by, groups, *pair = align_by_index(
-        y_true=y_true, by=by, groups=groups, **split_items(items)
+    y_true, evidence, by, groups, *pair = align_by_index(
+        y_true=y_true, evidence=evidence, by=by, groups=groups, **split_items(items)
     )
     data = read_labelled(y_true, evidence)
     labels = read_labels(y_true)

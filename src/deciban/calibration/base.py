@@ -14,7 +14,7 @@ from deciban._estimation.classifier import EvidenceClassifierMixin, over_partiti
 from deciban._estimation.samples import encode_classes, read_samples, require_numbers
 from deciban._persistence.registry import PersistentMixin, register
 from deciban._validation.arrays import Floats, is_dask
-from deciban._validation.labels import index_pair
+from deciban._validation.labels import align_by_index, index_pair
 from deciban._validation.scalars import require_fraction
 from deciban.calibration.scores import ScoreReader, order_by_class
 from deciban.evidence import Evidence
@@ -186,6 +186,7 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
         """Fit without warnings about the fitted map, and return the samples."""
+        X, y, sample_weight = align_by_index(X=X, y=y, sample_weight=sample_weight)
         fuse = False if isinstance(X, Evidence) and self.fuse is None else self.fuse
         if isinstance(X, Evidence) or hasattr(X, "columns"):
             X = order_by_class(X, tuple(encode_classes(y)[0].tolist()), fitting=True)

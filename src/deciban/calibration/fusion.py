@@ -15,6 +15,7 @@ from deciban._estimation.logistic import Scale, free_entries
 from deciban._estimation.samples import encode_classes, read_samples, require_numbers
 from deciban._persistence.registry import register
 from deciban._validation.arrays import Floats, column_names, to_numpy
+from deciban._validation.labels import align_by_index
 from deciban._validation.scalars import quote, quote_each, require_one_of, require_positive_number
 from deciban.calibration.base import Calibrator, finite_ilr, require_columns
 from deciban.calibration.scores import ScoreReader, order_by_class
@@ -166,6 +167,7 @@ class FusionCalibrator(Calibrator):
         require_positive_number(self.ridge, "ridge", or_zero=True)
         require_one_of(self.scale, "scale", get_args(Scale))
         require_one_of(self.missing, "missing", ("error", "adapt"))
+        X, y, sample_weight = _align(X, y=y, sample_weight=sample_weight)
         named = isinstance(X, Evidence) or _is_mapping(X)
         table, systems = self._stack(X, tuple(encode_classes(y)[0].tolist()) if named else ())
         scores, codes, weight = read_samples(self, table, y, sample_weight, ensure_all_finite=False)
@@ -215,6 +217,7 @@ class FusionCalibrator(Calibrator):
                 f"{quote_each(lacking)}. Add them, as columns of a frame or entries of a mapping."
             )
         systems: list[Any] = [name for name in names or () if name not in measures]
+        (X,) = _align(X)
         if not _is_mapping(X):
             require_columns(X)
             return X[[*systems, *measures]] if measures else X, ()
@@ -351,6 +354,15 @@ class FusionCalibrator(Calibrator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "adapt"
         return tags
+
+
+def _align(X: Any, **others: Any) -> list[Any]:
+    """A table, or each entry of a mapping, and the other arguments matched by index."""
+    if not _is_mapping(X):
+        return align_by_index(X=X, **others)
+    named = {f"X[{name!r}]": value for name, value in X.items()}
+    aligned = align_by_index(**named, **others)
+    return [dict(zip(X, aligned, strict=False)), *aligned[len(X) :]]
 
 
 def _is_mapping(X: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation.arrays import refuse_rows, require_finite, to_numpy
+from deciban._validation.arrays import refuse_rows, require_finite, row_index, to_numpy
 from deciban._validation.labels import as_labels, label_array
 from deciban._validation.scalars import is_number, quote, require_positive_number, require_whole
 from deciban.evidence import Evidence
@@ -149,7 +149,7 @@ class Population:
         >>> population.evidence([[0.0], [1.0]]).llr("low", "high")
         array([2., 0.])
         """
-        return Evidence(self.log_likelihoods(X), self.classes)
+        return Evidence(self.log_likelihoods(X), self.classes).with_index(row_index(X))
 
 
 def moons(noise: float = 0.2) -> Population:

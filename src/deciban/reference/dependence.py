@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation.arrays import freeze, to_numpy
-from deciban._validation.labels import encode_labels, read_labels
+from deciban._validation.labels import align_by_index, encode_labels, read_labels
 from deciban._validation.scalars import quote, quote_each, require_whole
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError, NotPositiveDefiniteError
@@ -154,7 +154,7 @@ class Dependence:
         Parameters
         ----------
         systems : sequence of K Evidence
-            Calibrated, about the same samples in the same order.
+            Calibrated, about the same samples, matched by index.
         y_true : array of shape (n_samples,)
         families : sequence of K CalibratedGaussian, default fitted to each system
 
@@ -171,6 +171,7 @@ class Dependence:
         True
         """
         given = _require_systems(systems)
+        y_true, *given = align_by_index(y_true=y_true, **_name_systems(given))
         if families is None:
             classes = given[0].classes
             families = [CalibratedGaussian.fit(one, y_true, classes=classes) for one in given]
@@ -225,7 +226,7 @@ class Dependence:
         >>> [one.combine(a, b).ilr().round(9).item() for one in both]
         [4.0, 2.0]
         """
-        given = _require_systems(systems)
+        given = align_by_index(**_name_systems(_require_systems(systems)))
         if len(given) != len(self.families):
             raise InputError(
                 f"systems must be {len(self.families)}, one for each family; got {len(given)}. "
@@ -242,7 +243,8 @@ class Dependence:
         l = -_center(self.family) * np.ones((len(given[0]), 1))
         for one, its, A in zip(self.families, given, self._maps, strict=True):
             l += (its.ilr(basis) + _center(one)) @ A.T
-        return Evidence._from_ilr(l, basis, self.family.classes)
+        index = next((its.index for its in given if its.index is not None), None)
+        return Evidence._from_ilr(l, basis, self.family.classes, index)
 
     def double_counting(self, unit: Unit = "deciban") -> NDArray[np.float64]:
         r"""How much the sum of the evidence overstates: :math:`\sum_a d_a - d_{fused}`.
@@ -434,6 +436,10 @@ def _require_systems(systems: Sequence[Evidence]) -> list[Evidence]:
             f"systems the same samples in the same order."
         )
     return given
+
+
+def _name_systems(systems: list[Evidence]) -> dict[str, Evidence]:
+    return {f"systems[{k}]": evidence for k, evidence in enumerate(systems)}
 
 
 def _estimate_correlation(noise: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation.arrays import column_names, require_finite, to_numpy
+from deciban._validation.arrays import column_names, require_finite, row_index, to_numpy
 from deciban._validation.labels import (
     align_by_index,
     as_labels,
@@ -99,7 +99,8 @@ class CalibratedFamily:
         >>> CalibratedGaussian([[4.0]]).evidence([[1.0]]).ilr()
         array([[1.]])
         """
-        return Evidence.from_ilr(read_ilrls(l, self.basis), self.basis, self.classes)
+        evidence = Evidence.from_ilr(read_ilrls(l, self.basis), self.basis, self.classes)
+        return evidence.with_index(row_index(l))
 
     def log_likelihood(
         self, ilrls: ArrayLike | Evidence, y_true: ArrayLike | Sequence[Hashable]
