@@ -31,7 +31,7 @@ def over_partitions(method: Callable[[Any, Any], Result]) -> Callable[[Any, Any]
     def run(self: Any, X: Any) -> Any:
         if is_dask(X):
             return _map_partitions(self, method.__name__, X)
-        result = method(self, X)
+        result: Any = method(self, X)
         tables = X.values() if isinstance(X, Mapping) else [X]
         index = next((table.index for table in tables if row_index(table) is not None), None)
         keep = index is not None and isinstance(result, Evidence)
