@@ -8,14 +8,14 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 
-from browser import quiet_page, settle
+from browser import quiet_page, settle, unpack
 from deciban import CalibratedGaussian, Evidence, LinearDiscriminant
 from deciban.calibration import AffineCalibrator
 from deciban.cli.columns import read_scores
 from deciban.cli.options import ScoreOptions
 from deciban.exceptions import InputError, TableError, UnknownClassError
 from deciban.metrics import cllr
-from deciban.report.explorer import explorer, thin_rows
+from deciban.report.explorer import explorer
 from deciban.simplex import Basis
 
 FAMILY = CalibratedGaussian.from_divergences([5, 4, 7], classes=["cat", "dog", "owl"])
@@ -551,7 +551,9 @@ def test_what_does_not_fit_together_is_refused(samples):
 
 
 def test_of_classes_that_come_in_turns_none_is_thinned_away():
-    rows = thin_rows(Evidence(np.zeros((900, 3))), 300)
+    page = explorer(Evidence(np.zeros((900, 3))), max_samples=300)
+    data = re.search(r'id="data">(.*?)</script>', page)[1]
+    rows = unpack(json.loads(data)["samples"]["rows"])
     assert len(np.unique(rows)) == 300
     assert np.bincount(rows % 3).min() > 80  # every third row would be of one class
 

@@ -15,8 +15,8 @@ from deciban.assessment.results import Assessment, Quantity
 from deciban.exceptions import InputError
 from deciban.metrics import accuracy, cllr, pairwise_cllr
 from deciban.metrics.labelled import read_labelled
+from deciban.report.bundle import thin_samples
 from deciban.report.page import report
-from deciban.report.samples import thin_samples
 
 OF_TWO = {
     "cost", "cross_entropy", "det", "histogram", "idempotence", "meaning", "pav", "ranges",

@@ -188,9 +188,7 @@ class Assessment:
         -------
         array of shape (n_classes, n_classes)
         """
-        tables = self.pairwise_cllr_min, self.pairwise_cllr
-        least, cost = (np.nan_to_num(table, nan=0.0, posinf=1e3) for table in tables)
-        return np.asarray(least + 1e-6 * cost)
+        return difficulty(self.pairwise_cllr, self.pairwise_cllr_min)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: NaN is None (null), infinities are "inf" and "-inf"."""
@@ -221,6 +219,12 @@ class Assessment:
     def _repr_html_(self) -> str:
         """What to do, what the numbers mean, and each with its interval, for notebooks."""
         return represent_assessment(self)
+
+
+def difficulty(cllr: NDArray[np.float64], cllr_min: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How hard each pair of classes is to tell apart: by Cllr_min, and by Cllr in a tie."""
+    cost, least = (np.nan_to_num(table, nan=0.0, posinf=1e3) for table in (cllr, cllr_min))
+    return np.asarray(least + 1e-6 * cost)
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,9 +16,7 @@ from deciban.evidence import SCALES, Evidence, from_nats
 from deciban.evidence.bayes import find_members, log_prior, pool_members
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled, Scores, Trials, read_labelled
-from deciban.report.bundle import write_page
-from deciban.report.provenance import describe_provenance
-from deciban.report.samples import pack_samples, thin_samples
+from deciban.report.bundle import describe_provenance, pack_samples, thin_samples, write_page
 
 Group = Sequence[Hashable]
 _BEFORE = (0.001, 0.01, 0.1, 0.5, 0.9, 0.99)  # priors of the table

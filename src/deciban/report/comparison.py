@@ -11,20 +11,21 @@ from numpy.typing import ArrayLike, NDArray
 from deciban._markup import in_unit, shorten
 from deciban.assessment import Comparison, compare
 from deciban.assessment.ranking import judge_calibration_gain, rank_systems, values_of
-from deciban.assessment.results import Difference, Verdict
+from deciban.assessment.results import Difference, difficulty
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import cost_matrix, log_prior
 from deciban.metrics.labelled import Labelled, read_labelled
 from deciban.metrics.multiclass import pairwise_costs
-from deciban.report.bundle import write_page
-from deciban.report.provenance import describe_provenance
-from deciban.report.samples import (
+from deciban.report.bundle import (
+    describe_provenance,
     describe_thinning,
     first_state,
     pack_evidence,
     pack_samples,
     thin_samples,
+    write_page,
 )
+from deciban.report.page import describe_samples
 
 _VERDICTS = {"cannot tell": "too few samples to tell", "same": "no difference", "": "not tested"}
 _ROUNDING = 1e-12
@@ -90,12 +91,11 @@ def comparison_report(
     if comparison is None:
         comparison = compare(y_true, systems, **given)
     ranking = rank_systems(y_true, systems, comparison, **given)
-    n = len(comparison.systems)
-    lead = f"{n} systems on the same {_describe_samples(comparison)}."
     return _write(
-        y_true, systems, comparison, given, title=title, kind="Comparison of systems", lead=lead,
-        verdict=ranking.verdict, sentences=ranking.sentences, descriptions=descriptions or {},
-        warnings=comparison.warnings, provenance=provenance,
+        y_true, systems, comparison, given, descriptions or {}, provenance,
+        title=title, kind="Comparison of systems", verdict=ranking.verdict,
+        sentences=ranking.sentences, warnings=comparison.warnings,
+        lead=f"{len(systems)} systems on the same ",
     )  # fmt: skip
 
 
@@ -153,18 +153,16 @@ def calibration_report(
     comparison = compare(y_true, systems, groups=groups)
     verdict = judge_calibration_gain(comparison, folds)
     return _write(
-        y_true, systems, comparison, {}, title=title, kind="Calibration, before and after",
-        lead=f"{_describe_samples(comparison)}.", verdict=verdict, sentences=(verdict.sentence,),
-        descriptions=descriptions or {}, warnings=(*comparison.warnings, *notes, _AS_FITTED),
-        provenance=provenance,
+        y_true, systems, comparison, {}, descriptions or {}, provenance,
+        title=title, kind="Calibration, before and after", verdict=verdict,
+        sentences=(verdict.sentence,), warnings=(*comparison.warnings, *notes, _AS_FITTED), lead="",
     )  # fmt: skip
 
 
 def _write(
     y_true: ArrayLike, systems: Mapping[str, Evidence], comparison: Comparison,
-    settings: Mapping[str, Any], *, title: str, kind: str, lead: str, verdict: Verdict,
-    sentences: tuple[str, ...], descriptions: Mapping[str, str], warnings: tuple[str, ...],
-    provenance: Mapping[str, Any] | None,
+    settings: Mapping[str, Any], descriptions: Mapping[str, str],
+    provenance: Mapping[str, Any] | None, *, lead: str, **context: Any,
 ) -> str:  # fmt: skip
     classes = comparison.classes
     data = {
@@ -174,48 +172,32 @@ def _write(
     first = next(iter(data.values()))
     rows = thin_samples(first, len(data))
     state = _state(first, settings)
+    about = [(name, descriptions.get(name, "")) for name in systems]
     values = {
         "classes": [str(label) for label in classes],
         "systems": [
-            {
-                "name": name,
-                "about": descriptions.get(name, ""),
-                "evidence": pack_evidence(one, rows),
-            }
-            for name, one in data.items()
+            {"name": name, "about": text, "evidence": pack_evidence(data[name], rows)}
+            for name, text in about
         ],
         "samples": {**pack_samples(first, rows), "evidence": None},
         "state": state,
         "costs": _costs(comparison, np.array(state["prior"])),
         "numbers": comparison.to_dict() | ({"provenance": provenance} if provenance else {}),
     }
-    context = {
-        "kind": kind, "lead": lead, "verdict": verdict, "sentences": sentences,
-        "warnings": warnings, "thinned": describe_thinning(len(rows), len(first.codes)),
-        "systems": [(name, descriptions.get(name, "")) for name in systems],
-        "tables": _tables(comparison), "several": _values(comparison),
-        "provenance": describe_provenance(provenance),
-    }  # fmt: skip
-    return write_page("comparison", values, title=title, **context)
-
-
-def _describe_samples(comparison: Comparison) -> str:
-    names = ", ".join(shorten(name, 24) for name in comparison.classes[:6])
-    more = f" and {len(comparison.classes) - 6} more" if len(comparison.classes) > 6 else ""
-    return f"{sum(comparison.counts):,} samples of {len(comparison.classes)} classes: {names}{more}"
+    return write_page(
+        "comparison", values, **context, systems=about, tables=_tables(comparison),
+        lead=f"{lead}{describe_samples(classes, comparison.counts)}.", several=_values(comparison),
+        thinned=describe_thinning(len(rows), len(first.codes)),
+        provenance=describe_provenance(provenance),
+    )  # fmt: skip
 
 
 def _state(data: Labelled, settings: Mapping[str, Any]) -> dict[str, Any]:
     """What the page shows as it opens, with the prior and the costs that were given."""
-    classes = data.evidence.classes
-    found = pairwise_costs(data)
-    least, cost = (
-        np.nan_to_num(table, nan=0.0, posinf=1e3) for table in (found.cllr_min, found.cllr)
-    )
+    classes, costs = data.evidence.classes, settings.get("costs")
     prior = np.exp(log_prior(settings.get("prior"), classes, 1)[0])
-    costs = settings.get("costs")
     matrix = None if costs is None else cost_matrix(costs, classes)
-    return first_state(data, least + 1e-6 * cost, prior, matrix)
+    return first_state(data, difficulty(*pairwise_costs(data)[:2]), prior, matrix)
 
 
 def _costs(comparison: Comparison, prior: NDArray[np.float64]) -> list[dict[str, Any]] | None:

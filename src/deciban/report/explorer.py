@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.neighbors import NearestNeighbors
 
 from deciban._validation.labels import encode_labels, read_labels
 from deciban.evidence import SCALES, Evidence
-from deciban.exceptions import InputError
+from deciban.exceptions import InputError, UnreachableEvidenceWarning
 from deciban.metrics.labelled import Labelled
-from deciban.report.bundle import pack, write_page
-from deciban.report.cases import describe_cases
-from deciban.report.samples import pack_evidence
+from deciban.report.bundle import pack, pack_evidence, write_page
 
-_MOST_NUMBERS = 400_000  # of evidence in a page of three megabytes; more samples are thinned
+_CASES = 300  # samples with neighbors and counterfactuals
+_NEIGHBORS = 5
+_FEATURES = 40  # columns to show
+_MAX_NUMBERS = 400_000  # of evidence in a page of three megabytes; more samples are thinned
 _UNKNOWN = 65535  # true class of a sample whose class is not known, in explore_cloud.js
 
 
@@ -70,40 +73,34 @@ def explorer(
         raise InputError("model and X must come together; got one of them. Give both, or none.")
     if evidence is None and model is not None:
         evidence = model.evidence(X)
-    data: dict[str, Any] = {"scale": _scale()}
+    scale = SCALES["enfsi"]
+    data: dict[str, Any] = {
+        "scale": {name: getattr(scale, name) for name in ("cuts", "words", "neutral", "source")}
+    }
     if evidence is not None:
-        codes = _true_classes(evidence, y_true)
-        rows = thin_rows(evidence, max_samples)
-        data |= {
-            "classes": [str(label) for label in evidence.classes],
-            "samples": _pack_samples(evidence, codes, rows),
+        codes = np.full(len(evidence), _UNKNOWN)
+        if y_true is not None:
+            codes = encode_labels(read_labels(y_true, len(evidence)), evidence.classes)
+        rows = _thin_rows(evidence, max_samples)
+        data["classes"] = [str(label) for label in evidence.classes]
+        data["samples"] = {
+            "truth": pack(codes[rows].astype(np.uint16)),
+            "evidence": pack_evidence(Labelled(evidence, codes), rows),
+            "rows": pack(rows.astype(np.int32) + 1),
+            "total": len(evidence),
         }
         if model is not None:
-            data["cases"] = describe_cases(model, X, evidence, codes, rows)
+            data["cases"] = _describe_cases(model, X, evidence, rows)
     elif y_true is not None:
         raise InputError("y_true must come with evidence; got none. Give both.")
     return write_page("explorer", data, title=title)
 
 
-def _scale() -> dict[str, Any]:
-    scale = SCALES["enfsi"]
-    return {
-        "cuts": scale.cuts, "words": scale.words, "neutral": scale.neutral, "source": scale.source,
-    }  # fmt: skip
-
-
-def _true_classes(evidence: Evidence, y_true: Any) -> NDArray[np.uint16]:
-    if y_true is None:
-        return np.full(len(evidence), _UNKNOWN, dtype=np.uint16)
-    labels = read_labels(y_true, len(evidence))
-    return encode_labels(labels, evidence.classes).astype(np.uint16)
-
-
-def thin_rows(evidence: Evidence, most: int | None) -> NDArray[np.intp]:
+def _thin_rows(evidence: Evidence, most: int | None) -> NDArray[np.intp]:
     """Rows chosen at random, which keep the class mix; all of them where there are few."""
     n, D = len(evidence), evidence.n_classes
     if most is None:
-        most = max(1, _MOST_NUMBERS // (1 if D == 2 else D))
+        most = max(1, _MAX_NUMBERS // (1 if D == 2 else D))
     if most < 1:
         raise InputError(f"max_samples must be at least 1; got {most}. Leave it out.")
     # Rows at equal steps would miss classes that come in turns.
@@ -111,12 +108,84 @@ def thin_rows(evidence: Evidence, most: int | None) -> NDArray[np.intp]:
     return every if n <= most else np.sort(np.random.default_rng(0).choice(n, most, replace=False))
 
 
-def _pack_samples(
-    evidence: Evidence, codes: NDArray[np.uint16], rows: NDArray[np.intp]
+# --- neighbors and counterfactuals by a model ---------------------------------------------
+
+
+def _describe_cases(
+    model: Any, X: Any, evidence: Evidence, rows: NDArray[np.intp]
 ) -> dict[str, Any]:
+    """Features, neighbors in base space, and counterfactuals of some of these rows.
+
+    A counterfactual of a class is the sample with the evidence of that class's center and its own
+    residual. Rows whose features cannot carry this evidence have none for the class.
+    """
+    if not all(hasattr(model, name) for name in ("transform", "convert", "classes_")):
+        raise InputError(
+            f"model must be a discriminant with a base space; got {type(model).__name__}. Give a "
+            f"LinearDiscriminant or a CompositionalDiscriminantAnalysis, or leave it out."
+        )
+    chosen = rows[np.unique(np.linspace(0, len(rows) - 1, min(_CASES, len(rows))).astype(np.intp))]
+    some = _take(X, chosen)
+    names, features = _as_cells(some)
     return {
-        "truth": pack(codes[rows]),
-        "evidence": pack_evidence(Labelled(evidence, codes.astype(np.intp)), rows),
-        "rows": pack(rows.astype(np.int32) + 1),
-        "total": len(evidence),
+        "rows": np.searchsorted(rows, chosen),
+        "columns": names,
+        "features": features,
+        "neighbors": _neighbors(model, X, rows, chosen),
+        "counterfactuals": [_convert(model, some, label) for label in evidence.classes],
     }
+
+
+def _take(X: Any, rows: NDArray[np.intp]) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def _as_cells(X: Any) -> tuple[list[str], list[list[Any]]]:
+    """Names of the columns and rows of plain values: numbers with six digits, or text."""
+    names = getattr(X, "columns", None)
+    if names is None:
+        names = [f"feature {k + 1}" for k in range(np.shape(X)[1])]
+        columns = list(np.asarray(X).T)
+    else:
+        columns = [X[name] for name in names]
+    cells = [[_cell(value) for value in column] for column in columns[:_FEATURES]]
+    rows = [list(row) for row in zip(*cells, strict=True)]
+    return [str(name) for name in names[:_FEATURES]], rows
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool | np.bool_ | str):
+        return str(value)
+    if isinstance(value, int | float | np.number):
+        number = float(value)
+        return float(f"{number:.6g}") if np.isfinite(number) else None
+    return None if value is None else str(value)
+
+
+def _neighbors(
+    model: Any, X: Any, rows: NDArray[np.intp], chosen: NDArray[np.intp]
+) -> list[list[list[float]]]:
+    """Places among ``rows`` of the nearest samples in base space, each with its distance."""
+    Z = np.asarray(model.transform(_take(X, rows)))
+    own = np.searchsorted(rows, chosen)
+    search = NearestNeighbors(n_neighbors=min(_NEIGHBORS + 1, len(Z))).fit(Z)
+    found = zip(own, *search.kneighbors(Z[own]), strict=True)
+    return [
+        [[int(k), float(f"{d:.4g}")] for d, k in zip(*pair, strict=True) if k != i][:_NEIGHBORS]
+        for i, *pair in found
+    ]
+
+
+def _convert(model: Any, X: Any, label: Any) -> list[list[Any] | None]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cells: list[list[Any] | None] = list(_as_cells(model.convert(X, label))[1])
+    for warning in caught:
+        if not isinstance(warning.message, UnreachableEvidenceWarning):
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+            continue
+        for row in warning.message.rows:
+            cells[row] = None
+    return cells

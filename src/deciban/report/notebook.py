@@ -16,8 +16,7 @@ from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.report.bundle import read_web
 from deciban.report.explorer import explorer
-from deciban.report.page import report
-from deciban.report.summary import assessment_page
+from deciban.report.page import assessment_page, report
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,26 +1,33 @@
-"""The report: what it says, in order, on one page that needs nothing else."""
+"""The report: an assessment in words, tables and figures, on one page that loads nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deciban._markup import number, percent, shorten
+from deciban._markup import in_unit, number, shorten
 from deciban.assessment import Assessment, Conditions, Quantity, assess
 from deciban.assessment.verdicts import CRITERIA, criteria_rows, heed_criteria, verdicts
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import read_labelled
-from deciban.report.bundle import write_page
+from deciban.report.bundle import (
+    describe_provenance,
+    describe_thinning,
+    first_state,
+    pack_samples,
+    thin_samples,
+    write_page,
+)
 from deciban.report.glossary import pick_terms
-from deciban.report.provenance import describe_provenance
-from deciban.report.samples import describe_thinning, first_state, pack_samples, thin_samples
 
-_MOST_PAIRS = 100  # classes whose pairs are all in the page
-_MOST_LISTED = 12  # classes, or costs, that are listed in the open
+_MAX_PAIRS = 100  # classes whose pairs are all in the page
+_MAX_PAIR_ROWS = 20  # of the table without figures
+_MAX_LISTED = 12  # classes, or costs, that are listed in the open
 _CORRECTED = (
     " PAV is judged on the samples that it was fitted to; quantities that this makes too good are "
     "shown as they are, and corrected as in the summary."
@@ -103,35 +110,69 @@ def report(
         )
     data = read_labelled(y_true, evidence, every_class=False)
     shown = thin_samples(data)
-    action, *found = verdicts(assessment)
+    context = _describe(assessment, data_card, criteria) | {
+        "thinned": describe_thinning(len(shown), sum(assessment.counts)),
+        "conditions": _conditions(conditions),
+        "training": training,
+        "model_card": model_card,
+        "provenance": describe_provenance(provenance),
+        "figures": True,
+    }
     record = {"criteria": list(criteria), "provenance": provenance} if provenance else {}
-    names = [str(name) for name in assessment.classes]
-    context = {
+    values = {
+        "samples": pack_samples(data, shown, rows),
+        "state": first_state(data, assessment.difficulty(), assessment.prior, assessment.costs),
+        "training": [dict(epoch) for epoch in training or ()],
+    }
+    return _write(title, assessment, context, values, record)
+
+
+def assessment_page(assessment: Assessment, *, title: str) -> str:
+    """The page on an assessment whose samples are not at hand: words, tables and the pairs."""
+    pairs = _hardest_pairs(assessment) if len(assessment.classes) > 2 else []
+    context = _describe(assessment) | {"figures": False, "pairs": _pair_table(assessment, pairs)}
+    return _write(title, assessment, context, {"state": {"pair": pairs[0] if pairs else [0, 1]}})
+
+
+def _describe(
+    assessment: Assessment,
+    data_card: Mapping[str, str] | None = None,
+    criteria: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """The words and tables of an assessment."""
+    action, *found = verdicts(assessment)
+    return {
         "kind": "Report on evidence",
-        "lead": describe_samples(assessment),
+        "lead": f"{describe_samples(assessment.classes, assessment.counts)}.",
         "action": heed_criteria(action, criteria),
         "verdicts": found,
         "warnings": assessment.warnings,
-        "thinned": describe_thinning(len(shown), sum(assessment.counts)),
         "criteria": _criteria(criteria),
-        "quality": describe_quantities(assessment),
-        "conditions": _conditions(conditions),
-        "training": training,
-        "n_classes": len(names),
-        "data_card": describe_data(assessment, data_card),
-        "model_card": model_card,
-        "counts": count_samples(assessment),
-        "provenance": describe_provenance(provenance),
+        "quality": _quantities(assessment),
+        "n_classes": len(assessment.classes),
+        "data_card": _data_card(assessment, data_card or {}),
+        "counts": _counts(assessment),
+        **dict.fromkeys(("conditions", "training", "model_card", "provenance", "thinned")),
     }
-    values = {
-        "classes": names,
-        "samples": pack_samples(data, shown, rows),
-        "state": first_state(data, assessment.difficulty(), assessment.prior, assessment.costs),
-        "numbers": plain_numbers(assessment) | record,
-        "training": [dict(epoch) for epoch in training or ()],
-    }
+
+
+def _write(
+    title: str,
+    assessment: Assessment,
+    context: Mapping[str, Any],
+    values: Mapping[str, Any],
+    record: Mapping[str, Any] | None = None,
+) -> str:
     contents = _contents(context)
-    words = pick_terms([*(q.key for q in assessment.quantities), *dict(contents)])
+    numbers = assessment.to_dict()
+    if len(assessment.classes) > _MAX_PAIRS:  # millions of numbers; the hardest pairs are a table
+        numbers = {key: value for key, value in numbers.items() if "pairwise" not in key}
+    values = {
+        "classes": [str(name) for name in assessment.classes],
+        "numbers": {**numbers, **(record or {})},
+        **values,
+    }
+    words = pick_terms([*assessment, *dict(contents)]) if context["figures"] else None
     return write_page("report", values, title=title, contents=contents, words=words, **context)
 
 
@@ -140,38 +181,24 @@ def _contents(context: Mapping[str, Any]) -> list[tuple[str, str]]:
     sections = {
         "summary": "Summary", "criteria": "Acceptance criteria", "quality": "Quality",
         "conditions": "Conditions", "calibration": "Calibration", "ratios": "Likelihood ratios",
-        "classes": "Class by class", "training": "Training", "cards": "Data, model and words",
+        "classes": "Class by class", "training": "Training",
+        "cards": "Data, model and words" if context["figures"] else "Data",
         "provenance": "Provenance",
     }  # fmt: skip
     here = {key: bool(context[key]) for key in ("criteria", "conditions", "training", "provenance")}
+    here |= dict.fromkeys(("calibration", "ratios"), context["figures"])
     here["classes"] = context["n_classes"] > 2
     return [(key, heading) for key, heading in sections.items() if here.get(key, True)]
 
 
-# --- numbers for the figures --------------------------------------------------------------
+def describe_samples(classes: Sequence[Hashable], counts: Sequence[int]) -> str:
+    """How many samples there are, and of which classes."""
+    names = ", ".join(shorten(name, 24) for name in classes[:6])
+    more = f" and {len(classes) - 6} more" if len(classes) > 6 else ""
+    return f"{sum(counts):,} samples of {len(classes)} classes: {names}{more}"
 
 
-def plain_numbers(assessment: Assessment) -> dict[str, Any]:
-    """The assessment as plain data; pairs of classes are left out where they are too many."""
-    numbers = assessment.to_dict()
-    if len(assessment.classes) > _MOST_PAIRS:  # millions of numbers; the hardest pairs are a table
-        numbers = {key: value for key, value in numbers.items() if "pairwise" not in key}
-    return numbers
-
-
-# --- words and tables ---------------------------------------------------------------------
-
-
-def describe_samples(assessment: Assessment) -> str:
-    """How many samples there are, and of which classes, as a sentence."""
-    names = ", ".join(shorten(name, 24) for name in assessment.classes[:6])
-    more = f" and {len(assessment.classes) - 6} more" if len(assessment.classes) > 6 else ""
-    total, D = sum(assessment.counts), len(assessment.classes)
-    return f"{total:,} samples of {D} classes: {names}{more}."
-
-
-def describe_quantities(assessment: Assessment) -> dict[str, Any]:
-    """Caption and rows of the table of quantities."""
+def _quantities(assessment: Assessment) -> dict[str, Any]:
     quantities, level = assessment.quantities, f"{100 * assessment.confidence:g} %"
     caption = f"Each quantity with its {level} interval."
     if assessment.design:
@@ -182,7 +209,6 @@ def describe_quantities(assessment: Assessment) -> dict[str, Any]:
 
 
 def _quantity(q: Quantity) -> dict[str, Any]:
-    better = f" {q.better.capitalize()} is better." if q.better else ""
     value, low, high, corrected = (
         _in_unit(x, q.unit) for x in (q.value, q.low, q.high, q.corrected)
     )
@@ -190,16 +216,17 @@ def _quantity(q: Quantity) -> dict[str, Any]:
     interval = "no interval" if np.isnan(q.low) else f"{low.removesuffix(suffix)} to {high}"
     if corrected != value:
         interval += f"; corrected {corrected}"
+    meaning = f"{shorten(q.meaning, 300)} {q.better.capitalize()} is better."
     return {
         "label": shorten(q.label, 90), "value": value, "interval": interval, "exact": q.value,
-        "meaning": shorten(q.meaning, 300) + better,
+        "meaning": meaning,
     }  # fmt: skip
 
 
 def _in_unit(value: float, unit: str) -> str:
     if np.isnan(value):
         return "not defined"
-    return percent(value, 3) if unit == "fraction" else f"{number(value)} {unit}".strip()
+    return in_unit(value, unit) if unit == "fraction" else f"{number(value)} {unit}".strip()
 
 
 def _criteria(criteria: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -219,40 +246,57 @@ def _conditions(conditions: Conditions | None) -> dict[str, Any] | None:
     return {"caption": caption, "columns": header, "rows": rows, "notes": conditions.notes}
 
 
-def describe_data(assessment: Assessment, card: Mapping[str, str] | None) -> dict[str, str]:
+def _data_card(assessment: Assessment, card: Mapping[str, str]) -> dict[str, str]:
     """The data card, with the prior and the costs of the assessment."""
-    data = {**(card or {}), "prior for costs and decisions": _prior(assessment)}
+    names, prior = [shorten(label, 30) for label in assessment.classes], assessment.prior
+    pairs = [f"{name} {p:.3g}" for name, p in zip(names, prior, strict=True)]
+    even = max(prior) - min(prior) < 1e-9
+    said = "the same for each class" if even else _list(pairs)
+    data = {**card, "prior for costs and decisions": said}
     if assessment.costs is not None:
-        data["costs of errors"] = _costs(assessment)
+        C = np.asarray(assessment.costs)
+        costly = np.argwhere((C != 0) | ~np.eye(len(C), dtype=bool))
+        costs = [f"{names[j]} for {names[i]} {number(float(C[i, j]))}" for i, j in costly]
+        data["costs of errors"] = _list(costs)
     return data
 
 
-def _prior(assessment: Assessment) -> str:
-    prior = assessment.prior
-    if max(prior) - min(prior) < 1e-9:
-        return "the same for each class"
-    pairs = zip(assessment.classes, prior, strict=True)
-    return _list([f"{shorten(label, 30)} {p:.3g}" for label, p in pairs])
-
-
-def _costs(assessment: Assessment) -> str:
-    """What each error costs, and the right decision where that costs something."""
-    C, names = np.asarray(assessment.costs), [shorten(label, 30) for label in assessment.classes]
-    costly = np.argwhere((C != 0) | ~np.eye(len(C), dtype=bool))
-    return _list([f"{names[j]} for {names[i]} {number(float(C[i, j]))}" for i, j in costly])
-
-
 def _list(items: Sequence[str]) -> str:
-    return ", ".join([*items[:_MOST_LISTED], *(["…"] if len(items) > _MOST_LISTED else [])])
+    return ", ".join([*items[:_MAX_LISTED], *(["…"] if len(items) > _MAX_LISTED else [])])
 
 
-def count_samples(assessment: Assessment) -> dict[str, Any]:
-    """Caption, columns and rows of the table of classes."""
+def _counts(assessment: Assessment) -> dict[str, Any]:
     total = max(1, sum(assessment.counts))
     pairs = zip(assessment.classes, assessment.counts, strict=True)
-    rows = [(name, f"{count:,}", number(100 * count / total)) for name, count in pairs]
     return {
         "caption": f"{sum(assessment.counts):,} samples.",
         "columns": ("class", "samples", "share (%)"),
+        "rows": [(name, f"{count:,}", number(100 * count / total)) for name, count in pairs],
+    }
+
+
+def _hardest_pairs(assessment: Assessment) -> list[tuple[int, int]]:
+    """Pairs of classes, the hardest to tell apart first; those without samples are left out."""
+    difficulty = assessment.difficulty()
+    present = [k for k, count in enumerate(assessment.counts) if count]
+    return sorted(combinations(present, 2), key=lambda pair: -difficulty[pair])
+
+
+def _pair_table(assessment: Assessment, pairs: Sequence[tuple[int, int]]) -> dict[str, Any] | None:
+    if not pairs:
+        return None
+    rows = [
+        (
+            " / ".join(shorten(assessment.classes[k], 30) for k in pair),
+            number(float(assessment.pairwise_cllr[pair])),
+            number(float(assessment.pairwise_cllr_min[pair])),
+        )
+        for pair in pairs[:_MAX_PAIR_ROWS]
+    ]
+    first = f" The first {_MAX_PAIR_ROWS} of {len(pairs):,}." if len(pairs) > len(rows) else ""
+    return {
+        "all": len(assessment.classes) <= _MAX_PAIRS,
+        "caption": f"Pairs of classes, the hardest to tell apart first.{first}",
+        "columns": ("pair", "Cllr (bit)", "Cllr_min (bit)"),
         "rows": rows,
     }

@@ -1,6 +1,7 @@
 // The report: controls, figures that obey them, the samples of a brushed range, and downloads.
 
 import { makeControls } from "./controls.js";
+import { formatNumber, readNumber } from "./drawing.js";
 import { drawCost } from "./figure_cost.js";
 import { drawCrossEntropy } from "./figure_cross_entropy.js";
 import { drawDet } from "./figure_det.js";
@@ -29,13 +30,22 @@ const FIGURES = {
   ternary: drawTernary, tippett: drawTippett, training: drawTraining, worst: drawWorstPairs,
 };
 
+/** Without samples, all that a reader can choose is a pair of classes. */
+function namePair({ data: { classes, numbers }, pair: [a, b] }) {
+  const chosen = document.getElementById("chosen");
+  if (!chosen) return;
+  const [asItIs, recalibrated] = [numbers.pairwise_cllr, numbers.pairwise_cllr_min].map((table) => formatNumber(readNumber(table[a][b])));
+  chosen.textContent = `${classes[a]} and ${classes[b]}: Cllr ${asItIs} bit, recalibrated ${recalibrated} bit.`;
+}
+
 async function main() {
   const data = readData();
-  const samples = await readSamples(data.samples, data.classes);
-  const state = createState(data.state, checkState(data.classes.length));
-  const show = makeControls(document.getElementById("controls"), data.classes, state);
+  const { classes } = data;
+  const samples = data.samples ? await readSamples(data.samples, classes) : { classes, D: classes.length, n: 0 };
+  const state = createState(data.state, checkState(classes.length));
+  const show = data.samples ? makeControls(document.getElementById("controls"), classes, state) : namePair;
   keepDrawn(FIGURES, state, (values) => {
-    const view = makeView(data, samples, values, state.set);
+    const view = data.samples ? makeView(data, samples, values, state.set) : { data, samples, ...values, set: state.set };
     show(view);
     return view;
   });
