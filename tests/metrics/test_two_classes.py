@@ -457,7 +457,7 @@ def test_misleading_evidence_is_counted_past_a_strength():
         (lambda: metrics.tippett_curve([0, 1], [1.0, 2.0], kind="x"), "exceeding, misleading"),
         (lambda: metrics.misleading_rates([0, 1], [1.0, 2.0], strength=-1), "0 or more"),
         (lambda: metrics.empirical_cross_entropy_curve([0, 1], [1.0, 2.0], log_odds=[[0.0]]),
-         "row of numbers"),
+         "one-dimensional"),
         (lambda: metrics.empirical_cross_entropy_curve([0, 1], [1.0, 2.0], log_odds=[INF]),
          "log_odds must be finite"),
     ],

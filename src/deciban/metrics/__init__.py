@@ -9,10 +9,12 @@ array, and weights.
 from deciban.metrics.bootstrap import bootstrap
 from deciban.metrics.calibration_error import calibration_error
 from deciban.metrics.calibration_test import CalibrationTest, calibration_test
-from deciban.metrics.costs import cllr, cllr_cal, cllr_min
-from deciban.metrics.curves import (
+from deciban.metrics.costs import (
     PriorCurve,
     TippettCurve,
+    cllr,
+    cllr_cal,
+    cllr_min,
     empirical_cross_entropy_curve,
     normalized_bayes_error_curve,
     tippett_curve,
@@ -85,3 +87,7 @@ __all__ = [
     "roc_curve",
     "tippett_curve",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,31 +1,40 @@
-"""The cost of LLRs, in bits: what it is, what is left after recalibration, and the difference."""
+"""Costs and distributions of LLRs: Cllr and its parts, and curves over all priors."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit
 
-from deciban._validation.arrays import Floats
+from deciban._validation.arrays import Floats, require_finite, to_numpy
+from deciban._validation.scalars import require_one_of
 from deciban.evidence import from_nats
-from deciban.metrics.labelled import EvidenceLike, Weights, open_trials
+from deciban.exceptions import InputError
+from deciban.metrics.detection import Errors, ErrorWeights
+from deciban.metrics.labelled import EvidenceLike, Weights, open_trials, read_trials
 from deciban.metrics.pav import PooledBlocks, pool
+
+
+def softplus(x: Floats) -> Floats:
+    """log(1 + exp(x)), which neither overflows nor is clipped."""
+    values = np.log1p(np.exp(-np.abs(x)))
+    values += np.maximum(x, 0)
+    return values
 
 
 @dataclass(frozen=True)
 class LogCost:
-    """The cost of the posterior of the true class, its negative logarithm, at prior log-odds.
-
-    ``weight`` is the share of the first and of the second class in the mean.
-    """
+    """Minus the log-posterior for the true class at these prior log-odds, times a weight."""
 
     log_odds: float
-    weight: tuple[float, float]
+    weight: tuple[float, float]  # for the first and for the second class
 
     def __call__(self, llr: Floats, t: int) -> Floats:
-        """What samples of the first (0) or second (1) class add."""
+        """Costs in the first (0) or second (1) class."""
         log_odds = llr + self.log_odds
         return self.weight[t] * softplus(-log_odds if t else log_odds)
 
@@ -36,16 +45,16 @@ CLLR = LogCost(0.0, (float(from_nats(0.5, "bit")),) * 2)
 def cllr(
     y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> float:
-    r"""Cost of LLRs, in bits: 0 is perfect, 1 is the cost of saying nothing.
+    r"""Cost of LLRs, in bits: 0 is perfect, and saying nothing costs 1.
 
-    :math:`\frac{1}{2} (E_1 \log_2(1 + e^{-llr}) + E_0 \log_2(1 + e^{llr}))`, the means over the
-    samples of each class: the cross-entropy at even odds.
+    :math:`\frac{1}{2} (E_1 \log_2(1 + e^{-llr}) + E_0 \log_2(1 + e^{llr}))`, a mean over the
+    samples in each class: the cross-entropy at even odds.
 
     Parameters
     ----------
     y_true : array of shape (n_samples,)
     llr : array of shape (n_samples,), or Evidence over two classes
-        In favor of ``pos_label``, in nats. Infinite LLRs cost what the formula says.
+        In favor of ``pos_label``, in nats. An infinite LLR on the wrong side costs infinitely much.
     sample_weight : array of shape (n_samples,), optional
     pos_label : label, default 1
 
@@ -56,13 +65,13 @@ def cllr(
     Warns
     -----
     ProbabilityWarning
-        Where 20 numbers or more all lie between 0 and 1: they may be probabilities.
+        If 20 numbers or more all lie between 0 and 1: they may be probabilities.
 
     See Also
     --------
-    cllr_min : What is left after the best monotone recalibration.
-    cllr_cal : The difference, which is what miscalibration costs.
-    cross_entropy : The same for any number of classes and any prior.
+    cllr_min : The cost that remains after the best monotone recalibration.
+    cllr_cal : The difference, which miscalibration costs.
+    cross_entropy : The same for any classes and any prior.
     deciban.assess : All costs with intervals.
 
     References
@@ -83,24 +92,24 @@ def cllr(
 def cllr_min(
     y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> float:
-    """Cost of the LLRs after the best monotone recalibration, in bits: their discrimination.
+    """Discrimination in bits: the Cllr that remains after the best monotone recalibration.
 
-    Found on the same samples by :func:`pav`, so it is optimistic where there are few.
+    :func:`pav` finds it on the same samples, so it is optimistic if they are few.
 
     Parameters
     ----------
     y_true, llr, sample_weight, pos_label
-        As for :func:`cllr`; only the order of the LLRs counts.
+        As for :func:`cllr`; only the order matters.
 
     Returns
     -------
     float
-        0 where the LLRs separate the classes, 1 where they tell nothing.
+        0 if the LLRs separate the classes, 1 if they tell nothing.
 
     See Also
     --------
-    cllr : Cost of the LLRs as they are.
-    decompose : Discrimination that is fitted on folds, for any number of classes.
+    cllr : Cost without recalibration.
+    decompose : Discrimination fitted on folds, for any number of classes.
 
     Examples
     --------
@@ -113,7 +122,7 @@ def cllr_min(
 def cllr_cal(
     y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> float:
-    """Cost of the LLRs that recalibration takes away, in bits: ``cllr - cllr_min``.
+    """Miscalibration in bits, ``cllr - cllr_min``: the cost that recalibration removes.
 
     Parameters
     ----------
@@ -123,12 +132,12 @@ def cllr_cal(
     Returns
     -------
     float
-        Above 0 also where the LLRs are calibrated, since :func:`pav` fits noise, too.
+        Above 0 even for calibrated LLRs, since :func:`pav` also fits noise.
 
     See Also
     --------
     calibration_test : Whether chance explains it.
-    deciban.calibration.AffineCalibrator : Takes most of it away on new samples.
+    deciban.calibration.AffineCalibrator : Removes most of it on new samples.
 
     Examples
     --------
@@ -143,15 +152,223 @@ def cllr_cal(
 
 
 def cost_of_blocks(blocks: PooledBlocks) -> float:
-    """Cllr of the recalibrated LLRs; a block of one class costs nothing."""
+    """Cllr of the recalibrated LLRs; a block with one class only costs nothing."""
     both = (blocks.target > 0) & (blocks.other > 0)
     p, q = blocks.target[both], blocks.other[both]
     # The ratio could only overflow with 1e308 samples.
     return float(from_nats((p @ np.log1p(q / p) + q @ np.log1p(p / q)) / 2, "bit"))
 
 
-def softplus(x: Floats) -> Floats:
-    """log(1 + exp(x)), which neither overflows nor is clipped."""
-    values = np.log1p(np.exp(-np.abs(x)))
-    values += np.maximum(x, 0)
-    return values
+class PriorCurve(NamedTuple):
+    """A cost over prior log-odds: with the LLRs, after recalibration, and without LLRs.
+
+    Attributes
+    ----------
+    log_odds : array of shape (n_points,)
+        Prior log-odds, in nats.
+    actual, minimum, neutral : arrays of shape (n_points,)
+        Cost with the LLRs, cost after the best monotone recalibration, and cost without LLRs.
+
+    See Also
+    --------
+    empirical_cross_entropy_curve : Returns it.
+    normalized_bayes_error_curve : Returns it.
+
+    Examples
+    --------
+    >>> curve = empirical_cross_entropy_curve([0, 1], [-1.0, 2.0], log_odds=[0.0])
+    >>> curve.minimum, curve.neutral
+    (array([0.]), array([1.]))
+    """
+
+    log_odds: Floats
+    actual: Floats
+    minimum: Floats
+    neutral: Floats
+
+
+def empirical_cross_entropy_curve(
+    y_true: ArrayLike,
+    llr: EvidenceLike,
+    *,
+    log_odds: ArrayLike | None = None,
+    sample_weight: Weights = None,
+    pos_label: Hashable = 1,
+) -> PriorCurve:
+    r"""Empirical cross-entropy (ECE) over prior log-odds, in bits.
+
+    :math:`p E_1 \log_2(1 + e^{-(llr + o)}) + (1 - p) E_0 \log_2(1 + e^{llr + o})`, with the prior
+    probability p at log-odds o. At 0 it is Cllr.
+
+    Parameters
+    ----------
+    y_true, llr, sample_weight, pos_label
+        As for :func:`cllr`.
+    log_odds : array, default 101 points from -3 to 3 bans
+        Prior log-odds for ``pos_label``, in nats.
+
+    Returns
+    -------
+    PriorCurve
+        ``minimum`` is after :func:`pav`, ``neutral`` the entropy of the prior.
+
+    See Also
+    --------
+    cllr : The value at even odds.
+    normalized_bayes_error_curve : The same for the error rate.
+    deciban.plots.EmpiricalCrossEntropyDisplay : Draws it.
+
+    References
+    ----------
+    Ramos and Gonzalez-Rodriguez (2013), Reliable support: measuring calibration of likelihood
+    ratios.
+
+    Examples
+    --------
+    >>> y, llr = [0, 1, 0, 1], [-4.0, -1.0, 0.5, 3.0]
+    >>> curve = empirical_cross_entropy_curve(y, llr, log_odds=[-2.0, 0.0, 2.0])
+    >>> curve.actual.round(3)
+    array([0.419, 0.849, 0.436])
+    >>> curve.minimum.round(3)
+    array([0.264, 0.5  , 0.264])
+    """
+    trials = open_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
+    odds, blocks = _read_log_odds(log_odds), pool(trials)
+    false_alarms, misses = trials.means([LogCost(lo, (1.0, 1.0)) for lo in odds.tolist()]).T
+    mixed = np.isfinite(blocks.llr)  # recalibrated blocks with one class cost nothing at any prior
+    best, target, other = blocks.llr[mixed], blocks.target[mixed], blocks.other[mixed]
+    p, q = expit(odds), expit(-odds)
+    certain = np.isinf(misses) | np.isinf(false_alarms)  # a prior is only rounded to zero
+    with np.errstate(invalid="ignore"):
+        actual = np.where(certain, np.inf, p * misses + q * false_alarms)
+    minimum = np.empty_like(odds)
+    for k, lo in enumerate(odds):
+        minimum[k] = p[k] * target @ softplus(-(best + lo)) + q[k] * other @ softplus(best + lo)
+    neutral = p * softplus(-odds) + q * softplus(odds)
+    return PriorCurve(odds, *(from_nats(cost, "bit") for cost in (actual, minimum, neutral)))
+
+
+def normalized_bayes_error_curve(
+    y_true: ArrayLike,
+    llr: EvidenceLike,
+    *,
+    log_odds: ArrayLike | None = None,
+    sample_weight: Weights = None,
+    pos_label: Hashable = 1,
+) -> PriorCurve:
+    r"""Bayes error rate over prior log-odds, relative to decisions without LLRs.
+
+    :math:`(p P_{miss} + (1 - p) P_{fa}) / \min(p, 1 - p)` at the threshold
+    :math:`-\mathrm{logit}\ p`, with the prior probability p for ``pos_label``.
+
+    Parameters
+    ----------
+    y_true, llr, log_odds, sample_weight, pos_label
+        As for :func:`empirical_cross_entropy_curve`.
+
+    Returns
+    -------
+    PriorCurve
+        ``minimum`` has the best threshold at each prior, and ``neutral`` is 1.
+
+    See Also
+    --------
+    detection_cost : The cost at one prior.
+    deciban.plots.NormalizedBayesErrorDisplay : Draws it.
+
+    References
+    ----------
+    Brümmer and de Villiers (2011), The BOSARIS toolkit: theory, algorithms and code.
+
+    Examples
+    --------
+    >>> y, llr = [0, 1, 0, 1], [-4.0, -1.0, 0.5, 3.0]
+    >>> normalized_bayes_error_curve(y, llr, log_odds=[-2.0, 0.0, 2.0]).actual
+    array([0.5, 1. , 0.5])
+    """
+    trials = open_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
+    odds = _read_log_odds(log_odds)
+    p_false_alarm, p_miss = trials.means([Errors(-lo) for lo in odds.tolist()]).T
+    actual = ErrorWeights(odds, 0.0).cost(p_miss, p_false_alarm, normalize=True)
+    costs = ErrorWeights(odds[:, None], 0.0).cost(*pool(trials).hull(), normalize=True)
+    return PriorCurve(odds, actual, costs.min(axis=1), np.ones_like(odds))
+
+
+def _read_log_odds(log_odds: ArrayLike | None) -> Floats:
+    if log_odds is None:
+        return np.linspace(-3, 3, 101) * np.log(10)
+    odds = np.atleast_1d(to_numpy(log_odds, "log_odds"))
+    if odds.ndim != 1:
+        raise InputError(f"log_odds must be one-dimensional; got shape {odds.shape}. Flatten it.")
+    require_finite(np, odds, "log_odds")
+    return odds
+
+
+class TippettCurve(NamedTuple):
+    """Fraction of each class on one side of each LLR that occurs.
+
+    Attributes
+    ----------
+    llr : array of shape (n_levels,)
+        Rising, in nats.
+    target, other : arrays of shape (n_levels,)
+        Fractions of ``pos_label`` and of the other class.
+
+    See Also
+    --------
+    tippett_curve : Returns it.
+
+    Examples
+    --------
+    >>> tippett_curve([0, 1], [-1.0, 2.0]).other
+    array([1., 0.])
+    """
+
+    llr: Floats
+    target: Floats
+    other: Floats
+
+
+def tippett_curve(
+    y_true: ArrayLike,
+    llr: EvidenceLike,
+    *,
+    kind: Literal["exceeding", "misleading"] = "exceeding",
+    sample_weight: Weights = None,
+    pos_label: Hashable = 1,
+) -> TippettCurve:
+    """Cumulative distributions of the LLRs in each class, at each LLR that occurs.
+
+    Parameters
+    ----------
+    y_true : array of shape (n_samples,)
+    llr : array of shape (n_samples,), or Evidence over two classes
+        In favor of ``pos_label``, in nats. Infinite LLRs are kept.
+    kind : {"exceeding", "misleading"}
+        ``exceeding``: for both classes, the fraction at or above each LLR. ``misleading``: for
+        targets, the fraction at or below, so that the curves cross at equal errors.
+    sample_weight : array of shape (n_samples,), optional
+    pos_label : label, default 1
+
+    Returns
+    -------
+    TippettCurve
+
+    See Also
+    --------
+    misleading_rates : The fractions on the wrong side of zero.
+    deciban.plots.TippettDisplay : Draws it.
+
+    Examples
+    --------
+    >>> tippett_curve([0, 1, 0, 1], [-2.0, -1.0, 0.0, 3.0]).target
+    array([1. , 1. , 0.5, 0.5])
+    """
+    require_one_of(kind, "kind", ("exceeding", "misleading"))
+    trials = read_trials(y_true, llr, sample_weight, pos_label)
+    at = np.unique(trials.llr)
+    if kind == "exceeding":
+        target = 1 - trials.target.below(at)
+    else:
+        target = trials.target.below(at, inclusive=True)
+    return TippettCurve(at, target, 1 - trials.other.below(at))

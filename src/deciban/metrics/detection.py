@@ -1,10 +1,10 @@
-"""Decisions at a threshold: error rates, their trade-off and what they cost."""
+"""Decisions at a threshold: error rates, their trade-off and their cost."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
-from dataclasses import asdict, astuple, dataclass
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,16 +18,16 @@ from deciban.metrics.pav import pool
 
 
 class ErrorRates(NamedTuple):
-    """Error rates at rising thresholds; a sample is accepted where its LLR reaches the threshold.
+    """Error rates at rising thresholds; a sample is accepted if its LLR reaches the threshold.
 
     Attributes
     ----------
     p_miss : array of shape (n_thresholds,)
-        Fraction of ``pos_label`` that is not accepted; rises from 0 to 1.
+        Fraction of ``pos_label`` that is rejected; rises from 0 to 1.
     p_false_alarm : array of shape (n_thresholds,)
         Fraction of the other class that is accepted; falls from 1 to 0.
     threshold : array of shape (n_thresholds,)
-        The last, +inf, stands for accepting nothing, not even an infinite LLR.
+        The last, +inf, accepts nothing, not even an infinite LLR.
 
     See Also
     --------
@@ -47,7 +47,7 @@ class ErrorRates(NamedTuple):
 def det_curve(
     y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> ErrorRates:
-    """Miss rate against false-alarm rate at every LLR that occurs, and above all of them.
+    """Miss rate against false-alarm rate at every LLR that occurs, and above them all.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def det_curve(
     See Also
     --------
     roc_curve : The same in scikit-learn's order.
-    eer : The point where both rates are equal.
+    eer : The point at which both rates are equal.
     deciban.plots.DETDisplay : Draws it on normal-deviate axes.
 
     Examples
@@ -76,6 +76,14 @@ def det_curve(
     array([1. , 0.5, 0.5, 0. , 0. ])
     """
     return error_rates(read_trials(y_true, llr, sample_weight, pos_label))
+
+
+def error_rates(trials: Trials) -> ErrorRates:
+    """Error rates at every threshold at which they change."""
+    threshold = np.append(np.unique(trials.llr), np.inf)
+    p_miss, p_false_alarm = trials.target.below(threshold), 1 - trials.other.below(threshold)
+    p_miss[-1], p_false_alarm[-1] = 1, 0  # even an infinite LLR is rejected there
+    return ErrorRates(p_miss, p_false_alarm, threshold)
 
 
 def roc_curve(
@@ -95,7 +103,7 @@ def roc_curve(
     See Also
     --------
     det_curve : Misses instead of hits, thresholds rising.
-    pav : The convex hull of this curve.
+    pav : Its convex hull.
 
     Examples
     --------
@@ -110,7 +118,7 @@ def roc_curve(
 def eer(
     y_true: ArrayLike, llr: EvidenceLike, *, sample_weight: Weights = None, pos_label: Hashable = 1
 ) -> float:
-    """Equal-error rate, where the convex hull of the ROC curve has as many misses as false alarms.
+    """Equal-error rate on the convex hull of the ROC curve.
 
     Parameters
     ----------
@@ -125,7 +133,7 @@ def eer(
     See Also
     --------
     det_curve : Both error rates at every threshold.
-    min_detection_cost : Cost of errors at an operating point of your own.
+    min_detection_cost : The cost at an operating point that you choose.
 
     Examples
     --------
@@ -136,7 +144,7 @@ def eer(
 
 
 def equal_errors(p_miss: Floats, p_false_alarm: Floats) -> float:
-    """Where a line of error rates, by rising threshold, has as many misses as false alarms."""
+    """Error rate at which a line, by rising threshold, has as many misses as false alarms."""
     k = equal_error_corner(p_miss, p_false_alarm)
     gap_before, gap_after = (p_miss - p_false_alarm)[k - 1 : k + 1]
     share = -gap_before / (gap_after - gap_before)
@@ -144,150 +152,51 @@ def equal_errors(p_miss: Floats, p_false_alarm: Floats) -> float:
 
 
 def equal_error_corner(p_miss: Floats, p_false_alarm: Floats) -> int:
-    """Position of the first corner of the line past that point."""
+    """Position of the first corner of the line past equal errors."""
     k = int(np.searchsorted(p_miss - p_false_alarm, 0, side="right"))
     return min(k, len(p_miss) - 1)
 
 
-def detection_cost(
-    y_true: ArrayLike,
-    llr: EvidenceLike,
-    *,
-    prior: float = 0.5,
-    cost_miss: float = 1.0,
-    cost_false_alarm: float = 1.0,
-    normalize: bool = True,
-    sample_weight: Weights = None,
-    pos_label: Hashable = 1,
-) -> float:
-    r"""Expected cost of the decisions that the LLRs themselves ask for at an operating point.
+class ErrorWeights(NamedTuple):
+    """Logarithms of the costs of a miss and of a false alarm, each times its prior probability.
 
-    :math:`\pi C_{miss} P_{miss} + (1 - \pi) C_{fa} P_{fa}` at the Bayes threshold, with the prior
-    :math:`\pi`; an LLR on the threshold is accepted.
-
-    Parameters
-    ----------
-    y_true, llr, sample_weight, pos_label
-        As for :func:`det_curve`; the LLRs in nats.
-    prior : float, default 0.5
-        Probability of ``pos_label``.
-    cost_miss, cost_false_alarm : float, default 1
-    normalize : bool, default True
-        Divide by the cost of the better decision without any LLR.
-
-    Returns
-    -------
-    float
-
-    See Also
-    --------
-    min_detection_cost : With the best threshold instead.
-    c_primary : Mean over several operating points.
-    normalized_bayes_error_curve : Over all priors.
-    expected_cost : For any number of classes.
-
-    Examples
-    --------
-    >>> detection_cost([0, 1, 0, 1], [-2.0, -1.0, 0.5, 3.0], prior=0.5)
-    1.0
+    Both are numbers, or arrays for several operating points.
     """
-    point = OperatingPoint(cost_miss, cost_false_alarm, prior)
-    trials = open_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
-    ((p_false_alarm, p_miss),) = trials.means([Errors(point.threshold)])
-    return float(point.weights.cost(p_miss, p_false_alarm, normalize))
+
+    log_miss: Any
+    log_false_alarm: Any
+
+    @property
+    def threshold(self) -> Any:
+        """The LLR from which on acceptance costs less than rejection, in nats."""
+        return self.log_false_alarm - self.log_miss
+
+    def cost(self, p_miss: Any, p_false_alarm: Any, normalize: bool) -> Any:
+        """Expected cost at these error rates; a rate that is zero costs nothing."""
+        unit = np.minimum(*self) if normalize else 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            costs = (
+                np.where(np.equal(rate, 0), 0.0, np.exp(log_cost - unit) * rate)
+                for log_cost, rate in zip(self, (p_miss, p_false_alarm), strict=True)
+            )
+            return sum(costs)
 
 
-def min_detection_cost(
-    y_true: ArrayLike,
-    llr: EvidenceLike,
-    *,
-    prior: float = 0.5,
-    cost_miss: float = 1.0,
-    cost_false_alarm: float = 1.0,
-    normalize: bool = True,
-    sample_weight: Weights = None,
-    pos_label: Hashable = 1,
-) -> float:
-    """Expected cost at an operating point with the best threshold, chosen on the same samples.
+class Errors(NamedTuple):
+    """Errors at a threshold: misses in the second class, false alarms in the first."""
 
-    Parameters
-    ----------
-    y_true, llr, prior, cost_miss, cost_false_alarm, normalize, sample_weight, pos_label
-        As for :func:`detection_cost`; only the order of the LLRs counts.
+    threshold: float
 
-    Returns
-    -------
-    float
-
-    See Also
-    --------
-    detection_cost : With the threshold that the LLRs ask for.
-
-    Examples
-    --------
-    >>> min_detection_cost([0, 1, 0, 1], [-2.0, -1.0, 0.5, 3.0])
-    0.5
-    """
-    point = OperatingPoint(cost_miss, cost_false_alarm, prior)
-    hull = pool(open_trials(y_true, llr, sample_weight, pos_label)).hull()
-    return float(np.min(point.weights.cost(*hull, normalize)))
-
-
-def c_primary(
-    y_true: ArrayLike,
-    llr: EvidenceLike,
-    operating_points: Iterable[OperatingPoint | tuple[float, float, float]],
-    *,
-    minimum: bool = False,
-    sample_weight: Weights = None,
-    pos_label: Hashable = 1,
-) -> float:
-    """Mean of the normalized detection costs at some operating points, NIST's C_primary.
-
-    Parameters
-    ----------
-    y_true, llr, sample_weight, pos_label
-        As for :func:`detection_cost`.
-    operating_points : iterable of OperatingPoint, or of (cost_miss, cost_false_alarm, prior)
-        Those of SRE 2016 are ``[(1, 1, 0.01), (1, 1, 0.005)]``.
-    minimum : bool, default False
-        Whether to take the best threshold at each point, as :func:`min_detection_cost` does.
-
-    Returns
-    -------
-    float
-
-    See Also
-    --------
-    detection_cost : Cost at one operating point.
-    OperatingPoint : An operating point with its threshold.
-    c_avg : NIST's cost for languages.
-
-    References
-    ----------
-    NIST 2016 Speaker Recognition Evaluation Plan.
-
-    Examples
-    --------
-    >>> c_primary([0, 0, 1, 1], [-2.0, 0.5, -1.0, 3.0], [(1, 1, 0.5), (10, 1, 0.01)])
-    0.75
-    """
-    points = read_operating_points(operating_points)
-    if not points:
-        raise InputError("operating_points must hold a point; got none. Write [(10, 1, 0.01)].")
-    cost = min_detection_cost if minimum else detection_cost
-    costs = (
-        cost(y_true, llr, **asdict(point), sample_weight=sample_weight, pos_label=pos_label)
-        for point in points
-    )
-    return math.fsum(costs) / len(points)
+    def __call__(self, llr: Floats, t: int) -> Any:
+        """Whether each LLR is an error."""
+        return llr < self.threshold if t else llr >= self.threshold
 
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """Costs of the two errors of a detector, and the prior probability of its targets.
+    """Costs of a detector's two errors, and the prior probability of its targets.
 
-    The order is NIST's, as in ``10:1:0.01``, which is how a point is printed.
+    The order is NIST's. A point is printed as ``10:1:0.01``.
 
     Parameters
     ----------
@@ -338,7 +247,7 @@ class OperatingPoint:
 
 
 def read_operating_points(points: Iterable[Any]) -> tuple[OperatingPoint, ...]:
-    """Operating points, from objects of that class or tuples; no two may be the same."""
+    """Operating points, from objects or tuples; no two may be the same."""
     found: list[OperatingPoint] = []
     for point in points:
         if not isinstance(point, OperatingPoint):
@@ -354,44 +263,145 @@ def read_operating_points(points: Iterable[Any]) -> tuple[OperatingPoint, ...]:
     return tuple(found)
 
 
-class Errors(NamedTuple):
-    """Which LLRs are on the wrong side of a threshold; one on it is accepted."""
+def detection_cost(
+    y_true: ArrayLike,
+    llr: EvidenceLike,
+    *,
+    prior: float = 0.5,
+    cost_miss: float = 1.0,
+    cost_false_alarm: float = 1.0,
+    normalize: bool = True,
+    sample_weight: Weights = None,
+    pos_label: Hashable = 1,
+) -> float:
+    r"""Expected cost of Bayes decisions at an operating point.
 
-    threshold: float
+    :math:`\pi C_{miss} P_{miss} + (1 - \pi) C_{fa} P_{fa}` at the Bayes threshold, with the prior
+    :math:`\pi`; an LLR on the threshold is accepted.
 
-    def __call__(self, llr: Floats, t: int) -> Any:
-        """Misses of the second class, or false alarms of the first."""
-        return llr < self.threshold if t else llr >= self.threshold
+    Parameters
+    ----------
+    y_true, llr, sample_weight, pos_label
+        As for :func:`det_curve`; the LLRs in nats.
+    prior : float, default 0.5
+        Probability of ``pos_label``.
+    cost_miss, cost_false_alarm : float, default 1
+    normalize : bool, default True
+        Divide by the cost of the better decision without any LLR.
 
+    Returns
+    -------
+    float
 
-class ErrorWeights(NamedTuple):
-    """Logarithms of the costs of a miss and of a false alarm, each times its prior probability.
+    See Also
+    --------
+    min_detection_cost : With the best threshold instead.
+    c_primary : Mean over several operating points.
+    normalized_bayes_error_curve : Over all priors.
+    expected_cost : For any number of classes.
 
-    Both are numbers, or arrays for several operating points.
+    Examples
+    --------
+    >>> detection_cost([0, 1, 0, 1], [-2.0, -1.0, 0.5, 3.0], prior=0.5)
+    1.0
     """
-
-    log_miss: Any
-    log_false_alarm: Any
-
-    @property
-    def threshold(self) -> Any:
-        """The LLR from which on acceptance costs less than rejection, in nats."""
-        return self.log_false_alarm - self.log_miss
-
-    def cost(self, p_miss: Any, p_false_alarm: Any, normalize: bool) -> Any:
-        """Expected cost of these error rates; one that is zero costs nothing."""
-        unit = np.minimum(*self) if normalize else 0.0
-        with np.errstate(over="ignore", invalid="ignore"):
-            costs = (
-                np.where(np.equal(rate, 0), 0.0, np.exp(log_cost - unit) * rate)
-                for log_cost, rate in zip(self, (p_miss, p_false_alarm), strict=True)
-            )
-            return sum(costs)
+    point = OperatingPoint(cost_miss, cost_false_alarm, prior)
+    trials = open_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
+    return _mean_detection_cost(trials, [point], minimum=False, normalize=normalize)
 
 
-def error_rates(trials: Trials) -> ErrorRates:
-    """Error rates at every threshold where they change."""
-    threshold = np.append(trials.distinct(), np.inf)
-    p_miss, p_false_alarm = trials.target.below(threshold), 1 - trials.other.below(threshold)
-    p_miss[-1], p_false_alarm[-1] = 1, 0  # nothing is accepted there, not even an infinite LLR
-    return ErrorRates(p_miss, p_false_alarm, threshold)
+def min_detection_cost(
+    y_true: ArrayLike,
+    llr: EvidenceLike,
+    *,
+    prior: float = 0.5,
+    cost_miss: float = 1.0,
+    cost_false_alarm: float = 1.0,
+    normalize: bool = True,
+    sample_weight: Weights = None,
+    pos_label: Hashable = 1,
+) -> float:
+    """Expected cost at an operating point with the threshold that is best for these samples.
+
+    Parameters
+    ----------
+    y_true, llr, prior, cost_miss, cost_false_alarm, normalize, sample_weight, pos_label
+        As for :func:`detection_cost`; only the order of the LLRs matters.
+
+    Returns
+    -------
+    float
+
+    See Also
+    --------
+    detection_cost : With the Bayes threshold.
+
+    Examples
+    --------
+    >>> min_detection_cost([0, 1, 0, 1], [-2.0, -1.0, 0.5, 3.0])
+    0.5
+    """
+    point = OperatingPoint(cost_miss, cost_false_alarm, prior)
+    trials = open_trials(y_true, llr, sample_weight, pos_label)
+    return _mean_detection_cost(trials, [point], minimum=True, normalize=normalize)
+
+
+def c_primary(
+    y_true: ArrayLike,
+    llr: EvidenceLike,
+    operating_points: Iterable[OperatingPoint | tuple[float, float, float]],
+    *,
+    minimum: bool = False,
+    sample_weight: Weights = None,
+    pos_label: Hashable = 1,
+) -> float:
+    """NIST's C_primary: the mean of normalized detection costs at several operating points.
+
+    Parameters
+    ----------
+    y_true, llr, sample_weight, pos_label
+        As for :func:`detection_cost`.
+    operating_points : iterable of OperatingPoint, or of (cost_miss, cost_false_alarm, prior)
+        SRE 2016 has ``[(1, 1, 0.01), (1, 1, 0.005)]``.
+    minimum : bool, default False
+        Take the best threshold at each point, as :func:`min_detection_cost` does.
+
+    Returns
+    -------
+    float
+
+    See Also
+    --------
+    detection_cost : Cost at one operating point.
+    OperatingPoint : An operating point with its threshold.
+    c_avg : NIST's cost for languages.
+
+    References
+    ----------
+    NIST 2016 Speaker Recognition Evaluation Plan.
+
+    Examples
+    --------
+    >>> c_primary([0, 0, 1, 1], [-2.0, 0.5, -1.0, 3.0], [(1, 1, 0.5), (10, 1, 0.01)])
+    0.75
+    """
+    points = read_operating_points(operating_points)
+    if not points:
+        raise InputError("operating_points must hold a point; got none. Write [(10, 1, 0.01)].")
+    trials = open_trials(y_true, llr, sample_weight, pos_label, in_nats=not minimum)
+    return _mean_detection_cost(trials, points, minimum=minimum, normalize=True)
+
+
+def _mean_detection_cost(
+    trials: Any, points: Sequence[OperatingPoint], *, minimum: bool, normalize: bool
+) -> float:
+    if minimum:
+        rates = [pool(trials).hull()] * len(points)
+    else:
+        means = trials.means([Errors(point.threshold) for point in points])
+        rates = [(p_miss, p_false_alarm) for p_false_alarm, p_miss in means]
+    costs = (
+        np.min(point.weights.cost(*rate, normalize))
+        for point, rate in zip(points, rates, strict=True)
+    )
+    return math.fsum(costs) / len(points)

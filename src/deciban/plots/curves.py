@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, ndtri
 
 from deciban.evidence import Unit, from_nats
-from deciban.metrics.curves import (
+from deciban.metrics.costs import (
     PriorCurve,
     empirical_cross_entropy_curve,
     normalized_bayes_error_curve,
