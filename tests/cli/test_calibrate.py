@@ -332,7 +332,7 @@ def test_tables_that_do_not_fit_are_refused(two, text, words):
 
 
 def test_rows_are_counted_over_batches(two, monkeypatch):
-    from deciban.cli.io.formats import Table
+    from deciban.cli.tables import Table
 
     _, _, path = two
     calibrator, _ = fitted(path, "--positive", "same")

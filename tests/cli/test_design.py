@@ -130,7 +130,7 @@ def test_tables_without_shared_items_raise_no_question(columns):
     [
         (("--items", "left"), "--items must name two columns; got left"),
         (("--items", "left,left"), "--items must name two columns; got left,left"),
-        (("--items", "left,rigth"), "must have the column 'rigth', for --items"),
+        (("--items", "left,rigth"), "no column 'rigth', which --items needs"),
         (("--group", "left", "--items", "left,right"), "must not come together"),
         (("--group", "hole"), "row 3 of 'hole' is empty"),
     ],

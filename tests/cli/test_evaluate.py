@@ -190,7 +190,7 @@ def test_results_by_condition_name_the_worst(two, tmp_path):
     page = report.read_text()
     assert "Results by condition" in page
     assert sentence in page
-    with pytest.raises(InputError, match="must have the column 'second', for --by"):
+    with pytest.raises(InputError, match="no column 'second', which --by needs"):
         run(*options[:-1], "second")
 
 
@@ -214,7 +214,7 @@ def test_conditions_may_stand_in_the_key_or_in_the_scores(two, tmp_path, place):
     assert plain["conditions"][2]["quantities"][0]["value"] == pytest.approx(
         metrics.cllr(y[room == "b c"], llr[room == "b c"])
     )
-    with pytest.raises(InputError, match="must have the column 'hall', for --by"):
+    with pytest.raises(InputError, match="no column 'hall', for --by"):
         run(*options, "--by", "hall")
 
 
@@ -294,7 +294,7 @@ def test_trials_that_do_not_match_are_counted(tmp_path):
     s.write_text("")
     with pytest.raises(InputError, match="it is empty"):
         run(s, "--key", k)
-    with pytest.raises(InputError, match="must be a file that exists"):
+    with pytest.raises(InputError, match="not found"):
         run(tmp_path / "none.txt", "--key", k)
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="columns model, segment and score"):
@@ -563,5 +563,5 @@ def test_a_tree_must_exist_and_the_table_must_fit_into_memory(three):
     args = [*with_tree(three, '[["cat", "dog"], "owl"]'), "--workers", "1"]
     with pytest.raises(InputError, match="--hierarchy must come with one table that fits"):
         run(*args)
-    with pytest.raises(InputError, match=r"nowhere.json must be a file that exists"):
+    with pytest.raises(InputError, match=r"nowhere.json not found"):
         run(*args[:-3], "nowhere.json")

@@ -98,7 +98,7 @@ def test_what_cannot_be_used_is_refused(tmp_path, scores, options, words):
 
 
 def test_a_table_without_the_columns_is_refused_before_a_page_is_written(tmp_path, scores):
-    with pytest.raises(TableError, match="must have the column"):
+    with pytest.raises(TableError, match="has no column"):
         run(scores, "--truth", "kind", "-o", tmp_path / "page.html")
     assert not (tmp_path / "page.html").exists()
 

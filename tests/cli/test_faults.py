@@ -258,7 +258,7 @@ def test_a_signal_ends_the_process_at_once_since_jax_may_be_compiling(
     def interrupted(*args, **options):
         raise raised
 
-    monkeypatch.setattr("deciban.cli.io.sources.open_table", interrupted)
+    monkeypatch.setattr("deciban.cli.tables.open_table", interrupted)
     assert main_with(monkeypatch, "explain", "m.deciban", "t.csv") == f"left with {status}"
     assert capsys.readouterr().err == printed
 
@@ -310,7 +310,7 @@ def test_a_closed_standard_input_is_refused(folder):
     shell = f"{' '.join(words('predict', 'm.deciban', '-', '-o', 'x.csv'))} <&-"
     done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == "standard input must be open; it is closed. Name a file.\n"
+    assert done.stderr == "standard input is closed. Name a file instead of -.\n"
 
 
 @pytest.mark.parametrize("name", ["llr.xlsx", "llr"])

@@ -21,8 +21,7 @@ from deciban.calibration import AffineCalibrator, FusionCalibrator
 from deciban.cli import outputs as folders
 from deciban.cli.app import app
 from deciban.cli.commands.predict import _Prediction
-from deciban.cli.io.formats import Part
-from deciban.cli.io.sources import find_files
+from deciban.cli.files import Part, find_files
 from deciban.cli.outputs import split_files, write_output
 from deciban.cli.score_columns import ScoreColumns
 from deciban.exceptions import ClusterError, InputError, UnseenValueWarning
@@ -175,7 +174,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing_but_the_time(folder, clus
         counted = ()
 
         def open(self, source):
-            from deciban.cli.io.sources import open_table
+            from deciban.cli.tables import open_table
 
             return open_table(source)
 
@@ -240,7 +239,7 @@ def test_an_input_that_was_changed_is_not_mixed_with_what_it_was(folder):
 def test_an_input_that_changes_during_the_run_is_named(folder):
     part = Part("new/c.parquet", 100, 50)
     job = _Prediction(LinearDiscriminant.load("m.deciban"), None, 0, None, None)
-    with pytest.raises(InputError, match=r"new/c.parquet must stay as it is; it was changed"):
+    with pytest.raises(InputError, match=r"new/c.parquet changed while it was being read"):
         folders._write_table(job, part, "part.parquet", force=True)
     assert not Path("part.parquet").exists()
 
@@ -309,10 +308,10 @@ def test_a_bad_cell_of_a_part_is_named_by_its_row_in_the_file(folder, cluster):
         (["new", "-o", "m.deciban/"], "--output must be a folder that can be made; got m.deciban"),
         (
             ["none/*.parquet", "-o", "out/"],
-            r"none/\*.parquet must name files that exist",
+            r"none/\*.parquet matches no files",
         ),
-        (["used", "-o", "out/"], "used must hold files that end in .parquet; there are none"),
-        (["odd/*.parquet", "-o", "out/"], "odd/b.parquet must have the columns of odd/a.parquet,"),
+        (["used", "-o", "out/"], "used contains no .parquet files"),
+        (["odd/*.parquet", "-o", "out/"], "odd/b.parquet has other columns than odd/a.parquet"),
         (["new", "-o", "out/", "--cluster", "nonsense"], "must be the address of a Dask scheduler"),
     ],
     ids=lambda words: " ".join(words) if isinstance(words, list) else "",
@@ -335,7 +334,7 @@ def test_what_cannot_be_done_ends_in_a_sentence_and_leaves_nothing(folder, words
 def test_a_column_of_another_type_is_named(folder):
     table = pl.read_parquet("new/d.parquet").with_columns(pl.col("id").cast(pl.String))
     table.write_parquet("new/d.parquet")
-    with pytest.raises(InputError, match=r"new/d.parquet must have the columns .* id differs"):
+    with pytest.raises(InputError, match=r"new/d.parquet has other columns .* id differs"):
         predict("new", "-o", "out/")
 
 

@@ -14,10 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deciban.cli.io import text
-from deciban.cli.io.formats import empty_to_null
-from deciban.cli.io.sources import open_table, read_table
+from deciban.cli import text
 from deciban.cli.outputs import require_outputs, table_writer
+from deciban.cli.tables import empty_to_null, open_table, read_table
 from deciban.cli.words import suggest
 from deciban.exceptions import InputError, TableError
 
@@ -111,7 +110,7 @@ def test_columns_are_chosen_by_name_and_order(tmp_path, ending):
     path = written(tmp_path / f"t.{ending}", FRAME)
     chosen = ["truth", "whole"]
     assert_frame_equal(open_table(path).read(chosen), as_read(FRAME, ending).select(chosen))
-    with pytest.raises(InputError, match=r"column 'wole', .* columns are .* mean 'whole'\?"):
+    with pytest.raises(InputError, match=r"no column 'wole', .* columns are .* mean 'whole'\?"):
         open_table(path).batches(columns=["wole"])
 
 
@@ -196,82 +195,78 @@ _JUNK = np.random.default_rng(1).bytes(5000)
 MALFORMED = {
     "an empty file": ("t.csv", "", "is empty"),
     "only newlines": ("t.csv", "\n\n\r\n", "is empty"),
-    "a short row": ("t.csv", "a,b\n1,2\n3\n", "2 cells in every row; line 3 has 1"),
-    "a long row": ("t.csv", "a,b\n1,2\n\n3,4,5\n", "line 4 has 3"),
-    "a short row after a cell of two lines": ("t.csv", 'a,b\n"1\n2",2\n3\n', "line 4 has 1"),
-    "a short last row": ("t.csv", "a,b\n1,2\n3", "line 3 has 1"),
-    "a short row far down": ("t.csv", _LINES + "3\n", "line 5002 has 1"),
-    "a duplicate column": ("t.csv", "a,b,a\n1,2,3\n", "'a' appears more than once"),
-    "duplicates but for blanks": ("t.csv", "a, a\n1,2\n", "'a' appears more than once"),
-    "a column without name": ("t.csv", ",a\n0,1\n", "column 1 has no name"),
-    "a blank name": ("t.csv", "a,  \n0,1\n", "column 2 has no name"),
-    "nothing but commas": ("t.csv", ",,,\n", "column 1, 2, 3, 4 has no name"),
-    "too many columns": ("t.csv", ",".join(map(str, range(100_001))), "at most 100000 columns"),
+    "a short row": ("t.csv", "a,b\n1,2\n3\n", "has 1 cell on line 3, not 2"),
+    "a long row": ("t.csv", "a,b\n1,2\n\n3,4,5\n", "3 cells on line 4"),
+    "a short row after a cell of two lines": ("t.csv", 'a,b\n"1\n2",2\n3\n', "1 cell on line 4"),
+    "a short last row": ("t.csv", "a,b\n1,2\n3", "1 cell on line 3"),
+    "a short row far down": ("t.csv", _LINES + "3\n", "1 cell on line 5002"),
+    "a duplicate column": ("t.csv", "a,b,a\n1,2,3\n", "several columns named 'a'"),
+    "duplicates but for blanks": ("t.csv", "a, a\n1,2\n", "several columns named 'a'"),
+    "a column without name": ("t.csv", ",a\n0,1\n", "no name for column 1"),
+    "a blank name": ("t.csv", "a,  \n0,1\n", "no name for column 2"),
+    "nothing but commas": ("t.csv", ",,,\n", "no name for column 1, 2, 3, 4"),
+    "too many columns": ("t.csv", ",".join(map(str, range(100_001))), "at most 100,000"),
     "latin-1": ("t.csv", "a,b\n1,caf\xe9\n".encode("latin-1"), "byte 0xe9 on line 2"),
     "latin-1 in the header": ("t.csv", "é,b\n1,2\n".encode("latin-1"), "byte 0xe9 on line 1"),
-    "UTF-16": ("t.csv", "a,b\n1,2\n".encode("utf-16"), "holds UTF-16"),
-    "UTF-16 big-endian": ("t.csv", b"\xfe\xff" + "a,b\n".encode("utf-16-be"), "holds UTF-16"),
-    "UTF-16 without mark": ("t.csv", "a,b\n1,2\n".encode("utf-16-le"), "NUL byte"),
-    "UTF-32": ("t.csv", "a,b\n1,2\n".encode("utf-32"), "holds UTF-32"),
-    "a NUL": ("t.csv", "a,b\n1,2\n3,\0\n", "line 3 has a NUL"),
-    "a 10 MB line": ("t.csv", "a,b\n1," + "x" * 10_000_000 + "\n", "lines of at most 8 MB"),
-    "a 10 MB header": ("t.csv", "a," + "x" * 10_000_000 + "\n1,2\n", "lines of at most 8 MB"),
+    "UTF-16": ("t.csv", "a,b\n1,2\n".encode("utf-16"), "is UTF-16 text"),
+    "UTF-16 big-endian": (
+        "t.csv",
+        b"\xfe\xff" + "a,b\n".encode("utf-16-be"),
+        "is UTF-16 text, not UTF-8",
+    ),
+    "UTF-16 without mark": ("t.csv", "a,b\n1,2\n".encode("utf-16-le"), "NUL byte on line 1"),
+    "UTF-32": ("t.csv", "a,b\n1,2\n".encode("utf-32"), "is UTF-32 text"),
+    "a NUL": ("t.csv", "a,b\n1,2\n3,\0\n", "NUL byte on line 3"),
+    "a 10 MB line": ("t.csv", "a,b\n1," + "x" * 10_000_000 + "\n", "line of more than 8 MB"),
+    "a 10 MB header": ("t.csv", "a," + "x" * 10_000_000 + "\n1,2\n", "line of more than 8 MB"),
     "a 10 MB line of JSON": (
         "t.jsonl",
         '{"a": "' + "x" * 10_000_000 + '"}\n',
-        "lines of at most 8 MB",
+        "line of more than 8 MB",
     ),
-    "a long name": ("t.csv", "a," + "x" * 200_000 + "\n1,2\n", "must have a header"),
     "junk": ("t.csv", _JUNK, "NUL byte|UTF-8|quote"),
     "junk in JSON lines": ("t.jsonl", _JUNK, "NUL byte|UTF-8"),
-    "junk as Parquet": ("t.parquet", _JUNK, "must be Parquet"),
-    "junk as Arrow": ("t.arrow", _JUNK, "must be Arrow"),
-    "junk as gzip": ("t.csv.gz", _JUNK, "must be gzip"),
-    "an open quote": ("t.csv", 'a,b\n1,"2\n3,4\n', "quote; the one on line 2"),
-    "an open quote and 10 MB": ("t.csv", 'a,b\n1,"2\n' + "3,4\n" * 2_500_000, "one on line 2"),
-    "an open quote in the header": ("t.csv", 'a,"b\n1,2\n', "quote; the one on line 1"),
-    "a quote inside a cell": ("t.csv", 'a,b\n1,5" and 6"\n', "line 2 has one inside a cell"),
-    "text after a quote": ("t.csv", 'a,b\n1,"5" and\n', "line 2 has one inside a cell"),
+    "junk as Parquet": ("t.parquet", _JUNK, "is not Parquet"),
+    "junk as Arrow": ("t.arrow", _JUNK, "is not Arrow"),
+    "junk as gzip": ("t.csv.gz", _JUNK, "is not gzip"),
+    "an open quote": ("t.csv", 'a,b\n1,"2\n3,4\n', "closed, on line 2"),
+    "an open quote and 10 MB": (
+        "t.csv",
+        'a,b\n1,"2\n' + "3,4\n" * 2_500_000,
+        "never closed, on line 2",
+    ),
+    "an open quote in the header": ("t.csv", 'a,"b\n1,2\n', "never closed, on line 1"),
+    "text after a quote": ("t.csv", 'a,b\n1,"5" and\n', "malformed row on line 2"),
     "carriage returns alone": ("t.csv", "a,b\r1,2\r", "carriage returns alone"),
-    "rows that end in returns": ("t.csv", "id\n001\r002\r003\n", "line 2 has a carriage return"),
-    "a return in a cell": ("t.csv", "a,b\r\n1,2\r\n3\r,4\r\n", "line 3 has a carriage return"),
-    "a key twice": (
-        "t.jsonl",
-        '{"a": 1}\n{"a": 1, "b": "a", "a": 2}\n',
-        "a in .*; line 2 has it twice",
-    ),
-    "a key twice, once escaped": (
-        "t.jsonl",
-        '{"a": 1, "\\u0061": 2}\n',
-        "a in .*; line 1 has it twice",
-    ),
-    "tabs in CSV": ("t.csv", "a\tb\n1\t2\n", "has tabs. Pass --format tsv"),
-    "commas in TSV": ("t.tsv", "a,b\n1,2\n", "has commas. Pass --format csv"),
+    "rows that end in returns": ("t.csv", "id\n001\r002\r003\n", "carriage return within line 2"),
+    "a return in a cell": ("t.csv", "a,b\r\n1,2\r\n3\r,4\r\n", "carriage return within line 3"),
+    "tabs in CSV": ("t.csv", "a\tb\n1\t2\n", "has tabs between.* Pass --format tsv"),
+    "commas in TSV": ("t.tsv", "a,b\n1,2\n", "has commas between.* Pass --format csv"),
     "semicolons": ("t.csv", "a;b\n1;2\n", "has semicolons.*decimal points"),
     "JSON as CSV": ("t.csv", '{"a": 1, "b": 2}\n', "Pass --format jsonl"),
-    "CSV as JSON lines": ("t.jsonl", "a,b\n1,2\n", "line 1 is not one"),
-    "Parquet as CSV": ("t.csv", parquet(FRAME), "holds Parquet"),
-    "Arrow as CSV": ("t.csv", arrow(FRAME), "holds Arrow"),
-    "Parquet as JSON lines": ("t.jsonl", parquet(FRAME), "holds Parquet"),
+    "CSV as JSON lines": ("t.jsonl", "a,b\n1,2\n", "no JSON object on line 1"),
+    "Parquet as CSV": ("t.csv", parquet(FRAME), "is Parquet, not UTF-8"),
+    "Arrow as CSV": ("t.csv", arrow(FRAME), "is Arrow IPC, not"),
+    "Parquet as JSON lines": ("t.jsonl", parquet(FRAME), "is Parquet, not UTF-8"),
     "an archive as CSV": ("t.csv", b"PK\x03\x04" + _JUNK, "Excel"),
-    "CSV as Parquet": ("t.parquet", "a,b\n1,2\n", "must be Parquet"),
-    "CSV as Arrow": ("t.feather", "a,b\n1,2\n", "must be Arrow"),
-    "Arrow as Parquet": ("t.parquet", arrow(FRAME), "must be Parquet"),
-    "CSV as gzip": ("t.csv.gz", "a,b\n1,2\n", "must be gzip, as its name says"),
-    "truncated gzip": ("t.csv.gz", _ZIPPED[:2000], "cut short or damaged"),
-    "damaged gzip": ("t.csv.gz", _ZIPPED[:999] + b"\xff" * 9 + _ZIPPED[1008:], "cut short or dam"),
+    "CSV as Parquet": ("t.parquet", "a,b\n1,2\n", "is not Parquet"),
+    "CSV as Arrow": ("t.feather", "a,b\n1,2\n", "is not Arrow"),
+    "Arrow as Parquet": ("t.parquet", arrow(FRAME), "is not Parquet"),
+    "CSV as gzip": ("t.csv.gz", "a,b\n1,2\n", "is not gzip, though"),
+    "truncated gzip": ("t.csv.gz", _ZIPPED[:2000], "truncated or damaged"),
+    "damaged gzip": ("t.csv.gz", _ZIPPED[:999] + b"\xff" * 9 + _ZIPPED[1008:], "truncated or dam"),
     "gzip with a tail": (
         "t.csv.gz",
         gzip.compress(b"a,b\n1,2\n") + b"tail",
-        "cut short or damaged",
+        "truncated or damaged",
     ),
     "gzip of gzip": ("t.csv.gz", gzip.compress(gzip.compress(b"a,b\n")), "gzip inside gzip"),
     "gzip of nothing": ("t.csv.gz", gzip.compress(b""), "is empty"),
-    "truncated Parquet": ("t.parquet", parquet(FRAME)[:-20], "must be whole Parquet"),
-    "half a Parquet": ("t.parquet", parquet(FRAME)[:300], "must be whole Parquet"),
-    "four bytes of Parquet": ("t.parquet", b"PAR1", "must be whole Parquet"),
-    "truncated Arrow": ("t.arrow", arrow(FRAME)[:-20], "must be whole Arrow"),
-    "six bytes of Arrow": ("t.arrow", b"ARROW1", "must be whole Arrow"),
+    "truncated Parquet": ("t.parquet", parquet(FRAME)[:-20], "is not a complete Parquet"),
+    "half a Parquet": ("t.parquet", parquet(FRAME)[:300], "is not a complete Parquet"),
+    "four bytes of Parquet": ("t.parquet", b"PAR1", "is not a complete Parquet"),
+    "truncated Arrow": ("t.arrow", arrow(FRAME)[:-20], "is not a complete Arrow"),
+    "six bytes of Arrow": ("t.arrow", b"ARROW1", "is not a complete Arrow"),
     "an empty Parquet": ("t.parquet", "", "is empty"),
     "an empty Arrow": ("t.ipc", "", "is empty"),
     "lists in Parquet": ("t.parquet", parquet(_LISTS), "bad in .* is of type List"),
@@ -282,22 +277,30 @@ MALFORMED = {
         parquet(pl.DataFrame({"bad": [b"x"]})),
         "bad in .* is of type B",
     ),
-    "no columns in Parquet": ("t.parquet", parquet(pl.DataFrame()), "must have columns|whole"),
-    "a nameless column in Parquet": ("t.parquet", parquet(pl.DataFrame({"": [1]})), "has no name"),
+    "no columns in Parquet": ("t.parquet", parquet(pl.DataFrame()), "has no columns|complete"),
+    "a nameless column in Parquet": (
+        "t.parquet",
+        parquet(pl.DataFrame({"": [1]})),
+        "no name for column 1",
+    ),
     "an empty JSON lines": ("t.jsonl", "\n\n", "is empty"),
-    "lists in JSON lines": ("t.jsonl", '{"a": 1, "bad": [1]}\n', "bad in .* holds lists"),
-    "objects in JSON lines": ("t.jsonl", '{"bad": {"x": 1}}\n', "bad in .* holds lists"),
+    "lists in JSON lines": ("t.jsonl", '{"a": 1, "bad": [1]}\n', "bad in .* is of type"),
+    "objects in JSON lines": ("t.jsonl", '{"bad": {"x": 1}}\n', "bad in .* is of type"),
     "lists and objects": ("t.jsonl", '{"bad": [1]}\n{"bad": {"x": 1}}\n', "bad in "),
-    "a JSON array": ("t.jsonl", "[1, 2]\n", "line 1 holds a list"),
-    "a JSON number": ("t.jsonl", '{"a": 1}\n3\n', "line 2 holds a int"),
-    "cut JSON": ("t.jsonl", '{"a": 1}\n{"a": \n', "line 2 is not one"),
-    "two objects on a line": ("t.jsonl", '{"a": 1}{"a": 2}\n', "line 1 is not one"),
-    "pretty JSON": ("t.jsonl", '{\n  "a": 1\n}\n', "line 1 is not one"),
+    "a JSON array": ("t.jsonl", "[1, 2]\n", "line 1 \\(got \\[1, 2\\]\\)"),
+    "a JSON number": ("t.jsonl", '{"a": 1}\n3\n', "line 2 \\(got 3\\)"),
+    "cut JSON": ("t.jsonl", '{"a": 1}\n{"a": \n', "no JSON object on line 2"),
+    "two objects on a line": ("t.jsonl", '{"a": 1}{"a": 2}\n', "no JSON object on line 1"),
+    "pretty JSON": ("t.jsonl", '{\n  "a": 1\n}\n', "no JSON object on line 1"),
     "NaN in JSON": ("t.jsonl", '{"a": NaN}\n', "JSON has no NaN"),
-    "deep JSON": ("t.jsonl", '{"a": ' + "[" * 99_999 + "]" * 99_999 + "}\n", "line 1 is not one"),
-    "truths and numbers": ("t.jsonl", '{"a": true}\n{"a": 2}\n', "one type of"),
-    "objects without keys": ("t.jsonl", "{}\n{}\n", "must have columns"),
-    "a nameless key": ("t.jsonl", '{"": 1}\n', "has no name"),
+    "deep JSON": (
+        "t.jsonl",
+        '{"a": ' + "[" * 99_999 + "]" * 99_999 + "}\n",
+        "no JSON object on line 1",
+    ),
+    "truths and numbers": ("t.jsonl", '{"a": true}\n{"a": 2}\n', "values of several types"),
+    "objects without keys": ("t.jsonl", "{}\n{}\n", "has no columns"),
+    "a nameless key": ("t.jsonl", '{"": 1}\n', "no name for column 1"),
     "an unknown extension": ("t.xlsx", "x", r"t\.xlsx must end in \.csv, \.tsv.*\.parquet"),
     "no extension": ("t", "a,b\n", "must end in .csv"),
     "gzip of Parquet": ("t.parquet.gz", "x", "must end in .csv"),
@@ -313,7 +316,6 @@ def test_a_malformed_table_ends_in_a_sentence_that_names_it(tmp_path, name, cont
     assert isinstance(caught.value, TableError)
     assert caught.value.file == str(path)
     assert str(path) in str(caught.value)
-    assert " must " in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 400 + len(str(path))
 
@@ -322,7 +324,7 @@ def test_a_malformed_table_ends_in_a_sentence_that_names_it(tmp_path, name, cont
 def test_a_file_cut_anywhere_ends_in_a_sentence(tmp_path, ending):
     content = written(tmp_path / f"whole.{ending}", FRAME).read_bytes()
     for size in range(0, len(content) - 1, max(1, len(content) // 40)):
-        with pytest.raises(InputError, match=" must "):
+        with pytest.raises(InputError, match=r"cut\."):
             read_table(table(tmp_path, content[:size], f"cut.{ending}"))
 
 
@@ -342,9 +344,9 @@ def test_a_damaged_file_is_read_or_refused_and_never_panics(tmp_path, ending):
 
 def test_a_missing_file_is_named_with_the_one_that_was_meant(tmp_path):
     table(tmp_path, "a,b\n", "data.csv")
-    with pytest.raises(InputError, match=r"dta\.csv must be a file.* mean 'data\.csv'\?"):
+    with pytest.raises(InputError, match=r"dta\.csv not found\. Did you mean 'data\.csv'\?"):
         read_table(tmp_path / "dta.csv")
-    with pytest.raises(InputError, match=r"it does not\. Check"):
+    with pytest.raises(InputError, match=r"not found\. Check"):
         read_table(tmp_path / "none" / "x.csv")
     with pytest.raises(InputError, match="null byte"):
         read_table("a\0.csv")
@@ -376,7 +378,7 @@ def test_what_the_system_refuses_is_a_sentence(tmp_path, monkeypatch, name):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("builtins.open", refuse)
-    with pytest.raises(InputError, match=r"t\..* must be a file that can be read.*Permission den"):
+    with pytest.raises(InputError, match=r"t\..* cannot be read: Permission den"):
         read_table(path)
 
 
@@ -399,7 +401,7 @@ def test_a_panic_of_polars_is_a_sentence_and_an_interrupt_is_not(tmp_path, monke
 def test_what_rust_prints_of_a_panic_stays_unseen(tmp_path, closed):
     path = table(tmp_path, arrow(FRAME), "t.arrow")
     code = (
-        "import os, sys, polars as pl\nfrom deciban.cli.io.sources import read_table\n"
+        "import os, sys, polars as pl\nfrom deciban.cli.tables import read_table\n"
         "if {closed}: os.close(2)\n"
         "def collect(self):\n"
         "    os.write(2, b'thread panicked') if not {closed} else None\n"
@@ -409,7 +411,7 @@ def test_what_rust_prints_of_a_panic_stays_unseen(tmp_path, closed):
         "except ValueError as error: print(error)\n"
     ).replace("{closed}", str(closed))
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, check=True)
-    assert b"t.arrow must be whole Arrow IPC; polars gave up (index" in done.stdout
+    assert b"t.arrow is not a complete Arrow IPC file: polars gave up (index" in done.stdout
     assert done.stderr == b""
 
 
@@ -418,23 +420,14 @@ def test_an_error_of_the_disk_in_the_middle_is_a_sentence(tmp_path, monkeypatch)
         def read(self, *_):
             raise OSError(5, "Input/output error")
 
-    with pytest.raises(
-        InputError, match=r"t\.csv must be a file that can be read; the system .*Input"
-    ):
-        open_table(table(tmp_path, "a\n1\n"))._read_piece(Broken())
-
-
-def test_rows_that_polars_counts_otherwise_are_refused(tmp_path, monkeypatch):
-    path = table(tmp_path, "a,b\n1,2\n")
-    monkeypatch.setattr(pl, "read_csv", lambda *_, **__: FRAME)
-    with pytest.raises(InputError, match="its 1 rows read as 4"):
-        read_table(path)
+    with pytest.raises(InputError, match=r"t\.csv cannot be read: Input"):
+        open_table(table(tmp_path, "a\n1\n")).reader.read_piece(Broken())
 
 
 def test_truths_and_numbers_far_apart_are_refused_too(tmp_path, monkeypatch):
     monkeypatch.setattr(text, "BLOCK", 12)
     path = table(tmp_path, '{"a": true}\n{"a":false}\n{"a": 1}\n', "t.jsonl")
-    with pytest.raises(InputError, match=r"a in .* holds both truth values and numbers"):
+    with pytest.raises(InputError, match=r"several types"):
         read_table(path)
 
 
@@ -451,7 +444,7 @@ def test_a_gzip_bomb_is_refused_before_it_fills_memory(tmp_path):
         for _ in range(100):
             file.write(b"0,0\n" * 250_000)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(InputError, match=r"bomb.csv.gz must unpack to at most 500 times"):
+    with pytest.raises(InputError, match=r"bomb.csv.gz unpacks to more than 500 times"):
         list(map(len, open_table(path).batches()))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000
 
@@ -488,12 +481,12 @@ def test_standard_input_is_read_in_any_format_and_more_than_once(monkeypatch, fo
 
 def test_what_is_wrong_with_standard_input_or_format_is_said(monkeypatch):
     monkeypatch.setattr(sys, "stdin", Standard())
-    with pytest.raises(InputError, match="standard input must hold rows"):
+    with pytest.raises(InputError, match="standard input is empty"):
         read_table("-")
     with pytest.raises(InputError, match=r"--format must be one of .*'parqet'.*'parquet'"):
         read_table("-", "parqet")
     monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(InputError, match="standard input must be open; it is closed"):
+    with pytest.raises(InputError, match="standard input is closed"):
         read_table("-")
 
 
@@ -608,7 +601,7 @@ def test_a_full_disk_is_a_sentence(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(pl.DataFrame, "write_csv", full)
-    with pytest.raises(InputError, match=r"can be written; .*No space left"):
+    with pytest.raises(InputError, match=r"cannot be written: No space left"):
         written(tmp_path / "t.csv", FRAME)
     assert list(tmp_path.iterdir()) == []
 
@@ -641,7 +634,7 @@ def test_the_nearest_word_is_suggested(word, answer):
 
 _PEAK = """
 import resource, sys
-from deciban.cli.io.sources import open_table
+from deciban.cli.tables import open_table
 rows = sum(frame.height for frame in open_table(sys.argv[1]).batches())
 print(rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from commands import runner
 from deciban import metrics
+from deciban.cli import text
 from deciban.cli.app import app
-from deciban.cli.io import text
 from deciban.cli.trials import open_trials
 from deciban.exceptions import InputError
 
@@ -166,7 +166,7 @@ def test_headers_survive_and_the_calibrated_scores_are_taken_and_named():
     assert cllr("out.tsv", "--key", "key.txt", "--llr", "LLR") == CLLR
     again = run("calibrate", "out.tsv", "--key", "key.txt", "-o", "d.deciban")
     assert "column LLR, in favor of target" in again.stdout
-    with pytest.raises(InputError, match=r"calibrated_LLR in out\.tsv must not be there yet"):
+    with pytest.raises(InputError, match=r"calibrated_LLR in out\.tsv is there already"):
         run("apply", "c.deciban", "out.tsv", "-o", "more.tsv")
 
 
@@ -203,7 +203,7 @@ def test_samples_of_one_system_only_are_left_out_of_a_comparison_when_asked():
     ("vox.txt", ("--key", "vox.txt"), "it holds trials with labels and no scores"),
     ("scores.txt", (), "must hold the label of each trial"),
     ("key.txt", ("--nontarget-scores", "scores.txt"), "labels and no scores"),
-    ("odd.csv", (), "--truth must name a column of odd.csv; got nothing"),
+    ("odd.csv", (), "--truth is missing. Name a column of odd.csv"),
     ("odd.csv", ("--key", "key.txt"), r"columns are one, two, cosine\. .*--llr"),
     ("lab.csv", ("--key", "key.txt"), "must have the columns model, segment and llr"),
     ("scores.txt", ("--nontarget-scores", "./scores.txt"), "another file than scores.txt"),

@@ -22,15 +22,13 @@ from deciban.cli.cells import (
     unify_key_words,
 )
 from deciban.cli.identifiers import find_identifiers
-from deciban.cli.io.formats import Table
-from deciban.cli.io.sources import open_table
 from deciban.cli.operating import find_class, parse_prior
 from deciban.cli.options import ScoreOptions
 from deciban.cli.score_columns import Floats, ScoreColumns, refuse_probabilities
+from deciban.cli.tables import Table, open_table
 from deciban.cli.trials import (
     CALIBRATED,
     TRIAL,
-    TrialText,
     find_calibrated,
     open_trials,
     read_trials,
@@ -159,7 +157,7 @@ def _are_trials(source: str, options: ScoreOptions) -> bool:
     trials = open_trials(source, options.llr, options.table_format)
     if trials.roles.keys() >= {"label", "score"}:
         return True
-    if not isinstance(trials.table, TrialText) or not trials.table.spaced:
+    if not getattr(trials.table.reader, "spaced", False):
         return False
     raise trials.table.error(
         f"must hold the label of each trial, for example '1 model segment score', or come with "

@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 
 from deciban._persistence.registry import load_with_extra
+from deciban.cli import tables
 from deciban.cli.cells import DOUBTFUL, MISSING, Column, first_true
-from deciban.cli.io import sources
-from deciban.cli.io.formats import Source, Table, empty_to_null
+from deciban.cli.files import Source
+from deciban.cli.tables import Table, empty_to_null
 from deciban.cli.words import quote, quote_name, split_names
 from deciban.exceptions import InputError
 
@@ -116,7 +117,7 @@ def load_model(path: Path) -> Any:
 
 def open_features(columns: Columns, source: Source, table_format: str | None) -> Table:
     """A table with all of the columns that a model was fitted to."""
-    table = sources.open_table(source, table_format)
+    table = tables.open_table(source, table_format)
     for name in columns.names:
         table.require_column(name, "the model")
     return table

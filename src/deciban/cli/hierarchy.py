@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from deciban.cli.io.sources import read_table
 from deciban.cli.operating import find_class, is_file
 from deciban.cli.show import echo, in_unit, print_table
+from deciban.cli.tables import read_table
 from deciban.cli.words import join_words, quote, quote_name
 from deciban.exceptions import InputError
 

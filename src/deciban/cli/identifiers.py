@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from deciban.cli.io.formats import Source
-from deciban.cli.io.sources import open_table
+from deciban.cli.files import Source
+from deciban.cli.tables import open_table
 from deciban.cli.trials import open_trials
 from deciban.cli.words import count, join_words, quote
 from deciban.exceptions import InputError

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban.cli.cells import find_target, fold_key_word
-from deciban.cli.io.sources import read_table
+from deciban.cli.tables import read_table
 from deciban.cli.words import join_words, quote, quote_name, split, suggest, unquote
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import cost_matrix

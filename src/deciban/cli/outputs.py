@@ -26,13 +26,13 @@ import polars as pl
 from deciban import __version__
 from deciban._persistence.files import open_atomically, write_atomically
 from deciban._workers import Workers
-from deciban.cli.io.formats import TEXT, Part, Source, Table, format_of, refusals
-from deciban.cli.io.sources import find_files
+from deciban.cli.files import TEXT, Part, Source, file_errors, find_files, format_of
 from deciban.cli.show import track_progress
-from deciban.exceptions import InputError, TableError
+from deciban.cli.tables import Table, check_same_columns
+from deciban.exceptions import InputError
 
 Write = Callable[[pl.DataFrame], None]
-_MUST = "must be a file that can be written"
+_CANNOT = "cannot be written"
 _HELD = 1 << 27  # bytes of frames that are held before they go to a file
 MANIFEST = "manifest.json"
 _ROWS = 1 << 18  # of a part: seconds of work, and what polars and others put into few row groups
@@ -86,7 +86,7 @@ def _is_same_file(one: Path, other: Path) -> bool:
 
 
 def _require_writable(path: Path, force: bool, option: str) -> None:
-    with refusals(str(path), "must be a valid file name"):
+    with file_errors(str(path), "is not a valid file name"):
         exists, folder, file = path.exists(), path.is_dir(), path.is_file()
         parent = path.parent.is_dir()
     if "\0" in str(path):
@@ -160,7 +160,7 @@ def _text_writer(file: BinaryIO | gzip.GzipFile, kind: str, name: str) -> Write:
     def write(frame: pl.DataFrame) -> None:
         nonlocal first
         content = io.BytesIO()  # so that a full disk or a closed pipe is Python's own error
-        with refusals(name, _MUST):
+        with file_errors(name, _CANNOT):
             if kind == "jsonl":
                 _require_finite(frame)
                 frame.write_ndjson(content)
@@ -188,14 +188,14 @@ def _columnar_writer(file: BinaryIO, path: Path, kind: str) -> Iterator[Write]:
                 folder = tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name[:40]}.")
                 beside.append(Path(stack.enter_context(folder)))
             beside.append(beside[0] / f"{len(beside)}.arrow")
-            with refusals(str(path), _MUST):
+            with file_errors(str(path), _CANNOT):
                 pl.concat(held).write_ipc(beside[-1], compression="lz4")
             held.clear()
 
         yield write
         frames = [pl.scan_ipc(one) for one in beside[1:]] + [frame.lazy() for frame in held]
         rows = pl.concat(frames) if frames else pl.LazyFrame()
-        with refusals(str(path), _MUST):
+        with file_errors(str(path), _CANNOT):
             (rows.sink_parquet if kind == "parquet" else rows.sink_ipc)(file)
 
 
@@ -270,19 +270,9 @@ def split_files(job: Job, files: Sequence[str], output: str) -> list[Source]:
     """The parts of the files for an output in a folder; for one in a file, the file."""
     if not is_folder(output):
         return [*files]
-    parts: list[Source] = []
-    first: Table | None = None
-    for file in files:
-        table = job.open(file)
-        first = first or table
-        if list(table.schema.items()) != list(first.schema.items()):
-            odd = [n for n, _ in set(table.schema.items()) ^ set(first.schema.items())]
-            raise table.error(
-                f"must have the columns of {first.name}, with their types and in their order; "
-                f"{min(odd) if odd else 'the order'} differs. Give copies that agree."
-            )
-        parts += table.split(_ROWS)
-    return parts
+    tables = [job.open(file) for file in files]
+    check_same_columns(tables)
+    return [part for table in tables for part in table.split(_ROWS)]
 
 
 def write_output(
@@ -333,8 +323,6 @@ def _write_table(job: Job, source: Source, target: str, *, force: bool) -> Count
             write(frame)
             counts["rows"] += frame.height
             counts.update(job.summarize(frame))
-        if isinstance(source, Part) and source.rows not in (None, counts["rows"]):
-            raise TableError("must stay as it is; it was changed.", file=source.path)
     return counts
 
 

@@ -44,15 +44,14 @@ def repeat_require(words: Iterable[str]) -> list[str]:
 
 def hash_inputs(sources: Iterable[str | None]) -> list[dict[str, Any]]:
     """Name, SHA-256 and size of each file."""
-    from deciban.cli.io.formats import refusals
-    from deciban.cli.io.sources import locate
+    from deciban.cli.files import file_errors, locate
 
     found = []
     for source in dict.fromkeys(sources):
         if source is None:
             continue
         path, name = locate(source)
-        with refusals(name, "must be a file that can be read"), open(path, "rb") as file:
+        with file_errors(name, "cannot be read"), open(path, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             found.append({"file": name, "sha256": digest, "bytes": file.tell()})
     return found

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from deciban._workers import Workers
 from deciban.cli.cells import MISSING, Column, Labels, encode_labels, unify_key_words
 from deciban.cli.columns import NO_LABEL, class_columns, combine, describe, find_llr, llr_columns
+from deciban.cli.files import file_errors, find_files, format_of
 from deciban.cli.identifiers import find_identifiers
-from deciban.cli.io.formats import Table, format_of, refusals, silence_stderr
-from deciban.cli.io.sources import PLAIN, find_files
 from deciban.cli.options import ScoreOptions
 from deciban.cli.score_columns import ScoreColumns
 from deciban.cli.show import track_progress
+from deciban.cli.tables import PLAIN, Table
 from deciban.cli.trials import find_roles
 from deciban.cli.words import quote
 from deciban.exceptions import InputError, MissingExtraError, TableError
@@ -30,7 +30,7 @@ from deciban.metrics.partitions import Partitions, Rows, evidence_of, llr_of_two
 
 LARGE = 20_000_000  # rows of a Parquet file that is read in parts unasked
 _ROWS = 1 << 20  # of a part with one or two columns of scores; fewer where there are more
-_WHOLE = "must be whole Parquet"
+_WHOLE = "is not whole Parquet"
 
 
 def is_in_parts(source: str, options: ScoreOptions, *, asked: bool) -> bool:
@@ -68,7 +68,7 @@ def _find_addresses(source: str) -> list[str]:
             "'deciban[scale]'",
             extra="scale",
         ) from None
-    with refusals(source, "must name files that can be read"):
+    with file_errors(source, "cannot be read"):
         files = fsspec.open_files(source)
     if not files:
         raise TableError("must name files that exist; there are none. Check it.", file=source)
@@ -80,7 +80,8 @@ class ParquetFiles(Table):
 
     def __init__(self, source: str) -> None:
         self.files = _find_addresses(source) if _is_address(source) else find_files(source)
-        super().__init__(Path(source), source)
+        self.name = source
+        super().__init__(self, Path(source))  # type: ignore[arg-type]
 
     def read_schema(self) -> list[tuple[str, pl.DataType]]:
         """Columns of the first file, which all others must have, too."""
@@ -88,7 +89,7 @@ class ParquetFiles(Table):
         self.heights: list[int] = []
         for file in self.files:
             scan = _scan(file)
-            with silence_stderr(), refusals(file, _WHOLE):
+            with file_errors(file, _WHOLE):
                 schema = scan.collect_schema()
                 self.heights.append(scan.select(pl.len()).collect().item())
             plain = {name: PLAIN.get(kind.base_type(), kind) for name, kind in schema.items()}
@@ -215,7 +216,7 @@ def open_score_parts(
 
 def _count_labels(table: ParquetFiles, truth: str) -> tuple[pl.Series, NDArray[np.intp]]:
     """Distinct labels and how often each occurs."""
-    with silence_stderr(), refusals(table.name, _WHOLE):
+    with file_errors(table.name, _WHOLE):
         found = (
             table.scan([table.column(truth)]).group_by(truth).agg(n=pl.len()).sort(truth)
             .collect(engine="streaming")
@@ -260,7 +261,7 @@ class _Reader:
     def __call__(self, part: FilePart) -> Rows:
         names = [*dict.fromkeys([self.truth, *self.columns.columns, *filter(None, [self.group])])]
         wanted = [pl.col(name).cast(self.schema[name]) for name in names]
-        with silence_stderr(), refusals(part.name, _WHOLE):
+        with file_errors(part.name, _WHOLE):
             frame = _scan(part.file).slice(part.start, part.rows).select(wanted).collect()
         if frame.height != part.rows:
             raise TableError("must stay as it is; it was changed.", file=part.name)

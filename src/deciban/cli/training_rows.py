@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from deciban._validation.labels import label_array
 from deciban.cli.cells import DOUBTFUL, Column, Labels, encode_labels
 from deciban.cli.features import describe_doubts, select_features, type_columns
-from deciban.cli.io.sources import find_files, open_table
+from deciban.cli.files import find_files
+from deciban.cli.tables import open_table
 from deciban.cli.words import count
 from deciban.exceptions import InputError, TableError
 

@@ -17,10 +17,10 @@ from typing import Self
 import polars as pl
 
 from deciban.cli.cells import KEY_WORDS, Column, fold_key_word, parse_numbers
-from deciban.cli.io.formats import Source, Table, format_of
-from deciban.cli.io.sources import locate, open_table
-from deciban.cli.io.text import DelimitedText, Places
+from deciban.cli.files import Source, format_of, locate
 from deciban.cli.options import ScoreOptions
+from deciban.cli.tables import Table, open_table
+from deciban.cli.text import DelimitedText
 from deciban.cli.words import count, join_words, quote
 from deciban.exceptions import InputError, TableError
 
@@ -62,7 +62,7 @@ class TrialList:
                 "must hold scores; it holds trials with labels and no scores. Give the file of "
                 "their scores, and this one with --key."
             )
-        columns = getattr(self.table, "first_line", self.table.columns)
+        columns = getattr(self.table.reader, "first_line", self.table.columns)
         raise self.table.error(
             f"must have the columns model, segment and {column or value}; its columns are "
             f"{join_words(columns)}. Give a copy with a header of these names, or name the column "
@@ -129,11 +129,12 @@ class TrialText(DelimitedText):
         self._column, self.spaced = column, False
         super().__init__(path, name, "")
 
-    def _split_header(self, text: str) -> list[str]:
+    def split_header(self, text: str) -> list[str]:
+        """The names of the fields; without a header, their numbers."""
         self.separator = "," if "," in text else "\t"
         # names may hold spaces where tabs or commas separate them
         self.spaced = self.separator == "\t" and text.strip().count("\t") < 2
-        fields = text.split() if self.spaced else super()._split_header(text)
+        fields = text.split() if self.spaced else super().split_header(text)
         self.first_line, lower = fields, {name.lower() for name in fields}
         known = {role: not lower.isdisjoint(names) for role, names in _NAMES.items()}
         lone_word = len(fields) == 1 and pl.Series(fields).cast(pl.Float64, strict=False)[0] is None
@@ -141,16 +142,15 @@ class TrialText(DelimitedText):
         self.has_header = known["score"] or self._column in fields or trial or lone_word
         return fields if self.has_header else [f"field {k + 1}" for k in range(len(fields))]
 
-    def read_records(self) -> Iterator[tuple[int, bytes, Places]]:
+    def blocks(self) -> Iterator[tuple[int, bytes]]:
         """Whole lines at a time, with one tab wherever there are spaces."""
-        for line, data, ends in super().read_records():
+        for line, data in super().blocks():
             if self.spaced:
                 data = data.replace(b"\r\n", b"\n").replace(b" ", b"\t")
                 while b"\t\t" in data:
                     data = data.replace(b"\t\t", b"\t")
                 data = data.replace(b"\t\n", b"\n").replace(b"\n\t", b"\n").removeprefix(b"\t")
-                ends = self._record_ends(data)
-            yield line, data, ends
+            yield line, data
 
 
 def is_usual_score(name: str) -> bool:
@@ -175,13 +175,13 @@ def open_trials(
     path = os.fspath(source)
     is_text = format_of(path, format, default="txt") in ("csv", "tsv", "txt")
     text = TrialText(*locate(path), column) if is_text else None
+    table = open_table(source, format) if text is None else Table(text, locate(path)[0])
     if text is None or text.has_header:
-        table = text or open_table(source, format)
         roles = find_roles(table, column, calibrated)
         return TrialList(table, {name: name for name in table.columns}, roles)
-    layout = _find_layout(text, value) if column is None else ()
-    names = dict(zip(text.columns, layout or text.columns, strict=True))
-    return TrialList(text, names, {role: role for role in layout})
+    layout = _find_layout(table, value) if column is None else ()
+    names = dict(zip(table.columns, layout or table.columns, strict=True))
+    return TrialList(table, names, {role: role for role in layout})
 
 
 def find_roles(table: Table, column: str | None, calibrated: bool) -> dict[str, str]:

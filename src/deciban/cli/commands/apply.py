@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from deciban.cli.io.formats import Source
-    from deciban.cli.io.formats import Table as InputTable
+    from deciban.cli.files import Source
     from deciban.cli.score_columns import ScoreColumns
+    from deciban.cli.tables import Table as InputTable
     from deciban.cli.trials import TrialList
     from deciban.evidence import Evidence
 
@@ -85,7 +85,7 @@ def apply(
     """
     from deciban._workers import open_workers
     from deciban.calibration.base import Calibrator
-    from deciban.cli.io.formats import format_of
+    from deciban.cli.files import format_of
     from deciban.cli.operating import describe_decisions
     from deciban.cli.outputs import is_folder, require_output, split_files, write_output
     from deciban.cli.provenance import describe_run, hash_inputs
@@ -202,7 +202,7 @@ class _Calibration:
 
     def _open(self, source: Source) -> tuple[InputTable, ScoreColumns, Iterator[pl.DataFrame]]:
         """A table, the columns to take under the names that they have in it, and its rows."""
-        from deciban.cli.io.sources import open_table
+        from deciban.cli.tables import open_table
 
         columns = self.each[0]
         if columns.kind == "trials":
@@ -310,7 +310,7 @@ def _read_system(
     """What names the samples of a table, if anything does, and their scores."""
     import numpy as np
 
-    from deciban.cli.io.sources import open_table
+    from deciban.cli.tables import open_table
 
     if columns.kind == "trials":
         frame = _open_trials(table, table_format, columns)[0].read("score")

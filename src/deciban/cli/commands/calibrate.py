@@ -91,7 +91,7 @@ def calibrate(
     from deciban._workers import open_workers
     from deciban.cli import calibrators
     from deciban.cli.columns import measure_columns, read_scores
-    from deciban.cli.io.sources import find_files
+    from deciban.cli.files import find_files
     from deciban.cli.outputs import require_outputs
     from deciban.cli.provenance import describe_run, hash_inputs
     from deciban.cli.score_parts import is_in_parts, open_score_parts

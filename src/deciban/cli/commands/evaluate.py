@@ -208,7 +208,7 @@ def _must_fit_into_memory(option: str, source: str) -> InputError:
 
 def input_files(source: str, columns: ScoreOptions, options: AssessmentOptions) -> list[str]:
     """The files that are read: scores, labels, and those that hold the prior and the costs."""
-    from deciban.cli.io.sources import find_files
+    from deciban.cli.files import find_files
     from deciban.cli.operating import is_file
 
     settings = (one for one in (options.prior, options.costs) if one and is_file(one))

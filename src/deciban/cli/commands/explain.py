@@ -131,7 +131,7 @@ def _validate(
     from deciban._validation.labels import label_array
     from deciban.cli.cells import Column, encode_labels
     from deciban.cli.features import read_rows
-    from deciban.cli.io.sources import open_table
+    from deciban.cli.tables import open_table
 
     source = open_table(table, table_format)
     names = estimator.columns_.names
@@ -157,8 +157,8 @@ def _contributions(
     import numpy as np
 
     from deciban.cli.features import read_rows, share_types
-    from deciban.cli.io.sources import open_table
     from deciban.cli.show import track_progress
+    from deciban.cli.tables import open_table
     from deciban.explanation import shapley_compositions
 
     source = open_table(background, table_format)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
-    from deciban.cli.io.formats import Table
+    from deciban.cli.tables import Table
     from deciban.evidence import Evidence
     from deciban.monitoring import Monitor, MonitorState, Watch
 
@@ -158,8 +158,8 @@ def _read(
 ) -> tuple[Table, Evidence, np.ndarray | None, tuple[Hashable, ...]]:
     """The table, evidence, labels with None where there is none, and the classes."""
     from deciban.cli.columns import class_columns, find_llr, llr_columns
-    from deciban.cli.io.sources import open_table
     from deciban.cli.score_columns import refuse_probabilities
+    from deciban.cli.tables import open_table
 
     table = open_table(source, options.table_format)
     truth = None if options.truth is None else table.require_column(options.truth, "--truth")

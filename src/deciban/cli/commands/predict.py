@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from deciban._workers import Workers
-    from deciban.cli.io.formats import Source
-    from deciban.cli.io.formats import Table as InputTable
+    from deciban.cli.files import Source
+    from deciban.cli.tables import Table as InputTable
     from deciban.evidence import Evidence, PriorEstimate
     from deciban.hierarchy import Hierarchy
 

@@ -1,1 +1,0 @@
-"""Tables in files: reading and writing them, whole or a few rows at a time."""

@@ -1,0 +1,247 @@
+"""Tables to read: CSV, TSV, JSON lines, Parquet and Arrow files, pipes, and standard input.
+
+Cells of CSV and TSV are text as it is written: columns that are carried along come out unchanged,
+and numbers are converted by those who need them. JSON lines, Parquet and Arrow keep their types.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import polars as pl
+
+from deciban.cli.files import Part, Source, file_errors, format_of, is_address, locate
+from deciban.cli.text import DelimitedText, JSONLines
+from deciban.cli.words import join_words, quote, suggest
+from deciban.exceptions import InputError, TableError
+
+_SLICE = 50_000  # rows of a Parquet or Arrow file that are read at once
+_MAX_COLUMNS = 100_000
+PLAIN = dict.fromkeys((pl.Categorical, pl.Enum, pl.Null), pl.String()) | {pl.Decimal: pl.Float64()}
+_MAGIC = {"parquet": ("Parquet", b"PAR1"), "arrow": ("Arrow IPC", b"ARROW1")}
+
+
+class Reader(Protocol):
+    """What reads the columns of a file."""
+
+    name: str  # of the file in messages
+
+    def read_schema(self) -> list[tuple[str, pl.DataType]]:
+        """Name and type of each column."""
+
+    def frames(
+        self, schema: dict[str, pl.DataType], columns: Sequence[str]
+    ) -> Iterator[pl.DataFrame]:
+        """These columns of all rows, in frames of any size."""
+
+
+class Table:
+    """A table in a file, read as often as needed and a few rows at a time."""
+
+    def __init__(self, reader: Reader, path: Path) -> None:
+        self.reader, self.name, self.path = reader, reader.name, path
+        found = reader.read_schema()
+        self._check_names([column for column, _ in found])
+        self.schema = dict(found)
+        self.first = getattr(reader, "first", 0)  # rows of the file before this table's first
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns, in their order."""
+        return list(self.schema)
+
+    def split(self, rows: int) -> list[Part]:
+        """Parts of the file with at most so many rows each; a file of text is one part."""
+        path = self.name if is_address(self.name) else os.path.abspath(self.path)
+        n = getattr(self.reader, "height", None)
+        if n is None:
+            return [Part(path)]
+        return [Part(path, k, min(rows, n - k)) for k in range(0, max(n, 1), rows)]
+
+    def error(self, sentence: str, column: str = "") -> TableError:
+        """An error about this table, or about a column of it."""
+        return TableError(sentence, file=self.name, column=column)
+
+    def _check_names(self, names: Sequence[str]) -> None:
+        empty = [i for i, name in enumerate(names, 1) if not name.strip()]
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        if not names:
+            raise self.error("has no columns. Check the file.")
+        if len(names) > _MAX_COLUMNS:
+            raise self.error(f"has {len(names):,} columns; at most {_MAX_COLUMNS:,} can be read.")
+        if empty:
+            raise self.error(
+                f"has no name for column {join_words(empty)}. Name it (pandas writes such a column "
+                "unless index=False)."
+            )
+        if repeated:
+            raise self.error(
+                f"has several columns named {join_words(map(quote, repeated))}. Give a copy with "
+                "different names."
+            )
+
+    def require_column(self, name: str | None, who: str) -> str:
+        """The name of a column, or an error that says who needs it and which one is nearest."""
+        if name is None:
+            raise InputError(
+                f"{who} is missing. Name a column of {self.name}: {join_words(self.columns)}."
+            )
+        if name not in self.schema:
+            remedy = " Name one of them." if who.startswith("--") else " Add it."
+            hint = suggest(name, self.columns) or remedy
+            if {*name.split(",")} < {*self.columns}:
+                hint = " Name one of them; deciban fuse takes several systems."
+            raise self.error(
+                f"has no column {quote(name)}, which {who} needs; its columns are "
+                f"{join_words(self.columns)}.{hint}"
+            )
+        return name
+
+    def refuse_columns(self, names: Iterable[str], carried: Collection[str]) -> None:
+        """Raise if a column that is carried along has a name that is to be added."""
+        for name in names:
+            if name in carried:
+                raise self.error(
+                    "is there already, and this command adds a column of this name. Give the "
+                    "table from before it was added, or rename the column.",
+                    name,
+                )
+
+    def batches(
+        self, rows: int = 50_000, columns: Sequence[str] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """The rows, ``rows`` at a time: memory stays flat however long the table is.
+
+        At least one frame comes, so that a table without rows still has its columns.
+        """
+        wanted = self.columns if columns is None else list(dict.fromkeys(columns))
+        for name in wanted:
+            self.require_column(name, "this command")
+            kind = self.schema[name]
+            if kind.is_nested() or kind in (pl.Binary, pl.Object):
+                raise self.error(
+                    f"is of type {kind}. Leave the column out, or make columns of its parts.", name
+                )
+        empty = pl.DataFrame(schema={name: self.schema[name] for name in wanted})
+        return _reslice(self.reader.frames(self.schema, wanted), rows, empty)
+
+    def read(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """All rows; in text formats, empty cells are null."""
+        return pl.concat([empty_to_null(frame) for frame in self.batches(1 << 20, columns)])
+
+
+def open_table(source: Source, format: str | None = None) -> Table:  # noqa: A002
+    """A table in a file, a pipe, a remote Parquet file, or standard input (``-``).
+
+    The format is csv, tsv, jsonl, parquet or arrow; by default the extension decides, and standard
+    input is CSV.
+    """
+    text = os.fspath(source)
+    if is_address(text):
+        part = source if isinstance(source, Part) else Part(text)
+        return Table(_Columnar(text, text, "parquet", part), Path(text))
+    kind = format_of(text, format)
+    path, name = locate(text)
+    if kind in _MAGIC:
+        part = source if isinstance(source, Part) else Part(text)
+        return Table(_Columnar(path, name, kind, part), path)
+    if kind == "jsonl":
+        return Table(JSONLines(path, name), path)
+    return Table(DelimitedText(path, name, {"csv": ",", "tsv": "\t", "txt": ""}[kind]), path)
+
+
+def read_table(source: Source, format: str | None = None) -> pl.DataFrame:  # noqa: A002
+    """All rows of a table."""
+    return open_table(source, format).read()
+
+
+def check_same_columns(tables: Sequence[Table]) -> None:
+    """Raise unless all tables have the columns of the first: names, types and order."""
+    first = tables[0]
+    for table in tables[1:]:
+        if list(table.schema.items()) != list(first.schema.items()):
+            odd = [name for name, _ in set(table.schema.items()) ^ set(first.schema.items())]
+            raise table.error(
+                f"has other columns than {first.name}: {min(odd) if odd else 'the order'} differs. "
+                "Give copies with the same names, types and order."
+            )
+
+
+def empty_to_null(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with null in place of empty text."""
+    text = pl.col(pl.String)
+    return frame.with_columns(pl.when(text != "").then(text).name.keep())
+
+
+def _reslice(
+    frames: Iterable[pl.DataFrame], rows: int, empty: pl.DataFrame
+) -> Iterator[pl.DataFrame]:
+    """The same rows in frames of ``rows`` each, except for the last."""
+    held, some = empty, False
+    for frame in frames:
+        held = pl.concat([held, frame])
+        full = held.height - held.height % rows
+        for start in range(0, full, rows):
+            some = True
+            yield held.slice(start, rows)
+        held = held.slice(full)
+    if held.height or not some:
+        yield held
+
+
+class _Columnar:
+    """Rows of a Parquet or an Arrow file."""
+
+    def __init__(self, path: Path | str, name: str, kind: str, rows: Part) -> None:
+        self._path, self.name, self._kind = path, name, kind
+        self.first, self._rows = rows.start, rows.rows
+        self._damaged = f"is not a complete {_MAGIC[kind][0]} file"
+        scan: Any = pl.scan_parquet if kind == "parquet" else pl.scan_ipc
+        # a file's name is a name, whatever stars and equal signs it has
+        self._scan: pl.LazyFrame = scan(path, glob=False, hive_partitioning=False)
+
+    @cached_property
+    def height(self) -> int:
+        """Number of rows of the file."""
+        with file_errors(self.name, self._damaged):
+            return int(self._scan.select(pl.len()).collect().item())
+
+    def read_schema(self) -> list[tuple[str, pl.DataType]]:
+        """The file's own columns, with types that commands know."""
+        label, magic = _MAGIC[self._kind]
+        if not is_address(str(self._path)):
+            with file_errors(self.name, "cannot be read"), open(self._path, "rb") as file:
+                start = file.read(len(magic))
+            if start != magic:
+                raise self._error(
+                    f"{f'is not {label}, as its name or --format says' if start else 'is empty'}. "
+                    "Check the file, or pass --format (csv, tsv, …)."
+                )
+        with file_errors(self.name, self._damaged):
+            schema = self._scan.collect_schema()
+        return [(name, PLAIN.get(kind.base_type(), kind)) for name, kind in schema.items()]
+
+    def frames(
+        self, schema: dict[str, pl.DataType], columns: Sequence[str]
+    ) -> Iterator[pl.DataFrame]:
+        """These columns of all rows, in slices: polars reads only the row groups it needs."""
+        wanted = self._scan.select(pl.col(name).cast(schema[name]) for name in columns)
+        start = 0
+        while self._rows is None or start < self._rows:
+            most = _SLICE if self._rows is None else min(_SLICE, self._rows - start)
+            with file_errors(self.name, self._damaged):
+                frame = wanted.slice(self.first + start, most).collect()
+            yield frame
+            start += frame.height
+            if frame.height < most:
+                break
+        if self._rows is not None and start < self._rows:
+            raise self._error("changed while it was being read. Run the command again.")
+
+    def _error(self, sentence: str) -> TableError:
+        return TableError(sentence, file=self.name)
