@@ -278,7 +278,7 @@ def test_posteriors_that_are_none_are_refused_with_their_row(three):
         ("--method afine", "Did you mean 'affine'"),
         ("--method kernel --ridge 1", "--ridge must come with"),
         ("--ridge -1", "--ridge must be 0 or more"),
-        ("--llr lr", "must have the column 'lr', for --llr.* Did you mean 'llr'"),
+        ("--llr lr", "no column 'lr', which --llr needs.* Did you mean 'llr'"),
     ],
 )
 def test_options_that_cannot_be_used_are_refused(two, options, words):
@@ -315,8 +315,8 @@ def test_infinite_scores_are_refused_with_their_row_but_by_isotonic(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("lrr\n1\n", "must have the column 'llr'.* Did you mean 'lrr'"),
-        ("llr,calibrated_llr\n1,2\n", "calibrated_llr in .* must not be there yet"),
+        ("lrr\n1\n", "no column 'llr'.* Did you mean 'lrr'"),
+        ("llr,calibrated_llr\n1,2\n", "calibrated_llr in .* is there already"),
         ("llr\n1\n\n2\nx\n", "row 4 holds 'x'"),
         ("llr\n1\ninf\n", "row 2 rules a class out"),
     ],

@@ -75,7 +75,7 @@ def test_trial_lists_share_a_key(files):
         ("id,y,llr\n1,0,2\n1,1,3\n", "--id id", "1 row of 'id' is repeated"),
         ("id,y,llr\n1,0,2\n,1,3\n", "--id id", "1 row of 'id' is empty"),
         ("id,y,llr\n1,a,2\n2,b,3\n", "--positive 1", "--positive must name"),
-        ("key,y,llr\n1,0,2\n2,1,3\n", "--id id", "must have the column 'id', for --id"),
+        ("key,y,llr\n1,0,2\n2,1,3\n", "--id id", "no column 'id', which --id needs"),
     ],
 )
 def test_files_that_do_not_match_are_refused(tmp_path, text, options, words):

@@ -379,13 +379,13 @@ def test_mistakes_end_in_one_sentence_and_leave_nothing(folder, words, said):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda f: f.drop("petal_width"), "must have the column 'petal_width', for the model"),
+        (lambda f: f.drop("petal_width"), "no column 'petal_width', which the model needs"),
         (lambda f: f.select(x=1), ". Add it."),
         (lambda f: f.with_columns(pl.lit("x").alias("petal_width")), "must be numbers"),
         (lambda f: f.with_columns(pl.lit(float("inf")).alias("petal_width")), "row 1 holds inf"),
         (
             lambda f: f.with_columns(pl.lit(1).alias("decision")),
-            "decision in odd.csv must not be there yet",
+            "decision in odd.csv is there already",
         ),
     ],
 )

@@ -241,7 +241,7 @@ class DelimitedText(TextFile):
                 if row and len(row) != width:
                     raise self.error(
                         f"has {count(len(row), 'cell')} on line {line + start}, not {width} as in "
-                        "the header. Quote cells that hold the separator."
+                        "the first line. Quote cells that hold the separator."
                     )
                 start = rows.line_num
         except csv.Error as error:

@@ -321,7 +321,7 @@ def _describe(source: str, found: MonitorState, monitor: Monitor) -> list[str]:
 
 
 def _fault(found: MonitorState) -> str:
-    from deciban.metrics.e_process import NOT_CLEAR
+    from deciban.monitoring.e_process import NOT_CLEAR
 
     if found.fault == NOT_CLEAR:
         return "In which way evidence is off is not clear; recalibrate with labeled rows."
