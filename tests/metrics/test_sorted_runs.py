@@ -65,7 +65,7 @@ def test_folds_are_pooled_without_their_own_samples(data, cuts):
 
 @given(labelled_scores(), st.lists(st.integers(0, 40), max_size=10), st.integers(1, 20))
 def test_dev_pav_ties_rounding_across_ranges(data, cuts, size):
-    from deciban.metrics.reliability import deviation_from_pav
+    from deciban.metrics.pav import deviation_from_pav
 
     y, llr, fold = data
     found = pool_in_parts(y, llr, fold, [min(cut, len(y)) for cut in cuts], size)

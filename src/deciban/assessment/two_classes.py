@@ -35,9 +35,8 @@ from deciban.metrics.llr_intervals import (
     saving_interval,
     step_interval,
 )
-from deciban.metrics.pav import PooledBlocks, count_levels
+from deciban.metrics.pav import PooledBlocks, count_levels, deviation_from_pav
 from deciban.metrics.proportions import wilson
-from deciban.metrics.reliability import deviation_from_pav
 
 _NOTHING = ((0.0, 0.0), (0.0, 0.0))
 

@@ -7,17 +7,14 @@ array, and weights.
 """
 
 from deciban.metrics.bootstrap import bootstrap
-from deciban.metrics.calibration_error import calibration_error
 from deciban.metrics.calibration_test import CalibrationTest, calibration_test
 from deciban.metrics.costs import (
     PriorCurve,
-    TippettCurve,
     cllr,
     cllr_cal,
     cllr_min,
     empirical_cross_entropy_curve,
     normalized_bayes_error_curve,
-    tippett_curve,
 )
 from deciban.metrics.decomposition import Decomposition, decompose
 from deciban.metrics.detection import (
@@ -42,9 +39,10 @@ from deciban.metrics.multiclass import (
     expected_cost,
     pairwise_cllr,
 )
-from deciban.metrics.pav import PooledBlocks, pav
-from deciban.metrics.reliability import MisleadingRates, dev_pav, misleading_rates
+from deciban.metrics.pav import PooledBlocks, dev_pav, pav
+from deciban.metrics.reliability import calibration_error
 from deciban.metrics.scorers import make_evidence_scorer
+from deciban.metrics.tippett import MisleadingRates, TippettCurve, misleading_rates, tippett_curve
 
 __all__ = [
     "CalibrationTest",

@@ -1,21 +1,20 @@
-"""Costs and distributions of LLRs: Cllr and its parts, and curves over all priors."""
+"""Costs of LLRs: Cllr and its parts, and curves over all priors."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from deciban._validation.arrays import Floats, require_finite, to_numpy
-from deciban._validation.scalars import require_one_of
 from deciban.evidence import from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.detection import Errors, ErrorWeights
-from deciban.metrics.labelled import EvidenceLike, Weights, open_trials, read_trials
+from deciban.metrics.labelled import EvidenceLike, Weights, open_trials
 from deciban.metrics.pav import PooledBlocks, pool
 
 
@@ -302,73 +301,3 @@ def _read_log_odds(log_odds: ArrayLike | None) -> Floats:
         raise InputError(f"log_odds must be one-dimensional; got shape {odds.shape}. Flatten it.")
     require_finite(np, odds, "log_odds")
     return odds
-
-
-class TippettCurve(NamedTuple):
-    """Fraction of each class on one side of each LLR that occurs.
-
-    Attributes
-    ----------
-    llr : array of shape (n_levels,)
-        Rising, in nats.
-    target, other : arrays of shape (n_levels,)
-        Fractions of ``pos_label`` and of the other class.
-
-    See Also
-    --------
-    tippett_curve : Returns it.
-
-    Examples
-    --------
-    >>> tippett_curve([0, 1], [-1.0, 2.0]).other
-    array([1., 0.])
-    """
-
-    llr: Floats
-    target: Floats
-    other: Floats
-
-
-def tippett_curve(
-    y_true: ArrayLike,
-    llr: EvidenceLike,
-    *,
-    kind: Literal["exceeding", "misleading"] = "exceeding",
-    sample_weight: Weights = None,
-    pos_label: Hashable = 1,
-) -> TippettCurve:
-    """Cumulative distributions of the LLRs in each class, at each LLR that occurs.
-
-    Parameters
-    ----------
-    y_true : array of shape (n_samples,)
-    llr : array of shape (n_samples,), or Evidence over two classes
-        In favor of ``pos_label``, in nats. Infinite LLRs are kept.
-    kind : {"exceeding", "misleading"}
-        ``exceeding``: for both classes, the fraction at or above each LLR. ``misleading``: for
-        targets, the fraction at or below, so that the curves cross at equal errors.
-    sample_weight : array of shape (n_samples,), optional
-    pos_label : label, default 1
-
-    Returns
-    -------
-    TippettCurve
-
-    See Also
-    --------
-    misleading_rates : The fractions on the wrong side of zero.
-    deciban.plots.TippettDisplay : Draws it.
-
-    Examples
-    --------
-    >>> tippett_curve([0, 1, 0, 1], [-2.0, -1.0, 0.0, 3.0]).target
-    array([1. , 1. , 0.5, 0.5])
-    """
-    require_one_of(kind, "kind", ("exceeding", "misleading"))
-    trials = read_trials(y_true, llr, sample_weight, pos_label)
-    at = np.unique(trials.llr)
-    if kind == "exceeding":
-        target = 1 - trials.target.below(at)
-    else:
-        target = trials.target.below(at, inclusive=True)
-    return TippettCurve(at, target, 1 - trials.other.below(at))

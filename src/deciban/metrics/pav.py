@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 
 from deciban._validation.arrays import Floats, read_llrs
-from deciban.evidence import Evidence
+from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import EvidenceLike, Scores, Trials, Weights, open_trials
 
@@ -256,3 +256,79 @@ def pool_masses(target: Floats, other: Floats) -> PooledBlocks:
     """Blocks of the masses of either class in cells of rising LLR; positions stand for LLRs."""
     place = np.arange(len(target), dtype=float)
     return Cells(place, place, target, other).pool().shares()
+
+
+def dev_pav(
+    y_true: ArrayLike,
+    llr: EvidenceLike,
+    *,
+    unit: Unit = "ban",
+    sample_weight: Weights = None,
+    pos_label: Hashable = 1,
+) -> float:
+    """Mean distance between the LLRs and their recalibrated values, over the range of the LLRs.
+
+    The line through the recalibrated LLRs of :func:`pav`, where they are finite, against the
+    identity: the area between them, over the range of LLRs that it spans.
+
+    Parameters
+    ----------
+    y_true : array of shape (n_samples,)
+    llr : array of shape (n_samples,), or Evidence over two classes
+        In favor of ``pos_label``, in nats.
+    unit : {"nat", "bit", "ban", "deciban"}, default "ban"
+        Unit of the result; the literature has bans, logarithms to the base 10.
+    sample_weight : array of shape (n_samples,), optional
+    pos_label : label, default 1
+
+    Returns
+    -------
+    float
+        NaN where no LLR has a finite recalibrated value, as under perfect separation; infinite
+        where an infinite LLR has a finite one.
+
+    See Also
+    --------
+    pav : The recalibrated LLRs.
+    cllr_cal : What miscalibration costs, which weighs LLRs by how often they occur.
+
+    References
+    ----------
+    Vergeer, van Schaik and Sjerps (2021), Measuring calibration of likelihood-ratio systems.
+
+    Examples
+    --------
+    >>> y, llr = [0, 1, 0, 1, 0, 1], [-3.0, -2.0, -1.0, 1.0, 2.0, 3.0]
+    >>> dev_pav(y, llr, unit="nat")
+    1.0
+    """
+    trials = open_trials(y_true, llr, sample_weight, pos_label, in_nats=True)
+    return float(from_nats(deviation_from_pav(pool(trials, levels=True)), unit))
+
+
+def deviation_from_pav(blocks: PooledBlocks) -> float:
+    """DevPAV of PAV's blocks of LLRs, where rounding does not tell them apart, in nats.
+
+    Within a block, the line through the recalibrated LLRs is level.
+    """
+    y = blocks.llr
+    finite = np.isfinite(y)
+    x = np.column_stack([blocks.low, blocks.high])[finite].ravel()
+    y = np.repeat(y[finite], 2)
+    if len(x) == 0:
+        return float("nan")
+    if not np.isfinite(x).all():
+        return float("inf")
+    scale = max(float(np.abs(x).max()), float(np.abs(y).max()), 1.0)  # squares may overflow
+    x, gap = x / scale, y / scale - x / scale
+    width = float(x[-1] - x[0])
+    area = float(np.sum(_area(gap[:-1], gap[1:]) * np.diff(x)))
+    return scale * (area / width if width > 0 else float(abs(gap[0])))
+
+
+def _area(left: Floats, right: Floats) -> Floats:
+    """Mean absolute value of a line from one height to another, which may cross zero."""
+    total = np.abs(left) + np.abs(right)
+    crossing = (left * right < 0) & (total > 0)
+    crossed = np.divide(left**2 + right**2, 2 * total, out=np.zeros_like(total), where=crossing)
+    return np.where(crossing, crossed, total / 2)

@@ -15,12 +15,12 @@ from deciban.metrics.costs import (
     PriorCurve,
     empirical_cross_entropy_curve,
     normalized_bayes_error_curve,
-    tippett_curve,
 )
 from deciban.metrics.detection import equal_errors, error_rates
 from deciban.metrics.labelled import Trials
 from deciban.metrics.pav import pool
 from deciban.metrics.proportions import wilson
+from deciban.metrics.tippett import tippett_curve
 from deciban.plots import _axes, _style
 from deciban.plots._axes import Axes, Floats, Style
 from deciban.plots._display import PairDisplay
