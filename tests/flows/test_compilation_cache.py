@@ -53,7 +53,7 @@ def test_without_a_folder_that_can_be_written_to_there_is_no_cache(switch):
 
 
 def test_the_oldest_programs_go_first(tmp_path, monkeypatch):
-    monkeypatch.setattr(runtime, "_MOST_BYTES", 250)
+    monkeypatch.setattr(runtime, "_MAX_BYTES", 250)
     now = time.time()
     for age in range(4):
         path = tmp_path / f"{age}-cache"

@@ -18,7 +18,7 @@ from deciban.discriminant.model import HALF_LOG_2PI, Model, init_residual
 from deciban.discriminant.settings import Settings
 from deciban.exceptions import InputError
 from deciban.flows import Params
-from deciban.flows.runtime import double_precision, jit, map_members, require_unforked
+from deciban.flows.runtime import check_unforked, double_precision, jit, map_members
 from deciban.flows.training import Layout, Trainer, Vectors
 
 
@@ -69,7 +69,7 @@ Program = Callable[[Model, Params, Any], jax.Array]
 @contextmanager
 def use_precision(dtype: str) -> Iterator[None]:
     """Context in which JAX computes in this precision, in this thread alone."""
-    require_unforked()
+    check_unforked()
     if dtype == "float64":
         with double_precision():
             yield

@@ -21,7 +21,7 @@ from safetensors.numpy import load, save
 from deciban._persistence import files
 from deciban._persistence.files import require_writable
 from deciban.exceptions import CheckpointError, InputError
-from deciban.flows.processes import from_first, is_first, require_alike, together
+from deciban.flows.processes import check_same, from_first, is_first, together
 from deciban.flows.training import State
 
 _FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
@@ -125,7 +125,7 @@ class Checkpoint:
             "settings": _digest(json.dumps(settings).encode()),
         }
         for what, digest in self.digests.items():
-            require_alike(f"the {what} of fit", digest)
+            check_same(f"the {what} of fit", digest)
         with together():
             if path is not None and is_first():
                 self._open(require_writable(path), any_seed)

@@ -1,8 +1,8 @@
 """Affine map with exact inverse and determinant: z = A x + b with A = P L U.
 
-L is unit lower triangular, U upper triangular with a positive diagonal, P a permutation of rows
-with signs. Both triangles live in one matrix, as in LAPACK, with the logarithm of U's diagonal on
-its diagonal: every value of the parameters is an invertible map, and zero is the identity.
+L is unit lower triangular, U upper triangular with a positive diagonal, P a signed permutation of
+rows. Both triangles live in one matrix, as in LAPACK, with the logarithm of U's diagonal on its
+diagonal: all parameter values give an invertible map, and zero gives the identity.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _FEW = 64  # features: so many rows are permuted by a product
 def init(
     n_features: int, matrix: ArrayLike | None, offset: ArrayLike | None, dtype: np.dtype[Any]
 ) -> dict[str, np.ndarray]:
-    """Parameters of a given map, of the identity where ``matrix`` or ``offset`` is None.
+    """Parameters of a given map, by default the identity.
 
-    ``pivots`` holds P: row i of A is row r of L U, where r is the rank of ``|pivots[i]|``, times
-    the sign of ``pivots[i]``. Ranks and signs have no gradient and outlast any scaling, so that an
-    optimizer, even with weight decay, moves all parameters alike and leaves P as it is.
+    ``pivots`` holds P: row i of A is row r of L U, r the rank of ``|pivots[i]|``, times the sign of
+    ``pivots[i]``. Ranks and signs have no gradient and survive any scaling, so an optimizer, even
+    with weight decay, leaves P unchanged.
     """
     d = n_features
     A = np.eye(d) if matrix is None else _read_invertible(matrix, d)
@@ -47,7 +47,6 @@ def init(
 
 
 def forward(params: dict[str, jax.Array], x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """A x + b, and log |det A|, one number."""
     ranks, signs = _permutation(params["pivots"])
     L, U = _triangles(params["factors"])
     if len(L) > _FEW:
@@ -58,20 +57,17 @@ def forward(params: dict[str, jax.Array], x: jax.Array) -> tuple[jax.Array, jax.
 
 
 def inverse(params: dict[str, jax.Array], z: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The x with A x + b = z, and log |det A⁻¹|."""
     ranks, signs = _permutation(params["pivots"])
     y = (signs * (z - params["offset"]))[..., jnp.argsort(ranks)]
     return solve(params["factors"], y)
 
 
 def multiply(factors: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """L U x, and log |det L U|."""
     L, U = _triangles(factors)
     return product(L, product(U, x)), _log_det(factors)
 
 
 def solve(factors: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The x with L U x = y, and log |det (L U)⁻¹|."""
     L, U = _triangles(factors)
     columns = y.reshape(-1, y.shape[-1]).T
     columns = solve_triangular(L, columns, lower=True, unit_diagonal=True)
@@ -79,7 +75,6 @@ def solve(factors: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def product(A: jax.Array, x: jax.Array) -> jax.Array:
-    """A x, for samples x on the last axis."""
     return jnp.matmul(x, A.T, precision=_EXACT)
 
 
@@ -105,8 +100,7 @@ def _read(values: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.fl
     array = np.asarray(values, dtype=np.float64)
     if array.shape != shape:
         raise InputError(
-            f"{name} must have shape {shape}; got {array.shape}. Give one row or number for each "
-            f"of the {shape[0]} features."
+            f"{name} must have shape {shape}; got {array.shape}. Give one row per feature."
         )
     if not np.isfinite(array).all():
         raise InputError(

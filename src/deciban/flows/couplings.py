@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,8 +28,8 @@ Elementwise = Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]
 
 _SMALLEST = 1e-3  # smallest bin, as a share of the whole range
 
-# Inputs are read as if within ±16, small ones as they are. Outliers then do not drive all scales to
-# their bounds at once, where several couplings together would no longer invert in float32.
+# Networks read inputs as if within ±16, small ones unchanged. Outliers then do not drive all scales
+# to their bounds at once, after which several couplings would no longer invert in float32.
 _REACH = 16.0
 
 _ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
@@ -46,7 +46,7 @@ def couple(
 ) -> tuple[Halves, jax.Array]:
     """Both halves, the second one mapped (with ``flip``, the first), and log |det| of shape (...).
 
-    A single feature has nothing to be conditioned on; it is mapped with parameters of its own.
+    A single feature has no other half to read; its parameters are learned directly.
     """
     seen, mapped = halves[::-1] if flip else halves
     mapped, log_slopes = elementwise(mapped, _output(layers, seen, activation))
@@ -56,29 +56,21 @@ def couple(
 
 
 def half_sizes(n_features: int) -> tuple[int, int]:
-    """Features in the first and in the second half."""
     return n_features // 2, n_features - n_features // 2
 
 
 def split(x: jax.Array) -> Halves:
-    """Both halves of the last axis. Between couplings they stay apart: joining them takes time."""
     first = half_sizes(x.shape[-1])[0]
     return x[..., :first], x[..., first:]
-
-
-def join(halves: Halves) -> jax.Array:
-    """Both halves in one array."""
-    return jnp.concatenate(halves, axis=-1)
 
 
 def init_layers(
     rng: np.random.Generator, count: int, n_in: int, n_out: int, width: int, depth: int, dtype: Any
 ) -> Layers:
-    """Layers of perceptrons whose last one is zero, so that couplings are the identity at first.
+    """``count`` perceptrons, on the first axis of each array, whose output is zero at first.
 
-    The first axis of each array is that of ``count`` perceptrons. With nothing to read
-    (``n_in = 0``) there is only the last layer's bias: the output is learned, and the same for
-    every sample. Drawn by NumPy: there is nothing to compile.
+    Without inputs (``n_in = 0``) only the last bias remains: a learned output, the same for every
+    sample. NumPy draws the weights, so there is nothing to compile.
     """
     last_bias = np.zeros((count, n_out), dtype)
     if n_in == 0:
@@ -93,14 +85,12 @@ def init_layers(
 
 
 def _output(layers: Layers, x: jax.Array, activation: Activation) -> jax.Array:
-    """Output of shape (..., n_out); of shape (n_out,) where there is nothing to read."""
     *hidden, last = layers
     if "weight" not in last:
         return last["bias"]
     x = bound_softly(x, _REACH)
-    nonlinear = _ACTIVATIONS[activation]
     for layer in hidden:
-        x = nonlinear(x @ layer["weight"] + layer["bias"])
+        x = _ACTIVATIONS[activation](x @ layer["weight"] + layer["bias"])
     return x @ last["weight"] + last["bias"]
 
 
@@ -111,22 +101,20 @@ def bound_softly(raw: jax.Array, bound: float) -> jax.Array:
 
 @dataclass(frozen=True)
 class Scaling:
-    """:math:`y = x exp(s) + t` with |s| below a bound; the identity where raw values are zero."""
+    """:math:`y = x exp(s) + t` with |s| below a bound; the identity for raw values of zero.
+
+    ``forward`` gives y and log dy/dx, ``inverse`` x and log dx/dy, all (..., m), from (..., m) and
+    raw values (..., 2 m).
+    """
 
     log_scale_bound: float
-
-    @property
-    def n_parameters(self) -> int:
-        """Raw values for each feature."""
-        return 2
+    n_parameters: ClassVar[int] = 2
 
     def forward(self, x: jax.Array, raw: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The y and log dy/dx, both (..., m), from raw values (..., 2 m)."""
         s, t = self._scale_and_shift(raw)
         return x * jnp.exp(s) + t, s
 
     def inverse(self, y: jax.Array, raw: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The x and log dx/dy, both (..., m)."""
         s, t = self._scale_and_shift(raw)
         return (y - t) * jnp.exp(-s), -s
 
@@ -136,8 +124,6 @@ class Scaling:
 
 
 class _Bin(NamedTuple):
-    """The bin that each value falls into; all arrays have the shape of the values."""
-
     x: jax.Array
     width: jax.Array
     y: jax.Array
@@ -148,10 +134,11 @@ class _Bin(NamedTuple):
 
 @dataclass(frozen=True)
 class Spline:
-    """A spline on [-bound, bound] for each feature; the identity where raw values are zero.
+    """A spline on [-bound, bound] for each feature; the identity for raw values of zero.
 
     Raw values for a feature are ``bins`` log-widths and log-heights, up to a constant each, and the
-    log-slopes at the ``bins - 1`` inner knots. At ±bound the slope is one, as outside.
+    log-slopes at the ``bins - 1`` inner knots. At ±bound the slope is one, as outside. ``forward``
+    and ``inverse`` are those of :class:`Scaling`.
     """
 
     bins: int
@@ -160,13 +147,11 @@ class Spline:
 
     @property
     def n_parameters(self) -> int:
-        """Raw values for each feature."""
         return 3 * self.bins - 1
 
     def forward(self, x: jax.Array, raw: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The y and log dy/dx, both (..., m), from raw values (..., m (3 bins - 1))."""
         inside = jnp.abs(x) < self.bound
-        inner = jnp.where(inside, x, 0.0)  # where the tails apply, any value that has a slope
+        inner = jnp.where(inside, x, 0.0)  # in the tails, any value that has a slope
         b = self._bin(inner, raw, by_height=False)
         xi = (inner - b.x) / b.width
         s = b.height / b.width
@@ -177,7 +162,6 @@ class Spline:
         return jnp.where(inside, y, x), jnp.where(inside, _log_slope(b, s, xi, 1 - xi), 0.0)
 
     def inverse(self, y: jax.Array, raw: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The x and log dx/dy, both (..., m)."""
         inside = jnp.abs(y) < self.bound
         inner = jnp.where(inside, y, 0.0)
         b = self._bin(inner, raw, by_height=True)
@@ -187,6 +171,7 @@ class Spline:
         return jnp.where(inside, x, y), jnp.where(inside, -_log_slope(b, s, xi, rest), 0.0)
 
     def _bin(self, values: jax.Array, raw: jax.Array, *, by_height: bool) -> _Bin:
+        """The bin that each value falls into; all arrays have the shape of the values."""
         K = self.bins
         raw = raw.reshape(*raw.shape[:-1], -1, self.n_parameters)
         widths = jax.nn.softmax(raw[..., :K])
@@ -202,37 +187,34 @@ class Spline:
         def below(parts: jax.Array) -> jax.Array:
             return jnp.sum(jnp.where(np.arange(K) < k, parts, 0.0), axis=-1)
 
+        def size(share: jax.Array) -> jax.Array:
+            return 2 * self.bound * (_SMALLEST + self._free * share)
+
+        def slope(raw: jax.Array) -> jax.Array:
+            # Bounded on both sides, so that it inverts in float32 for any conditioner; one without
+            # an inner knot, which leaves zero.
+            return jnp.exp(bound_softly(raw, self.log_slope_bound))
+
         count = k[..., 0].astype(values.dtype)
         slopes = raw[..., 2 * K :]
         return _Bin(
             x=self._knot(count, below(widths)),
-            width=self._size(at(widths, 0)),
+            width=size(at(widths, 0)),
             y=self._knot(count, below(heights)),
-            height=self._size(at(heights, 0)),
-            left_slope=self._slope(at(slopes, 1)),  # knot k stands left of bin k
-            right_slope=self._slope(at(slopes, 0)),
+            height=size(at(heights, 0)),
+            left_slope=slope(at(slopes, 1)),  # knot k stands left of bin k
+            right_slope=slope(at(slopes, 0)),
         )
 
     def _inner_knots(self, shares: jax.Array) -> jax.Array:
         # As a product: a cumulative sum compiles to something slower.
-        before = np.triu(np.ones((self.bins, self.bins - 1)))
-        total = jnp.matmul(
-            jax.lax.stop_gradient(shares),
-            before.astype(shares.dtype),
-            precision=jax.lax.Precision.HIGHEST,
-        )
+        before = np.triu(np.ones((self.bins, self.bins - 1))).astype(shares.dtype)
+        fixed = jax.lax.stop_gradient(shares)
+        total = jnp.matmul(fixed, before, precision=jax.lax.Precision.HIGHEST)
         return self._knot(jnp.arange(1, self.bins, dtype=shares.dtype), total)
 
     def _knot(self, count: jax.Array, share: jax.Array) -> jax.Array:
         return 2 * self.bound * (_SMALLEST * count + self._free * share) - self.bound
-
-    def _size(self, share: jax.Array) -> jax.Array:
-        return 2 * self.bound * (_SMALLEST + self._free * share)
-
-    def _slope(self, raw: jax.Array) -> jax.Array:
-        # Bounded on both sides, so that it inverts in float32 whatever the conditioner says; one
-        # where no inner knot was found, which leaves zero.
-        return jnp.exp(bound_softly(raw, self.log_slope_bound))
 
     @property
     def _free(self) -> float:

@@ -24,10 +24,9 @@ from deciban.flows.couplings import (
     couple,
     half_sizes,
     init_layers,
-    join,
     split,
 )
-from deciban.flows.runtime import require_dtype
+from deciban.flows.runtime import read_dtype
 
 Kind = Literal["affine", "spline"]
 Mixing = Literal["none", "random", "linear"]
@@ -42,40 +41,35 @@ _MOST_BINS = 500  # each has a smallest share, and they must leave some to be le
 class Flow:
     r"""Invertible map :math:`z = c_m(\cdots c_1(A x + b))`: an affine map, then couplings.
 
-    The settings alone: immutable and hashable, so that a flow can be a static argument of
-    ``jax.jit``. What is learned is in the parameters that ``init`` makes and that the other methods
-    take first; ``jax.grad`` and ``jax.vmap`` (an ensemble: one more axis in front) apply to them.
+    A flow holds settings only: it is immutable and hashable, a static argument for ``jax.jit``. Its
+    parameters come from ``init``, and the other methods take them first; ``jax.grad`` and
+    ``jax.vmap`` (an ensemble: one more axis in front) apply to them.
 
     Parameters
     ----------
     n_features : int
-        Number of features.
     n_couplings : int, default 6
-        Number of couplings; they map one half of the features and the other in turn. With 0 there
-        is the affine map alone.
+        Couplings map the two halves of the features in turn. With 0, only the affine map is left.
     kind : {"affine", "spline"}, default "affine"
-        What a coupling does to a feature: scale and shift it (RealNVP), or send it through a
-        monotone rational-quadratic spline.
+        Couplings scale and shift each feature (RealNVP) or apply a monotone rational-quadratic
+        spline.
     width, depth : int, default 64 and 2
-        Number of hidden units in each hidden layer, and number of hidden layers, of the network in
-        each coupling.
+        Hidden units per layer and hidden layers of the network in each coupling.
     activation : {"silu", "relu", "gelu", "tanh"}, default "silu"
-        Nonlinearity of the networks.
     mixing : {"random", "linear", "none"}, default "random"
-        What comes between one pair of couplings and the next: a new split into halves, drawn from
-        ``seed``; such a split and a learned linear map; or nothing.
+        Between pairs of couplings: a new random split into halves, such a split with a learned
+        linear map, or nothing.
     bins : int, default 8
-        Number of bins of each spline.
+        Bins per spline.
     bound : float, default 8.0
-        Half the width of the interval around zero on which splines act; outside they are the
-        identity.
+        Splines act on [-bound, bound] and are the identity outside.
     log_scale_bound : float, default 3.0
-        Bound on the log-scales of affine couplings, and on the log-slopes at the knots of splines.
+        Bound on the log-scales of affine couplings and the log-slopes at the knots of splines.
     seed : int, default 0
-        Seed of the splits into halves.
+        Seed for the splits into halves.
     affine : bool, default True
         Whether an affine map comes before the couplings. With hundreds of features it costs as much
-        as several couplings of few hidden units.
+        as several narrow couplings.
 
     See Also
     --------
@@ -111,21 +105,22 @@ class Flow:
     affine: bool = True
 
     def __post_init__(self) -> None:
-        require_whole(self.n_features, "n_features", 1)
-        require_whole(self.n_couplings, "n_couplings", 0)
-        require_whole(self.width, "width", 1)
-        require_whole(self.depth, "depth", 1)
-        require_whole(self.seed, "seed", 0)
+        for name, least in {
+            "n_features": 1,
+            "n_couplings": 0,
+            "width": 1,
+            "depth": 1,
+            "seed": 0,
+        }.items():
+            require_whole(getattr(self, name), name, least)
         require_whole(self.bins, "bins", 2, _MOST_BINS)
         require_positive_number(self.bound, "bound")
         require_positive_number(self.log_scale_bound, "log_scale_bound")
-        require_one_of(self.kind, "kind", get_args(Kind))
-        require_one_of(self.activation, "activation", get_args(Activation))
-        require_one_of(self.mixing, "mixing", get_args(Mixing))
+        for name, choices in {"kind": Kind, "activation": Activation, "mixing": Mixing}.items():
+            require_one_of(getattr(self, name), name, get_args(choices))
         if not self.affine and self.n_couplings == 0:
             raise InputError(
-                "a Flow must have a map to learn; got no couplings and no affine map. Give it "
-                "n_couplings of at least 1, or affine=True."
+                "A Flow needs couplings or an affine map. Pass n_couplings=1 or affine=True."
             )
 
     def init(
@@ -136,31 +131,28 @@ class Flow:
         offset: ArrayLike | None = None,
         dtype: DTypeLike = jnp.float32,
     ) -> Params:
-        """Parameters of a flow that is an affine map and no more: :math:`z = A x + b`.
+        """Parameters for a flow that starts as an affine map: :math:`z = A x + b`.
 
         Parameters
         ----------
         key : int or random key, as ``jax.random.key`` makes
-            Seed of the weights of the networks.
+            Seed for the weights of the networks.
         matrix : array of shape (d, d), default identity
-            A, invertible. Features should vary about as much as one another and as z, or else one
-            step size does not suit all parameters.
+            A, invertible. One step size suits all parameters only if features and z vary alike.
         offset : array of shape (d,), default zero
         dtype : float32 or float64, default float32
-            Precision of the parameters and of everything computed from them. See
-            ``double_precision``.
+            Precision of the parameters and all results; see ``double_precision``.
 
         Returns
         -------
         Params
-            Arrays by name, which the other methods take.
+            Arrays by name.
         """
-        dtype = require_dtype(dtype)
+        dtype = read_dtype(dtype)
         d = self.n_features
         if not self.affine and not (matrix is None and offset is None):
             raise InputError(
-                "matrix and offset must be left out of a Flow without an affine map; got one of "
-                "them. Make the Flow with affine=True."
+                "matrix and offset need a Flow with affine=True; this one has no affine map."
             )
         seed = np.asarray(jax.random.key_data(key)) if isinstance(key, jax.Array) else key
         rng = np.random.default_rng(seed)
@@ -211,10 +203,10 @@ class Flow:
         return _inverse(self, params, self._read(params, z, "z"))
 
     def decays(self, params: Params) -> Params:
-        """True for the parameters that weight decay is meant for: the conditioners' weights.
+        """Mask for weight decay: True for the conditioners' weights only.
 
-        Decay of the others would pull the affine map away from where it started. It is what optax
-        takes as a mask: ``optax.adamw(1e-3, weight_decay=0.1, mask=flow.decays)``.
+        Other decay would pull the affine map away from its start. With optax:
+        ``optax.adamw(1e-3, weight_decay=0.1, mask=flow.decays)``.
 
         Parameters
         ----------
@@ -223,7 +215,7 @@ class Flow:
         Returns
         -------
         Params
-            Of truth values.
+            Booleans.
         """
         return jax.tree_util.tree_map_with_path(
             lambda path, _: getattr(path[-1], "key", None) == "weight", params
@@ -249,7 +241,7 @@ class Flow:
         return self.width <= _SMALL and self.n_features <= _SMALL and self.n_couplings > 3
 
     def _read(self, params: Params, values: Any, name: str) -> jax.Array:
-        array = jnp.asarray(values, require_dtype(jax.tree.leaves(params)[0].dtype))
+        array = jnp.asarray(values, read_dtype(jax.tree.leaves(params)[0].dtype))
         if array.ndim == 0 or array.shape[-1] != self.n_features:
             raise InputError(
                 f"{name} must have {self.n_features} features on its last axis; "
@@ -269,7 +261,7 @@ def _forward(flow: Flow, params: Params, x: jax.Array) -> tuple[jax.Array, jax.A
     def pair(carry: _Carry, part: _Pair) -> tuple[_Carry, None]:
         halves, total = carry
         if part.order is not None:
-            y = _permute(join(halves), part.order)
+            y = _permute(jnp.concatenate(halves, axis=-1), part.order)
             if part.mixing is not None:
                 y, log_det = affine.multiply(part.mixing, y)
                 total += log_det
@@ -280,7 +272,7 @@ def _forward(flow: Flow, params: Params, x: jax.Array) -> tuple[jax.Array, jax.A
         return (halves, total), None
 
     halves, total = _run_pairs(flow, params, pair, (split(y), total))
-    z = join(halves)
+    z = jnp.concatenate(halves, axis=-1)
     if flow.mixing != "none":
         z = _permute(z, _as_order(flow, _invert(_last_order(flow))))
     return z, jnp.broadcast_to(total, z.shape[:-1])
@@ -297,7 +289,7 @@ def _inverse(flow: Flow, params: Params, z: jax.Array) -> tuple[jax.Array, jax.A
             halves, log_det = couple(layers, halves, elementwise, flow.activation, flow._flips(k))
             total += log_det
         if part.order is not None:
-            y = join(halves)
+            y = jnp.concatenate(halves, axis=-1)
             if part.mixing is not None:
                 y, log_det = affine.solve(part.mixing, y)
                 total += log_det
@@ -305,7 +297,7 @@ def _inverse(flow: Flow, params: Params, z: jax.Array) -> tuple[jax.Array, jax.A
         return (halves, total), None
 
     halves, total = _run_pairs(flow, params, pair, (split(y), jnp.zeros((), z.dtype)), reverse=True)
-    x = join(halves)
+    x = jnp.concatenate(halves, axis=-1)
     if flow.affine:
         x, log_det = affine.inverse(params["affine"], x)
         total += log_det
@@ -326,10 +318,10 @@ class _Pair(NamedTuple):
 def _run_pairs(
     flow: Flow, params: Params, pair: Callable[..., Any], carry: _Carry, reverse: bool = False
 ) -> _Carry:
-    """What remains after all pairs of couplings, in their order or in reverse.
+    """Run all pairs of couplings, in order or in reverse.
 
-    One by one they run fastest. In a loop they compile in half the time; it keeps products only,
-    since each other value that the gradient asks for would be a program of its own.
+    Unrolled, they run fastest; as a loop, they compile in half the time. The loop keeps products
+    only, since each other value that the gradient needs would be a program of its own.
     """
     n = (flow.n_couplings + 1) // 2
     together = flow.n_couplings // 2 if flow._is_small else 0
@@ -358,7 +350,6 @@ def _pair(flow: Flow, params: Params, j: int) -> _Pair:
 
 
 def _all_pairs(flow: Flow, params: Params, n: int) -> _Pair:
-    """The first n pairs, on the first axis of each array; the first one is mixed by identities."""
     couplings = jax.tree.map(lambda a: a[:n], params["couplings"])
     if flow.mixing == "none":
         return _Pair(couplings, None, None)
@@ -375,7 +366,6 @@ def _as_order(flow: Flow, permutation: np.ndarray) -> np.ndarray:
 
 
 def _permute(y: jax.Array, order: Any, inverse: bool = False) -> jax.Array:
-    """Features in another order, a permutation or a matrix."""
     if order.ndim == 1:
         return y[..., _invert(order) if inverse else order]
     matrix = order.astype(y.dtype)
@@ -386,8 +376,8 @@ def _permute(y: jax.Array, order: Any, inverse: bool = False) -> jax.Array:
 def _orders(flow: Flow) -> np.ndarray:
     """Permutation of the features before each pair of couplings; before the first one, identity.
 
-    Two couplings map all features; only then is a new split worth its while. (Reversal, as often
-    used, would undo the alternation of the halves.)
+    Two couplings map all features, so a new split comes after two. (Reversal, as often used, would
+    cancel the alternation of the halves.)
     """
     rng = np.random.default_rng(flow.seed)
     drawn = [rng.permutation(flow.n_features) for _ in range(2, flow.n_couplings, 2)]

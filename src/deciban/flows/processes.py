@@ -1,7 +1,7 @@
 """Processes that train one model together, by ``jax.distributed``.
 
-Each runs the same program on the same samples. The first one, process 0, reads and writes files,
-and decides where rounding could make the others decide otherwise.
+Each runs the same program on the same samples. Process 0 reads and writes files, and decides
+whenever rounding could lead processes to different decisions.
 """
 
 from __future__ import annotations
@@ -22,70 +22,62 @@ from deciban import exceptions
 from deciban.exceptions import DecibanError, InputError, LostProcessError
 
 _SECONDS = 60.0  # in which all processes must have started
-_MOST_BYTES = 4_000  # of an error that other processes are told
+_MAX_BYTES = 4_000  # of an error that other processes are told
 _RANKS = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")  # where launchers tell the number
 
 
 def join_processes(
     coordinator: str | None, processes: int | None, process: int | None = None
 ) -> None:
-    """Join the processes that train together; nothing of JAX may have run before.
+    """Join the processes that train together, before JAX computes anything.
 
-    Parameters
-    ----------
-    coordinator : str
-        Host and port of process 0, "node1:7000", as the others reach it.
-    processes : int
-        Number of processes.
-    process : int, optional
-        Number of this one, from 0; by default what Slurm or MPI say.
+    ``coordinator`` is the address of process 0 as the others reach it, ``process`` the number of
+    this one, by default from Slurm or MPI.
     """
     if coordinator is None or processes is None:
-        missing = "--coordinator" if coordinator is None else "--processes"
+        missing = "coordinator" if coordinator is None else "processes"
         raise InputError(
-            "--coordinator and --processes must come together, so that the processes find one "
-            f"another; {missing} is missing. Give --coordinator node1:7000 --processes 2, say."
+            "coordinator and processes must come together, so that the processes find one "
+            f"another; {missing} is missing. Give coordinator node1:7000 and processes 2, say."
         )
     told = next((os.environ[name] for name in _RANKS if name in os.environ), None)
     if process is None and told is not None:
         process = int(told)
     if process is None or not 0 <= process < processes:
         raise InputError(
-            f"--process must be the number of this process, from 0 to {processes - 1}; got "
+            f"process must be the number of this process, from 0 to {processes - 1}; got "
             f"{process}. Start one process with each number."
         )
     host, _, port = coordinator.rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 2**16:
         raise InputError(
-            f"--coordinator must be a host and a port; got {coordinator!r}. Give node1:7000, say."
+            f"coordinator must be a host and a port; got {coordinator!r}. Give node1:7000, say."
         )
     if process == 0:
-        _require_free(int(port))
+        _check_free(int(port))
     else:
         _wait_for(host.strip("[]"), int(port))
     _initialize(coordinator, processes, process)
     with _quiet_stdout():
-        require_alike("the number of processes", str(processes))
+        check_same("the number of processes", str(processes))
 
 
 def is_first() -> bool:
-    """Whether this is process 0, the one that writes files; without others, it is."""
     return jax.process_index() == 0
 
 
 @contextmanager
 def together() -> Iterator[None]:
-    """What is inside, done by every process; an error of one is raised by all of them."""
+    """Run the body in every process; an error in one is raised in all of them."""
     error = None
     try:
         yield
     except LostProcessError:
         raise  # there is nobody left to tell
-    except DecibanError as found:
-        error = found
+    except DecibanError as caught:
+        error = caught
     if jax.process_count() > 1:
-        words = "" if error is None else f"{type(error).__name__} {error}"
-        for told in _gather(words):
+        for told in _gather("" if error is None else f"{type(error).__name__} {error}"):
             kind, _, message = told.partition(" ")
             if message and error is None:
                 error = getattr(exceptions, kind, InputError)(message)
@@ -95,7 +87,7 @@ def together() -> Iterator[None]:
 
 @contextmanager
 def in_company() -> Iterator[None]:
-    """Raise one sentence where the connection to another process breaks inside."""
+    """Raise a readable error if the connection to another process breaks in the body."""
     try:
         yield
     except DecibanError:
@@ -104,9 +96,8 @@ def in_company() -> Iterator[None]:
         if jax.process_count() == 1:
             raise
         raise LostProcessError(
-            "all processes must run until the model is fitted; one has ended, or the way to it is "
-            f"broken ({str(error).splitlines()[0]}). Start them all again: training goes on from "
-            "its checkpoint."
+            f"Lost the connection to another process ({str(error).splitlines()[0]}). Start all "
+            "processes again: training goes on from its checkpoint."
         ) from error
 
 
@@ -130,34 +121,33 @@ def decide(values: np.ndarray) -> np.ndarray:
     return np.frombuffer(from_first(values.tobytes()), values.dtype).reshape(values.shape).copy()
 
 
-def require_alike(what: str, digest: str) -> None:
-    """Raise in all processes where one has other data than the first."""
+def check_same(name: str, digest: str) -> None:
+    """Raise in all processes if one has other data than the first."""
     if jax.process_count() == 1:
         return
-    told = _gather(digest)
-    others = [k for k, one in enumerate(told) if one != told[0]]
+    digests = _gather(digest)
+    others = [k for k, one in enumerate(digests) if one != digests[0]]
     if others:
         raise InputError(
-            f"{what} must be the same in every process; process {others[0]} has another than "
+            f"{name} must be the same in every process; process {others[0]} has another than "
             "process 0. Start all with the same arguments, on files that do not change."
         )
 
 
 def _gather(text: str) -> list[str]:
-    """A text of each process, cut where it is long."""
     from jax.experimental.multihost_utils import process_allgather
 
-    padded = np.zeros(_MOST_BYTES, np.uint8)
-    content = np.frombuffer(text.encode()[:_MOST_BYTES], np.uint8)
+    padded = np.zeros(_MAX_BYTES, np.uint8)
+    content = np.frombuffer(text.encode()[:_MAX_BYTES], np.uint8)
     padded[: len(content)] = content
     with in_company():
-        rows = np.asarray(process_allgather(padded)).reshape(-1, _MOST_BYTES)
+        rows = np.asarray(process_allgather(padded)).reshape(-1, _MAX_BYTES)
     return [row.tobytes().rstrip(b"\0").decode(errors="ignore") for row in rows]
 
 
 @contextmanager
 def _quiet_stdout() -> Iterator[None]:
-    """Nothing goes to stdout inside: gloo says there that it is connected."""
+    """Discard stdout at the level of the system: gloo announces its connection there."""
     sys.stdout.flush()
     kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
     try:
@@ -169,15 +159,14 @@ def _quiet_stdout() -> Iterator[None]:
         os.close(nowhere)
 
 
-def _require_free(port: int) -> None:
+def _check_free(port: int) -> None:
     with socket.socket() as probe, suppress(OverflowError):
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("", port))
         except OSError as error:
             raise InputError(
-                f"--coordinator must have a free port; {port} cannot be opened "
-                f"({error.strerror}). Give another port."
+                f"Cannot open port {port} of coordinator ({error.strerror}). Give another port."
             ) from None
 
 
@@ -186,24 +175,22 @@ def _wait_for(host: str, port: int) -> None:
     end = time.monotonic() + _SECONDS
     while True:
         try:
-            socket.create_connection((host, port), timeout=5).close()
+            return socket.create_connection((host, port), timeout=5).close()
         except OSError as error:
-            if time.monotonic() < end:
-                time.sleep(0.2)
-                continue
-            raise InputError(
-                f"--coordinator must be the address of process 0; nothing answers at {host}:{port} "
-                f"({error.strerror or error}). Start process 0, or correct the address."
-            ) from None
-        return
+            if time.monotonic() >= end:
+                raise InputError(
+                    f"coordinator must be the address of process 0; nothing answers at "
+                    f"{host}:{port} ({error.strerror or error}). Start process 0, or correct the "
+                    "address."
+                ) from None
+        time.sleep(0.2)
 
 
 def _initialize(coordinator: str, processes: int, process: int) -> None:
     def give_up() -> None:
         sys.stderr.write(
-            f"--processes must be the number of processes that are started; got "
-            f"{processes}, of which not all came to {coordinator} in {_SECONDS:.0f} s. Start the "
-            "others, or give their number.\n"
+            f"Not all of {processes} processes came to {coordinator} in {_SECONDS:.0f} s. Start "
+            "the others, or correct the number of processes.\n"
         )
         sys.stderr.flush()
         os._exit(2)
@@ -215,14 +202,13 @@ def _initialize(coordinator: str, processes: int, process: int) -> None:
     config: Any = jax.config
     config.update("jax_cpu_collectives_implementation", "gloo")
     try:
-        jax.distributed.initialize(
-            coordinator, processes, process, initialization_timeout=int(_SECONDS) + 60
-        )
+        seconds = int(_SECONDS) + 60
+        jax.distributed.initialize(coordinator, processes, process, initialization_timeout=seconds)
         jax.process_count()  # the devices of all processes are known once all have come
     except RuntimeError as error:
         reason = str(error).splitlines()[0]
         raise InputError(
-            f"a process must join the others before JAX computes anything, and once; JAX says: "
+            f"A process must join the others once, before JAX computes anything; JAX says: "
             f"{reason} Start a new process."
         ) from None
     finally:

@@ -34,15 +34,15 @@ _ALLOWED = (np.dtype(np.float32), np.dtype(np.float64))
 # Half the time to compile many small kernels, which run as fast. Large ones run 7 % slower.
 _QUICK = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 1}
 _used_by: list[int] = []  # the process that first computed with JAX
-_MOST_BYTES = 200_000_000
-_LEAST_SECONDS = 0.01  # of a compilation that is worth a file
+_MAX_BYTES = 200_000_000
+_MIN_SECONDS = 0.01  # of a compilation that is worth a file
 
 
 def double_precision() -> AbstractContextManager[Any]:
     """Context in which JAX computes in float64.
 
-    It is needed around both ``init`` and what is done with the parameters. The global flag stays
-    as it is, so that other users of JAX in the process see no change.
+    Use it around ``init`` and around all uses of the parameters. The global flag stays unchanged,
+    so other users of JAX in the process see no difference.
 
     Returns
     -------
@@ -68,21 +68,19 @@ def double_precision() -> AbstractContextManager[Any]:
     return older.enable_x64(True)
 
 
-def require_unforked() -> None:
-    """Raise in a process that was forked after JAX was used, where JAX would wait forever."""
+def check_unforked() -> None:
+    """Raise in a process forked after JAX was used, in which JAX would wait forever."""
     if not _used_by:
         _used_by.append(os.getpid())
     if _used_by[0] != os.getpid():
         raise ForkedProcessError(
-            "a flow must be used in the process that first used one, or in a new one; this process "
-            "was forked from it, and JAX would wait forever. Start processes by the method 'spawn' "
-            "or 'forkserver': multiprocessing.get_context('spawn')."
+            "This process was forked after JAX was used, and a flow would wait forever. Start "
+            "processes by 'spawn' or 'forkserver': multiprocessing.get_context('spawn')."
         )
 
 
-def require_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """The dtype itself, where JAX can compute in it now."""
-    require_unforked()
+def read_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    check_unforked()
     found = np.dtype(dtype)
     if found not in _ALLOWED:
         raise InputError(
@@ -97,27 +95,23 @@ def require_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 
 
 def jit(function: Callable[..., Any], *, quick: bool = False, **options: Any) -> Any:
-    """``jax.jit``; with ``quick``, in less time for programs of many small kernels."""
     if quick and (found := _quick_options()):
         options["compiler_options"] = found
     return jax.jit(function, **options)
 
 
 def map_members(function: Callable[..., Any], in_axes: Sequence[int | None]) -> Callable[..., Any]:
-    """``jax.vmap`` over first axes; on a processor, which gains nothing by it, a loop.
-
-    The loop is compiled in less time, runs as fast, and passes by members that rest.
-    """
+    """``jax.vmap`` over first axes; on a CPU a loop: it compiles faster and skips idle members."""
     if jax.default_backend() != "cpu":
         return jax.vmap(function, in_axes=tuple(in_axes))
 
     def run(*values: Any) -> Any:
+        pairs = list(zip(values, in_axes, strict=True))
+
         def run_one(own: list[Any]) -> Any:
             rest = iter(own)
-            pairs = zip(values, in_axes, strict=True)
             return function(*(value if axis is None else next(rest) for value, axis in pairs))
 
-        pairs = zip(values, in_axes, strict=True)
         return jax.lax.map(run_one, [value for value, axis in pairs if axis is not None])
 
     return run
@@ -125,7 +119,6 @@ def map_members(function: Callable[..., Any], in_axes: Sequence[int | None]) -> 
 
 @cache
 def _quick_options() -> dict[str, Any]:
-    """Options for a processor, where this version of JAX knows them and XLA_FLAGS does not say."""
     given = os.environ.get("XLA_FLAGS", "")
     found = {name: value for name, value in _QUICK.items() if name not in given}
     if jax.default_backend() != "cpu":
@@ -138,9 +131,11 @@ def _quick_options() -> dict[str, Any]:
 
 
 class Spread:
-    """Placement of arrays on all devices, for steps of a given number of samples.
+    """Placement on all devices of this process and others, for steps of ``batch_size`` samples.
 
-    As many devices share a step as divide its samples evenly; the others do the same again.
+    As many devices share a step as divide its samples evenly; the others repeat the same. Each
+    computes the slopes of its samples, which are added up as whole vectors: XLA would send a
+    message for each array of parameters.
     """
 
     def __init__(self, batch_size: int) -> None:
@@ -152,13 +147,12 @@ class Spread:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of ``jax.jit`` for a program whose results are wanted on every device."""
+        """Options of ``jax.jit`` for results on every device."""
         if self._mesh is None:
             return {}
         return {"out_shardings": NamedSharding(self._mesh, _spec())}
 
     def replicate(self, tree: Tree) -> Tree:
-        """The arrays on every device."""
         if self._mesh is None:
             return jax.device_put(tree)
         return _place(tree, NamedSharding(self._mesh, _spec()))
@@ -171,7 +165,7 @@ class Spread:
         return _place(rows, NamedSharding(self._mesh, spec))
 
     def add_up(self, function: Callable[..., Tree]) -> Callable[..., Tree]:
-        """The sum over devices of a function, whose last argument is a batch that is divided."""
+        """The sum over devices of a function whose last argument is a divided batch."""
         if self.n_shares == 1:
             return function
 
@@ -186,15 +180,14 @@ class Spread:
         return run
 
     def local(self, tree: Tree) -> Tree:
-        """Arrays that are on every device, on the first one of this process."""
+        """The copies on the first device of this process."""
         if self._mesh is None:
             return tree
         return jax.tree.map(lambda array: array.addressable_data(0), tree)
 
 
 def _shard_map(function: Callable[..., Tree], *places: Any) -> Callable[..., Tree]:
-    names = ("mesh", "in_specs", "out_specs")
-    options: dict[str, Any] = dict(zip(names, places, strict=True))
+    options: dict[str, Any] = dict(zip(("mesh", "in_specs", "out_specs"), places, strict=True))
     if hasattr(jax, "shard_map"):
         return jax.shard_map(function, check_vma=False, **options)
     older = importlib.import_module("jax.experimental.shard_map")  # where it was before 0.6
@@ -210,10 +203,7 @@ def _place(tree: Tree, sharding: NamedSharding) -> Tree:
 
 
 def start_cache() -> None:
-    """Use the folder that the environment asks for, unless JAX has been given one already.
-
-    A folder that cannot be written to is left alone: there is no cache then, and no error.
-    """
+    """Use the folder that the environment names, if it is writable and JAX has none already."""
     asked = os.environ.get("DECIBAN_COMPILATION_CACHE", "0")
     config: Any = jax.config
     if asked in ("", "0") or config.jax_compilation_cache_dir is not None:
@@ -223,7 +213,7 @@ def start_cache() -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _sweep(folder)
         config.update("jax_compilation_cache_dir", str(folder))
-        config.update("jax_persistent_cache_min_compile_time_secs", _LEAST_SECONDS)
+        config.update("jax_persistent_cache_min_compile_time_secs", _MIN_SECONDS)
 
 
 def _user_folder() -> Path:
@@ -235,7 +225,7 @@ def _user_folder() -> Path:
 
 
 def _machine() -> str:
-    """Name for processors that run the same programs: machines may share a home."""
+    """A name shared by processors that run the same programs: machines may share a home."""
     features = platform.processor()
     with suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -244,10 +234,9 @@ def _machine() -> str:
 
 
 def _sweep(folder: Path) -> None:
-    """Delete programs that were not written to their end, and the oldest of too many.
+    """Delete incomplete programs, which JAX never replaces, and the oldest of too many.
 
-    JAX would warn of the former at each use and never replace them. Those that were there at the
-    time of the last sweep are whole. Raises OSError where the folder cannot be written to.
+    Programs from before the last sweep are complete. Raises OSError if the folder is not writable.
     """
     stamp = folder / "swept"
     last = stamp.stat().st_mtime if stamp.exists() else 0.0
@@ -256,7 +245,7 @@ def _sweep(folder: Path) -> None:
     kept = 0
     for path, found in sorted(files, key=lambda file: -max(file[1].st_atime, file[1].st_mtime)):
         kept += found.st_size
-        if kept > _MOST_BYTES or (found.st_mtime >= last and not _is_whole(path)):
+        if kept > _MAX_BYTES or (found.st_mtime >= last and not _is_whole(path)):
             path.unlink(missing_ok=True)
 
 

@@ -1,9 +1,8 @@
 """Training: whole epochs compiled as one program, and a state that can be stored.
 
-It takes a loss of parameters and a batch, whatever they mean, and trains any number of members at
-once, each with its own parameters, options and random numbers, and by choice its own samples. Each
-epoch depends on the state before it and on the seed alone, so that a run that was interrupted ends
-where it would have ended.
+Any number of members train at once, each with its own parameters, options and random numbers, and
+optionally its own samples. An epoch depends only on the state before it and on the seed, so an
+interrupted run ends where it would have ended.
 """
 
 from __future__ import annotations
@@ -29,6 +28,7 @@ _STEPS = 64  # at most, in one call of a program: so often progress is reported
 _RETRIES = 8  # halvings of the step size after failed epochs
 _MOST_SKIPPED = 0.5  # share of an epoch's steps that may lack a finite gradient
 _WARM_UP = 50  # steps in which a step size rises that stays then
+_MAX_NORM = 1.0  # of a gradient; a longer one is shortened
 _AVERAGED = 8.0  # the average is over about the last eighth of the steps
 
 
@@ -45,14 +45,12 @@ class Layout:
 
     @classmethod
     def of(cls, params: Tree, decays: Tree) -> Layout:
-        """The order of parameters, some of which decay."""
         leaves, tree = jax.tree.flatten(params)
         flags = jax.tree.leaves(decays)
         groups = tuple(tuple(k for k, f in enumerate(flags) if f is side) for side in (True, False))
         return cls(tree, tuple(leaf.shape for leaf in leaves), groups)
 
     def flatten(self, params: Tree) -> Vectors:
-        """The vectors of members, which are on the first axis."""
         leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(params)]
         flat = [leaf.reshape(len(leaf), -1) for leaf in leaves]
         none = flat[0][:, :0]
@@ -86,43 +84,36 @@ class State:
     history: tuple[dict[str, float], ...]
 
     def record(self, **values: float) -> State:
-        """The state with more about its last epoch in its history."""
         return replace(self, history=(*self.history[:-1], self.history[-1] | values))
 
 
 class Trainer:
-    """Adam with decoupled weight decay, for a loss; the average of the weights is what counts.
+    """Adam with decoupled weight decay; the average of the weights is the result.
 
     Parameters
     ----------
     loss : callable
-        ``loss(params, options, batch)``: the loss of a batch, a tuple of arrays with one row for
-        each sample, the last of which are weights. It must be a weighted sum over the samples, so
-        that devices can share them; it is divided by the sum of the weights. ``options`` are a
-        dict of the member's own numbers, among them ``weight_decay`` and, unless all members go
-        on, ``goes_on``: zero for those that rest.
+        ``loss(params, options, batch)``, a weighted sum over the samples of a batch, which devices
+        can share; it is divided by the sum of the weights. A batch is a tuple of arrays with one
+        row per sample, weights last. ``options`` are the member's own numbers, among them
+        ``weight_decay`` and, unless all members train, ``goes_on``: zero for those that rest.
     layout : Layout
-        Order of the parameters of a member.
     n_batches, batch_size : int
-        Number of steps in each epoch, and number of samples in each step. Epochs of more than 64
-        steps are divided into calls of a program with the same number of steps each, for which
-        up to 2 % of the steps are left out.
+        Steps per epoch and samples per step. Epochs of more than 64 steps are divided into calls of
+        one program with the same number of steps each, which may leave out up to 2 % of the steps.
     learning_rate : float
-        Highest step size.
+        Largest step size.
     epochs : int, optional
-        The step size rises over the first tenth of the steps of so many epochs, and then falls to
-        zero. Without it, it stays where it is after 50 steps.
+        The step size rises over the first tenth of the steps of these epochs, then falls to zero.
+        By default it is constant after 50 steps.
     own_data : bool, default False
-        Whether each member has its own samples: arrays of shape (n_members, n_samples, ...).
+        Whether each member has samples of its own: arrays of shape (n_members, n_samples, ...).
     perturb : callable, optional
-        ``perturb(batch, key, options)``: the batch with noise, or whatever else is drawn.
-    clip : float, default 1
-        Largest norm of a gradient; longer ones are shortened to it.
+        ``perturb(batch, key, options)``: the batch with noise.
     divide : bool, default True
-        Whether devices share the samples of a step; without it, each does all of them, which is
-        faster for a small flow.
+        Whether devices share the samples of a step; small flows are faster without it.
     quick : bool, default False
-        Whether to compile in less time, as suits small flows.
+        Whether to compile in less time, for small flows.
     """
 
     def __init__(
@@ -136,22 +127,21 @@ class Trainer:
         epochs: int | None = None,
         own_data: bool = False,
         perturb: Callable[[Tree, jax.Array, Tree], Tree] | None = None,
-        clip: float = 1.0,
         divide: bool = True,
         quick: bool = False,
     ) -> None:
         self.layout, self.batch_size = layout, batch_size
         self._n_calls = -(-n_batches // _STEPS)
-        self.n_batches = n_batches = n_batches // self._n_calls * self._n_calls
-        self._perturb, self._clip = perturb, clip
+        self._n_steps = n_batches // self._n_calls  # in one call of a program
+        self.call_size = self._n_steps * batch_size
+        self.n_batches = n_batches = self._n_steps * self._n_calls
+        self._perturb = perturb
         self._learning_rate = learning_rate
         self._steps = None if epochs is None else max(2, epochs * n_batches)
         axes = (0, 0, 0, None, 0, 0, 0, 0 if own_data else None)
         self.spread = Spread(batch_size if divide else 1)
 
         def add_up(vectors: Vectors, options: Tree, batch: Tree) -> Any:
-            """Sums over samples: of their weights, of losses, and of the slopes of these."""
-
             def total(vectors: Vectors) -> jax.Array:
                 return loss(layout.restore(vectors), options, batch)
 
@@ -161,16 +151,10 @@ class Trainer:
         self._run_epoch = jit(map_members(self._epoch, axes), quick=quick, **self.spread.options)
 
     def start(self, params: Tree, kept: Tree = None) -> State:
-        """The state before the first epoch, from parameters of all members."""
         vectors = self.layout.flatten(params)
         zeros = tuple(map(np.zeros_like, vectors))
         optimizer = {"mean": zeros, "square": zeros, "count": np.zeros(len(vectors[0]), np.int32)}
         return State(vectors, optimizer, vectors, kept, 1.0, 0, ())
-
-    @property
-    def call_size(self) -> int:
-        """Number of samples in one call of a program."""
-        return self.n_batches // self._n_calls * self.batch_size
 
     def step(
         self,
@@ -181,10 +165,9 @@ class Trainer:
         seed: int,
         report: Report = lambda share: None,
     ) -> State:
-        """The state after another epoch; ``rows`` are the samples that each member learns from.
+        """The state after an epoch; ``rows`` are the samples that each member learns from.
 
-        ``data`` are as ``spread.replicate`` places them. ``report`` is called with each share of
-        the epoch that is done.
+        ``spread.replicate`` has placed ``data``; ``report`` gets each share of the epoch when done.
         """
         drawn = self._draw(np.random.default_rng([seed, state.epoch]), rows)
         calls = [(some, keys, data) for some, keys in zip(*drawn, strict=True)]
@@ -199,10 +182,9 @@ class Trainer:
         seed: int,
         report: Report = lambda share: None,
     ) -> State:
-        """The state after an epoch of chunks of samples, each of ``call_size`` in random order.
+        """The state after an epoch over about ``n_chunks`` shuffled chunks of ``call_size``.
 
-        ``n_chunks`` says about how many there are. While the program learns from one, the next one
-        is made.
+        While the program learns from a chunk, the next one is made.
         """
         M = len(state.params[0])
 
@@ -222,11 +204,10 @@ class Trainer:
         options: Tree,
         report: Report,
     ) -> State:
-        """The state after calls of a program, repeated with smaller steps where they fail."""
         began = time.perf_counter()
         factor = state.factor
-        first = self.spread.replicate((state.params, state.optimizer, state.average))
-        options = self.spread.replicate(options)
+        start = state.params, state.optimizer, state.average
+        first, options = self.spread.replicate((start, options))
         for _ in range(_RETRIES):
             now, found = first, []
             for some, keys, data in calls():
@@ -255,8 +236,7 @@ class Trainer:
     def _draw(
         self, rng: np.random.Generator, rows: Sequence[np.ndarray], n_calls: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and a random key of each batch, for each call; by NumPy, which compiles nothing."""
-        shape = (len(rows), n_calls or self._n_calls, self.n_batches // self._n_calls)
+        shape = (len(rows), n_calls or self._n_calls, self._n_steps)
         count = shape[1] * shape[2] * self.batch_size
         order = np.stack([rng.permutation(some)[:count] for some in rows]).astype(np.int32)
         keys = rng.integers(2**32, size=(*shape, 2), dtype=np.uint32)
@@ -284,10 +264,10 @@ class Trainer:
                 batch = self._perturb(batch, key, options)
             mass, loss, slopes = self._sums(carry[0], options, batch)
             loss = loss / mass
-            # A sum is finite where all of its terms are, unless it overflows: then clip could not.
+            # A sum of finite terms is finite unless it overflows: then clipping could not help.
             squares = sum(jnp.sum((slope / mass) ** 2) for slope in slopes)
             usable = jnp.isfinite(loss) & jnp.isfinite(squares)
-            shorter = jnp.minimum(1.0, self._clip / jnp.sqrt(squares)) / mass
+            shorter = jnp.minimum(1.0, _MAX_NORM / jnp.sqrt(squares)) / mass
             slopes = [
                 jnp.where(usable, (shorter * slope).astype(slope.dtype), 0) for slope in slopes
             ]
@@ -335,7 +315,6 @@ class Trainer:
         return moved, optimizer, average
 
     def _rate(self, count: jax.Array) -> jax.Array:
-        """Step size after so many steps."""
         if self._steps is None:
             return self._learning_rate * jnp.minimum(1.0, (count + 1) / _WARM_UP)
         warm = max(1, self._steps // 10)
