@@ -114,7 +114,10 @@ def mnist(n_features):
         X, new = pca.transform(pixels), pca.transform(new_pixels)
         ways |= {
             "ensemble of five": {"n_estimators": 5},
-            "generative": {"discriminative_weight": 0.0, "n_couplings": 20, "input_noise": 0.25},
+            "generative": {
+                "n_couplings": 20,
+                "options": {"discriminative_weight": 0.0, "input_noise": 0.25},
+            },
         }
     for name, options in ways.items():
         start = time.perf_counter()

@@ -24,7 +24,7 @@ from reproduction.mnist import (
     sizes,
 )
 from reproduction.mnist40_findings import findings_of
-from reproduction.toy_protocol import cda_settings
+from reproduction.toy_protocol import cda_settings, make_cda
 
 CLASSICAL = {"lda": LinearDiscriminant, "qda": QuadraticDiscriminant}
 CDAS: dict[str, dict[str, Any]] = {
@@ -94,10 +94,8 @@ def _fit_cda(
     quick: bool, options: dict[str, Any], with_space: bool, path: Path, earlier: Earlier
 ) -> Arrays:
     """A CDA's evidence on the test images and, for one flow, its base space and divergences."""
-    from deciban.discriminant import CompositionalDiscriminantAnalysis
-
     data = principal_components(quick)
-    model = CompositionalDiscriminantAnalysis(checkpoint=path, random_state=0, **options)
+    model = make_cda(checkpoint=path, random_state=0, **options)
     model.fit(data.X, data.y)
     found = {"log_likelihoods": center_rows(model.evidence(data.X_test))}
     if with_space:

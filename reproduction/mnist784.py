@@ -20,7 +20,7 @@ from reproduction.mnist import (
     sizes,
 )
 from reproduction.mnist784_findings import findings_of
-from reproduction.toy_protocol import cda_settings
+from reproduction.toy_protocol import cda_settings, make_cda
 
 PAIRS = ((0, 7), (6, 8))  # the paper's
 ALPHAS = np.linspace(0, 1, 11)
@@ -66,10 +66,8 @@ def _fit(
     path: Path,
     earlier: Mapping[str, Arrays],
 ) -> Arrays:
-    from deciban.discriminant import CompositionalDiscriminantAnalysis
-
     data = pixels(quick)
-    model = CompositionalDiscriminantAnalysis(checkpoint=path, random_state=0, **options)
+    model = make_cda(checkpoint=path, random_state=0, **options)
     model.fit(data.X, data.y)
     found = {"log_likelihoods": center_rows(model.evidence(data.X_test))}
     if with_images:

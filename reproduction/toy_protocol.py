@@ -35,6 +35,11 @@ CDAS: dict[str, dict[str, Any]] = {
 DESCRIBED_SIZES: dict[str, dict[str, Any]] = {
     "circles": {"n_couplings": 16, "learning_rate": 5e-3, "epochs": 150}
 }
+#: Settings that are options of a CDA, with what they are by default.
+RARE: dict[str, Any] = dict.fromkeys(
+    ("batch_size", "calibrate", "discriminative_weight", "input_noise", "learning_rate",
+     "shrinkage", "validation_fraction", "weight_decay"), "auto",
+) | {"depth": 2}  # fmt: skip
 _EDITIONS = {"three-gaussians": 4}  # of what a step computes; 3 elsewhere
 _TEST_SEED = 10_000
 
@@ -94,11 +99,18 @@ def cda_options(name: str, sizes: Scale) -> dict[str, dict[str, Any]]:
     return options
 
 
-def cda_settings(**options: Any) -> dict[str, Any]:
-    """All parameters of a CDA with these options, so that a change of a default is noticed."""
+def make_cda(**settings: Any) -> Any:
+    """A CDA with these settings, the rare ones among its options."""
     from deciban.discriminant import CompositionalDiscriminantAnalysis
 
-    return dict(CompositionalDiscriminantAnalysis(**options).get_params())
+    options = {name: settings.pop(name) for name in RARE if name in settings}
+    return CompositionalDiscriminantAnalysis(options=options or None, **settings)
+
+
+def cda_settings(**settings: Any) -> dict[str, Any]:
+    """All settings of a CDA, so that a change of a default is noticed."""
+    found = dict(make_cda(**settings).get_params())
+    return RARE | found | (found.pop("options") or {})
 
 
 def _compute_draw(
@@ -130,13 +142,9 @@ def _fit_models(
     X: np.ndarray, y: np.ndarray, seed: int, options: Mapping[str, Any], path: Path
 ) -> dict[str, Any]:
     """A model of each method; each CDA has its own checkpoint, so that a fit can be resumed."""
-    from deciban.discriminant import CompositionalDiscriminantAnalysis
-
     models: dict[str, Any] = {"lda": LinearDiscriminant(), "qda": QuadraticDiscriminant()}
     for name, one in options.items():
-        models[name] = CompositionalDiscriminantAnalysis(
-            random_state=seed, checkpoint=path.with_suffix(f".{name}"), **one
-        )
+        models[name] = make_cda(random_state=seed, checkpoint=path.with_suffix(f".{name}"), **one)
     for model in models.values():
         model.fit(X, y)
     for name in options:

@@ -26,7 +26,9 @@ from deciban.exceptions import InputError, InterruptedFitWarning
 from deciban.metrics import cross_entropy
 
 CDA = cda_module.CompositionalDiscriminantAnalysis
-SMALL = {"n_couplings": 1, "width": 8, "epochs": 2, "batch_size": 1024, "random_state": 0}
+SMALL = {
+    "n_couplings": 1, "width": 8, "epochs": 2, "random_state": 0, "options": {"batch_size": 1024},
+}  # fmt: skip
 cli = runner(app, 200)
 
 
@@ -141,7 +143,7 @@ def test_a_fit_that_was_interrupted_in_the_middle_of_a_pass_goes_on(folder, tmp_
 
     def fit(checkpoint):
         files = Batches.from_parquet(folder, "truth", memory=2**24)
-        return CDA(**SMALL | {"batch_size": 64}, checkpoint=checkpoint).fit(files)
+        return CDA(**SMALL | {"options": {"batch_size": 64}}, checkpoint=checkpoint).fit(files)
 
     monkeypatch.setattr(batches, "_MOST_ROWS", 512)
     monkeypatch.setattr(fitting, "_STEPS_OF_A_PART", 120)
@@ -173,7 +175,7 @@ def test_categories_and_gaps_of_any_batch_are_known():
 
 
 def test_few_samples_in_batches_are_fitted_as_in_memory():
-    options = SMALL | {"epochs": 3, "batch_size": 64}
+    options = SMALL | {"epochs": 3, "options": {"batch_size": 64}}
     parts = [(X[:200], Y[:200], np.ones(200)), (X[200:400], Y[200:400], np.ones(200))]
     one, other = CDA(**options).fit(Batches(parts)), CDA(**options).fit(X[:400], Y[:400])
     for a, b in zip(*map(jax.tree.leaves, (one._params, other._params)), strict=True):
@@ -230,7 +232,7 @@ def test_files_and_arguments_that_do_not_fit_are_refused(folder, tmp_path):
     with pytest.raises(InputError, match=r"half\.parquet must be a whole Parquet file"):
         Batches.from_parquet(tmp_path, "truth")
     with pytest.raises(InputError, match="memory must be at least"):
-        CDA(**SMALL | {"batch_size": 20_000, "n_estimators": 2}).fit(
+        CDA(**SMALL | {"options": {"batch_size": 20_000}, "n_estimators": 2}).fit(
             Batches([(np.tile(X, (1, 40)), Y)], memory=2**24)
         )
 
@@ -284,7 +286,7 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 folder, memory = sys.argv[1], int(sys.argv[2])
-options = dict(n_couplings=1, width=8, epochs=1, batch_size=1024, random_state=0,
+options = dict(n_couplings=1, width=8, epochs=1, options={"batch_size": 1024}, random_state=0,
                residual_couplings=0)
 CDA(**options).fit(Batches.from_parquet(folder + "/0.parquet", "y", memory=memory))
 before = peak()

@@ -72,7 +72,7 @@ def test_it_starts_at_linear_discriminant_analysis():
     family = CalibratedGaussian.from_divergences([9.0, 8.0, 10.0])
     l, y = family.sample([100, 100, 100], rng=0)
     X = np.hstack([l, np.random.default_rng(7).normal(size=(300, 2))]) @ np.triu(np.ones((4, 4)))
-    options = {"epochs": 0, "augment": 0, "validation_fraction": 0, "n_couplings": 2}
+    options = {"epochs": 0, "augment": 0, "options": {"validation_fraction": 0}, "n_couplings": 2}
     cda = CDA(dtype="float64", random_state=0, **options).fit(X, y)
     away = X - np.stack([X[y == k].mean(axis=0) for k in range(3)])[y]
     shrinkage = ledoit_wolf_shrinkage(away / away.std(axis=0), assume_centered=True)
@@ -150,7 +150,7 @@ def test_the_residual_says_nothing_of_the_class():
     y = np.arange(4000) % 2
     X = rng.normal(size=(4000, 2)) + 1.5 * y[:, None] * [1, 1]
     options = {"n_couplings": 2, "width": 16, "epochs": 5, "random_state": 0}
-    cda = CDA(discriminative_weight=0.0, augment=1, **options).fit(X, y)
+    cda = CDA(augment=1, options={"discriminative_weight": 0.0}, **options).fit(X, y)
     residual = cda.residual(X, random_state=0)
     assert residual.shape == (4000, 2)
     np.testing.assert_array_equal(residual, cda.residual(X, random_state=0))
@@ -217,7 +217,7 @@ def test_parameters_that_change_later_leave_the_fitted_model_alone(iris):
     X, y = iris
     cda = CDA(**SMALL).fit(X, y)
     before = cda.evidence(X)
-    cda.set_params(depth=3, n_estimators=2, dtype="float64", kind="spline")
+    cda.set_params(options={"depth": 3}, n_estimators=2, dtype="float64", kind="spline")
     np.testing.assert_array_equal(cda.evidence(X).log_likelihoods, before.log_likelihoods)
     with pytest.raises(InputError, match="epochs must be a whole number"):
         cda.set_params(epochs=-1).fit(X, y)
@@ -266,16 +266,17 @@ def test_fewer_features_than_classes_ask_for_augment():
     [
         ({"preset": "best"}, "preset must be 'paper' or None"),
         ({"dtype": "float16"}, "dtype must be one of float32, float64; got 'float16'"),
-        ({"validation_fraction": 1.0}, "from 0 to below 1; got 1.0"),
+        ({"options": {"validation_fraction": 1.0}}, "from 0 to below 1; got 1.0"),
         ({"n_estimators": 0}, "n_estimators must be a whole number, 1 or more; got 0"),
         ({"n_estimators": True}, "1 or more; got True"),
-        ({"depth": 0}, "depth must be a whole number, 1 or more"),
+        ({"options": {"depth": 0}}, "depth must be a whole number, 1 or more"),
         ({"basis": "x"}, "basis must be a Basis; got str"),
         ({"checkpoint": 5}, "path must be text or a path; got 5"),
         ({"checkpoint": "/no/such/folder/x"}, "must be a file in a folder that exists"),
         ({"epochs": -1}, "epochs must be a whole number, 0 or more"),
         ({"epochs": "x"}, "epochs must be a whole number, 0 or more"),
-        ({"learning_rate": -1.0}, "learning_rate must be a finite number, 0 or more"),
+        ({"options": {"learning_rate": -1.0}}, "learning_rate must be a finite number, 0 or more"),
+        ({"options": {"width": 3}}, "options must hold rare settings; got 'width'. Choose among"),
         ({"kind": "cubic"}, "kind must be one of affine, spline"),
     ],
 )
@@ -311,7 +312,7 @@ def test_the_mix_of_the_classes_is_not_part_of_the_evidence(weight):
     X = rng.normal(size=(4000, 2))
     X[:, 0] += 1.5 * y
     options = {"n_couplings": 2, "width": 16, "epochs": 10, "random_state": 0}
-    cda = CDA(discriminative_weight=weight, **options).fit(X, y)
+    cda = CDA(options={"discriminative_weight": weight}, **options).fit(X, y)
     truth = np.arange(4000) % 2
     new = rng.normal(size=(4000, 2)) + 1.5 * truth[:, None] * [1, 0]
     floor = metrics.cllr(truth, 1.5 * new[:, 0] - 1.125)
@@ -344,8 +345,8 @@ def test_evidence_far_from_the_data_is_that_of_the_base_space():
 def test_numbers_of_numpy_are_numbers(iris):
     X, y = iris
     cda = CDA(
-        depth=np.int64(1), epochs=np.int64(0), width=np.int32(8), learning_rate=np.float32(1e-3),
-        n_couplings=2, random_state=0,
+        epochs=np.int64(0), width=np.int32(8), n_couplings=2, random_state=0,
+        options={"depth": np.int64(1), "learning_rate": np.float32(1e-3)},
     ).fit(X, y)  # fmt: skip
     assert cda.history_ == []
     assert {type(value) for value in asdict(cda._settings).values()} == {int, float, str, bool}

@@ -79,7 +79,7 @@ def test_checkpoints_of_other_fits_are_refused(tmp_path):
     options = SMALL | {"epochs": 2, "checkpoint": tmp_path / "run"}
     CDA(**options).fit(X, Y)
     for other, named in (
-        ({"weight_decay": 0.9}, "different settings"),
+        ({"options": {"weight_decay": 0.9}}, "different settings"),
         ({"basis": Basis.gram_schmidt(3, [2, 0, 1])}, "different settings"),
         ({"random_state": 1}, "different random_state"),
     ):

@@ -24,7 +24,8 @@ X, y = load_wine(return_X_y=True)
 
 def fit(**options):
     programs.make_trainer.cache_clear()
-    common = dict(n_couplings=1, width=8, random_state=0, dtype="float64", calibrate=False)
+    rare = {"calibrate": False, "batch_size": options.pop("batch_size", "auto")}
+    common = dict(n_couplings=1, width=8, random_state=0, dtype="float64", options=rare)
     return CompositionalDiscriminantAnalysis(**common | options).fit(X, y)
 
 

@@ -205,11 +205,11 @@ def test_a_cda_comes_back_with_its_columns_and_parameters(tmp_path):
     prior = np.array([0.5, 0.25, 0.25])
     random_state = np.random.RandomState(0)
     cda = deciban.CompositionalDiscriminantAnalysis(
-        prior=prior, random_state=random_state, **untrained
+        prior=prior, random_state=random_state, options={"batch_size": 20}, **untrained
     ).fit(frame, Y)
     cda.save(tmp_path / "model")
     back = deciban.load(tmp_path / "model")
-    assert back.get_params()["batch_size"] == "auto"
+    assert back.get_params()["options"] == {"batch_size": 20}
     assert back.get_params()["random_state"] is None
     assert back.get_params()["basis"] == TREE
     np.testing.assert_array_equal(back.get_params()["prior"], prior)

@@ -16,7 +16,7 @@ ESTIMATORS = {
     "lda": LinearDiscriminant(),
     "qda": QuadraticDiscriminant(),
     "cda": CompositionalDiscriminantAnalysis(
-        epochs=1, n_couplings=2, width=4, random_state=0, validation_fraction=0
+        epochs=1, n_couplings=2, width=4, random_state=0, options={"validation_fraction": 0}
     ),
     "any classifier": CalibratedEvidenceClassifier(LinearDiscriminant(), cv=2),
 }

@@ -47,7 +47,7 @@ def flow():
     angle = np.pi * rng.random(150)
     X = np.column_stack([np.cos(angle) + y, np.where(y, 0.3 - np.sin(angle), np.sin(angle))])
     X += 0.15 * rng.normal(size=X.shape)
-    given = {"shrinkage": 1.0, "input_noise": 0.1}
+    given = {"options": {"shrinkage": 1.0, "input_noise": 0.1}}
     return CompositionalDiscriminantAnalysis(random_state=0, **given, **SMALL).fit(X, y), X, y
 
 
@@ -72,7 +72,7 @@ def test_judgments_grow_sparse_and_end_with_the_last_epoch():
 
 
 def test_what_the_user_gives_is_not_chosen():
-    few = CompositionalDiscriminantAnalysis(input_noise=0.1, shrinkage=0.5)
+    few = CompositionalDiscriminantAnalysis(options={"input_noise": 0.1, "shrinkage": 0.5})
     options = resolve_settings(few, 1000, 5, 2)
     assert {one.input_noise for one in options} == {0.1}
     assert {one.shrinkage for one in options} == {0.5}

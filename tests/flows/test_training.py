@@ -88,7 +88,7 @@ def test_gradients_are_shortened(monkeypatch):
 
 
 def test_a_loss_that_is_never_finite_is_said_to_be():
-    with pytest.raises(ConvergenceError, match="loss must stay finite"):
+    with pytest.raises(ConvergenceError, match="The loss is not finite"):
         run(trainer(), data(np.nan), 1)
 
 

@@ -18,7 +18,8 @@ from deciban.metrics import cllr
 
 population = moons(noise=0.2)
 X, y = population.sample(1000, random_state=0)
-model = CompositionalDiscriminantAnalysis(epochs=30, batch_size=100, random_state=0).fit(X, y)
+options = {"batch_size": 100}
+model = CompositionalDiscriminantAnalysis(epochs=30, options=options, random_state=0).fit(X, y)
 
 x1, x2 = np.meshgrid(np.linspace(-1.8, 2.8, 116), np.linspace(-1.3, 1.8, 79))
 grid = np.column_stack([x1.ravel(), x2.ravel()])

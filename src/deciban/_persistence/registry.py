@@ -261,6 +261,11 @@ class PersistentMixin:
         """
         return _restore(*files.read_arrays(path, [cls.__name__]), path)
 
+    @classmethod
+    def _upgrade(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Parameters from a file by an earlier version, as ``__init__`` takes them now."""
+        return parameters
+
     def _finish_loading(self) -> None:
         """Called last: raise ValueError where attributes contradict one another, beyond shapes."""
 
@@ -410,7 +415,7 @@ def _decode_estimator(decoder: Decoder, node: dict[str, Any]) -> Any:
     parameters = {name: x for name, x in parameters.items() if name not in cls._former}
     if not parameters.keys().isdisjoint(cls._transient):
         raise ValueError("parameters that are not stored")
-    estimator: Any = cls(**parameters)
+    estimator: Any = cls(**cls._upgrade(parameters))
     if node["state"] is None:
         return estimator
     state = {name: decoder(value) for name, value in node["state"].items()}

@@ -253,7 +253,7 @@ class ParquetBatches(Batches):
         return join_pieces(found)
 
     def require_complete(self) -> None:
-        """Raise where a value is missing."""
+        """Raise if a value is missing."""
         for piece in self.read():
             for name in self._features:
                 column = piece.X[name]
@@ -285,7 +285,6 @@ class ParquetBatches(Batches):
 
 
 def _find_files(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
-    """The Parquet files of a path, a folder, a pattern, or several of these."""
     several = [path] if isinstance(path, str | os.PathLike) else path
     files: list[str] = []
     for one in [os.fspath(each) for each in several]:

@@ -29,7 +29,7 @@ from deciban.discriminant.model import Model, covariance_of, train_residual
 from deciban.discriminant.programs import FittedFlows, use_precision
 from deciban.discriminant.runs import Checkpoint
 from deciban.discriminant.selection import describe_choice
-from deciban.discriminant.settings import MANY, Settings, resolve_settings
+from deciban.discriminant.settings import MANY, OPTIONS, Settings, resolve_settings
 from deciban.discriminant.survey import Survey
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
@@ -70,69 +70,59 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
     Parameters
     ----------
     preset : "paper", optional
-        Meaning of "auto" in the other parameters, and where training starts: the paper's model, or
-        by default the settings that give the best evidence on tables of this size.
+        The paper's settings and start of training. By default, settings that give the best evidence
+        on tables of this size replace "auto".
     kind : {"affine", "spline"}, default "affine"
         Type of coupling layer.
-    n_couplings : int or "auto"
-        Number of coupling layers.
-    width, depth : int or "auto", int, default "auto" and 2
-        Number of hidden units in each hidden layer, and number of hidden layers, of the network in
-        each coupling.
-    discriminative_weight : float or "auto"
-        Weight of the cross-entropy beside the negative log-likelihood, both in nats per sample; 0
-        is the paper's loss.
+    n_couplings, width : int or "auto"
+        Number of coupling layers, and hidden units per layer of the network in each.
     augment : int or "auto"
         Number of independent normal dimensions added to the features and drawn anew in training:
         room for classes that enclose one another. The evidence is taken at their center, densities
         are averaged over 16 draws.
     prior : "empirical", "uniform", array of shape (n_classes,) or mapping, default "empirical"
-        Prior of ``predict`` and ``predict_proba``, by default the class mix of the samples in
-        ``fit``. It does not affect the evidence, and another one set after ``fit`` takes effect.
+        Prior of ``predict`` and ``predict_proba``, by default the class mix in ``fit``. It does not
+        affect the evidence and may be set after ``fit``.
     basis : Basis, default Gram-Schmidt
         Basis of the ILRL.
     base : {"gaussian", "mixture"}, default "gaussian"
         Density of the ILRL: the calibrated Gaussian family that is trained, or a
-        :class:`deciban.CalibratedMixture` that is fitted to the ILRLs afterwards. It adds the
-        same amount to the log-density of every class, so the evidence does not change; densities,
-        outlier scores and samples do. Of one flow only: an ensemble must have "gaussian".
-    epochs, batch_size : int or "auto"
-        Number of passes over the samples, and number of samples in each step. A number of epochs is
-        kept to, and then nothing is chosen on folds.
-    learning_rate : float or "auto"
-        Highest step size. On folds it stays there; otherwise it rises over the first tenth of the
-        steps and then falls to zero.
-    weight_decay : float or "auto"
-        Decoupled decay of the weights of the networks.
-    input_noise : float or "auto"
-        Standard deviation of the noise added to the prepared features in training.
-    shrinkage : float, "ledoit-wolf" or "auto"
-        How far features are left as correlated as they are, from 0, whitened by their covariance
-        within the classes, to 1, only scaled. Networks learn first from the directions that vary
-        most: those of the features, or all alike.
-    calibrate : bool or "auto"
-        Whether the flow ends in an affine map that calibrates the evidence; False is the paper's.
-    validation_fraction : float or "auto"
-        Fraction of the samples held out where nothing is chosen on folds; 0 for none, "auto" for a
-        tenth, but no more than 5,000. The weights of the last epoch are kept unless those of
-        another one are clearly better on them, and they calibrate the evidence.
+        :class:`deciban.CalibratedMixture` fitted to the ILRLs afterwards. A mixture changes
+        densities, outlier scores and samples, but not the evidence. It needs ``n_estimators=1``.
+    epochs : int or "auto"
+        Number of passes over the samples. With a number, nothing is chosen on folds.
     residual_couplings : int or "auto"
         Number of couplings that map the residual given the evidence, so that it does not tell the
-        class. They are trained last, by likelihood alone, and leave the evidence as it is. An
+        class. They are trained last, by likelihood alone, and leave the evidence unchanged. An
         ensemble has none.
     n_estimators : int, default 1
         Number of flows trained at once. The evidence is the mean of their ILRLs, and densities are
         averaged. An ensemble has no base space.
     dtype : {"float32", "float64"}, default "float32"
-        Precision of training and of everything computed later.
+        Precision of training and of all results.
+    options : mapping, optional
+        Rare settings by name; each is "auto" by default:
+
+        - depth: hidden layers in each coupling's network, 2 by default.
+        - batch_size: samples per step.
+        - learning_rate: largest step size. On folds it is constant; otherwise it rises over the
+          first tenth of the steps and then falls to zero.
+        - discriminative_weight: weight of the cross-entropy beside the negative log-likelihood,
+          both in nats per sample; 0 is the paper's loss.
+        - weight_decay: decoupled decay of the networks' weights.
+        - input_noise: standard deviation of the noise added to the prepared features in training.
+        - shrinkage: from 0, features whitened by their covariance within the classes, to 1, only
+          scaled; or "ledoit-wolf". Networks learn first from the directions that vary most.
+        - calibrate: whether the flow ends in an affine map that calibrates the evidence.
+        - validation_fraction: fraction held out where nothing is chosen on folds, by default a
+          tenth but at most 5,000 samples. They choose the epoch and calibrate the evidence.
     checkpoint : path, optional
-        File that the state of the training is written to, every two seconds or after each epoch if
-        that takes longer. A ``fit`` with the same data and settings continues from there and ends
-        with the same model.
+        File for the state of the training, written every two seconds or after each longer epoch. A
+        ``fit`` with the same data and settings continues from there and gives the same model.
     random_state : int, RandomState instance or None
-        Seed of the networks' first weights, the held-out samples and the order of the others.
+        Seed for the networks' first weights, the held-out samples and the order of the others.
     verbose : int, default 0
-        1 shows a progress bar, and says what was chosen on folds.
+        1 shows a progress bar, and reports the choice made on folds.
 
     Attributes
     ----------
@@ -176,23 +166,15 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         kind: Literal["affine", "spline"] = "affine",
         n_couplings: int | str = "auto",
         width: int | str = "auto",
-        depth: int = 2,
-        discriminative_weight: float | str = "auto",
         augment: int | str = "auto",
         prior: ArrayLike | Mapping[Hashable, float] = "empirical",
         basis: Basis | None = None,
         base: Literal["gaussian", "mixture"] = "gaussian",
         epochs: int | str = "auto",
-        batch_size: int | str = "auto",
-        learning_rate: float | str = "auto",
-        weight_decay: float | str = "auto",
-        input_noise: float | str = "auto",
-        shrinkage: float | str = "auto",
-        calibrate: bool | str = "auto",
-        validation_fraction: float | str = "auto",
         residual_couplings: int | str = "auto",
         n_estimators: int = 1,
         dtype: Literal["float32", "float64"] = "float32",
+        options: Mapping[str, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         random_state: int | RandomState | None = None,
         verbose: int = 0,
@@ -201,23 +183,15 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
         self.kind = kind
         self.n_couplings = n_couplings
         self.width = width
-        self.depth = depth
-        self.discriminative_weight = discriminative_weight
         self.augment = augment
         self.prior = prior
         self.basis = basis
         self.base = base
         self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.input_noise = input_noise
-        self.shrinkage = shrinkage
-        self.calibrate = calibrate
-        self.validation_fraction = validation_fraction
         self.residual_couplings = residual_couplings
         self.n_estimators = n_estimators
         self.dtype = dtype
+        self.options = options
         self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
@@ -388,6 +362,12 @@ class CompositionalDiscriminantAnalysis(PersistentMixin, BaseSpaceMixin):
 
     def _n_base(self) -> int:
         return self.columns_.n_features + self._settings.augment
+
+    @classmethod
+    def _upgrade(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        given = {name: parameters.pop(name) for name in OPTIONS if name in parameters}
+        rare = {k: v for k, v in given.items() if v != (2 if k == "depth" else "auto")}
+        return parameters | ({"options": rare} if rare else {})
 
     def _finish_loading(self) -> None:
         tails, white = self._preparation

@@ -67,11 +67,9 @@ class Watch:
         self._ilrs = ilr_program(model, dtype)
 
     def ilrs(self, vectors: Vectors) -> Floats:
-        """ILRLs of the held-out samples from each member."""
         return np.asarray(self._ilrs(vectors, self._x), dtype=np.float64)
 
     def __call__(self, vectors: Vectors) -> Floats:
-        """Cross-entropy of each held-out sample from each member, weighted."""
         weight = self._samples.weight / self._samples.weight.mean()
         losses = [losses_at(l, self._samples, self._log_mix, self._V) for l in self.ilrs(vectors)]
         return np.array(losses) * weight
@@ -132,7 +130,6 @@ class Task:
 
 
 def fit_flows(task: Task) -> Fitted:
-    """Flows of the samples of a task."""
     with use_precision(task.options[0].dtype):
         if task.survey is not None:
             return _fit_stream(task, task.survey)

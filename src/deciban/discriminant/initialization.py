@@ -34,16 +34,13 @@ class Whitening(NamedTuple):
     inverse: Floats
 
     def __call__(self, X: Floats) -> Floats:
-        """Whitened features."""
         return ((X - self.mean) / self.scale) @ self.matrix.T
 
     def undo(self, W: Floats) -> Floats:
-        """Features of whitened ones."""
         return (W @ self.inverse.T) * self.scale + self.mean
 
     @property
     def log_det(self) -> float:
-        """Logarithm of the determinant, by which densities change."""
         return float(np.linalg.slogdet(self.matrix)[1] - np.log(self.scale).sum())
 
 
@@ -70,15 +67,12 @@ class Tails(NamedTuple):
 
     @classmethod
     def none(cls, d: int) -> Tails:
-        """No change of d features."""
         return cls(np.zeros(d), np.full(d, np.inf))
 
     def __call__(self, X: Floats) -> Floats:
-        """Features with tails drawn in."""
         return self._map(X, np.arcsinh)
 
     def undo(self, Y: Floats) -> Floats:
-        """Features as they were. What lies beyond any number becomes infinite."""
         with np.errstate(over="ignore"):
             return self._map(Y, np.sinh)
 
@@ -104,11 +98,9 @@ class Preparation(NamedTuple):
     whitening: Whitening
 
     def __call__(self, X: Floats) -> Floats:
-        """Prepared features."""
         return self.whitening(self.tails(X))
 
     def undo(self, W: Floats) -> Floats:
-        """Features of prepared ones."""
         return self.tails.undo(self.whitening.undo(W))
 
     def log_slopes(self, X: Floats) -> Floats:
@@ -182,7 +174,6 @@ class Totals:
         self._scatter = np.zeros((d, d))
 
     def add(self, samples: Samples) -> None:
-        """Add samples."""
         codes, weight = samples.codes, samples.weight
         X = (samples.X - self._origin) / self._unit
         mass, means = np.zeros_like(self._mass), np.zeros_like(self._means)
@@ -228,7 +219,6 @@ class Totals:
 
 
 def class_moments(samples: Samples, n_classes: int) -> Moments:
-    """Moments of samples."""
     center = samples.weight @ samples.X / samples.weight.sum()
     totals = Totals(n_classes, center, np.abs(samples.X - center).max(axis=0))
     totals.add(samples)
@@ -269,7 +259,6 @@ def initialize(samples: Samples, V: Floats, settings: Settings) -> tuple[Prepara
 
 
 def ledoit_wolf(samples: Samples, moments: Moments) -> float:
-    """Ledoit and Wolf's shrinkage of the covariance within classes."""
     from sklearn.covariance import ledoit_wolf_shrinkage  # slow to import, and only a CDA needs it
 
     if samples.X.shape[1] == 1:

@@ -115,7 +115,6 @@ def train_residual(
 
 @contextmanager
 def _progress(epochs: int, verbose: bool) -> Iterator[Callable[[], Any]]:
-    """A function that advances a progress bar, and a warning where the user interrupts."""
     from tqdm.auto import tqdm
 
     try:
@@ -180,7 +179,6 @@ class Model:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes, D."""
         return len(self.contrast)
 
     def init(self, key: jax.Array | int, start: Start | None = None, *, dtype: str) -> Params:
@@ -227,7 +225,6 @@ class Model:
         return {"finish": {"matrix": np.eye(n), "offset": np.zeros(n)}}
 
     def forward(self, params: Params, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Base space of prepared features, and log |det|."""
         z, log_det = self.flow.forward(params["flow"], x)
         if "finish" in params:
             F = params["finish"]["matrix"]
@@ -239,7 +236,6 @@ class Model:
         return z, log_det
 
     def inverse(self, params: Params, z: jax.Array) -> jax.Array:
-        """Prepared features of points in base space."""
         if "residual" in params:
             z = restore_residual(params["residual"], z)
         if "finish" in params:
@@ -248,7 +244,6 @@ class Model:
         return self.flow.inverse(params["flow"], z)[0]
 
     def log_densities(self, params: Params, x: jax.Array) -> jax.Array:
-        """Log-density of each sample under each class, (n, D)."""
         scores, common = self.parts(params, x)
         return scores + common[..., None]
 

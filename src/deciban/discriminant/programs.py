@@ -24,7 +24,6 @@ from deciban.flows.training import Layout, Trainer, Vectors
 
 @lru_cache(maxsize=32)
 def make_trainer(model: Model, dtype: str, **options: Any) -> Trainer:
-    """A trainer of the flows of a model."""
     quick = model.flow.has_small_kernels
     return Trainer(model.loss, _layout(model, dtype), perturb=model.perturb, quick=quick, **options)
 
@@ -45,7 +44,6 @@ def ilr_program(model: Model, dtype: str, own_data: bool = False) -> Any:
 
 
 def select(flags: NDArray[np.bool_], new: Vectors, old: Vectors) -> Vectors:
-    """The new vectors where flags of their first axes are true, and the old ones elsewhere."""
     if flags.all():
         return new
     pairs = zip(new, old, strict=True)
@@ -86,7 +84,6 @@ class FittedFlows:
     params: Params
 
     def members(self) -> list[Params]:
-        """Parameters of each member."""
         E = self.settings.n_estimators
         if E == 1:
             return [self.params]
@@ -114,7 +111,6 @@ class FittedFlows:
         return self._compute(_describe, params, W, slice(self.model.flow.n_features))
 
     def from_base(self, Z: Floats) -> Floats:
-        """Whitened features, added dimensions included, of points in base space."""
         return self._compute(_inverse, self.only_member(), Z)
 
     def features_at(self, Z: Floats) -> Floats:

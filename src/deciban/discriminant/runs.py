@@ -57,7 +57,6 @@ class Progress:
             )
 
     def advance(self, share: float) -> None:
-        """Show that a share of an epoch is done; the rate does not count the compilation."""
         if self._bar is None:
             return
         if not self._is_compiled:
@@ -67,7 +66,6 @@ class Progress:
         self._bar.update(share)
 
     def show(self, record: dict[str, float]) -> None:
-        """Show the loss of an epoch, and the cross-entropy of held-out samples."""
         if self._bar is not None:
             values = {label: f"{record[k]:.4g}" for k, label in _SHOWN.items() if k in record}
             self._bar.set_postfix(values, refresh=False)
@@ -156,7 +154,6 @@ class Checkpoint:
             )
 
     def save(self, state: State, force: bool = False) -> None:
-        """Write the state, unless it was written a moment ago."""
         if self.path is None:
             return
         with together():
@@ -176,7 +173,6 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def restore(self, fresh: State) -> State:
-        """The state in the file, or the fresh one where there is no file."""
         if self._stored is None:
             return fresh
         try:
@@ -191,7 +187,6 @@ class Checkpoint:
 def _share(
     stored: tuple[files.Arrays, files.Plain] | None,
 ) -> tuple[files.Arrays, files.Plain] | None:
-    """What the first process has read."""
     if jax.process_count() == 1:
         return stored
     arrays, plain = stored or ({}, None)

@@ -69,8 +69,6 @@ def assign_folds(codes: NDArray[np.intp], n_folds: int, seed: int) -> NDArray[np
 
 @dataclass(frozen=True)
 class Selection:
-    """The samples, their folds, and the settings to choose from."""
-
     samples: Samples
     V: Floats
     options: list[Settings]
@@ -89,12 +87,10 @@ class Selection:
 
     @property
     def rows(self) -> NDArray[np.intp]:
-        """Samples that are judged."""
         return np.flatnonzero(self.fold >= 0)
 
     @property
     def log_mix(self) -> Floats:
-        """Logarithm of the classes' shares of the samples."""
         mass = np.bincount(self.samples.codes, weights=self.samples.weight, minlength=len(self.V))
         return np.log(mass / mass.sum())
 
@@ -106,17 +102,14 @@ class Selection:
 
     @property
     def judged(self) -> Samples:
-        """The samples that are judged."""
         return self.samples.at(self.rows)
 
     def prepare(self, settings: Settings, part: NDArray[np.bool_]) -> tuple[Preparation, Any]:
-        """Preparation and start of a flow that is trained on some of the samples."""
         return initialize(self.samples.at(part), self.V, settings)
 
     # --- flows -----------------------------------------------------------------------------------
 
     def trainer(self, model: Model) -> Trainer:
-        """A trainer of all members, with the same number of steps for each."""
         least = min(int(part.sum()) for part in self.parts)
         batch = min(self.options[0].batch_size, least)
         return make_trainer(
@@ -176,7 +169,6 @@ class Selection:
         return tuple(np.asarray(vector).reshape(*shape, -1)[:, -1] for vector in vectors)
 
     def first_kept(self, vectors: Vectors) -> dict[str, Any]:
-        """What is kept before the first epoch."""
         C = len(self.options)
         return {
             "ilr": np.zeros((C, len(self.rows), self.V.shape[1])),
@@ -245,7 +237,6 @@ def _is_worse(losses: Floats, best: Floats, n_errors: float) -> NDArray[np.bool_
 
 
 def describe_choice(report: list[dict[str, Any]]) -> str:
-    """What was chosen on folds, in a sentence."""
     chosen = next(one for one in report if one["chosen"])
     if np.isnan(chosen["cross_entropy"]):
         return (

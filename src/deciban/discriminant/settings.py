@@ -20,10 +20,14 @@ from deciban._validation.scalars import (
 from deciban.exceptions import InputError
 
 LEDOIT_WOLF = "ledoit-wolf"
+OPTIONS = (  # rare settings, which are no parameters of their own
+    "batch_size", "calibrate", "depth", "discriminative_weight", "input_noise", "learning_rate",
+    "shrinkage", "validation_fraction", "weight_decay",
+)  # fmt: skip
 MANY = 20_000  # samples that can teach wide conditioners, and that one held-out part is enough for
-_MOST_HELD_OUT = 5_000  # samples are enough to tell one epoch from another
+_MAX_HELD_OUT = 5_000  # samples are enough to tell one epoch from another
 _FEW = 2_000  # samples that a flow overfits easily
-_MOST_NOISE = 0.7  # of features of unit spread
+_MAX_NOISE = 0.7  # of features of unit spread
 _MANY_STEPS = 24_000  # about 100 epochs of 60,000 samples in batches of 256
 _FEW_STEPS = {500: 1_500, 2_000: 2_500, MANY: 6_000}  # the most on folds of fewer samples
 _VERY_FEW = 500  # samples that do not tell many settings apart
@@ -33,14 +37,12 @@ _FOLDS = ((1_000, 5), (4_000, 3))  # below so many samples, so many folds; above
 
 
 def _require_share(value: Any, name: str) -> float:
-    """Raise unless the value is a number from 0 to below 1."""
     if is_number(value) and 0 <= value < 1:
         return float(value)
     raise InputError(f"{name} must be a number from 0 to below 1; got {quote(value)}. Give 0.1.")
 
 
 def _require_shrinkage(value: Any, name: str) -> float | str:
-    """Raise unless the value is a number from 0 to 1, or the name of a rule."""
     if value == LEDOIT_WOLF or (is_number(value) and 0 <= value <= 1):
         return value if isinstance(value, str) else float(value)
     raise InputError(
@@ -56,7 +58,6 @@ def _require_truth(value: Any, name: str) -> bool:
 
 
 def _setting(check: Callable[..., Any], **options: Any) -> Any:
-    """A field of :class:`Settings` with the check of its value."""
     return field(metadata={"check": partial(check, **options)})
 
 
@@ -95,9 +96,9 @@ register_value(Settings, **{setting.name: object for setting in fields(Settings)
 
 
 def resolve_settings(estimator: Any, n: int, d: int, D: int) -> list[Settings]:
-    """Settings of an estimator for n samples of d features and D classes, with "auto" replaced.
+    """Settings of an estimator for n samples with d features and D classes, "auto" replaced.
 
-    More than one where the best are to be chosen on folds of the samples.
+    Several where the best are chosen on folds of the samples.
     """
     if estimator.preset not in (None, "paper"):
         raise InputError(
@@ -106,11 +107,19 @@ def resolve_settings(estimator: Any, n: int, d: int, D: int) -> list[Settings]:
     values = _automatic(n, d, D)
     if estimator.preset == "paper":
         values |= _PAPER | {"epochs": 100 if n >= MANY else 60}
-    given = {}
-    for setting in fields(Settings):
-        value = getattr(estimator, setting.name, "auto")
-        if not (isinstance(value, str) and value == "auto"):
-            given[setting.name] = value
+    options = estimator.options or {}
+    unknown = [name for name in options if name not in OPTIONS]
+    if unknown:
+        raise InputError(
+            f"options must hold rare settings; got {quote(unknown[0])}. Choose among "
+            f"{', '.join(OPTIONS)}."
+        )
+    given = estimator.get_params(deep=False) | dict(options)
+    given = {
+        setting.name: value
+        for setting in fields(Settings)
+        if not isinstance(value := given.get(setting.name, "auto"), str) or value != "auto"
+    }
     if given.get("epochs") == 0:  # LDA itself
         values["shrinkage"] = LEDOIT_WOLF
     choose = estimator.preset is None and n < MANY and "epochs" not in given
@@ -119,7 +128,7 @@ def resolve_settings(estimator: Any, n: int, d: int, D: int) -> list[Settings]:
         return [first]
     noise, decay = first.input_noise, first.weight_decay
     others: list[dict[str, Any]] = [
-        {"input_noise": min(3 * noise, _MOST_NOISE)},
+        {"input_noise": min(3 * noise, _MAX_NOISE)},
         {"shrinkage": LEDOIT_WOLF},
         {"input_noise": 0.3 * noise},
         {"weight_decay": 10 * decay},
@@ -140,23 +149,23 @@ def _automatic(n: int, d: int, D: int) -> dict[str, Any]:
     many, few = n >= MANY, n < _FEW
     wide = many and d >= 16
     batch_size = 256 if not few else max(16, n // 10)
-    most_steps = next((steps for most, steps in _FEW_STEPS.items() if n < most), _MANY_STEPS)
+    max_steps = next((steps for most, steps in _FEW_STEPS.items() if n < most), _MANY_STEPS)
+    epochs = max_steps * batch_size // n
     return {
         "n_couplings": 12 if wide else 8 if many else 6,
         "width": 512 if wide else 64,
+        "depth": 2,
         # Added dimensions give room to classes that enclose one another in a few dimensions, and to
         # the evidence of many classes.
         "augment": max(2 if d < 16 else 0, D - 1 - d),
         "discriminative_weight": 10 + min(d, 160) / 4 if many else 50,
-        "epochs": max(1, min(100, most_steps * batch_size // n))
-        if many
-        else most_steps * batch_size // n,
+        "epochs": max(1, min(100, epochs)) if many else epochs,
         "batch_size": batch_size,
         "learning_rate": 1e-3 if wide or few else 2e-3,
         "weight_decay": 0.6 if wide else 0.3,
         "input_noise": min(0.5, min(0.4, 0.01 * d) + (3 / n**0.5 if few else 0.0)),
         "shrinkage": 1.0,
-        "validation_fraction": min(0.1, _MOST_HELD_OUT / n),
+        "validation_fraction": min(0.1, _MAX_HELD_OUT / n),
         # Little beside such a fit; fewer samples are often learned by heart instead.
         "residual_couplings": 12 if wide else 0,
         "calibrate": True,

@@ -128,7 +128,6 @@ class Survey:
     # --- the passes ------------------------------------------------------------------------------
 
     def _describe(self) -> None:
-        """Find columns and classes."""
         estimator, columns, labels = self._estimator, None, []
         for piece in self._batches.read():
             if columns is None:
@@ -208,17 +207,14 @@ class Survey:
 
     @property
     def n_features(self) -> int:
-        """Number of features."""
         return int(self.sample.X.shape[1])
 
     @property
     def n_parts(self) -> int:
-        """Number of parts that can be read alone."""
         return self._batches.n_parts
 
     @property
     def memory(self) -> int:
-        """Bytes of samples that may be in memory at once."""
         return self._batches.memory
 
     @cached_property

@@ -223,9 +223,8 @@ class Trainer:
             factor /= 2
         else:
             raise ConvergenceError(
-                f"the loss must stay finite; it does not in epoch {state.epoch}, even with "
-                f"{factor:.2g} times the learning rate. Lower learning_rate, or look for "
-                f"extreme values among the features."
+                f"The loss is not finite in epoch {state.epoch}, even with {factor:.2g} times the "
+                "learning rate. Lower learning_rate, or look for extreme values among the features."
             )
         record = {"epoch": state.epoch, "loss": float(np.nanmean(losses)), "factor": factor}
         record["seconds"] = time.perf_counter() - began

@@ -282,8 +282,13 @@ def _make_model(kind: Kind, seed: int, checkpoint: Path | None, **training: int 
         return discriminant.LinearDiscriminant()
     if kind is Kind.qda:
         return discriminant.QuadraticDiscriminant()
+    options = {"batch_size": given.pop("batch_size")} if "batch_size" in given else None
     return discriminant.CompositionalDiscriminantAnalysis(
-        random_state=seed, checkpoint=checkpoint, verbose=int(sys.stderr.isatty()), **given
+        random_state=seed,
+        checkpoint=checkpoint,
+        verbose=int(sys.stderr.isatty()),
+        options=options,
+        **given,
     )
 
 
