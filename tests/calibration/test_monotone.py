@@ -7,7 +7,7 @@ from deciban import Basis, CalibratedGaussian, Evidence, metrics
 from deciban.calibration import MonotoneCalibrator
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.metrics.labelled import Scores, Trials
-from deciban.metrics.pav import add_misleading, pool
+from deciban.metrics.pav import pool_with_misleading
 
 FAMILY = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0])
 
@@ -18,7 +18,7 @@ def three(n, rng=0, bend=False):
 
 
 def pooled(llr, y):
-    return pool(add_misleading(Trials(Scores(llr[y == 1]), Scores(llr[y == 0]))))
+    return pool_with_misleading(Trials(Scores(llr[y == 1]), Scores(llr[y == 0])))
 
 
 @pytest.mark.parametrize("n", [1, 4, 40, 3000])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from deciban import metrics
 from deciban.metrics.labelled import Scores, Trials
-from deciban.metrics.pav import add_misleading, pool
+from deciban.metrics.pav import pool_with_misleading
 from deciban.metrics.sorted_runs import FOLDS, choose_splitters, pool_runs, sort_run
 
 SCORES = st.one_of(
@@ -57,7 +57,7 @@ def test_folds_are_pooled_without_their_own_samples(data, cuts):
     for k in range(FOLDS):
         target, other = (llr[(fold != k) & (y == t)] for t in (1, 0))
         if len(target) and len(other):
-            expected = pool(add_misleading(Trials(Scores(target), Scores(other))))
+            expected = pool_with_misleading(Trials(Scores(target), Scores(other)))
             assert_same(found.known[k], expected)
         else:
             assert found.known[k] is None

@@ -20,7 +20,7 @@ from deciban.exceptions import InputError
 from deciban.metrics.costs import softplus
 from deciban.metrics.intervals import Seed
 from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_labelled
-from deciban.metrics.pav import add_misleading, pool
+from deciban.metrics.pav import pool_with_misleading
 from deciban.simplex import Basis, logparts
 
 Family = Literal["scalar", "diagonal", "full", "pav", "monotone"]
@@ -193,7 +193,7 @@ def _recalibrate_by_pav(data: Labelled, new: Labelled, prior: Floats, family: st
             f"{data.evidence.n_classes}. Choose another family, or use evidence.restrict."
         )
     first, second = data.evidence.classes
-    blocks = pool(add_misleading(data.pair(1, 0)))
+    blocks = pool_with_misleading(data.pair(1, 0))
     log_odds = blocks.transform(new.evidence.llr(second, first)) + np.log(prior[1] / prior[0])
     return -np.column_stack([softplus(log_odds), softplus(-log_odds)])
 

@@ -1,7 +1,7 @@
-"""Pool adjacent violators: the best monotone recalibration of a set of LLRs, and the ROC hull.
+"""Pool adjacent violators (PAV): the best monotone recalibration, and the ROC convex hull.
 
-The two are the same thing: each block of equal recalibrated LLRs is an edge of the convex hull of
-the ROC curve, with the LLR as the logarithm of its slope (Brümmer and du Preez, 2013).
+The two are the same: each block with one recalibrated LLR is an edge of the convex hull, and the
+LLR is the logarithm of its slope (Brümmer and du Preez, 2013).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from scipy.optimize import isotonic_regression
 from deciban._validation.arrays import Floats, read_llrs
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError
-from deciban.metrics.labelled import EvidenceLike, Scores, Trials, Weights, open_trials
+from deciban.metrics.labelled import EvidenceLike, Trials, Weights, open_trials
 
 _ROUNDING = 1e-12  # nats, or relative: smaller differences are taken for rounding
 
 
 @dataclass(frozen=True)
 class PooledBlocks:
-    """Blocks of samples that share one recalibrated LLR, by rising LLR.
+    """Blocks that share a recalibrated LLR, by rising LLR.
 
     Attributes
     ----------
@@ -55,17 +55,17 @@ class PooledBlocks:
 
     @property
     def llr(self) -> Floats:
-        """Recalibrated LLR of each block, in nats; -inf or inf where one class is absent."""
+        """Recalibrated LLR of each block, in nats; infinite if a class is absent."""
         with np.errstate(divide="ignore"):
             return np.log(self.target) - np.log(self.other)
 
     def transform(self, llr: ArrayLike) -> Floats:
-        """Recalibrated LLRs; one that lies between two blocks goes to the nearer.
+        """Recalibrated LLRs; between two blocks, the nearer one counts.
 
         Parameters
         ----------
         llr : array
-            In the unit of the LLRs that were pooled.
+            In the unit of the pooled LLRs.
 
         Returns
         -------
@@ -74,8 +74,7 @@ class PooledBlocks:
         """
         if isinstance(llr, Evidence):
             raise InputError("llr must be ratios; got Evidence. Pass evidence.llr(a, b).")
-        below, above = self.high[:-1], self.low[1:]
-        edges = _between(below, above)
+        edges = _between(self.high[:-1], self.low[1:])
         return self.llr[np.searchsorted(edges, read_llrs(llr), side="left")]
 
     def hull(self) -> tuple[Floats, Floats]:
@@ -87,14 +86,14 @@ class PooledBlocks:
         """
         p_miss = np.concatenate([[0.0], np.cumsum(self.target)])
         p_false_alarm = np.concatenate([np.cumsum(self.other[::-1])[::-1], [0.0]])
-        p_miss[-1] = p_false_alarm[0] = 1.0  # what the sums are but for rounding
+        p_miss[-1] = p_false_alarm[0] = 1.0  # exactly
         return p_miss, p_false_alarm
 
 
 def _between(below: Floats, above: Floats) -> Floats:
-    """The last LLR that belongs to the lower of two blocks: half-way.
+    """The last LLR that belongs to the lower block: half-way.
 
-    Infinite LLRs have their block to themselves; zero is half-way between the two infinities.
+    An infinite LLR has its block to itself; zero is half-way between the two infinities.
     """
     with np.errstate(invalid="ignore"):
         middle = below / 2 + above / 2
@@ -108,7 +107,7 @@ def pav(
 ) -> PooledBlocks:
     r"""Pool adjacent violators: the monotone recalibration with the smallest cost.
 
-    The LLR of a block is :math:`\log(P_1 / P_0)`, with the fractions of each class that lie in it.
+    The LLR of a block is :math:`\log(P_1 / P_0)`, for the fractions of the two classes in it.
 
     Parameters
     ----------
@@ -124,9 +123,9 @@ def pav(
 
     See Also
     --------
-    cllr_min : Cost of the recalibrated LLRs.
-    deciban.calibration.IsotonicCalibrator : The same as a calibrator for new samples.
-    deciban.plots.PAVDisplay : Draws recalibrated LLRs against the LLRs.
+    cllr_min : Cost after this recalibration.
+    deciban.calibration.IsotonicCalibrator : The same for new samples.
+    deciban.plots.PAVDisplay : Draws it.
 
     References
     ----------
@@ -143,23 +142,8 @@ def pav(
     return pool(open_trials(y_true, llr, sample_weight, pos_label))
 
 
-def add_misleading(trials: Trials) -> Trials:
-    """The trials and one more of each class, on the wrong side of all others.
-
-    Pooled with them, no LLR becomes infinite: it is as large as the data can support.
-    """
-    added = ((trials.target, -np.inf), (trials.other, np.inf))
-    return Trials(*(_add_one(scores, llr) for scores, llr in added))
-
-
-def _add_one(scores: Scores, llr: float) -> Scores:
-    n = len(scores.llr)
-    weight = None if scores.weight is None else np.append(scores.weight, 1 / n) * n / (n + 1)
-    return Scores(np.append(scores.llr, llr), weight)
-
-
 class Cells(NamedTuple):
-    """Masses of either class in cells of rising LLR, which ``low`` and ``high`` are the ends of."""
+    """Masses of both classes in cells from ``low`` to ``high``, by rising LLR."""
 
     low: Floats
     high: Floats
@@ -168,19 +152,25 @@ class Cells(NamedTuple):
 
     @classmethod
     def join(cls, parts: Sequence[Cells]) -> Cells:
-        """The cells of parts of the range of LLRs, which rise from part to part."""
+        """Cells from parts in the order of their LLRs."""
         return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
+    def add_misleading(self, target: float = 1.0, other: float = 1.0) -> Cells:
+        """Add these masses on the wrong side of all others."""
+        ends = (-np.inf, -np.inf, target, 0.0), (np.inf, np.inf, 0.0, other)
+        first, last = (Cells(*np.array(one)[:, None]) for one in ends)
+        return Cells.join([first, self, last])
+
     def merge(self, starts: NDArray[np.intp]) -> Cells:
-        """One cell of those from each start to the next."""
+        """Merge the cells from each start to the next."""
         last = np.append(starts[1:], len(self.low)) - 1
         target, other = (np.add.reduceat(mass, starts) for mass in (self.target, self.other))
         return Cells(self.low[starts], self.high[last], target, other)
 
     def pool(self) -> Cells:
-        """The same masses in blocks: the share of targets rises from each to the next.
+        """Merge cells into blocks with rising shares of targets.
 
-        Blocks of parts of the range, joined and pooled again, are the blocks of the whole.
+        Pooling parts of the range first, then their blocks, gives the same blocks.
         """
         both = self.target + self.other
         if not both.all():
@@ -190,7 +180,7 @@ class Cells(NamedTuple):
         starts = isotonic_regression(self.target / both, weights=both).blocks[:-1]
         pooled = self.merge(starts)
         while len(pooled.low) > 1:
-            # Its means are rounded: blocks of the same share may be left apart.
+            # Its means are rounded, which may leave blocks with the same share apart.
             p, q = pooled.target, pooled.other
             apart = (p[:-1] * q[1:] < p[1:] * q[:-1]) | (p[1:] * q[:-1] == 0)
             if apart.all():
@@ -199,28 +189,39 @@ class Cells(NamedTuple):
         return pooled
 
     def shares(self) -> PooledBlocks:
-        """Blocks with the fraction of each class."""
+        """Divide the masses by their sums."""
         p, q = self.target, self.other
         return PooledBlocks(self.low, self.high, p / p.sum(), q / q.sum())
 
 
 def pool(trials: Any, *, levels: bool = False) -> PooledBlocks:
-    """Blocks of trials; of ``levels``, where LLRs that differ by rounding only are tied."""
+    """PAV blocks; with ``levels``, LLRs that differ only by rounding are tied."""
     if not isinstance(trials, Trials):
         return trials.pooled.levels if levels else trials.pooled.blocks
     return (count_levels if levels else count_runs)(trials).pool().shares()
 
 
+def pool_with_misleading(trials: Trials) -> PooledBlocks:
+    """PAV blocks with one misleading sample added to each class.
+
+    They bound the LLRs by what the data can support: none is infinite.
+    """
+    added = (
+        1.0 if side.weight is None else 1 / len(side.llr) for side in (trials.target, trials.other)
+    )
+    return count_runs(trials).add_misleading(*added).pool().shares()
+
+
 def count_runs(trials: Trials) -> Cells:
-    """Masses of runs of one class, in the order of their LLRs."""
-    # Tied targets come before the others they tie with: that is a violation, so they are pooled.
+    """Masses in runs with one class, by rising LLR."""
+    # Tied targets come first: a violation, so they are pooled with the others they tie with.
     both, weight, order = trials.in_order
     is_target = order < len(trials.target.llr)
     first = np.append(True, is_target[1:] != is_target[:-1])[: len(both)]
     edges = np.append(np.flatnonzero(first), len(both))
     if weight is None:
         mass = np.diff(edges).astype(float)
-    else:  # differences of a running sum would lose the small ones
+    else:  # differences between running sums would lose small weights
         mass = np.add.reduceat(weight[order], edges[:-1])
     label = is_target[edges[:-1]].astype(float)
     ends = both[order[edges[:-1]]], both[order[edges[1:] - 1]]
@@ -228,9 +229,9 @@ def count_runs(trials: Trials) -> Cells:
 
 
 def count_levels(trials: Trials) -> Cells:
-    """Masses of each LLR that occurs, where LLRs that differ by rounding only are one.
+    """Masses at each LLR; LLRs that differ only by rounding are one.
 
-    The order that rounding gives to tied samples would split them into blocks of one class.
+    Otherwise rounding would put tied samples in an order, and split them into pure blocks.
     """
     both, weight, order = trials.in_order
     x, is_target = both[order], order < len(trials.target.llr)
@@ -240,20 +241,19 @@ def count_levels(trials: Trials) -> Cells:
 
 
 def merge_near(cells: Cells) -> Cells:
-    """The cells, with those whose ends differ by rounding only made one."""
+    """Merge neighbors whose ends differ only by rounding."""
     apart = ~_near(cells.high[:-1], cells.low[1:])
     return cells if apart.all() else cells.merge(np.flatnonzero(np.append(True, apart)))
 
 
 def _near(below: Floats, above: Floats) -> NDArray[np.bool_]:
-    """Whether LLRs are the same but for rounding."""
     with np.errstate(invalid="ignore", over="ignore"):
         size = np.maximum(np.minimum(np.abs(below), np.abs(above)), 1)
         return (above == below) | (np.isfinite(below) & (above - below <= _ROUNDING * size))
 
 
 def pool_masses(target: Floats, other: Floats) -> PooledBlocks:
-    """Blocks of the masses of either class in cells of rising LLR; positions stand for LLRs."""
+    """PAV blocks of cells whose positions stand for LLRs."""
     place = np.arange(len(target), dtype=float)
     return Cells(place, place, target, other).pool().shares()
 
@@ -266,10 +266,10 @@ def dev_pav(
     sample_weight: Weights = None,
     pos_label: Hashable = 1,
 ) -> float:
-    """Mean distance between the LLRs and their recalibrated values, over the range of the LLRs.
+    """devPAV: mean distance between LLRs and their recalibrated values, over the LLR range.
 
-    The line through the recalibrated LLRs of :func:`pav`, where they are finite, against the
-    identity: the area between them, over the range of LLRs that it spans.
+    The area between the identity and the line through the finite recalibrated LLRs from
+    :func:`pav`, divided by the LLR range that the line spans.
 
     Parameters
     ----------
@@ -277,20 +277,20 @@ def dev_pav(
     llr : array of shape (n_samples,), or Evidence over two classes
         In favor of ``pos_label``, in nats.
     unit : {"nat", "bit", "ban", "deciban"}, default "ban"
-        Unit of the result; the literature has bans, logarithms to the base 10.
+        The literature has bans, logarithms to the base 10.
     sample_weight : array of shape (n_samples,), optional
     pos_label : label, default 1
 
     Returns
     -------
     float
-        NaN where no LLR has a finite recalibrated value, as under perfect separation; infinite
-        where an infinite LLR has a finite one.
+        NaN if no recalibrated value is finite, as under perfect separation; infinite if an
+        infinite LLR has a finite one.
 
     See Also
     --------
     pav : The recalibrated LLRs.
-    cllr_cal : What miscalibration costs, which weighs LLRs by how often they occur.
+    cllr_cal : The cost of miscalibration, which weighs LLRs by how often they occur.
 
     References
     ----------
@@ -307,10 +307,7 @@ def dev_pav(
 
 
 def deviation_from_pav(blocks: PooledBlocks) -> float:
-    """DevPAV of PAV's blocks of LLRs, where rounding does not tell them apart, in nats.
-
-    Within a block, the line through the recalibrated LLRs is level.
-    """
+    """DevPAV of blocks pooled by levels, in nats; the line is level within a block."""
     y = blocks.llr
     finite = np.isfinite(y)
     x = np.column_stack([blocks.low, blocks.high])[finite].ravel()
@@ -327,7 +324,7 @@ def deviation_from_pav(blocks: PooledBlocks) -> float:
 
 
 def _area(left: Floats, right: Floats) -> Floats:
-    """Mean absolute value of a line from one height to another, which may cross zero."""
+    """Mean absolute height of a line segment, which may cross zero."""
     total = np.abs(left) + np.abs(right)
     crossing = (left * right < 0) & (total > 0)
     crossed = np.divide(left**2 + right**2, 2 * total, out=np.zeros_like(total), where=crossing)

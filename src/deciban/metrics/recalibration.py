@@ -31,7 +31,7 @@ from deciban._estimation.affine import fit_affine
 from deciban._validation.arrays import Floats
 from deciban.evidence.bayes import balance_weights
 from deciban.metrics.labelled import Scores, Trials
-from deciban.metrics.pav import PooledBlocks, add_misleading, pool
+from deciban.metrics.pav import PooledBlocks, pool, pool_with_misleading
 from deciban.simplex import Basis
 
 Split = tuple[NDArray[np.bool_], NDArray[np.bool_]]  # samples held out, and samples to fit to
@@ -176,7 +176,7 @@ def _fit_fold(trials: Trials, finite: bool) -> FoldMaps | None:
         return None
     some = [x[:: len(x) // ENOUGH + 1] for x in (other, target)]
     affine = fit_llr_map(*some) if finite else None
-    return FoldMaps(pool(add_misleading(trials)), affine, float(target.min()), float(other.max()))
+    return FoldMaps(pool_with_misleading(trials), affine, float(target.min()), float(other.max()))
 
 
 def _random_splits(llr: Floats, codes: NDArray[np.intp]) -> list[Split]:

@@ -24,7 +24,6 @@ from deciban.metrics.pav import Cells, PooledBlocks, count_levels, count_runs, m
 FOLDS = 2  # samples are many: few folds are enough
 _RANGE = 1 << 21  # scores of a range
 _EVERY = 1 << 12  # scores of a run that one stands for where splitters are chosen
-_MISLEADING = (-np.inf, 1.0, 0.0), (np.inf, 0.0, 1.0)  # LLR, and masses of target and other
 
 Mapper = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # as the built-in map
 
@@ -218,7 +217,9 @@ def pool_runs(
     others = (groups.sum(axis=1)[:, None] - groups).T
     ends = np.array([run.ends for run in runs]).reshape(-1, 2, FOLDS, 2)
     known = (
-        _add_misleading([one.known[k] for one in ranges]) if others[k].all() else None
+        Cells.join([one.known[k] for one in ranges]).add_misleading().pool().shares()
+        if others[k].all()
+        else None
         for k in range(FOLDS)
     )
     return PooledRuns(
@@ -252,8 +253,3 @@ def cut_ranges(
         for k in range(len(at) - 1)
         if (at[k] < at[k + 1]).any()
     ]
-
-
-def _add_misleading(parts: Sequence[Cells]) -> PooledBlocks:
-    first, last = (Cells(*(np.array([x]) for x in (at, at, p, q))) for at, p, q in _MISLEADING)
-    return Cells.join([first, *parts, last]).pool().shares()
