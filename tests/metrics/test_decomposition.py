@@ -2,15 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from deciban import Basis, CalibratedGaussian, Evidence, metrics
 from deciban._estimation.affine import fit_affine
-from deciban._estimation.logistic import AffineCost
 from deciban.exceptions import ConvergenceError, InputError, ZeroPartsError
-from strategies import seeds
 
 FAMILY = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0], classes=["a", "b", "c"])
 RULED_OUT = Evidence.from_likelihoods([[1, 0, 1]] * 30, ["a", "b", "c"])
@@ -115,32 +111,6 @@ def test_units_priors_and_names(rng):
 
 
 # --- the solver ------------------------------------------------------------------------------
-
-
-@given(seeds, st.sampled_from(["scalar", "diagonal", "full"]), st.integers(2, 5), st.booleans())
-@settings(max_examples=20)
-def test_slope_and_curvature_are_those_of_the_value(seed, scale, D, offset):
-    rng = np.random.default_rng(seed)
-    n = 12
-    l, truth = rng.normal(size=(n, D - 1)), rng.integers(D, size=n)
-    weight = rng.dirichlet(np.ones(n))
-    V = Basis.gram_schmidt(D).contrast
-    prior = np.log(np.full(D, 1 / D))
-    problem = AffineCost(l.T, truth, weight, prior, V, scale, offset, 0.1)
-    theta = problem.identity + 0.3 * rng.normal(size=len(problem.identity))
-    here = problem.at(theta)
-    curvature = here.curvature()
-    log_p = Evidence.from_ilr(problem.map(theta)(l)).log_posterior()[np.arange(n), truth]
-    pull = 0.1 * np.sum((theta - problem.identity) ** 2)
-    np.testing.assert_allclose(here.value, pull - weight @ log_p, rtol=1e-12)
-    step = 1e-6
-    for k, unit in enumerate(np.eye(len(theta))):
-        ahead, behind = theta + step * unit, theta - step * unit
-        numeric = (problem.at(ahead).value - problem.at(behind).value) / (2 * step)
-        np.testing.assert_allclose(here.slope[k], numeric, atol=1e-7)
-        bend = (problem.at(ahead).slope - problem.at(behind).slope) / (2 * step)
-        np.testing.assert_allclose(curvature[k], bend, atol=1e-6)
-        np.testing.assert_allclose(curvature[k], here._times(unit), atol=1e-12)
 
 
 def test_the_full_map_is_scikit_learns_logistic_regression(rng):

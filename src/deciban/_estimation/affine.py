@@ -1,8 +1,9 @@
 """The best affine recalibration of ILRLs: multinomial logistic regression, solved by Newton.
 
 The recalibrated ILRL is A l + b with A a multiple of the identity, diagonal or full. The prior
-weighted cross-entropy is convex in A and b. With few samples its minimum is far too confident;
-what holds it back then vanishes with samples, and does not depend on the unit of the scores.
+weighted cross-entropy is convex in A and b. With few samples its minimum is far too confident; the
+terms that hold it back then vanish with samples, and do not depend on the unit of the scores.
+Samples are in memory, or in parts whose costs add up.
 """
 
 from __future__ import annotations
@@ -10,24 +11,30 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, Self, get_args
 
 import numpy as np
 
 from deciban._estimation.logistic import (
-    ROUNDING,
-    SOME,
-    AffineCost,
     AffineMap,
-    PointOfCost,
+    CostPoint,
+    Design,
+    LogisticCost,
     Scale,
-    Standardization,
-    sum_by_entry,
+    parameter_sizes,
+    prior_entropy,
 )
 from deciban._estimation.newton import minimum, search
 from deciban._validation.scalars import require_one_of
 
+MapRows = Callable[[Callable[[np.ndarray, np.ndarray], Any]], Iterable[Any]]  # of ILRLs and classes
+
 _PULL = 1.5  # ridge towards the scalar map, as if entries differed from its factor by 0.6 of it
+_LARGE = 1e100  # scores
+_MIN_SPREAD = 1e-11  # of scores, relative to the largest; less counts as none
+_TYPICAL = 4000  # samples enough for a median
+_NEAR = 1e-9  # nats; a map this near to the best one of many samples is good enough
+_SMALLER = 2.0**-64  # exact, and sums of the largest numbers do not overflow
 
 
 def fit_affine(
@@ -50,10 +57,10 @@ def fit_affine(
     coordinates, of any number of columns; the distance is then that from zero.
 
     ``class_sizes``, the number of samples of each class, asks for a map that few samples support,
-    whatever the unit of the scores: a scalar map has Jeffreys' prior, half the log-determinant of
-    the information (Firth, 1993), and the further parameters of a diagonal or full map are held
-    near it by a ridge. Both vanish with samples. Without ``class_sizes`` and ``ridge`` the map is
-    that of maximum likelihood.
+    in any unit of the scores: a scalar map has Jeffreys' prior, half the log-determinant of the
+    information (Firth, 1993), and the further parameters of a diagonal or full map are held near it
+    by a ridge. Both vanish with samples. Without ``class_sizes`` and ``ridge`` the map is that of
+    maximum likelihood.
     """
     require_one_of(scale, "scale", get_args(Scale))
     unit = prior_entropy(log_prior)
@@ -64,58 +71,98 @@ def fit_affine(
     scores = standardize(l)
     standardize = standardize.drop_constants(np.abs(scores).max(axis=0), largest)
     scores[:, ~standardize.varies] = 0.0
-    cost = AffineCost(
-        np.ascontiguousarray(scores.T),
+    cost = LogisticCost(
+        _design(scores, offset),
         truth,
         weight / unit,
         log_prior,
         contrast,
         scale,
-        offset,
         ridge / unit,
-        np.zeros(contrast.shape[1] * (l.shape[1] + offset)) if is_fusion else None,
+        0.0 if is_fusion else None,
     )
-    theta = solve(cost) if class_sizes is None else solve_shrunk(cost, class_sizes)
-    return standardize.undo(cost.map(theta))
+    return _solve(cost, class_sizes, standardize)
 
 
-def prior_entropy(log_prior: np.ndarray) -> float:
-    """Entropy of the prior in nats, the unit of costs here.
+class Standardization(NamedTuple):
+    """A unit and a center of scores with which the optimum is sharp, and which scores vary."""
 
-    Under a nearly certain prior all costs are small: in this unit the optimum is as sharp as ever.
-    """
-    return -float(np.exp(log_prior) @ log_prior)
+    size: float
+    center: np.ndarray
+    varies: np.ndarray
+
+    @classmethod
+    def choose(
+        cls, largest: np.ndarray, mean: np.ndarray, *, has_offset: bool, has_ridge: bool
+    ) -> Self:
+        """From the largest absolute value of each score and their means.
+
+        A common offset of the scores would blunt the optimum, and squares of huge ones overflow. A
+        ridge holds the map near the identity in the scores as they are, and leaves no choice.
+        """
+        most = float(largest.max())
+        size = 1.0 if has_ridge or most <= _LARGE else most
+        center = mean / size if has_offset and not has_ridge else np.zeros(len(largest))
+        return cls(size, center, np.ones(len(largest), dtype=bool))
+
+    def drop_constants(self, spread: np.ndarray, largest: np.ndarray) -> Self:
+        """The same, but scores that vary no further than this from the center are constants."""
+        return self._replace(varies=spread >= _MIN_SPREAD * np.maximum(1.0, largest / self.size))
+
+    def __call__(self, l: np.ndarray) -> np.ndarray:
+        """Standardized scores; constants carry no evidence and are zero."""
+        return np.where(self.varies, l / self.size - self.center, 0.0)
+
+    def inverse(self, affine: AffineMap) -> AffineMap:
+        """The map of scores as they are, from that of standardized ones."""
+        matrix, b = affine
+        return AffineMap(matrix / self.size, b - matrix @ self.center)
 
 
-def solve(cost: AffineCost) -> np.ndarray:
-    """Parameters of the map with the smallest cost."""
+def _design(l: np.ndarray, offset: bool) -> Design:
+    return Design(np.ascontiguousarray(l.T)[None], np.ones((int(offset), len(l))))
+
+
+def _solve(
+    cost: LogisticCost, class_sizes: np.ndarray | None, standardize: Standardization
+) -> AffineMap:
+    theta = _minimize(cost) if class_sizes is None else _shrink(cost, class_sizes)
+    has_offset = cost.n_offsets > 0
+    affine = AffineMap.from_parameters(theta, cost.scale, cost.k, has_offset=has_offset)
+    return standardize.inverse(affine)
+
+
+def _minimize(cost: LogisticCost) -> np.ndarray:
+    start = np.zeros(cost.n_parameters)
+    if cost.center is not None:
+        start += cost.center
+    elif not cost.jeffreys:  # which is flat where all posteriors are saturated
+        # The identity for weak scores, or zero for scores that are far too strong.
+        start = min((cost.identity, start), key=lambda theta: cost.at(theta).value)
     # The curvature lacks that of the prior: steps fall short, so that the last ones count, too.
     limits = (1e-15, -np.inf) if cost.jeffreys else ()
-    return minimum(cost.at, cost.start(), cost.size, *limits)
+    return minimum(cost.at, start, cost.size, *limits)
 
 
-def solve_shrunk(cost: AffineCost, class_sizes: np.ndarray) -> np.ndarray:
+def _shrink(cost: LogisticCost, class_sizes: np.ndarray) -> np.ndarray:
     """Parameters of the map that few samples support."""
-    D, P = len(class_sizes), len(cost.identity)
+    D, P = len(class_sizes), cost.n_parameters
     # One over the number of samples, in units of the prior's entropy as the weights are.
     share = float((1 / class_sizes).sum()) / D**2 / np.log(D)
     # The mean square of a Gaussian with this mean size, which a few extreme scores change less.
     square = cost.mean_size**2 * np.pi / 2
-    theta = solve(replace(cost, scale="scalar", jeffreys=share))
+    theta = _minimize(replace(cost, scale="scalar", jeffreys=share))
     if len(theta) == P:
         return theta
-    n = P - cost.k * cost.has_offset  # parameters of the matrix
+    n = P - cost.n_offsets  # parameters of the matrix
     anchor = np.concatenate([theta[0] * cost.identity[:n], theta[1:]])
     # Squares in units of the spread of the evidence, or of one nat where there is less.
     ridge = np.full(P, _PULL * n / cost.k * share / (1 + theta[0] ** 2 * square))
     ridge[:n] *= square
-    return solve(replace(cost, ridge=ridge, center=anchor))
+    return _minimize(replace(cost, ridge=ridge, center=anchor))
 
 
-MapRows = Callable[[Callable[[np.ndarray, np.ndarray], Any]], Iterable[Any]]  # of ILRLs and classes
-
-_NEAR = 1e-9  # nats; a map this near to the best one of many samples is good enough
-_SMALLER = 2.0**-64  # exact, and sums of the largest numbers do not overflow
+# --- samples in parts ------------------------------------------------------------------------
 
 
 class Extent(NamedTuple):
@@ -149,7 +196,7 @@ def fit_affine_in_parts(
     offset: bool = True,
     ridge: float | None = None,
 ) -> AffineMap:
-    """The map of :func:`~deciban._estimation.affine.fit_affine` for samples in parts.
+    """The map of :func:`fit_affine` for samples in parts.
 
     ``map_rows`` gives the result of a function of the ILRLs and the classes of each part;
     ``extent`` is that of all samples, with some of each class. Without a ``ridge``, the map is one
@@ -162,18 +209,17 @@ def fit_affine_in_parts(
     standardize = Standardization.choose(
         largest, weight @ sums / _SMALLER, has_offset=offset, has_ridge=bool(ridge)
     )
-    step = max(1, int(counts.sum()) // SOME)
+    step = max(1, int(counts.sum()) // _TYPICAL)
     found = [*map_rows(partial(_measure_spread, standardize, weight, step))]
     sizes, spreads, some = zip(*found, strict=True)
     standardize = standardize.drop_constants(np.max(spreads, axis=0), largest)
     scores = np.where(standardize.varies, np.concatenate(some), 0.0)
+    part = _Part(standardize, weight / unit, log_prior, contrast, scale, offset)
     cost = _CostInParts(
-        np.ascontiguousarray(scores.T), np.zeros(len(scores), dtype=int), np.ones(len(scores)),
-        log_prior, contrast, scale, offset, (ridge or 0.0) / unit,
-        map_rows=map_rows, standardize=standardize, class_weight=weight / unit, mean=sum(sizes),
+        _design(scores, offset), np.zeros(0, int), np.full(1, 1 / unit), log_prior, contrast, scale,
+        (ridge or 0.0) / unit, map_rows=map_rows, part=part, mean=float(sum(sizes)),
     )  # fmt: skip
-    theta = solve(cost) if ridge is not None else solve_shrunk(cost, counts.astype(float))
-    return standardize.undo(cost.map(theta))
+    return _solve(cost, counts.astype(float) if ridge is None else None, standardize)
 
 
 def _measure_spread(
@@ -194,32 +240,29 @@ class NewtonTerms:
     matrix: np.ndarray
 
     def curvature(self) -> np.ndarray:
-        """The matrix of second derivatives."""
         return self.matrix
 
     def __add__(self, other: NewtonTerms) -> NewtonTerms:
-        """The terms of both sets of samples."""
         matrix = self.matrix + other.matrix
         return NewtonTerms(self.value + other.value, self.slope + other.slope, matrix)
 
 
-class _PartCost(NamedTuple):
-    """What makes a cost of the samples of a part; it goes to workers."""
+class _Part(NamedTuple):
+    """The settings of a cost of the samples of a part; they go to workers."""
 
-    standardize: Standardization
+    standardize: Any  # a Standardization, or a function of scores
     weight: np.ndarray  # of a sample of each class
     log_prior: np.ndarray
     contrast: np.ndarray
     scale: Scale
     has_offset: bool
 
-    def at(self, theta: np.ndarray, l: np.ndarray, truth: np.ndarray) -> PointOfCost:
-        scores = np.ascontiguousarray(self.standardize(l).T)
-        cost = AffineCost(
-            scores, truth, self.weight[truth], self.log_prior, self.contrast, self.scale,
-            self.has_offset, ridge=0.0,
-        )  # fmt: skip
-        return PointOfCost(cost, theta)
+    def at(self, theta: np.ndarray, l: np.ndarray, truth: np.ndarray) -> CostPoint:
+        design = _design(self.standardize(l), self.has_offset)
+        weight = self.weight[truth]
+        return LogisticCost(
+            design, truth, weight, self.log_prior, self.contrast, self.scale, 0.0
+        ).at(theta)
 
     def terms(self, theta: np.ndarray, l: np.ndarray, truth: np.ndarray) -> NewtonTerms:
         here = self.at(theta, l, truth)
@@ -233,26 +276,19 @@ class _PartCost(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _CostInParts(AffineCost):
-    """The cost of samples that are read part by part; ``l`` are the scores of some of them."""
+class _CostInParts(LogisticCost):
+    """The cost of samples that are read part by part; its design has the scores of some of them."""
 
     map_rows: MapRows = field(kw_only=True)
-    standardize: Standardization = field(kw_only=True)
-    class_weight: np.ndarray = field(kw_only=True)  # of a sample of each class
+    part: _Part = field(kw_only=True)
     mean: float = field(kw_only=True)
-
-    @property
-    def mass(self) -> float:
-        return 1 / prior_entropy(self.log_prior)
 
     @property
     def mean_size(self) -> float:
         return self.mean
 
-    def at(self, theta: np.ndarray) -> NewtonTerms:
-        part = _PartCost(
-            self.standardize, self.class_weight, self.log_prior, self.V, self.scale, self.has_offset
-        )
+    def at(self, theta: np.ndarray) -> NewtonTerms:  # type: ignore[override]
+        part = self.part._replace(scale=self.scale)
         total = NewtonTerms(*self.penalty(theta), 2 * self.ridge * np.eye(len(theta)))
         for terms in self.map_rows(partial(part.terms, theta)):
             total += terms
@@ -274,9 +310,7 @@ def newton_terms(
     scale: Scale,
 ) -> NewtonTerms:
     """The terms of some samples; ``weight`` is that of a sample of each class."""
-    k = contrast.shape[1]
-    as_it_is = Standardization(1.0, np.zeros(k), np.ones(k, dtype=bool))
-    part = _PartCost(as_it_is, weight, log_prior, contrast, scale, has_offset=True)
+    part = _Part(np.asarray, weight, log_prior, contrast, scale, has_offset=True)
     return part.terms(affine.parameters(scale), l, truth)
 
 
@@ -288,7 +322,7 @@ def improve_affine(
     ``squares`` are those of the mean size of the scores, and ``most`` the largest number of steps.
     """
     k = len(start.offset)
-    size = np.sqrt(np.append(sum_by_entry(squares, scale, k), np.ones(k)) + ROUNDING)
+    size = np.sqrt(parameter_sizes(squares, scale, k, 1))
     steps = search(start.parameters(scale), size, _NEAR, 0.0, most)
     theta = next(steps)
     while True:

@@ -1,19 +1,46 @@
-"""Affine maps of ILRLs, and their cross-entropy as a function of the parameters of the map."""
+"""Cross-entropy of log-likelihoods that are linear in parameters: the one logistic solver.
+
+The ILRL of a sample is the sum of A_m l_m over its vectors of scores l_m and of b_u times its
+covariate u. Each A_m is a multiple of the identity, diagonal or full. Samples are columns here:
+sums over the classes then run over long rows, which is faster.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from deciban._estimation.newton import Point
-
 Scale = Literal["scalar", "diagonal", "full"]
-_LARGE = 1e100  # scores
-_ROUNDING = 1e-11  # spread of scores, relative to the largest, that counts as none
+_TYPICAL = 4000  # samples enough for a median
+_BLOCK = 1 << 21  # numbers held at once
+_DENSE = 1500  # parameters up to which the matrix of second derivatives is held and solved
+_MIN_SQUARE = 1e-20  # squares of scores that count as zero
+_SINGULAR = 1e-13  # information, relative to its upper bound, that counts as none
+
+
+def prior_entropy(log_prior: np.ndarray) -> float:
+    """Entropy of the prior in nats, the unit of costs in fits.
+
+    Under a nearly certain prior all costs are small: in this unit the optimum is as sharp as ever.
+    """
+    return -float(np.exp(log_prior) @ log_prior)
+
+
+def unpack(
+    theta: np.ndarray, scale: Scale, n_vectors: int, k: int, n_covariates: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Matrices (n_vectors, k, n_scores) and offsets (n_covariates, k) of a map to k coordinates."""
+    free, offsets = np.split(theta, [len(theta) - n_covariates * k])
+    if scale == "full":
+        matrices = free.reshape(n_vectors, k, -1)
+    else:
+        matrices = free.reshape(n_vectors, -1)[:, :, None] * np.eye(k)
+    return matrices, offsets.reshape(n_covariates, k)
 
 
 class AffineMap(NamedTuple):
@@ -23,7 +50,6 @@ class AffineMap(NamedTuple):
     offset: np.ndarray
 
     def __call__(self, l: np.ndarray) -> np.ndarray:
-        """Recalibrated ILRLs."""
         return l @ self.matrix.T + self.offset
 
     @classmethod
@@ -31,9 +57,8 @@ class AffineMap(NamedTuple):
         cls, theta: np.ndarray, scale: Scale, k: int, *, has_offset: bool = True
     ) -> Self:
         """The map to k coordinates with these free parameters: those of the matrix come first."""
-        free, offset = np.split(theta, [len(theta) - k * has_offset])
-        matrix = free.reshape(k, -1) if scale == "full" else np.eye(k) * free
-        return cls(matrix, offset if has_offset else np.zeros(k))
+        matrices, offsets = unpack(theta, scale, 1, k, int(has_offset))
+        return cls(matrices[0], offsets[0] if has_offset else np.zeros(k))
 
     def parameters(self, scale: Scale) -> np.ndarray:
         """The free parameters of the matrix, then the offset."""
@@ -50,94 +75,94 @@ def free_entries(matrices: np.ndarray, scale: Scale) -> np.ndarray:
     return entries[scale]
 
 
-def sum_by_entry(squares: np.ndarray, scale: Scale, k: int) -> np.ndarray:
-    """Sums of squares of the scores that each free entry of a matrix of k rows multiplies."""
+def parameter_sizes(squares: np.ndarray, scale: Scale, k: int, n_covariates: int) -> np.ndarray:
+    """Upper bounds on second derivatives by the parameters, from the mean squares of the scores."""
+    squares = squares + _MIN_SQUARE
     sums = {"scalar": squares.sum(keepdims=True), "diagonal": squares, "full": np.tile(squares, k)}
-    return sums[scale]
+    return np.append(sums[scale], np.ones(k * n_covariates))
 
 
-class Standardization(NamedTuple):
-    """A unit and a center of scores with which the optimum is sharp, and which scores vary."""
+class Design(NamedTuple):
+    """What the parameters multiply.
 
-    size: float
-    center: np.ndarray
-    varies: np.ndarray
+    Scores have shape (n_vectors, n_scores, n_samples); covariates (n_covariates, n_samples), the
+    first of them constant.
+    """
 
-    @classmethod
-    def choose(
-        cls, largest: np.ndarray, mean: np.ndarray, *, has_offset: bool, has_ridge: bool
-    ) -> Self:
-        """From the largest absolute value of each score and their means.
+    scores: np.ndarray
+    covariates: np.ndarray
 
-        A common offset of the scores would blunt the optimum, and squares of huge ones overflow. A
-        ridge holds the map near the identity in the scores as they are, and leaves no choice.
-        """
-        most = float(largest.max())
-        size = 1.0 if has_ridge or most <= _LARGE else most
-        center = mean / size if has_offset and not has_ridge else np.zeros(len(largest))
-        return cls(size, center, np.ones(len(largest), dtype=bool))
+    @property
+    def flat(self) -> np.ndarray:
+        return self.scores.reshape(-1, self.scores.shape[2])
 
-    def drop_constants(self, spread: np.ndarray, largest: np.ndarray) -> Self:
-        """The same, where scores that vary no further than this from the center are constants."""
-        return self._replace(varies=spread >= _ROUNDING * np.maximum(1.0, largest / self.size))
+    def select(self, rows: slice | np.ndarray) -> Design:
+        return Design(self.scores[:, :, rows], self.covariates[:, rows])
 
-    def __call__(self, l: np.ndarray) -> np.ndarray:
-        """Standardized scores; constants carry no evidence and are zero."""
-        return np.where(self.varies, l / self.size - self.center, 0.0)
+    def slopes(self, direction: np.ndarray, scale: Scale) -> np.ndarray:
+        """Derivatives of each ILRL along its direction (k, n_samples), parameters by samples."""
+        n = direction.shape[1]
+        if scale == "scalar":
+            by_matrix = np.einsum("in,min->mn", direction, self.scores)
+        elif scale == "diagonal":
+            by_matrix = direction * self.scores
+        else:
+            by_matrix = direction[:, None] * self.scores[:, None]
+        by_offset = self.covariates[:, None] * direction
+        return np.concatenate([by_matrix.reshape(-1, n), by_offset.reshape(-1, n)])
 
-    def undo(self, affine: AffineMap) -> AffineMap:
-        """The map of scores as they are, from that of standardized ones."""
-        matrix, b = affine
-        return AffineMap(matrix / self.size, b - matrix @ self.center)
-
-
-SOME = 4000  # samples enough for a median
-_BLOCK = 1 << 21  # numbers held at once
-_DENSE = 1500  # parameters up to which the matrix of second derivatives is held and solved
-ROUNDING = 1e-20  # squares of scores that count as zero
-_SINGULAR = 1e-13  # information, relative to its upper bound, that counts as none
+    def ilr(self, theta: np.ndarray, scale: Scale, k: int) -> np.ndarray:
+        """ILRLs of the samples on rows."""
+        A, B = unpack(theta, scale, len(self.scores), k, len(self.covariates))
+        return np.einsum("mij,mjn->ni", A, self.scores) + self.covariates.T @ B
 
 
 @dataclass(frozen=True)
-class AffineCost:
-    """Cross-entropy as a function of the free parameters: those of A, then b.
+class LogisticCost:
+    """Weighted cross-entropy plus a ridge, by the free parameters of the matrices, then offsets."""
 
-    Samples are columns here: sums over the classes then run over long rows, which is faster.
-    """
-
-    l: np.ndarray
+    design: Design
     truth: np.ndarray
     weight: np.ndarray
     log_prior: np.ndarray
     V: np.ndarray
     scale: Scale
-    has_offset: bool
     ridge: float | np.ndarray  # one weight for all parameters, or one for each
-    center: np.ndarray | None = None  # of the ridge; the identity by default
+    center: np.ndarray | float | None = None  # of the ridge; the identity by default
     jeffreys: float = 0.0  # weight of the log-determinant of the information, for a scalar map
 
     @property
     def k(self) -> int:
         return self.V.shape[1]
 
+    @property
+    def n_offsets(self) -> int:
+        return self.k * len(self.design.covariates)
+
+    @property
+    def n_parameters(self) -> int:
+        M, d, _ = self.design.scores.shape
+        return M * {"scalar": 1, "diagonal": d, "full": self.k * d}[self.scale] + self.n_offsets
+
     @cached_property
     def identity(self) -> np.ndarray:
-        """Parameters of the identity map; zeros where the map is not square."""
-        square = self.k == len(self.l)
-        A = np.eye(self.k) if square else np.zeros((self.k, len(self.l)))
+        """Parameters of the identity map of one vector; zeros if the map is not square."""
+        d = self.design.scores.shape[1]
+        A = np.eye(self.k) if self.k == d else np.zeros((self.k, d))
         entries = {"scalar": np.ones(1), "diagonal": np.ones(self.k), "full": A.ravel()}
-        return np.concatenate([entries[self.scale], np.zeros(self.k * self.has_offset)])
+        return np.concatenate([entries[self.scale], np.zeros(self.n_offsets)])
 
     @cached_property
     def size(self) -> np.ndarray:
-        """Upper bounds on the roots of the second derivatives by each parameter."""
+        """Upper bounds on the roots of the second derivatives by each parameter, of one vector."""
         # The size of most scores: a few extreme ones must not make the others look like rounding.
-        some = np.abs(self.l[:, :: max(1, len(self.truth) // SOME)])
+        scores = self.design.scores[0]
+        some = np.abs(scores[:, :: max(1, scores.shape[1] // _TYPICAL)])
         typical = np.median(some, axis=1)
-        typical = np.where(typical > 0, typical, np.abs(self.l).mean(axis=1))
-        squares = typical**2 * self.mass + ROUNDING
-        by_matrix = sum_by_entry(squares, self.scale, self.k)
-        return np.sqrt(self.ridge + np.append(by_matrix, np.ones(self.k * self.has_offset)))
+        typical = np.where(typical > 0, typical, np.abs(scores).mean(axis=1))
+        U = len(self.design.covariates)
+        sizes = parameter_sizes(typical**2 * self.mass, self.scale, self.k, U)
+        return np.sqrt(self.ridge + sizes)
 
     @property
     def mass(self) -> float:
@@ -147,10 +172,10 @@ class AffineCost:
     @property
     def mean_size(self) -> float:
         """Weighted mean of the absolute values of the scores."""
-        return float(self.weight @ np.abs(self.l).mean(axis=0)) / self.mass
+        return float(self.weight @ np.abs(self.design.scores[0]).mean(axis=0)) / self.mass
 
-    def at(self, theta: np.ndarray) -> Point:
-        return PointOfCost(self, theta)
+    def at(self, theta: np.ndarray) -> CostPoint:
+        return CostPoint(self, theta)
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and slope of the ridge."""
@@ -164,58 +189,82 @@ class AffineCost:
         value = -self.jeffreys / 2 * float(np.linalg.slogdet(information)[1])
         return value, np.linalg.inv(information) / units
 
-    def start(self) -> np.ndarray:
-        """The identity for weak scores, or zero for scores that are far too strong."""
-        if self.center is not None:
-            return self.center
-        if self.jeffreys:  # flat where all posteriors are saturated
-            return np.zeros_like(self.identity)
-        candidates = (self.identity, np.zeros_like(self.identity))
-        return min(candidates, key=lambda theta: self.at(theta).value)
+    def thin_out(self, n: int) -> LogisticCost:
+        """About n of the samples, of each class, with the weight of all of them."""
+        step = -(-len(self.truth) // n)
+        if step <= 1:
+            return self
+        order, counts = np.argsort(self.truth, kind="stable"), np.bincount(self.truth)
+        rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows = order[rank % step == 0]
+        truth, weight = self.truth[rows], self.weight[rows]
+        share = np.bincount(self.truth, self.weight) / np.bincount(truth, weight)
+        design = self.design.select(rows)
+        return replace(self, design=design, truth=truth, weight=weight * share[truth])
 
-    def blocks(self) -> list[slice]:
-        size = max(256, _BLOCK // (len(self.V) + len(self.identity)))
-        return [slice(start, start + size) for start in range(0, len(self.truth), size)]
+    # --- kernels over blocks of samples ----------------------------------------------------
 
-    def map(self, theta: np.ndarray) -> AffineMap:
-        return AffineMap.from_parameters(theta, self.scale, self.k, has_offset=self.has_offset)
+    def blocks(self) -> Iterator[slice]:
+        step = max(256, _BLOCK // (len(self.V) + self.n_parameters))
+        return (slice(start, start + step) for start in range(0, len(self.truth), step))
 
     @cached_property
-    def log_likelihoods(self) -> np.ndarray:
-        return self.V @ self.l
+    def offset_contrast(self) -> np.ndarray:
+        return np.kron(np.eye(len(self.design.covariates)), self.V)
+
+    @cached_property
+    def log_likelihoods(self) -> list[np.ndarray]:
+        """Of each vector of scores, classes by samples."""
+        return [self.V @ l for l in self.design.scores]
 
     def calibrate(self, theta: np.ndarray, rows: slice) -> np.ndarray:
         """Log-likelihoods after the map, classes by samples."""
-        A, b = self.map(theta)
+        M, U = len(self.design.scores), len(self.design.covariates)
+        A, B = unpack(theta, self.scale, M, self.k, U)
         if self.scale == "scalar":
-            z = theta[0] * self.log_likelihoods[:, rows]
+            z = theta[0] * self.log_likelihoods[0][:, rows]
+            for factor, one in zip(theta[1:M], self.log_likelihoods[1:], strict=True):
+                z += factor * one[:, rows]
         else:
-            z = (self.V @ A) @ self.l[:, rows]
-        z += (self.V @ b)[:, None]
+            z = (self.V @ np.concatenate(A, axis=1)) @ self.design.flat[:, rows]
+        if U:
+            z += (self.V @ B[0])[:, None]
+        if U > 1:
+            z += (self.V @ B[1:].T) @ self.design.covariates[1:, rows]
         return z
 
     def slope(self, rows: slice, r: np.ndarray) -> np.ndarray:
         """Slope by the parameters, from the slope r by the log-likelihoods after the map."""
+        M, U = len(self.design.scores), len(self.design.covariates)
         if self.scale == "scalar":
-            by_matrix = np.array([np.einsum("ij,ij->", self.log_likelihoods[:, rows], r)])
+            scores = (one[:, rows] for one in self.log_likelihoods)
+            by_matrix = np.array([np.einsum("ij,ij->", s, r) for s in scores])
         else:
-            R = r @ self.l[:, rows].T
-            by_matrix = (self.V.T @ R).ravel() if self.scale == "full" else (self.V * R).sum(axis=0)
-        offset = self.V.T @ r.sum(axis=1)
-        return np.concatenate([by_matrix, offset]) if self.has_offset else by_matrix
+            R = r @ self.design.flat[:, rows].T
+            if self.scale == "full":
+                by_matrix = (self.V.T @ R).reshape(self.k, M, -1).swapaxes(0, 1).ravel()
+            else:
+                by_matrix = (np.tile(self.V, M) * R).sum(axis=0)
+        sums = [r.sum(axis=1)] * (U > 0) + [r @ c for c in self.design.covariates[1:, rows]]
+        return np.concatenate([by_matrix, *(self.V.T @ one for one in sums)])
+
+    def times_covariates(self, rows: slice, x: np.ndarray) -> list[np.ndarray]:
+        """Numbers of samples times each of the covariates."""
+        others = self.design.covariates[1:, rows]
+        return [x] * (len(self.design.covariates) > 0) + [x * c for c in others]
 
 
-class PointOfCost:
-    """The problem at one point."""
+class CostPoint:
+    """Value, slope and second derivatives of a cost at one point."""
 
-    def __init__(self, problem: AffineCost, theta: np.ndarray) -> None:
-        self.problem = problem
-        self.p = np.empty((len(problem.V), len(problem.truth)))
-        self.value, self.slope = problem.penalty(theta)
-        for rows in problem.blocks():
-            y, w = problem.truth[rows], problem.weight[rows]
-            z = problem.calibrate(theta, rows)
-            z += problem.log_prior[:, None]
+    def __init__(self, cost: LogisticCost, theta: np.ndarray) -> None:
+        self.cost = cost
+        self.p = np.empty((len(cost.V), len(cost.truth)))
+        self.value, self.slope = cost.penalty(theta)
+        for rows in cost.blocks():
+            y, w = cost.truth[rows], cost.weight[rows]
+            z = cost.calibrate(theta, rows)
+            z += cost.log_prior[:, None]
             z -= z.max(axis=0)
             true_class = z[y, np.arange(len(y))]
             p = np.exp(z, out=z)
@@ -224,11 +273,11 @@ class PointOfCost:
             p /= total
             self.p[:, rows] = p
             p[y, np.arange(len(y))] -= 1
-            self.slope += problem.slope(rows, p * w)
-        if problem.jeffreys:
-            value, inverse = problem.jeffreys_prior(self.matrix)
+            self.slope += cost.slope(rows, p * w)
+        if cost.jeffreys:
+            value, inverse = cost.jeffreys_prior(self.matrix)
             self.value += value
-            self.slope = self.slope + self.slope_of_prior(problem.jeffreys, inverse)
+            self.slope = self.slope + self.slope_of_prior(cost.jeffreys, inverse)
 
     def slope_of_prior(self, jeffreys: float, inverse: np.ndarray) -> np.ndarray:
         """Slope of Jeffreys' prior.
@@ -236,87 +285,97 @@ class PointOfCost:
         With M the covariance of the recalibrated scores by it, J I^-1 J^T, the determinant changes
         with these scores by p (g - p.g), g = diag M - 2 M p.
         """
-        problem, slope = self.problem, np.zeros(len(inverse))
-        for rows in problem.blocks():
+        cost, slope = self.cost, np.zeros(len(inverse))
+        for rows in cost.blocks():
             p = self.p[:, rows]
-            diagonal, product = _covariance_of_scalar(problem, rows, p, inverse)
+            diagonal, product = _covariance_of_scalar(cost, rows, p, inverse)
             g = diagonal - 2 * product
-            r = p * (g - np.sum(p * g, axis=0)) * problem.weight[rows]
-            slope -= jeffreys / 2 * problem.slope(rows, r)
+            r = p * (g - np.sum(p * g, axis=0)) * cost.weight[rows]
+            slope -= jeffreys / 2 * cost.slope(rows, r)
         return slope
 
     def curvature(self) -> np.ndarray | LinearOperator:
         """Second derivatives of the cross-entropy and the ridge; those of the prior are small."""
-        if self.problem.jeffreys or len(self.slope) <= _DENSE:
+        if self.cost.jeffreys or len(self.slope) <= _DENSE:
             return self.matrix
         P = len(self.slope)
         return LinearOperator((P, P), matvec=self._times)
 
     @cached_property
     def matrix(self) -> np.ndarray:
-        problem, V, P = self.problem, self.problem.V, len(self.slope)
-        total = 2 * problem.ridge * np.eye(P)
-        n = P - problem.k if problem.has_offset else P
-        by_offset = np.zeros((len(V), len(V)))
-        for rows in problem.blocks():
-            p = self.p[:, rows]
-            wp = problem.weight[rows] * p
-            own, cross = _CURVATURES[problem.scale](problem, rows, p, wp)
+        cost, V, P = self.cost, self.cost.V, len(self.slope)
+        total = 2 * cost.ridge * np.eye(P)
+        n, D, U = P - cost.n_offsets, len(V), len(cost.design.covariates)
+        by_offset = np.zeros((U * D, U * D))
+        for rows in cost.blocks():
+            p, w, C = self.p[:, rows], cost.weight[rows], cost.design.covariates[:, rows]
+            wp = w * p
+            own, cross = _CURVATURES[cost.scale](cost, rows, p, wp)
             total[:n, :n] += own
-            if problem.has_offset:
-                total[:n, n:] += cross
-                root = np.sqrt(problem.weight[rows]) * p
-                by_offset += np.diag(wp.sum(axis=1)) - root @ root.T  # by symmetry, at half cost
-        if problem.has_offset:
-            total[n:, :n] = total[:n, n:].T
-            total[n:, n:] += V.T @ by_offset @ V
+            if U:
+                total[:n, n:] += np.concatenate(cross, axis=1)
+                root = np.concatenate(cost.times_covariates(rows, np.sqrt(w) * p))
+                by_offset -= root @ root.T  # by symmetry, at half cost
+            for u, v in np.ndindex(U, U):
+                mass = (wp * C[u]) @ C[v] if u or v else wp.sum(axis=1)
+                by_offset[u * D : (u + 1) * D, v * D : (v + 1) * D] += np.diag(mass)
+        total[n:, :n] = total[:n, n:].T
+        total[n:, n:] += cost.offset_contrast.T @ by_offset @ cost.offset_contrast
         return total
 
     def _times(self, direction: np.ndarray) -> np.ndarray:
         """Second derivatives times a direction, without their matrix."""
-        problem = self.problem
-        product = 2 * problem.ridge * direction
-        for rows in problem.blocks():
-            p, change = self.p[:, rows], problem.calibrate(direction, rows)
+        cost = self.cost
+        product = 2 * cost.ridge * direction
+        for rows in cost.blocks():
+            p, change = self.p[:, rows], cost.calibrate(direction, rows)
             change -= np.sum(p * change, axis=0)
-            product = product + problem.slope(rows, p * change * problem.weight[rows])
+            product = product + cost.slope(rows, p * change * cost.weight[rows])
         return product
 
 
-# Second derivatives by the parameters of A, and by these and the offset, from the posteriors p
-# and their products wp with the weights.
+# Second derivatives by the parameters of the matrices, and by these and each offset, from the
+# posteriors p and their products wp with the weights.
 
 
 def _curvature_of_scalar(
-    problem: AffineCost, rows: slice, p: np.ndarray, wp: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    s = problem.log_likelihoods[:, rows]
-    wr = wp * (s - np.sum(p * s, axis=0))
-    return np.array([[np.sum(wr * s)]]), (wr.sum(axis=1) @ problem.V)[None, :]
+    cost: LogisticCost, rows: slice, p: np.ndarray, wp: np.ndarray
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    s = [one[:, rows] for one in cost.log_likelihoods]
+    wr = [wp * (one - np.sum(p * one, axis=0)) for one in s]
+    own = np.array([[np.sum(a * b) for b in s] for a in wr])
+    each = zip(*(cost.times_covariates(rows, one) for one in wr), strict=True)
+    return own, [np.stack([one.sum(axis=1) for one in many]) @ cost.V for many in each]
 
 
 def _curvature_of_diagonal(
-    problem: AffineCost, rows: slice, p: np.ndarray, wp: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    l, V = problem.l[:, rows], problem.V
+    cost: LogisticCost, rows: slice, p: np.ndarray, wp: np.ndarray
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    l, V = cost.design.flat[:, rows], np.tile(cost.V, len(cost.design.scores))
     q, wql = V.T @ p, (V.T @ wp) * l
     own = -wql @ (q * l).T
     for v, share in zip(V, wp, strict=True):
         own += np.outer(v, v) * ((share * l) @ l.T)
-    return own, (V * (wp @ l.T)).T @ V - wql @ q.T
+    pairs = zip(cost.times_covariates(rows, wp), cost.times_covariates(rows, wql), strict=True)
+    return own, [(V * (a @ l.T)).T @ cost.V - b @ q[: cost.k].T for a, b in pairs]
 
 
 def _curvature_of_full(
-    problem: AffineCost, rows: slice, p: np.ndarray, wp: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    l, V = problem.l[:, rows], problem.V
+    cost: LogisticCost, rows: slice, p: np.ndarray, wp: np.ndarray
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    l, V, M = cost.design.flat[:, rows], cost.V, len(cost.design.scores)
     q, wq = V.T @ p, V.T @ wp
     k, P = len(q), len(q) * len(l)
     ql, wql = ((x[:, None, :] * l[None, :, :]).reshape(P, -1) for x in (q, wq))
     T = np.stack([(share * l) @ l.T for share in wp])
     own = np.einsum("di,dj,dab->iajb", V, V, T, optimize=True).reshape(P, P) - wql @ ql.T
-    cross = np.einsum("di,dj,da->iaj", V, V, wp @ l.T, optimize=True).reshape(P, k)
-    return own, cross - wql @ q.T
+    # Parameters of one vector after the other: (i, m, j) becomes (m, i, j).
+    order = np.arange(P).reshape(k, M, -1).swapaxes(0, 1).ravel()
+    cross = [
+        np.einsum("di,dj,da->iaj", V, V, a @ l.T, optimize=True).reshape(P, k) - b @ q.T
+        for a, b in zip(*(cost.times_covariates(rows, x) for x in (wp, wql)), strict=True)
+    ]
+    return (own, cross) if M == 1 else (own[np.ix_(order, order)], [one[order] for one in cross])
 
 
 _CURVATURES = {
@@ -327,16 +386,16 @@ _CURVATURES = {
 
 
 def _covariance_of_scalar(
-    problem: AffineCost, rows: slice, p: np.ndarray, inverse: np.ndarray
+    cost: LogisticCost, rows: slice, p: np.ndarray, inverse: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Diagonal of the covariance of the recalibrated scores, and its product with the posteriors.
 
-    ``inverse`` is the covariance of the parameters.
+    ``inverse`` is the covariance of the parameters, of one vector and one covariate at most.
     """
-    s, V = problem.log_likelihoods[:, rows], problem.V
+    s, V = cost.log_likelihoods[0][:, rows], cost.V
     mean = np.sum(p * s, axis=0)
     diagonal, product = inverse[0, 0] * s * s, inverse[0, 0] * s * mean
-    if problem.has_offset:
+    if cost.n_offsets:
         q, both, own = V.T @ p, inverse[0, 1:], inverse[1:, 1:]
         diagonal += 2 * s * (V @ both)[:, None] + np.sum((V @ own) * V, axis=1)[:, None]
         product += s * (both @ q) + V @ (np.outer(both, mean) + own @ q)

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.base import clone
 
 from deciban._estimation.affine import fit_affine, fit_affine_in_parts, measure_scores
-from deciban._estimation.linear import Features, LinearProblem, Uncertainty
-from deciban._estimation.logistic import Scale, free_entries
+from deciban._estimation.linear import Uncertainty, uncertainty
+from deciban._estimation.logistic import Design, LogisticCost, Scale, free_entries
 from deciban._persistence.registry import register
 from deciban._validation.arrays import Floats
 from deciban._validation.labels import label_array
@@ -198,22 +198,21 @@ class AffineCalibrator(Calibrator):
         )
         if len(here) > _MOST_PARAMETERS:
             return None
-        problem = LinearProblem(
-            self._features(samples.evidence),
+        cost = LogisticCost(
+            self._design(samples.evidence),
             samples.codes,
             balance_weights(samples.codes, samples.weight, self.prior_),
             np.log(self.prior_),
             basis.contrast,
             self.scale,
-            np.full(len(here), self.ridge or 0.0),
-            samples.sizes if sizes is None else sizes,
+            self.ridge or 0.0,
             identity,
         )
-        return problem.uncertainty(here)
+        return uncertainty(cost, here, samples.sizes if sizes is None else sizes)
 
-    def _features(self, evidence: Evidence) -> Features:
+    def _design(self, evidence: Evidence) -> Design:
         l = finite_ilr(evidence, self.basis)
-        return Features(l[:, None, :], np.ones((len(l), int(self.offset))))
+        return Design(l.T[None], np.ones((int(self.offset), len(l))))
 
     def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
         if self.uncertainty_ is None:
@@ -223,8 +222,8 @@ class AffineCalibrator(Calibrator):
             )
         evidence = self._uncalibrated(X)
         basis = basis_for(self.basis, evidence.n_classes).align_to(evidence.classes)
-        features, along = self._features(evidence), contrasts @ basis.contrast
-        half = self.uncertainty_.half_widths(features, along, self.scale, confidence)
+        design, along = self._design(evidence), contrasts @ basis.contrast
+        half = self.uncertainty_.half_widths(design, along, self.scale, confidence)
         center = self._calibrate(evidence).log_likelihoods @ contrasts.T
         return center - half, center + half
 

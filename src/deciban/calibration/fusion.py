@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -10,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deciban._estimation.classifier import over_partitions
-from deciban._estimation.linear import Features, LinearMap, LinearProblem, Uncertainty
-from deciban._estimation.logistic import Scale, free_entries
+from deciban._estimation.linear import Uncertainty, fit_linear, uncertainty
+from deciban._estimation.logistic import Design, LogisticCost, Scale, free_entries, unpack
 from deciban._estimation.samples import encode_classes, read_samples, require_numbers
 from deciban._persistence.registry import register
 from deciban._validation.arrays import Floats, column_names, to_numpy
@@ -138,8 +139,8 @@ class FusionCalibrator(Calibrator):
 
     def _offsets(self) -> Floats:
         """Offset at mean quality, and its change by each measure."""
-        shifts = np.einsum("mkij,kj->mi", self._matrices(), self._centers)
-        return np.asarray(self._map().offsets - shifts)
+        matrices, offsets = self._unpack()
+        return np.asarray(offsets - np.einsum("mkij,kj->mi", matrices, self._centers))
 
     @over_partitions
     def evidence(self, X: Any) -> Evidence:
@@ -153,15 +154,18 @@ class FusionCalibrator(Calibrator):
         -------
         Evidence
         """
-        features = self._features(self._read(X))
-        return Evidence._from_ilr(self._map()(features), None, self._names())
+        return self._fuse(self._design(self._read(X)))
 
     def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
-        features = self._features(self._read(X))
+        design = self._design(self._read(X))
         along = contrasts @ Basis.gram_schmidt(len(self.classes_)).contrast
-        half = self.uncertainty_.half_widths(features, along, self._scale, confidence)
-        center = self._map()(features) @ along.T
+        half = self.uncertainty_.half_widths(design, along, self._scale, confidence)
+        center = design.ilr(self.coefficients_, self._scale, along.shape[1]) @ along.T
         return center - half, center + half
+
+    def _fuse(self, design: Design) -> Evidence:
+        l = design.ilr(self.coefficients_, self._scale, len(self.classes_) - 1)
+        return Evidence._from_ilr(l, None, self._names())
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
         require_positive_number(self.ridge, "ridge", or_zero=True)
@@ -174,24 +178,20 @@ class FusionCalibrator(Calibrator):
         self.systems_ = systems or self._default_names()
         share = balance_weights(codes, weight, self.prior_)
         self._standardize(scores, share)
-        features = self._features(scores)
-        D, P = len(self.classes_), features.slopes(self._centers[0], self._scale).shape[1]
-        sizes = class_sizes(codes, weight)
+        design, D, sizes = self._design(scores), len(self.classes_), class_sizes(codes, weight)
+        V = Basis.gram_schmidt(D).contrast
+        cost = LogisticCost(design, codes, share, np.log(self.prior_), V, self._scale, 0.0, 0.0)
         # Systems that are K copies of one then have its penalty, since each has its share.
         strength = self.ridge * D * float(np.sum(self.prior_**2 / sizes)) * len(self.systems_)
+        P, U = cost.n_parameters, len(design.covariates)
         penalty = np.full(P, strength)
-        U = features.covariates.shape[1]
-        constant = P - (D - 1) * U
+        constant = P - cost.n_offsets
         penalty[constant // U :] *= _EFFECTS
         penalty[constant : constant + D - 1] = 0.0
-        V = Basis.gram_schmidt(D).contrast
-        problem = LinearProblem(
-            features, codes, share, np.log(self.prior_), V, self._scale, penalty, sizes
-        )
-        self.coefficients_ = problem.fit()
-        self.uncertainty_ = problem.uncertainty(self.coefficients_)
-        evidence = Evidence._from_ilr(self._map()(features), None, self._names())
-        return Labelled(evidence, codes, weight)
+        cost = replace(cost, ridge=penalty)
+        self.coefficients_ = fit_linear(cost)
+        self.uncertainty_ = uncertainty(cost, self.coefficients_, sizes)
+        return Labelled(self._fuse(design), codes, weight)
 
     # --- what X holds -----------------------------------------------------------------------
 
@@ -320,27 +320,24 @@ class FusionCalibrator(Calibrator):
         mean[0] = 0.0  # of the constant
         self._covariates = np.stack([mean, spread, u.min(axis=0), u.max(axis=0)])
 
-    def _features(self, scores: Floats) -> Features:
+    def _design(self, scores: Floats) -> Design:
         l, covariates, absent = self._split(scores)
         self._require_known(absent, self._ever_absent)
         l = np.where(absent[:, :, None], 0.0, (l - self._centers) / self._spreads[:, None])
         mean, spread, low, high = self._covariates
         u = np.column_stack([covariates, absent[:, self._ever_absent]])
         u = (np.clip(u, low, high) - mean) / spread
-        vectors = np.einsum("nu,nkj->nukj", u, l)
-        return Features(vectors.reshape(len(l), -1, l.shape[2]), u)
+        vectors = np.einsum("nu,nkj->ukjn", u, l)
+        return Design(vectors.reshape(-1, l.shape[2], len(l)), u.T)
 
-    def _map(self) -> LinearMap:
+    def _unpack(self) -> tuple[Floats, Floats]:
+        """Matrices A_k at mean quality, then their changes by each measure; and the offsets."""
         (K, k), U = self._centers.shape, self._covariates.shape[1]
-        return LinearMap.from_parameters(self.coefficients_, K * U, k, U, self._scale)
-
-    def _matrices(self) -> Floats:
-        """Matrices A_k at mean quality, then their changes by each measure."""
-        K, k = self._centers.shape
-        return self._map().matrices.reshape(-1, K, k, k) / self._spreads[:, None, None]
+        matrices, offsets = unpack(self.coefficients_, self._scale, K * U, k, U)
+        return matrices.reshape(U, K, k, k) / self._spreads[:, None, None], offsets
 
     def _weights(self) -> Floats:
-        return free_entries(self._matrices(), self._scale)
+        return free_entries(self._unpack()[0], self._scale)
 
     def _finish_loading(self) -> None:
         (K, k), U = self._centers.shape, self._covariates.shape[1]
