@@ -14,9 +14,17 @@ from deciban import Evidence, plots
 from deciban.exceptions import InputError, MissingExtraError
 from deciban.explanation import ShapleyCompositions
 from deciban.metrics.reliability import reliability_curves
-from deciban.plots._axes import mark_on_frame, span, unused_colors, visible_points
-from deciban.plots._display import Display
-from deciban.plots._style import COLORS, color_of, dashes_of, marker_of
+from deciban.plots._display import (
+    COLORS,
+    Display,
+    color_of,
+    dashes_of,
+    mark_on_frame,
+    marker_of,
+    span,
+    unused_colors,
+    visible_points,
+)
 
 
 class Speaker:

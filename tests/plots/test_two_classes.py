@@ -379,7 +379,7 @@ def test_the_hull_passes_through_the_equal_error_rate_and_below_the_curve(llrs):
     eer = ndtri(drawn.eer)
     assert np.interp(eer, x[::-1], y[::-1]) == pytest.approx(eer, abs=0.02)
     p_miss, p_false_alarm = drawn.p_miss[1:-1], drawn.p_false_alarm[1:-1]
-    from deciban.plots.curves import probit
+    from deciban.plots.discrimination import probit
 
     hull = np.interp(probit(p_false_alarm), x[::-1], y[::-1])
     assert (hull <= probit(p_miss) + 0.02).all()

@@ -8,20 +8,16 @@ Drawing needs ``pip install 'deciban[plot]'``.
 """
 
 from deciban.metrics.reliability import Reliability
-from deciban.plots.curves import (
-    DETDisplay,
+from deciban.plots.calibration import IdempotenceDisplay, ReliabilityDisplay
+from deciban.plots.costs import (
     EmpiricalCrossEntropyDisplay,
     NormalizedBayesErrorDisplay,
-    TippettDisplay,
+    PairwiseDisplay,
 )
-from deciban.plots.histogram import LLRHistogramDisplay
-from deciban.plots.idempotence import IdempotenceDisplay
-from deciban.plots.pairwise import PairwiseDisplay
-from deciban.plots.pav import PAVDisplay
+from deciban.plots.discrimination import DETDisplay, PAVDisplay
+from deciban.plots.distributions import LLRHistogramDisplay, TippettDisplay
 from deciban.plots.plane import ILRDisplay, TernaryDisplay
-from deciban.plots.reliability import ReliabilityDisplay
-from deciban.plots.shapley import ShapleyDisplay
-from deciban.plots.tree import BifurcationTreeDisplay
+from deciban.plots.sample import BifurcationTreeDisplay, ShapleyDisplay
 
 __all__ = [
     "BifurcationTreeDisplay",

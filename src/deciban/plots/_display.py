@@ -1,19 +1,247 @@
-"""What all displays share: reading predictions, computing what is drawn, and drawing it."""
+"""What all displays share: looks, axes, reading predictions and drawing them."""
 
 from __future__ import annotations
 
+import importlib
+import textwrap
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from deciban._estimation import evidence_of
+from deciban._validation.arrays import Floats as Floats
 from deciban.evidence import Evidence, Unit, from_nats
+from deciban.exceptions import InputError, MissingExtraError
 from deciban.metrics.labelled import read_labelled, read_trials
-from deciban.plots._axes import Axes, get_axes
-from deciban.plots._style import literal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
+else:
+    Axes = Any
+
+#: Okabe and Ito (2008): color-blind safe; without yellow, which is lost on white.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (5, 1.5)),
+    (0, (1, 1)),
+    (0, (6, 1.5, 1, 1.5)),
+    (0, (6, 1.5, 1, 1.5, 1, 1.5)),
+    (0, (3, 3)),
+    (0, (10, 2)),
+)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+REFERENCE = "0.45"  # the gray of identities, boundaries and neutral systems
+LONG = 34  # characters of a label that fit along an axis at the width of a column
+_SHORT = 12  # characters of a line of a name within the axes
+
+
+def color_of(k: int) -> str:
+    """Color of class or system k."""
+    return COLORS[k % len(COLORS)]
+
+
+def marker_of(k: int) -> str:
+    """Marker of class k; color and marker together repeat only after 49 classes."""
+    return MARKERS[(k + k // len(COLORS)) % len(MARKERS)]
+
+
+def dashes_of(k: int) -> Any:
+    """Line style of class k."""
+    return DASHES[(k + k // len(COLORS)) % len(DASHES)]
+
+
+def look_of(k: int, known: bool = True) -> dict[str, Any]:
+    """Color and marker of the samples of class k; gray where their class is not known."""
+    return {"color": color_of(k) if known else REFERENCE, "marker": marker_of(k)}
+
+
+def literal(name: object) -> str:
+    """A user's name as text that matplotlib draws as it is; a dollar sign starts no formula."""
+    text = str(name).replace("$", r"\$")
+    return f"\u200b{text}" if text.startswith("_") else text  # else legends leave it out
+
+
+def wrap_name(name: object) -> str:
+    """A long name on several short lines."""
+    return "\n".join(textwrap.wrap(literal(name), _SHORT, break_long_words=False)) or literal(name)
+
+
+def infinite_note(minus: float, plus: float, form: str, head: str = "") -> str:
+    """Remark in a legend on how many LLRs, or what share of them, are infinite."""
+    parts = [f"{form.format(n)} at {sign}" for n, sign in ((minus, "−∞"), (plus, "+∞")) if n]
+    return f" ({head}{', '.join(parts)})" if parts else ""
+
+
+def llr_label(a: Hashable, b: Hashable, unit: Unit) -> str:
+    """Axis label of an LLR."""
+    return fold(f"LLR of {literal(a)}", f"against {literal(b)} ({unit})")
+
+
+def fold(first: str, second: str) -> str:
+    """Two parts of an axis label, on two lines where one would not fit."""
+    return first + ("\n" if len(first) + 1 + len(second) > LONG else " ") + second
+
+
+Style = dict[str, Any]  # keyword arguments of matplotlib
+Limits = tuple[float, float]
+
+#: How far beyond the view endless lines are drawn, in widths of the view.
+FAR = 1e3
+_CELLS = 1500  # dots along each axis: finer than 300 dots per inch at the width of a page
+_MARGIN = 0.05
+_NARROW = 3.5  # inches
+_LINE = 0.17  # inches that a line of a legend takes
+
+
+def import_library(module: str) -> Any:
+    """A module of matplotlib or mpltern, or an error that says how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        library = module.partition(".")[0]
+        raise MissingExtraError(
+            f"{library} must be installed to draw. Run: pip install 'deciban[plot]'", extra="plot"
+        ) from error
+
+
+def get_axes(ax: Any, projection: str | None = None) -> Any:
+    """The given axes, or those of a new figure; an error for anything else."""
+    plt = import_library("matplotlib.pyplot")
+    if projection == "ternary":
+        import_library("mpltern")  # it registers the projection
+    if ax is None:
+        return plt.figure(layout="constrained").add_subplot(projection=projection)
+    if not isinstance(ax, plt.Axes):
+        raise InputError(
+            f"ax must be matplotlib Axes; got {type(ax).__name__}. Pass those that plt.subplots "
+            f"returns."
+        )
+    if projection is not None and ax.name != projection:
+        raise InputError(
+            f"ax must be {projection} axes; got {ax.name} axes. Make them with "
+            f"fig.add_subplot(projection={projection!r})."
+        )
+    return ax
+
+
+def unused_colors(ax: Axes, n: int) -> list[str]:
+    """The first n colors that no line in the axes has yet."""
+    used = {line.get_color() for line in ax.lines}
+    free = [color for color in COLORS if color not in used]
+    return [*free, *COLORS, *COLORS][:n]
+
+
+def span(*values: ArrayLike) -> Limits:
+    """Range of the finite values with a margin; from -1 to 1 where there are none."""
+    every = np.concatenate([np.ravel(v) for v in values])
+    every = every[np.isfinite(every)]
+    if every.size == 0:
+        return -1.0, 1.0
+    low, high = float(every.min()), float(every.max())
+    margin = _MARGIN * (high - low) if high > low else max(1.0, abs(low))
+    return low - margin, high + margin
+
+
+def set_view(ax: Axes, fresh: bool, x: Limits, y: Limits) -> None:
+    """Set the limits of fresh axes; widen those that something was drawn into before."""
+    for (low, high), get, put in ((x, ax.get_xlim, ax.set_xlim), (y, ax.get_ylim, ax.set_ylim)):
+        old_low, old_high = (low, high) if fresh else get()
+        put((min(low, old_low), max(high, old_high)))
+
+
+def draw_identity(ax: Axes, lw: float = 1.0, label: str | None = None) -> Any:
+    """Draw a dotted diagonal."""
+    return ax.axline((0, 0), slope=1, color=REFERENCE, lw=lw, ls=":", label=label)
+
+
+def visible_points(x: Floats, y: Floats) -> NDArray[np.intp]:
+    """Positions of the points of a curve that can be seen: the ends of each run within one dot.
+
+    Of a monotone curve of any length, a few thousand points are left.
+    """
+    if len(x) <= 2 * _CELLS:
+        return np.arange(len(x))
+    along = np.column_stack([x - x.min(), y - y.min()])
+    width = along.max(axis=0)
+    cell = np.floor(along * (_CELLS / np.where(width > 0, width, 1.0)))
+    new = (cell[1:] != cell[:-1]).any(axis=1)
+    return np.flatnonzero(np.append(True, new) | np.append(new, True))
+
+
+def mark_on_frame(ax: Axes, x: ArrayLike, y: ArrayLike, **look: Any) -> list[Any]:
+    """Draw markers on the frame for points with an infinite coordinate, and no others.
+
+    They keep their place on the frame when the limits change.
+    """
+    x, y = (np.atleast_1d(np.asarray(v, dtype=float)) for v in (x, y))
+    style: Style = {"ls": "none", "marker": "o", "ms": 4, "clip_on": False, "zorder": 5} | look
+    artists = []
+    for x_out, y_out, transform in (
+        (True, False, ax.get_yaxis_transform()),
+        (False, True, ax.get_xaxis_transform()),
+        (True, True, ax.transAxes),
+    ):
+        here = (np.isinf(x) == x_out) & (np.isinf(y) == y_out)
+        if here.any():
+            xs, ys = (np.where(np.isinf(v), v > 0, v) for v in (x[here], y[here]))
+            artists += ax.plot(xs, ys, transform=transform, **style)
+    for side, sign in ((-np.inf, "−∞"), (np.inf, "+∞")):
+        end = float(side > 0)
+        if (x == side).any():
+            _name_edge(ax, f"x {sign}", (end, 1), (0, 2), ha="center", va="bottom")
+        if (y == side).any():
+            _name_edge(ax, f"y {sign}", (1, end), (4, 0), ha="left", va="center")
+    return artists
+
+
+def _name_edge(ax: Axes, gid: str, at: Limits, offset: Limits, **align: Any) -> None:
+    """Write −∞ or +∞ where the frame stands for it, once."""
+    if not any(text.get_gid() == gid for text in ax.texts):
+        units: Style = {"xycoords": "axes fraction", "textcoords": "offset points"}
+        ax.annotate(gid[2:], at, offset, **units, **align).set_gid(gid)
+
+
+def draw_legend(ax: Axes, *, headroom: bool = False, **place: Any) -> None:
+    """Draw a small legend with each label once; none where nothing has a label.
+
+    With ``headroom``, narrow axes grow upwards, so that the legend covers no curve.
+    """
+    handles, labels = ax.get_legend_handles_labels()
+    entries = dict(zip(labels, handles, strict=True))
+    if not entries:
+        return
+    style: Style = {"fontsize": "small", "framealpha": 0.8, "borderaxespad": 0.3} | place
+    if is_narrow(ax):
+        style |= {"fontsize": "x-small", "handlelength": 1.6, "labelspacing": 0.25}
+        if headroom:
+            style["loc"] = "upper center"
+            _grow_upwards(ax, len(entries))
+    ax.legend(list(entries.values()), list(entries), **style)
+
+
+def is_narrow(ax: Axes) -> bool:
+    """Whether the axes are about as wide as a column of text."""
+    return bool(ax.get_window_extent().width / ax.figure.dpi < _NARROW)
+
+
+def axis_text(ax: Axes) -> Style:
+    """Style of a long axis label: small where the axes are narrow."""
+    return {"fontsize": "small" if is_narrow(ax) else None}
+
+
+def _grow_upwards(ax: Axes, n_entries: int) -> None:
+    old = ax.get_legend()
+    before = 0 if old is None else len(old.get_texts())
+    height = ax.get_window_extent().height / ax.figure.dpi
+    taken = [min(0.6, _LINE * n / height) for n in (before, n_entries)]
+    low, high = ax.get_ylim()
+    ticks = [tick for tick in ax.get_yticks() if low <= tick <= high]
+    ax.set_yticks(ticks if before == 0 else ax.get_yticks())
+    ax.set_ylim(low, low + (high - low) * (1 - taken[0]) / (1 - taken[1]))
 
 
 class Display:
@@ -21,12 +249,7 @@ class Display:
 
     A subclass computes its data in ``_from_data(data, ...)``, names the options of ``compute`` in
     ``_settings``, so that :meth:`from_predictions` passes all others on to ``plot``, and draws in
-    ``plot(ax, ...)``.
-
-    Attributes
-    ----------
-    ax_, figure_
-        What :meth:`plot` drew into.
+    ``plot(ax, ...)``. The artists end up in ``ax_`` and ``figure_``.
     """
 
     ax_: Any
@@ -45,7 +268,7 @@ class Display:
         sample_weight: ArrayLike | None = None,
         **settings: Any,
     ) -> Self:
-        """Compute what is drawn, without drawing it.
+        """Compute the display without drawing it.
 
         Parameters
         ----------
@@ -56,20 +279,7 @@ class Display:
         classes : sequence of labels, default those of the evidence, else the sorted labels
         sample_weight : array of shape (n_samples,), optional
         **settings
-            Further parameters that the class describes.
-
-        Returns
-        -------
-        display
-            Not drawn yet.
-
-        Examples
-        --------
-        >>> from deciban.plots import PairwiseDisplay
-        >>> evidence = Evidence.from_likelihoods([[0.7, 0.3], [0.1, 0.9], [0.2, 0.8]])
-        >>> PairwiseDisplay.compute([0, 1, 1], evidence).cllr_min
-        array([[nan,  0.],
-               [ 0., nan]])
+            Further parameters of the class.
         """
         return cls._from_data(read_labelled(y_true, evidence, classes, sample_weight), **settings)
 
@@ -82,7 +292,7 @@ class Display:
         ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Draw the evidence about samples whose true classes are known.
+        """Compute the display from labeled evidence, and draw it.
 
         Parameters
         ----------
@@ -95,14 +305,9 @@ class Display:
         **options
             Options of :meth:`compute` and of :meth:`plot`.
 
-        Returns
-        -------
-        display
-            Drawn: ``ax_`` and ``figure_`` are what it was drawn into.
-
         See Also
         --------
-        deciban.Evidence.from_log_posteriors : Evidence from what any classifier predicts.
+        deciban.Evidence.from_log_posteriors : Evidence from the predictions of any classifier.
 
         Examples
         --------
@@ -115,14 +320,14 @@ class Display:
         >>> plt.close(fig)
         """
         settings = {name: options.pop(name) for name in cls._settings if name in options}
-        compute: Any = cls.compute  # where there is no truth, it may be None
+        compute: Any = cls.compute  # a display without truth takes None
         return compute(y_true, evidence, **settings).plot(ax, **options)
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: ArrayLike, y: ArrayLike | None = None, **options: Any
     ) -> Self:
-        """Draw the evidence of a fitted estimator about samples.
+        """Compute the display from the evidence of a fitted estimator, and draw it.
 
         Parameters
         ----------
@@ -133,37 +338,18 @@ class Display:
         y : array of shape (n_samples,)
             True classes.
         **options
-            Options of :meth:`from_predictions`. Where a display has a ``name``, it is by default
-            that of the estimator's class.
-
-        Returns
-        -------
-        display
-            Drawn: ``ax_`` and ``figure_`` are what it was drawn into.
+            Options of :meth:`from_predictions`. A ``name`` is by default the estimator's class.
 
         See Also
         --------
         deciban.calibration.CalibratedEvidenceClassifier : Evidence of any scikit-learn classifier.
-
-        Examples
-        --------
-        >>> import matplotlib.pyplot as plt
-        >>> from sklearn.datasets import load_breast_cancer
-        >>> from deciban import LinearDiscriminant
-        >>> from deciban.plots import DETDisplay
-        >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> model = LinearDiscriminant().fit(X[::2], y[::2])
-        >>> display = DETDisplay.from_estimator(model, X[1::2], y[1::2])
-        >>> display.name
-        'LinearDiscriminant'
-        >>> plt.close(display.figure_)
         """
         if "name" in cls._settings:
             options = {"name": type(estimator).__name__} | options
         return cls.from_predictions(y, evidence_of(estimator, X), **options)
 
     def _label(self, text: str) -> str:
-        """Label in the legend, after the name of the system where it has one."""
+        """Label in the legend, after the name of the system if it has one."""
         name = getattr(self, "name", None)
         return text if name is None else f"{literal(name)}: {text}"
 
@@ -199,7 +385,7 @@ class PairDisplay(Display):
         name: str | None = None,
         **settings: Any,
     ) -> Self:
-        """Compute what is drawn, without drawing it.
+        """Compute the display without drawing it.
 
         Parameters
         ----------
@@ -211,25 +397,12 @@ class PairDisplay(Display):
         pos_label : label, default 1
             The class that a positive LLR supports.
         other_label : label, optional
-            The class that it is compared with, where there are more than two; samples of all
+            The class that it is compared with, if there are more than two; samples of all
             further classes are left out.
         name : str, optional
             Name of the system in the legend.
         **settings
-            ``kind`` or ``log_odds``, where the class has it.
-
-        Returns
-        -------
-        display
-            Not drawn yet.
-
-        Examples
-        --------
-        >>> from deciban.plots import DETDisplay
-        >>> y_true, llr = ["b", "b", "a", "a"], [-3.0, 1.0, 0.5, 2.0]
-        >>> display = DETDisplay.compute(y_true, llr, pos_label="a", name="system 1")
-        >>> display.other_label, display.name, round(display.eer, 3)
-        ('b', 'system 1', 0.25)
+            ``kind`` or ``log_odds``, if the class has it.
         """
         shape = () if isinstance(evidence, Evidence) else np.shape(evidence)
         if len(shape) == 2 and shape[1] > 1:  # log-likelihoods, not LLRs
@@ -241,7 +414,7 @@ class PairDisplay(Display):
         return display
 
     def plot(self, ax: Axes | None = None, *, unit: Unit = "ban", **line_options: Any) -> Self:
-        """Draw the curves.
+        """Draw the curves, and return the display.
 
         Parameters
         ----------
@@ -250,11 +423,6 @@ class PairDisplay(Display):
             Unit of the LLRs, or of the prior log-odds.
         **line_options
             Options of matplotlib's ``plot``, such as ``color``, ``ls`` and ``marker``.
-
-        Returns
-        -------
-        display
-            Itself, drawn.
 
         Examples
         --------
@@ -269,7 +437,7 @@ class PairDisplay(Display):
         ['A: 1, ≥ x', 'A: 0, ≥ x', 'B: 1, ≥ x', 'B: 0, ≥ x']
         >>> plt.close(fig)
         """
-        from_nats(1.0, unit)  # refuses a unit that does not exist before anything is drawn
+        from_nats(1.0, unit)  # refuses an unknown unit before anything is drawn
         ax = get_axes(ax)
         self._draw(ax, unit, line_options)
         return self._finish(ax)

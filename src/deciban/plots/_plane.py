@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from itertools import pairwise
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -14,9 +15,8 @@ from deciban.evidence import Evidence
 from deciban.evidence.bayes import cost_matrix
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import Labelled, read_labelled
-from deciban.plots import _style
-from deciban.plots._axes import Axes, Floats, Style
-from deciban.plots._display import Display
+from deciban.plots import _display as draw
+from deciban.plots._display import Axes, Display, Floats, Style
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
@@ -98,11 +98,6 @@ class PlaneDisplay(Display):
         **options
             Options of :meth:`plot`; ``contours`` is "gaussian" by default.
 
-        Returns
-        -------
-        display
-            Drawn: ``ax_`` and ``figure_`` are what it was drawn into.
-
         See Also
         --------
         deciban.CalibratedGaussian.fit : The family that fits evidence best.
@@ -143,8 +138,8 @@ class PlaneDisplay(Display):
         for k, group in enumerate(rows_by_class(self.truth, self.evidence)):
             points = self._place_samples(subsample(group[among[group]], most, rng))
             named = self.truth is not None and self.evidence.n_classes > 3
-            label = _style.literal(self.evidence.classes[k]) if named else None
-            look = _style.look_of(k, self.truth is not None) | style
+            label = draw.literal(self.evidence.classes[k]) if named else None
+            look = draw.look_of(k, self.truth is not None) | style
             self.samples_.append(ax.scatter(*points.T, label=label, **look))
 
     def _contours(
@@ -174,17 +169,17 @@ class PlaneDisplay(Display):
         from matplotlib.lines import Line2D
 
         for m, mass in enumerate(masses if contours else ()):
-            style: Style = {"color": _style.REFERENCE, "lw": 1.3, "ls": _style.dashes_of(m)}
+            style: Style = {"color": draw.REFERENCE, "lw": 1.3, "ls": draw.dashes_of(m)}
             ax.add_line(Line2D([], [], label=f"{100 * mass:g} %", **style))
         self.contours_ = []
         for k, m, curve in contours:
-            style = {"color": _style.color_of(k), "lw": 1.3, "ls": _style.dashes_of(m)}
+            style = {"color": draw.color_of(k), "lw": 1.3, "ls": draw.dashes_of(m)}
             self.contours_ += ax.plot(*self._place(curve).T, **style)
 
     def _draw_boundaries(self, ax: Axes, reach: float, costs: Any, prior: Any) -> None:
         """Draw where the decision between three classes changes."""
         curves = boundaries(self.basis, self.evidence.classes, reach, costs, prior)
-        style: Style = {"color": _style.REFERENCE, "lw": 0.8, "zorder": 0}
+        style: Style = {"color": draw.REFERENCE, "lw": 0.8, "zorder": 0}
         at = list(self.coordinates)
         self.boundaries_ = [ax.plot(*self._place(curve[:, at]).T, **style)[0] for curve in curves]
 
@@ -282,3 +277,96 @@ def toward_infinity(evidence: Evidence, basis: Basis) -> Floats:
     finite = np.where(np.isfinite(log_w), log_w, smallest)
     l = Evidence(finite, evidence.classes).ilr(basis)
     return np.asarray(l / np.abs(l).max(axis=1, keepdims=True))
+
+
+def square_around(path: Floats) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Limits of a square around a path, with room for names, and around zero where that is near."""
+    size = float(np.ptp(path, axis=0).max()) or 1.0
+    with_zero = np.vstack([path, np.zeros(2)])
+    seen = with_zero if np.ptp(with_zero, axis=0).max() <= 2 * size else path
+    center = (seen.min(axis=0) + seen.max(axis=0)) / 2
+    reach = 0.75 * (float(np.ptp(seen, axis=0).max()) or 1.0)
+    x, y = ((float(c - reach), float(c + reach)) for c in center)
+    return x, y
+
+
+def draw_walk(ax: Axes, path: Floats, names: list[str], ends: tuple[str, str]) -> list[Any]:
+    ax.plot(*path[0], "o", color="k", ms=5)
+    ax.plot(*path[-1], "s", color="k", ms=5)
+    down = np.sign(path[-1, 1] - path[0, 1]) or 1.0
+    for text, point, side in ((ends[0], path[0], -down), (ends[1], path[-1], down)):
+        away = np.sign(point[0] - np.mean(ax.get_xlim()))
+        inwards = np.array([-away, 2.0 * side])  # so that the frame does not cut it
+        _write_beside(ax, text, point, inwards, weight="bold")
+    arrows = []
+    for here, there in pairwise(path):
+        look = {"arrowstyle": "-|>", "color": "k", "lw": 1.4, "shrinkA": 0, "shrinkB": 0}
+        arrows.append(ax.annotate("", there, here, arrowprops=look))
+    _name_steps(ax, path, names)
+    return arrows
+
+
+def _name_steps(ax: Axes, path: Floats, names: list[str]) -> None:
+    """Write the name of each arrow where it hides the least: beside it, else at a distance."""
+    from matplotlib.path import Path
+
+    ax.figure.canvas.figure.draw_without_rendering()  # lays it out, or nothing can be measured
+    frame = ax.get_window_extent()
+    taken = [extent(text) for text in ax.texts if text.get_text()]
+    lines = [Path(ax.transData.transform(ends)) for ends in pairwise(path)]
+    turns = np.pi * np.array([0.5, -0.5, 0.25, -0.25, 0.75, -0.75, 0.0, 1.0])
+    for name, (here, there) in zip(names, pairwise(path), strict=True):
+        x, y = there - here
+        x, y = (-x, -y) if x * here[1] < y * here[0] else (x, y)  # outwards comes first
+        angle = np.arctan2(y, x)
+        best, least = None, np.inf
+        for distance in (6.0, 18.0, 32.0, 48.0):
+            for turn in turns:
+                side = distance * np.array([np.cos(angle + turn), np.sin(angle + turn)])
+                text = _write_beside(
+                    ax, f"+ {name}", (here + there) / 2, side, distance, style="italic"
+                )
+                box = extent(text)
+                outside = not (frame.contains(box.x0, box.y0) and frame.contains(box.x1, box.y1))
+                hidden = 4 * outside + 2 * sum(box.overlaps(other) for other in taken)
+                hidden += sum(line.intersects_bbox(box, filled=False) for line in lines)
+                if hidden < least:
+                    best, text, least = text, best, hidden
+                if text is not None:
+                    text.remove()
+            if least == 0:
+                break
+        if best is not None:
+            taken.append(extent(best))
+
+
+def extent(text: Any) -> Any:
+    """Where a text stands in its figure, without the line that leads there."""
+    from matplotlib.text import Text
+
+    text.get_window_extent()  # moves it to its place
+    return Text.get_window_extent(text)
+
+
+def _write_beside(
+    ax: Axes, text: str, point: Floats, direction: Floats, distance: float = 6.0, **style: Any
+) -> Any:
+    """Write next to a point, on the side to which the direction points; a line leads far away."""
+    dx, dy = direction / max(float(np.linalg.norm(direction)), 1e-12)
+    style |= sides(dx, dy) | {"textcoords": "offset points", "zorder": 7, "fontsize": "small"}
+    if distance > 6:
+        style["arrowprops"] = {
+            "arrowstyle": "-",
+            "lw": 0.6,
+            "color": draw.REFERENCE,
+            "shrinkB": 0,
+        }
+    return ax.annotate(text, (point[0], point[1]), (distance * dx, distance * dy), **style)
+
+
+def sides(dx: float, dy: float) -> Style:
+    """Alignment of a text that stands in this direction."""
+    return {
+        "ha": "center" if abs(dx) < 0.3 else "left" if dx > 0 else "right",
+        "va": "center" if abs(dy) < 0.3 else "bottom" if dy > 0 else "top",
+    }

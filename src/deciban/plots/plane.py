@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +12,9 @@ from deciban._validation.scalars import Rng, as_generator, quote
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.bayes import log_prior
 from deciban.exceptions import InputError
-from deciban.plots import _axes, _plane, _style
-from deciban.plots._axes import Axes, Floats, Style
-from deciban.plots._display import Display
+from deciban.plots import _display as draw
+from deciban.plots import _plane
+from deciban.plots._display import Axes, Display, Floats, Style
 from deciban.reference import CalibratedGaussian
 from deciban.simplex import Basis
 
@@ -25,7 +24,7 @@ _REACH = 12.0  # nats: nearer to the edge of the triangle than a line is wide
 class ILRDisplay(_plane.PlaneDisplay):
     r"""Evidence in the plane of two ILR coordinates: samples, densities, decisions, updates.
 
-    The coordinates are :math:`l = V^T \log w` of the likelihoods :math:`w`, with two columns of the
+    The coordinates are :math:`l = V^T \log w` for likelihoods :math:`w`, with two columns of the
     contrast matrix :math:`V` of the basis. Zero is no evidence. Evidence that rules out a class has
     no finite ILRL; it is drawn on the frame, in its direction.
 
@@ -37,7 +36,7 @@ class ILRDisplay(_plane.PlaneDisplay):
         True classes, which color the samples.
     basis : Basis, default Gram-Schmidt
     coordinates : (int, int), default (0, 1)
-        Which two coordinates of the basis, counted from 0.
+        Two coordinates of the basis, counted from 0.
     family : CalibratedGaussian, default the one fitted to the evidence
         Family whose contours are drawn.
 
@@ -53,8 +52,7 @@ class ILRDisplay(_plane.PlaneDisplay):
 
     Examples
     --------
-    >>> classes = ["cat", "dog", "bird"]
-    >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]], classes)
+    >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]])
     >>> evidence.ilr(ILRDisplay(evidence).basis).round(2)
     array([[ 0.49,  1.18],
            [-0.89,  1.08]])
@@ -98,26 +96,12 @@ class ILRDisplay(_plane.PlaneDisplay):
         rng : int or Generator, default 0
         **scatter_options
             Options of matplotlib's ``scatter``.
-
-        Returns
-        -------
-        ILRDisplay
-            Itself, drawn.
-
-        Examples
-        --------
-        >>> import matplotlib.pyplot as plt
-        >>> fig, ax = plt.subplots()
-        >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]])
-        >>> ILRDisplay(evidence).plot(ax, unit="deciban").ax_.get_xlabel()
-        '$l_{1}$ (deciban): 0 (+) against 1 (−)'
-        >>> plt.close(fig)
         """
         from_nats(1.0, unit)  # a unit that does not exist is refused before anything is drawn
         self.unit_, rng = unit, as_generator(rng)
         finite = _plane.is_finite(self.evidence)
         curves = self._contours(contours, masses, rng)
-        ax = _axes.get_axes(ax)
+        ax = draw.get_axes(ax)
         self._set_frame(ax, [self._points(finite), *(curve for _, _, curve in curves)])
         self._draw_samples(ax, finite, max_samples, rng, scatter_options)
         self._mark_infinite(ax, ~finite)
@@ -125,7 +109,7 @@ class ILRDisplay(_plane.PlaneDisplay):
         self.boundaries_, self.arrows_ = [], []
         if decisions and self.evidence.n_classes == 3:
             self._draw_boundaries(ax, self._reach(ax), costs, prior)
-        _axes.draw_legend(ax)
+        draw.draw_legend(ax)
         return self._finish(ax)
 
     def plot_update(
@@ -147,11 +131,6 @@ class ILRDisplay(_plane.PlaneDisplay):
             Independent pieces of evidence, each about one sample, in the order of the arrows.
         ax : matplotlib Axes, default those drawn into before, else those of a new figure
         unit : {"nat", "bit", "ban", "deciban"}, default that of :meth:`plot`, else "nat"
-
-        Returns
-        -------
-        ILRDisplay
-            Itself, drawn.
 
         See Also
         --------
@@ -175,9 +154,9 @@ class ILRDisplay(_plane.PlaneDisplay):
         start = log_prior(prior, self.evidence.classes, 1) @ self.basis.contrast
         steps = [piece.ilr(self.basis) for piece in pieces.values()]
         path = np.cumsum(np.vstack([start, *steps]), axis=0)[:, at]
-        return self._plot_walk(path, list(pieces), ("prior", "posterior"), ax)
+        return self.plot_walk(path, list(pieces), ("prior", "posterior"), ax)
 
-    def _plot_walk(
+    def plot_walk(
         self,
         path: Floats,
         names: list[str],
@@ -190,16 +169,16 @@ class ILRDisplay(_plane.PlaneDisplay):
 
         With ``zoom``, new axes show the path, and zero evidence only where that is near.
         """
-        ax = _axes.get_axes(self.ax_ if ax is None else ax)
+        ax = draw.get_axes(self.ax_ if ax is None else ax)
         fresh = not ax.has_data()
         self._set_frame(ax, [1.5 * path])  # room for what is written beside it
         if fresh and zoom:
-            x, y = _square_around(self._place(path))
+            x, y = _plane.square_around(self._place(path))
             ax.set(xlim=x, ylim=y)
         if fresh and self.evidence.n_classes == 3:
             self._draw_boundaries(ax, self._reach(ax), None, None)
-        names = [_style.literal(name) for name in names]
-        self.arrows_ = _draw_walk(ax, self._place(path), names, ends)
+        names = [draw.literal(name) for name in names]
+        self.arrows_ = _plane.draw_walk(ax, self._place(path), names, ends)
         return self._finish(ax)
 
     def _place(self, l: Floats) -> Floats:
@@ -219,8 +198,8 @@ class ILRDisplay(_plane.PlaneDisplay):
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
         if fresh:
             first, second = (axis_label(self.basis, k, self.unit_) for k in self.coordinates)
-            ax.set_xlabel(first, **_axes.axis_text(ax))
-            ax.set_ylabel(second, **_axes.axis_text(ax))
+            ax.set_xlabel(first, **draw.axis_text(ax))
+            ax.set_ylabel(second, **draw.axis_text(ax))
             if self.evidence.n_classes == 3:
                 self._name_directions(ax)
 
@@ -229,9 +208,13 @@ class ILRDisplay(_plane.PlaneDisplay):
         for k, label in enumerate(self.evidence.classes):
             v = self.basis.contrast[k, list(self.coordinates)]
             x, y = 0.97 * v / np.abs(v).max()
-            style = _sides(-x, -y) | {"color": _style.color_of(k), "weight": "bold", "zorder": 6}
+            style = _plane.sides(-x, -y) | {
+                "color": draw.color_of(k),
+                "weight": "bold",
+                "zorder": 6,
+            }
             at = (1 + x) / 2, (1 + y) / 2  # on the frame, whatever the limits
-            ax.annotate(_style.wrap_name(label), at, xycoords="axes fraction", **style)
+            ax.annotate(draw.wrap_name(label), at, xycoords="axes fraction", **style)
 
     def _mark_infinite(self, ax: Axes, infinite: Any) -> None:
         """Mark evidence that rules out a class on the frame, in its direction."""
@@ -243,7 +226,7 @@ class ILRDisplay(_plane.PlaneDisplay):
             if rows.size:
                 l = _plane.toward_infinity(self.evidence[rows], self.basis)
                 at = (1 + np.unique(l[:, list(self.coordinates)].round(3), axis=0)) / 2
-                look = _style.look_of(k, self.truth is not None) | style
+                look = draw.look_of(k, self.truth is not None) | style
                 self.edges_ += ax.plot(*at.T, transform=ax.transAxes, **look)
         if self.edges_:
             self.edges_[0].set_label(f"{infinite.sum()} infinite, on the frame")
@@ -253,17 +236,15 @@ class TernaryDisplay(_plane.PlaneDisplay):
     """Posteriors of three classes in a triangle; under the uniform prior, likelihood functions.
 
     Each corner is a class; the numbers in its color are its probability. Evidence that rules out a
-    class lies on the side opposite to it.
+    class lies on the opposite side.
 
     Parameters
     ----------
     evidence : Evidence
         Over three classes.
-    y_true : array of shape (n_samples,), optional
-        True classes, which color the samples.
+    y_true, family
+        As for :class:`ILRDisplay`.
     prior : array of shape (3,) or mapping, default uniform
-    family : CalibratedGaussian, default the one fitted to the evidence
-        Family whose contours are drawn.
 
     Attributes
     ----------
@@ -272,7 +253,7 @@ class TernaryDisplay(_plane.PlaneDisplay):
 
     See Also
     --------
-    ILRDisplay : The same evidence in a plane, where strong evidence stays apart.
+    ILRDisplay : The same evidence in a plane, which keeps strong evidence apart.
     deciban.Evidence.posterior : The posteriors.
 
     Examples
@@ -314,43 +295,14 @@ class TernaryDisplay(_plane.PlaneDisplay):
         rng: Rng = 0,
         **scatter_options: Any,
     ) -> Self:
-        """Draw the samples, contours of their densities, and where the decision changes.
+        """Draw samples, contours of their densities and decision boundaries; return the display.
 
-        Parameters
-        ----------
-        ax : ternary Axes, default those of a new figure
-            ``fig.add_subplot(projection="ternary")``, after ``import mpltern``.
-        contours : {"gaussian", "kernel"}, optional
-            Densities to draw: of the calibrated Gaussian family, or of the samples.
-        masses : sequence of float, default (0.5, 0.9)
-            Shares of a class that the contours enclose.
-        decisions : bool, default True
-            Whether to draw where the decision changes, under ``costs``.
-        costs : array of shape (3, 3), optional
-            Cost of each decision (columns) for each true class (rows).
-        max_samples : int, default 2000
-            Largest number of samples of a class to draw, chosen at random with ``rng``.
-        rng : int or Generator, default 0
-        **scatter_options
-            Options of matplotlib's ``scatter``.
-
-        Returns
-        -------
-        TernaryDisplay
-            Itself, drawn.
-
-        Examples
-        --------
-        >>> import matplotlib.pyplot as plt
-        >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]])
-        >>> display = TernaryDisplay(evidence, y_true=[0, 1]).plot()
-        >>> display.ax_.name
-        'ternary'
-        >>> plt.close(display.figure_)
+        ``ax`` are ternary axes, ``fig.add_subplot(projection="ternary")`` after ``import mpltern``,
+        by default those of a new figure. All other options are those of :meth:`ILRDisplay.plot`.
         """
         rng = as_generator(rng)
         curves = self._contours(contours, masses, rng)
-        ax = _axes.get_axes(ax, projection="ternary")
+        ax = draw.get_axes(ax, projection="ternary")
         style = {"clip_on": False, "zorder": 3} | scatter_options
         self._draw_samples(ax, np.full(len(self.evidence), True), max_samples, rng, style)
         self._draw_contours(ax, curves, masses)
@@ -358,7 +310,7 @@ class TernaryDisplay(_plane.PlaneDisplay):
         if decisions:
             self._draw_boundaries(ax, _REACH, costs, self.prior)
         self._name_corners(ax)
-        _axes.draw_legend(ax, loc="upper left", bbox_to_anchor=(-0.05, 1.03))
+        draw.draw_legend(ax, loc="upper left", bbox_to_anchor=(-0.05, 1.03))
         return self._finish(ax)
 
     def _place(self, l: Floats) -> Floats:
@@ -369,11 +321,11 @@ class TernaryDisplay(_plane.PlaneDisplay):
 
     def _name_corners(self, ax: Any) -> None:
         for k, (axis, label) in enumerate(zip("tlr", self.evidence.classes, strict=True)):
-            text = f"P({_style.literal(label)})" if len(str(label)) < 4 else _style.wrap_name(label)
-            getattr(ax, f"set_{axis}label")(text, color=_style.color_of(k), weight="bold")
+            text = f"P({draw.literal(label)})" if len(str(label)) < 4 else draw.wrap_name(label)
+            getattr(ax, f"set_{axis}label")(text, color=draw.color_of(k), weight="bold")
             side = getattr(ax, f"{axis}axis")
             side.set_ticks([0.2, 0.4, 0.6, 0.8])
-            side.set_tick_params(labelcolor=_style.color_of(k), labelsize="small")
+            side.set_tick_params(labelcolor=draw.color_of(k), labelsize="small")
 
 
 def axis_label(basis: Basis, k: int, unit: Unit) -> str:
@@ -381,108 +333,15 @@ def axis_label(basis: Basis, k: int, unit: Unit) -> str:
     short = f"$l_{{{k + 1}}}$ ({unit})"
     if basis.signs is None:
         return short
-    names = [_style.literal(label) for label in basis.classes or ()]
+    names = [draw.literal(label) for label in basis.classes or ()]
     plus, minus = (
         ", ".join(name for name, sign in zip(names, basis.signs[k], strict=True) if sign == side)
         for side in (1, -1)
     )
     text = f"{short}: {plus} (+) against {minus} (−)"
-    if max(len(plus), len(minus)) > _style.LONG:
+    if max(len(plus), len(minus)) > draw.LONG:
         return short
-    return text if len(text) < _style.LONG + 12 else f"{short}: {plus} (+)\nagainst {minus} (−)"
-
-
-def _square_around(path: Floats) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Limits of a square around a path, with room for names, and around zero where that is near."""
-    size = float(np.ptp(path, axis=0).max()) or 1.0
-    with_zero = np.vstack([path, np.zeros(2)])
-    seen = with_zero if np.ptp(with_zero, axis=0).max() <= 2 * size else path
-    center = (seen.min(axis=0) + seen.max(axis=0)) / 2
-    reach = 0.75 * (float(np.ptp(seen, axis=0).max()) or 1.0)
-    x, y = ((float(c - reach), float(c + reach)) for c in center)
-    return x, y
-
-
-def _draw_walk(ax: Axes, path: Floats, names: list[str], ends: tuple[str, str]) -> list[Any]:
-    ax.plot(*path[0], "o", color="k", ms=5)
-    ax.plot(*path[-1], "s", color="k", ms=5)
-    down = np.sign(path[-1, 1] - path[0, 1]) or 1.0
-    for text, point, side in ((ends[0], path[0], -down), (ends[1], path[-1], down)):
-        away = np.sign(point[0] - np.mean(ax.get_xlim()))
-        inwards = np.array([-away, 2.0 * side])  # so that the frame does not cut it
-        _write_beside(ax, text, point, inwards, weight="bold")
-    arrows = []
-    for here, there in pairwise(path):
-        look = {"arrowstyle": "-|>", "color": "k", "lw": 1.4, "shrinkA": 0, "shrinkB": 0}
-        arrows.append(ax.annotate("", there, here, arrowprops=look))
-    _name_steps(ax, path, names)
-    return arrows
-
-
-def _name_steps(ax: Axes, path: Floats, names: list[str]) -> None:
-    """Write the name of each arrow where it hides the least: beside it, else at a distance."""
-    from matplotlib.path import Path
-
-    ax.figure.canvas.figure.draw_without_rendering()  # lays it out, or nothing can be measured
-    frame = ax.get_window_extent()
-    taken = [_extent(text) for text in ax.texts if text.get_text()]
-    lines = [Path(ax.transData.transform(ends)) for ends in pairwise(path)]
-    turns = np.pi * np.array([0.5, -0.5, 0.25, -0.25, 0.75, -0.75, 0.0, 1.0])
-    for name, (here, there) in zip(names, pairwise(path), strict=True):
-        x, y = there - here
-        x, y = (-x, -y) if x * here[1] < y * here[0] else (x, y)  # outwards comes first
-        angle = np.arctan2(y, x)
-        best, least = None, np.inf
-        for distance in (6.0, 18.0, 32.0, 48.0):
-            for turn in turns:
-                side = distance * np.array([np.cos(angle + turn), np.sin(angle + turn)])
-                text = _write_beside(
-                    ax, f"+ {name}", (here + there) / 2, side, distance, style="italic"
-                )
-                box = _extent(text)
-                outside = not (frame.contains(box.x0, box.y0) and frame.contains(box.x1, box.y1))
-                hidden = 4 * outside + 2 * sum(box.overlaps(other) for other in taken)
-                hidden += sum(line.intersects_bbox(box, filled=False) for line in lines)
-                if hidden < least:
-                    best, text, least = text, best, hidden
-                if text is not None:
-                    text.remove()
-            if least == 0:
-                break
-        if best is not None:
-            taken.append(_extent(best))
-
-
-def _extent(text: Any) -> Any:
-    """Where a text stands in its figure, without the line that leads there."""
-    from matplotlib.text import Text
-
-    text.get_window_extent()  # moves it to its place
-    return Text.get_window_extent(text)
-
-
-def _write_beside(
-    ax: Axes, text: str, point: Floats, direction: Floats, distance: float = 6.0, **style: Any
-) -> Any:
-    """Write next to a point, on the side to which the direction points; a line leads far away."""
-    dx, dy = direction / max(float(np.linalg.norm(direction)), 1e-12)
-    style |= _sides(dx, dy) | {"textcoords": "offset points", "zorder": 7, "fontsize": "small"}
-    if distance > 6:
-        style["arrowprops"] = {
-            "arrowstyle": "-",
-            "lw": 0.6,
-            "color": _style.REFERENCE,
-            "shrinkB": 0,
-        }
-    return ax.annotate(text, (point[0], point[1]), (distance * dx, distance * dy), **style)
-
-
-def _sides(dx: float, dy: float) -> Style:
-    """Alignment of a text that stands in this direction."""
-    return {
-        "ha": "center" if abs(dx) < 0.3 else "left" if dx > 0 else "right",
-        "va": "center" if abs(dy) < 0.3 else "bottom" if dy > 0 else "top",
-    }
+    return text if len(text) < draw.LONG + 12 else f"{short}: {plus} (+)\nagainst {minus} (−)"
 
 
 def _name_pieces(evidence: Any) -> Mapping[str, Evidence]:

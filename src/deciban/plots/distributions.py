@@ -1,10 +1,11 @@
-"""LLRs of two classes as histograms, beside the calibrated Gaussians that fit them best."""
+"""How the LLRs of two classes are distributed: Tippett plots and histograms."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.special import ndtr
@@ -12,41 +13,133 @@ from scipy.special import ndtr
 from deciban._validation.arrays import read_llrs
 from deciban._validation.scalars import require_whole
 from deciban.evidence import Unit, from_nats
+from deciban.metrics.curves import (
+    tippett_curve,
+)
 from deciban.metrics.labelled import Trials
-from deciban.plots import _axes, _style
-from deciban.plots._axes import Axes, Floats, Style
-from deciban.plots._display import PairDisplay
+from deciban.plots import _display as draw
+from deciban.plots._display import Axes, Floats, PairDisplay, Style
 
 _HATCHES = ("", "////")
 _TAILS = 3.0  # standard deviations of the calibrated Gaussians on both sides of their means
 
 
 @dataclass(eq=False, repr=False)
-class LLRHistogramDisplay(PairDisplay):
-    """Histograms of the LLRs of two classes, with the calibrated Gaussian :math:`N(±d, 2d)`.
+class TippettDisplay(PairDisplay):
+    r"""Tippett plot: share of each class with an LLR of x or more, :math:`P(\mathrm{LLR} \ge x)`.
 
-    Calibrated LLRs that are Gaussian have means :math:`±d` and variance :math:`2d` in nats. The
-    divergence d that fits best has the mean square of the LLRs, :math:`d^2 + 2d`. Infinite LLRs
-    stand in bins of their own at the edges, marked −∞ and +∞.
+    At x = 0 the curves show the rates of misleading evidence. With infinite LLRs the curves end on
+    the frame at a marker, and the legend gives their share. Long curves are thinned to visible
+    points.
+
+    Parameters
+    ----------
+    llr, target, other : arrays of shape (n_levels,)
+        A :class:`deciban.metrics.TippettCurve`: rising LLRs in nats, and the shares of
+        ``pos_label`` and of the other class, from 0 to 1.
+    kind : {"exceeding", "misleading"}, default "exceeding"
+        Whether the curve of ``pos_label`` is the share at or above x, or at or below it. Also an
+        option of :meth:`compute`.
+    pos_label, other_label, name
+        As for :meth:`compute`.
+
+    Attributes
+    ----------
+    lines_, edges_ : lists of artists
+        The curves of ``pos_label`` and of the other class, and markers for infinite LLRs.
+
+    See Also
+    --------
+    deciban.metrics.tippett_curve : The numbers behind it.
+    deciban.metrics.misleading_rates : Shares of LLRs that point the wrong way.
+    LLRHistogramDisplay : The same LLRs as histograms.
+
+    Examples
+    --------
+    >>> display = TippettDisplay.compute([0, 0, 1, 1], [-3.0, 1.0, 0.5, 2.0])
+    >>> display.llr, display.target, display.other
+    (array([-3. ,  0.5,  1. ,  2. ]), array([1. , 1. , 0.5, 0.5]), array([1. , 0.5, 0.5, 0. ]))
+    """
+
+    llr: Floats
+    target: Floats
+    other: Floats
+    kind: Literal["exceeding", "misleading"] = field(default="exceeding", kw_only=True)
+
+    _settings = (*PairDisplay._settings, "kind")
+
+    @classmethod
+    def _from_data(cls, trials: Trials, kind: Any = "exceeding") -> Self:
+        curve = tippett_curve(trials.y_true, trials.llr, kind=kind, sample_weight=trials.weight)
+        return cls(*curve, kind=kind)
+
+    def _draw(self, ax: Axes, unit: Unit, line_options: Style) -> None:
+        x = from_nats(self.llr, unit)
+        draw.set_view(ax, not ax.has_data(), draw.span(x), (-3, 103))
+        self.lines_: list[Any] = []
+        self.edges_: list[Any] = []
+        first, second = (
+            {"color": color, "ls": draw.dashes_of(k), "lw": 1.5} | line_options
+            for k, color in enumerate(draw.unused_colors(ax, 2))
+        )
+        rising = self.kind == "misleading"
+        self._draw_curve(ax, x, self.pos_label, 100 * self.target, rising, first)
+        self._draw_curve(ax, x, self.other_label, 100 * self.other, False, second)
+        ax.set_xlabel(f"x: {draw.llr_label(self.pos_label, self.other_label, unit)}")
+        ax.set_ylabel("share of LLRs (%)")
+        draw.draw_legend(ax, headroom=True)
+
+    def _draw_curve(
+        self, ax: Axes, x: Floats, label: Hashable, y: Floats, rising: bool, style: Style
+    ) -> None:
+        below, above = _shares_at_infinity(x, y, rising)
+        left, right = (below, 100 - above) if rising else (100 - below, above)
+        finite = np.flatnonzero(np.isfinite(x))
+        seen = finite[draw.visible_points(x[finite], y[finite])]
+        low, high = draw.span(x)
+        far = draw.FAR * (high - low)
+        xs = np.concatenate([[low - far], x[seen], [high + far]])
+        ys = np.concatenate([[left], y[seen], [right]])
+        text = f"{draw.literal(label)}, {'≤' if rising else '≥'} x"
+        text = self._label(text) + draw.infinite_note(below, above, "{:.2g} %")
+        style = {"drawstyle": "steps-post" if rising else "steps-pre", "label": text, **style}
+        self.lines_ += ax.plot(xs, ys, **style)
+        for share, end in ((below, (-np.inf, left)), (above, (np.inf, right))):
+            if share > 0:
+                self.edges_ += draw.mark_on_frame(ax, *end, color=self.lines_[-1].get_color())
+
+
+def _shares_at_infinity(llr: Floats, percent: Floats, rising: bool) -> tuple[float, float]:
+    """Percentage of LLRs at -inf and at +inf, from a cumulative distribution."""
+    if rising:
+        below, above = percent[0], 100 - np.append(0.0, percent)[-2]
+    else:
+        below, above = 100 - np.append(percent, 0.0)[1], percent[-1]
+    return float(below * (llr[0] == -np.inf)), float(above * (llr[-1] == np.inf))
+
+
+@dataclass(eq=False, repr=False)
+class LLRHistogramDisplay(PairDisplay):
+    """Histograms of the LLRs of two classes, with the calibrated Gaussians :math:`N(±d, 2d)`.
+
+    The divergence d that fits best has the mean square of the LLRs, :math:`d^2 + 2d`, in nats.
+    Infinite LLRs have bins of their own at the edges, marked −∞ and +∞.
 
     Parameters
     ----------
     target, other : arrays of shape (n_target,) and (n_other,)
         LLRs of the samples of ``pos_label`` and of the other class, in nats.
     divergence : float, optional
-        Divergence d of the calibrated Gaussian to draw, in nats; :meth:`compute` fits it.
+        Divergence d of the calibrated Gaussians, in nats; :meth:`compute` fits it.
     weights : (array, array), optional
         Weights of the samples of each class.
-    pos_label, other_label : labels, default 1 and 0
-        The class that a positive LLR supports, and the other one.
-    name : str, optional
-        Name of the system in the legend.
+    pos_label, other_label, name
+        As for :meth:`compute`.
 
     Attributes
     ----------
-    bars_ : list of two bar containers
-    lines_ : list of lines
-        The calibrated Gaussians.
+    bars_, lines_ : lists of artists
+        Two bar containers, and the calibrated Gaussians.
 
     See Also
     --------
@@ -98,33 +191,19 @@ class LLRHistogramDisplay(PairDisplay):
             Whether to draw the calibrated Gaussian, where there is one.
         **bar_options
             Options of matplotlib's ``bar``.
-
-        Returns
-        -------
-        LLRHistogramDisplay
-            Itself, drawn.
-
-        Examples
-        --------
-        >>> import matplotlib.pyplot as plt
-        >>> fig, ax = plt.subplots()
-        >>> display = LLRHistogramDisplay([2.0, float("inf")], [-3.0, -1.0])
-        >>> display.plot(ax, unit="nat", bins=10).bars_[0].get_label()
-        '1 (50 % at +∞)'
-        >>> plt.close(fig)
         """
         edges = from_nats(self._edges(bins), unit)
         d = self.divergence if gaussian else None
         view = edges[[0, -1]] if d is None else from_nats(_whole_curves(self._edges(bins), d), unit)
-        ax = _axes.get_axes(ax)
+        ax = draw.get_axes(ax)
         self.bars_ = [self._draw_bars(ax, k, edges, view, unit, bar_options) for k in (0, 1)]
         self.lines_: list[Any] = []
         if d is not None:
             self.lines_ = self._draw_gaussians(ax, edges[1] - edges[0], view, d, unit)
         self._name_ends(ax, edges[1] - edges[0], view)
-        ax.set_xlabel(_style.llr_label(self.pos_label, self.other_label, unit))
-        ax.set_ylabel("share of the class per bin (%)", **_axes.axis_text(ax))
-        _axes.draw_legend(ax, headroom=True)
+        ax.set_xlabel(draw.llr_label(self.pos_label, self.other_label, unit))
+        ax.set_ylabel("share of the class per bin (%)", **draw.axis_text(ax))
+        draw.draw_legend(ax, headroom=True)
         return self._finish(ax)
 
     def _edges(self, bins: int | None) -> Floats:
@@ -153,9 +232,9 @@ class LLRHistogramDisplay(PairDisplay):
         places, width = _end_bins(edges[1] - edges[0], view)
         centers = np.append((edges[1:] + edges[:-1]) / 2, places[some])
         widths = np.append(np.diff(edges), np.full(some.sum(), width))
-        heights, color = np.append(heights, ends[some]), _style.color_of(k)
-        label = self._label(_style.literal((self.pos_label, self.other_label)[k]))
-        label += _style.infinite_note(ends[0], ends[1], "{:.2g} %")
+        heights, color = np.append(heights, ends[some]), draw.color_of(k)
+        label = self._label(draw.literal((self.pos_label, self.other_label)[k]))
+        label += draw.infinite_note(ends[0], ends[1], "{:.2g} %")
         style: Style = {"alpha": 0.5, "hatch": _HATCHES[k], "edgecolor": color, "lw": 0.4} | options
         return ax.bar(centers, heights, widths, color=color, label=label, **style)
 
@@ -187,7 +266,7 @@ class LLRHistogramDisplay(PairDisplay):
         ends = zip((-1, 1), ("−∞", "+∞"), view, places, strict=True)
         infinite = [end for end in ends if (both == end[0] * np.inf).any()]
         for sign, name, edge, place in infinite:
-            ax.axvline(edge + sign * 0.03 * width, color=_style.REFERENCE, lw=0.8, ls=":")
+            ax.axvline(edge + sign * 0.03 * width, color=draw.REFERENCE, lw=0.8, ls=":")
             # Names must not touch.
             ticks = {t: text for t, text in ticks.items() if abs(t - place) > 0.16 * width}
             ticks[place] = name
@@ -227,7 +306,7 @@ def _whole_curves(edges: Floats, divergence: float) -> Floats:
 
 def _end_bins(bin_width: float, view: Floats) -> tuple[Floats, float]:
     """Centers and width of the bins of infinite LLRs, a little apart from the others."""
-    span = float(view[1] - view[0])
-    width = max(float(bin_width), 0.03 * span)
-    beyond = 0.06 * span + width / 2
+    reach = float(view[1] - view[0])
+    width = max(float(bin_width), 0.03 * reach)
+    beyond = 0.06 * reach + width / 2
     return view + beyond * np.array([-1.0, 1.0]), width
