@@ -13,10 +13,8 @@ from scipy.special import ndtr
 from deciban._validation.arrays import read_llrs
 from deciban._validation.scalars import require_whole
 from deciban.evidence import Unit, from_nats
-from deciban.metrics.curves import (
-    tippett_curve,
-)
 from deciban.metrics.labelled import Trials
+from deciban.metrics.tippett import tippett_curve
 from deciban.plots import _display as draw
 from deciban.plots._display import Axes, Floats, PairDisplay, Style
 
