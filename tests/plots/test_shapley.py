@@ -97,7 +97,7 @@ def test_names_along_a_path_do_not_overlap_and_stay_inside(load):
     )
     display = ShapleyDisplay(found).plot_path()
     assert len(display.arrows_) == min(5, X.shape[1])
-    boxes, frame = extents(display), display.ax_.get_windowextent()
+    boxes, frame = extents(display), display.ax_.get_window_extent()
     assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
     corners = [corner for box in boxes for corner in ((box.x0, box.y0), (box.x1, box.y1))]
     assert all(frame.contains(*corner) for corner in corners)
@@ -114,7 +114,7 @@ def test_rows_of_a_waterfall_keep_their_names_and_show_small_values():
     assert texts[2].endswith("  −0.0087")
     assert max(len(line) for text in texts for line in text.split("\n")) < 45
     display.figure_.draw_without_rendering()
-    width = display.ax_.get_windowextent().width / display.figure_.bbox.width
+    width = display.ax_.get_window_extent().width / display.figure_.bbox.width
     assert width > 0.4
 
 

@@ -187,9 +187,10 @@ class PairwiseDisplay(Display):
 
     Examples
     --------
+    >>> from deciban import Evidence
     >>> display = PairwiseDisplay.compute([0, 1, 1], Evidence.from_llr([-1.0, 1.0, 2.0]))
     >>> display.matrix.round(2)
-    array([[ nan, 0.39],
+    array([[ nan, 0.38],
            [0.  ,  nan]])
     """
 

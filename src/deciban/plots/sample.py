@@ -240,7 +240,7 @@ class ShapleyDisplay(Display):
 
     Examples
     --------
-    >>> from deciban import Evidence
+    >>> from deciban.explanation import ShapleyCompositions
     >>> base = Evidence([[0.0, 0.0]], ["benign", "malignant"])
     >>> found = ShapleyCompositions(base, np.array([[[0.2, -0.2], [-1.0, 1.0]]]), ("age", "size"))
     >>> display = ShapleyDisplay(found)
