@@ -37,11 +37,11 @@ from deciban.metrics.multiclass import (
     brier,
     cross_entropy,
     expected_cost,
+    make_evidence_scorer,
     pairwise_cllr,
 )
 from deciban.metrics.pav import PooledBlocks, dev_pav, pav
 from deciban.metrics.reliability import calibration_error
-from deciban.metrics.scorers import make_evidence_scorer
 from deciban.metrics.tippett import MisleadingRates, TippettCurve, misleading_rates, tippett_curve
 
 __all__ = [

@@ -22,8 +22,8 @@ from deciban._workers import Item, Result, Workers
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.bags import hash_labels, hash_numbers
-from deciban.metrics.labelled import Terms
-from deciban.metrics.partitions import Partitions, Rows, llr_of_two
+from deciban.metrics.labelled import Labelled, Terms
+from deciban.metrics.partitions import Partitions, Rows, evidence_of, llr_of_two
 from deciban.metrics.sorted_runs import PooledRuns
 
 
@@ -208,6 +208,29 @@ def _cost_llrs(costs: Sequence[Terms], rows: Rows) -> Iterator[Floats]:
     (llr,), codes = rows.evidence, rows.codes
     for cost in costs:
         yield np.where(codes == 1, cost(llr, 1), cost(llr, 0))
+
+
+@dataclass(frozen=True)
+class DaskLabelled:
+    """Evidence and true classes in partitions."""
+
+    partitions: Partitions
+
+    @property
+    def classes(self) -> tuple[Hashable, ...]:
+        """Labels in the order of the codes."""
+        return self.partitions.classes
+
+    def class_means(self, cost: Callable[[Labelled], NDArray[Any]]) -> Floats:
+        """Mean cost of the samples in each class."""
+        (means,) = self.partitions.mean_by_class(partial(_cost_rows, cost, self.classes))
+        return np.asarray(means)
+
+
+def _cost_rows(
+    cost: Callable[[Labelled], NDArray[Any]], classes: tuple[Hashable, ...], rows: Rows
+) -> list[NDArray[Any]]:
+    return [cost(Labelled(evidence_of(rows.evidence[0], classes), rows.codes))]
 
 
 def open_dask_trials(

@@ -119,6 +119,11 @@ class Labelled:
     weight: Floats | None = None
 
     @property
+    def classes(self) -> tuple[Hashable, ...]:
+        """Labels in the order of the codes."""
+        return self.evidence.classes
+
+    @property
     def counts(self) -> NDArray[np.intp]:
         """Number of samples of each class."""
         return np.bincount(self.codes, minlength=self.evidence.n_classes)
@@ -175,6 +180,10 @@ class Labelled:
             terms = self.weights * values
         return np.bincount(self.codes, terms, self.evidence.n_classes) / self.mass
 
+    def class_means(self, cost: Callable[[Labelled], NDArray[Any]]) -> Floats:
+        """Weighted mean cost of the samples in each class."""
+        return self.mean_by_class(cost(self))
+
 
 def class_sizes(codes: NDArray[np.intp], weight: Floats) -> Floats:
     """Number of samples that each class counts for.
@@ -221,6 +230,20 @@ def read_labelled(
     if missing and every_class:
         raise lacks_classes(missing)
     return data
+
+
+def open_labelled(
+    y_true: ArrayLike,
+    evidence: EvidenceLike,
+    classes: Sequence[Hashable] | None = None,
+    sample_weight: Weights = None,
+) -> Any:
+    """Read samples, or open Dask collections; both have ``classes`` and ``class_means``."""
+    if is_dask(y_true, evidence):
+        from deciban.metrics.dask_collections import DaskLabelled, open_collections
+
+        return DaskLabelled(open_collections(y_true, [evidence], None, classes, sample_weight))
+    return read_labelled(y_true, evidence, classes, sample_weight)
 
 
 def lacks_classes(missing: Sequence[Hashable]) -> InputError:

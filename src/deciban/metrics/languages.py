@@ -1,17 +1,16 @@
-"""Each of several languages detected among the others: NIST's average cost, C_avg."""
+"""Language detection: NIST's average cost, C_avg."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from deciban._validation.arrays import Floats, is_dask
+from deciban._validation.arrays import Floats
 from deciban._validation.scalars import quote, quote_each, require_fraction
 from deciban.exceptions import InputError, UnknownClassError
 from deciban.metrics.detection import OperatingPoint
@@ -21,6 +20,7 @@ from deciban.metrics.labelled import (
     Scores,
     Trials,
     Weights,
+    open_labelled,
     read_labelled,
     share_out,
 )
@@ -41,17 +41,17 @@ def c_avg(
     classes: Sequence[Hashable] | None = None,
     sample_weight: Weights = None,
 ) -> float:
-    r"""Average cost of detecting each class among the others, NIST's C_avg for languages.
+    r"""NIST's C_avg: mean cost of detecting each language among the others.
 
     .. math:: \frac{1}{N} \sum_T \Big[ C_{miss} P_{target} P_{miss}(T) + C_{fa} \Big(
         \sum_{j \ne T} P_{nontarget} P_{fa}(T, j) + P_{oos} P_{fa}(T, oos) \Big) \Big]
 
-    over the N target classes T. A sample is taken for T where its detection LLR,
+    over the N target classes T. A sample is accepted as T if its detection LLR,
     :math:`\log p(x|T) - \log \sum_{j \ne T} p(x|j) P_j / (1 - P_{target})`, reaches the Bayes
     threshold :math:`\log [C_{fa} (1 - P_{target}) / (C_{miss} P_{target})]`. :math:`P_j` is
     :math:`P_{nontarget} = (1 - P_{target} - P_{oos}) / (N - 1)` for another target class and
-    :math:`P_{oos}` for the class of all that is out of the set, which is not a target itself.
-    Without such a class (a closed set) :math:`P_{oos}` is zero.
+    :math:`P_{oos}` for the out-of-set class, which is not a target itself. In a closed set, without
+    this class, :math:`P_{oos}` is zero.
 
     Parameters
     ----------
@@ -60,14 +60,14 @@ def c_avg(
     p_target : float, default 0.5
     cost_miss, cost_false_alarm : float, default 1
     out_of_set : label, optional
-        The class of all that is out of the set; like every class it has a column.
+        The out-of-set class; like every class it has a column.
     p_out_of_set : float, default 0.2
         Its prior probability, in NIST's open set.
     normalize : bool, default False
-        Divide by the cost of the better decision without evidence. C_avg of LRE 2017 and 2022 is
-        normalized, that of earlier ones is not.
+        Divide by the cost of the better decision without evidence, as LRE 2017 and 2022 do, but
+        earlier ones do not.
     minimum : bool, default False
-        Whether each target class has the threshold that is best for these samples.
+        Take the threshold that is best for these samples, for each target class.
 
     Returns
     -------
@@ -89,33 +89,18 @@ def c_avg(
     0.25
     """
     point = OperatingPoint(cost_miss, cost_false_alarm, p_target)
-    if is_dask(y_true, log_likelihoods) and not minimum:
-        from deciban.metrics.dask_collections import open_collections
-
-        parts = open_collections(y_true, [log_likelihoods], None, classes, sample_weight)
-        detection = make_detection(point, parts.classes, out_of_set, p_out_of_set)
-        of_rows = partial(_costs_of_rows, detection, parts.classes)
-        cost = float(parts.mean_by_class(of_rows).sum())
-    else:
-        data = read_labelled(y_true, log_likelihoods, classes, sample_weight)
-        detection = make_detection(point, data.evidence.classes, out_of_set, p_out_of_set)
-        cost = detection.least_cost(data) if minimum else detection.cost(data)
-    return cost / detection.no_evidence if normalize else cost
-
-
-def _costs_of_rows(
-    detection: LanguageDetection, classes: tuple[Hashable, ...], rows: Any
-) -> list[Floats]:
-    from deciban.metrics.partitions import evidence_of
-
-    return [detection.sample_costs(Labelled(evidence_of(rows.evidence[0], classes), rows.codes))]
+    open_samples = read_labelled if minimum else open_labelled
+    data = open_samples(y_true, log_likelihoods, classes, sample_weight)
+    detection = make_detection(point, data.classes, out_of_set, p_out_of_set)
+    cost = detection.min_cost(data) if minimum else data.class_means(detection.sample_costs).sum()
+    return float(cost / detection.no_evidence if normalize else cost)
 
 
 class LanguageDetection(NamedTuple):
-    """Detection of each target class at an operating point."""
+    """Detect each target class at an operating point."""
 
     point: OperatingPoint
-    prior: Floats  # of each class where it is not the target
+    prior: Floats  # of each class when it is not the target
     targets: NDArray[np.intp]  # positions of the target classes
 
     @property
@@ -128,14 +113,10 @@ class LanguageDetection(NamedTuple):
         rest = _log_sum_of_others(log_likelihoods + np.log(self.prior))[:, self.targets]
         return np.asarray(log_likelihoods[:, self.targets] - rest + math.log1p(-self.point.prior))
 
-    def cost(self, data: Labelled) -> float:
-        """C_avg of the decisions at the Bayes threshold."""
-        return float(data.mean_by_class(self.sample_costs(data)).sum())
-
     def sample_costs(self, data: Labelled, *, of_error: bool = False) -> Floats:
-        """What each sample adds to the mean of its class; C_avg is the sum of these means.
+        """Cost of each sample; C_avg is the sum of the class means.
 
-        With ``of_error``, what it would add if it were taken for one wrong class alone.
+        With ``of_error``, the cost if the sample were accepted as one wrong class only.
         """
         own = data.codes[:, None] == self.targets
         if of_error:
@@ -147,8 +128,8 @@ class LanguageDetection(NamedTuple):
         false_alarms = self.point.cost_false_alarm * self.prior[data.codes] * wrong
         return np.asarray((misses + false_alarms) / len(self.targets))
 
-    def least_cost(self, data: Labelled) -> float:
-        """C_avg with the best threshold for each target class."""
+    def min_cost(self, data: Labelled) -> float:
+        """C_avg with the best threshold for each target."""
         llr, share = self.llr(data.evidence.log_likelihoods), data.weights / data.mass[data.codes]
         costs = []
         for column, k in zip(llr.T, self.targets, strict=True):
@@ -165,7 +146,7 @@ def make_detection(
     out_of_set: Hashable | None = None,
     p_out_of_set: float = 0.2,
 ) -> LanguageDetection:
-    """Check the class that is out of the set, and find the prior of each class."""
+    """Detection with the prior of each class."""
     if out_of_set is not None and out_of_set not in classes:
         raise UnknownClassError(
             f"out_of_set must be one of the classes {quote_each(classes)}; got "
@@ -180,7 +161,7 @@ def make_detection(
     outside = 0.0 if out_of_set is None else require_fraction(p_out_of_set, "p_out_of_set")
     if outside >= rest:
         raise InputError(
-            f"p_out_of_set must be below {rest:g}, what a p_target of {point.prior:g} leaves; got "
+            f"p_out_of_set must be below {rest:g}, since p_target is {point.prior:g}; got "
             f"{outside:g}. Lower one of them."
         )
     prior = np.where(is_target, (rest - outside) / (n_targets - 1), outside)
@@ -188,7 +169,7 @@ def make_detection(
 
 
 def _log_sum_of_others(x: Floats) -> Floats:
-    """Log-sum-exp over the other columns, of each column."""
+    """Log-sum-exp over the other columns, for each column."""
     total = logsumexp(x, axis=1, keepdims=True)
     rest = total + np.log1p(-np.exp(np.minimum(x - total, -math.log(2))))
     # The largest term is left out of the sum instead: the difference would cancel.

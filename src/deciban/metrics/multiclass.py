@@ -1,4 +1,4 @@
-"""Likelihood functions over any number of classes: what they cost and how often they are right."""
+"""Costs and accuracy of evidence over any number of classes."""
 
 from __future__ import annotations
 
@@ -9,39 +9,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deciban._estimation import evidence_of
 from deciban._validation.arrays import Floats, is_dask
-from deciban.evidence import Evidence, Unit, from_nats
+from deciban.evidence import Unit, from_nats
 from deciban.evidence.bayes import Prior, choose_least_cost, cost_matrix, log_prior
 from deciban.metrics.costs import cost_of_blocks, softplus
-from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_labelled
+from deciban.metrics.labelled import (
+    EvidenceLike,
+    Labelled,
+    Weights,
+    open_labelled,
+    read_labelled,
+)
 from deciban.metrics.pav import pool
-
-# What each sample costs, given the positions of the true classes and the prior.
-SampleCost = Callable[[Evidence, NDArray[np.intp], Floats], NDArray[Any]]
-
-
-class PairwiseCosts(NamedTuple):
-    """Cllr and Cllr_min of each pair of classes, in bits.
-
-    Attributes
-    ----------
-    cllr, cllr_min : arrays of shape (n_classes, n_classes)
-        Symmetric; the diagonal is NaN.
-
-    See Also
-    --------
-    pairwise_cllr : Returns it.
-    deciban.plots.PairwiseDisplay : Draws it.
-
-    Examples
-    --------
-    >>> pairwise_cllr([0, 1], [[0.0, -9.0], [-9.0, 0.0]]).cllr_min
-    array([[nan,  0.],
-           [ 0., nan]])
-    """
-
-    cllr: Floats
-    cllr_min: Floats
 
 
 def cross_entropy(
@@ -53,9 +33,9 @@ def cross_entropy(
     classes: Sequence[Hashable] | None = None,
     sample_weight: Weights = None,
 ) -> float:
-    r"""Cross-entropy of the posteriors under a prior: the paper's C_mc for the uniform one.
+    r"""Cross-entropy of the posteriors under a prior: the paper's C_mc for the uniform prior.
 
-    :math:`-\sum_i \pi_i E_i \log P(i | x)`, the means over the samples of each class, so that the
+    :math:`-\sum_i \pi_i E_i \log P(i | x)`, with means over the samples in each class, so that the
     class mix of the samples does not matter.
 
     Parameters
@@ -72,13 +52,13 @@ def cross_entropy(
     Returns
     -------
     float
-        The entropy of the prior where the evidence says nothing.
+        The prior's entropy if the evidence says nothing.
 
     See Also
     --------
     decompose : Its parts: calibration and discrimination.
     cllr : Two classes at even odds, in bits.
-    brier : Bounded, also where the true class is ruled out.
+    brier : Bounded, even if the true class is ruled out.
 
     Examples
     --------
@@ -89,8 +69,8 @@ def cross_entropy(
     return float(from_nats(nats, unit))
 
 
-def _log_loss(evidence: Evidence, codes: NDArray[np.intp], prior: Floats) -> Floats:
-    return -evidence.log_posterior(prior)[np.arange(len(codes)), codes]
+def _log_loss(data: Labelled, prior: Floats) -> Floats:
+    return -data.evidence.log_posterior(prior)[np.arange(len(data.codes)), data.codes]
 
 
 def brier(
@@ -101,11 +81,11 @@ def brier(
     classes: Sequence[Hashable] | None = None,
     sample_weight: Weights = None,
 ) -> float:
-    r"""Brier score of the posteriors under a prior, from 0, which is perfect, to 2.
+    r"""Brier score of the posteriors under a prior, from 0 (perfect) to 2.
 
-    :math:`\sum_i \pi_i E_i \sum_k (P(k | x) - [k = i])^2`, the means over the samples of each
-    class: the sum over all classes, as Brier (1950) has it. For two it is twice the squared error
-    of one posterior.
+    :math:`\sum_i \pi_i E_i \sum_k (P(k | x) - [k = i])^2`, with means over the samples in each
+    class. It is the sum over all classes, as in Brier (1950): for two, twice the squared error of
+    one posterior.
 
     Parameters
     ----------
@@ -118,7 +98,7 @@ def brier(
 
     See Also
     --------
-    cross_entropy : Has no upper limit: what is ruled out must not be true.
+    cross_entropy : Unbounded: a class that is ruled out must not be true.
 
     References
     ----------
@@ -132,9 +112,9 @@ def brier(
     return _mean_cost(_squared_error, y_true, log_likelihoods, prior, classes, sample_weight)
 
 
-def _squared_error(evidence: Evidence, codes: NDArray[np.intp], prior: Floats) -> Floats:
-    error = evidence.posterior(prior)
-    error[np.arange(len(error)), codes] -= 1
+def _squared_error(data: Labelled, prior: Floats) -> Floats:
+    error = data.evidence.posterior(prior)
+    error[np.arange(len(error)), data.codes] -= 1
     return np.asarray((error**2).sum(axis=1))
 
 
@@ -147,7 +127,7 @@ def accuracy(
     classes: Sequence[Hashable] | None = None,
     sample_weight: Weights = None,
 ) -> float:
-    r"""Fraction of right decisions, each class counted by its prior.
+    r"""Fraction of correct decisions, each class counted by its prior.
 
     :math:`\sum_i \pi_i P(\mathrm{decide}\ i | i)`.
 
@@ -164,7 +144,7 @@ def accuracy(
 
     See Also
     --------
-    expected_cost : Where errors do not all cost the same.
+    expected_cost : For errors with different costs.
     deciban.Evidence.decide : The decisions.
 
     Examples
@@ -172,14 +152,11 @@ def accuracy(
     >>> accuracy([0, 1, 1], [[1, 0], [1, 0], [0, 1]])
     0.75
     """
-    is_right = partial(_is_right, costs)
-    return _mean_cost(is_right, y_true, log_likelihoods, prior, classes, sample_weight)
 
+    def is_correct(data: Labelled, prior: Floats) -> NDArray[np.bool_]:
+        return _decide(data, prior, costs) == data.codes
 
-def _is_right(
-    costs: Any, evidence: Evidence, codes: NDArray[np.intp], prior: Floats
-) -> NDArray[np.bool_]:
-    return _decide(evidence, prior, costs) == codes
+    return _mean_cost(is_correct, y_true, log_likelihoods, prior, classes, sample_weight)
 
 
 def expected_cost(
@@ -191,9 +168,9 @@ def expected_cost(
     classes: Sequence[Hashable] | None = None,
     sample_weight: Weights = None,
 ) -> float:
-    r"""Average cost of the Bayes decisions under a prior and costs.
+    r"""Mean cost of the Bayes decisions under a prior and costs.
 
-    :math:`\sum_i \pi_i E_i C_{i, d(x)}`, with d(x) the decision for a sample.
+    :math:`\sum_i \pi_i E_i C_{i, d(x)}`, with the decision d(x) for a sample.
 
     Parameters
     ----------
@@ -216,15 +193,54 @@ def expected_cost(
     >>> expected_cost([0, 1, 1], [[1, 0], [1, 0], [0, 1]], [[0, 1], [1, 0]])
     0.25
     """
-    cost = partial(_decision_cost, costs)
+
+    def cost(data: Labelled, prior: Floats) -> Floats:
+        C = cost_matrix(costs, data.classes)
+        return np.asarray(C[data.codes, _decide(data, prior, costs)])
+
     return _mean_cost(cost, y_true, log_likelihoods, prior, classes, sample_weight)
 
 
-def _decision_cost(
-    costs: Any, evidence: Evidence, codes: NDArray[np.intp], prior: Floats
-) -> Floats:
-    C = cost_matrix(costs, evidence.classes)
-    return np.asarray(C[codes, _decide(evidence, prior, costs)])
+def _decide(data: Labelled, prior: Floats, costs: Any) -> NDArray[np.intp]:
+    return choose_least_cost(data.evidence.log_posterior(prior), data.classes, costs, None)
+
+
+def _mean_cost(
+    cost: Callable[[Labelled, Floats], NDArray[Any]],
+    y_true: ArrayLike,
+    log_likelihoods: EvidenceLike,
+    prior: Prior,
+    classes: Sequence[Hashable] | None,
+    sample_weight: Weights,
+) -> float:
+    """Mean cost, each class counted by its prior."""
+    data = open_labelled(y_true, log_likelihoods, classes, sample_weight)
+    p = np.exp(log_prior(prior, data.classes, 1)[0])
+    return float(p @ data.class_means(lambda part: cost(part, p)))
+
+
+class PairwiseCosts(NamedTuple):
+    """Cllr and Cllr_min for each pair of classes, in bits.
+
+    Attributes
+    ----------
+    cllr, cllr_min : arrays of shape (n_classes, n_classes)
+        Symmetric; the diagonal is NaN.
+
+    See Also
+    --------
+    pairwise_cllr : Returns it.
+    deciban.plots.PairwiseDisplay : Draws it.
+
+    Examples
+    --------
+    >>> pairwise_cllr([0, 1], [[0.0, -9.0], [-9.0, 0.0]]).cllr_min
+    array([[nan,  0.],
+           [ 0., nan]])
+    """
+
+    cllr: Floats
+    cllr_min: Floats
 
 
 def pairwise_cllr(
@@ -234,7 +250,7 @@ def pairwise_cllr(
     classes: Sequence[Hashable] | None = None,
     sample_weight: Weights = None,
 ) -> PairwiseCosts:
-    """Cllr and Cllr_min of the LLRs of each pair of classes, on the samples of these two.
+    """Cllr and Cllr_min for each pair of classes, on the samples of these two.
 
     Parameters
     ----------
@@ -266,7 +282,7 @@ def pairwise_cllr(
 
 
 def pairwise_costs(data: Labelled) -> PairwiseCosts:
-    """Cllr and Cllr_min of each pair of classes of samples that were read."""
+    """Cllr and Cllr_min for each pair of classes."""
     D = data.evidence.n_classes
     nats, smallest = np.empty((D, D)), np.empty((D, D))
     for k in range(D):
@@ -274,7 +290,7 @@ def pairwise_costs(data: Labelled) -> PairwiseCosts:
         nats[k] = np.average(softplus(-llr), axis=0, weights=data.shares_in_class(k))
         smallest[k] = llr.min(axis=0)
     actual = np.asarray(from_nats((nats + nats.T) / 2, "bit"))
-    minimum = np.zeros((D, D))  # zero where the LLRs of the two classes do not overlap
+    minimum = np.zeros((D, D))  # zero if the LLRs of the two classes do not overlap
     for i, j in np.argwhere(np.triu(~(smallest > -smallest.T), 1)).tolist():
         minimum[i, j] = minimum[j, i] = cost_of_blocks(pool(data.pair(i, j)))
     for table in (actual, minimum):
@@ -282,35 +298,45 @@ def pairwise_costs(data: Labelled) -> PairwiseCosts:
     return PairwiseCosts(actual, minimum)
 
 
-def _mean_cost(
-    cost: SampleCost,
-    y_true: ArrayLike,
-    log_likelihoods: EvidenceLike,
-    prior: Prior,
-    classes: Sequence[Hashable] | None,
-    sample_weight: Weights,
+def make_evidence_scorer(
+    metric: Callable[..., float] = cross_entropy, *, greater_is_better: bool = False, **options: Any
+) -> Callable[..., float]:
+    """Scorer for ``cross_val_score``, ``GridSearchCV`` and the like, from a metric.
+
+    It takes estimators with a method ``evidence``, and pipelines that end with one. Their ``prior``
+    does not matter: the metric has its own. Every class must occur in each test fold.
+
+    Parameters
+    ----------
+    metric : callable ``metric(y_true, evidence, **options)``, default :func:`cross_entropy`
+        Such as :func:`brier`, :func:`accuracy` or, for two classes, :func:`cllr`.
+    greater_is_better : bool, default False
+        False for costs: the score is then minus the cost.
+    **options
+        Passed on to the metric: ``prior``, ``pos_label``, ``unit``, ...
+
+    Returns
+    -------
+    callable ``scorer(estimator, X, y)``
+
+    See Also
+    --------
+    deciban.evidence_of : Gives the evidence to score.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from deciban import QuadraticDiscriminant
+    >>> grid = {"shrinkage": [0.0, 0.1]}
+    >>> search = GridSearchCV(QuadraticDiscriminant(), grid, scoring=make_evidence_scorer())
+    >>> search.fit(*load_iris(return_X_y=True)).best_params_
+    {'shrinkage': 0.1}
+    """
+    return partial(_score, metric, 1 if greater_is_better else -1, options)
+
+
+def _score(
+    metric: Any, sign: int, options: Any, estimator: Any, X: Any, y: Any, **weights: Any
 ) -> float:
-    """What samples cost on average, each class counted by its prior."""
-    if is_dask(y_true, log_likelihoods):
-        from deciban.metrics.dask_collections import open_collections
-
-        parts = open_collections(y_true, [log_likelihoods], None, classes, sample_weight)
-        p = np.exp(log_prior(prior, parts.classes, 1)[0])
-        (means,) = parts.mean_by_class(partial(_cost_of_rows, cost, parts.classes, p))
-        return float(p @ means)
-    data = read_labelled(y_true, log_likelihoods, classes, sample_weight)
-    p = np.exp(log_prior(prior, data.evidence.classes, 1)[0])
-    return float(p @ data.mean_by_class(cost(data.evidence, data.codes, p)))
-
-
-def _cost_of_rows(
-    cost: SampleCost, classes: tuple[Hashable, ...], prior: Floats, rows: Any
-) -> list[NDArray[Any]]:
-    from deciban.metrics.partitions import evidence_of
-
-    return [cost(evidence_of(rows.evidence[0], classes), rows.codes, prior)]
-
-
-def _decide(evidence: Evidence, prior: Floats, costs: Any) -> NDArray[np.intp]:
-    """Position of the class to decide for, for each sample."""
-    return choose_least_cost(evidence.log_posterior(prior), evidence.classes, costs, None)
+    return sign * metric(y, evidence_of(estimator, X), **options, **weights)
