@@ -1,6 +1,6 @@
-r"""Monotone maps of ILRLs: PAV for two classes, the gradient of a convex function for more.
+"""A smooth monotone map of ILRLs, for three classes or more.
 
-Of all monotone maps of three classes or more the best one overfits, however many samples there are
+Of all monotone maps the best one overfits, however many samples there are
 (docs/benchmarks/calibration.md). The map is therefore the gradient of a log-sum-exp of a few affine
 functions plus a quadratic form: monotone by construction, started near the best scalar map and
 fitted by L-BFGS. Misleading samples of each class keep the map of separable classes finite.
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression, minimize
+from scipy.optimize import minimize
 from scipy.special import softmax
 
 from deciban._estimation.affine import fit_affine
@@ -27,8 +27,6 @@ _ROUNDS = 10  # of the search for clusters
 _PULL = 30.0  # of the parameters towards the start, in units of one sample
 _BENT = 0.1  # share of the scalar map that the affine functions make at first
 _MIN_FACTOR = 0.01  # of the scalar map at the start
-_MIN_SHARE = 1e-300  # of the misleading samples, so that every pool holds both classes
-_MIN_REST = 1e-12  # share of the other samples
 _MIN_SPREAD = 1e-11  # of scores, relative to the largest; less counts as none
 _BLOCK = 1 << 22  # numbers held at once
 
@@ -69,22 +67,10 @@ class ConvexGradient(NamedTuple):
         return self.slopes[np.where(tied, far, np.inf).argmin(axis=1)]
 
 
-class Steps(NamedTuple):
-    """A rising map of one coordinate: ``values[k]`` from ``edges[k - 1]`` to ``edges[k]``."""
-
-    edges: Floats
-    values: Floats
-
-    def __call__(self, l: Floats) -> Floats:
-        """Recalibrated ILRLs of samples on rows."""
-        return self.values[np.searchsorted(self.edges, l[:, 0])][:, None]
-
-
 register_value(
     ConvexGradient, intercepts="P", slopes="P k", points="P k", temperature=float, tie=float,
     root="k k", center="k", size=float,
 )  # fmt: skip
-register_value(Steps, edges="E", values="P")
 
 
 def fit_monotone(
@@ -96,54 +82,13 @@ def fit_monotone(
     class_sizes: Floats,
     *,
     misleading: float = 1.0,
-) -> ConvexGradient | Steps:
-    """A monotone map with a small weighted cross-entropy, the smallest for two classes.
+) -> ConvexGradient:
+    """A monotone map of three classes or more with a small weighted cross-entropy.
 
     ``weight`` sums to one, and to the prior within each class. ``class_sizes`` are the numbers of
     samples that ``misleading`` samples of each class are added to.
     """
-    added = np.clip(misleading / (class_sizes + misleading), _MIN_SHARE, 1 - _MIN_REST)
-    fit = _fit_pav if len(log_prior) == 2 else _fit_smooth
-    return fit(l, truth, weight, log_prior, contrast, class_sizes, added)
-
-
-def _fit_pav(
-    l: Floats,
-    truth: NDArray[np.intp],
-    weight: Floats,
-    log_prior: Floats,
-    contrast: Floats,
-    class_sizes: Floats,
-    added: Floats,
-) -> Steps:
-    points, place = np.unique(l[weight > 0, 0], return_inverse=True)
-    mass = np.zeros((len(points), 2))
-    np.add.at(mass, (place, truth[weight > 0]), weight[weight > 0])
-    # The misleading sample of a class lies beyond all others, on the side of the other class.
-    far, rising = np.diag(mass.sum(axis=0) * added), contrast[0, 0] > 0
-    first, last = (far[:1], far[1:]) if rising else (far[1:], far[:1])
-    mass = np.concatenate([first, mass * (1 - added), last])
-    share = mass[:, 0 if rising else 1] / mass.sum(axis=1)
-    starts = isotonic_regression(share, weights=mass.sum(axis=1)).blocks[:-1]
-    pools = np.add.reduceat(mass, starts, axis=0)
-    llr = np.log(pools[:, 0] / pools[:, 1]) - (log_prior[0] - log_prior[1])
-    # What lies between two pools goes to the nearer one.
-    inner = starts[1:]
-    below, above = (points[np.clip(inner - k, 0, len(points) - 1)] for k in (2, 1))
-    edges = np.minimum(below / 2 + above / 2, np.nextafter(above, -np.inf))
-    edges = np.where(inner == 1, -np.inf, np.where(inner == len(mass) - 1, np.inf, edges))
-    return Steps(edges, llr / (contrast[0, 0] - contrast[1, 0]))
-
-
-def _fit_smooth(
-    l: Floats,
-    truth: NDArray[np.intp],
-    weight: Floats,
-    log_prior: Floats,
-    contrast: Floats,
-    class_sizes: Floats,
-    added: Floats,
-) -> ConvexGradient:
+    added = misleading / (class_sizes + misleading)
     u, center, size = _standardize(l, weight)
     start = fit_affine(u, truth, weight, log_prior, contrast, "scalar", class_sizes=class_sizes)
     D, d = contrast.shape

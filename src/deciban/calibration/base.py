@@ -1,9 +1,9 @@
-"""What all calibrators share: scores become evidence, and that becomes calibrated evidence."""
+"""Base of the calibrators: scores become evidence, and that becomes calibrated evidence."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,9 +31,10 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
     fuse: bool | None
     n_features_in_: int
     _reader: ScoreReader
+    _poor_score: ClassVar[bool] = False  # for scikit-learn's checks: it keeps the order of scores
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from scores whose classes are known.
+        """Learn from scores with known classes.
 
         Parameters
         ----------
@@ -41,8 +42,7 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
             Log-likelihoods, in the order of the sorted classes unless the columns of a frame are
             named after them; or LLRs of two classes, in favor of the second. Any other number of
             columns is fused by logistic regression, with a warning unless ``fuse`` is True. An
-            :class:`AffineCalibrator` takes Dask arrays and frames, too, which need not fit into
-            memory.
+            :class:`AffineCalibrator` also takes Dask arrays and frames larger than memory.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
 
@@ -64,7 +64,6 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         return self
 
     def _fit_collections(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Fit to Dask collections."""
         raise InputError(
             f"X must fit into memory for {type(self).__name__}; got a Dask collection. Compute it, "
             f"or use AffineCalibrator."
@@ -119,12 +118,11 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
     def interval(
         self, X: Any, a: Hashable = None, b: Hashable = None, *, confidence: float = 0.95
     ) -> tuple[Floats, Floats]:
-        """Interval for each LLR: what the finite training data leave open.
+        """Confidence interval for each LLR, from the finite training data.
 
-        It contains the LLR that a calibrator of the same kind would give after a fit to unlimited
-        data, with the confidence given; how much the LLRs of new samples vary is no part of it.
-        Affine, Gaussian and fused evidence have it from ``fit``; put any other calibrator into
-        :class:`BootstrapCalibrator`.
+        It covers the LLR that the same calibrator would give after a fit to unlimited data; the
+        spread of LLRs over new samples is no part of it. Affine, Gaussian and fusion calibrators
+        have it; put any other calibrator into :class:`BootstrapCalibrator`.
 
         Parameters
         ----------
@@ -170,17 +168,7 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         return self._reader(validate_data(self, X, **options))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the columns of :meth:`transform`: the classes, as text.
-
-        Parameters
-        ----------
-        input_features : ignored
-            As in scikit-learn's transformers.
-
-        Returns
-        -------
-        array of str of shape (n_classes,)
-        """
+        """Names of the columns of :meth:`transform`: the classes, as text."""
         check_is_fitted(self)
         return np.array([str(label) for label in self.classes_.tolist()], dtype=object)
 
@@ -207,6 +195,11 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         if reader.fusion is None and not (k == D or (k == 1 and D == 2)):
             raise ValueError(f"{k} scores of {D} classes")
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = self._poor_score
+        return tags
+
     # --- for the subclasses ------------------------------------------------------------
 
     def _fit(self, samples: Labelled) -> None:
@@ -216,14 +209,14 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         raise NotImplementedError
 
     def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
-        """Intervals of contrasts of the calibrated log-likelihoods, (n_samples, n_contrasts)."""
+        """Ends of intervals for contrasts of log-likelihoods, each (n_samples, n_contrasts)."""
         raise InputError(
             f"interval must be asked of an affine, Gaussian, fusion or bootstrap calibrator; got "
             f"{type(self).__name__}. Put it into BootstrapCalibrator and fit that."
         )
 
     def _read_like(self, other: Calibrator) -> None:
-        """Take the input that another calibrator takes, which reads it as the same evidence."""
+        """Take the input of another calibrator, and read it as the same evidence."""
         for name in ("_reader", "n_features_in_", "feature_names_in_"):
             if hasattr(other, name):
                 setattr(self, name, getattr(other, name))
@@ -233,12 +226,12 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         return None
 
     def _warn_about_fit(self, samples: Labelled) -> None:
-        """Warn where the fitted map should not be used as it is."""
+        """Warn if the fitted map should not be used as it is."""
 
 
 @register(_reader=ScoreReader)
 class IdentityCalibrator(Calibrator):
-    """Evidence as it is: the choice where no map does better.
+    """Evidence as it is: the choice when no map does better.
 
     Parameters
     ----------
@@ -256,6 +249,8 @@ class IdentityCalibrator(Calibrator):
     array([3.])
     """
 
+    _poor_score = True
+
     def __init__(self, *, prior: Any = "uniform", fuse: bool | None = None) -> None:
         self.prior = prior
         self.fuse = fuse
@@ -265,11 +260,6 @@ class IdentityCalibrator(Calibrator):
 
     def _calibrate(self, evidence: Evidence) -> Evidence:
         return evidence
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # it does not learn
-        return tags
 
 
 class TwoClassCalibrator(Calibrator):
@@ -294,7 +284,7 @@ class TwoClassCalibrator(Calibrator):
             raise ValueError(f"{len(self.classes_)} classes")
 
     def _fit_trials(self, trials: Trials, mass: Floats) -> None:
-        """Fit to the LLRs of both classes; ``mass`` is the sum of the weights of each."""
+        """Fit to the LLRs of both classes; ``mass`` holds the sum of weights in each."""
         raise NotImplementedError
 
     def _calibrate_llr(self, llr: Floats) -> Floats:
@@ -307,7 +297,7 @@ class TwoClassCalibrator(Calibrator):
 
 
 def finite_ilr(evidence: Evidence, basis: Basis | None = None) -> Floats:
-    """ILRLs of evidence, for calibrators that cannot take a class that is ruled out."""
+    """ILRLs of evidence that rules no class out."""
     rows = np.flatnonzero(np.isneginf(evidence.log_likelihoods).any(axis=1))
     if rows.size:
         two = "Use IsotonicCalibrator for infinite LLRs" if evidence.n_classes == 2 else ""

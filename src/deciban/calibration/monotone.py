@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from deciban._estimation.monotone import ConvexGradient, Steps, fit_monotone
+from deciban._estimation.monotone import ConvexGradient, fit_monotone
 from deciban._persistence.registry import register, register_value
 from deciban._validation.arrays import Floats
 from deciban._validation.scalars import require_positive_number
@@ -16,7 +16,7 @@ from deciban.calibration.scores import ScoreReader
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import balance_weights
 from deciban.metrics.labelled import Labelled, Trials
-from deciban.metrics.pav import PooledBlocks, pool
+from deciban.metrics.pav import PooledBlocks, count_runs, pool
 from deciban.simplex import Basis
 
 register_value(PooledBlocks, low="n", high="n", target="n", other="n")
@@ -57,6 +57,7 @@ class IsotonicCalibrator(TwoClassCalibrator):
     array([-inf,   0.,   0.,  inf])
     """
 
+    _poor_score = True
     blocks_: PooledBlocks
 
     def __init__(self, *, prior: Any = "uniform", fuse: bool | None = None) -> None:
@@ -78,13 +79,22 @@ class IsotonicCalibrator(TwoClassCalibrator):
     def _calibrate_llr(self, llr: Floats) -> Floats:
         return self.blocks_.transform(llr)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # it keeps the order of the scores
-        return tags
+
+class Steps(NamedTuple):
+    """The map of two classes in files of version 0.1: ``values[k]`` up to ``edges[k]``."""
+
+    edges: Floats
+    values: Floats
+
+    def __call__(self, l: Floats) -> Floats:
+        """Recalibrated ILRLs of samples on rows."""
+        return self.values[np.searchsorted(self.edges, l[:, 0])][:, None]
 
 
-@register(_reader=ScoreReader, map_=ConvexGradient | Steps)
+register_value(Steps, edges="E", values="P")
+
+
+@register(_reader=ScoreReader, map_=ConvexGradient | PooledBlocks | Steps)
 class MonotoneCalibrator(Calibrator):
     r"""Evidence through a monotone map, for any number of classes.
 
@@ -105,8 +115,9 @@ class MonotoneCalibrator(Calibrator):
 
     Attributes
     ----------
-    map_ : callable
-        From ILRLs in the Gram-Schmidt basis to calibrated ones.
+    map_ : PooledBlocks or callable
+        Blocks of LLRs for two classes; for more, the map from ILRLs in the Gram-Schmidt basis to
+        calibrated ones.
     classes_, prior_ : arrays of shape (n_classes,)
     n_features_in_ : int
 
@@ -129,7 +140,8 @@ class MonotoneCalibrator(Calibrator):
     """
 
     _former = ("method", "gap_")
-    map_: ConvexGradient | Steps
+    _poor_score = True
+    map_: ConvexGradient | PooledBlocks | Steps
 
     def __init__(
         self,
@@ -143,34 +155,42 @@ class MonotoneCalibrator(Calibrator):
         self.fuse = fuse
 
     def _fit(self, samples: Labelled) -> None:
+        misleading = require_positive_number(self.misleading, "misleading")
+        l = finite_ilr(samples.evidence)
+        if samples.evidence.n_classes == 2:
+            # Their mass in the unit of the cells, which are counts without weights.
+            sizes = np.ones(2) if samples.weight is None else samples.sizes
+            cells = count_runs(samples.pair(1, 0))
+            self.map_ = cells.add_misleading(*(misleading / sizes[::-1])).pool().shares()
+            return
         self.map_ = fit_monotone(
-            finite_ilr(samples.evidence),
+            l,
             samples.codes,
             balance_weights(samples.codes, samples.weight, self.prior_),
             np.log(self.prior_),
             Basis.gram_schmidt(samples.evidence.n_classes).contrast,
             samples.sizes,
-            misleading=require_positive_number(self.misleading, "misleading"),
+            misleading=misleading,
         )
 
     def _calibrate(self, evidence: Evidence) -> Evidence:
-        return Evidence._from_ilr(self.map_(finite_ilr(evidence)), None, evidence.classes)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # of features that do not rise with the evidence
-        return tags
+        l = finite_ilr(evidence)
+        if isinstance(self.map_, PooledBlocks):
+            first, second = evidence.classes
+            return Evidence.from_llr(
+                self.map_.transform(evidence.llr(second, first)), second, first
+            )
+        return Evidence._from_ilr(self.map_(l), None, evidence.classes)
 
     def _finish_loading(self) -> None:
         super()._finish_loading()
         found = self.map_
-        if isinstance(found, Steps):
-            if len(self.classes_) != 2 or len(found.values) != len(found.edges) + 1:
-                raise ValueError("steps that do not fit")
-            if (np.diff(found.edges) < 0).any() or not np.isfinite(found.values).all():
-                raise ValueError("edges that do not rise, or values that are not finite")
-            return
-        if not (found.temperature >= 0 and found.size > 0 and found.tie >= 0):
-            raise ValueError("a map that is not the gradient of a convex function")
-        if len(found.center) != len(self.classes_) - 1:
-            raise ValueError("a map of another number of classes")
+        if isinstance(found, ConvexGradient):
+            if not (found.temperature >= 0 and found.size > 0 and found.tie >= 0):
+                raise ValueError("a map that is not the gradient of a convex function")
+            if len(found.center) != len(self.classes_) - 1:
+                raise ValueError("a map of another number of classes")
+        elif len(self.classes_) != 2:
+            raise ValueError("a map of two classes")
+        elif isinstance(found, Steps) and len(found.values) != len(found.edges) + 1:
+            raise ValueError("steps that do not fit")

@@ -199,7 +199,9 @@ def _recalibrate_by_pav(data: Labelled, new: Labelled, prior: Floats, family: st
 
 
 def _recalibrate_monotonely(data: Labelled, new: Labelled, prior: Floats, family: str) -> Floats:
-    """Log-posteriors of new samples after the gradient of a convex function of the ILRLs."""
+    """Log-posteriors of new samples after PAV, or the gradient of a convex function."""
+    if len(prior) == 2:
+        return _recalibrate_by_pav(data, new, prior, family)
     weight = balance_weights(data.codes, data.weight, prior)
     V, log_p = Basis.gram_schmidt(len(prior)).contrast, np.log(prior)
     fitted = fit_monotone(gram_schmidt_ilr(data), data.codes, weight, log_p, V, data.sizes)
