@@ -133,5 +133,5 @@ def test_the_report_says_which_system_is_better_and_is_not_overwritten(files):
     with pytest.raises(InputError, match="--force"):
         run(*words)
     run(*words, "--force", "--resamples", "50")
-    with pytest.raises(InputError, match="--report must be a file of its own"):
+    with pytest.raises(InputError, match=r"--report .* too"):
         run(*words[:-1], folder / "b.csv", "--force")

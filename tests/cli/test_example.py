@@ -108,9 +108,9 @@ def test_example_scores_claim_too_much_and_calibration_helps(folder):
         ("irs", "Did you mean 'iris"),
         ("iris --all", "NAME must be left out"),
         ("-o x.csv", "--output must come with NAME"),
-        ("iris -o none/x.csv", "folder that exists"),
+        ("iris -o none/x.csv", "folder that does not exist"),
         ("--all -o file", "must be a folder with --all"),
-        ("--all -o file/sub", "folder that can be made"),
+        ("--all -o file/sub", "cannot be made"),
         ("--all -o -", "must be a folder with --all"),
     ],
 )

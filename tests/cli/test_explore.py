@@ -88,7 +88,7 @@ def test_a_model_needs_no_truth(model):
         ("--truth class", "TABLE must be given"),
         ("{0} --truth class --max-samples 0", "--max-samples must be at least 1"),
         ("{0} --model m.deciban --llr llr", "--model must come without"),
-        ("{0} --truth class -o {0} --force", "a file of its own"),
+        ("{0} --truth class -o {0} --force", "is an input too"),
     ],
 )
 def test_what_cannot_be_used_is_refused(tmp_path, scores, options, words):

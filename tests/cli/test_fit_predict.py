@@ -308,7 +308,7 @@ def test_explain_refuses_a_validation_that_it_cannot_use(folder):
     assert "--validation must come with --label and --report" in refused(*words)
     assert "--validation must come with" in refused(*words, "--label", "species")
     whole = (*words, "--label", "species", "--report", "case.html")
-    assert "--report must be a file of its own" in refused(*whole[:-1], "iris.csv", "--force")
+    assert " too. Choose another name" in refused(*whole[:-1], "iris.csv", "--force")
     iris().with_columns(pl.col("species").replace("setosa", "rosa")).write_csv("iris.csv")
     assert "classes that the model knows in species; got 'rosa'" in refused(*whole)
     assert not (folder / "case.html").exists()
@@ -888,7 +888,7 @@ def test_explain_does_not_overwrite_what_it_reads(folder):
     )
     for option, file in (("--background", "background.csv"), ("--prior", "prior.csv")):
         words = ("explain", "m.deciban", "iris.csv", option, file, "--report")
-        assert "--report must be a file of its own" in refused(*words, file, "--force")
+        assert " too. Choose another name" in refused(*words, file, "--force")
     done(*words, "case.html")
     assert "prior.csv" in (folder / "case.html").read_text()
 

@@ -218,7 +218,9 @@ def test_parts_of_another_run_are_kept_apart(folder, change, said):
     model.set_params(shrinkage=0.5).save("other.deciban")
     predict("new", "-o", "out/")
     before = stamps()
-    with pytest.raises(InputError, match=f"the parts in out were made {said}. Name another") as no:
+    with pytest.raises(
+        InputError, match=f"holds parts that were made {said}. Name"
+    ) as no:
         run(*change, "-o", "out/")
     assert "\n" not in str(no.value)
     assert stamps() == before
@@ -298,14 +300,20 @@ def test_a_bad_cell_of_a_part_is_named_by_its_row_in_the_file(folder, cluster):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["new", "-o", "out.csv"], "--output must be a folder for the files of new; got out.csv"),
-        (["new/*.parquet", "-o", "out"], "--output must be a folder for the files of new/"),
-        (["whole.parquet", "-o", "o.csv", "--workers", "2"], "a folder for several processes; got"),
-        (["new", "-o", "."], "--output must be a folder without inputs; new/a.parquet is in it"),
-        (["new", "-o", "new/out/"], "outside of the folder that is read; got new/out/, which is"),
-        (["new", "-o", "used/"], "must be a new or an empty folder, or one with a manifest.json"),
-        (["new", "-o", "damaged/"], "must be a manifest of deciban; it is not"),
-        (["new", "-o", "m.deciban/"], "--output must be a folder that can be made; got m.deciban"),
+        (
+            ["new", "-o", "out.csv"],
+            "a folder, since new stands for several files; got out.csv",
+        ),
+        (["new/*.parquet", "-o", "out"], "--output must be a folder, since new/"),
+        (
+            ["whole.parquet", "-o", "o.csv", "--workers", "2"],
+            "a folder, since several processes",
+        ),
+        (["new", "-o", "."], "--output . holds an input, new/a.parquet"),
+        (["new", "-o", "new/out/"], "--output new/out/ is in new, the folder that is read"),
+        (["new", "-o", "used/"], "--output used holds files and no manifest.json"),
+        (["new", "-o", "damaged/"], "damaged/manifest.json is not a manifest"),
+        (["new", "-o", "m.deciban/"], "--output m.deciban cannot be made"),
         (
             ["none/*.parquet", "-o", "out/"],
             r"none/\*.parquet matches no files",

@@ -520,7 +520,7 @@ def test_special_types_of_parquet_become_plain(tmp_path):
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_nothing_is_overwritten_without_force(tmp_path, ending):
     path = table(tmp_path, "old", f"t.{ending}")
-    with pytest.raises(InputError, match=r"--output must be a new file; .*only --force"):
+    with pytest.raises(InputError, match=r"--output .* exists\. .* --force to overwrite"):
         written(path, FRAME)
     assert path.read_text() == "old"
     assert_frame_equal(read_table(written(path, FRAME, force=True)), as_read(FRAME, ending))
@@ -553,7 +553,7 @@ def test_a_writer_without_frames_writes_a_file(tmp_path, ending):
 
 
 def test_json_lines_refuse_infinite_numbers_that_would_become_null(tmp_path):
-    with pytest.raises(InputError, match="column 'llr' has an infinite one"):
+    with pytest.raises(InputError, match="infinite numbers, and column 'llr' has one"):
         written(tmp_path / "t.jsonl", pl.DataFrame({"llr": [1.0, np.inf]}))
     assert list(tmp_path.iterdir()) == []
 
@@ -561,9 +561,9 @@ def test_json_lines_refuse_infinite_numbers_that_would_become_null(tmp_path):
 @pytest.mark.parametrize(
     ("target", "words"),
     [
-        ("none/t.csv", r"folder that exists; got .*none/t\.csv"),
-        ("folder.csv", "--output must be a file in a folder"),
-        ("/dev/null.csv", "folder that can be written|is a device|exists"),
+        ("none/t.csv", r"none/t\.csv is in a folder that does not exist"),
+        ("folder.csv", "--output folder.csv is a folder"),
+        ("/dev/null.csv", "is a device"),
         ("t.xls", r"t\.xls must end in"),
         ("a\0.csv", "NUL"),
         ("a" * 5000 + ".csv", "name too long"),
@@ -585,11 +585,9 @@ def test_two_outputs_or_an_output_and_an_input_are_never_one_file(tmp_path, monk
     (tmp_path / "link.csv").symlink_to("in.csv")
     os.link("in.csv", "hard.csv")
     for name in ("in.csv", "./in.csv", "link.csv", "hard.csv", str(tmp_path / "in.csv")):
-        with pytest.raises(InputError, match="--output must be a file of its own"):
+        with pytest.raises(InputError, match=r"--output .* is an input too"):
             require_outputs({"--output": name}, ("in.csv",), force=True)
-    with pytest.raises(
-        InputError, match="--report must be a file of its own; got m, which is --output"
-    ):
+    with pytest.raises(InputError, match="--report m is --output too"):
         require_outputs({"--output": "m", "--report": "./m"})
     require_outputs(
         {"--output": "m", "--report": "n", "--other": None, "--table": "-"}, ("-", None)

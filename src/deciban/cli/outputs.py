@@ -61,13 +61,10 @@ def require_outputs(
         if target is None or str(target) == "-":
             continue
         path = Path(target)
-        for what, other in seen:
+        for role, other in seen:
             if _is_same_file(path, other):
-                raise InputError(
-                    f"{option} must be a file of its own; got {path}, which is {what}, too. Choose "
-                    f"another name."
-                )
-        _require_writable(path, force, option)
+                raise InputError(f"{option} {path} is {role} too. Choose another name.")
+        _check_writable(path, force, option)
         seen.append((option, path))
     if outputs.get("--report") is not None:  # before hours of work that no page could show
         from deciban.report.bundle import load_templates
@@ -85,45 +82,31 @@ def _is_same_file(one: Path, other: Path) -> bool:
         return False
 
 
-def _require_writable(path: Path, force: bool, option: str) -> None:
-    with file_errors(str(path), "is not a valid file name"):
-        exists, folder, file = path.exists(), path.is_dir(), path.is_file()
-        parent = path.parent.is_dir()
+def _check_writable(path: Path, force: bool, option: str) -> None:
     if "\0" in str(path):
-        raise InputError(
-            f"{option} must be the name of a file; got {str(path)!r}. Leave out the NUL."
-        )
-    if folder or not parent:
-        raise InputError(
-            f"{option} must be a file in a folder that exists; got {path}. Make the folder, or "
-            "name a file in it."
-        )
-    if not os.access(path.parent, os.W_OK):  # before hours of work that could not be stored
-        raise InputError(
-            f"{option} must be a file in a folder that can be written; {path.parent} cannot. "
-            "Choose another place."
-        )
-    if exists and not file:  # a rename would put a file in the place of /dev/null
-        raise InputError(
-            f"{option} must be a file; got {path}, which is a device or a pipe. Use - for standard "
-            "output."
-        )
-    if exists and not force:
-        raise InputError(
-            f"{option} must be a new file; {path} exists. Choose another name; only --force "
-            "overwrites it."
-        )
+        raise InputError(f"{option} {str(path)!r} is not a file name: it has a NUL byte.")
+    with file_errors(f"{option} {path}", "is not a valid file name"):
+        exists, is_folder, is_file = path.exists(), path.is_dir(), path.is_file()
+        has_parent = path.parent.is_dir()
+    problem = ""
+    if is_folder:
+        problem = "is a folder. Name a file in it"
+    elif not has_parent:
+        problem = "is in a folder that does not exist. Make the folder first"
+    elif not os.access(path.parent, os.W_OK):  # before hours of work that could not be stored
+        problem = "is in a folder that cannot be written to. Choose another place"
+    elif exists and not is_file:  # a rename would put a file in the place of /dev/null
+        problem = "is a device or a pipe, not a file. Use - for standard output"
+    elif exists and not force:
+        problem = "exists. Choose another name, or pass --force to overwrite it"
+    if problem:
+        raise InputError(f"{option} {path} {problem}.")
 
 
 def make_folder(folder: Path) -> None:
     """Make the folder that --output names, if it does not exist."""
-    try:
+    with file_errors(f"--output {folder}", "cannot be made"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"--output must be a folder that can be made; got {folder} ({error.strerror}). Name "
-            f"another."
-        ) from None
 
 
 @contextmanager
@@ -131,7 +114,7 @@ def table_writer(target: str, *, force: bool = False) -> Iterator[Write]:
     """A context whose value writes frames one after the other.
 
     The target, a file or ``-`` for standard output, appears when the context ends well, and not
-    before. Its extension tells the format (CSV for standard output); ``.gz`` is compressed. All
+    before. Its extension sets the format (CSV for standard output); ``.gz`` is compressed. All
     frames must have the columns of the first. Cells are written as they are: text that a
     spreadsheet would take for a formula stays what it was.
     """
@@ -162,7 +145,7 @@ def _text_writer(file: BinaryIO | gzip.GzipFile, kind: str, name: str) -> Write:
         content = io.BytesIO()  # so that a full disk or a closed pipe is Python's own error
         with file_errors(name, _CANNOT):
             if kind == "jsonl":
-                _require_finite(frame)
+                _check_finite(frame)
                 frame.write_ndjson(content)
             else:
                 separator = "," if kind == "csv" else "\t"
@@ -199,13 +182,13 @@ def _columnar_writer(file: BinaryIO, path: Path, kind: str) -> Iterator[Write]:
             (rows.sink_parquet if kind == "parquet" else rows.sink_ipc)(file)
 
 
-def _require_finite(frame: pl.DataFrame) -> None:
+def _check_finite(frame: pl.DataFrame) -> None:
     """Raise on infinite numbers, which JSON lacks; a null in their place would hide them."""
     for name, dtype in frame.schema.items():
-        if dtype.is_float() and frame.select(pl.col(name).is_infinite().any()).item():
+        if dtype.is_float() and frame[name].is_infinite().any():
             raise InputError(
-                f"JSON lines must have finite numbers; column {name!r} has an infinite one. Write "
-                f"CSV, Parquet or Arrow."
+                f"JSON has no infinite numbers, and column {name!r} has one. Write CSV, Parquet or "
+                "Arrow."
             )
 
 
@@ -239,30 +222,28 @@ def require_output(
     many: bool,
     force: bool,
 ) -> list[str]:
-    """The files to read, or an error where the output cannot be written.
+    """The files to read, or an error if the output cannot be written.
 
     With ``many`` processes, the output must be a folder.
     """
     files = find_files(table)
     if not is_folder(output):
         if many or files != [table]:
-            what = "several processes" if many else f"the files of {table}"
+            cause = "several processes write" if many else f"{table} stands for several files"
             raise InputError(
-                f"--output must be a folder for {what}; got {output}. Give a name that ends in /."
+                f"--output must be a folder, since {cause}; got {output}. Give a name that ends in "
+                "a slash, such as out/."
             )
         require_outputs({"--output": output}, (table, *others), force=force)
         return files
     here = Path(output).resolve()
     if os.path.isdir(table) and Path(table).resolve() in here.parents:
         raise InputError(
-            f"--output must be outside of the folder that is read; got {output}, which is in "
-            f"{table}. Name another folder."
+            f"--output {output} is in {table}, the folder that is read. Name another folder."
         )
     for file in files:
         if file != "-" and here in Path(file).resolve().parents:
-            raise InputError(
-                f"--output must be a folder without inputs; {file} is in it. Name another folder."
-            )
+            raise InputError(f"--output {output} holds an input, {file}. Name another folder.")
     return files
 
 
@@ -295,14 +276,7 @@ def write_output(
     workers.require_files(inputs)
     described = {"deciban": __version__, **plan, "inputs": [_describe_file(one) for one in inputs]}
     names = [f"part-{k:05}.parquet" for k in range(len(parts))]
-    manifest = {
-        **described,
-        "parts": [
-            {"file": name, "input": os.path.abspath(part), **_describe_rows(part)}
-            for name, part in zip(names, parts, strict=True)
-        ],
-        "complete": False,
-    }
+    manifest = {**described, "parts": [*map(_describe_part, names, parts)], "complete": False}
     _claim_folder(workers, folder, described, manifest, force=force)
     counts: Counter[Hashable] = Counter()
     work = partial(_write_part, job, os.path.abspath(folder))
@@ -312,8 +286,24 @@ def write_output(
         for warning in noted:
             warnings.warn(warning, stacklevel=2)
     _write_manifest(folder, {**manifest, "rows": counts["rows"], "complete": True})
-    _remove_rests(folder)
+    for rest in folder.glob(".part-*"):  # of workers that were killed
+        if rest.is_dir():
+            shutil.rmtree(rest, ignore_errors=True)
+        else:
+            rest.unlink(missing_ok=True)
     return counts
+
+
+def _describe_file(path: str) -> dict[str, Any]:
+    about = os.stat(path)
+    return {"file": path, "bytes": about.st_size, "modified_ns": about.st_mtime_ns}
+
+
+def _describe_part(name: str, part: Source) -> dict[str, Any]:
+    rows: dict[str, Any] = {}
+    if isinstance(part, Part) and part.rows is not None:
+        rows = {"first_row": part.start, "rows": part.rows}
+    return {"file": name, "input": os.path.abspath(part), **rows}
 
 
 def _write_table(job: Job, source: Source, target: str, *, force: bool) -> Counter[Hashable]:
@@ -369,16 +359,15 @@ def _claim_folder(
     earlier = _read_manifest(folder)
     if earlier is None and folder.is_dir() and any(folder.iterdir()):
         raise InputError(
-            f"--output must be a new or an empty folder, or one with a {MANIFEST} of an earlier "
-            f"run; {folder} holds other files. Name another folder."
+            f"--output {folder} holds files and no {MANIFEST} of an earlier run. Name a new or an "
+            "empty folder."
         )
     if earlier is not None and not force:
-        for key, what in _OTHER.items():
+        for key, cause in _OTHER.items():
             if earlier.get(key) != plan[key]:
                 raise InputError(
-                    f"--output must be a new folder, or one that the same run has begun; the parts "
-                    f"in {folder} were made {what}. Name another folder, or start anew with "
-                    "--force."
+                    f"--output {folder} holds parts that were made {cause}. Name another folder, "
+                    "or pass --force to start anew."
                 )
     made = not folder.exists()
     make_folder(folder)
@@ -397,39 +386,18 @@ def _claim_folder(
 
 
 def _read_manifest(folder: Path) -> dict[str, Any] | None:
+    """The manifest in a folder, None if there is none."""
     try:
         found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if isinstance(found["parts"], list):
+            return dict(found)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError):
-        found = None
-    if not isinstance(found, dict) or not isinstance(found.get("parts"), list):
-        raise InputError(
-            f"{folder / MANIFEST} must be a manifest of deciban; it is not. Name another folder."
-        )
-    return found
+    except (OSError, ValueError, TypeError, KeyError):
+        pass
+    raise InputError(f"{folder / MANIFEST} is not a manifest of deciban. Name another folder.")
 
 
 def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     text = json.dumps(manifest, ensure_ascii=False, indent=1)
     write_atomically(folder / MANIFEST, f"{text}\n")
-
-
-def _describe_file(path: str) -> dict[str, Any]:
-    about = os.stat(path)
-    return {"file": path, "bytes": about.st_size, "modified_ns": about.st_mtime_ns}
-
-
-def _describe_rows(part: Source) -> dict[str, Any]:
-    if not isinstance(part, Part) or part.rows is None:
-        return {}
-    return {"first_row": part.start, "rows": part.rows}
-
-
-def _remove_rests(folder: Path) -> None:
-    """Remove what workers that were killed have left: all parts are there, nobody needs them."""
-    for rest in folder.glob(".part-*"):
-        if rest.is_dir():
-            shutil.rmtree(rest, ignore_errors=True)
-        else:
-            rest.unlink(missing_ok=True)
