@@ -345,7 +345,7 @@ def test_trials_that_do_not_match_are_counted(tmp_path):
         ("y,llr\n1,2\n0,3\n", "--costs 0>1=-3", "costs must be higher"),
         ("y,llr\n1,2\n0,3\n", "--confidence 2", "confidence must lie"),
         ("y,llr\n1,2\n0,3\n", "--scores x", "got both"),
-        ("y,llr\n", "", "must hold rows"),
+        ("y,llr\n", "", "has no rows"),
     ],
 )
 def test_what_cannot_be_judged_ends_in_a_sentence(tmp_path, text, options, words):

@@ -165,7 +165,7 @@ def test_held_out_evidence_is_computed_once(folder, monkeypatch):
     ("options", "said"),
     [
         (["--seed", "-1"], "--seed must be from 0 to"),
-        (["--validation", "0.995"], "--validation must leave rows of every class"),
+        (["--validation", "0.995"], "--validation 0.995 leaves no row of class 0"),
         (["--validation", "0"], "got --validation 0. Give 0.2."),
         (["--validation", "0.001"], "class 0 has 60 rows, of which --validation 0.001 sets none"),
     ],

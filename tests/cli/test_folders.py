@@ -218,9 +218,7 @@ def test_parts_of_another_run_are_kept_apart(folder, change, said):
     model.set_params(shrinkage=0.5).save("other.deciban")
     predict("new", "-o", "out/")
     before = stamps()
-    with pytest.raises(
-        InputError, match=f"holds parts that were made {said}. Name"
-    ) as no:
+    with pytest.raises(InputError, match=f"holds parts that were made {said}. Name") as no:
         run(*change, "-o", "out/")
     assert "\n" not in str(no.value)
     assert stamps() == before

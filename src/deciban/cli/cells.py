@@ -26,15 +26,15 @@ KEY_WORDS = (  # for trials of different sources and of one: the latter are targ
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+(e[-+]?\d+)?\s*", re.IGNORECASE)
 _JOINTS = re.compile(r"(?<=[a-z])[-_ ](?=[a-z])")  # non-target, non_target and nontarget are one
 _LARGEST = 1e300  # of finite numbers: their sums must not overflow
-_MOST_CLASSES = 10_000
+_MAX_CLASSES = 10_000
 
 
 @dataclass(frozen=True)
 class Column:
     """Cells of a column, and where they come from.
 
-    ``start`` rows of the table come before the first cell; ``remedy`` is what messages advise where
-    a cell is empty.
+    ``start`` rows of the table come before the first cell; ``remedy`` is the advice of messages on
+    cells that are empty or not a number.
     """
 
     cells: pl.Series
@@ -43,7 +43,7 @@ class Column:
     remedy: str = "Correct it, or give a copy of the table without such rows."
 
     def row(self, index: int) -> str:
-        """How messages name the row of a cell: rows count from 1."""
+        """The row of a cell in messages, which count from 1."""
         return f"row {self.start + index + 1}"
 
     def error(self, sentence: str, index: int | None = None) -> TableError:
@@ -51,11 +51,10 @@ class Column:
         rows = [] if index is None else [self.start + index]
         return TableError(sentence, file=self.file, column=self.cells.name, rows=rows)
 
-    def require_filled(self) -> None:
+    def check_filled(self) -> None:
         """Raise unless there are cells and none of them is empty."""
         if not len(self.cells):
-            sentence = "must hold rows; it holds none. Give a table with samples."
-            raise TableError(sentence, file=self.file)
+            raise TableError("has no rows. Give a table with samples.", file=self.file)
         missing = self.cells.null_count()
         if missing:
             first = first_true(self.cells.is_null())
@@ -66,7 +65,7 @@ class Column:
 
 
 def first_true(mask: pl.Series) -> int:
-    """Index of the first cell that is true; 0 where there is none."""
+    """Index of the first cell that is true; 0 if none is."""
     return int(mask.arg_max() or 0)
 
 
@@ -82,7 +81,7 @@ def fold_key_word(label: Hashable) -> str:
 
 
 def find_target(labels: Iterable[Hashable]) -> Hashable | None:
-    """Which of two labels means target (same source), where they are the words of a key.
+    """Which of two labels means target (same source), if they are the words of a key.
 
     Examples
     --------
@@ -94,7 +93,7 @@ def find_target(labels: Iterable[Hashable]) -> Hashable | None:
 
 
 def unify_key_words(column: Column) -> Column:
-    """The column with one spelling of each word, where it is a key that has several (``TRUE``)."""
+    """The column with one spelling of each word, if it is a key that has several (``TRUE``)."""
     labels = column.cells.drop_nulls().unique()
     if labels.dtype != pl.String or not 2 < len(labels) < 100:
         return column
@@ -109,13 +108,13 @@ def encode_labels(column: Column) -> tuple[Labels, NDArray[np.intp]]:
 
     Labels in text are text as written, unless all of them are whole numbers as Python writes them.
     """
-    column.require_filled()
+    column.check_filled()
     cells = _as_labels(column)
     labels = cells.unique().sort()
-    if not 2 <= len(labels) <= _MOST_CLASSES:
+    if not 2 <= len(labels) <= _MAX_CLASSES:
         raise column.error(
-            f"must hold two classes or more, {_MOST_CLASSES:,} at most; got {len(labels):,}. Name "
-            "the column of the true class."
+            f"has {len(labels):,} distinct values; labels are of two classes or more, "
+            f"{_MAX_CLASSES:,} at most. Name the column of the true class."
         )
     places = pl.Series(range(len(labels)), dtype=pl.Int64)
     codes = cells.replace_strict(labels, places, return_dtype=pl.Int64)
@@ -131,59 +130,60 @@ def _as_labels(column: Column) -> pl.Series:
             cells = cells.cast(pl.String)
         except pl.exceptions.PolarsError:
             raise column.error(
-                f"must hold text, whole numbers or truth values; got {cells.dtype}. Name the "
-                "column of the true class."
+                f"is of type {cells.dtype}; labels are text, whole numbers or truth values. Name "
+                "the column of the true class."
             ) from None
-        _refuse_missing_labels(column, cells)
+        check_no_missing_words(replace(column, cells=cells))
     numbers = cells.cast(pl.Float64, strict=False)
     if numbers.null_count():
         return cells
     if not (numbers == numbers.floor()).all():
         raise column.error(
-            "must hold classes; got numbers with fractions. Name the column of the true class."
+            "has numbers with fractions, not classes. Name the column of the true class."
         )
     whole = numbers.cast(pl.Int64, strict=False)
     same = cells.dtype.is_float() or (whole.cast(pl.String) == cells).all()
     return whole if same and not whole.null_count() else cells
 
 
-def _refuse_missing_labels(column: Column, text: pl.Series) -> None:
+def check_no_missing_words(column: Column) -> None:
+    """Raise if some labels are words for a missing value, such as NA."""
+    text = column.cells
     rows = text.str.strip_chars().str.to_lowercase().is_in(MISSING).arg_true().to_list()
     if rows:
-        which = f"row {rows[0] + 1} holds"
-        if len(rows) > 1:
-            which = f"rows {join_words([row + 1 for row in rows], 5)} hold"
+        numbers = join_words([column.start + row + 1 for row in rows], 5)
+        which = f"row {numbers} holds" if len(rows) == 1 else f"rows {numbers} hold"
         raise TableError(
             f"must hold the class of every row; {which} {quote(text[rows[0]])}. Fill it in, or "
             "give a copy of the table without such rows; if it is a class, write another word.",
             file=column.file,
             column=text.name,
-            rows=rows[:100],
+            rows=[column.start + row for row in rows[:100]],
         )
 
 
 def parse_numbers(column: Column) -> NDArray[np.float64]:
     """A column as floats, none of them missing or NaN; ``inf`` and ``-inf`` are allowed."""
-    column.require_filled()
+    column.check_filled()
     cells = column.cells
     if cells.dtype == pl.String:
         values = cells.str.strip_chars().cast(pl.Float64, strict=False)
     elif cells.dtype.is_numeric():
         values = cells.cast(pl.Float64)
     else:
-        raise column.error(f"must hold numbers; got {cells.dtype}. Name another column.")
+        raise column.error(f"is of type {cells.dtype}, not numbers. Name another column.")
     floats = values.fill_null(float("nan")).to_numpy()
     large = (np.abs(floats) > _LARGEST) & np.isfinite(floats)
     bad = np.isnan(floats) | large
     if bad.any():
         first = int(np.argmax(bad))
-        what, remedy = "numbers", column.remedy
+        allowed, remedy = "numbers", column.remedy
         if large[first]:
-            what, remedy = f"numbers up to {_LARGEST:g}, or inf", "Correct them."
+            allowed, remedy = f"numbers up to {_LARGEST:g}, or inf", "Correct it, or write inf."
         elif _DECIMAL_COMMA.fullmatch(str(cells[first])):
             remedy = "It has decimal commas: save it with decimal points."
         raise column.error(
-            f"must hold {what}; {column.row(first)} holds {quote(cells[first])}"
+            f"must hold {allowed}; {column.row(first)} holds {quote(cells[first])}"
             f"{one_of_such(int(bad.sum()))}. {remedy}",
             first,
         )

@@ -1,28 +1,32 @@
-"""Columns of a table that a model learns from, with the types that their cells have."""
+"""Features: their types, the rows that a model learns from, and the rows it is asked about."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from deciban._persistence.registry import load_with_extra
+from deciban._validation.labels import label_array
 from deciban.cli import tables
-from deciban.cli.cells import DOUBTFUL, MISSING, Column, first_true
-from deciban.cli.files import Source
+from deciban.cli.cells import DOUBTFUL, MISSING, Column, Labels, encode_labels, first_true
+from deciban.cli.files import Source, find_files
 from deciban.cli.tables import Table, empty_to_null
-from deciban.cli.words import quote, quote_name, split_names
+from deciban.cli.words import count, quote, quote_name, split_names
 from deciban.exceptions import InputError
 
 if TYPE_CHECKING:
     from deciban._estimation.columns import Columns
 
-_MOST_LEVELS = 50  # of a column of text; names and free text have more
-_FEWEST_IDS = 30  # rows in which values that all differ are suspicious
+_MAX_LEVELS = 50  # of a column of text; names and free text have more
+_MIN_IDS = 30  # rows in which values that all differ are suspicious
+_MAX_HELD_OUT = 50_000  # rows to assess a model by that are read in parts
+_MAX_GIGABYTES = 1e6
 _GAPS = ("", *MISSING, *DOUBTFUL)  # among numbers
 _TRUTHS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _LARGEST = 1e100  # of numbers: their squares must not overflow
@@ -32,54 +36,176 @@ _TYPES: dict[str, pl.DataType] = {
 }  # fmt: skip
 _TIMES = ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f%#z")
 
-
-def type_columns(columns: Sequence[Column], impute: bool) -> pl.DataFrame:
-    """The columns to learn from: text of numbers, truth values or dates becomes these."""
-    typed = []
-    for column in columns:
-        cells = _parse(column.cells)
-        missing, ignore = cells.null_count(), f"--ignore {_as_typed(cells.name)}"
-        if missing and not impute:
-            first = first_true(cells.is_null())
-            raise column.error(
-                f"must have no missing values; {missing:,} of {len(cells):,} are missing, in "
-                f"{column.row(first)} first. Leave out --no-impute, or the column with {ignore}.",
-                first,
-            )
-        if missing == len(cells):
-            raise column.error(f"must hold values; it holds none. Leave it out with {ignore}.")
-        if _is_number(cells):
-            _require_moderate(column, cells)
-        elif not cells.dtype.is_temporal() or cells.dtype == pl.Time:
-            _require_levels(column)
-        typed.append(cells)
-    return pl.DataFrame(typed)
+Rows = NDArray[np.intp]
 
 
-def describe_doubts(frame: pl.DataFrame, typed: pl.DataFrame) -> list[str]:
-    """What may not be meant: identifiers, numbers read as text, words for missing values."""
-    found = [
-        f"{cells.name} has a different value in every row: if it is an identifier, leave it out "
-        f"with --ignore {_as_typed(cells.name)}"
-        for cells in typed
-        if _may_identify(cells)
+# --- rows that a model is fitted to -------------------------------------------------------
+
+
+class TrainingColumns(NamedTuple):
+    """Columns that the options name."""
+
+    label: str
+    features: str | None
+    ignore: str | None
+    impute: bool
+
+    def select(self, table: Table) -> list[str]:
+        """The columns to learn from."""
+        table.require_column(self.label, "--label")
+        if self.features is not None and self.ignore is not None:
+            raise InputError("--features and --ignore exclude each other. Leave one out.")
+        named = [name for name in split_names(self.features or self.ignore or "") if name]
+        for name in named:
+            table.require_column(name, "--ignore" if self.features is None else "--features")
+        if self.label in named and self.features is not None:
+            raise InputError(f"--features names the class, {self.label}. Leave it out there.")
+        if self.features is None:
+            named = [name for name in table.columns if name not in (self.label, *named)]
+        if not named:
+            raise table.error(f"has no feature besides {self.label}. Add columns.")
+        return named
+
+
+class Data(NamedTuple):
+    """Samples to fit a model to and to assess it by."""
+
+    name: str
+    n_rows: int  # to learn from
+    train: tuple[Any, ...]  # arguments of fit
+    held_out: tuple[Rows, Any, np.ndarray] | None  # row numbers, features and classes
+    notes: list[str]
+
+
+def read_training_table(
+    table: str, table_format: str | None, columns: TrainingColumns, share: float, seed: int,
+    needed: bool,
+) -> Data:  # fmt: skip
+    """All rows of a table; a ``share`` of them is held out, and must be if that is ``needed``."""
+    source, label = tables.open_table(table, table_format), columns.label
+    names = columns.select(source)
+    frame = source.read([label, *names])
+    labels, codes = encode_labels(Column(frame[label], source.name))
+    if len(labels) == len(codes):
+        raise InputError(
+            f"{label} has {len(labels):,} classes in {len(codes):,} rows; a class needs at least "
+            "two rows. Is it the right --label?"
+        )
+    train, held_out = _split_rows(codes, labels, share, seed, needed)
+    X = type_columns([Column(frame[name], source.name) for name in names], columns.impute)
+    notes = [
+        f"{label!r} is taken as a class. If it stands for a missing label, give a copy of the "
+        "table without such rows."
+        for label in labels
+        if str(label).strip().lower() in DOUBTFUL
     ]
-    for cells in typed.select(pl.col(pl.String)):
-        levels = cells.drop_nulls().unique().sort()
-        gaps = levels.filter(levels.str.strip_chars().str.to_lowercase().is_in(_GAPS))
-        if len(gaps):
-            found.append(
-                f"{cells.name} treats {gaps[0]!r} as an ordinary value. If it stands for a "
-                f"missing value, give a copy with such cells empty."
-            )
-        odd = _odd_among_values(frame[cells.name])
-        if odd is not None:
-            found.append(
-                f"{cells.name} is taken as text of {len(levels)} values, since row {odd + 1} holds "
-                f"{quote(cells[odd])}. If it should be numbers or dates, give a copy with such "
-                f"cells corrected."
-            )
-    return found
+    y = label_array(labels)[codes]
+    notes += _describe_doubts(frame, X)
+    aside = None if held_out is None else (held_out, X[held_out], y[held_out])
+    return Data(source.name, len(train), (X[train], y[train]), aside, notes)
+
+
+def read_training_parquet(
+    table: str, columns: TrainingColumns, share: float, seed: int, needed: bool, gigabytes: float
+) -> Data:
+    """The rows of Parquet files, read in parts; some are held out, at random."""
+    from deciban.discriminant.batches import Batches
+
+    if not 0 < gigabytes < _MAX_GIGABYTES:
+        raise InputError(f"--memory must be a positive number of GB; got {gigabytes:g}. Give 1.")
+    _check_report(needed, share)
+    files = find_files(table)
+    names = columns.select(tables.open_table(files[0], "parquet"))
+    memory = int(gigabytes * 1e9)
+    batches = Batches.from_parquet(files, columns.label, features=names, memory=memory)
+    classes: set[Any] = set()
+    for file in files:
+        cells = tables.open_table(file, "parquet").read([columns.label])[columns.label]
+        if len(cells):
+            Column(cells, file).check_filled()
+        classes |= set(cells.unique().to_list())
+    if len(classes) < 2:
+        cells = pl.Series(columns.label, [*classes])
+        raise Column(cells, table).error(
+            f"has {count(len(classes), 'class')}; a model needs two or more. Name the column of "
+            "the true class."
+        )
+    if not columns.impute:
+        batches.require_complete()
+    rng, n = np.random.default_rng(seed), batches.n_rows
+    most = min(_MAX_HELD_OUT, memory // (16 * 8 * len(names)))
+    aside = np.sort(rng.choice(n, min(round(share * n), most), replace=False))
+    held_out = None
+    if len(aside):
+        _, X, y, _ = batches.read_rows(aside)
+        held_out = aside, X, y
+    return Data(table, n - len(aside), (batches.without(aside),), held_out, [])
+
+
+def _check_report(needed: bool, share: float) -> None:
+    if needed and share == 0:
+        raise InputError(
+            "--report needs rows to assess the model by; got --validation 0. Give 0.2."
+        )
+
+
+def _split_rows(
+    codes: Rows, labels: Labels, share: float, seed: int, needed: bool
+) -> tuple[Rows, Rows | None]:
+    """Rows to learn from, and rows to assess the model by: the same share of every class."""
+    counts = np.bincount(codes, minlength=len(labels))
+    rarest, n = labels[int(np.argmin(counts))], int(counts.min())
+    aside = np.round(share * counts).astype(int)  # of each class
+    too_rare = n < 2 or int(aside.min()) < 1
+    _check_report(needed, share)
+    if needed and too_rare:
+        remedy = "Add rows of it" if n < 2 else f"Give --validation {min(0.5 / n + 0.005, 0.5):.2f}"
+        raise InputError(
+            f"--report needs rows of every class to assess the model by; class {rarest!r} has "
+            f"{count(n, 'row')}, of which --validation {share:g} sets none aside. {remedy}, "
+            "or leave out --report."
+        )
+    if too_rare:
+        return np.arange(len(codes)), None
+    if int((counts - aside).min()) < 1:
+        raise InputError(
+            f"--validation {share:g} leaves no row of class {rarest!r}, which has "
+            f"{count(n, 'row')}, to learn from. Give 0.2."
+        )
+    order = np.random.default_rng(seed).permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]  # class by class
+    rank = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    held_out = rank < np.repeat(aside, counts)
+    return np.sort(order[~held_out]), np.sort(order[held_out])
+
+
+# --- rows that a model is asked about -----------------------------------------------------
+
+
+def load_model(path: Path) -> Any:
+    """The model in a file, which knows the names of its columns."""
+    estimator = load_with_extra(path)[0]
+    names = estimator.columns_.names if hasattr(estimator, "columns_") else []
+    if not names or not all(isinstance(name, str) for name in names):
+        raise InputError(
+            f"{path} is not a model of `deciban fit`: it has no names of columns. Fit it with the "
+            "command, or to a frame in Python; calibrators are for `deciban apply`."
+        )
+    return estimator
+
+
+def open_features(columns: Columns, source: Source, table_format: str | None) -> Table:
+    """A table with all of the columns that a model was fitted to."""
+    table = tables.open_table(source, table_format)
+    for name in columns.names:
+        table.require_column(name, "the model")
+    return table
+
+
+def open_model(path: Path, source: str, table_format: str | None) -> tuple[Any, Table]:
+    """The model in a file, and a table with all of the columns that it was fitted to."""
+    estimator = load_model(path)
+    return estimator, open_features(estimator.columns_, source, table_format)
 
 
 def read_rows(columns: Columns, frame: pl.DataFrame, source: str, start: int = 0) -> pl.DataFrame:
@@ -103,61 +229,14 @@ def share_types(columns: Columns, *frames: pl.DataFrame) -> list[pl.DataFrame]:
     return [frame.cast({name: types[name] for name in frame.columns}) for frame in frames]
 
 
-def load_model(path: Path) -> Any:
-    """The model in a file, which knows the names of its columns."""
-    estimator = load_with_extra(path)[0]
-    names = estimator.columns_.names if hasattr(estimator, "columns_") else []
-    if not names or not all(isinstance(name, str) for name in names):
-        raise InputError(
-            f"{path} must be a model of `deciban fit`; it has no names of columns. Fit it with the "
-            f"command, or to a frame in Python; calibrators are for `deciban apply`."
-        )
-    return estimator
-
-
-def open_features(columns: Columns, source: Source, table_format: str | None) -> Table:
-    """A table with all of the columns that a model was fitted to."""
-    table = tables.open_table(source, table_format)
-    for name in columns.names:
-        table.require_column(name, "the model")
-    return table
-
-
-def open_model(path: Path, source: str, table_format: str | None) -> tuple[Any, Table]:
-    """The model in a file, and a table with all of the columns that it was fitted to."""
-    estimator = load_model(path)
-    return estimator, open_features(estimator.columns_, source, table_format)
-
-
 def typical_row(columns: Columns) -> pl.DataFrame:
-    """A row of what fills the gaps of each column."""
+    """A row of the values that fill the gaps of each column."""
     row: pl.DataFrame = columns.decode(columns.encode(columns.fill[None]), pl.DataFrame())
     return row
 
 
-def select_features(
-    table: Table, label: str, features: str | None, ignore: str | None
-) -> list[str]:
-    """The columns to learn from, according to the options --features and --ignore."""
-    table.require_column(label, "--label")
-    if features is not None and ignore is not None:
-        raise InputError("--features or --ignore must be given, not both. Leave one out.")
-    named = [name for name in split_names(features or ignore or "") if name]
-    for name in named:
-        table.require_column(name, "--ignore" if features is None else "--features")
-    if label in named and features is not None:
-        raise InputError(
-            f"--features must not name the class, {label}; it does. Leave it out there."
-        )
-    if features is None:
-        named = [name for name in table.columns if name != label and name not in named]
-    if not named:
-        raise table.error(f"must have a feature beside {label}; got none. Add columns.")
-    return named
-
-
 def _convert(column: Column, kind: str) -> pl.Series:
-    """A column as numbers, truth values, dates or text, according to what it was in training."""
+    """A column as numbers, truth values, dates or text, as it was in training."""
     if kind in ("category", "ordered"):
         return column.cells
     cells, dated = _parse(column.cells, numeric=True), kind not in ("number", "boolean")
@@ -165,24 +244,95 @@ def _convert(column: Column, kind: str) -> pl.Series:
     if not fits and cells.null_count() < len(cells):
         first = _first_odd(cells)
         raise column.error(
-            f"must be {'dates' if dated else 'numbers'}, as it was in training; "
-            f"{column.row(first)} holds {quote(cells[first])}. Correct it, or give a copy without "
-            f"the row.",
+            f"holds {quote(cells[first])} in {column.row(first)}; in training it held "
+            f"{'dates' if dated else 'numbers'}. {column.remedy}",
             first,
         )
     if not dated:
-        _require_moderate(column, cells)
+        _check_moderate(column, cells)
     return cells
 
 
-def _require_moderate(column: Column, cells: pl.Series) -> None:
+# --- types --------------------------------------------------------------------------------
+
+
+def type_columns(columns: Sequence[Column], impute: bool) -> pl.DataFrame:
+    """The columns to learn from: text of numbers, truth values or dates becomes these."""
+    typed = []
+    for column in columns:
+        cells = _parse(column.cells)
+        missing, ignore = cells.null_count(), f"--ignore {_as_typed(cells.name)}"
+        if missing and not impute:
+            first = first_true(cells.is_null())
+            raise column.error(
+                f"has {missing:,} missing values in {len(cells):,} rows, the first in "
+                f"{column.row(first)}. Leave out --no-impute, or the column with {ignore}.",
+                first,
+            )
+        if missing == len(cells):
+            raise column.error(f"holds no values. Leave it out with {ignore}.")
+        if _is_number(cells):
+            _check_moderate(column, cells)
+        elif not cells.dtype.is_temporal() or cells.dtype == pl.Time:
+            _check_levels(column)
+        typed.append(cells)
+    return pl.DataFrame(typed)
+
+
+def _describe_doubts(frame: pl.DataFrame, typed: pl.DataFrame) -> list[str]:
+    """Likely mistakes: identifiers, numbers read as text, words for missing values."""
+    found = [
+        f"{cells.name} has a different value in every row: if it is an identifier, leave it out "
+        f"with --ignore {_as_typed(cells.name)}"
+        for cells in typed
+        if _may_identify(cells)
+    ]
+    for cells in typed.select(pl.col(pl.String)):
+        levels = cells.drop_nulls().unique().sort()
+        gaps = levels.filter(levels.str.strip_chars().str.to_lowercase().is_in(_GAPS))
+        if len(gaps):
+            found.append(
+                f"{cells.name} treats {gaps[0]!r} as an ordinary value. If it stands for a "
+                "missing value, give a copy with such cells empty."
+            )
+        odd = _odd_among_values(frame[cells.name])
+        if odd is not None:
+            found.append(
+                f"{cells.name} is taken as text with {len(levels)} values, since row {odd + 1} "
+                f"holds {quote(cells[odd])}. If it should be numbers or dates, give a copy with "
+                "such cells corrected."
+            )
+    return found
+
+
+def _check_moderate(column: Column, cells: pl.Series) -> None:
     bad = ~(np.abs(cells.cast(pl.Float64).fill_null(0.0).to_numpy()) <= _LARGEST)
     if bad.any():
         first = int(np.argmax(bad))
         raise column.error(
-            f"must hold numbers up to {_LARGEST:g}; {column.row(first)} holds {cells[first]}. "
-            "Correct it, or give a copy without the row.",
+            f"holds {cells[first]} in {column.row(first)}; numbers up to {_LARGEST:g} can be used. "
+            f"{column.remedy}",
             first,
+        )
+
+
+def _check_levels(column: Column) -> None:
+    """Raise unless a column holds categories, or text with few values."""
+    cells = column.cells
+    ignore = f"--ignore {_as_typed(cells.name)}"
+    if cells.dtype not in (pl.String, pl.Categorical) and not isinstance(cells.dtype, pl.Enum):
+        raise column.error(
+            f"is of type {cells.dtype}; features are numbers, truth values, dates or text. Leave "
+            f"it out with {ignore}, or make numbers of it."
+        )
+    found = cells.cast(pl.String).drop_nulls().unique().sort()
+    if len(found) > _MAX_LEVELS:
+        odd = _odd_among_values(cells)
+        such = quote(found[0]) if odd is None else f"{quote(cells[odd])} in row {odd + 1}"
+        raise column.error(
+            f"holds {len(found):,} different texts, such as {such}; a feature may have "
+            f"{_MAX_LEVELS}. Leave it out with {ignore}, or correct it if it should be numbers or "
+            "dates."
         )
 
 
@@ -192,29 +342,9 @@ def _is_number(column: pl.Series) -> bool:
 
 def _may_identify(cells: pl.Series) -> bool:
     """Whether whole numbers or texts differ in each of many rows."""
-    dated = cells.dtype.is_temporal()
-    if len(cells) < _FEWEST_IDS or cells.n_unique() < len(cells) or dated:
+    if len(cells) < _MIN_IDS or cells.n_unique() < len(cells) or cells.dtype.is_temporal():
         return False
     return not cells.dtype.is_float() or bool((cells == cells.floor()).all())
-
-
-def _require_levels(column: Column) -> None:
-    """Raise unless a column holds categories, or text of few values."""
-    cells = column.cells
-    ignore = f"--ignore {_as_typed(cells.name)}"
-    if cells.dtype not in (pl.String, pl.Categorical) and not isinstance(cells.dtype, pl.Enum):
-        raise column.error(
-            f"must be numbers, truth values, dates or text; got {cells.dtype}. Leave it out with "
-            f"{ignore}, or make numbers of it."
-        )
-    found = cells.cast(pl.String).drop_nulls().unique().sort()
-    if len(found) > _MOST_LEVELS:
-        odd = _odd_among_values(cells)
-        such = quote(found[0]) if odd is None else f"{quote(cells[odd])} in row {odd + 1}"
-        raise column.error(
-            f"must hold at most {_MOST_LEVELS} different texts; it holds {len(found):,}, such as "
-            f"{such}. Leave it out with {ignore}, or correct it if it should be numbers or dates."
-        )
 
 
 def _parse(column: pl.Series, numeric: bool = False) -> pl.Series:
@@ -249,7 +379,7 @@ def _likeliest_values(column: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 
 def _first_odd(column: pl.Series) -> int:
-    """Index of the first cell that is not what most cells are, or, where all are, that is known."""
+    """Index of the first cell that is not what most cells are; if all are, the first known one."""
     if column.dtype != pl.String:
         return first_true(column.is_not_null())
     known, values = _likeliest_values(column)

@@ -126,9 +126,14 @@ def fit(
     import polars as pl
     import polars.selectors as cs
 
-    from deciban.cli.features import typical_row
+    from deciban.cli.features import (
+        TrainingColumns,
+        read_training_parquet,
+        read_training_table,
+        typical_row,
+    )
+    from deciban.cli.files import find_files
     from deciban.cli.outputs import require_outputs
-    from deciban.cli.training_rows import Columns, is_data_set, read_parquet, read_table
 
     team = _Team.join(model, coordinator, processes, process)
     checkpoint = output.with_name(f"{output.name}.checkpoint") if model is Kind.cda else None
@@ -141,13 +146,13 @@ def fit(
             raise InputError(
                 f"--validation must be at least 0 and below 1; got {validation}. Give 0.2."
             )
-        columns = Columns(label, features, ignore, impute)
+        columns = TrainingColumns(label, features, ignore, impute)
         needed = report is not None
-        if memory is None and not is_data_set(table):
-            data = read_table(table, table_format, columns, validation, seed, needed)
+        if memory is None and find_files(table) == [table]:
+            data = read_training_table(table, table_format, columns, validation, seed, needed)
         else:
             _refuse_closed_forms(model, table, open_set)
-            data = read_parquet(
+            data = read_training_parquet(
                 table, columns, validation, seed, needed, 1.0 if memory is None else memory
             )
     team.print_notes(data.notes)
