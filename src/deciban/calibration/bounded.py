@@ -322,7 +322,7 @@ def upper_bound(trials: Trials, n_target: float, n_other: float, misleading: flo
     misleading samples included; rejecting all costs 1. Both rates change only where an LLR occurs,
     so that the first t at which the cost reaches 1 is found exactly.
     """
-    llr = trials.distinct()
+    llr = np.unique(trials.llr)
     steps = np.concatenate([[0.0], llr[(llr > 0) & (llr < np.inf)]])
     # The rates between two steps: a sample on the threshold is accepted, above it is not.
     hits, false_alarms = (

@@ -1,4 +1,4 @@
-"""Whether labels drawn from the evidence itself look like the true ones: no density is needed."""
+"""Test calibration by drawing labels from the evidence itself: no density is needed."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from deciban._validation.scalars import quote, require_whole
 from deciban.metrics.intervals import Seed, seed_from
 from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_labelled, share_out
 
-_WEAKEST = -1e4  # nats below the best class, where log-likelihoods are cut: the posterior is zero
-_PRIOR = 1.0  # information about every score: where classes are separated there is no other
-_LEAST = 0.02  # smallest share of the information that is left, given the class proportions
-_ROUNDS = 50  # most steps of Newton's method
-_JUMP = 0.05  # standard deviations of the sum, above which a term is drawn by itself
-# How often draws exceed 1 in each tail: of the factor, the offsets and the shape, which most
-# faults do not change, so that it counts half.
+_MIN_LOG = -1e4  # nats below the best class: lower log-likelihoods have posterior zero
+_PRIOR = 1.0  # information about every score: separated classes give no other
+_MIN_SHARE = 0.02  # smallest share of the information that is left, given the class proportions
+_MAX_STEPS = 50
+_JUMP = 0.05  # standard deviations of the sum; larger terms are drawn one by one
+# How often draws exceed 1 in each tail: factor, offsets and shape. Most faults do not change the
+# shape, so that it counts half.
 _TAILS = (0.04, 0.04, 0.08, 0.02, 0.02)
 _ROUNDING = 1e-9
-_WORTH_A_HINT = 0.05  # largest p-value with which a fault is named
-_LIGHTEST = 1e-12  # weight that counts as none
+_MAX_NAMED = 0.05  # largest p-value at which repr names the fault
+_MIN_WEIGHT = 1e-12
 
 
 @dataclass(frozen=True)
 class CalibrationTest:
-    """Whether evidence is calibrated, and which way it is off if not.
+    """Result of a test for calibration: the p-value and the likeliest fault.
 
     Attributes
     ----------
     statistic, p_value : float
-        Largest of the scores, in units of what calibrated evidence rarely exceeds, and how often
-        calibrated evidence reaches it, whatever its distribution is.
+        Largest score, in units that calibrated evidence rarely exceeds, and how often calibrated
+        evidence reaches it, whatever its distribution.
     scale, offset, shape : float
-        p-values of single faults: the evidence is too strong or too weak as a whole, it favors a
-        class whatever the sample is, or strong evidence is off in another way than weak evidence.
+        p-values for single faults: the evidence is too strong or too weak overall, it favors a
+        class whatever the sample, or strong evidence is off in another way than weak evidence.
     fault : str
-        The likeliest fault, such as "too strong", whether or not chance explains it.
+        The likeliest fault, such as "too strong", even if chance explains it.
     claimed, found : float
-        Mean entropy of the posteriors at the class proportions of the samples, and their mean
-        cross-entropy, in nats. Evidence that is too strong claims less than is found.
+        Mean entropy of the posteriors at the sample class proportions, and their mean
+        cross-entropy, in nats. Overconfident evidence claims less than is found.
     n_draws : int
 
     See Also
@@ -68,7 +68,7 @@ class CalibrationTest:
     n_draws: int
 
     def __repr__(self) -> str:
-        fault = f" ({self.fault}?)" if self.p_value <= _WORTH_A_HINT else ""
+        fault = f" ({self.fault}?)" if self.p_value <= _MAX_NAMED else ""
         return (
             f"CalibrationTest: p = {self.p_value:.3g}{fault}, entropy claimed "
             f"{self.claimed:.3g} nat, found {self.found:.3g} nat"
@@ -86,23 +86,22 @@ def calibration_test(
 ) -> CalibrationTest:
     r"""Test whether evidence is calibrated, for any number of classes and any distribution.
 
-    If the evidence is calibrated, the samples of a class are distributed as all samples are, each
-    weighted with the posterior :math:`p(x)` of the class at the class proportions. Data sets are
-    drawn accordingly, with as many samples of each class as there are, and compared with the true
-    one by the scores (slopes of the log-likelihood) of three recalibrations: a factor,
-    :math:`\sum_i \log w_{y_i} - E_{p(x_i)} \log w`; offsets, the count of each class less the sum
-    of its posteriors; and a factor that grows with the entropy of the posterior. Each score is
-    divided by its standard error, then by what draws rarely exceed, and the largest is compared
-    with the largest of each draw.
+    If it is, the samples in a class are distributed as all samples are, each weighted with the
+    posterior :math:`p(x)` of the class at the class proportions. Data sets are drawn accordingly,
+    with the same class counts, and compared with the true one by the scores (slopes of the
+    log-likelihood) for three recalibrations: a factor,
+    :math:`\sum_i \log w_{y_i} - E_{p(x_i)} \log w`; offsets, class counts minus summed posteriors;
+    and a factor that grows with the entropy of the posterior. Each score is divided by its standard
+    error, then by a quantile over draws; the largest is compared with the largest in each draw.
 
     Parameters
     ----------
     y_true : array of shape (n_samples,)
-        Every class must occur. Samples are taken to be independent.
+        Every class must occur. Assumes independent samples.
     evidence : array of log-likelihoods of shape (n_samples, n_classes), or Evidence
         Classes may be ruled out.
     n_draws : int, default 999
-        Number of data sets that are drawn; the p-value is at least ``1 / (1 + n_draws)``.
+        Data sets to draw; the p-value is at least ``1 / (1 + n_draws)``.
     classes, sample_weight
         As for :func:`cross_entropy`.
     rng : numpy Generator or seed, default 0
@@ -113,8 +112,8 @@ def calibration_test(
 
     See Also
     --------
-    idempotence : How far evidence is from calibrated, and where.
-    decompose : What miscalibration costs.
+    idempotence : The size of the miscalibration, by class and direction.
+    decompose : The cost of miscalibration.
 
     References
     ----------
@@ -138,7 +137,7 @@ def calibration_test(
 
 
 def run_calibration_test(data: Labelled, n_draws: int, rng: np.random.Generator) -> CalibrationTest:
-    """Test whether the evidence of samples that were read already is calibrated."""
+    """Test samples that were read already."""
     rows, (w, weight, mass) = np.arange(len(data.codes)), _read(data)
     truth, world = _make_terms(w, mass), _make_terms(_balance(w, weight, mass), mass)
     seen = np.hstack([weight @ truth.scores[rows, data.codes], weight @ truth.others])
@@ -167,22 +166,22 @@ def run_calibration_test(data: Labelled, n_draws: int, rng: np.random.Generator)
 
 
 def balanced_posteriors(data: Labelled) -> Floats:
-    """Posteriors at the prior at which they sum to the number of samples of each class."""
+    """Posteriors at the prior at which they sum to the class counts."""
     w, weight, mass = _read(data)
     return np.exp(_make_terms(_balance(w, weight, mass), mass).log_p)
 
 
 def _read(data: Labelled) -> tuple[Floats, Floats, Floats]:
-    """Log-likelihoods below the largest, weights with a mean of one, and their sums by class."""
+    """Log-likelihoods below the largest, weights with mean one, and their sums by class."""
     values = data.evidence.log_likelihoods
-    weight = np.maximum(data.weights / data.weights.mean(), _LIGHTEST)
+    weight = np.maximum(data.weights / data.weights.mean(), _MIN_WEIGHT)
     with np.errstate(over="ignore"):
-        w = np.maximum(values - values.max(axis=1, keepdims=True), _WEAKEST)
+        w = np.maximum(values - values.max(axis=1, keepdims=True), _MIN_LOG)
     return w, weight, np.bincount(data.codes, weight).astype(np.float64)
 
 
 def _parts(scale: Floats, offset: Floats, shape: Floats) -> Floats:
-    """Scores of factor, offsets and shape over what draws rarely exceed, (3, 1 + n_draws)."""
+    """Scores for factor, offsets and shape, over quantiles of the draws, (3, 1 + n_draws)."""
     tails = np.array([scale, -scale, offset, shape, -shape])
     limits = [np.quantile(tail, 1 - rare) for tail, rare in zip(tails, _TAILS, strict=True)]
     up, down, offset, more, less = tails / np.maximum(limits, 1e-4)[:, None]
@@ -190,22 +189,17 @@ def _parts(scale: Floats, offset: Floats, shape: Floats) -> Floats:
 
 
 def _p_value(values: Floats) -> float:
-    """How often a data set has a value as large as the true one, which is the first."""
+    """How often a data set reaches the value of the true one, which is the first."""
     return float(np.mean(values >= values[0] - _ROUNDING * (1 + abs(values[0]))))
 
 
 class _Terms(NamedTuple):
-    """What each sample adds to the scores, and to the information about them.
-
-    ``scores`` of shape (n_samples, n_classes, 2), by its class, are those of the factor and of the
-    factor that grows with the entropy. The columns of ``others`` are the posteriors, the
-    information about each offset, about each offset and either factor, and about the factors.
-    """
+    """Contributions of each sample to the scores and to their information."""
 
     log_p: Floats
     entropy: Floats
-    scores: Floats
-    others: Floats
+    scores: Floats  # by class, for the factor and the factor that grows with the entropy
+    others: Floats  # posteriors; information: offsets, offsets with either factor, factors
 
 
 def _make_terms(w: Floats, mass: Floats) -> _Terms:
@@ -221,17 +215,17 @@ def _make_terms(w: Floats, mass: Floats) -> _Terms:
 
 
 def _standardize(sums: Floats, mass: Floats) -> tuple[Floats, Floats, Floats]:
-    """Scores of factor, offsets and shape over their standard errors, a data set on each row.
+    """Scores for factor, offsets and shape over their standard errors, a data set on each row.
 
-    The class proportions are those of the samples: what is known of the offsets by them (Prentice
-    and Pyke, for each class and all others) lowers the variance.
+    The class proportions are fixed, which lowers the variance (Prentice and Pyke, for each class
+    against all others).
     """
     (s, t), (ss, st, tt) = sums[:, :2].T, sums[:, -3:].T
     p, information, with_s, with_t = np.split(sums[:, 2:-3], 4, axis=1)
 
     def divide(score: Floats, information: Floats, known: Floats) -> Floats:
-        # Sums that are drawn may be a little below zero.
-        variance = np.maximum(np.maximum(information - known, _LEAST * information), 0.0)
+        # Gaussian draws may be a little below zero.
+        variance = np.maximum(np.maximum(information - known, _MIN_SHARE * information), 0.0)
         return np.asarray(score / np.sqrt(variance + _PRIOR))
 
     known = information**2 * (1 / mass + 1 / (mass.sum() - mass))
@@ -245,12 +239,12 @@ def _standardize(sums: Floats, mass: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _balance(w: Floats, weight: Floats, mass: Floats) -> Floats:
-    """Log-likelihoods with offsets such that the posteriors sum to the mass of each class.
+    """Add offsets that make the posteriors sum to the mass of each class.
 
-    Offsets have a normal prior: where classes are separated, the sums hardly depend on them.
+    Offsets have a normal prior: for separated classes the sums hardly depend on them.
     """
     offset = np.zeros(len(mass))
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_STEPS):
         p = w + (offset + np.log(mass))
         p -= p.max(axis=1, keepdims=True)
         np.exp(p, out=p)
@@ -267,7 +261,7 @@ def _balance(w: Floats, weight: Floats, mass: Floats) -> Floats:
 def _draw_data_sets(
     world: _Terms, codes: NDArray[np.intp], weight: Floats, n_draws: int, rng: np.random.Generator
 ) -> Floats:
-    """Sums of scores and others of data sets with as many samples of each class."""
+    """Sums of scores and others for data sets with the same class counts."""
     D = world.log_p.shape[1]
     by_class = [weight[codes == j] for j in range(D)]
 
@@ -296,8 +290,8 @@ def _draw_sums(
 ) -> Floats:
     """Sums of terms that each occur at a rate: a compound Poisson distribution.
 
-    Terms above the limit in one of the first columns are drawn one by one; the sum of the others,
-    which are small against the standard deviation of the whole sum, is Gaussian.
+    Terms above the limit in a score column are drawn one by one. The others are small against the
+    standard deviation of the sum: together they are Gaussian.
     """
     large = (np.abs(x[:, : len(limit)]) > limit).any(axis=1) & (rates > 0)
     small = np.where(large, 0.0, rates)

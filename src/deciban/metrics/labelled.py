@@ -1,6 +1,6 @@
-"""The truth beside the evidence: the one place where both are read, for two classes and for more.
+"""Read true classes together with evidence or LLRs.
 
-Rows of pandas objects are matched by their index, columns by the names of the classes.
+Rows of pandas objects are matched by their index, columns by class names.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from deciban.evidence import Evidence
 from deciban.exceptions import InputError, UnknownClassError
 
 EvidenceLike = ArrayLike | Evidence  # LLRs, log-likelihoods, or evidence itself
-Weights = ArrayLike | None  # one for each sample, or all alike
-Terms = Callable[[Floats, int], NDArray[Any]]  # cost of LLRs of the first (0) or second (1) class
-_FEW = 20  # samples below which LLRs may all lie between 0 and 1 by chance
+Weights = ArrayLike | None
+Terms = Callable[[Floats, int], NDArray[Any]]  # costs of LLRs in the first (0) or second (1) class
+_FEW = 20  # with fewer samples, all LLRs may lie between 0 and 1 by chance
 
 
 class ProbabilityWarning(UserWarning):
@@ -38,21 +38,19 @@ class ProbabilityWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Scores:
-    """LLRs of the samples of one class, with or without weights."""
+    """LLRs in one class, with or without weights."""
 
     llr: Floats
     weight: Floats | None = None
 
     def mean(self, values: NDArray[Any]) -> float:
-        """Weighted mean of one value for each LLR."""
-        return float(
-            values.mean() if self.weight is None else np.average(values, weights=self.weight)
-        )
+        """Weighted mean of a value for each LLR."""
+        return float(np.average(values, weights=self.weight))
 
     def below(self, at: Floats, *, inclusive: bool = False) -> Floats:
         """Fraction of the mass below each point, or up to it."""
         side: Literal["left", "right"] = "right" if inclusive else "left"
-        if self.weight is None:  # sorting numbers is far cheaper than sorting positions
+        if self.weight is None:  # sorting numbers is far faster than sorting positions
             return np.searchsorted(np.sort(self.llr), at, side) / len(self.llr)
         order = np.argsort(self.llr)
         mass = np.concatenate([[0.0], np.cumsum(self.weight[order])])
@@ -61,29 +59,24 @@ class Scores:
 
 @dataclass(frozen=True)
 class Trials:
-    """LLRs in favor of ``pos_label``, split by the true class; weights sum to one in each."""
+    """LLRs in favor of ``pos_label``, split by the true class; weights in each sum to one."""
 
     target: Scores
     other: Scores
     pos_label: Hashable = 1
     other_label: Hashable = 0
 
-    def distinct(self) -> Floats:
-        """All LLRs that occur, rising."""
-        return np.unique(self.llr)
-
     def means(self, costs: Sequence[Terms]) -> Floats:
         """Mean of each cost over the others and over the targets, (n_costs, 2)."""
-        sides = self.other, self.target
-        return np.array([[one.mean(cost(one.llr, t)) for t, one in enumerate(sides)]
-                         for cost in costs])  # fmt: skip
+        sides = (self.other, 0), (self.target, 1)
+        return np.array([[side.mean(cost(side.llr, t)) for side, t in sides] for cost in costs])
 
     @cached_property
     def in_order(self) -> tuple[Floats, Floats | None, NDArray[np.intp]]:
         """LLRs and weights, targets first, and the positions that sort them, tied targets first.
 
-        Without weights the LLRs of each class are sorted already: two sorts of numbers, and a merge
-        of the two runs, are far cheaper than sorting positions.
+        Without weights the LLRs in each class are sorted first: sorting numbers and merging two
+        runs is far faster than sorting positions.
         """
         weight = self.weight
         if weight is None:
@@ -94,17 +87,17 @@ class Trials:
 
     @property
     def llr(self) -> Floats:
-        """All LLRs, those of the targets first."""
+        """All LLRs, targets first."""
         return np.concatenate([self.target.llr, self.other.llr])
 
     @property
     def y_true(self) -> NDArray[np.intp]:
-        """1 for each target, 0 for each other sample, in the order of ``llr``."""
+        """1 for targets and 0 for others, in the order of ``llr``."""
         return np.repeat([1, 0], [len(self.target.llr), len(self.other.llr)])
 
     @property
     def weight(self) -> Floats | None:
-        """Weights in the order of ``llr``, where there are any."""
+        """Weights in the order of ``llr``, if there are any."""
         if self.target.weight is None or self.other.weight is None:
             return None
         return np.concatenate([self.target.weight, self.other.weight])
@@ -112,7 +105,7 @@ class Trials:
 
 @dataclass(frozen=True)
 class Labelled:
-    """Evidence beside the position of each sample's true class among its classes."""
+    """Evidence, and the position of each sample's true class among its classes."""
 
     evidence: Evidence
     codes: NDArray[np.intp]
@@ -125,28 +118,28 @@ class Labelled:
 
     @property
     def counts(self) -> NDArray[np.intp]:
-        """Number of samples of each class."""
+        """Number of samples in each class."""
         return np.bincount(self.codes, minlength=self.evidence.n_classes)
 
     @property
     def weights(self) -> Floats:
-        """Weights of the samples; ones where none are given."""
+        """Weights of the samples, by default ones."""
         return np.ones(len(self.codes)) if self.weight is None else self.weight
 
     @property
     def mass(self) -> Floats:
-        """Sum of the weights of each class."""
+        """Sum of the weights in each class."""
         D = self.evidence.n_classes
         return np.asarray(np.bincount(self.codes, self.weights, D), dtype=np.float64)
 
     @property
     def sizes(self) -> Floats:
-        """Number of samples that each class counts for."""
+        """Effective number of samples in each class."""
         return class_sizes(self.codes, self.weights)
 
     @cached_property
     def rows_by_class(self) -> list[NDArray[np.intp]]:
-        """Positions of the samples of each class."""
+        """Positions of the samples in each class."""
         return split_by_class(self.codes, self.evidence.n_classes)
 
     def select(self, rows: NDArray[Any]) -> Labelled:
@@ -155,7 +148,7 @@ class Labelled:
         return Labelled(self.evidence[rows], self.codes[rows], weight)
 
     def pair(self, a: int, b: int) -> Trials:
-        """Trials of the class at position ``a`` against that at ``b``, on the samples of both."""
+        """Trials of class ``a`` against class ``b``, by position, on the samples of both."""
         target, other = (
             Scores(sign * self.llr_of_class(k, [against])[:, 0], self.shares_in_class(k))
             for sign, k, against in ((1, a, b), (-1, b, a))
@@ -163,19 +156,19 @@ class Labelled:
         return Trials(target, other, self.evidence.classes[a], self.evidence.classes[b])
 
     def llr_of_class(self, k: int, against: Sequence[int]) -> Floats:
-        """LLRs of the samples of a class in its favor, against each of some classes."""
+        """LLRs in favor of class k against other classes, on the samples of k."""
         rows, values = self.rows_by_class[k], self.evidence.log_likelihoods
         with np.errstate(invalid="ignore", over="ignore"):
             llr = values[rows, k][:, None] - values[np.ix_(rows, np.asarray(against))]
-        # A sample that rules out its true class, and the other one too, misleads without limit.
+        # A sample that rules out its true class and the other class misleads without limit.
         return np.where(np.isnan(llr), -np.inf, llr)
 
     def shares_in_class(self, k: int) -> Floats | None:
-        """Weights of the samples of a class that sum to one, where there are any."""
+        """Weights of the samples in a class, which sum to one, if there are any."""
         return None if self.weight is None else share_out(self.weight[self.rows_by_class[k]])
 
     def mean_by_class(self, values: NDArray[Any]) -> Floats:
-        """Weighted mean of the values over the samples of each class."""
+        """Weighted mean of the values in each class."""
         with np.errstate(invalid="ignore"):
             terms = self.weights * values
         return np.bincount(self.codes, terms, self.evidence.n_classes) / self.mass
@@ -186,10 +179,9 @@ class Labelled:
 
 
 def class_sizes(codes: NDArray[np.intp], weight: Floats) -> Floats:
-    """Number of samples that each class counts for.
+    """Effective number of samples in each class: weight two counts as two samples.
 
-    A sample of weight two counts as two. Weights with a mean below one say what counts more, not
-    how many samples there are: they are scaled to a mean of one.
+    Weights with a mean below one are relative: they are scaled to a mean of one.
     """
     mass = np.asarray(np.bincount(codes, weight), dtype=np.float64)
     with np.errstate(over="ignore"):
@@ -197,7 +189,7 @@ def class_sizes(codes: NDArray[np.intp], weight: Floats) -> Floats:
 
 
 def split_by_class(codes: NDArray[np.intp], n_classes: int) -> list[NDArray[np.intp]]:
-    """Positions of the samples of each class."""
+    """Positions of the samples in each class."""
     ends = np.cumsum(np.bincount(codes, minlength=n_classes))
     return np.split(np.argsort(codes, kind="stable"), ends[:-1])
 
@@ -210,17 +202,17 @@ def read_labelled(
     *,
     every_class: bool = True,
 ) -> Labelled:
-    """Read truth and evidence, or log-likelihoods of shape (n_samples, n_classes).
+    """Read true classes and evidence, or log-likelihoods of shape (n_samples, n_classes).
 
-    A frame whose columns are named after the classes is matched by name. ``classes`` are by default
-    those of the evidence, else the sorted labels; each must occur where ``every_class`` is True.
+    A frame whose columns are named after the classes is matched by name. By default the evidence
+    has the ``classes``, else they are the sorted labels.
     """
     y_true, table, sample_weight = align_by_index(
         y_true=y_true, evidence=evidence, sample_weight=sample_weight
     )
     if not hasattr(table, "__len__"):
         raise InputError(
-            f"log_likelihoods must be a table; got {quote(table)}. Put one sample on each row."
+            f"log_likelihoods must be a table; got {quote(table)}. Put each sample on a row."
         )
     labels = read_labels(y_true, len(table))
     evidence = _as_evidence(table, classes, labels)
@@ -247,7 +239,7 @@ def open_labelled(
 
 
 def lacks_classes(missing: Sequence[Hashable]) -> InputError:
-    """The error where classes have no samples."""
+    """The error if classes have no samples."""
     return InputError(
         f"y_true must hold every class; it lacks {quote_each(missing)}. Add samples of it, or "
         f"leave it out with evidence.restrict."
@@ -284,11 +276,11 @@ def read_trials(
     *,
     in_nats: bool = False,
 ) -> Trials:
-    """Read truth and LLRs in favor of ``pos_label`` of two classes, both of which must occur.
+    """Read true classes and LLRs in favor of ``pos_label``; both classes must occur.
 
-    The LLRs are against ``other_label``, by default the only other class; samples of any further
-    class are left out. Where their values count, not only their order (``in_nats``), numbers that
-    look like probabilities cause a :class:`ProbabilityWarning`.
+    The LLRs are against ``other_label``, by default the only other class; samples from further
+    classes are left out. If values matter, not only their order (``in_nats``), numbers that look
+    like probabilities raise a :class:`ProbabilityWarning`.
     """
     y_true, llr, sample_weight = align_by_index(y_true=y_true, llr=llr, sample_weight=sample_weight)
     if isinstance(llr, Evidence):
@@ -316,10 +308,7 @@ def open_trials(
     *,
     in_nats: bool = False,
 ) -> Any:
-    """Read trials, or open those of Dask collections, which need not fit into memory.
-
-    Both have ``means``, and blocks by :func:`~deciban.metrics.pav.pool`.
-    """
+    """Read trials, or open Dask collections; both have ``means`` and can be pooled."""
     if is_dask(y_true, llr):
         from deciban.metrics.dask_collections import open_dask_trials
 
@@ -334,7 +323,6 @@ def share_out(weight: Floats) -> Floats:
 
 
 def _other_class(evidence: Evidence, pos_label: Hashable, other_label: Hashable | None) -> Hashable:
-    """The class against which the LLRs of this evidence are."""
     if pos_label not in evidence.classes:
         raise UnknownClassError(
             f"pos_label must be one of the classes {quote_each(evidence.classes)}; got "
@@ -358,7 +346,7 @@ def _rows_of_both(
     other_label: Hashable | None,
     classes: tuple[Hashable, ...] | None,
 ) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], Hashable]:
-    """Positions of the targets and of the others, which NumPy picks by faster than by masks."""
+    """Positions of the targets and of the others, and the label of the others."""
     is_target = _equal(labels, pos_label)
     if other_label is None and is_target.any():
         is_other = ~is_target
@@ -372,7 +360,7 @@ def _rows_of_both(
     else:
         is_other = _equal(labels, other_label)
     if classes is not None and not (is_target | is_other).all():
-        encode_labels(labels, classes)  # a misspelled label must not be left out quietly
+        encode_labels(labels, classes)  # raises for a misspelled label
     if not (is_target.any() and is_other.any()):
         raise InputError(
             f"y_true must hold both classes, one of them pos_label {quote(pos_label)}; got "
@@ -383,7 +371,6 @@ def _rows_of_both(
 
 
 def _equal(labels: NDArray[Any], label: Hashable) -> NDArray[np.bool_]:
-    """Which labels equal this one."""
     if labels.dtype == object:  # NumPy would compare with the entries of a tuple
         return np.array([one == label for one in labels.tolist()], dtype=bool)
     equal = np.asarray(labels == label, dtype=bool)
@@ -396,7 +383,6 @@ def _quote_distinct(labels: NDArray[Any]) -> str:
 
 
 def _warn_of_probabilities(llr: Floats) -> None:
-    """Warn where no LLR is negative and none above one: some LLRs of each class should be both."""
     if len(llr) >= _FEW and llr.min() >= 0 and llr.max() <= 1 and llr.min() < llr.max():
         warnings.warn(
             "llr should be natural logarithms of likelihood ratios; all of them lie between 0 and "
