@@ -135,7 +135,7 @@ def judge(args) -> None:
 
 
 def coverage(args) -> None:
-    """How often 95 % intervals contain the truth: of samples in bags, and of single samples."""
+    """How often 95 % intervals contain the truth: of samples in buckets, and of single samples."""
     times = 10 if args.quick else 100
     _cover_two_classes(times)
     _cover_three_classes(times)
@@ -170,11 +170,10 @@ def _cover_three_classes(times: int) -> None:
 
 def _cover(family, counts, truth, times, scale=1.0) -> None:
     from deciban import assess
-    from deciban.assessment.partitioned import assess_partitions
-    from deciban.metrics.bags import hash_numbers
-    from deciban.metrics.partitions import Partitions, Rows
+    from deciban.assessment.assess import assess_partitions
+    from deciban.metrics.partitions import Partitions, Rows, hash_numbers
 
-    held = {kind: dict.fromkeys(truth, 0) for kind in ("samples", "bags")}
+    held = {kind: dict.fromkeys(truth, 0) for kind in ("samples", "buckets")}
     classes = tuple(range(len(counts)))
     for seed in range(times):
         l, y = family.sample(counts, rng=seed)
@@ -185,7 +184,7 @@ def _cover(family, counts, truth, times, scale=1.0) -> None:
         data = Partitions(classes, [rows], lambda part: part, len(y))
         found = {
             "samples": assess(y, evidence, n_resamples=200, rng=seed),
-            "bags": assess_partitions(data, n_resamples=200, rng=seed, in_memory=0)[0],
+            "buckets": assess_partitions(data, n_resamples=200, rng=seed, in_memory=0)[0],
         }
         for kind, one in found.items():
             for key, value in truth.items():

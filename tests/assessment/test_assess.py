@@ -11,8 +11,8 @@ from deciban import CalibratedGaussian, Evidence, metrics
 from deciban._markup import number
 from deciban.assessment import Assessment, assess, compare
 from deciban.exceptions import InputError
+from deciban.metrics.designs import Design
 from deciban.metrics.proportions import wilson
-from deciban.metrics.resampling import resample_means
 
 COSTS = np.array([[0.0, 3.0], [1.0, 0.0]])
 
@@ -131,12 +131,12 @@ def test_the_functions_and_the_assessment_give_the_same_intervals(draw):
         assert one[1:3] == pytest.approx((found[key].low, found[key].high), rel=1e-9), key
 
 
-def test_bags_of_samples_spread_as_samples_do():
+def test_buckets_of_samples_spread_as_samples_do():
     rng = np.random.default_rng(0)
     values = rng.exponential(size=130_000)
-    rows = np.split(np.arange(130_000), [40_000])
-    drawn = resample_means([values], rows, 2000, rng).drawn[:, 0]
-    expected = np.sqrt(sum(values[r].var() / len(r) for r in rows))
+    design = Design(np.repeat([0, 1], [40_000, 90_000]))
+    drawn = design.resample_means([values], 2000, rng).drawn[:, 0]
+    expected = np.sqrt(sum(values[r].var() / len(r) for r in design.rows_by_class))
     assert drawn.std() == pytest.approx(expected, rel=0.06)
 
 
@@ -510,13 +510,19 @@ def test_an_assessment_prints_as_a_table_with_what_to_do():
     )
 
 
-def test_very_many_samples_are_tested_by_some_of_them(monkeypatch):
-    monkeypatch.setattr(import_module("deciban.assessment.assess"), "MOST_TESTED", 300)
+@pytest.mark.parametrize("grouped", [False, True])
+def test_very_many_samples_are_judged_in_buckets(monkeypatch, grouped):
     rng = np.random.default_rng(0)
-    y = np.concatenate([[0], np.ones(2000, dtype=int)])  # the rare class must be among them
-    llr = rng.normal((2 * y - 1) * 2.0, 2.0)
-    found = assess(y, Evidence.from_llr(llr), n_resamples=50).calibration_test
-    assert found.p_value > 0.01
+    y = np.concatenate([[0], np.ones(2000, dtype=int)])  # the rare class must be tested
+    evidence = Evidence.from_llr(rng.normal((2 * y - 1) * 2.0, 2.0))
+    groups = np.arange(len(y)) // 4 if grouped else None
+    expected = assess(y, evidence, groups=groups, n_resamples=50)
+    monkeypatch.setattr(import_module("deciban.assessment.assess"), "IN_MEMORY", 300)
+    found = assess(y, evidence, groups=groups, n_resamples=50)
+    assert "buckets" in found.design
+    assert grouped == (found.calibration_test is None)
+    for key in expected:
+        assert found[key].value == pytest.approx(expected[key].value, rel=1e-12, abs=1e-15), key
 
 
 @pytest.mark.slow

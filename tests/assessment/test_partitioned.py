@@ -8,21 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deciban import CalibratedGaussian, Evidence, assess, compare, metrics
-from deciban.assessment import several_classes_in_parts, summed_systems
-from deciban.assessment.partitioned import assess_partitions, compare_partitions
-from deciban.metrics.bags import (
-    BagDesign,
-    BagSums,
-    PartSums,
-    count_bags,
-    folds_of,
-    hash_labels,
-    hash_numbers,
-)
+from deciban.assessment import several_classes_in_parts, systems
+from deciban.assessment.assess import assess_partitions, compare_partitions
 from deciban.metrics.decomposition import PosteriorMap
 from deciban.metrics.designs import read_design
 from deciban.metrics.labelled import Labelled
-from deciban.metrics.partitions import Partitions, Rows
+from deciban.metrics.partitions import Partitions, Rows, folds_of, hash_labels, hash_numbers
+from deciban.metrics.units import Buckets, BucketSums, count_buckets
 
 
 def split(y, llrs, edges=(), groups=None):
@@ -130,10 +122,10 @@ def test_groups_widen_intervals_as_in_memory():
 def test_differences_are_those_in_memory():
     y, a = draw(8000, 4)
     b = a + np.random.default_rng(5).normal(size=len(y))
-    systems = {"a": Evidence.from_llr(a), "b": Evidence.from_llr(b)}
+    both = {"a": Evidence.from_llr(a), "b": Evidence.from_llr(b)}
     data = split(y, [a, b], [5000, 5000, 7000])
     found = compare_partitions(data, ["a", "b"], n_resamples=300, in_memory=0, **OPTIONS)
-    expected = compare(y, systems, n_resamples=300, **OPTIONS)
+    expected = compare(y, both, n_resamples=300, **OPTIONS)
     for one, other in zip(found.differences, expected.differences, strict=True):
         assert one.key == other.key
         assert (one.a, one.b) == pytest.approx((other.a, other.b), rel=1e-12, abs=1e-15)
@@ -142,7 +134,7 @@ def test_differences_are_those_in_memory():
             assert abs(one.low - other.low) < 0.4 * width + 1e-9, one.key
             assert abs(one.high - other.high) < 0.4 * width + 1e-9, one.key
     few = compare_partitions(data, ["a", "b"], n_resamples=20)
-    assert few == compare(y, systems, n_resamples=20)
+    assert few == compare(y, both, n_resamples=20)
 
 
 def test_a_class_without_samples_is_named():
@@ -232,10 +224,10 @@ def test_intervals_of_three_classes_agree_with_those_in_memory():
 def test_differences_of_three_classes_are_those_in_memory():
     y, a = draw_three(9000, 4)
     b = a + np.random.default_rng(5).normal(size=a.shape) / 2
-    systems = {"a": Evidence(a, [0, 1, 2]), "b": Evidence(b, [0, 1, 2])}
+    both = {"a": Evidence(a, [0, 1, 2]), "b": Evidence(b, [0, 1, 2])}
     data = split(y, [a, b], [5000, 5000, 7000])
     found = compare_partitions(data, ["a", "b"], n_resamples=300, in_memory=0, **OPTIONS_OF_THREE)
-    expected = compare(y, systems, n_resamples=300, **OPTIONS_OF_THREE)
+    expected = compare(y, both, n_resamples=300, **OPTIONS_OF_THREE)
     for one, other in zip(found.differences, expected.differences, strict=True):
         assert one.key == other.key
         near = {"abs": 2e-3} if one.key in HELD_OUT else {"rel": 1e-12}
@@ -258,8 +250,8 @@ def test_calibrated_evidence_over_three_classes_is_not_recalibrated():
 
 def test_maps_of_some_samples_become_those_of_all(monkeypatch):
     """Few errors in what is kept of the samples, and many among all of them."""
-    monkeypatch.setattr(summed_systems, "MOST_TESTED", 3000)
-    monkeypatch.setattr(summed_systems, "_FEWEST", 50)
+    monkeypatch.setattr(systems, "MAX_SUBSAMPLE", 3000)
+    monkeypatch.setattr(systems, "MIN_SUBSAMPLE", 50)
     family = CalibratedGaussian.from_divergences([16.0, 17.0, 18.0])
     l, y = family.sample([20_000] * 3, rng=3)
     table = family.evidence(1.5 * l).log_likelihoods
@@ -278,8 +270,8 @@ def test_huge_evidence_over_three_classes_is_judged():
     assert found["cross_entropy"].value == pytest.approx(expected["cross_entropy"].value, rel=1e-12)
 
 
-def test_many_classes_have_fewer_bags():
-    assert (count_bags(2), count_bags(32), count_bags(33), count_bags(1000)) == (
+def test_many_classes_have_fewer_buckets():
+    assert (count_buckets(2), count_buckets(32), count_buckets(33), count_buckets(1000)) == (
         16384, 16384, 8192, 512
     )  # fmt: skip
     rng = np.random.default_rng(0)
@@ -294,8 +286,8 @@ def test_many_classes_have_fewer_bags():
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_calibrated_evidence_of_few_groups_is_not_told_to_be_recalibrated(n_classes, monkeypatch):
-    monkeypatch.setattr(summed_systems, "MOST_TESTED", 600)
-    monkeypatch.setattr(summed_systems, "_FEWEST", 50)
+    monkeypatch.setattr(systems, "MAX_SUBSAMPLE", 600)
+    monkeypatch.setattr(systems, "MIN_SUBSAMPLE", 50)
     family = CalibratedGaussian.from_divergences(
         [3.0, 4.0, 5.0][: n_classes * (n_classes - 1) // 2]
     )
@@ -356,12 +348,11 @@ def test_identical_systems_are_noticed():
 def test_differences_of_groups_have_the_size_of_their_samples():
     rng = np.random.default_rng(0)
     groups, signs = np.repeat(np.arange(60), 1000), rng.integers(-1, 2, size=60_000)
-    in_memory = read_design(np.zeros(60_000, dtype=int), groups).effective_size(signs)
-    add = BagSums(np.zeros(60_000, dtype=int), hash_labels(groups), 1)
-    units = np.zeros((2, count_bags(1)))
-    PartSums(add.places, np.stack([add(np.ones(60_000)), add(signs)])).add_to(units)
-    design = BagDesign(units[0], True, count_bags(1))
-    assert design.effective_size_in(0, units[1], np.abs(signs).sum()) > 0.5 * in_memory
+    in_memory = read_design(np.zeros(60_000, dtype=int), groups).effective_size(0, signs)
+    buckets, codes = Buckets(1, depends=True), np.zeros(60_000, dtype=int)
+    buckets.add(BucketSums.of_samples({("signs",): signs}, codes, hash_labels(groups), 1))
+    events, n_events = buckets.columns["signs",], np.abs(signs).sum()
+    assert buckets.design.effective_size(0, events, n_events) > 0.5 * in_memory
 
 
 def test_the_first_sample_that_rules_out_its_class_has_its_own_number():

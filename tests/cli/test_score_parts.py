@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import deciban
 from browser import unpack
 from commands import runner
 from deciban import _workers
-from deciban.assessment import partitioned, summed_systems
+from deciban.assessment import systems
 from deciban.cli import score_parts
 from deciban.cli.app import app
 from deciban.exceptions import ClusterError, InputError, TableError
@@ -27,7 +28,7 @@ def folder(tmp_path, monkeypatch):
     """3,000 trials in four files, one of which is empty and one without targets; and in one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(score_parts, "_ROWS", 600)
-    monkeypatch.setattr(partitioned, "IN_MEMORY", 0)
+    monkeypatch.setattr(sys.modules["deciban.assessment.assess"], "IN_MEMORY", 0)
     rng = np.random.default_rng(0)
     y = rng.random(3000) < 0.4
     y[1500:2200] = False
@@ -62,7 +63,7 @@ def test_values_of_many_files_are_those_of_one(folder):
         expected = quantities(one, "value")
         assert quantities(found, "value") == pytest.approx(expected, rel=1e-12)
         assert found["counts"] == one["counts"]
-        assert "bags" in found["design"]
+        assert "buckets" in found["design"]
     assert len(found["provenance"]["inputs"]) == 4
     assert found["provenance"]["scores"][0]["rows_used"] == 3000
     assert any("speaker may name" in note for note in found["warnings"])
@@ -205,8 +206,8 @@ def test_log_likelihoods_and_reversed_llrs_mean_the_same(folder, monkeypatch):
 
 
 def test_a_report_has_the_numbers_of_all_and_the_figures_of_some(folder, monkeypatch):
-    monkeypatch.setattr(summed_systems, "MOST_TESTED", 500)
-    monkeypatch.setattr(summed_systems, "_FEWEST", 100)
+    monkeypatch.setattr(systems, "MAX_SUBSAMPLE", 500)
+    monkeypatch.setattr(systems, "MIN_SUBSAMPLE", 100)
     done = run("evaluate", "trials/*.parquet", "--truth", "class", "--report", "page.html")
     page = Path("page.html").read_text()
     assert "of 3,000 samples, chosen at random in each class" in page

@@ -208,12 +208,13 @@ def test_series_are_paired_by_their_index(rng):
 def test_intervals_of_means_of_few_samples_are_as_wide_as_students(rng):
     from scipy.stats import t
 
+    from deciban.metrics.designs import Design
     from deciban.metrics.intervals import Plan, expand_confidence
-    from deciban.metrics.sample_costs import SampleCosts, mean_intervals
+    from deciban.metrics.units import UnitCosts, mean_intervals
 
     x = rng.normal(size=12)
-    costs = SampleCosts(np.zeros(12, dtype=np.intp), {"mean": x}, {}, np.ones(12, dtype=bool))
-    found = mean_intervals([costs], Plan(n_resamples=20_000))["mean"]
+    costs = UnitCosts(Design(np.zeros(12, dtype=np.intp)), {"mean": x}, np.ones(12))
+    found = mean_intervals(costs, Plan(n_resamples=20_000))["mean"]
     half = t(11).ppf(0.975) * x.std(ddof=1) / np.sqrt(12)
     assert found.high - found.low == pytest.approx(2 * half, rel=0.05)  # the percentiles' is 0.89
     assert expand_confidence(0.95, np.inf) == pytest.approx(0.95, abs=1e-6)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from deciban import Evidence, assess, compare, metrics
-from deciban.metrics.bags import hash_labels
+from deciban.metrics.partitions import hash_labels
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ def test_different_things_on_the_left_and_right_are_drawn_apart(rng):
     counts = design.draw_counts(rng).reshape(12, 40)
     assert np.linalg.matrix_rank(counts) == 1
     assert counts.sum() == 12 * 40
-    assert "12 items on the left and 40 on the right" in design.words
+    assert "12 items on the left and 40 on the right" in design.description
 
 
 def test_pairs_that_share_no_item_are_drawn_as_independent_samples(rng):
@@ -44,7 +44,7 @@ def test_pairs_that_share_no_item_are_drawn_as_independent_samples(rng):
     draws = np.array([design.draw_counts(rng) for _ in range(400)])
     assert (draws.sum(axis=1) == 500).all()
     np.testing.assert_allclose(draws.var(axis=0).mean(), 1.0, rtol=0.05)
-    assert design.effective_size(np.arange(500) < 100) == pytest.approx(500, rel=0.01)
+    assert design.effective_size(0, np.arange(500) < 100) == pytest.approx(500, rel=0.01)
 
 
 def test_an_item_of_one_comparison_leaves_the_draw_to_the_other_item():
@@ -72,10 +72,10 @@ def test_leaving_items_out_leaves_no_comparison_of_theirs():
 def test_the_effective_size_is_that_of_the_groups_where_they_agree_or_nothing_happened():
     groups, n = np.repeat(np.arange(50), 40), 2000
     design = design_of(groups=groups)
-    assert design.effective_size(np.zeros(n)) == pytest.approx(50)
-    assert design.effective_size(groups < 15) == pytest.approx(50, rel=0.1)
+    assert design.effective_size(0, np.zeros(n)) == pytest.approx(50)
+    assert design.effective_size(0, groups < 15) == pytest.approx(50, rel=0.1)
     scattered = np.arange(n) % 40 < 12
-    assert design.effective_size(scattered) == pytest.approx(n, rel=0.01)
+    assert design.effective_size(0, scattered) == pytest.approx(n, rel=0.01)
 
 
 def test_resampled_items_vary_as_fresh_ones_do():
@@ -188,7 +188,7 @@ def test_folds_share_neither_group_nor_item_and_test_every_sample_once(kind, rng
     units = {"groups": (i, []), "items": (None, [i, j])}
     groups, items = units.get(kind, (None, [i, j + 100]))
     tested = np.zeros(900, dtype=int)
-    for test, train in read_design(codes, groups, items).folds(4, rng):
+    for test, train in read_design(codes, groups, items).folds(4):
         tested[test] += 1
         assert set(codes[train]) == {0, 1}
         assert not set(i[test]) & set(i[train])
@@ -218,7 +218,8 @@ def test_items_that_same_source_comparisons_link_are_one_source(rng):
     i, j = np.triu_indices(60, 1)
     codes = (of[i] == of[j]).astype(int)
     design = design_of((i, j), codes=codes)
-    assert design.words == "60 items of 20 sources, each in 174 comparisons; sources were resampled"
+    said = "60 items of 20 sources, each in 174 comparisons; sources were resampled"
+    assert design.description == said
     by_source = design_of((of[i], of[j]), codes=codes)
     one, other = (d.draw_counts(np.random.default_rng(0)) for d in (design, by_source))
     np.testing.assert_array_equal(one, other)
@@ -234,7 +235,7 @@ def test_classes_that_do_not_mean_the_same_source_link_nothing(rng):
     i, j = np.triu_indices(30, 1)
     design = design_of((i, j), codes=rng.integers(2, size=len(i)))
     assert design.sizes == (30,)
-    assert "sources" not in design.words
+    assert "sources" not in design.description
 
 
 def test_an_item_of_one_comparison_in_its_class_is_not_counted_twice_there(rng):
@@ -272,7 +273,7 @@ def test_one_suspect_in_every_comparison_is_taken_as_given():
     found = metrics.bootstrap(metrics.cllr, y, llr, items=items)
     expected = metrics.bootstrap(metrics.cllr, y, llr, groups=np.arange(200))
     assert found == expected
-    words = design_of(items, codes=y).words
+    words = design_of(items, codes=y).description
     assert words == (
         "one item in every comparison, 200 others each in 1 comparison; the others were resampled"
     )
@@ -283,4 +284,4 @@ def test_a_class_of_few_groups_is_cautioned_against_however_many_there_are():
     with pytest.warns(UserWarning, match="Only 1 group or item of a class is"):
         metrics.bootstrap(metrics.cllr, y, 2.0 * y - 1, groups=groups, n_resamples=10)
     left, right = np.arange(200) % 3, 1000 + np.arange(200) % 50
-    assert design_of((left, right), codes=y).fewest_units == 3
+    assert design_of((left, right), codes=y).min_units == 3

@@ -7,13 +7,22 @@ from scipy.special import ndtr
 
 from deciban import metrics
 from deciban.metrics.costs import CLLR
+from deciban.metrics.designs import Design
 from deciban.metrics.intervals import Plan
 from deciban.metrics.llr_intervals import (
-    LlrSample,
     equal_error_step,
     recalibrated_cost_intervals,
     unseen_cost,
 )
+from deciban.metrics.llr_units import LlrTerms, units_of_samples
+
+
+def units_of(llr, y):
+    def terms(maps):
+        return LlrTerms(costs=[(CLLR, 0.0)], fitted=[CLLR, equal_error_step(maps)])
+
+    (units,) = units_of_samples([llr], Design(y), terms)
+    return units
 
 
 def calibrated(n_other, n_target, divergence, seed):
@@ -39,20 +48,18 @@ def test_optimism_is_one_to_three_times_the_excess_on_new_samples(slope, expecte
 
 def test_the_map_of_all_samples_costs_what_the_metrics_say():
     y, llr = calibrated(70, 40, 4.0, 0)
-    sample = LlrSample(llr, y)
-    fitted = sample.recalibration.fitted
-    assert sample.total(sample.costs(CLLR, fitted)) == pytest.approx(metrics.cllr_min(y, llr))
-    np.testing.assert_array_equal(fitted, metrics.pav(y, llr).transform(llr))
-    step = equal_error_step(sample)
-    assert sample.total(sample.costs(step, fitted)) <= metrics.eer(y, llr) + 1e-12
+    units = units_of(llr, y)
+    assert units.total(units.column("fitted", CLLR)) == pytest.approx(metrics.cllr_min(y, llr))
+    step = equal_error_step(units.maps)
+    assert units.total(units.column("fitted", step)) <= metrics.eer(y, llr) + 1e-12
 
 
 def test_bounds_contain_the_true_cost_on_average():
     found = []
     for seed in range(60):
         y, llr = calibrated(60, 60, 4.0, seed)
-        sample = LlrSample(llr, y)
-        bounds = [sample.total(costs) for costs in sample.bounds(CLLR)[:2]]
+        units = units_of(llr, y)
+        bounds = [units.total(costs) for costs in units.bounds(CLLR)[:2]]
         # LLRs are calibrated: no map costs less, and Cllr has the chance of this draw in common.
         found.append([metrics.cllr_min(y, llr), *bounds, metrics.cllr(y, llr)])
     optimistic, lower, upper, truth = np.mean(found, axis=0)
@@ -63,7 +70,7 @@ def test_bounds_contain_the_true_cost_on_average():
 def test_bounds_do_not_depend_on_the_order_of_the_samples():
     y, llr = calibrated(50, 30, 4.0, 1)
     order = np.random.default_rng(0).permutation(80)
-    a, b = LlrSample(llr, y), LlrSample(llr[order], y[order])
+    a, b = units_of(llr, y), units_of(llr[order], y[order])
     for one, other in zip(a.bounds(CLLR)[:2], b.bounds(CLLR)[:2], strict=True):
         np.testing.assert_allclose(one[order], other, rtol=1e-9)
 
@@ -71,7 +78,7 @@ def test_bounds_do_not_depend_on_the_order_of_the_samples():
 def test_separated_classes_prove_neither_errors_nor_miscalibration():
     for seed in range(20):
         y, llr = calibrated(100, 100, 30.0, seed)  # calibrated; most draws have no error
-        found = recalibrated_cost_intervals([LlrSample(llr, y)], Plan(n_resamples=100))
+        found = recalibrated_cost_intervals([units_of(llr, y)], Plan(n_resamples=100))
         assert found["cllr_cal"].low <= 1e-3
         if metrics.cllr_min(y, llr) == 0:
             assert found["cllr_min"].low == 0 < found["cllr_min"].high
@@ -87,7 +94,7 @@ def test_one_or_two_samples_of_a_class_have_an_interval(n):
 def test_infinite_llrs_are_recalibrated_by_pav_alone():
     y, llr = calibrated(50, 50, 4.0, 0)
     llr[:3], llr[-3:] = -np.inf, np.inf
-    assert LlrSample(llr, y).recalibration.affine is None
+    assert units_of(llr, y).bounds(CLLR).by != "affine"
     found = metrics.bootstrap(metrics.cllr_min, y, llr, n_resamples=50)
     assert 0 < found.low < found.value < found.high < 1
     llr[0] = np.inf  # rules out its class
@@ -95,8 +102,8 @@ def test_infinite_llrs_are_recalibrated_by_pav_alone():
 
 
 def test_unseen_errors_raise_cllr_min_by_their_entropy():
-    sample = LlrSample(np.array([-2.0, -1.0, 1.0, 2.0]), np.array([0, 0, 1, 1]))
-    rise = unseen_cost(sample.blocks, np.array([0.0, 0.1]))
+    blocks = metrics.pav([0, 0, 1, 1], [-2.0, -1.0, 1.0, 2.0])
+    rise = unseen_cost(blocks, np.array([0.0, 0.1]))
     # A tenth of the targets among the others: p log(1 + 1/p) + log(1 + p), halved, in bits.
     expected = (0.1 * np.log2(1 + 10) + np.log2(1.1)) / 2
     assert rise == pytest.approx([0.0, expected])

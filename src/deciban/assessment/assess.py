@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
@@ -23,27 +23,38 @@ from deciban.assessment.results import (
     make_difference,
     make_quantity,
 )
-from deciban.assessment.several_classes import SeveralClassSystem
-from deciban.assessment.systems import Costs, Prior, Setting, System, difference_of, make_setting
-from deciban.assessment.two_classes import TwoClassSystem
+from deciban.assessment.several_classes import judge_posteriors
+from deciban.assessment.several_classes_in_parts import judge_posteriors_in_parts
+from deciban.assessment.systems import (
+    Costs,
+    Judged,
+    Prior,
+    Setting,
+    Subsample,
+    System,
+    difference_of,
+    make_setting,
+    tally_samples,
+)
+from deciban.assessment.two_classes import judge_llrs, judge_llrs_in_parts
 from deciban.assessment.verdicts import verdicts
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics import CalibrationTest, Interval
-from deciban.metrics.bags import BagDesign
+from deciban.metrics import Interval
 from deciban.metrics.calibration_test import run_calibration_test
 from deciban.metrics.designs import Design, Items, read_design, split_items
 from deciban.metrics.detection import OperatingPoint
 from deciban.metrics.intervals import Plan, Seed, make_plan
 from deciban.metrics.labelled import Labelled, read_labelled
-from deciban.metrics.partitions import Partitions
-from deciban.metrics.reliability import ReliabilityBin, worst_bin
+from deciban.metrics.partitions import Partitions, Rows, hash_numbers, llr_of_two, require_counts
+from deciban.metrics.reliability import worst_bin
 
 OperatingPoints = Iterable[OperatingPoint | tuple[float, float, float]]
 FEW = 30  # samples of a class below which its intervals are rough
-MOST_TESTED = 500_000  # samples to test for calibration
+IN_MEMORY = 500_000  # samples up to which these are units, and all are collected
+_PART = 1 << 20  # samples of a part where they are more
 _NOTABLE = 0.005  # correction of a quantity that is worth a note
-NOTABLE_GAP = 0.03  # between a posterior and the frequency of what it predicts
+_NOTABLE_GAP = 0.03  # between a posterior and the frequency of what it predicts
 
 
 class Options(TypedDict, total=False):
@@ -134,26 +145,88 @@ def assess(
     True
     """
     if is_dask(y_true, evidence):
-        from deciban.assessment.partitioned import assess_partitions
-
-        parts = _open_partitions(y_true, [evidence], groups, items)
-        return assess_partitions(parts, **options)[0]
+        return assess_partitions(_open_partitions(y_true, [evidence], groups, items), **options)[0]
     _require_evidence(evidence, "evidence")
     data, design = _read_samples(y_true, evidence, groups, items)
-    setting, plan = read_options(evidence.classes, design, **options)
+    return _assess_samples(data, design, **options)
+
+
+def assess_partitions(
+    data: Partitions, *, in_memory: int | None = None, **options: Unpack[Options]
+) -> tuple[Assessment, Subsample]:
+    """Every metric of samples in partitions with its interval, and some of the samples.
+
+    Values are those of :func:`deciban.assess`, and so are the intervals of up to ``in_memory``
+    samples. Those of more samples rest on buckets of samples (:mod:`deciban.metrics.units`), and
+    the test of calibration and the worst bin on half a million samples. With three classes or
+    more, calibration and discrimination are held out in two folds, not in five.
+    """
+    if data.n_samples <= (IN_MEMORY if in_memory is None else in_memory):
+        rows, design = _collect(data)
+        some = Subsample.of_rows(rows, data.classes)
+        return _assess_samples(some.data, design, **options), some
+    setting, plan = read_options(data.classes, **options)
+    judged = _judge_partitions(data, setting, plan)
+    assert judged.rows is not None
+    some = Subsample.of_rows(judged.rows, data.classes)
+    return _make_assessment(judged, some.data, setting, plan), some
+
+
+def _assess_samples(data: Labelled, design: Design, **options: Unpack[Options]) -> Assessment:
+    setting, plan = read_options(data.evidence.classes, **options)
+    judged = _judge_samples([data], setting, plan, design)
+    if judged.rows is not None:
+        data = Subsample.of_rows(judged.rows, data.evidence.classes).data
+    return _make_assessment(judged, data, setting, plan)
+
+
+def _collect(data: Partitions) -> tuple[Rows, Design]:
+    """The samples in memory, and their design."""
+    rows = data.collect()
+    require_counts(data.classes, np.bincount(rows.codes, minlength=len(data.classes)))
+    if not data.grouped:
+        return rows, Design(rows.codes)
+    _, first, place = np.unique(rows.hashes, return_index=True, return_inverse=True)
+    groups = np.argsort(np.argsort(first))[place]  # numbered as they come
+    return rows, read_design(rows.codes, groups)
+
+
+def _judge_partitions(data: Partitions, setting: Setting, plan: Plan) -> Judged:
+    if len(data.classes) == 2:
+        return judge_llrs_in_parts(data, setting, plan)
+    return judge_posteriors_in_parts(data, setting)
+
+
+def _judge_samples(
+    samples: Sequence[Labelled], setting: Setting, plan: Plan, design: Design
+) -> Judged:
+    """Systems on the same samples, which are units unless they are many."""
+    codes, first = design.codes, samples[0]
+    n, classes = len(codes), first.evidence.classes
+    values = [one.evidence.log_likelihoods for one in samples]
+    if n > IN_MEMORY and design.right is None:
+        if len(classes) == 2:
+            values = [llr_of_two(one, codes) for one in values]
+        numbers = np.arange(n)
+        hashes = hash_numbers(numbers if design.left is None else design.left)
+        rows = Rows(codes, tuple(values), hashes, numbers)
+        parts = [slice(start, start + _PART) for start in range(0, n, _PART)]
+        data = Partitions(
+            classes, parts, rows.select, n, len(samples), grouped=design.depends
+        )  # fmt: skip
+        return _judge_partitions(data, setting, plan)
+    tallies = [tally_samples(one, first) for one in samples]
     with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
-        system = _make_system(data, setting, plan)
-    n_infinite = int(np.isinf(evidence.log_likelihoods).any(axis=1).sum())
-    return make_assessment(
-        system, setting, plan, design, data.counts, n_infinite,
-        calibration_test=_test_calibration(data, plan, design),
-        worst_bin=_worst_bin(data, plan) if plan.n_resamples else None,
-    )  # fmt: skip
+        systems: Sequence[System]
+        if len(classes) == 2:
+            systems = judge_llrs(samples, tallies, setting, plan, design)
+        else:
+            systems = judge_posteriors(samples, tallies, setting, design)
+    return Judged(systems, design, tallies)
 
 
 def read_options(
     classes: tuple[Hashable, ...],
-    design: Design | None = None,
     *,
     prior: Prior = None,
     costs: Costs = None,
@@ -168,19 +241,12 @@ def read_options(
     """Check the options of :func:`assess`: what is computed, and how intervals are."""
     detection = (operating_points, c_avg, out_of_set, p_out_of_set)
     setting = make_setting(prior, costs, classes, *detection)
-    return setting, make_plan(confidence, n_resamples, rng, design)
+    return setting, make_plan(confidence, n_resamples, rng)
 
 
-def make_assessment(
-    system: System,
-    setting: Setting,
-    plan: Plan,
-    design: Design | BagDesign,
-    counts: NDArray[Any],
-    n_infinite: int,
-    **tests: Any,
-) -> Assessment:
+def _make_assessment(judged: Judged, data: Labelled, setting: Setting, plan: Plan) -> Assessment:
     """Every quantity of a system with its interval, and what follows from them."""
+    (system,), design, (tally,) = judged.systems, judged.design, judged.tallies
     with np.errstate(all="ignore"):
         intervals = system.estimates(plan) if plan.n_resamples else {}
     words, (values,) = system.values_beside()
@@ -189,43 +255,32 @@ def make_assessment(
         for key in reported_keys(values)
     )
     notes = [
-        *few_samples_note(system.classes, counts, plan),
+        *_few_samples_note(system.classes, tally.counts, plan, design),
         *_bias_notes(quantities),
         *_below_chance_note(quantities, setting),
         *system.notes,
     ]
+    tests: dict[str, Any] = {}
+    if plan.n_resamples:
+        sizes = [design.effective_size(t, system.wrong(t)) for t in range(len(system.classes))]
+        tests["worst_bin"] = worst_bin(
+            data, gap=_NOTABLE_GAP, confidence=plan.confidence,
+            independent=min(1.0, *(np.array(sizes) / data.counts)),
+        )  # fmt: skip
+        if not design.depends:
+            draws = np.random.default_rng([plan.seed, 3])
+            tests["calibration_test"] = run_calibration_test(
+                data, min(plan.n_resamples, 999), draws
+            )
     found = Assessment(
-        classes=system.classes, counts=tuple(counts.tolist()), quantities=quantities,
+        classes=system.classes, counts=tuple(tally.counts.tolist()), quantities=quantities,
         pairwise_cllr=system.pairwise.cllr, pairwise_cllr_min=system.pairwise.cllr_min,
         confidence=plan.confidence, warnings=tuple(notes), prior=tuple(setting.prior.tolist()),
-        costs=setting.costs, n_infinite=n_infinite,
+        costs=setting.costs, n_infinite=tally.n_infinite,
         n_wrong=system.n_wrong, expected_wrong=system.expected_wrong,
-        design=design.words if plan.n_resamples else "", **tests,
+        design=design.description if plan.n_resamples else "", **tests,
     )  # fmt: skip
     return replace(found, action=conclude(found).action, verdicts=tuple(verdicts(found)))
-
-
-def _worst_bin(data: Labelled, plan: Plan) -> ReliabilityBin | None:
-    wrong = data.evidence.log_likelihoods.argmax(axis=1) != data.codes
-    shares = [
-        plan.effective_size(t, wrong[rows]) / len(rows) for t, rows in enumerate(data.rows_by_class)
-    ]
-    return worst_bin(
-        data, gap=NOTABLE_GAP, confidence=plan.confidence, independent=min(1.0, *shares)
-    )
-
-
-def _test_calibration(data: Labelled, plan: Plan, design: Design) -> CalibrationTest | None:
-    """The test of calibration, unless samples depend on each other or nothing is resampled."""
-    if design.depends or not plan.n_resamples:
-        return None
-    rng = np.random.default_rng([plan.seed, 3])
-    n = len(data.codes)
-    if n > MOST_TESTED:  # more would not change the answer, only the memory that it takes
-        some = rng.choice(n, MOST_TESTED, replace=False)
-        first = [rows[:1] for rows in data.rows_by_class]  # every class must occur
-        data = data.select(np.unique(np.concatenate([some, *first])))
-    return run_calibration_test(data, min(plan.n_resamples, 999), rng)
 
 
 def compare(
@@ -272,42 +327,63 @@ def compare(
     'plain better'
     """
     if isinstance(systems, Mapping) and is_dask(y_true, *systems.values()):
-        from deciban.assessment.partitioned import compare_partitions
-
         parts = _open_partitions(y_true, [*systems.values()], groups, items)
         return compare_partitions(parts, [*systems], **options)
     _require_systems(systems)
     named = {f"systems[{name!r}]": evidence for name, evidence in systems.items()}
     y_true, groups, *aligned = align_by_index(y_true=y_true, groups=groups, **named)
-    systems = dict(zip(systems, aligned, strict=True))
-    first_name, *others = systems
-    data, design = _read_samples(y_true, systems[first_name], groups, items)
-    classes = data.evidence.classes
-    setting, plan = read_options(classes, design, **options)
-    notes = few_samples_note(classes, data.counts, plan)
+    data, design = _read_samples(y_true, aligned[0], groups, items)
+    others = [one.restrict(data.evidence.classes) for one in aligned[1:]]
+    samples = [data, *(Labelled(one, data.codes) for one in others)]
+    return _compare_samples(samples, [*systems], design, **options)
+
+
+def compare_partitions(
+    data: Partitions,
+    names: Sequence[str],
+    *,
+    in_memory: int | None = None,
+    **options: Unpack[Options],
+) -> Comparison:
+    """Every metric of two or more systems on samples in partitions, and their differences.
+
+    ``names`` are those of the systems.
+    """
+    if data.n_samples <= (IN_MEMORY if in_memory is None else in_memory):
+        rows, design = _collect(data)
+        samples = [Subsample.of_rows(rows, data.classes, k).data for k in range(len(names))]
+        return _compare_samples(samples, names, design, **options)
+    setting, plan = read_options(data.classes, **options)
+    return _make_comparison(_judge_partitions(data, setting, plan), names, plan)
+
+
+def _compare_samples(
+    samples: Sequence[Labelled], names: Sequence[str], design: Design, **options: Unpack[Options]
+) -> Comparison:
+    setting, plan = read_options(samples[0].evidence.classes, **options)
+    return _make_comparison(_judge_samples(samples, setting, plan, design), names, plan)
+
+
+def _make_comparison(judged: Judged, names: Sequence[str], plan: Plan) -> Comparison:
+    """The differences of all quantities of the first system and each other one."""
+    first, *others = judged.systems
+    design, counts = judged.design, judged.tallies[0].counts
+    notes = _few_samples_note(first.classes, counts, plan, design)
+    for name, system in zip(names, judged.systems, strict=True):
+        notes += [f"{name}: {note}" for note in system.notes]
     differences: list[Difference] = []
-    with np.errstate(all="ignore"):
-        first = _make_system(data, setting, plan)
-        notes += [f"{first_name}: {note}" for note in first.notes]
-        for name in others:
-            evidence = systems[name].restrict(classes)
-            other = _make_system(Labelled(evidence, data.codes), setting, plan)
-            notes += [f"{name}: {note}" for note in other.notes]
+    for name, other, tally in zip(names[1:], others, judged.tallies[1:], strict=True):
+        with np.errstate(all="ignore"):
             intervals = first.estimates(plan, other) if plan.n_resamples else {}
-            if np.array_equal(data.evidence.log_likelihoods, evidence.log_likelihoods):
-                notes.insert(0, same_evidence_note(first_name, name))
-                intervals = dict.fromkeys(intervals, Interval(0.0, 0.0, 0.0))
-            differences += differences_of((first_name, name), first, other, intervals)
+        if tally.is_first:
+            notes.insert(0, f"{names[0]} and {name} are the same evidence.")
+            intervals = dict.fromkeys(intervals, Interval(0.0, 0.0, 0.0))
+        differences += _differences((names[0], name), first, other, intervals)
     return Comparison(
-        systems=tuple(systems), classes=classes, counts=tuple(data.counts.tolist()),
+        systems=tuple(names), classes=first.classes, counts=tuple(counts.tolist()),
         differences=tuple(differences), confidence=plan.confidence, warnings=tuple(notes),
-        design=design.words if plan.n_resamples else "",
+        design=design.description if plan.n_resamples else "",
     )  # fmt: skip
-
-
-def same_evidence_note(first: str, other: str) -> str:
-    """A note on systems that do not differ."""
-    return f"{first} and {other} are the same evidence."
 
 
 def _open_partitions(y_true: Any, systems: list[Any], groups: Any, items: Items) -> Partitions:
@@ -321,14 +397,7 @@ def _open_partitions(y_true: Any, systems: list[Any], groups: Any, items: Items)
     return open_collections(y_true, systems, groups)
 
 
-def _make_system(data: Labelled, setting: Setting, plan: Plan) -> System:
-    if data.evidence.n_classes == 2:
-        design = plan.design if isinstance(plan.design, Design) else None
-        return TwoClassSystem.of_samples(data, setting, design)
-    return SeveralClassSystem.of_samples(data, setting)
-
-
-def differences_of(
+def _differences(
     names: tuple[str, str], first: System, other: System, intervals: Mapping[str, Interval]
 ) -> list[Difference]:
     """The differences of all quantities that both systems have."""
@@ -388,10 +457,12 @@ def _require_systems(systems: Mapping[str, Evidence]) -> None:
             )
 
 
-def few_samples_note(classes: tuple[Hashable, ...], counts: NDArray[Any], plan: Plan) -> list[str]:
+def _few_samples_note(
+    classes: tuple[Hashable, ...], counts: NDArray[Any], plan: Plan, design: Design
+) -> list[str]:
     """Notes where samples of a class, or the groups or items that they share, are few."""
-    if plan.n_resamples and plan.design is not None and plan.design.caution:
-        return [plan.design.caution]
+    if plan.n_resamples and design.warning:
+        return [design.warning]
     rarest = int(np.argmin(counts))
     count = int(counts[rarest])
     if count >= FEW or plan.n_resamples == 0:

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from deciban._validation.arrays import Floats
 from deciban.evidence.bayes import choose_least_cost
 from deciban.metrics.costs import CLLR, LogCost
-from deciban.metrics.llr_intervals import Step, Terms, detection_step
+from deciban.metrics.labelled import Terms
+from deciban.metrics.llr_intervals import detection_step
+from deciban.metrics.llr_units import Step
 
 if TYPE_CHECKING:
     from deciban.assessment.systems import Setting

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
 from deciban._validation.arrays import Floats
-from deciban.assessment.quantities import Posteriors, posterior_costs
-from deciban.assessment.systems import Setting, System, Words, difference_of, note_ruled_out
+from deciban.assessment.quantities import Posteriors, base_key, posterior_costs
+from deciban.assessment.systems import Setting, System, Words, difference_of
 from deciban.metrics import Interval, PairwiseCosts
 from deciban.metrics.costs import CLLR
 from deciban.metrics.decomposition import Family, recalibrate, split_folds
+from deciban.metrics.designs import Design
 from deciban.metrics.intervals import Plan, hull
 from deciban.metrics.labelled import Labelled
-from deciban.metrics.llr_intervals import LlrSample
+from deciban.metrics.llr_units import LlrSample
 from deciban.metrics.multiclass import pairwise_costs
+from deciban.metrics.partitions import Tally
 from deciban.metrics.proportions import (
     EventCounts,
     count_events,
     pooled_interval,
     sum_interval,
 )
-from deciban.metrics.sample_costs import SampleCosts, mean_intervals
+from deciban.metrics.units import Columns, SampleCosts, UnitCosts, cost_columns, mean_intervals
 
 _FOLDS = 5
 _FOR_INTERVALS = ("saving", "least discrimination", "most calibration")  # not reported themselves
 _DECISION_COSTS = ("expected_cost", "detection_cost", "c_avg", "c_primary")
-PAIR = {"cllr": CLLR}  # what LLRs of a pair of classes cost
 MOST_FULL = 20  # classes; the full matrix of a hundred has 10,000 entries and takes minutes
 _SORTED_BY = 3  # columns of evidence that define an order of the samples
 
@@ -37,53 +39,51 @@ _SORTED_BY = 3  # columns of evidence that define an order of the samples
 class SeveralClassSystem(System):
     """The evidence of one system over more than two classes, and every quantity of it.
 
-    ``of_pair`` are the costs of the LLRs of the pair of classes that costs the most, and
-    ``plan_of_pair`` makes the plan for its samples of that for all. ``needed`` says what
-    recalibration takes, beside finite evidence.
+    ``of_pair`` are the costs of the LLRs of the pair of classes that costs the most. ``needed``
+    says what recalibration takes, beside finite evidence.
     """
 
     def __init__(
         self,
         classes: tuple[Hashable, ...],
         setting: Setting,
-        costs: SampleCosts,
+        columns: Columns,
+        design: Design,
+        number: int,
         pairwise: PairwiseCosts,
         expected_wrong: float,
         notes: Iterable[str],
-        of_pair: SampleCosts,
-        plan_of_pair: Callable[[Plan], Plan],
+        of_pair: UnitCosts,
         needed: str = "two samples of each class",
     ) -> None:
         super().__init__(classes, setting, notes)
-        self.costs, self.pairwise, self.expected_wrong = costs, pairwise, expected_wrong
-        self.of_pair, self.plan_of_pair = of_pair, plan_of_pair
-        if "saving" not in costs.actual:
+        self.columns, self.number = columns, number
+        self.pairwise, self.expected_wrong, self.of_pair = pairwise, expected_wrong, of_pair
+        self.changes: dict[str, str | None] = {}
+        self.costs = UnitCosts.read(columns, design, number)
+        if "saving" not in self.costs.actual:
             self.notes.append(
                 f"Calibration and discrimination are not separated: that takes finite "
                 f"log-likelihoods and {needed}."
             )
-        elif costs.total("saving") < 0:  # recalibration that does not pay is not used
-            costs.replace_costs({"discrimination": "cross_entropy", "calibration": None})
-        self.values = {key: costs.total(key) for key in costs.actual if key not in _FOR_INTERVALS}
+        elif self.costs.total("saving") < 0:  # recalibration that does not pay is not used
+            self.changes = {"discrimination": "cross_entropy", "calibration": None}
+            self.costs = UnitCosts.read(columns, design, number, changes=self.changes)
+        keys = [key for key in self.costs.actual if key not in _FOR_INTERVALS]
+        self.values = {key: self.costs.total(key) for key in keys}
         self.entropy = float(-setting.prior @ np.log(setting.prior))
         self.values["normalized_cross_entropy"] = self.values["cross_entropy"] / self.entropy
-        self.n_wrong = int(sum(costs.wrong(t).sum() for t in range(len(classes))))
+        self.n_wrong = int(sum(self.wrong(t).sum() for t in range(len(classes))))
 
-    @classmethod
-    def of_samples(cls, data: Labelled, setting: Setting) -> Self:
-        """The system whose evidence on these samples is given."""
-        log_p = data.evidence.log_posterior(setting.prior)
-        recalibrated = _recalibrated_posteriors(data, setting)
-        pairwise = pairwise_costs(data)
-        i, j = worst_pair(pairwise.cllr)
-        trials = data.pair(j, i)
-        rows = np.concatenate([data.rows_by_class[k] for k in (j, i)])
-        return cls(
-            data.evidence.classes, setting, sample_costs(data, log_p, recalibrated, setting),
-            pairwise, expected_errors(log_p), note_ruled_out(data),
-            LlrSample(trials.llr, trials.y_true).actual_costs(PAIR, 0.0),
-            lambda plan: plan.select(rows, trials.y_true),
-        )  # fmt: skip
+    def wrong(self, t: int) -> Floats:
+        """Number of samples in each unit of a class whose evidence points to another one."""
+        return self.costs.wrong(t)
+
+    def _beside(self, other: SeveralClassSystem) -> UnitCosts:
+        """Costs of this system, whose right samples the other one has right, too."""
+        return UnitCosts.read(
+            self.columns, self.costs.design, self.number, other.number, self.changes
+        )
 
     def values_beside(self, *others: Self) -> tuple[Words, list[dict[str, float]]]:
         """Words on the quantities, and their values for this system and for each of the others.
@@ -99,23 +99,18 @@ class SeveralClassSystem(System):
 
     def estimates(self, plan: Plan, other: Self | None = None) -> dict[str, Interval]:
         """Intervals of the quantities, or of their differences from those of another system."""
-        systems = [self] if other is None else [self, other]
-        intervals = mean_intervals([s.costs for s in systems], plan)
-        intervals["accuracy"] = _accuracy_interval(systems, plan)
         if other is None:
-            if "saving" in intervals:
-                _bound_calibration(intervals, self.values["calibration"])
-            if "decision_loss" in intervals:
-                worst = self.costs.worst("expected_cost") / _unit_of_costs(self.setting)
-                seen = _cost_interval("decision_loss", self.costs, worst, plan)
-                intervals["decision_loss"] = hull(intervals["decision_loss"], seen)
-            intervals["worst_pair_cllr"] = self._worst_pair_interval(plan)
+            intervals = self._own_estimates(plan)
         else:
-            both = self.costs.subtract(other.costs)
-            for key in [key for key in intervals if key in self.costs.mirrored and has_sides(key)]:
-                apart = _cost_interval(key, both, self.costs.worst(key), plan)
+            both = self._beside(other).subtract(other._beside(self))
+            systems = [self.costs, other.costs]
+            intervals = mean_intervals(both, plan, systems)
+            intervals["accuracy"] = self._accuracy_interval(plan, other)
+            worst = _error_costs(self.setting, len(self.classes))
+            for key in [key for key in intervals if key in self.costs.turned and has_sides(key)]:
+                apart = self._cost_interval(both, key, worst[key], plan, other.number)
                 intervals[key] = hull(intervals[key], apart)
-            if not any(s.values.get("calibration") for s in systems):
+            if not any(s.values.get("calibration") for s in (self, other)):
                 intervals.pop("calibration", None)  # neither is recalibrated
         for key in _FOR_INTERVALS:
             intervals.pop(key, None)
@@ -123,12 +118,66 @@ class SeveralClassSystem(System):
         intervals["normalized_cross_entropy"] = Interval(*scaled)
         return intervals
 
+    def _own_estimates(self, plan: Plan) -> dict[str, Interval]:
+        intervals = mean_intervals(self.costs, plan)
+        intervals["accuracy"] = self._accuracy_interval(plan)
+        if "saving" in intervals:
+            _bound_calibration(intervals, self.values["calibration"])
+        if "decision_loss" in intervals:
+            worst = _error_costs(self.setting, len(self.classes))["expected_cost"]
+            unit = _unit_of_costs(self.setting)
+            seen = self._cost_interval(self.costs, "decision_loss", worst / unit, plan)
+            intervals["decision_loss"] = hull(intervals["decision_loss"], seen)
+        intervals["worst_pair_cllr"] = self._worst_pair_interval(plan)
+        return intervals
+
+    def _accuracy_interval(self, plan: Plan, other: Self | None = None) -> Interval:
+        """Interval from how often the system decides right, or how often only one of two does."""
+        design, events = self.costs.design, []
+        for t, rows in enumerate(design.rows_by_class):
+            right = [self.costs.right[rows]]
+            if other is not None:
+                both = self._beside(other).right[rows] * 1
+                right = [one.costs.right[rows] - both for one in (self, other)]
+            events.append(count_events(float(self.setting.prior[t]), right, design, t))
+        systems = [self] if other is None else [self, other]
+        value = difference_of([s.values["accuracy"] for s in systems])
+        interval = sum_interval(value, events, plan.confidence)
+        if other is not None:
+            return interval
+        return hull(interval, pooled_interval(value, events, plan.confidence))
+
+    def _cost_interval(
+        self, costs: UnitCosts, key: str, worst: Floats, plan: Plan, beside: int | None = None
+    ) -> Interval:
+        """Interval from how often decisions cost more than other ones do.
+
+        The extra cost is the mean of those seen, or the worst possible where none was seen.
+        """
+        design, events = costs.design, []
+        for t, rows in enumerate(design.rows_by_class):
+            totals, numbers = (
+                [self.columns[f"{kind}{side}", self.number, beside, key][rows]
+                 for side in ("above", "below")]
+                for kind in ("", "number ")
+            )  # fmt: skip
+            counts = [float(x.sum()) for x in numbers]
+            weight = [
+                float(total.sum()) / n if n else sign * worst[t]
+                for sign, total, n in zip((1, -1), totals, counts, strict=True)
+            ]
+            signs = numbers[0] * 1.0 - numbers[1]
+            size = design.effective_size(t, signs, sum(counts))
+            scaled = np.array(counts) * (size / design.counts[t])
+            events.append(EventCounts(np.array(weight), scaled, size))
+        return sum_interval(costs.total(key), events, plan.confidence)
+
     def _worst_pair_interval(self, plan: Plan) -> Interval:
         """Interval of the Cllr of the pair that was chosen because it is the worst.
 
         It is wide enough for all pairs at once (Bonferroni).
         """
-        found = mean_intervals([self.of_pair], self.plan_of_pair(plan))
+        found = mean_intervals(self.of_pair, plan)
         value, low, high, _ = found["cllr"]
         if np.isinf(value):
             return Interval(value, low, high)
@@ -140,27 +189,13 @@ class SeveralClassSystem(System):
 
 def has_sides(key: str) -> bool:
     """Whether a quantity is what decisions cost, whose errors are counted."""
-    return key.partition("@")[0] in _DECISION_COSTS or key == "decision_loss"
+    return base_key(key) in _DECISION_COSTS or key == "decision_loss"
 
 
 def worst_pair(cllr: Floats) -> tuple[int, int]:
     """Positions of the two classes whose LLRs cost the most."""
     i, j = np.unravel_index(np.nanargmax(cllr), cllr.shape)
     return int(i), int(j)
-
-
-def _accuracy_interval(systems: Sequence[SeveralClassSystem], plan: Plan) -> Interval:
-    """Interval from how often a system decides right, or how often only one of two does."""
-    first = systems[0]
-    events = []
-    for t, n in enumerate(first.costs.counts):
-        right = first.costs.right_events(t, *(s.costs for s in systems[1:]))
-        events.append(count_events(float(first.setting.prior[t]), right, n, plan, t))
-    value = difference_of([s.values["accuracy"] for s in systems])
-    interval = sum_interval(value, events, plan.confidence)
-    if len(systems) == 2:
-        return interval
-    return hull(interval, pooled_interval(value, events, plan.confidence))
 
 
 def _bound_calibration(intervals: dict[str, Interval], saving: float) -> None:
@@ -179,23 +214,6 @@ def _bound_calibration(intervals: dict[str, Interval], saving: float) -> None:
     high = max(calibration.high, intervals["most calibration"].high)
     intervals["discrimination"] = discrimination._replace(low=low)
     intervals["calibration"] = calibration._replace(high=high)
-
-
-def _cost_interval(key: str, costs: SampleCosts, worst: Floats, plan: Plan) -> Interval:
-    """Interval from how often decisions cost more than other ones do.
-
-    The extra cost is the mean of those seen, or the worst possible where none was seen.
-    """
-    events = []
-    for t, n_samples in enumerate(costs.counts):
-        totals, counts, signs = costs.sides(key, t)
-        weight = [
-            total / n if n else sign * worst[t]
-            for sign, total, n in zip((1, -1), totals, counts, strict=True)
-        ]
-        size = plan.effective_size(t, signs, float(sum(counts)))
-        events.append(EventCounts(np.array(weight), np.array(counts) * (size / n_samples), size))
-    return sum_interval(costs.total(key), events, plan.confidence)
 
 
 def sample_costs(
@@ -218,11 +236,11 @@ def sample_costs(
     for key, detection in setting.languages.items():
         unit = 1.0 if key == "c_avg" else detection.no_evidence
         actual[key] = detection.sample_costs(data) / unit
-        mirrored[key] = detection.sample_costs(data, of_error=True) / unit
     if len(setting.points) > 1:
-        for part in (actual, mirrored):
-            part["c_primary"] = np.mean([part[key] for key in setting.point_keys], axis=0)
-    costs = SampleCosts(truth, actual, mirrored, given.correct)
+        actual["c_primary"] = np.mean([actual[key] for key in setting.point_keys], axis=0)
+    worst = _error_costs(setting, len(data.counts))
+    mirrored |= {key: costs[truth] for key, costs in worst.items()}
+    costs = SampleCosts(actual, mirrored, given.correct)
     if recalibrated is None:
         return costs
     held_out, fitted = (Posteriors(one, truth, setting) for one in recalibrated)
@@ -237,6 +255,19 @@ def sample_costs(
     for part in (actual, mirrored):
         part["saving"] = part["calibration"] = part["cross_entropy"] - part["discrimination"]
     return costs
+
+
+def _error_costs(setting: Setting, n_classes: int) -> dict[str, Floats]:
+    """What a sample of each class costs that is decided about wrongly."""
+    found = {}
+    if setting.costs is not None:
+        found["expected_cost"] = setting.prior * setting.costs.max(axis=1)
+    for key, detection in setting.languages.items():
+        unit = 1.0 if key == "c_avg" else detection.no_evidence
+        found[key] = detection.error_costs(np.arange(n_classes)) / unit
+    if len(setting.points) > 1:
+        found["c_primary"] = np.mean([found[key] for key in setting.point_keys], axis=0)
+    return found
 
 
 def _unit_of_costs(setting: Setting) -> float:
@@ -279,3 +310,39 @@ def _recalibrated_posteriors(data: Labelled, setting: Setting) -> tuple[Floats, 
     fitted = recalibrate(data, best, setting.prior)
     back = np.argsort(order)
     return candidates[best][back], fitted[back]
+
+
+def judge_posteriors(
+    samples: Sequence[Labelled], tallies: Sequence[Tally], setting: Setting, design: Design
+) -> list[SeveralClassSystem]:
+    """The systems whose evidence on the same samples is given."""
+    costs, errors = [], []
+    for data in samples:
+        log_p = data.evidence.log_posterior(setting.prior)
+        recalibrated = _recalibrated_posteriors(data, setting)
+        costs.append(sample_costs(data, log_p, recalibrated, setting))
+        errors.append(expected_errors(log_p))
+    columns, systems = cost_columns(costs, has_sides), []
+    for k, (data, tally) in enumerate(zip(samples, tallies, strict=True)):
+        pairwise = pairwise_costs(data)
+        rows, codes, pair = pair_columns(data, worst_pair(pairwise.cllr))
+        of_pair = UnitCosts.read(pair, design.select(rows, codes), 0)
+        systems.append(
+            SeveralClassSystem(
+                data.evidence.classes, setting, columns, design, k, pairwise, errors[k],
+                tally.notes, of_pair,
+            )
+        )  # fmt: skip
+    return systems
+
+
+def pair_columns(
+    data: Labelled, pair: tuple[int, int]
+) -> tuple[NDArray[np.intp], NDArray[np.intp], Columns]:
+    """Rows of two classes, their codes, and what LLRs in favor of the first cost."""
+    i, j = pair
+    trials = data.pair(j, i)
+    sample = LlrSample(trials.llr, trials.y_true)
+    actual, mirrored = ({"cllr": sample.cost(CLLR, llr)} for llr in (sample.llr, -sample.llr))
+    rows = np.concatenate([data.rows_by_class[k] for k in (j, i)])
+    return rows, sample.codes, cost_columns([SampleCosts(actual, mirrored, sample.right(0.0))])

@@ -1,4 +1,4 @@
-"""Three classes or more in partitions: sums over bags of what samples cost.
+"""Three classes or more in partitions: sums over buckets of what samples cost.
 
 The maps that recalibrate them are fitted to some of the samples, in two folds, and improved by
 steps of Newton's with sums over all samples, of which two or three are enough.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,24 +18,20 @@ from deciban._estimation.logistic import AffineMap, Scale
 from deciban._validation.arrays import Floats
 from deciban.assessment.several_classes import (
     MOST_FULL,
-    PAIR,
     SeveralClassSystem,
     expected_errors,
     has_sides,
+    pair_columns,
     sample_costs,
     worst_pair,
 )
-from deciban.assessment.summed_systems import SomeSamples, SummedSystems, select_some, share_to_keep
-from deciban.assessment.systems import Setting, ruled_out_note
-from deciban.metrics.bags import BagDesign, folds_of
-from deciban.metrics.cost_bags import CostSums, TotalSums
+from deciban.assessment.systems import Judged, Setting, Subsample
 from deciban.metrics.decomposition import PosteriorMap, gram_schmidt_ilr
-from deciban.metrics.intervals import Plan
 from deciban.metrics.labelled import Labelled
-from deciban.metrics.llr_intervals import LlrSample
 from deciban.metrics.pairs_in_parts import pairwise_costs_in_parts, tally_pairs
-from deciban.metrics.partitions import Partitions, Rows, evidence_of
+from deciban.metrics.partitions import Partitions, Rows, evidence_of, folds_of
 from deciban.metrics.sorted_runs import FOLDS
+from deciban.metrics.units import Buckets, BucketSums, UnitCosts, cost_columns
 from deciban.simplex import Basis
 
 _LARGEST = 1e100  # nats; squares of larger ones overflow
@@ -62,52 +58,52 @@ class FoldMaps(NamedTuple):
         return held_out, self.fitted(data)
 
 
-def sum_several_classes(data: Partitions, setting: Setting, plan: Plan) -> SummedSystems:
+def judge_posteriors_in_parts(data: Partitions, setting: Setting) -> Judged:
     """The systems of samples in partitions, from what they cost."""
     pairs = tally_pairs(data)
     tallies, pairwise = [one.tally for one in pairs], pairwise_costs_in_parts(data, pairs)
-    counts = tallies[0].counts
-    function = partial(_sample_rows, share=share_to_keep(counts))
-    sampled = [*data.map(function, "Sampling")]
+    share = Subsample.share(tallies[0].counts)
+    sampled = [*data.map(partial(_sample_rows, share=share), "Sampling")]
     by_fold = np.sum([one for _, one in sampled], axis=0)
     some = Rows.join([rows for rows, _ in sampled])
+    fold = folds_of(some.hashes)
     maps = [
         None
         if tally.n_infinite or not by_fold.all()
-        else _fit_maps(
-            SomeSamples.of_rows(some, data.classes, k).data, folds_of(some.hashes), setting.prior
-        )
+        else _fit_maps(Subsample.of_rows(some, data.classes, k).data, fold, setting.prior)
         for k, tally in enumerate(tallies)
     ]
     maps = _improve_maps(data, maps, setting.prior, by_fold)
-    worst = [worst_pair(one.cllr) for one in pairwise]
-    total = _sum_costs(data, setting, maps, worst)
-    systems = []
-    for k, (tally, one) in enumerate(zip(tallies, pairwise, strict=True)):
-        of_pair = total.pairs[k]
-        note = ruled_out_note(tally.n_ruled_out, tally.first_ruled_out, int(counts.sum()))
-        with np.errstate(all="ignore"):
-            system = SeveralClassSystem(
-                data.classes, setting, total.costs.of_system(k), one, float(total.errors[k]), note,
-                of_pair.of_system(0), partial(_use_design, of_pair.design),
-                "samples of each class in both halves, into which a hash divides them or their "
-                "groups",
-            )  # fmt: skip
-        systems.append(system)
-    design, first = total.costs.design, systems[0].costs
-    wrong = [first.wrong(t) for t in range(len(counts))]
-    return SummedSystems(systems, plan._replace(design=design), design, tallies, wrong, some)
-
-
-def _use_design(design: BagDesign, plan: Plan) -> Plan:
-    return plan._replace(design=design)
+    function = partial(
+        _sum_rows, classes=data.classes, setting=setting, maps=maps,
+        pairs=[worst_pair(one.cllr) for one in pairwise],
+    )  # fmt: skip
+    tables = [Buckets(n, data.grouped) for n in (len(data.classes), *(2 for _ in maps))]
+    errors = np.zeros(len(maps))
+    for part in data.map(function, "Summing"):
+        if part is not None:
+            for table, sums in zip(tables, part[0], strict=True):
+                table.add(sums)
+            errors += part[1]
+    (columns, *_), (design, *_) = ([getattr(one, name) for one in tables]
+                                   for name in ("columns", "design"))  # fmt: skip
+    needed = "samples of each class in both halves, into which a hash divides them or their groups"
+    with np.errstate(all="ignore"):
+        systems = [
+            SeveralClassSystem(
+                data.classes, setting, columns, design, k, one, float(errors[k]), tally.notes,
+                UnitCosts.read(table.columns, table.design, 0), needed,
+            )
+            for k, (tally, one, table) in enumerate(zip(tallies, pairwise, tables[1:], strict=True))
+        ]  # fmt: skip
+    return Judged(systems, design, tallies, some)
 
 
 def _sample_rows(rows: Rows, share: Floats) -> tuple[Rows, NDArray[np.intp]]:
     """Some of the samples, and the number of all by fold and class."""
     place = folds_of(rows.hashes).astype(np.intp) * len(share) + rows.codes
     counts = np.bincount(place, minlength=FOLDS * len(share)).reshape(FOLDS, -1)
-    return select_some(rows, share), counts
+    return rows.subsample(share), counts
 
 
 # --- maps that recalibrate ----------------------------------------------------------------
@@ -203,50 +199,26 @@ def _sum_terms(
 # --- sums of costs ------------------------------------------------------------------------
 
 
-class _Sums(NamedTuple):
-    """Sums of the costs of all systems, of the worst pair of each, and of expected errors."""
-
-    costs: Any
-    pairs: Sequence[Any]
-    errors: Floats
-
-
-def _sum_costs(
-    data: Partitions, setting: Setting, maps: Sequence[FoldMaps | None], pairs: Sequence[Pair]
-) -> _Sums:
-    function = partial(_sum_rows, classes=data.classes, setting=setting, maps=maps, pairs=pairs)
-    costs = TotalSums(len(data.classes), data.grouped)
-    of_pairs = [TotalSums(2, data.grouped) for _ in pairs]
-    errors = np.zeros(len(pairs))
-    for part in data.map(function, "Summing"):
-        if part is not None:
-            costs.add(part.costs)
-            for total, one in zip(of_pairs, part.pairs, strict=True):
-                total.add(one)
-            errors += part.errors
-    return _Sums(costs, of_pairs, errors)
-
-
 def _sum_rows(
     rows: Rows,
     classes: tuple[Hashable, ...],
     setting: Setting,
     maps: Sequence[FoldMaps | None],
     pairs: Sequence[Pair],
-) -> _Sums | None:
+) -> tuple[list[BucketSums], Floats] | None:
+    """Sums of the costs of all systems, of the worst pair of each, and of expected errors."""
     if not len(rows.codes):
         return None
     fold, costs, of_pairs, errors = folds_of(rows.hashes), [], [], []
     with np.errstate(all="ignore"):
-        for one, values, (i, j) in zip(maps, rows.evidence, pairs, strict=True):
+        for one, values, pair in zip(maps, rows.evidence, pairs, strict=True):
             data = Labelled(evidence_of(values, classes), rows.codes)
             log_p = data.evidence.log_posterior(setting.prior)
             after = None if one is None else one.apply(data, fold)
             costs.append(sample_costs(data, log_p, after, setting, FOLDS))
             errors.append(expected_errors(log_p))
-            trials = data.pair(j, i)
-            order = np.concatenate([data.rows_by_class[k] for k in (j, i)])
-            of_pair = LlrSample(trials.llr, trials.y_true).actual_costs(PAIR, 0.0)
-            of_pairs.append(CostSums.of_samples([of_pair], rows.hashes[order], 2))
-        sums = CostSums.of_samples(costs, rows.hashes, len(classes), has_sides)
-    return _Sums(sums, of_pairs, np.array(errors))
+            order, codes, columns = pair_columns(data, pair)
+            of_pairs.append(BucketSums.of_samples(columns, codes, rows.hashes[order], 2))
+        columns = cost_columns(costs, has_sides)
+        sums = BucketSums.of_samples(columns, rows.codes, rows.hashes, len(classes))
+    return [sums, *of_pairs], np.array(errors)

@@ -17,13 +17,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deciban._markup import number
+from deciban._validation.arrays import Floats
 from deciban.evidence.bayes import cost_matrix, log_prior
 from deciban.exceptions import InputError
 from deciban.metrics import Interval, PairwiseCosts
+from deciban.metrics.designs import Design
 from deciban.metrics.detection import ErrorWeights, OperatingPoint, read_operating_points
 from deciban.metrics.intervals import Plan
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.languages import LanguageDetection, make_detection
+from deciban.metrics.partitions import Rows, Tally, evidence_of
 
 Prior = ArrayLike | Mapping[Any, float] | None
 Costs = ArrayLike | None
@@ -95,6 +98,10 @@ def make_setting(
     return setting._replace(costs=C)
 
 
+MAX_SUBSAMPLE = 500_000  # samples that tests of calibration see
+MIN_SUBSAMPLE = 5000  # of each class, if there are as many
+
+
 class System(ABC):
     """The evidence of one system on labelled samples, and every quantity of it."""
 
@@ -108,6 +115,10 @@ class System(ABC):
         self, classes: tuple[Hashable, ...], setting: Setting, notes: Iterable[str] = ()
     ) -> None:
         self.classes, self.setting, self.notes = classes, setting, [*notes]
+
+    @abstractmethod
+    def wrong(self, t: int) -> Floats:
+        """Number of samples in each unit of a class whose evidence points to another one."""
 
     @abstractmethod
     def estimates(self, plan: Plan, other: Self | None = None) -> dict[str, Interval]:
@@ -137,19 +148,41 @@ def difference_of(values: Sequence[float]) -> float:
     return 0.0 if a == b else a - b
 
 
-def ruled_out_note(count: int, first: int, total: int) -> list[str]:
-    """A note on samples that rule out their true class, of which one is the first."""
-    if count == 0:
-        return []
-    if count == 1:
-        return [f"Sample {first + 1:,} rules out its true class: its cost is infinite."]
-    return [
-        f"{count:,} of {total:,} samples rule out their true class (the first is sample "
-        f"{first + 1:,}): their cost is infinite."
-    ]
+def tally_samples(data: Labelled, first: Labelled) -> Tally:
+    """The tally of the evidence of a system, and of samples that rule out their true class."""
+    values = data.evidence.log_likelihoods
+    infinite = np.isinf(values)
+    wrong = infinite[np.arange(len(values)), data.codes]
+    is_first = np.array_equal(values, first.evidence.log_likelihoods)
+    return Tally(
+        data.counts, int(infinite.any(axis=1).sum()), int(wrong.sum()), int(np.argmax(wrong)),
+        is_first,
+    )  # fmt: skip
 
 
-def note_ruled_out(data: Labelled) -> list[str]:
-    """A note on the samples that rule out their true class."""
-    ruled_out = np.isinf(data.evidence.log_likelihoods[np.arange(len(data.codes)), data.codes])
-    return ruled_out_note(int(ruled_out.sum()), int(np.argmax(ruled_out)), len(ruled_out))
+class Subsample(NamedTuple):
+    """Some of the samples, with the evidence of one system, and their numbers among all."""
+
+    data: Labelled
+    numbers: NDArray[np.int64]
+
+    @classmethod
+    def of_rows(cls, rows: Rows, classes: tuple[Hashable, ...], system: int = 0) -> Subsample:
+        """The samples with the evidence of this system."""
+        evidence = evidence_of(rows.evidence[system], classes)
+        return cls(Labelled(evidence, rows.codes), rows.numbers)
+
+    @staticmethod
+    def share(counts: NDArray[Any]) -> Floats:
+        """Fraction of each class to keep: half a million samples, but not too few of any class."""
+        fewest = min(MIN_SUBSAMPLE, MAX_SUBSAMPLE // len(counts))
+        return np.maximum(MAX_SUBSAMPLE / counts.sum(), fewest / counts)
+
+
+class Judged(NamedTuple):
+    """Systems on the same units of samples, and some of the samples."""
+
+    systems: Sequence[System]
+    design: Design
+    tallies: Sequence[Tally]
+    rows: Rows | None = None  # some of the samples where units are buckets

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
 
 from deciban._validation.arrays import Floats
 from deciban.assessment.quantities import llr_terms
-from deciban.assessment.systems import Setting, System, note_ruled_out
+from deciban.assessment.systems import Judged, Setting, Subsample, System
 from deciban.evidence import from_nats
 from deciban.metrics import Interval, PairwiseCosts
-from deciban.metrics.costs import cost_of_blocks
+from deciban.metrics.costs import CLLR, cost_of_blocks
 from deciban.metrics.designs import Design
 from deciban.metrics.detection import equal_errors
 from deciban.metrics.intervals import Plan
-from deciban.metrics.labelled import Labelled
+from deciban.metrics.labelled import Labelled, Terms
 from deciban.metrics.llr_intervals import (
-    BestSteps,
-    LlrSample,
-    LlrUnits,
+    EVEN_ERRORS,
     Parts,
-    Step,
     best_step_interval,
     equal_error_interval,
     equal_error_step,
@@ -35,10 +33,19 @@ from deciban.metrics.llr_intervals import (
     saving_interval,
     step_interval,
 )
-from deciban.metrics.pav import PooledBlocks, count_levels, deviation_from_pav
+from deciban.metrics.llr_units import (
+    LlrSample,
+    LlrTerms,
+    LlrUnits,
+    Step,
+    llr_columns,
+    units_of_samples,
+)
+from deciban.metrics.partitions import Partitions, Rows, Tally, folds_of
+from deciban.metrics.pav import PooledBlocks, deviation_from_pav, pool
 from deciban.metrics.proportions import wilson
-
-_NOTHING = ((0.0, 0.0), (0.0, 0.0))
+from deciban.metrics.recalibration import ENOUGH, Recalibrator
+from deciban.metrics.units import Buckets, BucketSums
 
 
 @dataclass(frozen=True)
@@ -60,62 +67,54 @@ class TwoClassSystem(System):
 
     def __init__(
         self,
-        sample: LlrUnits,
+        units: LlrUnits,
         levels: PooledBlocks,
         setting: Setting,
+        terms: dict[str, Any],
         classes: tuple[Hashable, ...],
-        notes: Iterable[str] = (),
+        notes: Iterable[str],
     ) -> None:
-        super().__init__(classes, setting, [*_score_notes(sample, classes), *notes])
-        self.sample = sample
-        self.values = exact_values(sample, levels, setting)
+        super().__init__(classes, setting, [*_score_notes(units, terms, classes), *notes])
+        self.units, self.terms = units, terms
+        self.values = _exact_values(units, levels, setting, terms)
         off_diagonal = np.where(np.eye(2), np.nan, 1.0)
         tables = (self.values[key] * off_diagonal for key in ("cllr", "cllr_min"))
         self.pairwise = PairwiseCosts(*tables)
-        accepted = [sample.events(llr_terms(setting)["accuracy"], t)[0].sum() for t in (0, 1)]
-        self.n_wrong = int(accepted[0] + sample.counts[1] - accepted[1])
-        self.expected_wrong = float(sample.column("as is", ExpectedError(setting.log_odds)).sum())
+        accepted = [units.events(terms["accuracy"], t)[0].sum() for t in (0, 1)]
+        self.n_wrong = int(accepted[0] + units.design.counts[1] - accepted[1])
+        self.expected_wrong = float(units.column("as is", ExpectedError(setting.log_odds)).sum())
 
-    @classmethod
-    def of_samples(cls, data: Labelled, setting: Setting, design: Design | None = None) -> Self:
-        """The system whose evidence on these samples is given."""
-        trials = data.pair(1, 0)
-        llr = np.empty(len(data.codes))
-        for rows, values in zip(data.rows_by_class, (trials.other, trials.target), strict=True):
-            llr[rows] = values.llr
-        sample = LlrSample(llr, data.codes, design)
-        levels = count_levels(trials).pool().shares()
-        return cls(sample, levels, setting, data.evidence.classes, note_ruled_out(data))
+    def wrong(self, t: int) -> Floats:
+        """Number of samples in each unit of a class whose LLR has the wrong sign."""
+        return self.units.costs({}, 0.0).wrong(t)
 
     def estimates(self, plan: Plan, other: Self | None = None) -> dict[str, Interval]:
         """Intervals of the quantities, or of their differences from those of another system."""
         systems = [self] if other is None else [self, other]
-        samples, setting = [s.sample for s in systems], self.setting
-        at = llr_terms(setting)
-        steps = {key: terms for key, terms in at.items() if isinstance(terms, Step)}
-        means = {key: terms for key, terms in at.items() if key not in steps}
-        intervals = mean_cost_intervals(samples, means, plan)
-        intervals |= {key: step_interval(samples, step, plan) for key, step in steps.items()}
-        best, rates = _best_steps(setting), {}
+        units, setting = [s.units for s in systems], self.setting
+        steps = {key: one for key, one in self.terms.items() if isinstance(one, Step)}
+        means = {key: one for key, one in self.terms.items() if key not in steps}
+        intervals = mean_cost_intervals(units, means, plan)
+        intervals |= {key: step_interval(units, step, plan) for key, step in steps.items()}
+        best, rates = _best_steps(setting, self.terms, units), {}
         if other is None:  # rates, which have Wilson's intervals; their differences do not
             del best["eer"]
-            rates["eer"] = equal_error_interval(self.sample, plan)
+            rates["eer"] = equal_error_interval(self.units, plan)
             for key in [key for key in best if key != "min_c_primary"]:
-                (step,) = best.pop(key)(self.sample)
-                rates[key] = best_step_interval(self.sample, step, plan)
-        intervals |= recalibrated_cost_intervals(samples, plan, best, _parts(setting)) | rates
+                ((step,),) = best.pop(key)
+                rates[key] = best_step_interval(self.units, step, plan)
+        parts = _parts(setting, self.terms)
+        intervals |= recalibrated_cost_intervals(units, plan, best, parts) | rates
         if other is None:
             self._add_rare_errors(intervals, plan)
-        if other is not None and self.sample.same_fit(
-            other.sample
-        ):  # as where neither has an error
+        if other is not None and self.units.same_fit(other.units):  # as where neither has an error
             seen = Interval(0.0, 0.0, 0.0) if self.values["cllr_min"] else Interval(0.0)
             fitted = {"cllr_min", "discrimination"} & self.values.keys()
             intervals |= dict.fromkeys([*fitted, *best], seen)
             intervals |= {_loss_key(key): intervals[key] for key in setting.weights}
         if len(setting.points) > 1:
             chosen = [steps[key] for key in setting.point_keys]
-            intervals["c_primary"] = mean_step_interval(samples, chosen, plan)
+            intervals["c_primary"] = mean_step_interval(units, chosen, plan)
         return intervals
 
     def _add_rare_errors(self, intervals: dict[str, Interval], plan: Plan) -> None:
@@ -124,34 +123,33 @@ class TwoClassSystem(System):
         for key in setting.weights:  # rates allow for them
             loss, least = _loss_key(key), intervals[f"min_{key}"].value
             most = max(intervals[loss].high, intervals[key].high - least)
-            seen = saving_interval(self.sample, llr_terms(setting)[key], plan)
+            seen = saving_interval(self.units, self.terms[key], plan)
             intervals[loss] = intervals[loss]._replace(
                 low=min(intervals[loss].low, seen.low), high=most
             )
         if not setting.is_even:  # at even odds, errors are LLRs of the wrong sign
-            terms = {"cross_entropy": llr_terms(setting)["cross_entropy"]}
-            rare = mean_cost_intervals([self.sample], terms, plan, -setting.log_odds)
+            terms = {"cross_entropy": self.terms["cross_entropy"]}
+            rare = mean_cost_intervals([self.units], terms, plan, -setting.log_odds)
             more = max(0.0, rare["cross_entropy"].high - intervals["cross_entropy"].high)
             for key in ("cross_entropy", "calibration"):
                 intervals[key] = intervals[key]._replace(high=intervals[key].high + more)
 
 
-def _best_steps(setting: Setting) -> dict[str, BestSteps]:
-    """Quantities whose threshold is the best one, and the costs that they are the mean of."""
-    at, points = llr_terms(setting), setting.point_keys
-    by_key = {f"min_{key}": [at[key]] for key in setting.weights}
+def _best_steps(
+    setting: Setting, at: Mapping[str, Any], units: Sequence[LlrUnits]
+) -> dict[str, list[list[Step]]]:
+    """Costs of each system at the best thresholds, by the key of the quantity: their mean."""
+    points = setting.point_keys
+    best = {f"min_{key}": [at[key]] for key in setting.weights}
     if len(points) > 1:
-        by_key["min_c_primary"] = [at[key] for key in points]
-    given: dict[str, BestSteps] = {
-        key: lambda _, chosen=chosen: chosen  # type: ignore[misc]
-        for key, chosen in by_key.items()
-    }
-    return {"eer": lambda sample: [equal_error_step(sample)]} | given
+        best["min_c_primary"] = [at[key] for key in points]
+    eer = [[equal_error_step(one.maps)] for one in units]
+    return {"eer": eer} | {key: [steps] * len(units) for key, steps in best.items()}
 
 
-def _parts(setting: Setting) -> Parts:
+def _parts(setting: Setting, at: Mapping[str, Any]) -> Parts:
     """Costs under the prior and at the operating points, with what recalibration would save."""
-    found, at = {}, llr_terms(setting)
+    found = {}
     if "cross_entropy" in at:
         found[("discrimination", "calibration")] = at["cross_entropy"]
     return found | {(f"min_{key}", _loss_key(key)): at[key] for key in setting.weights}
@@ -161,21 +159,22 @@ def _loss_key(key: str) -> str:
     return key.replace("detection_cost", "decision_loss")
 
 
-def exact_values(sample: LlrUnits, levels: PooledBlocks, setting: Setting) -> dict[str, float]:
+def _exact_values(
+    units: LlrUnits, levels: PooledBlocks, setting: Setting, terms: Mapping[str, Any]
+) -> dict[str, float]:
     """Every quantity, from the samples themselves."""
-    every = llr_terms(setting).items()
-    values = {key: sample.total(sample.column("as is", terms)) for key, terms in every}
+    values = {key: units.total(units.column("as is", one)) for key, one in terms.items()}
     if len(setting.points) > 1:
         values["c_primary"] = float(np.mean([values[key] for key in setting.point_keys]))
-    fitted = _fitted_values(sample.blocks, setting, values)
+    fitted = _fitted_values(units.blocks, setting, terms, values)
     return values | fitted | {"dev_pav": float(from_nats(deviation_from_pav(levels), "ban"))}
 
 
 def _fitted_values(
-    blocks: PooledBlocks, setting: Setting, actual: dict[str, float]
+    blocks: PooledBlocks, setting: Setting, terms: Mapping[str, Any], actual: dict[str, float]
 ) -> dict[str, float]:
     """Quantities that PAV is fitted for, given its blocks and the costs of the same samples."""
-    hull, entropy = blocks.hull(), llr_terms(setting).get("cross_entropy")
+    hull, entropy = blocks.hull(), terms.get("cross_entropy")
     values = {"cllr_min": cost_of_blocks(blocks), "eer": equal_errors(*hull)}
     if entropy is not None:
         values["discrimination"] = mean_cost_of_blocks(blocks, entropy)
@@ -190,11 +189,13 @@ def _fitted_values(
     return values
 
 
-def _score_notes(sample: LlrUnits, classes: tuple[Hashable, ...]) -> list[str]:
+def _score_notes(
+    units: LlrUnits, at: Mapping[str, Any], classes: tuple[Hashable, ...]
+) -> list[str]:
     """A note on numbers that do not look like LLRs: likelihood ratios, or reversed LLRs."""
-    negative, positive = Step(0.0, True, _NOTHING), Step(0.0, False, _NOTHING)
-    other, target = sample.counts
-    wrong = [target - sample.events(negative, 1)[0].sum(), sample.events(positive, 0)[0].sum()]
+    other, target = units.design.counts
+    wrong = [target - units.events(at["misleading_target"], 1)[0].sum(),
+             units.events(at["misleading_other"], 0)[0].sum()]  # fmt: skip
     low, _ = wilson(wrong, [target, other], 0.95)
     if min(low) > 0.5:
         return [
@@ -202,6 +203,88 @@ def _score_notes(sample: LlrUnits, classes: tuple[Hashable, ...]) -> list[str]:
             f"of {classes[0]!r} rather than of {classes[1]!r}. Check which class they are in favor "
             f"of."
         ]
-    if sample.blocks.low[0] >= 0 and sample.blocks.high[-1] > 0:
+    if units.blocks.low[0] >= 0 and units.blocks.high[-1] > 0:
         return ["No LLR is negative: if these are likelihood ratios, take their logarithms first."]
     return []
+
+
+# --- systems of samples, in memory and in partitions ------------------------------------------
+
+
+def _declare(
+    setting: Setting, at: Mapping[str, Any], intervals: bool, maps: Recalibrator
+) -> LlrTerms:
+    """The terms of all quantities."""
+    steps = [terms for terms in at.values() if isinstance(terms, Step)]
+    actual = [*at.values(), ExpectedError(setting.log_odds)]
+    if not intervals:
+        return LlrTerms(actual, steps=steps)
+    means = [terms for terms in at.values() if not isinstance(terms, Step)]
+    parts = _parts(setting, at).values()
+    costs = [(terms, 0.0) for terms in dict.fromkeys([*means, *parts])]
+    if "cross_entropy" in at:
+        costs.append((at["cross_entropy"], -setting.log_odds))
+    fitted: list[Terms] = [CLLR, *parts, equal_error_step(maps), EVEN_ERRORS]
+    savings = [at[key] for key in setting.weights]
+    return LlrTerms(actual, costs, steps, [*dict.fromkeys(fitted)], savings)
+
+
+def judge_llrs(
+    samples: Sequence[Labelled],
+    tallies: Sequence[Tally],
+    setting: Setting,
+    plan: Plan,
+    design: Design,
+) -> list[TwoClassSystem]:
+    """The systems whose evidence on the same samples is given."""
+    trials, classes = [data.pair(1, 0) for data in samples], samples[0].evidence.classes
+    llrs = [np.empty(len(design.codes)) for _ in samples]
+    for llr, pair in zip(llrs, trials, strict=True):
+        for rows, scores in zip(design.rows_by_class, (pair.other, pair.target), strict=True):
+            llr[rows] = scores.llr
+    terms = llr_terms(setting)
+    declare = partial(_declare, setting, terms, bool(plan.n_resamples))
+    units = units_of_samples(llrs, design, declare, fit=bool(plan.n_resamples))
+    return [
+        TwoClassSystem(one, pool(pair, levels=True), setting, terms, classes, tally.notes)
+        for one, pair, tally in zip(units, trials, tallies, strict=True)
+    ]
+
+
+def judge_llrs_in_parts(data: Partitions, setting: Setting, plan: Plan) -> Judged:
+    """The systems of samples that are read twice: to pool their LLRs, and to sum costs."""
+    pooled, tallies = data.pool(n_some=ENOUGH)
+    maps, counts = [Recalibrator.of_runs(one) for one in pooled], tallies[0].counts
+    terms = llr_terms(setting)
+    asked = [_declare(setting, terms, bool(plan.n_resamples), one) for one in maps]
+    function = partial(_sum_llrs, terms=asked, maps=maps, share=Subsample.share(counts))
+    buckets, some = Buckets(2, data.grouped), []
+    for part, rows in data.map(function, "Summing"):
+        buckets.add(part)
+        some.append(rows)
+    columns, design = buckets.columns, buckets.design
+    with np.errstate(all="ignore"):
+        systems = [
+            TwoClassSystem(
+                LlrUnits(columns, design, maps[k], k), pooled[k].levels, setting, terms,
+                data.classes, tally.notes,
+            )
+            for k, tally in enumerate(tallies)
+        ]  # fmt: skip
+    return Judged(systems, design, tallies, Rows.join(some))
+
+
+def _sum_llrs(
+    rows: Rows, terms: Sequence[LlrTerms], maps: Sequence[Recalibrator], share: Floats
+) -> tuple[BucketSums, Rows]:
+    """Sums over buckets, and some of the samples."""
+    order = np.argsort(rows.codes, kind="stable")  # class by class, which is faster
+    codes, hashes = rows.codes[order], rows.hashes[order]
+    fold = folds_of(hashes)
+    with np.errstate(all="ignore"):
+        samples = [
+            LlrSample(llr[order], codes, one.apply(llr[order], codes, [fold == 0, fold == 1]))
+            for llr, one in zip(rows.evidence, maps, strict=True)
+        ]
+        sums = BucketSums.of_samples(llr_columns(samples, terms, maps), codes, hashes, 2)
+    return sums, rows.subsample(share)

@@ -118,7 +118,7 @@ class BootstrapCalibrator(Calibrator):
         weight = np.ones(len(codes)) if weight is None else weight
         counts = np.flatnonzero(weight)  # samples without weight do not count
         design = read_design(codes, groups, both).select(counts)
-        fewest = design.fewest_units if design.depends else np.bincount(codes[counts]).min()
+        fewest = design.min_units if design.depends else np.bincount(codes[counts]).min()
         self.n_units_ = float(fewest)
         rng = np.random.default_rng(self.random_state)
         self.calibrator_, self.resampled_ = fitted, []

@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from deciban import calibration
 from deciban.assessment import Assessment, Quantity, assess
-from deciban.assessment.partitioned import assess_partitions
+from deciban.assessment.assess import assess_partitions
 from deciban.assessment.quantities import cost_keys
 from deciban.cli.columns import LabelledScores
 from deciban.cli.score_columns import require_finite

@@ -25,8 +25,15 @@ from deciban.cli.tables import PLAIN, Table
 from deciban.cli.trials import find_roles
 from deciban.cli.words import quote
 from deciban.exceptions import InputError, MissingExtraError, TableError
-from deciban.metrics.bags import folds_of, hash_numbers, hash_texts
-from deciban.metrics.partitions import Partitions, Rows, evidence_of, llr_of_two
+from deciban.metrics.partitions import (
+    Partitions,
+    Rows,
+    evidence_of,
+    folds_of,
+    hash_numbers,
+    hash_texts,
+    llr_of_two,
+)
 
 LARGE = 20_000_000  # rows of a Parquet file that is read in parts unasked
 _ROWS = 1 << 20  # of a part with one or two columns of scores; fewer where there are more

@@ -123,11 +123,11 @@ def bootstrap(
     values = _indexable(evidence)
     labels = read_labels(y_true, len(values))
     design = read_design(factorize_labels(labels)[1], groups, pair)
-    if design.caution:
-        warnings.warn(design.caution, stacklevel=2)
+    if design.warning:
+        warnings.warn(design.warning, stacklevel=2)
     if method == "bca" and metric in LLR_INTERVALS:
-        plan = make_plan(confidence, n_resamples, rng, design)
-        return llr_interval(metric, labels, values, plan, **options)
+        plan = make_plan(confidence, n_resamples, rng)
+        return llr_interval(metric, labels, values, design, plan, **options)
 
     def evaluate(rows: NDArray[np.intp]) -> float:
         value = metric(labels[rows], values[rows], **options)

@@ -21,9 +21,15 @@ from deciban._validation.scalars import quote_each
 from deciban._workers import Item, Result, Workers
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.bags import hash_labels, hash_numbers
 from deciban.metrics.labelled import Labelled, Terms
-from deciban.metrics.partitions import Partitions, Rows, evidence_of, llr_of_two
+from deciban.metrics.partitions import (
+    Partitions,
+    Rows,
+    evidence_of,
+    hash_labels,
+    hash_numbers,
+    llr_of_two,
+)
 from deciban.metrics.sorted_runs import PooledRuns
 
 

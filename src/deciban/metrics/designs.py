@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,68 +31,90 @@ from deciban._validation.arrays import Floats, is_frame
 from deciban._validation.labels import factorize_labels, read_labels
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import split_by_class
-from deciban.metrics.resampling import Resamples, resample_means
 
 Items = ArrayLike | tuple[ArrayLike, ArrayLike] | None  # two identifiers for each sample
 _JACKKNIFE = 200  # blocks to leave out one by one; single samples would be too many
-FEW_UNITS = 10
+_LARGE = 200_000  # samples above which the skewness that blocks show is negligible
+_FEW_UNITS = 10
 _REDRAWS = 100  # attempts to draw a resample that holds every class
 _PROBE = 1000  # samples of a class, at least one of which most resamples hold
 _AT_ONCE, _CHUNK = 64, 1 << 13  # resamples, and samples, whose weights are held in memory
-_INDEPENDENT = "samples were resampled within each class, as if they were independent"
+_DRAWS = 1 << 18  # random numbers held in memory at once
+_BUCKETS = 4096  # that stand for the samples of a large class
+
+
+class Resamples(NamedTuple):
+    """Quantities (columns) of each resample, and of the samples without one block at a time."""
+
+    drawn: Floats
+    left_out: Floats
 
 
 @dataclass(frozen=True)
 class Design:
-    """Which samples share a group or an item.
+    """Units of samples, and which of them are drawn together.
 
-    ``left`` and ``right`` are the units of each sample, numbered from zero: its group, or both of
-    its items. A sample with one unit only has ``n_units`` on the right. Both are None where samples
-    are independent, and right is None where no sample has two units. ``sizes`` are the numbers of
-    units that are drawn together: all of them, or those on the left and those on the right where
-    these are different things, such as reference items and questioned items.
+    A unit is a sample, or all samples of a class in a bucket, of which ``mass`` is the number.
+    ``left`` and ``right`` are what units share, numbered from zero: the group or the bucket, or
+    both items. A sample with one item only has ``n_units`` on the right. Both are None where
+    samples are drawn one by one, and right is None where nothing has two items. ``sizes`` are the
+    numbers of groups or items that are drawn together: all of them, or those on the left and those
+    on the right where these are different things, such as reference and questioned items.
     """
 
-    codes: NDArray[np.intp]  # position of each sample's class
+    codes: NDArray[np.intp]  # class of each unit
     left: NDArray[np.intp] | None = None
     right: NDArray[np.intp] | None = None
     sizes: tuple[int, ...] = ()
-    words: str = _INDEPENDENT  # what is resampled, for readers
+    description: str = "samples were resampled within each class, as if they were independent"
+    depends: bool = False  # whether samples share groups or items
+    mass: Floats | None = None
 
     @property
     def n_units(self) -> int:
-        """Number of groups or items."""
+        """Number of groups, items or buckets."""
         return sum(self.sizes)
 
-    @property
-    def depends(self) -> bool:
-        """Whether samples share groups or items."""
-        return self.left is not None
+    @cached_property
+    def rows_by_class(self) -> list[NDArray[np.intp]]:
+        """Positions of the units of each class."""
+        return split_by_class(self.codes, int(self.codes.max()) + 1)
 
     @cached_property
-    def fewest_units(self) -> int:
-        """Smallest number of units, of those drawn together, that the samples of a class have."""
-        sides = [side for side in (self.left, self.right) if side is not None]
+    def counts(self) -> NDArray[Any]:
+        """Number of samples of each class."""
+        return np.bincount(self.codes, self.mass)
+
+    def masses(self, rows: NDArray[np.intp]) -> Floats:
+        """Number of samples in some of the units."""
+        return np.ones(len(rows)) if self.mass is None else self.mass[rows]
+
+    @cached_property
+    def min_units(self) -> int:
+        """Smallest number of groups or items drawn together that the samples of a class have."""
         edges, found = np.cumsum([0, *self.sizes]), []
         for rows in self.rows_by_class:
             used = np.zeros(self.n_units + 1, dtype=bool)
-            for side in sides:
-                used[side[rows]] = True
+            for side in self._sides:
+                used[side[rows[self.masses(rows) > 0]]] = True
             counts = np.add.reduceat(used[:-1], edges[:-1], dtype=int)
             found.append(int(counts[counts > 0].min()))
         return min(found)
 
     @property
-    def caution(self) -> str:
-        """What a reader should know where there are few units, else nothing."""
-        if not self.depends or self.fewest_units >= FEW_UNITS:
+    def warning(self) -> str:
+        """Too few groups or items for intervals as wide as they should be, else nothing."""
+        if not self.depends or self.min_units >= _FEW_UNITS:
             return ""
-        return few_units_note(self.fewest_units)
+        one = self.min_units == 1
+        units = "group or item of a class is" if one else "groups or items of a class are"
+        return f"Only {self.min_units} {units} resampled: intervals are too narrow."
 
-    def select(self, rows: NDArray[Any]) -> Design:
-        """The design of some of the samples; all units are drawn as before."""
+    def select(self, rows: NDArray[Any], codes: NDArray[np.intp] | None = None) -> Design:
+        """The design of some of the samples; all groups or items are drawn as before."""
         left, right = (None if x is None else x[rows] for x in (self.left, self.right))
-        return replace(self, codes=self.codes[rows], left=left, right=right)
+        codes = self.codes[rows] if codes is None else codes
+        return replace(self, codes=codes, left=left, right=right)
 
     def draw_rows(self, rng: np.random.Generator) -> NDArray[np.intp]:
         """Positions of one draw; every class is among them."""
@@ -112,25 +134,17 @@ class Design:
         raise _loses_a_class()
 
     def _draw(self, rng: np.random.Generator) -> Floats:
-        """How often each unit is drawn; a last entry, always one, stands for no unit."""
+        """How often each group or item is drawn; a last entry, always one, stands for none."""
         drawn = (np.bincount(rng.integers(n, size=n), minlength=n) for n in self.sizes)
         return np.concatenate([*drawn, [1]]).astype(float)
 
     @property
-    def _left(self) -> NDArray[np.intp]:
-        if self.left is None:
-            raise TypeError("independent samples have no groups or items")
-        return self.left
+    def _sides(self) -> list[NDArray[np.intp]]:
+        return [side for side in (self.left, self.right) if side is not None]
 
-    def _combine(self, of_units: Floats, rows: Any = slice(None)) -> Floats:
-        """Weight of each sample: the product of the weights of its units."""
-        weights = of_units[self._left[rows]]
-        return weights if self.right is None else weights * of_units[self.right[rows]]
-
-    @cached_property
-    def rows_by_class(self) -> list[NDArray[np.intp]]:
-        """Positions of the samples of each class."""
-        return split_by_class(self.codes, int(self.codes.max()) + 1)
+    def _combine(self, weights: Floats, rows: Any = slice(None)) -> Floats:
+        """Weight of each unit: the product of the weights of its group or items."""
+        return reduce(np.multiply, (weights[side[rows]] for side in self._sides))
 
     def _every_class(self, counts: NDArray[Any]) -> bool:
         return all(counts[r[:_PROBE]].any() or counts[r].any() for r in self.rows_by_class)
@@ -144,7 +158,7 @@ class Design:
                 yield rest
 
     def _blocks(self) -> NDArray[np.intp]:
-        """Block of each sample, even over the classes; or of each unit, and -1 for no unit."""
+        """Block of each sample, even over the classes; or of each group or item, -1 for none."""
         if self.left is not None:
             return np.append(np.arange(self.n_units) % _JACKKNIFE, -1)
         block = np.empty(len(self.codes), dtype=np.intp)
@@ -154,9 +168,12 @@ class Design:
     def resample_means(
         self, values: Sequence[Floats], n_resamples: int, rng: np.random.Generator
     ) -> Resamples:
-        """Sums over the classes of the means of what each sample adds to each quantity."""
+        """Resample quantities that are sums, over the classes, of means over their samples.
+
+        ``values`` holds what each unit adds to each quantity.
+        """
         if self.left is None:
-            return resample_means(values, self.rows_by_class, n_resamples, rng)
+            return _resample_samples(values, self.rows_by_class, n_resamples, rng)
         table = np.array(values)
         found: list[Floats] = []
         missing, left = n_resamples, _REDRAWS * n_resamples
@@ -172,77 +189,127 @@ class Design:
         rest = (block[:, None] != np.arange(block.max() + 1)).astype(float)
         return Resamples(np.concatenate(found), self._means(table, rest))
 
-    def _means(self, values: Floats, of_units: Floats) -> Floats:
-        """Sums of class means for each column of weights of the units, if every class has some."""
-        sums = np.zeros((len(values), of_units.shape[1]))
-        with_all = np.ones(of_units.shape[1], dtype=bool)
+    def _means(self, values: Floats, weights: Floats) -> Floats:
+        """Sums of class means for each column of weights, where every class has some."""
+        sums = np.zeros((len(values), weights.shape[1]))
+        with_all = np.ones(weights.shape[1], dtype=bool)
         for rows in self.rows_by_class:
-            total, mass = np.zeros_like(sums), np.zeros(of_units.shape[1])
+            total, mass = np.zeros_like(sums), np.zeros(weights.shape[1])
             for start in range(0, len(rows), _CHUNK):
                 some = rows[start : start + _CHUNK]
-                weight = self._combine(of_units, some)
+                weight = self._combine(weights, some)
                 total += _weighted_sums(values[:, some], weight)
-                mass += weight.sum(axis=0)
+                mass += self.masses(some) @ weight
             with_all &= mass > 0
             sums += total / np.where(mass > 0, mass, 1.0)
         return sums[:, with_all].T
 
-    def folds(
-        self, count: int, rng: np.random.Generator
-    ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    def folds(self, count: int) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
         """Which samples are held out and which are left to fit to; they share no group and no item.
 
         Units are dealt to ``count`` blocks, those of each class in turn. Comparisons of items make
         a fold for each pair of blocks, and what is left are the comparisons among other blocks.
         """
-        left, right, labels = self._left, self.right, np.zeros(self.n_units, dtype=int)
+        labels, (left, *_) = np.zeros(self.n_units, dtype=int), self._sides
         for k in np.argsort(-np.bincount(self.codes), kind="stable"):
             labels[left[self.codes == k]] = k
-        order = rng.permutation(len(labels))
+        order = np.random.default_rng(0).permutation(len(labels))
         order = order[np.argsort(labels[order], kind="stable")]
         block = np.empty(len(labels) + 1, dtype=np.intp)
         block[order] = np.arange(len(labels)) % count
         if len(self.sizes) == 2:  # items on the right have blocks of their own
             block[self.sizes[0] : -1] += count
         a = block[left]
+        right = self.right
         b = a if right is None else np.where(right == self.n_units, a, block[right])
         low, high = np.minimum(a, b), np.maximum(a, b)
         for key in np.unique(low * 2 * count + high):
             i, j = divmod(int(key), 2 * count)
             yield (low == i) & (high == j), ~np.isin(a, [i, j]) & ~np.isin(b, [i, j])
 
-    def effective_size(self, events: NDArray[Any]) -> float:
-        """How many independent samples would tell as much about the rate of an event.
+    def effective_size(self, t: int, events: NDArray[Any], n_events: float | None = None) -> float:
+        """How many independent samples of a class would tell as much about the rate of an event.
 
-        The variance of the rate is the sum of squared totals of the units, which is that of
-        independent samples where units share nothing. One more event weighs in that the samples of
-        a unit have in common: without events, or with few, this is about the number of units.
-
-        Parameters
-        ----------
-        events : array of shape (n_samples,)
-            Ones and zeros for the samples of one class; the difference where there are two systems.
+        The variance of the rate is the sum of squared totals of the groups or items, which is that
+        of independent samples where they share nothing. One more event weighs in that the samples
+        of a group have in common: without events, this is about the number of groups. ``events``
+        are those in each unit of the class, in which those of two systems cancel; ``n_events`` is
+        the number of samples with one.
         """
-        n, gap = len(events), events - np.mean(events, dtype=np.float64)
-        sides = [self._left] if self.right is None else [self._left, self.right]
+        n = float(self.counts[t])
+        if not self.depends:
+            return n
+        rows, mean = self.rows_by_class[t], float(np.sum(events, dtype=np.float64)) / n
+        mass = self.masses(rows)
+        gap = events - mean * mass
         total, used = (
-            sum(np.bincount(side, weights, self.n_units + 1)[:-1] for side in sides)
-            for weights in (gap, None)
+            sum(np.bincount(side[rows], x, self.n_units + 1)[:-1] for side in self._sides)
+            for x in (gap, mass)
         )
         n_used = int(np.count_nonzero(used))
-        scale = n_used / max(n_used - len(sides) - 2, 1)  # about as wide as Student's interval
+        scale = n_used / max(n_used - len(self._sides) - 2, 1)  # about as wide as Student's
         shared = scale * float(np.sum(total**2)) + n / n_used
-        return n / max(shared / (float(gap @ gap) + 1), 1.0)
-
-    def effective_size_in(self, t: int, events: NDArray[Any], n_events: float) -> float:
-        """The same for the samples of one class; ``n_events`` is for bags of samples."""
-        return self.select(self.rows_by_class[t]).effective_size(events)
+        n_events = float(np.abs(events).sum()) if n_events is None else n_events
+        spread = float(gap @ gap) if self.mass is None else n_events - n * mean**2
+        return n / max(shared / (spread + 1), 1.0)
 
 
-def few_units_note(few: int) -> str:
-    """What a reader should know where few groups or items are resampled."""
-    units = "group or item of a class is" if few == 1 else "groups or items of a class are"
-    return f"Only {few} {units} resampled: intervals are too narrow."
+def _resample_samples(
+    values: Sequence[Floats],
+    rows_by_class: Sequence[NDArray[np.intp]],
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> Resamples:
+    """Resamples of each class. Large classes are drawn in random buckets of a few samples."""
+    means = [_bucket_means(values, rows, rng) for rows in rows_by_class]
+    # One class after the other, all resamples at once: there may be a thousand small classes.
+    drawn = sum(_resample_class(one, n_resamples, rng) for one in means)
+    return Resamples(np.asarray(drawn), _leave_out_blocks(means, rng))
+
+
+def _leave_out_blocks(by_class: list[Floats], rng: np.random.Generator) -> Floats:
+    """The quantities without one block of samples at a time, which has its share of every class."""
+    sizes = [values.shape[1] for values in by_class]
+    n, n_quantities = sum(sizes), len(by_class[0])
+    n_blocks = min(_JACKKNIFE, n) if n <= _LARGE else 0
+    starts = np.cumsum(sizes) - sizes
+    block_of = [
+        (start + rng.permutation(size)) % max(n_blocks, 1)
+        for start, size in zip(starts, sizes, strict=True)
+    ]
+    left_out = []
+    for k in range(n_blocks):
+        rest = [values[:, block != k] for values, block in zip(by_class, block_of, strict=True)]
+        if all(values.shape[1] for values in rest):
+            left_out.append(np.sum([values.mean(axis=1) for values in rest], axis=0))
+    return np.array(left_out).reshape(-1, n_quantities)
+
+
+def _resample_class(values: Floats, times: int, rng: np.random.Generator) -> Floats:
+    """Means of resampled columns, of shape (times, n_quantities)."""
+    n = values.shape[1]
+    block = max(1, _DRAWS // n)
+    return np.concatenate(
+        [
+            values[:, rng.integers(n, size=(min(block, times - start), n))].mean(axis=2).T
+            for start in range(0, times, block)
+        ]
+    )
+
+
+def _bucket_means(
+    values: Sequence[Floats], rows: NDArray[np.intp], rng: np.random.Generator
+) -> Floats:
+    """Means over random buckets of the samples of a class, or the samples where they are few.
+
+    The mean of resampled buckets varies as much as the mean of resampled samples.
+    """
+    n = len(rows)
+    if n <= 2 * _BUCKETS:
+        return np.array([one[rows] for one in values])
+    bucket = rng.permutation(n) % _BUCKETS
+    size = np.bincount(bucket, minlength=_BUCKETS)
+    return np.array([np.bincount(bucket, one[rows], _BUCKETS) / size for one in values])
 
 
 def read_design(
@@ -258,8 +325,8 @@ def read_design(
         return _read_items(items, codes) if len(items) else Design(codes)
     left = _encode(read_labels(groups, len(codes), "groups"))
     sizes = np.bincount(left)
-    words = f"{len(sizes):,} groups of {_range(sizes, 'sample')}; whole groups were resampled"
-    return _require_units(Design(codes, left, None, (len(sizes),), words), "groups")
+    description = f"{len(sizes):,} groups of {_range(sizes, 'sample')}; whole groups were resampled"
+    return _make_design("groups", codes, left, None, (len(sizes),), description)
 
 
 def split_items(items: Items) -> dict[str, Any]:
@@ -291,16 +358,18 @@ def _read_items(items: Sequence[ArrayLike], codes: NDArray[np.intp]) -> Design:
     degree = places[0] + places[1] - np.bincount(left[left == right], minlength=n_units)
     use, on_right = f"each in {_range(degree, 'comparison')}", np.zeros(n_units, dtype=np.intp)
     if source is not None:
-        words = f"{n_items:,} items of {n_units:,} sources, {use}; sources were resampled"
+        description = f"{n_items:,} items of {n_units:,} sources, {use}; sources were resampled"
     elif n_items > 2 and degree.max() == len(codes):
         rest = _range(degree[degree < len(codes)], "comparison")
-        words = f"one item in every comparison, {n_items - 1:,} others each in {rest}; the others "
-        words += "were resampled"
+        description = (
+            f"one item in every comparison, {n_items - 1:,} others each in {rest}; the others "
+        )
+        description += "were resampled"
     elif np.any((places[0] > 0) & (places[1] > 0)):
-        words = f"{n_items:,} items, {use}; items were resampled on both sides"
+        description = f"{n_items:,} items, {use}; items were resampled on both sides"
     else:
         n_left, n_right = (np.count_nonzero(side) for side in places)
-        words = (
+        description = (
             f"{n_left:,} items on the left and {n_right:,} on the right, {use}; both were resampled"
         )
         on_right = (places[1] > 0).astype(np.intp)
@@ -309,7 +378,7 @@ def _read_items(items: Sequence[ArrayLike], codes: NDArray[np.intp]) -> Design:
     times -= np.bincount(pairs[0][left == right], minlength=len(times))
     alone = [times[pair] == 1 for pair in pairs]
     units = _number_units((left, right), alone, degree == len(codes), on_right)
-    return _require_units(Design(codes, *units, words), "items")
+    return _make_design("items", codes, *units, description)
 
 
 def name_sources(items: Sequence[ArrayLike], codes: NDArray[np.intp]) -> list[Any]:
@@ -342,7 +411,7 @@ def _find_sources(
     n_sources, source = connected_components(graph, directed=False)
     n_linked = np.count_nonzero(np.bincount(source[left[same]]))
     linked = n_sources < n_items and np.array_equal(source[left] == source[right], same)
-    return np.asarray(source, dtype=np.intp) if linked and n_linked >= FEW_UNITS else None
+    return np.asarray(source, dtype=np.intp) if linked and n_linked >= _FEW_UNITS else None
 
 
 def _number_units(
@@ -397,7 +466,8 @@ def _range(sizes: np.ndarray, what: str) -> str:
     return f"{low:,} to {high:,} {what}s"
 
 
-def _require_units(design: Design, name: str) -> Design:
+def _make_design(name: str, *fields: Any) -> Design:
+    design = replace(Design(*fields), depends=True)
     if design.n_units < 2:
         raise InputError(
             f"{name} must hold at least two {name}; got one. Give the unit that was sampled."

@@ -209,8 +209,8 @@ def idempotence(
             f"samples outweigh {_OUTWEIGHED}"
         ) from None
     design = read_design(data.codes, groups)
-    if design.caution:
-        warnings.warn(design.caution, stacklevel=2)
+    if design.warning:
+        warnings.warn(design.warning, stacklevel=2)
     resamples = Parallel(n_jobs=n_jobs)(
         delayed(_resample)(comparison, design, weight, one)
         for one in np.random.SeedSequence([seed, 1]).spawn(n_resamples)

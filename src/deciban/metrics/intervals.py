@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +11,6 @@ from scipy.special import ndtr, ndtri, stdtrit
 from deciban._validation.arrays import Floats
 from deciban._validation.scalars import as_generator, require_fraction, require_whole
 from deciban.exceptions import InputError
-from deciban.metrics.bags import BagDesign
-from deciban.metrics.designs import Design
 
 Seed = np.random.Generator | int | None
 
@@ -50,35 +47,14 @@ def hull(one: Interval, other: Interval) -> Interval:
 
 
 class Plan(NamedTuple):
-    """How intervals are computed: their confidence level and the resamples behind them.
-
-    The design is that of the samples in their order; None where they are independent.
-    """
+    """Confidence level of intervals, and the resamples behind them."""
 
     confidence: float = 0.95
     n_resamples: int = 1000
     seed: int = 0
-    design: Design | BagDesign | None = None
-
-    def select(self, rows: np.ndarray, codes: np.ndarray) -> Plan:
-        """The plan for some of the samples or for another order, with the classes of these."""
-        if not isinstance(self.design, Design):
-            return self
-        return self._replace(design=replace(self.design.select(rows), codes=codes))
-
-    def effective_size(self, t: int, events: np.ndarray, n_events: float | None = None) -> float:
-        """How many independent samples of a class would tell as much about the rate of an event.
-
-        ``events`` are ones and zeros, differences of two systems, or sums over bags; ``n_events``
-        is the number of samples with an event, by default the sum of all.
-        """
-        if self.design is None:
-            return len(events)
-        n = float(np.abs(events).sum()) if n_events is None else n_events
-        return self.design.effective_size_in(t, events, n)
 
 
-def make_plan(confidence: float, n_resamples: int, rng: Seed, design: Design | None = None) -> Plan:
+def make_plan(confidence: float, n_resamples: int, rng: Seed) -> Plan:
     """Check the options of an assessment that concern its intervals."""
     require_fraction(confidence, "confidence")
     if confidence > _HIGHEST_CONFIDENCE:
@@ -89,8 +65,7 @@ def make_plan(confidence: float, n_resamples: int, rng: Seed, design: Design | N
     if n_resamples != 0:
         require_whole(n_resamples, "n_resamples", 2, remedy="Give 1000, or 0 for no intervals.")
     as_generator(rng)
-    shared = design if design is not None and design.depends else None
-    return Plan(float(confidence), int(n_resamples), seed_from(rng), shared)
+    return Plan(float(confidence), int(n_resamples), seed_from(rng))
 
 
 def percentiles(resamples: Floats, confidence: float) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -113,19 +113,23 @@ class LanguageDetection(NamedTuple):
         rest = _log_sum_of_others(log_likelihoods + np.log(self.prior))[:, self.targets]
         return np.asarray(log_likelihoods[:, self.targets] - rest + math.log1p(-self.point.prior))
 
-    def sample_costs(self, data: Labelled, *, of_error: bool = False) -> Floats:
-        """Cost of each sample; C_avg is the sum of the class means.
-
-        With ``of_error``, the cost if the sample were accepted as one wrong class only.
-        """
+    def sample_costs(self, data: Labelled) -> Floats:
+        """Cost of each sample; C_avg is the sum of the class means."""
         own = data.codes[:, None] == self.targets
-        if of_error:
-            missed, wrong = own.any(axis=1), np.ones(len(own))
-        else:
-            accepted = self.llr(data.evidence.log_likelihoods) >= self.point.threshold
-            missed, wrong = (own & ~accepted).any(axis=1), (accepted & ~own).sum(axis=1)
+        accepted = self.llr(data.evidence.log_likelihoods) >= self.point.threshold
+        missed, wrong = (own & ~accepted).any(axis=1), (accepted & ~own).sum(axis=1)
+        return self._costs(data.codes, missed, wrong)
+
+    def error_costs(self, codes: NDArray[np.intp]) -> Floats:
+        """Cost of each sample if it were accepted as one wrong class only."""
+        missed = (codes[:, None] == self.targets).any(axis=1)
+        return self._costs(codes, missed, np.ones(len(codes)))
+
+    def _costs(
+        self, codes: NDArray[np.intp], missed: NDArray[np.bool_], wrong: NDArray[Any]
+    ) -> Floats:
         misses = self.point.cost_miss * self.point.prior * missed
-        false_alarms = self.point.cost_false_alarm * self.prior[data.codes] * wrong
+        false_alarms = self.point.cost_false_alarm * self.prior[codes] * wrong
         return np.asarray((misses + false_alarms) / len(self.targets))
 
     def min_cost(self, data: Labelled) -> float:

@@ -10,14 +10,13 @@ interval is that of the lower bound, the upper end that of the upper bound.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from deciban._validation.arrays import Floats
@@ -34,232 +33,28 @@ from deciban.metrics.detection import (
     read_operating_points,
 )
 from deciban.metrics.intervals import Interval, Plan, hull
-from deciban.metrics.labelled import EvidenceLike, Scores, Trials, read_trials
-from deciban.metrics.pav import PooledBlocks, pool, pool_masses
-from deciban.metrics.proportions import EventCounts, count_events, exclusive, sum_interval
-from deciban.metrics.recalibration import (
-    Bounds,
-    RecalibratedCosts,
-    Recalibration,
-    recalibrate_llrs,
-)
-from deciban.metrics.sample_costs import Allowance, SampleCosts, mean_intervals
+from deciban.metrics.labelled import EvidenceLike, Terms, read_trials
+from deciban.metrics.llr_units import LlrTerms, LlrUnits, Step, units_of_samples
+from deciban.metrics.pav import PooledBlocks, pool_masses
+from deciban.metrics.proportions import EventCounts, count_events, sum_interval
+from deciban.metrics.recalibration import Recalibrator
+from deciban.metrics.units import Allowance, UnitCosts, mean_intervals
 
-Terms = Callable[[Floats, int], Floats]  # of the LLRs of the first (0) or second (1) class
 Parts = Mapping[tuple[str, str], Terms]  # names of a cost after recalibration and of its saving
-BestSteps = Callable[["LlrUnits"], Sequence["Step"]]  # costs to average at the best thresholds
-_BLOCKS = 5  # of groups or items that are held out one or two at a time
 _LARGEST_COST = 1e300  # relative to that of no evidence; sums of larger ones would overflow
 _STEEPEST = 3.0  # nats; the largest slope of the ROC curve that is believed
-
-
-@dataclass(frozen=True)
-class Step:
-    """A quantity that depends only on which side of a threshold each LLR lies.
-
-    ``worth`` is what a sample adds to the mean of its class: true classes on rows, and a column
-    each for LLRs below and above the threshold.
-    """
-
-    threshold: float
-    inclusive: bool  # whether an LLR on the threshold counts as above it
-    worth: tuple[tuple[float, float], tuple[float, float]]
-
-    def above(self, llr: Floats) -> NDArray[np.bool_]:
-        """Whether LLRs are above the threshold."""
-        return llr >= self.threshold if self.inclusive else llr > self.threshold
-
-    def __call__(self, llr: Floats, t: int) -> Floats:
-        """What each sample of the first (0) or second (1) class adds."""
-        below, above = self.worth[t]
-        return np.where(self.above(llr), above, below)
-
-    def gain(self, t: int) -> float:
-        """How much more a sample of a class adds above the threshold than below it."""
-        below, above = self.worth[t]
-        return above - below
-
-
-class LlrUnits(ABC):
-    """LLRs in favor of the second class beside the true classes, 0 or 1; both occur.
-
-    Their costs are arrays with one entry for each sample, or sums with one for each bag of samples:
-    all that intervals need of them are sums.
-    """
-
-    codes: NDArray[np.intp]  # of the class of each sample or bag
-    counts: NDArray[Any]  # number of samples of each class
-    rows: list[NDArray[np.intp]]  # positions of the samples or bags of each class
-    mass: Floats | None  # number of samples in each bag
-    blocks: PooledBlocks  # PAV's of all samples
-    share: float  # fraction of the samples that maps without a fold are fitted to
-
-    @abstractmethod
-    def column(self, kind: str, terms: Terms) -> Floats:
-        """Costs: of LLRs "as is", or after recalibration as :class:`RecalibratedCosts` has them.
-
-        The kinds "gain by …" and "loss by …" are what recalibration saves and what it costs where
-        it costs more, with the :attr:`Bounds.by` of the upper bound.
-        """
-
-    @abstractmethod
-    def events(self, step: Step, t: int, *others: Any) -> list[NDArray[Any]]:
-        """Samples of a class above a threshold, or those with one of two systems only."""
-
-    @abstractmethod
-    def actual_costs(self, terms: Mapping[str, Terms], threshold: float) -> SampleCosts:
-        """What LLRs cost, and what they would cost with the opposite sign."""
-
-    @abstractmethod
-    def bounded_costs(
-        self, costs: dict[str, Floats], allowances: dict[str, Allowance]
-    ) -> SampleCosts:
-        """Costs of LLRs that are right where they are after recalibration."""
-
-    @abstractmethod
-    def affine_slope(self, k: int) -> float:
-        """Recalibrated LLR of a block by the affine map; by PAV where LLRs are infinite."""
-
-    @abstractmethod
-    def same_fit(self, other: Any) -> bool:
-        """Whether recalibration by PAV makes the same of the LLRs of another system."""
-
-    def total(self, costs: Floats) -> float:
-        """The sum over both classes of their mean costs."""
-        sums = (costs[rows].sum() for rows in self.rows)
-        return float(sum(x / n for x, n in zip(sums, self.counts, strict=True)))
-
-    def recalibrated(self, terms: Terms) -> RecalibratedCosts:
-        """What recalibrated LLRs cost."""
-        names = (name.replace("_", " ") for name in RecalibratedCosts._fields)
-        return RecalibratedCosts(*(self.column(name, terms) for name in names))
-
-    def bounds(self, terms: Terms) -> Bounds:
-        """What samples cost after the best recalibration, at least and at most."""
-        return self.recalibrated(terms).bounds(self.share, self.total)
-
-
-class LlrSample(LlrUnits):
-    """LLRs of single samples."""
-
-    mass = None
-
-    def __init__(
-        self,
-        llr: Floats,
-        codes: NDArray[np.intp],
-        design: Design | None = None,
-        recalibration: Recalibration | None = None,
-    ) -> None:
-        self.llr, self.codes, self.design = llr, codes, design
-        self.rows = [np.flatnonzero(codes == t) for t in (0, 1)]
-        self.counts = np.array([len(rows) for rows in self.rows])
-        n = self.counts[0]
-        in_order = not codes[:n].any()  # class by class: then nothing need be gathered
-        self._places: list[Any] = [slice(n), slice(n, None)] if in_order else self.rows
-        self._last: tuple[Terms, RecalibratedCosts] | None = None  # asked for several times
-        if recalibration is not None:
-            self.recalibration = recalibration
-
-    @cached_property
-    def blocks(self) -> PooledBlocks:  # type: ignore[override]
-        """PAV's blocks of all samples."""
-        return pool(Trials(*(Scores(self.llr[self.rows[t]]) for t in (1, 0))))
-
-    @cached_property
-    def recalibration(self) -> Recalibration:
-        """The LLRs after recalibration."""
-        splits = None
-        if self.design is not None:  # what is held out must not share an item with the rest
-            splits = [*self.design.folds(_BLOCKS, np.random.default_rng(0))]
-        return recalibrate_llrs(self.llr, self.codes, splits)
-
-    @property
-    def share(self) -> float:  # type: ignore[override]
-        """Fraction of the samples that maps without a fold are fitted to."""
-        return self.recalibration.share
-
-    def costs(self, terms: Terms, llr: Floats) -> Floats:
-        """What each sample costs with these LLRs."""
-        values = np.empty(len(llr))
-        for t, rows in enumerate(self._places):
-            values[rows] = terms(llr[rows], t)
-        return values
-
-    def column(self, kind: str, terms: Terms) -> Floats:
-        """Costs of the samples by the kind of their LLRs."""
-        if kind == "as is":
-            return self.costs(terms, self.llr)
-        if " by " in kind:
-            sign, after = (1.0 if kind.startswith("gain") else -1.0), self.recalibrated(terms)
-            by = kind.partition(" by ")[2]
-            upper = after.rising(self.share) if by == "rising" else getattr(after, by)
-            return np.maximum(sign * (self.column("as is", terms) - upper), 0.0)
-        return getattr(self.recalibrated(terms), kind.replace(" ", "_"))
-
-    def recalibrated(self, terms: Terms) -> RecalibratedCosts:
-        """What each recalibrated LLR costs."""
-        if self._last is not None and self._last[0] == terms:
-            return self._last[1]
-        after = self.recalibration
-        fitted, held_out = self.costs(terms, after.fitted), self.costs(terms, after.held_out)
-        affine = None if after.affine is None else self.costs(terms, after.affine)
-        shown = [
-            None if costs is None else np.where(after.alone, fitted, costs)
-            for costs in (held_out, affine)
-        ]
-        costs = RecalibratedCosts(fitted, held_out, affine, *shown)  # type: ignore[arg-type]
-        self._last = (terms, costs)
-        return costs
-
-    def events(self, step: Step, t: int, *others: LlrSample) -> list[NDArray[Any]]:
-        """Samples of a class above a threshold, or those with one of two systems only."""
-        return exclusive([step.above(s.llr[self.rows[t]]) for s in (self, *others)])
-
-    def right(self, threshold: float) -> NDArray[np.bool_]:
-        """Whether LLRs are on the right side of a threshold, or on it."""
-        return np.where(self.codes == 1, self.llr >= threshold, self.llr <= threshold)
-
-    def actual_costs(self, terms: Mapping[str, Terms], threshold: float) -> SampleCosts:
-        """What each LLR costs, and what it would cost with the opposite sign."""
-        actual, mirrored = (
-            {key: self.costs(one, sign * self.llr) for key, one in terms.items()}
-            for sign in (1.0, -1.0)
-        )
-        return SampleCosts(self.codes, actual, mirrored, self.right(threshold))
-
-    @property
-    def right_after(self) -> NDArray[np.bool_]:
-        """Whether recalibrated LLRs support the true class, or none."""
-        fitted = self.recalibration.fitted
-        return np.where(self.codes == 1, fitted >= 0, fitted <= 0)
-
-    def bounded_costs(
-        self, costs: dict[str, Floats], allowances: dict[str, Allowance]
-    ) -> SampleCosts:
-        """Costs of LLRs that are right where they are after recalibration."""
-        return SampleCosts(self.codes, costs, {}, self.right_after, allowances)
-
-    def affine_slope(self, k: int) -> float:
-        """Median of the recalibrated LLRs of the samples of a block, by the affine map."""
-        after, slope = self.recalibration, self.blocks.llr[k]
-        return float(
-            slope if after.affine is None else np.median(after.affine[after.fitted == slope])
-        )
-
-    def same_fit(self, other: LlrSample) -> bool:
-        """Whether recalibration by PAV makes the same of the LLRs of another system."""
-        return np.array_equal(self.recalibration.fitted, other.recalibration.fitted)
 
 
 def mean_cost_intervals(
     samples: Sequence[LlrUnits], terms: Mapping[str, Terms], plan: Plan, threshold: float = 0.0
 ) -> dict[str, Interval]:
-    """Intervals of mean costs of the LLRs as they are.
-
-    LLRs on the wrong side of the threshold are the errors that may be more frequent than was seen.
-    """
-    return mean_intervals([sample.actual_costs(terms, threshold) for sample in samples], plan)
+    """Intervals of mean costs of the LLRs as they are, or of the differences of two systems."""
+    costs = [one.costs(terms, threshold) for one in samples]
+    if len(samples) == 1:
+        return mean_intervals(costs[0], plan)
+    a, b = samples
+    gap = a.costs(terms, threshold, b.system).subtract(b.costs(terms, threshold, a.system))
+    return mean_intervals(gap, plan, costs)
 
 
 # --- costs after recalibration ------------------------------------------------------------
@@ -268,16 +63,25 @@ def mean_cost_intervals(
 def recalibrated_cost_intervals(
     samples: Sequence[LlrUnits],
     plan: Plan,
-    best: Mapping[str, BestSteps] | None = None,
+    best: Mapping[str, Sequence[Sequence[Step]]] | None = None,
     parts: Parts | None = None,
 ) -> dict[str, Interval]:
     """Intervals of Cllr_min and Cllr_cal, and of other quantities after recalibration.
 
-    ``best`` are mean costs of steps at the best thresholds; ``parts`` are further costs.
+    ``best`` are mean costs of the steps of each system at the best thresholds; ``parts`` are
+    further costs.
     """
     parts = {("cllr_min", "cllr_cal"): CLLR} | dict(parts or {})
     names = [*(name for pair in parts for name in pair), *(best or {})]
-    found = mean_intervals([_bounded_costs(sample, best or {}, parts) for sample in samples], plan)
+    costs = [
+        _bounded_costs(sample, {name: steps[k] for name, steps in (best or {}).items()}, parts)
+        for k, sample in enumerate(samples)
+    ]
+    if len(samples) == 1:
+        found = mean_intervals(costs[0], plan)
+    else:
+        right = samples[0].right_after(samples[1].system)
+        found = mean_intervals(replace(costs[0], right=right).subtract(costs[1]), plan, costs)
     return {name: _join(found[f"{name} low"], found[f"{name} high"], samples) for name in names}
 
 
@@ -292,11 +96,11 @@ def _join(low: Interval, high: Interval, samples: Sequence[LlrUnits]) -> Interva
     return Interval(value, low.low, high.high, max(low.standard_error, high.standard_error))
 
 
-def _bounded_costs(sample: LlrUnits, best: Mapping[str, BestSteps], parts: Parts) -> SampleCosts:
+def _bounded_costs(sample: LlrUnits, best: Mapping[str, Sequence[Step]], parts: Parts) -> UnitCosts:
     """Both bounds on what each sample costs after recalibration, and on what that saves."""
     actual: dict[str, Floats] = {}
     allowances: dict[str, Allowance] = {}
-    as_is = sample.actual_costs({rest: terms for (rest, _), terms in parts.items()}, 0.0)
+    as_is = sample.costs({rest: terms for (rest, _), terms in parts.items()}, 0.0)
     for (rest, saved), terms in parts.items():
         least = sample.bounds(terms)
         actual[f"{rest} low"], actual[f"{rest} high"] = least.lower, least.upper
@@ -314,14 +118,13 @@ def _bounded_costs(sample: LlrUnits, best: Mapping[str, BestSteps], parts: Parts
         # that they prove needs no allowance for more.
         if terms is not CLLR:
             allowances[f"{saved} low"] = lambda rates, after=after: -after(rates)  # type: ignore[misc]
-    for name, steps_of in best.items():
-        steps = steps_of(sample)
+    for name, steps in best.items():
         bounds = [sample.bounds(step) for step in steps]
         actual[f"{name} low"] = np.mean([b.lower for b in bounds], axis=0)
         actual[f"{name} high"] = np.mean([b.upper for b in bounds], axis=0)
         losses = np.mean([[abs(step.gain(t)) for t in (0, 1)] for step in steps], axis=0)
         allowances[f"{name} high"] = losses.__mul__
-    return sample.bounded_costs(actual, allowances)
+    return UnitCosts(sample.design, actual, sample.right_after(), allowances=allowances)
 
 
 def unseen_cost(blocks: PooledBlocks, rates: Floats, terms: Terms = CLLR) -> Floats:
@@ -356,8 +159,7 @@ def step_interval(samples: Sequence[LlrUnits], step: Step, plan: Plan) -> Interv
     totals = [s.total(s.column("as is", step)) for s in samples]
     first, *others = samples
     events = [
-        count_events(step.gain(t), first.events(step, t, *others), first.counts[t], plan, t)
-        for t in (0, 1)
+        count_events(step.gain(t), first.events(step, t, *others), first.design, t) for t in (0, 1)
     ]
     value = totals[0] if len(totals) == 1 else totals[0] - totals[1]
     return sum_interval(value, events, plan.confidence)
@@ -374,10 +176,10 @@ def mean_step_interval(samples: Sequence[LlrUnits], steps: Sequence[Step], plan:
     gaps = costs[0] if len(costs) == 1 else costs[0] - costs[1]
     gaps /= np.maximum(np.abs(gaps).max(axis=1, keepdims=True), 1 / _LARGEST_COST)  # or overflow
     covariance = np.zeros((len(steps), len(steps)))
-    for rows, n in zip(samples[0].rows, samples[0].counts, strict=True):
-        mass = 1.0 if samples[0].mass is None else samples[0].mass[rows]
+    design = samples[0].design
+    for rows, n in zip(design.rows_by_class, design.counts, strict=True):
         x = gaps[:, rows]
-        x = x - x.sum(axis=1, keepdims=True) / n * mass
+        x = x - x.sum(axis=1, keepdims=True) / n * design.masses(rows)
         covariance += x @ x.T / n**2
     scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
     correlation = np.divide(covariance, scale, out=np.ones_like(scale), where=scale > 0)
@@ -412,23 +214,24 @@ def _rates_interval(
 ) -> Interval:
     """Wilson's interval from costs, by their sign, that are fractions of what one error costs."""
     events, signs = [], np.array([*costs])
-    for t, rows in enumerate(sample.rows):
+    for t, rows in enumerate(sample.design.rows_by_class):
         worst = max(step.worth[t])
         rates = [one[rows] / worst if worst > 0 else 0.0 * one[rows] for one in costs.values()]
-        size = plan.effective_size(t, sum(s * rate for s, rate in zip(signs, rates, strict=True)))
-        counts = np.array([rate.sum() for rate in rates]) * (size / sample.counts[t])
+        either = sum(s * rate for s, rate in zip(signs, rates, strict=True))
+        size = sample.design.effective_size(t, either)
+        counts = np.array([rate.sum() for rate in rates]) * (size / sample.design.counts[t])
         events.append(EventCounts(worst * signs, counts, size))
     value = sum(sign * sample.total(one) for sign, one in costs.items())
     return sum_interval(value, events, plan.confidence)
 
 
-def equal_error_step(sample: LlrUnits) -> Step:
+def equal_error_step(maps: Recalibrator) -> Step:
     """The errors at the prior for which the best decisions miss as often as they alarm falsely.
 
     The slope of the ROC curve there tells the prior. That of PAV's block is far too noisy where a
     class is small, so it is taken from the affine map.
     """
-    slope = sample.affine_slope(equal_error_corner(*sample.blocks.hull()) - 1)
+    slope = maps.affine_slope(equal_error_corner(*maps.blocks.hull()) - 1)
     return weighted_errors(float(np.clip(slope, -_STEEPEST, _STEEPEST)))
 
 
@@ -438,14 +241,17 @@ def equal_error_interval(sample: LlrUnits, plan: Plan) -> Interval:
     It is the largest of the costs at all priors. Where a class is small, the prior at which it is
     reached is hardly known, so that the cost at even odds bounds it, too.
     """
-    interval = best_step_interval(sample, equal_error_step(sample), plan)
-    at_even_odds = best_step_interval(sample, weighted_errors(0.0), plan)
+    interval = best_step_interval(sample, equal_error_step(sample.maps), plan)
+    at_even_odds = best_step_interval(sample, EVEN_ERRORS, plan)
     return interval._replace(high=max(interval.high, at_even_odds.high))
 
 
 def weighted_errors(slope: float) -> Step:
     """The errors at a prior, of the slope that the ROC curve has where they are the fewest."""
     return Step(slope, True, ((0.0, float(expit(slope))), (float(expit(-slope)), 0.0)))
+
+
+EVEN_ERRORS = weighted_errors(0.0)
 
 
 # --- the same intervals for the functions -------------------------------------------------
@@ -455,6 +261,7 @@ def llr_interval(
     metric: Callable[..., float],
     y_true: ArrayLike,
     llr: EvidenceLike,
+    design: Design,
     plan: Plan,
     *,
     pos_label: Hashable = 1,
@@ -463,25 +270,32 @@ def llr_interval(
     """Interval of one of the metrics of two classes, on the samples themselves."""
     value = metric(y_true, llr, pos_label=pos_label, **options)
     trials = read_trials(y_true, llr, pos_label=pos_label)
-    if plan.design is not None:  # its samples in the order of the trials, targets first
-        others = [label != pos_label for label in np.asarray(y_true).tolist()]
-        plan = plan.select(np.argsort(others, kind="stable"), trials.y_true)
-    design = plan.design if isinstance(plan.design, Design) else None
-    sample = LlrSample(trials.llr, trials.y_true, design)
+    others = [label != pos_label for label in np.asarray(y_true).tolist()]
+    design = design.select(np.argsort(others, kind="stable"), trials.y_true)  # targets first
+    terms, estimate = LLR_INTERVALS[metric]
     with np.errstate(all="ignore"):  # costs of LLRs of 1e308 overflow, and are infinite
-        interval = LLR_INTERVALS[metric](sample, plan, **options)
+        asked = partial(terms, **options)
+        (units,) = units_of_samples([trials.llr], design, asked)
+        interval = estimate(units, plan, **options)
     largest = _LARGEST.get(metric, np.inf) if options.get("normalize", True) else np.inf
     low, high = np.clip([interval.low, interval.high], 0.0, largest).tolist()
     return interval._replace(value=value, low=low, high=high)
 
 
+def _c_primary_terms(maps: Any, operating_points: Iterable[Any], minimum: bool = False) -> LlrTerms:
+    steps = _steps_at(operating_points)
+    if minimum:
+        return LlrTerms(costs=[(CLLR, 0.0)], fitted=[CLLR, *steps])
+    return LlrTerms(steps=steps)
+
+
 def _c_primary_interval(
     sample: LlrUnits, plan: Plan, operating_points: Iterable[Any], minimum: bool = False
 ) -> Interval:
-    steps = [detection_step(point.weights) for point in read_operating_points(operating_points)]
+    steps = _steps_at(operating_points)
     if minimum:
         key = "min_c_primary"
-        interval = recalibrated_cost_intervals([sample], plan, {key: lambda _: steps})[key]
+        interval = recalibrated_cost_intervals([sample], plan, {key: [steps]})[key]
         return interval._replace(high=min(1.0, interval.high))
     return mean_step_interval([sample], steps, plan)
 
@@ -494,17 +308,44 @@ def detection_step(weights: ErrorWeights, normalize: bool = True) -> Step:
     return Step(float(weights.threshold), True, ((0.0, false_alarm), (miss, 0.0)))
 
 
+def _steps_at(points: Iterable[Any]) -> list[Step]:
+    return [detection_step(point.weights) for point in read_operating_points(points)]
+
+
 def _step_at(normalize: bool = True, **point: float) -> Step:
     return detection_step(OperatingPoint(**point).weights, normalize)
 
 
-LLR_INTERVALS: dict[Callable[..., float], Callable[..., Interval]] = {
-    cllr: lambda sample, plan: mean_cost_intervals([sample], {"cllr": CLLR}, plan)["cllr"],
-    cllr_min: lambda sample, plan: recalibrated_cost_intervals([sample], plan)["cllr_min"],
-    cllr_cal: lambda sample, plan: recalibrated_cost_intervals([sample], plan)["cllr_cal"],
-    eer: equal_error_interval,
-    detection_cost: lambda sample, plan, **at: step_interval([sample], _step_at(**at), plan),
-    min_detection_cost: lambda sample, plan, **at: best_step_interval(sample, _step_at(**at), plan),
-    c_primary: _c_primary_interval,
+def _fitted_terms(maps: Recalibrator) -> LlrTerms:
+    return LlrTerms(costs=[(CLLR, 0.0)], fitted=[CLLR])
+
+
+# The terms that each metric needs, and its interval from the units that have them.
+LLR_INTERVALS: dict[Any, tuple[Callable[..., LlrTerms], Callable[..., Interval]]] = {
+    cllr: (
+        lambda maps: LlrTerms(costs=[(CLLR, 0.0)]),
+        lambda units, plan: mean_cost_intervals([units], {"cllr": CLLR}, plan)["cllr"],
+    ),
+    cllr_min: (
+        _fitted_terms,
+        lambda units, plan: recalibrated_cost_intervals([units], plan)["cllr_min"],
+    ),
+    cllr_cal: (
+        _fitted_terms,
+        lambda units, plan: recalibrated_cost_intervals([units], plan)["cllr_cal"],
+    ),
+    eer: (
+        lambda maps: LlrTerms(fitted=[equal_error_step(maps), EVEN_ERRORS]),
+        equal_error_interval,
+    ),
+    detection_cost: (
+        lambda maps, **at: LlrTerms(steps=[_step_at(**at)]),
+        lambda units, plan, **at: step_interval([units], _step_at(**at), plan),
+    ),
+    min_detection_cost: (
+        lambda maps, **at: LlrTerms(fitted=[_step_at(**at)]),
+        lambda units, plan, **at: best_step_interval(units, _step_at(**at), plan),
+    ),
+    c_primary: (_c_primary_terms, _c_primary_interval),
 }
 _LARGEST = {cllr_min: 1.0, eer: 0.5, min_detection_cost: 1.0}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -15,15 +16,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deciban._validation.arrays import Floats
+from deciban._validation.labels import factorize_labels
 from deciban._workers import Workers
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.bags import Hashes, folds_of
 from deciban.metrics.labelled import lacks_classes
 from deciban.metrics.sorted_runs import PooledRuns, Run, pool_runs, sort_run
 
+Hashes = NDArray[np.uint64]
 Result = TypeVar("Result")
 Track = Callable[[Iterable[Any], str, int], Iterable[Any]]  # what is done, and the number of parts
+
+
+def hash_numbers(numbers: NDArray[Any]) -> Hashes:
+    """Hashes of whole numbers (splitmix64)."""
+    x = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def hash_labels(labels: NDArray[Any]) -> Hashes:
+    """Hashes of labels by their text; those of text and of the number that it writes are one."""
+    distinct, codes = factorize_labels(labels.astype(object))
+    return hash_texts(map(_text, distinct))[codes]
+
+
+def hash_texts(texts: Iterable[str]) -> Hashes:
+    """Hashes of texts."""
+    digests = (blake2b(text.encode(), digest_size=8).digest() for text in texts)
+    return np.array([int.from_bytes(one, "little") for one in digests], dtype=np.uint64)
+
+
+def _text(label: Any) -> str:
+    """Text of a label, the same for numbers that are equal: 1, 1.0 and True."""
+    is_whole = isinstance(label, float | np.floating | bool | np.bool_) and label % 1 == 0
+    return str(int(label)) if is_whole else str(label)
+
+
+def folds_of(hashes: Hashes) -> NDArray[np.int8]:
+    """One of two folds for each sample."""
+    return (hashes >> np.uint64(63)).astype(np.int8)
 
 
 class Rows(NamedTuple):
@@ -37,6 +70,14 @@ class Rows(NamedTuple):
     evidence: tuple[Floats, ...]
     hashes: Hashes
     numbers: NDArray[np.int64]  # of the samples among all, from 0
+
+    def subsample(self, share: Floats) -> Rows:
+        """Samples chosen by their number, whatever the split: this fraction of each class.
+
+        Those of a group are not taken together: a class of few groups would have all or none.
+        """
+        bits = (hash_numbers(self.numbers) >> np.uint64(14)) & np.uint64((1 << 48) - 1)
+        return self.select(bits.astype(np.float64) / 2.0**48 < share[self.codes])
 
     def select(self, kept: NDArray[np.bool_]) -> Rows:
         """Some of the samples."""
@@ -150,6 +191,19 @@ class Tally(NamedTuple):
     n_ruled_out: int
     first_ruled_out: int  # number of the first among all samples
     is_first: bool  # whether the evidence is that of the first system
+
+    @property
+    def notes(self) -> list[str]:
+        """A note on samples that rule out their true class."""
+        if self.n_ruled_out == 0:
+            return []
+        if self.n_ruled_out == 1:
+            number = f"{self.first_ruled_out + 1:,}"
+            return [f"Sample {number} rules out its true class: its cost is infinite."]
+        return [
+            f"{self.n_ruled_out:,} of {self.counts.sum():,} samples rule out their true class (the "
+            f"first is sample {self.first_ruled_out + 1:,}): their cost is infinite."
+        ]
 
     @classmethod
     def add(cls, parts: Sequence[Tally]) -> Tally:

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, bdtrik, gammaincinv, ndtri
 
 from deciban._validation.arrays import Floats
-from deciban.metrics.intervals import Interval, Plan
+from deciban.metrics.designs import Design
+from deciban.metrics.intervals import Interval
 
 _SMALL = 50  # number of samples up to which only two events count as few
 _TINY = 1e-9
@@ -54,15 +55,8 @@ class EventCounts(NamedTuple):
     n_samples: float  # of the class, or of independent samples that would tell as much
 
 
-def exclusive(masks: Sequence[NDArray[np.bool_]]) -> list[NDArray[np.bool_]]:
-    """Samples to which something happened, or those of one and of the other of two systems only."""
-    if len(masks) == 1:
-        return [*masks]
-    return [masks[0] & ~masks[1], masks[1] & ~masks[0]]
-
-
 def count_events(
-    weight: float, events: Sequence[NDArray[Any]], n_samples: float, plan: Plan, t: int
+    weight: float, events: Sequence[NDArray[Any]], design: Design, t: int
 ) -> EventCounts:
     """Count exclusive events among the samples of a class, of one system or of each of two.
 
@@ -70,8 +64,8 @@ def count_events(
     """
     signs = [1.0, -1.0][: len(events)]
     either = events[0] if len(events) == 1 else events[0] * 1.0 - events[1]
-    size = plan.effective_size(t, either, float(sum(one.sum() for one in events)))
-    counts = np.array([one.sum() for one in events]) * (size / n_samples)
+    size = design.effective_size(t, either, float(sum(one.sum() for one in events)))
+    counts = np.array([one.sum() for one in events]) * (size / design.counts[t])
     return EventCounts(weight * np.array(signs), counts, size)
 
 

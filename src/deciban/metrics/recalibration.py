@@ -22,7 +22,8 @@ more closely: it needs far fewer samples.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +31,10 @@ from numpy.typing import NDArray
 from deciban._estimation.affine import fit_affine
 from deciban._validation.arrays import Floats
 from deciban.evidence.bayes import balance_weights
+from deciban.metrics.designs import Design
 from deciban.metrics.labelled import Scores, Trials
 from deciban.metrics.pav import PooledBlocks, pool, pool_with_misleading
+from deciban.metrics.sorted_runs import FOLDS, PooledRuns
 from deciban.simplex import Basis
 
 Split = tuple[NDArray[np.bool_], NDArray[np.bool_]]  # samples held out, and samples to fit to
@@ -67,15 +70,11 @@ class RecalibratedCosts(NamedTuple):
     shown_held_out: Floats
     shown_affine: Floats | None
 
-    def rising(self, share: float) -> Floats:
-        """Those of the best map if it rises strictly, fitted to this share of the samples."""
-        weight = 1 / (1 + share ** (-2 / 3) / 3)  # G / (G + R)
-        return self.fitted + weight * (self.held_out - self.fitted)
-
     def bounds(self, share: float, total: Total) -> Bounds:
         """What samples cost, at least and at most."""
         fitted, by = self.fitted, "rising"
-        upper, best, shown = self.rising(share), self.held_out, self.shown_held_out
+        upper = rising_costs(fitted, self.held_out, share)
+        best, shown = self.held_out, self.shown_held_out
         if self.affine is not None and self.shown_affine is not None:
             if total(self.affine) < total(upper):
                 upper, by = self.affine, "affine"
@@ -89,6 +88,12 @@ class RecalibratedCosts(NamedTuple):
         if excess > most:  # what PAV costs in either class, but no more than the upper bound
             lower = fitted + most / excess * (lower - fitted)
         return Bounds(lower, upper, by)
+
+
+def rising_costs(fitted: Floats, held_out: Floats, share: float) -> Floats:
+    """Costs of the best map if it rises strictly, fitted to this share of the samples."""
+    weight = 1 / (1 + share ** (-2 / 3) / 3)  # G / (G + R)
+    return fitted + weight * (held_out - fitted)
 
 
 class LlrMap(NamedTuple):
@@ -121,62 +126,107 @@ class Recalibration(NamedTuple):
     held_out: Floats
     affine: Floats | None
     alone: NDArray[np.bool_]
-    share: float  # fraction of the samples that maps without a fold are fitted to
 
 
-def recalibrate_llrs(
-    llr: Floats, codes: NDArray[np.intp], splits: Sequence[Split] | None = None
-) -> Recalibration:
-    """Recalibrate LLRs in favor of the class whose code is 1, by maps with and without each sample.
+@dataclass(frozen=True)
+class Recalibrator:
+    """PAV fitted to all samples, and maps for the samples of each fold, fitted without it.
 
-    ``splits`` hold out each sample once; by default they are random and do not depend on the order
-    of the samples.
+    A fold has no maps where nothing is known of a class. ``some`` are LLRs of each fold, and
+    ``share`` is the fraction of the samples that maps without a fold are fitted to.
     """
-    is_target, finite = codes == 1, bool(np.isfinite(llr).all())
-    splits = splits or _random_splits(llr, codes)
-    folds = []
-    for new, known in splits:
-        trials = Trials(Scores(llr[known & is_target]), Scores(llr[known & ~is_target]))
-        folds.append((new, _fit_fold(trials, finite)))
-    share = sum(float(new.mean() * known.mean()) for new, known in splits)
-    trials = Trials(Scores(llr[is_target]), Scores(llr[~is_target]))
-    return apply_maps(llr, is_target, pool(trials), folds, share, finite)
+
+    blocks: PooledBlocks
+    folds: Sequence[FoldMaps | None]
+    some: Sequence[Floats]
+    share: float
+    finite: bool
+
+    @classmethod
+    def fit(cls, llr: Floats, codes: NDArray[np.intp], splits: Sequence[Split]) -> Self:
+        """Maps of LLRs in favor of the class whose code is 1, for samples that splits hold out."""
+        is_target, finite = codes == 1, bool(np.isfinite(llr).all())
+        folds: list[FoldMaps | None] = []
+        for _, known in splits:
+            target, other = llr[known & is_target], llr[known & ~is_target]
+            if not (len(target) and len(other)):
+                folds.append(None)
+                continue
+            some = [x[:: len(x) // ENOUGH + 1] for x in (other, target)]
+            affine = fit_llr_map(*some) if finite else None
+            blocks = pool_with_misleading(Trials(Scores(target), Scores(other)))
+            folds.append(FoldMaps(blocks, affine, float(target.min()), float(other.max())))
+        # One sample of each class: what is held out is all that bounds costs.
+        share = sum(float(new.mean() * known.mean()) for new, known in splits) or np.inf
+        blocks = pool(Trials(Scores(llr[is_target]), Scores(llr[~is_target])))
+        return cls(blocks, folds, [llr[new] for new, _ in splits], share, finite)
+
+    @classmethod
+    def of_runs(cls, pooled: PooledRuns) -> Self:
+        """Maps from what is known of all samples in the order of their LLRs."""
+        counts, ends, by_fold = pooled.counts, pooled.ends, range(FOLDS)
+        finite = bool(np.isfinite([ends[..., 0].min(), ends[..., 1].max()]).all())
+        folds: list[FoldMaps | None] = []
+        for known, rest in zip(pooled.known, ([j for j in by_fold if j != k] for k in by_fold),
+                               strict=True):  # fmt: skip
+            if known is None:
+                folds.append(None)
+                continue
+            other, target = (
+                np.concatenate([pooled.some[t * FOLDS + j] for j in rest]) for t in (0, 1)
+            )
+            affine = fit_llr_map(other, target) if finite else None
+            smallest, largest = float(ends[1, rest, 0].min()), float(ends[0, rest, 1].max())
+            folds.append(FoldMaps(known, affine, smallest, largest))
+        fractions = counts.sum(axis=0) / counts.sum()
+        share = float(fractions @ (1 - fractions)) or np.inf
+        some = [np.concatenate(pooled.some[k::FOLDS]) for k in by_fold]
+        return cls(pooled.blocks, folds, some, share, finite)
+
+    def apply(
+        self, llr: Floats, codes: NDArray[np.intp], held_out: Iterable[NDArray[np.bool_]]
+    ) -> Recalibration:
+        """Recalibrate LLRs of samples, of which those of each fold are held out."""
+        after, alone = np.zeros(len(llr)), np.zeros(len(llr), dtype=bool)
+        affine = np.zeros(len(llr)) if self.finite else None
+        for new, maps in zip(held_out, self.folds, strict=True):
+            if maps is None:
+                alone[new] = True  # nothing is known, and an LLR of zero says so
+                continue
+            some = llr[new]
+            after[new] = maps.blocks.transform(some)
+            beyond = some > maps.largest_other, some < maps.smallest_target
+            alone[new] = np.where(codes[new] == 1, *beyond)
+            if affine is not None and maps.affine is not None:
+                affine[new] = maps.affine(some)
+        return Recalibration(self.blocks.transform(llr), after, affine, alone)
+
+    def affine_slope(self, k: int) -> float:
+        """Median recalibrated LLR of a block by the affine maps; by PAV where LLRs are infinite."""
+        if not self.finite:
+            return float(self.blocks.llr[k])
+        ends = np.array([self.blocks.low[k], self.blocks.high[k]])
+        inside = [llr[(llr >= ends[0]) & (llr <= ends[1])] for llr in self.some]
+        if not any(map(len, inside)):
+            inside = [ends for _ in inside]
+        return float(
+            np.median(
+                np.concatenate(
+                    [
+                        0 * llr if maps is None or maps.affine is None else maps.affine(llr)
+                        for llr, maps in zip(inside, self.folds, strict=True)
+                    ]
+                )
+            )
+        )
 
 
-def apply_maps(
-    llr: Floats,
-    is_target: NDArray[np.bool_],
-    blocks: PooledBlocks,
-    folds: Iterable[tuple[NDArray[np.bool_], FoldMaps | None]],
-    share: float,
-    finite: bool,
-) -> Recalibration:
-    """Recalibrate LLRs by the blocks of all samples, and those of each fold by its own maps.
+def split_samples(llr: Floats, codes: NDArray[np.intp], design: Design) -> list[Split]:
+    """Samples that are held out, and those to fit to, which share no group and no item.
 
-    A fold has no maps where nothing is known of a class.
+    Random splits do not depend on the order of the samples.
     """
-    held_out, alone = np.zeros(len(llr)), np.zeros(len(llr), dtype=bool)
-    affine = np.zeros(len(llr)) if finite else None
-    for new, maps in folds:
-        if maps is None:
-            alone[new] = True  # nothing is known, and an LLR of zero says so
-            continue
-        some, of_target = llr[new], is_target[new]
-        held_out[new] = maps.blocks.transform(some)
-        alone[new] = np.where(of_target, some > maps.largest_other, some < maps.smallest_target)
-        if affine is not None and maps.affine is not None:
-            affine[new] = maps.affine(some)
-    share = share or np.inf  # one sample of each class: what is held out is all that bounds costs
-    return Recalibration(blocks.transform(llr), held_out, affine, alone, share)
-
-
-def _fit_fold(trials: Trials, finite: bool) -> FoldMaps | None:
-    target, other = trials.target.llr, trials.other.llr
-    if len(target) == 0 or len(other) == 0:
-        return None
-    some = [x[:: len(x) // ENOUGH + 1] for x in (other, target)]
-    affine = fit_llr_map(*some) if finite else None
-    return FoldMaps(pool_with_misleading(trials), affine, float(target.min()), float(other.max()))
+    return [*design.folds(_FOLDS)] if design.depends else _random_splits(llr, codes)
 
 
 def _random_splits(llr: Floats, codes: NDArray[np.intp]) -> list[Split]:

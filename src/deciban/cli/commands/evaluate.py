@@ -184,7 +184,7 @@ def _assess_parts(
 ) -> tuple[Assessment, ScoreParts, _Shown, None, None]:  # fmt: skip
     """The assessment of scores in parts, what was read, and some samples to show."""
     from deciban._validation.labels import label_array
-    from deciban.assessment.partitioned import assess_partitions
+    from deciban.assessment.assess import assess_partitions
     from deciban.cli.score_parts import open_score_parts
 
     for name, value in (("--by", by), ("--items", options.items), ("--hierarchy", hierarchy)):

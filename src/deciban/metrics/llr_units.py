@@ -1,0 +1,228 @@
+"""LLRs of two classes in units: what samples add to each term, before and after recalibration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deciban._validation.arrays import Floats
+from deciban.metrics.costs import CLLR
+from deciban.metrics.designs import Design
+from deciban.metrics.labelled import Terms
+from deciban.metrics.pav import PooledBlocks
+from deciban.metrics.recalibration import (
+    Bounds,
+    RecalibratedCosts,
+    Recalibration,
+    Recalibrator,
+    rising_costs,
+    split_samples,
+)
+from deciban.metrics.units import Columns, UnitCosts, pair_up
+
+
+@dataclass(frozen=True)
+class Step:
+    """A quantity that depends only on which side of a threshold each LLR lies.
+
+    ``worth`` is what a sample adds to the mean of its class: true classes on rows, and a column
+    each for LLRs below and above the threshold.
+    """
+
+    threshold: float
+    inclusive: bool  # whether an LLR on the threshold counts as above it
+    worth: tuple[tuple[float, float], tuple[float, float]]
+
+    def above(self, llr: Floats) -> NDArray[np.bool_]:
+        """Whether LLRs are above the threshold."""
+        return llr >= self.threshold if self.inclusive else llr > self.threshold
+
+    def __call__(self, llr: Floats, t: int) -> Floats:
+        """What each sample of the first (0) or second (1) class adds."""
+        below, above = self.worth[t]
+        return np.where(self.above(llr), above, below)
+
+    def gain(self, t: int) -> float:
+        """How much more a sample of a class adds above the threshold than below it."""
+        below, above = self.worth[t]
+        return above - below
+
+
+class LlrTerms(NamedTuple):
+    """Terms that units have a column of: costs of LLRs as they are and after recalibration.
+
+    LLRs on the wrong side of the threshold of a ``cost`` are the errors that may be more frequent
+    than was seen. Of a ``saving``, gains and losses by recalibration are kept apart.
+    """
+
+    actual: Sequence[Terms] = ()
+    costs: Sequence[tuple[Terms, float]] = ()
+    steps: Sequence[Step] = ()
+    fitted: Sequence[Terms] = ()
+    savings: Sequence[Step] = ()
+
+
+@dataclass(frozen=True)
+class LlrSample:
+    """LLRs in favor of the second class, the true classes, 0 or 1, and recalibrated LLRs."""
+
+    llr: Floats
+    codes: NDArray[np.intp]
+    after: Recalibration | None = None
+
+    @cached_property
+    def _places(self) -> list[Any]:
+        n = len(self.codes) - int(self.codes.sum())
+        if not self.codes[:n].any():  # class by class: then nothing need be gathered
+            return [slice(n), slice(n, None)]
+        return [np.flatnonzero(self.codes == t) for t in (0, 1)]
+
+    def cost(self, terms: Terms, llr: Floats) -> Floats:
+        """What each sample costs with these LLRs."""
+        values = np.empty(len(llr))
+        for t, rows in enumerate(self._places):
+            values[rows] = terms(llr[rows], t)
+        return values
+
+    def right(self, threshold: float | None) -> NDArray[np.bool_]:
+        """Whether LLRs are on the right side of a threshold, or recalibrated ones of zero."""
+        if threshold is None:
+            assert self.after is not None
+            return np.where(self.codes == 1, self.after.fitted >= 0, self.after.fitted <= 0)
+        return np.where(self.codes == 1, self.llr >= threshold, self.llr <= threshold)
+
+    def fitted_columns(self, terms: Terms, share: float, *, saving: bool) -> dict[str, Floats]:
+        """What each recalibrated LLR costs, and what that saves or costs more."""
+        after = self.after
+        assert after is not None
+        columns = {"fitted": self.cost(terms, after.fitted)}
+        for kind, llr in (("held_out", after.held_out), ("affine", after.affine)):
+            if llr is not None:
+                columns[kind] = self.cost(terms, llr)
+                shown = np.where(after.alone, columns["fitted"], columns[kind])
+                columns[f"shown_{kind}"] = shown
+        if saving:
+            rising = rising_costs(columns["fitted"], columns["held_out"], share)
+            for by in ("rising", "affine", "fitted"):
+                if by == "affine" and after.affine is None:
+                    continue
+                gap = self.cost(terms, self.llr) - (rising if by == "rising" else columns[by])
+                columns[f"gain by {by}"] = np.maximum(gap, 0.0)
+                columns[f"loss by {by}"] = np.maximum(-gap, 0.0)
+        return columns
+
+
+def llr_columns(
+    samples: Sequence[LlrSample], asked: Sequence[LlrTerms], maps: Sequence[Recalibrator]
+) -> Columns:
+    """What samples add to the terms of each system, the first of which is compared with others."""
+    columns: Columns = {}
+    for k, (one, terms) in enumerate(zip(samples, asked, strict=True)):
+        actual: list[Terms] = [*terms.actual, *terms.steps, *(x for x, _ in terms.costs)]
+        for term in dict.fromkeys(actual):
+            columns["as is", k, None, term] = one.cost(term, one.llr)
+        for term in terms.fitted:
+            saving = term in terms.savings
+            after = one.fitted_columns(term, maps[k].share, saving=saving)
+            columns |= {(kind, k, None, term): x for kind, x in after.items()}
+    for k, beside in pair_up(len(samples)):
+        one, terms = samples[k], asked[k]
+        others = [] if beside is None else [samples[beside]]
+        for step in terms.steps:
+            above = step.above(one.llr)
+            for other in others:
+                above &= ~step.above(other.llr)
+            columns["above", k, beside, step] = above
+        thresholds = [threshold for _, threshold in terms.costs]
+        for threshold in dict.fromkeys([*thresholds, None] if terms.fitted else thresholds):
+            right = one.right(threshold)
+            for other in others:
+                right &= other.right(threshold)
+            columns["right", k, beside, threshold] = right
+            for term in (x for x, at in terms.costs if at == threshold):
+                for kind, llr in (("of right", one.llr), ("turned", -one.llr)):
+                    costs = np.where(right, one.cost(term, llr), 0.0)
+                    columns[kind, k, beside, (term, threshold)] = costs
+    return columns
+
+
+@dataclass(frozen=True)
+class LlrUnits:
+    """Units of the samples of one system: sums of what their LLRs cost."""
+
+    columns: Columns
+    design: Design
+    maps: Recalibrator
+    system: int = 0
+
+    @property
+    def blocks(self) -> PooledBlocks:
+        """PAV's blocks of all samples."""
+        return self.maps.blocks
+
+    def column(self, kind: str, terms: Terms) -> NDArray[Any]:
+        """What units add to a term."""
+        return self.columns[kind, self.system, None, terms]
+
+    def events(self, step: Step, t: int, *others: Self) -> list[NDArray[Any]]:
+        """Samples of a class above a threshold, or those with one of two systems only."""
+        rows = self.design.rows_by_class[t]
+        pair: list[tuple[int, int | None]] = [(self.system, None)]
+        for other in others:
+            pair = [(self.system, other.system), (other.system, self.system)]
+        return [self.columns["above", k, beside, step][rows] for k, beside in pair]
+
+    def total(self, costs: NDArray[Any]) -> float:
+        """The sum over both classes of their mean costs."""
+        rows = self.design.rows_by_class
+        return float(sum(costs[r].sum() / n for r, n in zip(rows, self.design.counts, strict=True)))
+
+    def bounds(self, terms: Terms) -> Bounds:
+        """What samples cost after the best recalibration, at least and at most."""
+        names = ("fitted", "held_out", "affine", "shown_held_out", "shown_affine")
+        found: Any = (self.columns.get((name, self.system, None, terms)) for name in names)
+        return RecalibratedCosts(*found).bounds(self.maps.share, self.total)
+
+    def costs(
+        self, terms: Mapping[str, Terms], threshold: float, beside: int | None = None
+    ) -> UnitCosts:
+        """What units cost as they are; the right samples are those of another system, too."""
+        of_right, turned = (
+            {key: self.columns[kind, self.system, beside, (one, threshold)]
+             for key, one in terms.items()}
+            for kind in ("of right", "turned")
+        )  # fmt: skip
+        right = self.columns["right", self.system, beside, threshold]
+        actual = {key: self.column("as is", one) for key, one in terms.items()}
+        return UnitCosts(self.design, actual, right, of_right, turned)
+
+    def right_after(self, beside: int | None = None) -> NDArray[Any]:
+        """Number of samples whose recalibrated LLRs support the true class, or none."""
+        return self.columns["right", self.system, beside, None]
+
+    def same_fit(self, other: Self) -> bool:
+        """Whether recalibration by PAV makes the same of the LLRs of another system."""
+        return np.array_equal(self.column("fitted", CLLR), other.column("fitted", CLLR))
+
+
+def units_of_samples(
+    llrs: Sequence[Floats],
+    design: Design,
+    terms: Callable[[Recalibrator], LlrTerms],
+    *,
+    fit: bool = True,
+) -> list[LlrUnits]:
+    """Units that are samples, of each system; ``terms`` gives the terms that suit its maps."""
+    codes, maps, samples = design.codes, [], []
+    for llr in llrs:
+        splits = split_samples(llr, codes, design) if fit else []
+        one = Recalibrator.fit(llr, codes, splits)
+        samples.append(LlrSample(llr, codes, one.apply(llr, codes, [new for new, _ in splits])))
+        maps.append(one)
+    columns = llr_columns(samples, [terms(one) for one in maps], maps)
+    return [LlrUnits(columns, design, one, k) for k, one in enumerate(maps)]
