@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple, Self, get_args
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from deciban._estimation.logistic import (
     prior_entropy,
 )
 from deciban._estimation.newton import minimum, search
-from deciban._validation.scalars import require_one_of
 
 MapRows = Callable[[Callable[[np.ndarray, np.ndarray], Any]], Iterable[Any]]  # of ILRLs and classes
 
@@ -62,7 +61,6 @@ def fit_affine(
     by a ridge. Both vanish with samples. Without ``class_sizes`` and ``ridge`` the map is that of
     maximum likelihood.
     """
-    require_one_of(scale, "scale", get_args(Scale))
     unit = prior_entropy(log_prior)
     largest = np.abs(l).max(axis=0)
     standardize = Standardization.choose(
@@ -202,7 +200,6 @@ def fit_affine_in_parts(
     ``extent`` is that of all samples, with some of each class. Without a ``ridge``, the map is one
     that few samples support.
     """
-    require_one_of(scale, "scale", get_args(Scale))
     counts, sums, largest = extent
     weight, log_prior = prior / counts, np.log(prior)
     unit = prior_entropy(log_prior)

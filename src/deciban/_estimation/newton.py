@@ -7,6 +7,7 @@ more where it did not gain what it promised, less where it did.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Generator
 from typing import Protocol
@@ -92,7 +93,7 @@ def search(
     for _ in range(most):
         step = newton_step(curvature, here.slope, size, damping)
         promise = -float(step @ here.slope)
-        if promise < flat or here.value < perfect or not np.isfinite(promise):
+        if promise < flat or here.value < perfect or not math.isfinite(promise):
             return theta, 0.0
         there = yield theta + step
         gain = here.value - there.value

@@ -1,4 +1,4 @@
-"""The samples an estimator learns from: features or scores, classes and weights, checked once."""
+"""Samples that an estimator learns from: features or scores, classes and weights, checked once."""
 
 from __future__ import annotations
 
@@ -42,36 +42,33 @@ register_value(Samples, X="m d", codes=np.ndarray, weight="m")
 def read_samples(
     estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None, **options: Any
 ) -> Samples:
-    """Read the samples of ``fit`` that count, and set ``classes_`` and ``class_counts_``.
+    """Samples of ``fit`` with a weight; sets ``classes_`` and ``class_counts_``.
 
-    Rows of pandas objects are matched by their index. ``options`` go to scikit-learn's
-    ``validate_data``.
+    Rows are aligned already. ``options`` go to scikit-learn's ``validate_data``.
     """
-    X, y, sample_weight = align_by_index(X=X, y=y, sample_weight=sample_weight)
     require_numbers(X)
     labels = None if y is None else read_labels(y, name="y")
-    X, y = validate_data(estimator, X, y, dtype=np.float64, ensure_min_samples=2, **options)
-    # scikit-learn turns numbers and NaN among text into text.
-    classes, codes = encode_classes(y if labels is None or labels.dtype.kind in "biuf" else labels)
-    weight = read_weights(sample_weight, len(X), for_fit=True)
-    weight = np.ones(len(X)) if weight is None else weight
+    X, _ = validate_data(estimator, X, y, dtype=np.float64, ensure_min_samples=2, **options)
+    # Its labels are not used: it turns numbers and NaN among text into text.
+    classes, codes = _encode(labels)
+    weight = _weights_for_fit(sample_weight, len(X))
     mass = np.bincount(codes, weights=weight)
     require_weight_of_every_class(classes, mass)
     read_prior(estimator.prior, tuple(classes.tolist()), mass)  # refused here, not in predict
     estimator.classes_, estimator.class_counts_ = classes, mass
-    if not weight.all():
-        counts = weight > 0
-        X, codes, weight = X[counts], codes[counts], weight[counts]
-    return Samples(X, codes, weight)
+    samples = Samples(X, codes, weight)
+    return samples if weight.all() else samples.at(weight > 0)
+
+
+def _weights_for_fit(sample_weight: Any, n: int) -> Floats:
+    weight = read_weights(sample_weight, n, for_fit=True)
+    return np.ones(n) if weight is None else weight
 
 
 def read_table_samples(
     estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None
 ) -> Samples:
-    """Read the samples of ``fit`` from a frame or an array, as features.
-
-    Sets the estimator's ``columns_``, too.
-    """
+    """Samples of ``fit`` from a frame or an array, as features; also sets ``columns_``."""
     X, y, sample_weight = align_by_index(X=X, y=y, sample_weight=sample_weight)
     columns = Columns.describe(X)
     codes = columns.read(X) if is_table(X) else X
@@ -85,12 +82,12 @@ def read_table_samples(
 def read_batch(
     estimator: Any, X: Any, y: Any, classes: Any, sample_weight: ArrayLike | None, *, first: bool
 ) -> Samples:
-    """Read samples of ``partial_fit``; the first ones set ``classes_`` and ``columns_``."""
+    """Samples of ``partial_fit``; the first ones set ``classes_`` and ``columns_``."""
     X, y, sample_weight = align_by_index(X=X, y=y, sample_weight=sample_weight)
     if first and classes is None:
         raise InputError(
             "classes must name all classes in the first call of partial_fit; got none. Pass them, "
-            "also those without samples so far."
+            "including those without samples so far."
         )
     known = estimator.classes_ if classes is None else encode_classes(classes)[0]
     if not first and known.tolist() != estimator.classes_.tolist():
@@ -110,15 +107,14 @@ def read_batch(
         estimator.classes_ = known
     X = read_features(estimator, X)
     codes = encode_labels(read_labels(y, len(X), "y"), known.tolist(), "y")
-    weight = read_weights(sample_weight, len(X), for_fit=True)
-    weight = np.ones(len(X)) if weight is None else weight
-    return Samples(X[weight > 0], codes[weight > 0], weight[weight > 0])
+    weight = _weights_for_fit(sample_weight, len(X))
+    return Samples(X, codes, weight).at(weight > 0)
 
 
 def condense(samples: Samples) -> Samples:
-    """Few samples with the same mass and mean of each class, and the same scatter within classes.
+    """Few samples with the same masses and means of the classes and the same scatter within them.
 
-    One at the mean of each class; for the largest, pairs about it that have all of the scatter.
+    One at the mean of each class; for the largest, pairs about it that carry the scatter.
     """
     X, weight = samples.X, samples.weight
     present, codes = np.unique(samples.codes, return_inverse=True)
@@ -139,14 +135,14 @@ def condense(samples: Samples) -> Samples:
 
 
 def read_features(estimator: Any, X: Any) -> Floats:
-    """Read new samples as the features that an estimator was fitted to."""
+    """Features of new samples."""
     check_is_fitted(estimator)
     features: Floats = estimator.columns_.encode(read_codes(estimator, X))
     return features
 
 
 def read_codes(estimator: Any, X: Any) -> Floats:
-    """Read new samples as the codes that features are made of, NaN where a value is missing."""
+    """Codes of new samples, from which features are made; NaN for missing values."""
     columns = estimator.columns_
     if is_table(X):
         if not columns.names:
@@ -161,7 +157,7 @@ def read_codes(estimator: Any, X: Any) -> Floats:
 
 
 def require_weight_of_every_class(classes: NDArray[Any], mass: NDArray[Any]) -> None:
-    """Raise where the weights of the samples of a class sum to zero."""
+    """Raise if the weights in a class sum to zero."""
     if not mass.all():
         raise InputError(
             f"sample_weight must be positive for some sample of every class; it is zero for all "
@@ -171,7 +167,10 @@ def require_weight_of_every_class(classes: NDArray[Any], mass: NDArray[Any]) -> 
 
 def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """The sorted classes, and the position of each sample's class among them."""
-    labels = read_labels(y, name="y")
+    return _encode(read_labels(y, name="y"))
+
+
+def _encode(labels: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise InputError("y must be finite; it has infinity. Drop those samples first.")
     try:
@@ -199,7 +198,7 @@ def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.intp]]:
 
 
 def require_numbers(X: Any) -> None:
-    """Raise for masked values, dates and text, which scikit-learn would read as numbers."""
+    """Refuse masked values, dates and text, which scikit-learn would read as numbers."""
     refuse_masked(X, "X")
     if is_frame(X) and not is_table(X):
         dtypes, refused = [], True  # a series, or a frame that is not collected

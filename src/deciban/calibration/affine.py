@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Iterator
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 from sklearn.base import clone
@@ -16,7 +16,7 @@ from deciban._estimation.logistic import Design, LogisticCost, Scale, free_entri
 from deciban._persistence.registry import register
 from deciban._validation.arrays import Floats
 from deciban._validation.labels import label_array
-from deciban._validation.scalars import quote, require_positive_number
+from deciban._validation.scalars import quote, require_one_of, require_positive_number
 from deciban.calibration.base import Calibrator, finite_ilr
 from deciban.calibration.scores import ScoreReader
 from deciban.evidence import Evidence
@@ -124,13 +124,14 @@ class AffineCalibrator(Calibrator):
         self.fuse = fuse
 
     def _fit(self, samples: Labelled) -> None:
-        evidence, codes = samples.evidence, samples.codes
-        basis = basis_for(self.basis, evidence.n_classes).align_to(evidence.classes)
+        require_one_of(self.scale, "scale", get_args(Scale))
+        prior, basis = self.prior_, self._basis()
+        l = finite_ilr(samples.evidence, basis)
         self.matrix_, self.offset_ = fit_affine(
-            finite_ilr(evidence, self.basis),
-            codes,
-            balance_weights(codes, samples.weight, self.prior_),
-            np.log(self.prior_),
+            l,
+            samples.codes,
+            balance_weights(samples.codes, samples.weight, prior),
+            np.log(prior),
             basis.contrast,
             self.scale,
             offset=self.offset,
@@ -138,7 +139,10 @@ class AffineCalibrator(Calibrator):
             class_sizes=samples.sizes if self.ridge is None else None,
         )
         fused = self._reader.fusion is not None
-        self.uncertainty_ = None if fused else self._uncertainty(samples, basis)
+        self.uncertainty_ = None if fused else self._uncertainty(l, samples, samples.sizes)
+
+    def _basis(self) -> Basis:
+        return basis_for(self.basis, len(self.classes_)).align_to(self._names())
 
     def _fit_collections(self, X: Any, y: Any, sample_weight: Any) -> None:
         if sample_weight is not None:
@@ -167,12 +171,13 @@ class AffineCalibrator(Calibrator):
                 f"X must have one column for each of {D} classes{' or one LLR' * (D == 2)} in "
                 f"partitions; got {n_columns}. Compute it, to fuse scores."
             )
-        basis = basis_for(self.basis, D).align_to(data.classes)
+        require_one_of(self.scale, "scale", get_args(Scale))
+        self.classes_, self.n_features_in_ = label_array(data.classes), n_columns
+        basis = self._basis()
 
         def map_rows(function: Callable[[Floats, Any], Any]) -> Iterator[Any]:
-            return data.map(partial(_call_with_ilr, function, self.basis, data.classes), "Fitting")
+            return data.map(partial(_call_with_ilr, function, basis, data.classes), "Fitting")
 
-        self.classes_, self.n_features_in_ = label_array(data.classes), n_columns
         extent = measure_scores(map_rows, D)
         require_counts(data.classes, extent.counts)
         self.class_counts_ = extent.counts.astype(float)
@@ -185,13 +190,12 @@ class AffineCalibrator(Calibrator):
         found = [*data.map(partial(_take, step, data.classes), "Sampling")]
         values, codes = (np.concatenate(part) for part in zip(*found, strict=True))
         some = Labelled(Evidence._from_scores(values, data.classes), codes)
-        self.uncertainty_ = self._uncertainty(some, basis, self.class_counts_)
+        l = finite_ilr(some.evidence, basis)
+        self.uncertainty_ = self._uncertainty(l, some, self.class_counts_)
         return self
 
-    def _uncertainty(
-        self, samples: Labelled, basis: Basis, sizes: Floats | None = None
-    ) -> Uncertainty | None:
-        k = basis.contrast.shape[1]
+    def _uncertainty(self, l: Floats, samples: Labelled, sizes: Floats) -> Uncertainty | None:
+        k, prior = l.shape[1], self.prior_
         here, identity = (
             np.append(free_entries(A, self.scale), b[: k * self.offset])
             for A, b in ((self.matrix_, self.offset_), (np.eye(k), np.zeros(k)))
@@ -199,19 +203,18 @@ class AffineCalibrator(Calibrator):
         if len(here) > _MOST_PARAMETERS:
             return None
         cost = LogisticCost(
-            self._design(samples.evidence),
+            self._design(l),
             samples.codes,
-            balance_weights(samples.codes, samples.weight, self.prior_),
-            np.log(self.prior_),
-            basis.contrast,
+            balance_weights(samples.codes, samples.weight, prior),
+            np.log(prior),
+            self._basis().contrast,
             self.scale,
             self.ridge or 0.0,
             identity,
         )
-        return uncertainty(cost, here, samples.sizes if sizes is None else sizes)
+        return uncertainty(cost, here, sizes)
 
-    def _design(self, evidence: Evidence) -> Design:
-        l = finite_ilr(evidence, self.basis)
+    def _design(self, l: Floats) -> Design:
         return Design(l.T[None], np.ones((int(self.offset), len(l))))
 
     def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
@@ -221,8 +224,8 @@ class AffineCalibrator(Calibrator):
                 f"{self.matrix_.size + self.offset_.size}. Put it into BootstrapCalibrator."
             )
         evidence = self._uncalibrated(X)
-        basis = basis_for(self.basis, evidence.n_classes).align_to(evidence.classes)
-        design, along = self._design(evidence), contrasts @ basis.contrast
+        basis = self._basis()
+        design, along = self._design(finite_ilr(evidence, basis)), contrasts @ basis.contrast
         half = self.uncertainty_.half_widths(design, along, self.scale, confidence)
         center = self._calibrate(evidence).log_likelihoods @ contrasts.T
         return center - half, center + half
@@ -246,13 +249,14 @@ class AffineCalibrator(Calibrator):
             )
 
     def _calibrate(self, evidence: Evidence) -> Evidence:
-        l = finite_ilr(evidence, self.basis) @ self.matrix_.T + self.offset_
-        return Evidence._from_ilr(l, self.basis, evidence.classes)
+        basis = self._basis()
+        l = finite_ilr(evidence, basis) @ self.matrix_.T + self.offset_
+        return Evidence._from_ilr(l, basis, evidence.classes)
 
 
 def _call_with_ilr(
     function: Callable[[Floats, Any], Any],
-    basis: Basis | None,
+    basis: Basis,
     classes: tuple[Hashable, ...],
     rows: Rows,
 ) -> Any:

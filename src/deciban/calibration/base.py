@@ -298,16 +298,16 @@ class TwoClassCalibrator(Calibrator):
 
 def finite_ilr(evidence: Evidence, basis: Basis | None = None) -> Floats:
     """ILRLs of evidence that rules no class out."""
-    rows = np.flatnonzero(np.isneginf(evidence.log_likelihoods).any(axis=1))
-    if rows.size:
+    try:
+        return evidence.ilr(basis)
+    except ZeroPartsError as error:
         two = "Use IsotonicCalibrator for infinite LLRs" if evidence.n_classes == 2 else ""
         several = "Replace zeros by evidence.replace_zeros"
         raise ZeroPartsError(
-            f"X must be finite for this calibrator; row {rows[0]} has infinity, which rules a "
-            f"class out. {two or several}, or clip them, on new samples as on these.",
-            rows=rows[:5].tolist(),
-        )
-    return evidence.ilr(basis)
+            f"X must be finite for this calibrator; row {error.rows[0]} has infinity, which rules "
+            f"a class out. {two or several}, or clip them, on new samples as on these.",
+            rows=error.rows,
+        ) from None
 
 
 def require_columns(X: Any) -> None:
