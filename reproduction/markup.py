@@ -7,6 +7,7 @@ error. On the HTML page, headings and tables with ``fold`` are closed until a re
 from __future__ import annotations
 
 import html
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -86,8 +87,11 @@ def first_sentence(text: str) -> str:
 # --- HTML ---------------------------------------------------------------------------------
 
 
-def as_html(blocks: Sequence[Block], title: str) -> str:
-    """The page as HTML; its figures are separate files."""
+def as_html(blocks: Sequence[Block], title: str, folder: Path | None = None) -> str:
+    """The page as HTML; its figures are separate files.
+
+    In a folder of this repository, it links to the stylesheet instead of a copy.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -95,8 +99,13 @@ def as_html(blocks: Sequence[Block], title: str) -> str:
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     environment.filters |= {"inline": _inline, "slug": slug, "alternative": first_sentence}
-    page = environment.get_template("page.html.jinja")
-    return page.render(title=title, sections=_split_sections(blocks), signs=SIGNS)
+    page, here = environment.get_template("page.html.jinja"), Path(__file__).resolve().parent
+    stylesheet = None
+    if folder is not None and folder.resolve().is_relative_to(here.parent):
+        stylesheet = os.path.relpath(here / "page.css", folder.resolve())
+    return page.render(
+        title=title, sections=_split_sections(blocks), signs=SIGNS, stylesheet=stylesheet
+    )
 
 
 def _split_sections(blocks: Sequence[Block]) -> list[dict[str, Any]]:

@@ -74,7 +74,7 @@ def write_pages(folder: Path, quick: bool) -> None:
     records = read_records(folder)
     numbers = compare_numbers(records)
     shown = blocks_of_page(records, numbers, quick)
-    write_atomically(folder / "index.html", as_html(shown, _TITLE))
+    write_atomically(folder / "index.html", as_html(shown, _TITLE, folder))
     write_atomically(folder / "README.md", as_markdown(shown))
     source = {"quick": quick, "numbers": numbers, "others": extra_numbers(records)}
     table = source | {"runs": [summarize_run(record) for record in records]}
