@@ -26,6 +26,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 MEASURE = """async ({ n, frames }) => {
   const geometry = await import("/geometry.js");
   const statistics = await import("/statistics.js");
+  const multiclass = await import("/multiclass.js");
   let seed = 1;
   const uniform = () => ((seed = (seed * 1664525 + 1013904223) % 4294967296) + 0.5) / 4294967296;
   const normal = () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
@@ -34,6 +35,7 @@ MEASURE = """async ({ n, frames }) => {
   const half = (sign) => Float64Array.from({ length: n / 2 }, () => sign * d + Math.sqrt(2 * d) * normal());
   const [target, nonTarget] = [half(1), half(-1)];
   const costs = [[0, 1, 4], [2, 0, 1], [5, 1, 0]];
+  const truth = Uint16Array.from({ length: n }, (_, i) => i % 3);
   const posteriors = new Float64Array(3 * n);
   const prior = (k) => [0.2 + (0.6 * k) / frames, 0.1, 0.7 - (0.6 * k) / frames];
   const tasks = {
@@ -48,7 +50,7 @@ MEASURE = """async ({ n, frames }) => {
     "PAV": () => statistics.pav(target, nonTarget),
     "histogram": () => statistics.histogramBins(target, nonTarget),
     "cross-entropy curve": () => statistics.crossEntropyCurve(target, nonTarget),
-    "affine calibration": () => statistics.affineCalibration(target, nonTarget),
+    "affine calibration": () => multiclass.fitAffine(logLikelihoods, truth, n, 3),
   };
   const found = {};
   for (const [name, task] of Object.entries(tasks)) {

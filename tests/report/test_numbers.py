@@ -203,18 +203,11 @@ def test_pairs_are_split_by_their_true_class_as_metrics_split_them(js, rng):
     assert split["nonTarget"].tolist() == trials.other.llr.tolist()
 
 
-def test_costs_of_all_classes(js, table, rng):
+def test_costs_of_each_pair_of_classes(js, table):
     n, D = table.shape
     rows = np.arange(max(n, D)) % n
     table, y = table[rows], np.arange(len(rows)) % D
-    flat, n = table.ravel(), len(rows)
-    costs = rng.integers(0, 5, size=(D, D)).astype(float)
-    for prior in priors(D, rng).values():
-        found = js("statistics.crossEntropy", flat, y, n, D, prior.tolist())
-        same(found, metrics.cross_entropy(y, Evidence(table), prior=prior))
-        found = js("geometry.expectedCost", flat, y, n, D, prior.tolist(), costs.tolist())
-        same(found, metrics.expected_cost(y, Evidence(table), costs, prior=prior))
-    found = js("statistics.pairMatrix", flat, y, n, D).reshape(D, D)
+    found = js("statistics.pairMatrix", table.ravel(), y, len(rows), D).reshape(D, D)
     same(found, metrics.pairwise_cllr(y, Evidence(table)).cllr)
 
 
@@ -325,17 +318,13 @@ def test_cllr_and_its_parts_and_eer(js, pair):
     same(js("statistics.eer", target, other), metrics.eer(y, llr), atol=1e-15)
 
 
-def test_recalibrated_llrs(js, pair, rng):
+def test_recalibrated_llrs(js, pair):
     target, other, y, llr = pair
     blocks = js("statistics.pav", target, other)
     expected = metrics.pav(y, llr)
     same(blocks["target"].sum(), 1)
     same(blocks["nonTarget"].sum(), 1)
     assert (np.diff(blocks["llr"]) > 0).all()
-    finite = np.append(llr[np.isfinite(llr)], [0.0, 1.0, -1e9, 1e9])
-    at = np.concatenate([llr, finite, rng.choice(finite, 50) / 2 + rng.choice(finite, 50) / 2])
-    as_json = {key: values.tolist() for key, values in blocks.items()}
-    same(js("statistics.pavTransform", as_json, at), expected.transform(at), atol=1e-12)
     if len(expected.llr) == len(blocks["llr"]):  # rounding may leave equal blocks apart in Python
         same(blocks["low"], expected.low)
         same(blocks["high"], expected.high)
@@ -351,18 +340,13 @@ def test_curves_over_thresholds_and_priors(js, pair):
     tippett, expected = js("statistics.tippettCurve", target, other), metrics.tippett_curve(y, llr)
     for name, values in zip(("llr", "target", "nonTarget"), expected, strict=True):
         same(tippett[name], values, atol=1e-15)
-    curves = {
-        "crossEntropyCurve": metrics.empirical_cross_entropy_curve,
-        "normalizedBayesErrorCurve": metrics.normalized_bayes_error_curve,
-    }
-    for name, python in curves.items():
-        for odds in (None, np.array([-700.0, -30.0, 0.1, 30.0, 700.0])):
-            found = js(f"statistics.{name}", target, other, *([] if odds is None else [odds]))
-            expected = python(y, llr, log_odds=odds)
-            same(found["logOdds"], expected.log_odds, atol=1e-14)
-            same(found["actual"], expected.actual)
-            same(found["minimum"], expected.minimum, atol=1e-14)
-            same(found["neutral"], expected.neutral)
+    for odds in (None, np.array([-700.0, -30.0, 0.1, 30.0, 700.0])):
+        found = js("statistics.crossEntropyCurve", target, other, *([] if odds is None else [odds]))
+        expected = metrics.empirical_cross_entropy_curve(y, llr, log_odds=odds)
+        same(found["logOdds"], expected.log_odds, atol=1e-14)
+        same(found["actual"], expected.actual)
+        same(found["minimum"], expected.minimum, atol=1e-14)
+        same(found["neutral"], expected.neutral)
 
 
 @pytest.mark.parametrize("kind", ["random", "tied", "extreme", "infinite, wrong"])
@@ -410,18 +394,16 @@ def test_samples_that_are_mixed_as_the_prior_is_count_alike(js, rng):
     same(found["llr"], np.sort(llr.ravel()))
 
 
-@pytest.mark.parametrize("prior", [0.5, 0.01])
-def test_affine_calibration(js, rng, prior):
+def test_affine_calibration_of_two_classes(js, rng):
     for kind in ("random", "tied", "one each", "separated", "reversed", "few", "all tied"):
         target, other = two_classes(kind, rng)
         y = np.repeat([1, 0], [len(target), len(other)])
         evidence = Evidence.from_llr(np.concatenate([target, other]))
-        python = AffineCalibrator(prior={1: prior, 0: 1 - prior}).fit(evidence, y)
-        found = js("statistics.affineCalibration", target, other, prior)
-        same(found["scale"], python.matrix_[0, 0], rtol=1e-6, atol=1e-6)
-        same(found["offset"], -np.sqrt(2) * python.offset_[0], rtol=1e-6, atol=1e-6)
-    with pytest.raises(Error, match="LLRs must be finite for an affine map"):
-        js("statistics.affineCalibration", np.array([np.inf]), np.array([0.0]))
+        python = AffineCalibrator().fit(evidence, y)
+        found = js("multiclass.fitAffine", evidence.log_likelihoods.ravel(), y, len(y), 2)
+        same(found["scale"], python.matrix_[0, 0], rtol=1e-5, atol=1e-6)
+        offset = found["offsets"]["1"] - found["offsets"]["0"]
+        same(offset, -np.sqrt(2) * python.offset_[0], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("n", [3, 12, 300])
@@ -522,7 +504,6 @@ def test_a_family_from_divergences(js, rng, kind):
         CalibratedGaussian.from_divergences(d),
     )
     assert found["possible"]
-    assert js("family.isPossible", d.ravel(), D)
     family = found["family"]
     size = np.abs(d).max()
     same(family["covariance"], python.covariance.ravel(), atol=1e-12 * size)
@@ -530,9 +511,6 @@ def test_a_family_from_divergences(js, rng, kind):
     same(family["divergences"], d.ravel())
     same(family["eers"], python.eers.ravel())
     same(js("family.divergencesOf", python.covariance.ravel(), D), d.ravel(), atol=1e-13 * size)
-    llr = python.llr_distribution(0, 1, given=D - 1)
-    found = js("family.llrDistribution", d.ravel(), D, 0, 1, D - 1)
-    same([found["mean"], found["variance"]], [llr.mean(), llr.var()], atol=1e-12 * size)
 
 
 @pytest.mark.parametrize("kind", ["impossible", "impossible, many"])

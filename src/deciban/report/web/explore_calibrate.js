@@ -1,8 +1,6 @@
 // Calibration of all samples by one scale and an offset for each class.
 
 import { fitAffine } from "./multiclass.js";
-import { pairLlr, splitByTruth } from "./geometry.js";
-import { affineCalibration } from "./statistics.js";
 
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
 
@@ -11,10 +9,7 @@ export function fitCalibration({ logLikelihoods, truth, n, D }) {
   if (logLikelihoods.includes(-Infinity)) {
     throw new Error("scores must be finite to be calibrated; some rule a class out.");
   }
-  if (D > 2) return fitAffine(logLikelihoods, truth, n, D);
-  const { target, nonTarget } = splitByTruth(pairLlr(logLikelihoods, n, 2, 1, 0), truth, [1], [0]);
-  const { scale, offset } = affineCalibration(target, nonTarget);
-  return { scale, offsets: [-offset / 2, offset / 2] };
+  return fitAffine(logLikelihoods, truth, n, D);
 }
 
 /** The samples on the way from before (0) to after (1) the calibration. */

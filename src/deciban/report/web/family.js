@@ -61,11 +61,6 @@ export function covarianceOf(divergences, D) {
   return sigma.map((value, k) => -(value + sigma[(k % m) * m + Math.floor(k / m)]) / 2);
 }
 
-/** Whether some family has these divergences. */
-export function isPossible(divergences, D) {
-  return arePositive(eigenOf(covarianceOf(requireDivergences(divergences, D), D), D - 1).values);
-}
-
 /** Whether rising eigenvalues are all above zero by more than rounding. */
 function arePositive(values) {
   return values[0] > 16 * Number.EPSILON * values.length * Math.abs(values[values.length - 1]);
@@ -112,12 +107,6 @@ export function divergencesFromEers(eers) {
     if (!(eer > 0 && eer <= 0.5)) throw new RangeError(`an EER must lie above 0 and up to 0.5; got ${eer}.`);
     return 2 * normalQuantile(eer) ** 2;
   });
-}
-
-/** Mean and variance of the LLR (nats) of class a against b where the class given is true. */
-export function llrDistribution(divergences, D, a, b, given = a) {
-  const d = (i, j) => divergences[i * D + j];
-  return { mean: d(b, given) - d(a, given), variance: 2 * d(a, b) };
 }
 
 /**

@@ -248,19 +248,6 @@ function logRegrets(logLikelihoods, at, D, prior, regret) {
   return Float64Array.from({ length: actions }, (_, j) => logSumExp(terms(j)));
 }
 
-/** Mean cost of the decisions, each class counted by its prior; NaN where a class has no sample. */
-export function expectedCost(logLikelihoods, truth, n, D, prior, costs) {
-  const p = normalizePrior(prior, D);
-  const choice = decide(logLikelihoods, n, D, p, costs);
-  const sums = new Float64Array(D);
-  const counts = new Float64Array(D);
-  for (let row = 0; row < n; row++) {
-    sums[truth[row]] += costs[truth[row]][choice[row]];
-    counts[truth[row]]++;
-  }
-  return p.reduce((total, share, k) => total + share * (sums[k] / counts[k]), 0);
-}
-
 /** LLR of class a against class b, in nats; NaN where both are ruled out. */
 export function pairLlr(logLikelihoods, n, D, a, b) {
   const llr = new Float64Array(n);

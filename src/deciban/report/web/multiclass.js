@@ -19,7 +19,7 @@ export function fitAffine(logLikelihoods, truth, n, D) {
   for (let step = 0, damping = LEAST; step < STEPS; step++) {
     const move = solve(here.curvature, here.slope, D, damping);
     const promise = move.reduce((sum, value, k) => sum + value * here.slope[k], 0);
-    if (promise < 1e-10) break; // nats: nobody sees a smaller gain
+    if (promise < 1e-14) break;
     const next = theta.map((value, k) => value - move[k]);
     const there = evaluate(problem, next);
     const gain = here.value - there.value;

@@ -4,17 +4,16 @@
 
 import { binsOfEqualCounts, commonRange, countBelow, partOf } from "./bins.js";
 import { posterior } from "./geometry.js";
-import { everyFew, minimizeCrossEntropy } from "./logistic.js";
 import { groupCosts, meanCost } from "./mean_cost.js";
 import { wilsonInterval } from "./special.js";
 
 /** log(1 + e^x), which neither overflows nor is clipped. */
-export function softplus(x) {
+function softplus(x) {
   return Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
 }
 
 /** A sorted copy, or the values themselves where they are in order. */
-export function sortValues(values) {
+function sortValues(values) {
   for (let k = 1; k < values.length; k++) if (!(values[k - 1] <= values[k])) return values.slice().sort();
   return values;
 }
@@ -103,22 +102,6 @@ function runsOfOneClass(target, nonTarget, weights) {
   return { low, high, targets, others, count };
 }
 
-/** Recalibrated LLRs by the blocks of pav; one that lies between two blocks goes to the nearer. */
-export function pavTransform(blocks, llr) {
-  const edges = Float64Array.from({ length: blocks.llr.length - 1 }, (_, k) =>
-    lastOfLower(blocks.high[k], blocks.low[k + 1])
-  );
-  return Float64Array.from(llr, (value) => blocks.llr[countBelow(edges, value)]);
-}
-
-/** The last LLR that belongs to the lower of two blocks: half-way. Infinite LLRs have their own block. */
-function lastOfLower(below, above) {
-  if (below === -Infinity) return above === Infinity ? 0 : below;
-  if (above === Infinity) return Number.MAX_VALUE;
-  const middle = below / 2 + above / 2;
-  return middle < above ? middle : below; // there is no number between the two
-}
-
 /** Cost in bits that the best monotone recalibration leaves: the discrimination of the LLRs. */
 export function cllrMin(target, nonTarget, blocks = pav(target, nonTarget)) {
   let nats = 0;
@@ -130,7 +113,7 @@ export function cllrMin(target, nonTarget, blocks = pav(target, nonTarget)) {
 }
 
 /** Corners of the convex hull of the ROC curve, by rising threshold. */
-export function rocHull(blocks) {
+function rocHull(blocks) {
   const n = blocks.llr.length;
   const pMiss = new Float64Array(n + 1);
   const pFalseAlarm = new Float64Array(n + 1);
@@ -238,45 +221,6 @@ export function crossEntropyAt(logOdds, { misses, alarms }, blocks) {
     neutral[k] = (p * softplus(-lo) + q * softplus(lo)) / Math.LN2;
   }
   return { logOdds, actual, minimum, neutral };
-}
-
-/** Error rate of Bayes decisions over prior log-odds (nats), over that of deciding without LLRs. */
-export function normalizedBayesErrorCurve(
-  target, nonTarget, logOdds = defaultLogOdds(), blocks = pav(target, nonTarget)
-) {
-  const [a, b] = [sortValues(target), sortValues(nonTarget)];
-  const { pMiss, pFalseAlarm } = rocHull(blocks);
-  const [actual, minimum] = [new Float64Array(logOdds.length), new Float64Array(logOdds.length)];
-  for (let k = 0; k < logOdds.length; k++) {
-    const lo = logOdds[k];
-    const unit = Math.min(lo, 0);
-    const [missCost, alarmCost] = [Math.exp(lo - unit), Math.exp(-unit)];
-    const cost = (misses, alarms) => (misses && missCost * misses) + (alarms && alarmCost * alarms);
-    actual[k] = cost(countBelow(a, -lo) / a.length, 1 - countBelow(b, -lo) / b.length);
-    minimum[k] = Infinity;
-    for (let c = 0; c < pMiss.length; c++) minimum[k] = Math.min(minimum[k], cost(pMiss[c], pFalseAlarm[c]));
-  }
-  return { logOdds, actual, minimum, neutral: new Float64Array(logOdds.length).fill(1) };
-}
-
-/** Cross-entropy of the posteriors in nats, each class counted by its prior; NaN where a class has no sample. */
-export function crossEntropy(logLikelihoods, truth, n, D, prior) {
-  const total = prior.reduce((sum, p) => sum + p, 0);
-  const logPrior = Float64Array.from(prior, (p) => Math.log(p / total));
-  const [sums, counts] = [new Float64Array(D), new Float64Array(D)];
-  for (let row = 0, at = 0; row < n; row++, at += D) {
-    let best = 0;
-    for (let k = 1; k < D; k++) {
-      if (logLikelihoods[at + k] + logPrior[k] > logLikelihoods[at + best] + logPrior[best]) best = k;
-    }
-    const top = logLikelihoods[at + best] + logPrior[best];
-    let others = 0; // beside the largest, so that a posterior next to one keeps its digits
-    for (let k = 0; k < D; k++) if (k !== best) others += Math.exp(logLikelihoods[at + k] + logPrior[k] - top);
-    const k = truth[row];
-    sums[k] += Math.log1p(others) - (logLikelihoods[at + k] + logPrior[k] - top);
-    counts[k]++;
-  }
-  return sums.reduce((cost, sum, k) => cost + (prior[k] / total) * (sum / counts[k]), 0);
 }
 
 /** Cllr of each pair of classes in bits, D rows of D; NaN on the diagonal and where a class has no sample. */
@@ -448,39 +392,4 @@ function binOf(value, edges, width) {
 /** Number of bins for so many samples, from 10 to 60. */
 export function binCount(n) {
   return Math.min(60, Math.max(10, Math.ceil(3 * Math.cbrt(n / 2))));
-}
-
-/**
- * Scale and offset of the affine map of LLRs with the smallest cross-entropy under a prior probability of the
- * targets: scale * llr + offset.
- *
- * Few samples would make it overconfident, so it has Jeffreys' prior, as AffineCalibrator has.
- */
-export function affineCalibration(target, nonTarget, prior = 0.5) {
-  if (!(prior > 0 && prior < 1)) throw new RangeError(`prior must lie between 0 and 1; got ${prior}.`);
-  if (!target.length || !nonTarget.length) {
-    throw new RangeError(`both classes must have samples; got ${target.length} and ${nonTarget.length}.`);
-  }
-  const shares = [prior / target.length, (1 - prior) / nonTarget.length];
-  const sums = [target, nonTarget].map((llr) => llr.reduce((sum, value) => sum + Math.abs(value), 0));
-  if (!(sums[0] + sums[1] < Infinity)) {
-    throw new RangeError("LLRs must be finite for an affine map; some are infinite. Use pav for these.");
-  }
-  const mean = (llr, share) => llr.reduce((sum, value) => sum + share * value, 0);
-  const center = mean(target, shares[0]) + mean(nonTarget, shares[1]);
-  const rounding = 1e-11 * Math.max(1, Math.abs(center)); // a constant is no evidence
-  const away = (llr) => llr.map((value) => (Math.abs(value - center) < rounding ? 0 : value - center));
-  const entropy = -prior * Math.log(prior) - (1 - prior) * Math.log1p(-prior); // the unit of the costs
-  const problem = (targets, others) => ({
-    target: targets,
-    nonTarget: others,
-    weights: [prior / targets.length / entropy, (1 - prior) / others.length / entropy],
-    logOdds: Math.log(prior) - Math.log1p(-prior),
-    jeffreys: (1 / target.length + 1 / nonTarget.length) / (4 * Math.LN2),
-  });
-  const all = [away(target), away(nonTarget)];
-  // A part of very many samples gives a start from which few steps are left.
-  const near = minimizeCrossEntropy(problem(...all.map((llr) => everyFew(llr, 10000))));
-  const { slope, intercept } = minimizeCrossEntropy(problem(...all), [near.slope, near.intercept]);
-  return { scale: slope, offset: intercept - slope * center };
 }
