@@ -10,8 +10,7 @@ import { createState } from "./state.js";
 import { makeView } from "./view.js";
 
 async function main() {
-  const data = readData(),
-    n = data.questions.length;
+  const data = readData(), n = data.questions.length;
   const samples = data.samples ? await readSamples(data.samples, data.classes) : null;
   const isFine = { question: (k) => Number.isInteger(k) && k >= 0 && k < n, prior: (p) => Number.isFinite(p) && p > 0 && p < 1 };
   const state = createState({ question: 0, prior: 0.5 }, (name, value) => isFine[name](value));
@@ -22,13 +21,7 @@ async function main() {
     for (const block of document.querySelectorAll("[data-question]"))
       block.hidden = Number(block.dataset.question) !== values.question;
     const question = data.questions[values.question];
-    return {
-      ...values,
-      data,
-      set: state.set,
-      ask: question,
-      known: samples && knownSamples(data, samples, question),
-    };
+    return { ...values, data, set: state.set, ask: question, known: samples && knownSamples(data, samples, question) };
   });
   makeDownloads(data);
   document.documentElement.dataset.ready = "true";

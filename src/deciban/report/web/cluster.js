@@ -7,14 +7,9 @@ export function clusterOrder(likeness) {
   while (clusters.length > 1) {
     const [i, j] = mostAlike(table);
     const [a, b] = [clusters[i], clusters[j]];
-    const merged = table[i].map(
-      (value, k) => (value * a.length + table[j][k] * b.length) / (a.length + b.length)
-    );
+    const merged = table[i].map((value, k) => (value * a.length + table[j][k] * b.length) / (a.length + b.length));
     const keep = clusters.map((_, k) => k).filter((k) => k !== i && k !== j);
-    table = [
-      ...keep.map((k) => [...keep.map((m) => table[k][m]), merged[k]]),
-      [...keep.map((k) => merged[k]), 0],
-    ];
+    table = [...keep.map((k) => [...keep.map((m) => table[k][m]), merged[k]]), [...keep.map((k) => merged[k]), 0]];
     clusters = [...keep.map((k) => clusters[k]), joinEnds(a, b, likeness)];
   }
   return clusters[0] ?? [];
@@ -31,12 +26,7 @@ function mostAlike(table) {
 /** Two orders as one, turned so that the ends that meet are the most alike. */
 function joinEnds(a, b, likeness) {
   const turned = (order) => [...order].reverse();
-  const ways = [
-    [a, b],
-    [a, turned(b)],
-    [turned(a), b],
-    [turned(a), turned(b)],
-  ];
+  const ways = [[a, b], [a, turned(b)], [turned(a), b], [turned(a), turned(b)]];
   const meeting = ([x, y]) => likeness[x[x.length - 1]][y[0]] || 0;
   return ways.reduce((best, way) => (meeting(way) > meeting(best) ? way : best)).flat();
 }

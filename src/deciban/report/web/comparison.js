@@ -11,17 +11,12 @@ import { sampleLine, systemStyle } from "./systems.js";
 import { checkState, makeView } from "./view.js";
 
 const FIGURES = {
-  costs: drawCosts,
-  cross_entropy: drawCrossEntropies,
-  det: drawDets,
-  numbers: drawNumbers,
-  pav: drawPavs,
+  costs: drawCosts, cross_entropy: drawCrossEntropies, det: drawDets, numbers: drawNumbers, pav: drawPavs,
   tippett: drawTippetts,
 };
 
 async function main() {
-  const data = readData(),
-    n = data.systems.length;
+  const data = readData(), n = data.systems.length;
   const samples = await Promise.all(
     data.systems.map(({ evidence }) => readSamples({ ...data.samples, evidence }, data.classes))
   );
@@ -34,10 +29,7 @@ async function main() {
   const mark = makeChoice(document.getElementById("systems"), n, state);
   keepDrawn(FIGURES, state, (values) => {
     const systems = samples.map((one, k) => ({
-      ...makeView(data, one, values, state.set),
-      k,
-      name: data.systems[k].name,
-      ...systemStyle(k, n),
+      ...makeView(data, one, values, state.set), k, name: data.systems[k].name, ...systemStyle(k, n),
     }));
     show(systems[0]);
     mark(values.hidden);

@@ -1,6 +1,7 @@
 // Colors of costs on a fixed scale from 0 to 1 bit, and the key to it.
 
 import { isDark } from "./colors.js";
+import { set } from "./dom.js";
 
 const tones = () =>
   isDark()
@@ -17,9 +18,7 @@ export function costColor(cost) {
 /** Black or white, whichever can be read on a color. */
 export function inkOn(color) {
   const { r, g, b } = d3.rgb(color);
-  const linear = [r, g, b].map((v) =>
-    v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4
-  );
+  const linear = [r, g, b].map((v) => v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
   return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.179 ? "#000" : "#fff";
 }
 
@@ -28,38 +27,24 @@ export function costKey(width) {
   const length = Math.min(240, width - 150);
   const svg = d3
     .create("svg")
-    .attr("viewBox", `0 0 ${length + 140} 34`)
-    .attr("width", length + 140)
-    .attr("role", "img")
-    .attr("aria-label", "Scale of colors from 0 to 1 bit; above 1 bit the evidence does harm.");
+    .call(set, {
+      viewBox: `0 0 ${length + 140} 34`, width: length + 140, role: "img",
+      "aria-label": "Scale of colors from 0 to 1 bit; above 1 bit the evidence does harm.",
+    });
   d3.range(40).forEach((k) =>
     svg
       .append("rect")
-      .attr("x", 8 + (k * length) / 40)
-      .attr("width", length / 40 + 0.5)
-      .attr("height", 12)
-      .attr("fill", costColor((k + 0.5) / 40))
+      .call(set, { x: 8 + (k * length) / 40, width: length / 40 + 0.5, height: 12, fill: costColor((k + 0.5) / 40) })
   );
   [0, 0.5, 1].forEach((tick) =>
     svg
       .append("text")
-      .attr("x", 8 + tick * length)
-      .attr("y", 28)
-      .attr("class", "soft")
-      .attr("text-anchor", tick === 0 ? "start" : tick === 1 ? "end" : "middle")
+      .call(set, {
+        x: 8 + tick * length, y: 28, class: "soft", "text-anchor": tick === 0 ? "start" : tick === 1 ? "end" : "middle",
+      })
       .text(tick === 1 ? "1 bit" : tick)
   );
-  svg
-    .append("rect")
-    .attr("x", length + 24)
-    .attr("width", 24)
-    .attr("height", 12)
-    .attr("fill", costColor(2));
-  svg
-    .append("text")
-    .attr("x", length + 24)
-    .attr("y", 28)
-    .attr("class", "soft")
-    .text("above 1: harm");
+  svg.append("rect").attr("x", length + 24).attr("width", 24).attr("height", 12).attr("fill", costColor(2));
+  svg.append("text").attr("x", length + 24).attr("y", 28).attr("class", "soft").text("above 1: harm");
   return svg.node();
 }

@@ -21,11 +21,7 @@ export function labeled(text, input, className = "") {
 }
 
 export function makeSelect(options, properties = {}) {
-  return make(
-    "select",
-    properties,
-    options.map(([value, text]) => make("option", { value, textContent: text }))
-  );
+  return make("select", properties, options.map(([value, text]) => make("option", { value, textContent: text })));
 }
 
 export function makeButton(text, onClick, properties = {}) {
@@ -71,10 +67,7 @@ function describeNumber({ min, max, step }) {
 function refuse(input, sentence) {
   accept(input);
   const note = make("p", {
-    className: "alarm refusal",
-    role: "alert",
-    id: `refusal-${++labels}`,
-    textContent: sentence,
+    className: "alarm refusal", role: "alert", id: `refusal-${++labels}`, textContent: sentence,
   });
   input.closest(".edit-line, .controls, [data-box]").append(note);
   input.setAttribute("aria-invalid", "true");
@@ -93,9 +86,7 @@ function accept(input) {
   input.removeAttribute("aria-errormessage");
 }
 
-const COARSE = d3.format(".1%"),
-  FINE = d3.format(".2%"),
-  SIGNED = [0, 1, 2].map((digits) => d3.format(`+.${digits}f`));
+const COARSE = d3.format(".1%"), FINE = d3.format(".2%"), SIGNED = [0, 1, 2].map((digits) => d3.format(`+.${digits}f`));
 
 /** A probability as a percentage, with digits where it is near to 0 or 1. */
 export function percent(p) {
@@ -109,4 +100,9 @@ export function percent(p) {
 export function signed(x, digits = 1) {
   if (!Number.isFinite(x)) return x > 0 ? "+∞" : x < 0 ? "−∞" : "undefined";
   return SIGNED[digits](x);
+}
+
+/** Attributes of a selection of D3, for its call. */
+export function set(selection, attributes) {
+  for (const [name, value] of Object.entries(attributes)) selection.attr(name, value);
 }

@@ -22,11 +22,7 @@ export function makeTable(label, head, rows, kind = "") {
     make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { textContent: text, scope: "col" })))),
     make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map(cell))))
   );
-  return make(
-    "div",
-    { className: `scroll ${kind}`, tabIndex: 0, role: "region", "aria-label": label },
-    table
-  );
+  return make("div", { className: `scroll ${kind}`, tabIndex: 0, role: "region", "aria-label": label }, table);
 }
 
 export function note(text) {
@@ -76,13 +72,7 @@ export function frameMark() {
 /** A dotted line on which two numbers are equal. */
 export function diagonal(low, high) {
   const same = (v) => v;
-  return Plot.line([low, high], {
-    x: same,
-    y: same,
-    stroke: "currentColor",
-    strokeDasharray: "2 " + "3",
-    clip: true,
-  });
+  return Plot.line([low, high], { x: same, y: same, stroke: "currentColor", strokeDasharray: "2 3", clip: true });
 }
 
 /** A text of at most so many characters; its start and its end stay, as long names often begin alike. */
@@ -116,9 +106,7 @@ export function formatNumber(x) {
   if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
   if (x === 0) return "0";
   const size = Math.abs(x);
-  return minus(
-    size >= 1e6 || size < 1e-4 ? d3.format(".2~e")(x) : d3.format(size >= 1000 ? ",.0f" : ".3~r")(x)
-  );
+  return minus(size >= 1e6 || size < 1e-4 ? d3.format(".2~e")(x) : d3.format(size >= 1000 ? ",.0f" : ".3~r")(x));
 }
 
 export const formatCount = d3.format(",");
@@ -245,8 +233,7 @@ export function onePerPixel(values, low, high, pixels) {
 
 /** Call a function with a place along the width of the box while a node is dragged, once a frame at most. */
 export function dragAlong(node, box, listener) {
-  let frame = 0,
-    x = 0;
+  let frame = 0, x = 0;
   const move = (event) => {
     x = event.x;
     frame ||= requestAnimationFrame(() => {
@@ -255,10 +242,5 @@ export function dragAlong(node, box, listener) {
     });
   };
   // The box stays when the figure in it is drawn again; the node does not.
-  d3.select(node).call(
-    d3
-      .drag()
-      .container(() => box)
-      .on("start drag", move)
-  );
+  d3.select(node).call(d3.drag().container(() => box).on("start drag", move));
 }

@@ -14,8 +14,7 @@ export function fitCalibration({ logLikelihoods, truth, n, D }) {
 
 /** The samples on the way from before (0) to after (1) the calibration. */
 export function calibrateSamples(samples, { scale, offsets }, share = 1) {
-  const { logLikelihoods, n, D } = samples,
-    values = new Float64Array(n * D);
+  const { logLikelihoods, n, D } = samples, values = new Float64Array(n * D);
   const factor = 1 + share * (scale - 1);
   for (let at = 0; at < n * D; at += D) {
     let top = -Infinity;

@@ -12,14 +12,12 @@ const FEWEST = 200; // drawn samples of each class, where it has them
 export function thinSamples(samples) {
   const { truth, n, D } = samples;
   const kind = (i) => (truth[i] === UNKNOWN ? D : truth[i]);
-  const counts = new Uint32Array(D + 1),
-    seen = new Uint32Array(D + 1);
+  const counts = new Uint32Array(D + 1), seen = new Uint32Array(D + 1);
   for (let i = 0; i < n; i++) counts[kind(i)]++;
   const strides = Array.from(counts, (count) => Math.max(1, count / Math.max(FEWEST, (DRAWN * count) / n)));
   const picked = Array.from(counts, () => []);
   for (let i = 0; i < n; i++) {
-    const k = kind(i),
-      before = seen[k]++;
+    const k = kind(i), before = seen[k]++;
     if (Math.floor(before / strides[k]) !== Math.floor((before - 1) / strides[k])) picked[k].push(i);
   }
   return picked.map((index, k) => thinned(samples, index, k));
@@ -70,8 +68,7 @@ function isInside({ kind, margin, inner, height }, x, y) {
 /** Index of the drawn sample at a pixel, or -1. */
 export function findSample(plane, groups, prior, px, py) {
   const [sx, sy] = toIlr(Float64Array.from(prior, Math.log), 1, 3);
-  let found = -1,
-    nearest = 8 ** 2;
+  let found = -1, nearest = 8 ** 2;
   for (const { index, ilr, likelihoods } of groups) {
     for (let m = 0; m < index.length; m++) {
       const [x, y] =

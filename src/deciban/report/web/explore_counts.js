@@ -24,16 +24,14 @@ const made = new WeakMap();
 function countByCells(samples, prior, costs, reject) {
   if (!made.has(samples)) made.set(samples, sortIntoCells(samples));
   const { starts, classCounts, shares, logLikelihoods, truth, cells } = made.get(samples);
-  const counts = new Uint32Array(16),
-    bounds = regretBounds(prior, costs, reject);
+  const counts = new Uint32Array(16), bounds = regretBounds(prior, costs, reject);
   let near = 0;
   const chosen = made.get(samples).room; // values of the samples near a boundary, one after the other
   for (let c = 0; c < cells; c++) {
     const action = c === cells - 1 ? -1 : chooseForCell(shares, 3 * c, bounds);
     if (action >= 0) for (let k = 0; k < 4; k++) counts[4 * k + action] += classCounts[4 * c + k];
     else {
-      const from = starts[c],
-        to = starts[c + 1];
+      const from = starts[c], to = starts[c + 1];
       chosen.values.set(logLikelihoods.subarray(3 * from, 3 * to), 3 * near);
       chosen.truth.set(truth.subarray(from, to), near);
       near += to - from;
@@ -47,35 +45,26 @@ function countByCells(samples, prior, costs, reject) {
 
 /** Samples in the order of their cells; the last cell has those outside the plane. Empty cells are left out. */
 function sortIntoCells({ logLikelihoods, truth, n }) {
-  const ilr = toIlr(logLikelihoods, n, 3),
-    half = (ACROSS * WIDTH) / 2,
-    last = ACROSS * ACROSS;
-  const cellOf = new Int32Array(n),
-    sizes = new Uint32Array(last + 1);
+  const ilr = toIlr(logLikelihoods, n, 3), half = (ACROSS * WIDTH) / 2, last = ACROSS * ACROSS;
+  const cellOf = new Int32Array(n), sizes = new Uint32Array(last + 1);
   for (let i = 0; i < n; i++) {
-    const x = Math.floor((ilr[2 * i] + half) / WIDTH),
-      y = Math.floor((ilr[2 * i + 1] + half) / WIDTH);
+    const x = Math.floor((ilr[2 * i] + half) / WIDTH), y = Math.floor((ilr[2 * i + 1] + half) / WIDTH);
     cellOf[i] = x >= 0 && x < ACROSS && y >= 0 && y < ACROSS ? y * ACROSS + x : last;
     sizes[cellOf[i]]++;
   }
-  const kept = [...d3.range(last).filter((cell) => sizes[cell]), last],
-    place = new Int32Array(last + 1);
+  const kept = [...d3.range(last).filter((cell) => sizes[cell]), last], place = new Int32Array(last + 1);
   const starts = new Uint32Array(kept.length + 1);
   kept.forEach((cell, c) => ([place[cell], starts[c + 1]] = [c, starts[c] + sizes[cell]]));
-  const sorted = { values: new Float64Array(3 * n), truth: new Uint8Array(n) },
-    next = starts.slice();
+  const sorted = { values: new Float64Array(3 * n), truth: new Uint8Array(n) }, next = starts.slice();
   const classCounts = new Uint32Array(4 * kept.length);
   for (let i = 0; i < n; i++) {
-    const c = place[cellOf[i]],
-      at = next[c]++,
-      k = truth[i] === UNKNOWN ? 3 : truth[i];
+    const c = place[cellOf[i]], at = next[c]++, k = truth[i] === UNKNOWN ? 3 : truth[i];
     for (let j = 0; j < 3; j++) sorted.values[3 * at + j] = logLikelihoods[3 * i + j];
     sorted.truth[at] = k;
     classCounts[4 * c + k]++;
   }
   const middles = Float64Array.from({ length: 2 * kept.length }, (_, m) => {
-    const cell = kept[m >> 1],
-      t = m % 2 ? Math.floor(cell / ACROSS) : cell % ACROSS;
+    const cell = kept[m >> 1], t = m % 2 ? Math.floor(cell / ACROSS) : cell % ACROSS;
     return (t + 0.5) * WIDTH - half;
   });
   return {
@@ -91,13 +80,10 @@ function sortIntoCells({ logLikelihoods, truth, n }) {
 
 /** Factors for the least and the largest regret of each action in a cell: how far likelihoods are from its middle. */
 function regretBounds(prior, costs, reject) {
-  const V = ilrBasis(3),
-    actions = reject === null ? 3 : 4;
-  const low = new Float64Array(12),
-    high = new Float64Array(12);
+  const V = ilrBasis(3), actions = reject === null ? 3 : 4;
+  const low = new Float64Array(12), high = new Float64Array(12);
   for (let i = 0; i < 3; i++) {
-    const row = reject === null ? costs[i] : [...costs[i], reject],
-      least = Math.min(...row);
+    const row = reject === null ? costs[i] : [...costs[i], reject], least = Math.min(...row);
     const reach = Math.exp((WIDTH / 2) * (Math.abs(V[2 * i]) + Math.abs(V[2 * i + 1])));
     row.forEach((cost, j) => {
       low[3 * j + i] = (prior[i] * (cost - least)) / reach;
@@ -109,11 +95,8 @@ function regretBounds(prior, costs, reject) {
 
 /** The action that is best everywhere in a cell, or -1. */
 function chooseForCell(shares, at, { low, high, actions }) {
-  const a = shares[at],
-    b = shares[at + 1],
-    c = shares[at + 2];
-  let best = 0,
-    worst = Infinity;
+  const a = shares[at], b = shares[at + 1], c = shares[at + 2];
+  let best = 0, worst = Infinity;
   for (let j = 0; j < actions; j++) {
     const most = a * high[3 * j] + b * high[3 * j + 1] + c * high[3 * j + 2];
     if (most < worst) [best, worst] = [j, most];

@@ -15,8 +15,7 @@ export function center(values) {
 
 /** A prior from its logarithms, away from 0 and 1. */
 export function priorOf(logs) {
-  const top = Math.max(...logs),
-    shares = logs.map((v) => Math.max(1e-6, Math.exp(v - top)));
+  const top = Math.max(...logs), shares = logs.map((v) => Math.max(1e-6, Math.exp(v - top)));
   const total = d3.sum(shares);
   return shares.map((p) => +(p / total).toPrecision(8));
 }
@@ -56,20 +55,8 @@ export function editPrior(box, names, state) {
     });
     const set = (p) => state.set({ prior: withProbability(state.get().prior, k, p) });
     const p = () => state.get().prior[k];
-    shows.push(
-      bindNumber(
-        slider,
-        () => 10 * Math.log10(p() / (1 - p())),
-        (x) => set(1 / (1 + 10 ** (-x / 10)))
-      )
-    );
-    shows.push(
-      bindNumber(
-        number,
-        () => +(100 * p()).toPrecision(4),
-        (x) => set(x / 100)
-      )
-    );
+    shows.push(bindNumber(slider, () => 10 * Math.log10(p() / (1 - p())), (x) => set(1 / (1 + 10 ** (-x / 10)))));
+    shows.push(bindNumber(number, () => +(100 * p()).toPrecision(4), (x) => set(x / 100)));
     shows.push(() => slider.setAttribute("aria-valuetext", percent(p())));
     return make(
       "div",
@@ -93,16 +80,11 @@ export function editPieces(box, names, state) {
     { factor, label } = UNITS[unit],
     [a, b] = sidesOf(state.get());
   const shows = [];
-  const change = (i, piece) =>
-    state.set({ pieces: state.get().pieces.map((one, j) => (j === i ? piece : one)) });
+  const change = (i, piece) => state.set({ pieces: state.get().pieces.map((one, j) => (j === i ? piece : one)) });
   const inputOf = (i, read, write, text) => {
     const input = make("input", { type: "number", step: "any", "aria-label": text });
     shows.push(
-      bindNumber(
-        input,
-        () => +(read(state.get().pieces[i]) * factor).toFixed(2),
-        (x) => change(i, write(x / factor))
-      )
+      bindNumber(input, () => +(read(state.get().pieces[i]) * factor).toFixed(2), (x) => change(i, write(x / factor)))
     );
     return make("td", {}, input);
   };
@@ -134,9 +116,7 @@ export function editPieces(box, names, state) {
         "td",
         {},
         makeButton("×", () => state.set({ pieces: state.get().pieces.filter((_, j) => j !== i) }), {
-          className: "plain",
-          title: `Remove evidence ${i + 1}`,
-          "aria-label": `Remove evidence ${i + 1}`,
+          className: "plain", title: `Remove evidence ${i + 1}`, "aria-label": `Remove evidence ${i + 1}`,
         })
       )
     )
@@ -145,9 +125,7 @@ export function editPieces(box, names, state) {
   const table = make(
     "table",
     { className: "numbers" },
-    make("caption", {
-      textContent: D === 2 ? `LLRs in ${label}` : `Log-likelihoods in ${label}, which sum to zero`,
-    }),
+    make("caption", { textContent: D === 2 ? `LLRs in ${label}` : `Log-likelihoods in ${label}, which sum to zero` }),
     make(
       "thead",
       {},
@@ -162,8 +140,7 @@ export function editPieces(box, names, state) {
     make("tbody", {}, rows)
   );
   const add = makeButton("Add evidence", () => {
-    const { pieces: now } = state.get(),
-      favored = now.length % D;
+    const { pieces: now } = state.get(), favored = now.length % D;
     state.set({ pieces: [...now, center(names.map((_, k) => (k === favored ? Math.LN10 : 0)))] });
   });
   const none = make("p", { className: "note", textContent: "No evidence yet: the posterior is the prior." });
@@ -173,8 +150,7 @@ export function editPieces(box, names, state) {
 
 /** The matrix of costs, and what it costs to leave a case undecided. */
 export function editCosts(box, names, state) {
-  const shows = [],
-    D = names.length;
+  const shows = [], D = names.length;
   const cell = (i, j) => {
     const input = make("input", {
       type: "number",
@@ -187,10 +163,7 @@ export function editCosts(box, names, state) {
       bindNumber(
         input,
         () => state.get().costs[i][j],
-        (x) =>
-          state.set({
-            costs: state.get().costs.map((row, a) => row.map((c, b) => (a === i && b === j ? x : c))),
-          })
+        (x) => state.set({ costs: state.get().costs.map((row, a) => row.map((c, b) => (a === i && b === j ? x : c))) })
       )
     );
     return make("td", {}, input);
@@ -214,25 +187,14 @@ export function editCosts(box, names, state) {
         "tbody",
         {},
         names.map((name, i) =>
-          make(
-            "tr",
-            {},
-            make("th", { scope: "row", textContent: name }),
-            names.map((_, j) => cell(i, j))
-          )
+          make("tr", {}, make("th", { scope: "row", textContent: name }), names.map((_, j) => cell(i, j)))
         )
       )
     );
   const allow = make("input", { type: "checkbox" });
   const price = make("input", { type: "number", min: 0, max: 1e6, step: "any" });
   allow.addEventListener("change", () => state.set({ reject: allow.checked ? 0.3 : null }));
-  shows.push(
-    bindNumber(
-      price,
-      () => state.get().reject ?? "",
-      (x) => state.set({ reject: x })
-    )
-  );
+  shows.push(bindNumber(price, () => state.get().reject ?? "", (x) => state.set({ reject: x })));
   shows.push(() => {
     allow.checked = state.get().reject !== null;
     price.disabled = !allow.checked;

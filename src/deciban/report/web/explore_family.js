@@ -1,30 +1,15 @@
 // The calibrated family of three classes: move the divergences, and everything else follows.
 
 import { classColor, isDark } from "./colors.js";
-import { bindNumber, make, makeButton, percent } from "./dom.js";
-import {
-  calibratedFamily,
-  divergencesFromEers,
-  eersOf,
-  eigenOf,
-  expectedCllr,
-  fromUpperTriangle,
-} from "./family.js";
+import { bindNumber, make, makeButton, percent, set } from "./dom.js";
+import { calibratedFamily, divergencesFromEers, eersOf, eigenOf, expectedCllr, fromUpperTriangle } from "./family.js";
 import { UNITS, fromIlr } from "./geometry.js";
 import { drawAxes, drawRegions, makePlane } from "./plane.js";
 
-const PAIRS = [
-  [0, 1],
-  [0, 2],
-  [1, 2],
-];
+const PAIRS = [[0, 1], [0, 2], [1, 2]];
 const MASSES = [0.5, 0.9]; // of the ellipses
 const MOST = 30; // nats: an EER of 0.005 %
-const COSTS = [
-  [0, 1, 1],
-  [1, 0, 1],
-  [1, 1, 0],
-];
+const COSTS = [[0, 1, 1], [1, 0, 1], [1, 1, 0]];
 
 /** Part 2 in a section; the function that is returned draws the state. */
 export function makeFamily(section, app) {
@@ -57,8 +42,7 @@ export function makeFamily(section, app) {
 
 /** A slider and a number for each pair, of divergences or of EERs. */
 function editDivergences(box, names, { by, unit }, state) {
-  const { factor, label } = UNITS[unit],
-    shows = [];
+  const { factor, label } = UNITS[unit], shows = [];
   const isEer = by === "eer";
   const rows = PAIRS.map(([a, b], i) => {
     const pair = `${names[a]} and ${names[b]}`;
@@ -70,23 +54,13 @@ function editDivergences(box, names, { by, unit }, state) {
     const write = (x) => {
       const d = isEer ? divergencesFromEers([Math.min(0.5, x / 100)])[0] : x / factor;
       state.set({
-        divergences: state
-          .get()
-          .divergences.map((old, j) => (j === i ? +Math.min(MOST, d).toPrecision(8) : old)),
+        divergences: state.get().divergences.map((old, j) => (j === i ? +Math.min(MOST, d).toPrecision(8) : old)),
       });
     };
     const range = isEer ? { min: 0.01, max: 50 } : { min: 0, max: MOST * factor };
     const slider = make("input", { type: "range", ...range, step: "any", "aria-label": what });
-    const number = make("input", {
-      type: "number",
-      ...range,
-      step: "any",
-      "aria-label": `${what}, as a number`,
-    });
-    shows.push(
-      bindNumber(slider, read, write),
-      bindNumber(number, () => +read().toPrecision(4), write)
-    );
+    const number = make("input", { type: "number", ...range, step: "any", "aria-label": `${what}, as a number` });
+    shows.push(bindNumber(slider, read, write), bindNumber(number, () => +read().toPrecision(4), write));
     return make(
       "div",
       { className: "edit-row" },
@@ -123,8 +97,7 @@ function showPossible(box, { possible, family }, { divergences }, names, state) 
       })
     );
   }
-  const most = d3.maxIndex(divergences),
-    [a, b] = PAIRS[most];
+  const most = d3.maxIndex(divergences), [a, b] = PAIRS[most];
   const sentence = family
     ? `No calibrated Gaussian family has these values: ${names[a]} and ${names[b]} are farther apart than the other two pairs allow. The square roots of the divergences must be the sides of a triangle.`
     : "No calibrated Gaussian family has these values: all divergences are zero, so no class can be told from another.";
@@ -137,32 +110,21 @@ function showPossible(box, { possible, family }, { divergences }, names, state) 
         divergences: PAIRS.map(([i, j], k) => +(d[3 * i + j] * (k === most ? 1 - 1e-6 : 1)).toPrecision(8)),
       });
     });
-  return box.replaceChildren(
-    make("p", { className: "alarm", role: "alert" }, sentence),
-    ...(take ? [take] : [])
-  );
+  return box.replaceChildren(make("p", { className: "alarm", role: "alert" }, sentence), ...(take ? [take] : []));
 }
 
 function drawFamily(planes, { family, possible }, names, values) {
-  const { means, covariance } = family,
-    { values: sizes, vectors } = eigenOf(covariance, 2);
+  const { means, covariance } = family, { values: sizes, vectors } = eigenOf(covariance, 2);
   const radius = Math.sqrt(-2 * Math.log(1 - MASSES.at(-1)));
   const reach = d3.max(means, Math.abs) + radius * Math.sqrt(sizes[1]);
   const limit = [3, 4, 5, 6, 8, 10, 12, 15, 18, 22, 27, 32, 40, 50].find((one) => one >= reach) ?? reach;
   const curve = (k, mass) =>
     d3.range(0, 121).map((s) => {
-      const r = Math.sqrt(-2 * Math.log(1 - mass)),
-        turn = (2 * Math.PI * s) / 120;
-      const [u, v] = [
-        r * Math.sqrt(Math.max(0, sizes[0])) * Math.cos(turn),
-        r * Math.sqrt(sizes[1]) * Math.sin(turn),
-      ];
+      const r = Math.sqrt(-2 * Math.log(1 - mass)), turn = (2 * Math.PI * s) / 120;
+      const [u, v] = [r * Math.sqrt(Math.max(0, sizes[0])) * Math.cos(turn), r * Math.sqrt(sizes[1]) * Math.sin(turn)];
       return Array.from(
         fromIlr(
-          [
-            means[2 * k] + vectors[0] * u + vectors[1] * v,
-            means[2 * k + 1] + vectors[2] * u + vectors[3] * v,
-          ],
+          [means[2 * k] + vectors[0] * u + vectors[1] * v, means[2 * k + 1] + vectors[2] * u + vectors[3] * v],
           1,
           3
         )
@@ -188,9 +150,7 @@ function drawFamily(planes, { family, possible }, names, values) {
       .selectAll("circle")
       .data(centers)
       .join("circle")
-      .attr("class", "mean")
-      .attr("r", 4)
-      .attr("transform", (v) => `translate(${plane.place(v)})`)
+      .call(set, { class: "mean", r: 4, transform: (v) => `translate(${plane.place(v)})` })
       .style("fill", (_, k) => classColor(k, 3));
   }
 }
@@ -198,8 +158,7 @@ function drawFamily(planes, { family, possible }, names, values) {
 /** Divergence, EER, Cllr and the distribution of the LLR of each pair. */
 function fillTable(box, { family, possible }, names, { unit }) {
   if (!family) return box.replaceChildren();
-  const { factor, label } = UNITS[unit],
-    { divergences, eers } = family;
+  const { factor, label } = UNITS[unit], { divergences, eers } = family;
   const rows = PAIRS.map(([a, b]) => {
     const d = divergences[3 * a + b];
     const cells = [
@@ -221,15 +180,7 @@ function fillTable(box, { family, possible }, names, { unit }) {
       "table",
       {},
       make("caption", { textContent: possible ? "The family" : "The nearest family" }),
-      make(
-        "thead",
-        {},
-        make(
-          "tr",
-          {},
-          heads.map((text) => make("th", { scope: "col", textContent: text }))
-        )
-      ),
+      make("thead", {}, make("tr", {}, heads.map((text) => make("th", { scope: "col", textContent: text })))),
       make("tbody", {}, rows)
     )
   );

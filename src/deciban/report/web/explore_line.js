@@ -1,7 +1,7 @@
 // Bayes' walk between two hypotheses: log-odds on a line.
 
 import { classColor } from "./colors.js";
-import { make, percent } from "./dom.js";
+import { make, percent, set } from "./dom.js";
 import { center, priorOf, sidesOf } from "./explore_edit.js";
 import { UNITS, decide } from "./geometry.js";
 
@@ -14,11 +14,9 @@ const sigmoid = (x) => 1 / (1 + Math.exp(-x));
 
 /** Draw the walk on a line of log-odds, in favor of the first of the pair to the right, above the samples. */
 export function drawLine(box, values, points, app, groups) {
-  const { names, unit } = values,
-    { factor, label } = UNITS[unit];
+  const { names, unit } = values, { factor, label } = UNITS[unit];
   const width = Math.max(260, box.clientWidth);
-  const [a, b] = sidesOf(values),
-    odds = points.map((v) => v[a] - v[b]);
+  const [a, b] = sidesOf(values), odds = points.map((v) => v[a] - v[b]);
   const line = (box.line ??= { limit: 0, dragging: false });
   line.lanes = laneSamples(groups ?? [], [a, b], odds[0]);
   if (!line.dragging) line.limit = Math.max(7, 1.2 * d3.max(odds, Math.abs), reachOf(line.lanes));
@@ -35,10 +33,9 @@ export function drawLine(box, values, points, app, groups) {
     : "";
   const bottom = FRAME + LANE * line.lanes.length;
   const svg = line.svg
-    .attr("width", width)
-    .attr("height", bottom + 42)
-    .attr("role", "group")
-    .attr("aria-label", "Log-odds of the two hypotheses, with decision regions");
+    .call(set, {
+      width, height: bottom + 42, role: "group", "aria-label": "Log-odds of the two hypotheses, with decision regions",
+    });
   drawFrame(svg, values, [a, b], x, width, bottom, factor, label);
   drawSamples(svg, line, names);
   const level = (i) => 96 - 16 * Math.min(i, 4);
@@ -46,28 +43,21 @@ export function drawLine(box, values, points, app, groups) {
     .selectAll("path.walk-arrow")
     .data(values.pieces)
     .join("path")
-    .attr("class", "walk-arrow")
-    .attr("marker-end", "url(#arrow-head)")
-    .attr(
-      "d",
-      (_, i) => `M${x(odds[i])},${level(i)}L${x(odds[i])},${level(i + 1)}L${x(odds[i + 1])},${level(i + 1)}`
-    );
-  const last = odds.length - 1,
-    isLeft = (v, i) => x(v) > width - 90 || (i > 0 && v < odds[i - 1] && x(v) > 90);
-  const handles = svg
-    .selectAll("g.handle")
-    .data(odds)
-    .join((enter) => addHandles(enter, line, app))
-    .raise();
+    .call(set, {
+      class: "walk-arrow", "marker-end": "url(#arrow-head)",
+      d: (_, i) => `M${x(odds[i])},${level(i)}L${x(odds[i])},${level(i + 1)}L${x(odds[i + 1])},${level(i + 1)}`,
+    });
+  const last = odds.length - 1, isLeft = (v, i) => x(v) > width - 90 || (i > 0 && v < odds[i - 1] && x(v) > 90);
+  const handles = svg.selectAll("g.handle").data(odds).join((enter) => addHandles(enter, line, app)).raise();
   handles
     .attr("transform", (v, i) => `translate(${x(v)},${level(i)})`)
     .classed("is-prior", (_, i) => i === 0)
     .classed("is-posterior", (_, i) => i > 0 && i === last)
-    .attr("aria-label", (_, i) =>
-      i === 0 ? "Prior" : `${i === last ? "Posterior, end" : "End"} of evidence ${i}`
-    )
-    .attr("aria-valuenow", (v) => Math.round(100 * sigmoid(v)))
-    .attr("aria-valuetext", (v) => `${names[a]} ${percent(sigmoid(v))}`);
+    .call(set, {
+      "aria-label": (_, i) => i === 0 ? "Prior" : `${i === last ? "Posterior, end" : "End"} of evidence ${i}`,
+      "aria-valuenow": (v) => Math.round(100 * sigmoid(v)),
+      "aria-valuetext": (v) => `${names[a]} ${percent(sigmoid(v))}`,
+    });
   handles
     .select("text")
     .text((_, i) => (i === 0 ? "prior" : i === last ? "posterior" : `${i}`))
@@ -81,16 +71,9 @@ function drawFrame(svg, { names, costs, reject }, [a, b], x, width, bottom, fact
     .selectAll("rect.region")
     .data(findRegions(x.domain()[1], a, costs, reject))
     .join("rect")
-    .attr("class", "region")
-    .attr("y", 10)
-    .attr("height", bottom - 10)
-    .attr("x", (d) => x(d.from))
-    .attr("width", (d) => x(d.to) - x(d.from))
+    .call(set, { class: "region", y: 10, height: bottom - 10, x: (d) => x(d.from), width: (d) => x(d.to) - x(d.from) })
     .style("fill", (d) => (d.k === 2 ? "var(--soft)" : classColor(d.k, 2)));
-  const axis = d3.scaleLinear(
-    x.domain().map((v) => v * factor),
-    x.range()
-  );
+  const axis = d3.scaleLinear(x.domain().map((v) => v * factor), x.range());
   svg
     .selectAll("g.axis")
     .data([0])
@@ -98,28 +81,19 @@ function drawFrame(svg, { names, costs, reject }, [a, b], x, width, bottom, fact
     .attr("class", "axis")
     .attr("transform", `translate(0,${bottom})`)
     .call(d3.axisBottom(axis).ticks(width < 500 ? 5 : 9));
-  const texts = [
-    [`← ${names[b]}`, SIDE, "start", b],
-    [`${names[a]} →`, width - SIDE, "end", a],
-  ];
+  const texts = [[`← ${names[b]}`, SIDE, "start", b], [`${names[a]} →`, width - SIDE, "end", a]];
   svg
     .selectAll("text.class-name")
     .data(texts)
     .join("text")
-    .attr("class", "class-name")
-    .attr("y", 24)
-    .attr("x", (d) => d[1])
-    .attr("text-anchor", (d) => d[2])
+    .call(set, { class: "class-name", y: 24, x: (d) => d[1], "text-anchor": (d) => d[2] })
     .style("fill", (d) => classColor(d[3], 2))
     .text((d) => d[0]);
   svg
     .selectAll("text.axis-name")
     .data([0])
     .join("text")
-    .attr("class", "axis-name")
-    .attr("x", width - SIDE)
-    .attr("y", bottom + 37)
-    .attr("text-anchor", "end")
+    .call(set, { class: "axis-name", x: width - SIDE, y: bottom + 37, "text-anchor": "end" })
     .text(`log-odds (${label})`);
 }
 
@@ -144,10 +118,7 @@ function reachOf(lanes) {
 function placeSample({ x, limit }, lane, odds, m) {
   const beyond = odds > limit ? 8 : odds < -limit ? -8 : 0;
   const spread = (m * 0.618034) % 1;
-  return [
-    x(Math.max(-limit, Math.min(limit, odds))) + beyond,
-    FRAME + LANE * lane + 3 + (LANE - 6) * spread,
-  ];
+  return [x(Math.max(-limit, Math.min(limit, odds))) + beyond, FRAME + LANE * lane + 3 + (LANE - 6) * spread];
 }
 
 function drawSamples(svg, line, names) {
@@ -172,12 +143,10 @@ function drawSamples(svg, line, names) {
 function openSample(event, line, state) {
   if (event.defaultPrevented || event.target.closest(".handle")) return;
   const [px, py] = d3.pointer(event, line.svg.node());
-  let row = -1,
-    nearest = 8 ** 2;
+  let row = -1, nearest = 8 ** 2;
   line.lanes.forEach(({ index, odds }, lane) => {
     for (let m = 0; m < index.length; m++) {
-      const [x, y] = placeSample(line, lane, odds[m], m),
-        distance = (x - px) ** 2 + (y - py) ** 2;
+      const [x, y] = placeSample(line, lane, odds[m], m), distance = (x - px) ** 2 + (y - py) ** 2;
       if (distance < nearest) [row, nearest] = [index[m], distance];
     }
   });
@@ -202,11 +171,7 @@ function findRegions(limit, favored, costs, reject) {
 function addHandles(enter, line, { state, renew }) {
   const handle = enter
     .append("g")
-    .attr("class", "handle")
-    .attr("tabindex", 0)
-    .attr("role", "slider")
-    .attr("aria-valuemin", 0)
-    .attr("aria-valuemax", 100);
+    .call(set, { class: "handle", tabindex: 0, role: "slider", "aria-valuemin": 0, "aria-valuemax": 100 });
   handle.append("circle").attr("class", "grip").attr("r", 18);
   handle.append("circle").attr("class", "knob").attr("r", 7);
   handle.append("text").attr("y", 4);
@@ -234,8 +199,7 @@ function addHandles(enter, line, { state, renew }) {
 }
 
 function move(state, i, odds) {
-  const { prior, pieces } = state.get(),
-    [a, b] = sidesOf(state.get());
+  const { prior, pieces } = state.get(), [a, b] = sidesOf(state.get());
   const logs = (llr) => (a === 0 ? [llr, 0] : [0, llr]);
   if (i === 0) return state.set({ prior: priorOf(logs(odds)) });
   let before = Math.log(prior[a] / prior[b]);

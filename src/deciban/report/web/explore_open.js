@@ -2,14 +2,7 @@
 
 import { labeled, make, makeButton, makeSelect } from "./dom.js";
 import { simulateSamples } from "./explore_simulate.js";
-import {
-  buildSamples,
-  classesOf,
-  parseTable,
-  readFile,
-  recognizeColumns,
-  recognizeScores,
-} from "./explore_table.js";
+import { buildSamples, classesOf, parseTable, readFile, recognizeColumns, recognizeScores } from "./explore_table.js";
 
 const KINDS = [
   ["llr", "LLRs (one column)"],
@@ -106,10 +99,7 @@ function useColumns(scores) {
       left = length
         ? ` Left out: ${length.toLocaleString("en")} ${length === 1 ? "row" : "rows"} without a class (${length === 1 ? "" : "first "}row ${first + 1}).`
         : "";
-    say(
-      scores,
-      `${scores.table.name}: ${samples.n.toLocaleString("en")} samples of ${samples.D} classes.${left}`
-    );
+    say(scores, `${scores.table.name}: ${samples.n.toLocaleString("en")} samples of ${samples.D} classes.${left}`);
     scores.app.open(samples);
   });
 }
@@ -117,8 +107,7 @@ function useColumns(scores) {
 /** Selects for the columns, so that a reader can correct what was recognized. */
 function editColumns(scores) {
   const { table, choice, boxes } = scores;
-  const names = table.columns.map((name) => [name, name]),
-    classes = classesOf(table, choice.label).slice(0, 30);
+  const names = table.columns.map((name) => [name, name]), classes = classesOf(table, choice.label).slice(0, 30);
   const select = (text, options, value, set) => {
     const input = makeSelect(options);
     input.value = value;
@@ -136,10 +125,7 @@ function editColumns(scores) {
     table.rows.some((row) => row[at].trim() === "")
       ? select(
           "Rows without a class",
-          [
-            ["refuse", "are refused"],
-            ["leave", "are left out"],
-          ],
+          [["refuse", "are refused"], ["leave", "are left out"]],
           choice.unlabeled,
           own("unlabeled")
         )
@@ -149,12 +135,7 @@ function editColumns(scores) {
   if (choice.kind === "llr") {
     fields.push(
       select("LLRs", names, choice.llr, own("llr")),
-      select(
-        "in favor of",
-        classes.map((c) => [c, c]),
-        choice.positive,
-        own("positive")
-      )
+      select("in favor of", classes.map((c) => [c, c]), choice.positive, own("positive"))
     );
   } else {
     fields.push(
@@ -172,33 +153,14 @@ function editColumns(scores) {
     fields.push(
       select(
         "They contain",
-        [
-          ["even", "an even prior"],
-          ["mix", "the class mix of this table"],
-        ],
+        [["even", "an even prior"], ["mix", "the class mix of this table"]],
         choice.prior,
         own("prior")
       )
     );
   else
-    fields.push(
-      select(
-        "Logarithms",
-        [
-          ["e", "natural"],
-          ["2", "base 2"],
-          ["10", "base 10"],
-        ],
-        choice.base,
-        own("base")
-      )
-    );
+    fields.push(select("Logarithms", [["e", "natural"], ["2", "base 2"], ["10", "base 10"]], choice.base, own("base")));
   boxes.columns.replaceChildren(
-    make(
-      "fieldset",
-      { className: "columns" },
-      make("legend", { textContent: "Columns, as recognized" }),
-      fields
-    )
+    make("fieldset", { className: "columns" }, make("legend", { textContent: "Columns, as recognized" }), fields)
   );
 }

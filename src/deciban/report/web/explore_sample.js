@@ -27,16 +27,13 @@ export function makeSample(section, app) {
   const body = make("div", {});
   box.replaceChildren(chooser, body);
   return function draw(values) {
-    const samples = app.samples(),
-      D = values.names.length;
+    const samples = app.samples(), D = values.names.length;
     chooser.hidden = !samples;
     show();
     const row = samples ? Math.min(values.row, samples.n - 1) : 0;
     const evidence = samples ? samples.logLikelihoods.slice(row * D, (row + 1) * D) : sumOf(values);
     const cards = [
-      drawEvidence(evidence, values),
-      drawWords(evidence, values, app.data.scale),
-      drawFlip(evidence, values, app),
+      drawEvidence(evidence, values), drawWords(evidence, values, app.data.scale), drawFlip(evidence, values, app),
     ];
     body.replaceChildren(
       make("p", { className: "lead", textContent: describeSample(samples, row, values) }),
@@ -45,8 +42,7 @@ export function makeSample(section, app) {
   };
 }
 
-const rowNumber = (samples, i) =>
-  samples ? samples.rows[Math.min(i, samples.n - 1)] : 1;
+const rowNumber = (samples, i) => samples ? samples.rows[Math.min(i, samples.n - 1)] : 1;
 
 /** The sample of a row number of the table, or the one before it where that row was left out. */
 function findRow(samples, number) {
@@ -55,8 +51,7 @@ function findRow(samples, number) {
 
 /** Without a table, the evidence is what the pieces of Bayes' walk add up to. */
 function sumOf({ names, pieces }) {
-  const sums = names.map((_, k) => d3.sum(pieces, (piece) => piece[k])),
-    top = d3.max(sums);
+  const sums = names.map((_, k) => d3.sum(pieces, (piece) => piece[k])), top = d3.max(sums);
   return Float64Array.from(sums, (v) => v - top);
 }
 
@@ -69,8 +64,7 @@ function describeSample(samples, row, { names, pieces }) {
 }
 
 function findWrong({ samples: read, state }) {
-  const { logLikelihoods, truth, n, D } = read(),
-    { prior, costs, reject, row } = state.get();
+  const { logLikelihoods, truth, n, D } = read(), { prior, costs, reject, row } = state.get();
   const choice = decide(logLikelihoods, n, D, prior, costs, reject);
   for (let by = 1; by <= n; by++) {
     const i = (row + by) % n;
@@ -81,24 +75,14 @@ function findWrong({ samples: read, state }) {
 
 /** Log-likelihoods as bars around their mean, and posteriors. */
 function drawEvidence(evidence, { names, prior, unit }) {
-  const D = names.length,
-    { factor, label } = UNITS[unit],
-    finite = Array.from(evidence).filter(Number.isFinite);
-  const middle = d3.mean(finite),
-    values = Array.from(evidence, (v) => (v - middle) * factor);
-  const most = d3.max(values.filter(Number.isFinite), Math.abs) || 1,
-    shares = posterior(evidence, 1, D, prior);
-  const order = d3
-    .range(D)
-    .sort((a, b) => evidence[b] - evidence[a])
-    .slice(0, 20);
+  const D = names.length, { factor, label } = UNITS[unit], finite = Array.from(evidence).filter(Number.isFinite);
+  const middle = d3.mean(finite), values = Array.from(evidence, (v) => (v - middle) * factor);
+  const most = d3.max(values.filter(Number.isFinite), Math.abs) || 1, shares = posterior(evidence, 1, D, prior);
+  const order = d3.range(D).sort((a, b) => evidence[b] - evidence[a]).slice(0, 20);
   const rows = order.map((k) => {
-    const bar = make("i", {}),
-      length = Number.isFinite(values[k]) ? (50 * Math.abs(values[k])) / most : 50;
+    const bar = make("i", {}), length = Number.isFinite(values[k]) ? (50 * Math.abs(values[k])) / most : 50;
     Object.assign(bar.style, {
-      background: classColor(k, D),
-      width: `${length}%`,
-      left: values[k] < 0 ? `${50 - length}%` : "50%",
+      background: classColor(k, D), width: `${length}%`, left: values[k] < 0 ? `${50 - length}%` : "50%",
     });
     return make(
       "div",
@@ -127,12 +111,10 @@ export function wordsFor(llr, { cuts, words, neutral }) {
 }
 
 function drawWords(evidence, { names, unit }, scale) {
-  const { factor, label } = UNITS[unit],
-    order = d3.range(names.length).sort((a, b) => evidence[b] - evidence[a]);
+  const { factor, label } = UNITS[unit], order = d3.range(names.length).sort((a, b) => evidence[b] - evidence[a]);
   const best = order[0],
     items = order.slice(1, 13).map((k) => {
-      const llr = evidence[best] - evidence[k],
-        word = wordsFor(llr, scale);
+      const llr = evidence[best] - evidence[k], word = wordsFor(llr, scale);
       const text =
         word === scale.neutral
           ? `${word} support for ${names[best]} or ${names[k]} over the other`
@@ -150,8 +132,7 @@ function drawWords(evidence, { names, unit }, scale) {
 
 /** The prior at which the decision flips, and a way to go there. */
 function drawFlip(evidence, { names, prior, costs, reject }, app) {
-  const D = names.length,
-    [choice] = decide(evidence, 1, D, prior, costs, reject);
+  const D = names.length, [choice] = decide(evidence, 1, D, prior, costs, reject);
   const isOpen = choice === D; // what would be decided if a decision had to be made, then
   const { best, next, to, prior: flipped } = flipPrior(evidence, prior, costs, isOpen ? null : reject);
   const say = (k) => (k === D ? "no decision" : names[k]);
@@ -175,9 +156,7 @@ function drawFlip(evidence, { names, prior, costs, reject }, app) {
     () => app.state.set({ part: "walk", pieces: [center(Array.from(evidence, (v) => Math.max(v, -700)))] }),
     { className: "plain" }
   );
-  const flip = usable
-    ? makeButton("Set this prior", () => app.state.set({ prior: Array.from(flipped) }))
-    : null;
+  const flip = usable ? makeButton("Set this prior", () => app.state.set({ prior: Array.from(flipped) })) : null;
   return make(
     "div",
     { className: "card" },
@@ -209,8 +188,7 @@ function drawCase({ data, samples, original }, row, shown) {
   }
   const { classes, truth } = samples();
   const known = (i) => (truth[i] === UNKNOWN ? "not known" : classes[truth[i]]);
-  const cell = (value) =>
-    value === null ? "missing" : typeof value === "number" ? d3.format(".4~g")(value) : value;
+  const cell = (value) => value === null ? "missing" : typeof value === "number" ? d3.format(".4~g")(value) : value;
   const neighbors = makeTable(
     ["row", "true class", "distance"],
     cases.neighbors[at].map(([i, distance]) => [rowNumber(shown, i), known(i), d3.format(".3~g")(distance)])
@@ -241,9 +219,7 @@ function drawCase({ data, samples, original }, row, shown) {
       { className: "card wide" },
       make("h3", { textContent: "The same sample as of another class" }),
       counterfactuals,
-      note(
-        "The evidence is moved to the center of each class; the residual, which does not bear on it, is kept."
-      )
+      note("The evidence is moved to the center of each class; the residual, which does not bear on it, is kept.")
     ),
   ];
 }
@@ -252,15 +228,7 @@ function makeTable(heads, rows) {
   return make(
     "table",
     {},
-    make(
-      "thead",
-      {},
-      make(
-        "tr",
-        {},
-        heads.map((text) => make("th", { scope: "col", textContent: text }))
-      )
-    ),
+    make("thead", {}, make("tr", {}, heads.map((text) => make("th", { scope: "col", textContent: text })))),
     make(
       "tbody",
       {},

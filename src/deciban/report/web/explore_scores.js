@@ -25,20 +25,9 @@ import { cllrMin, eer } from "./statistics.js";
 import { makeQuestion, makeView } from "./view.js";
 
 const DRAW = {
-  cost: drawCost,
-  cross_entropy: drawCrossEntropy,
-  det: drawDet,
-  histogram: drawHistogram,
-  idempotence: drawIdempotence,
-  meaning: drawMeaning,
-  pairs: drawPairMatrix,
-  pav: drawPav,
-  plane: drawPlane,
-  ranges: drawRanges,
-  reliability: drawReliability,
-  selected: drawSelected,
-  ternary: drawTernary,
-  tippett: drawTippett,
+  cost: drawCost, cross_entropy: drawCrossEntropy, det: drawDet, histogram: drawHistogram, idempotence: drawIdempotence,
+  meaning: drawMeaning, pairs: drawPairMatrix, pav: drawPav, plane: drawPlane, ranges: drawRanges,
+  reliability: drawReliability, selected: drawSelected, ternary: drawTernary, tippett: drawTippett,
   worst: drawWorstPairs,
 };
 const FIGURES = [
@@ -55,10 +44,8 @@ const FIGURES = [
   ["ranges", "Ranges of the likelihood ratio", "wide"],
 ];
 const FIGURES_OF_MANY = [
-  ["plane", "Evidence in the plane of its log-ratios"],
-  ["ternary", "Posteriors in the triangle"],
-  ["pairs", "Each pair of classes", "wide"],
-  ["worst", "The hardest pairs", "wide"],
+  ["plane", "Evidence in the plane of its log-ratios"], ["ternary", "Posteriors in the triangle"],
+  ["pairs", "Each pair of classes", "wide"], ["worst", "The hardest pairs", "wide"],
 ];
 const MOVING = 700; // milliseconds from before to after
 const MOST_MOVING = 4000; // samples drawn on the way
@@ -73,14 +60,7 @@ export function makeScores(section, app) {
   );
   section.querySelector("[data-box=scores]").replaceChildren(...Object.values(boxes));
   boxes.message.setAttribute("role", "status");
-  const scores = {
-    app,
-    boxes,
-    table: null,
-    choice: null,
-    share: app.state.get().calibrated ? 1 : 0,
-    drawn: null,
-  };
+  const scores = { app, boxes, table: null, choice: null, share: app.state.get().calibrated ? 1 : 0, drawn: null };
   makeOpener(scores);
   return function draw(values) {
     const samples = app.original();
@@ -185,8 +165,7 @@ function moveTo(scores, values) {
 
 /** Let the controls follow at once, and figures of very many samples when a reader no longer moves them. */
 function answer(scores, values) {
-  const { app } = scores,
-    start = performance.now();
+  const { app } = scores, start = performance.now();
   clearTimeout(scores.waiting);
   if (scores.samples.n > MANY && scores.took > SLOW && !scores.isDue) {
     scores.show(makeQuestion(scores.samples, values));
@@ -229,16 +208,11 @@ function showNumbers({ numbers, fit, app }, view, { calibrated, unit }) {
     );
   if (!target.length || !other.length) {
     numbers.replaceChildren(
-      make("p", {
-        className: "note",
-        textContent: `There are no samples of ${target.length ? names[0] : names[1]}.`,
-      })
+      make("p", { className: "note", textContent: `There are no samples of ${target.length ? names[0] : names[1]}.` })
     );
     return;
   }
-  const blocks = pavBlocks(view),
-    total = cllrOf(view),
-    least = cllrMin(target, other, blocks);
+  const blocks = pavBlocks(view), total = cllrOf(view), least = cllrMin(target, other, blocks);
   const number = d3.format(".3f");
   numbers.replaceChildren(
     tile("Cllr", `${number(total)} bit`, "0 is perfect, 1 is no evidence"),
@@ -250,8 +224,7 @@ function showNumbers({ numbers, fit, app }, view, { calibrated, unit }) {
     fit.textContent = "Switch it on to see the scores after the best scale and offsets.";
     return;
   }
-  const { scale, offsets } = app.calibration(),
-    { factor, label } = app.units[unit];
+  const { scale, offsets } = app.calibration(), { factor, label } = app.units[unit];
   fit.textContent = `Scores times ${d3.format(".3~g")(scale)}; offsets ${offsets
     .map((b, k) => `${app.samples().classes[k]} ${d3.format("+.2f")(b * factor)}`)
     .slice(0, 6)

@@ -13,13 +13,9 @@ export function simulateSamples(divergences, classes) {
   if (!family) throw new Error("the family must tell classes apart; all of its divergences are zero.");
   const { values, vectors } = eigenOf(family.covariance, 2);
   const normal = d3.randomNormal.source(d3.randomLcg(0.16))(0, 1);
-  const n = 3 * EACH,
-    ilr = new Float64Array(2 * n),
-    truth = new Uint16Array(n);
+  const n = 3 * EACH, ilr = new Float64Array(2 * n), truth = new Uint16Array(n);
   for (let i = 0; i < n; i++) {
-    const k = i % 3,
-      u = Math.sqrt(values[0]) * normal(),
-      v = Math.sqrt(values[1]) * normal();
+    const k = i % 3, u = Math.sqrt(values[0]) * normal(), v = Math.sqrt(values[1]) * normal();
     truth[i] = k;
     ilr[2 * i] = family.means[2 * k] + vectors[0] * u + vectors[1] * v;
     ilr[2 * i + 1] = family.means[2 * k + 1] + vectors[2] * u + vectors[3] * v;
@@ -30,13 +26,5 @@ export function simulateSamples(divergences, classes) {
     const top = Math.max(...logLikelihoods.subarray(at, at + 3));
     for (let k = 0; k < 3; k++) logLikelihoods[at + k] -= top;
   }
-  return {
-    classes,
-    truth,
-    logLikelihoods,
-    rows: Int32Array.from({ length: n }, (_, i) => i + 1),
-    n,
-    D: 3,
-    total: n,
-  };
+  return { classes, truth, logLikelihoods, rows: Int32Array.from({ length: n }, (_, i) => i + 1), n, D: 3, total: n };
 }

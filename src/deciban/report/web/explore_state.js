@@ -55,8 +55,7 @@ export function checkExplorer(known, areFixed) {
     unit: (v) => Object.hasOwn(UNITS, v),
     pair: (v) => (Array.isArray(v) ? v.length === 2 && v.every(isClass) && v[0] !== v[1] : isClass(v?.one)),
     range: (v) => v === null || (areNumbers(v, 2) && v[0] < v[1]),
-    three: (v) =>
-      v === null || (Array.isArray(v) && v.length === 3 && v.every(isClass) && new Set(v).size === 3),
+    three: (v) => v === null || (Array.isArray(v) && v.length === 3 && v.every(isClass) && new Set(v).size === 3),
     calibrated: (v) => typeof v === "boolean",
     row: (v) => Number.isInteger(v) && v >= 0,
   };

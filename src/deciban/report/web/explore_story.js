@@ -31,12 +31,10 @@ export function makeStory(section, { state, first }) {
 
 /** The values that a step asks for; words stand for values that depend on the hypotheses. */
 function stateOf(element, { names }, first) {
-  const values = JSON.parse(element?.dataset.state ?? "{}"),
-    D = names.length;
+  const values = JSON.parse(element?.dataset.state ?? "{}"), D = names.length;
   if ("prior" in values) values.prior = names.map(() => 1 / D);
   if (values.pieces === "two")
-    values.pieces =
-      D === 3 ? TWO : [0, 1].map((i) => names.map((_, k) => (k === i ? Math.LN10 : 0) - Math.LN10 / D));
+    values.pieces = D === 3 ? TWO : [0, 1].map((i) => names.map((_, k) => (k === i ? Math.LN10 : 0) - Math.LN10 / D));
   values.costs = names.map((_, i) =>
     names.map((_, j) => (i === j ? 0 : values.costs === "severe" && i === 1 && j === 0 ? 5 : 1))
   );

@@ -1,51 +1,19 @@
 // A table that a reader opens: which of its columns hold the truth and the scores, and the samples in them.
 
 const LABELS = [
-  "truth",
-  "class",
-  "label",
-  "y_true",
-  "true_class",
-  "target",
-  "key",
-  "targettype",
-  "same",
-  "species",
-  "y",
+  "truth", "class", "label", "y_true", "true_class", "target", "key", "targettype", "same", "species", "y",
 ];
 const LLRS = ["calibrated_llr", "calibrated_score", "llr", "score", "scores", "log_lr", "loglr"];
 const TARGETS = [
-  "1",
-  "1.0",
-  "true",
-  "t",
-  "yes",
-  "y",
-  "target",
-  "tar",
-  "tgt",
-  "genuine",
-  "same",
-  "samesource",
-  "samespeaker",
-  "ss",
-  "mated",
-  "match",
-  "hp",
-  "bonafide",
+  "1", "1.0", "true", "t", "yes", "y", "target", "tar", "tgt", "genuine", "same", "samesource", "samespeaker", "ss",
+  "mated", "match", "hp", "bonafide",
 ];
 const MISSING = ["", "na", "n/a", "#n/a", "nan", "null"]; // what people write for a missing value
 const DECIMAL_COMMA = /^\s*[-+]?\d+,\d+(e[-+]?\d+)?\s*$/i;
 const MOST_CLASSES = 200;
 const MOST_BYTES = 2 ** 29;
 const SOME = 20000; // rows by which columns are recognized
-const NUMBERS = {
-  inf: Infinity,
-  "+inf": Infinity,
-  "-inf": -Infinity,
-  infinity: Infinity,
-  "-infinity": -Infinity,
-};
+const NUMBERS = { inf: Infinity, "+inf": Infinity, "-inf": -Infinity, infinity: Infinity, "-infinity": -Infinity };
 
 /** Text of a file, or an error that says which files are read. */
 export async function readFile(file) {
@@ -129,8 +97,7 @@ function describeColumns({ columns, rows }) {
 /** The columns as they seem to be meant: { label, kind, columns, llr, positive, base }. */
 export function recognizeColumns(table) {
   const described = describeColumns(table);
-  const few = (d) =>
-    d.values.size >= 2 && d.values.size <= Math.min(MOST_CLASSES, Math.max(2, table.rows.length / 2));
+  const few = (d) => d.values.size >= 2 && d.values.size <= Math.min(MOST_CLASSES, Math.max(2, table.rows.length / 2));
   const isNamed = (d) => LABELS.includes(d.name.toLowerCase());
   const label =
     described.find((d) => isNamed(d) && few(d)) ??
@@ -149,16 +116,9 @@ export function recognizeScores(table, label, described = describeColumns(table)
   const named = LLRS.map((word) =>
     table.columns.find((name) => name.toLowerCase() === word && name !== label)
   ).find(Boolean);
-  const positive =
-    classes.find((c) => TARGETS.includes(c.toLowerCase().replace(/[-_ ]/g, ""))) ?? classes.at(-1);
+  const positive = classes.find((c) => TARGETS.includes(c.toLowerCase().replace(/[-_ ]/g, ""))) ?? classes.at(-1);
   const choice = {
-    label,
-    kind: "llr",
-    llr: named ?? numeric[0] ?? null,
-    columns: byClass ?? {},
-    positive,
-    base: "e",
-    prior: "even",
+    label, kind: "llr", llr: named ?? numeric[0] ?? null, columns: byClass ?? {}, positive, base: "e", prior: "even",
     unlabeled: "refuse",
   };
   if (byClass && !(named && classes.length === 2))
@@ -197,8 +157,7 @@ function sumToOne(table, names) {
 
 /** Rows that have a class; an error in the words of the command line where others are not to be left out. */
 function labeledRows(table, { label, unlabeled }) {
-  const at = table.columns.indexOf(label),
-    every = d3.range(table.rows.length);
+  const at = table.columns.indexOf(label), every = d3.range(table.rows.length);
   const empty = every.filter((i) => table.rows[i][at].trim() === "");
   if (empty.length && unlabeled === "refuse")
     throw new Error(
@@ -224,24 +183,14 @@ export function buildSamples(table, choice) {
       `${choice.label} in ${table.name} must hold from two to ${MOST_CLASSES} classes; it holds ${classes.length}. Choose the column of the true class.`
     );
   }
-  const { rows, empty } = labeledRows(table, choice),
-    at = table.columns.indexOf(choice.label);
+  const { rows, empty } = labeledRows(table, choice), at = table.columns.indexOf(choice.label);
   if (choice.kind === "llr" && classes.length === 2 && choice.positive === classes[0]) classes.reverse();
-  const D = classes.length,
-    place = new Map(classes.map((c, k) => [c, k]));
+  const D = classes.length, place = new Map(classes.map((c, k) => [c, k]));
   const truth = Uint16Array.from(rows, (i) => place.get(table.rows[i][at].trim()));
   const logLikelihoods =
-    choice.kind === "llr"
-      ? readLlrs(table, choice, rows, D)
-      : readClasses(table, choice, rows, classes, truth);
+    choice.kind === "llr" ? readLlrs(table, choice, rows, D) : readClasses(table, choice, rows, classes, truth);
   return {
-    classes,
-    truth,
-    logLikelihoods,
-    rows: Int32Array.from(rows, (i) => i + 1),
-    n: rows.length,
-    D,
-    total: rows.length,
+    classes, truth, logLikelihoods, rows: Int32Array.from(rows, (i) => i + 1), n: rows.length, D, total: rows.length,
     leftOut: empty,
   };
 }
@@ -259,8 +208,7 @@ function readNumbers(table, c, rows) {
     throw new Error(
       `${column} must have no empty cells; ${firstOf(empty)}. Correct it, or give a copy of the table without such rows.`
     );
-  const cell = table.rows[bad[0]][c],
-    such = bad.length > 1 ? `, one of ${bad.length.toLocaleString("en")} such` : "";
+  const cell = table.rows[bad[0]][c], such = bad.length > 1 ? `, one of ${bad.length.toLocaleString("en")} such` : "";
   const remedy = DECIMAL_COMMA.test(cell)
     ? "It has decimal commas: save it with decimal points."
     : "Choose another column, or correct the table.";
@@ -272,8 +220,7 @@ function readLlrs(table, choice, rows, D) {
     throw new Error(
       `LLRs must be of two classes; the column ${choice.label} holds ${D}. Choose one column for each class.`
     );
-  const c = table.columns.indexOf(choice.llr),
-    factor = nats(choice);
+  const c = table.columns.indexOf(choice.llr), factor = nats(choice);
   if (c < 0)
     throw new Error(
       `${table.name} must have a column of LLRs; it has no column of numbers beside ${choice.label}. Choose the column of the true class.`
@@ -288,9 +235,7 @@ function readLlrs(table, choice, rows, D) {
 }
 
 function readClasses(table, choice, rows, classes, truth) {
-  const D = classes.length,
-    factor = nats(choice),
-    isPosterior = choice.kind === "posteriors";
+  const D = classes.length, factor = nats(choice), isPosterior = choice.kind === "posteriors";
   const places = classes.map((name) => table.columns.indexOf(choice.columns[name]));
   const missing = classes.filter((_, k) => places[k] < 0);
   if (missing.length)
@@ -299,11 +244,8 @@ function readClasses(table, choice, rows, classes, truth) {
     );
   const counts = new Float64Array(D);
   for (const k of truth) counts[k]++;
-  const logPrior = Array.from(counts, (count) =>
-    choice.prior === "mix" ? Math.log(count / rows.length) : 0
-  );
-  const values = new Float64Array(D * rows.length),
-    cells = places.map((c) => readNumbers(table, c, rows));
+  const logPrior = Array.from(counts, (count) => choice.prior === "mix" ? Math.log(count / rows.length) : 0);
+  const values = new Float64Array(D * rows.length), cells = places.map((c) => readNumbers(table, c, rows));
   rows.forEach((i, m) => {
     let top = -Infinity;
     for (let k = 0; k < D; k++) {

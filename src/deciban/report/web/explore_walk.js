@@ -1,7 +1,7 @@
 // Bayes' walk: from the prior, along each piece of evidence, to the posterior and the decision.
 
 import { classColor, isDark } from "./colors.js";
-import { make, percent } from "./dom.js";
+import { make, percent, set } from "./dom.js";
 import { drawCloud, findSample, reachOf, thinSamples } from "./explore_cloud.js";
 import { countDecisions } from "./explore_counts.js";
 import { center, editCosts, editPieces, editPrior, priorOf } from "./explore_edit.js";
@@ -24,12 +24,7 @@ export function walkPoints({ prior, pieces }) {
 /** Part 1 in a section; the function that is returned draws the state. */
 export function makeWalk(section, app) {
   const find = (name) => section.querySelector(`[data-box=${name}]`);
-  const parts = {
-    planes: find("planes"),
-    bars: find("bars"),
-    counts: find("counts"),
-    verdict: find("verdict"),
-  };
+  const parts = { planes: find("planes"), bars: find("bars"), counts: find("counts"), verdict: find("verdict") };
   const planes = ["plane", "triangle"].map((kind) =>
     makePlane(
       find(kind),
@@ -39,23 +34,13 @@ export function makeWalk(section, app) {
         : "Triangle of posteriors with decision regions"
     )
   );
-  const walk = {
-    app,
-    planes,
-    dragging: false,
-    limit: 0,
-    groups: null,
-    samples: null,
-    shows: [],
-    structure: "",
-  };
+  const walk = { app, planes, dragging: false, limit: 0, groups: null, samples: null, shows: [], structure: "" };
   for (const plane of planes) makeClickable(plane, walk);
 
   return function draw(values) {
     takeSamples(walk, values);
     renewEditors(walk, values, find);
-    const points = walkPoints(values),
-      D = values.names.length;
+    const points = walkPoints(values), D = values.names.length;
     section.dataset.hypotheses = D === 3 ? "three" : D === 2 ? "two" : "many";
     if (D === 3) drawPlanes(walk, values, points);
     else if (D === 2) drawLine(find("other"), values, points, app, walk.groups);
@@ -81,13 +66,11 @@ function takeSamples(walk, values) {
 
 /** Inputs stay while a reader moves them, and are made anew where there are more or fewer. */
 function renewEditors(walk, { names, pieces, unit }, find) {
-  const structure = JSON.stringify([names, pieces.length, unit, isDark()]),
-    { state } = walk.app;
+  const structure = JSON.stringify([names, pieces.length, unit, isDark()]), { state } = walk.app;
   if (structure !== walk.structure) {
     walk.structure = structure;
     walk.shows = [
-      editPrior(find("prior"), names, state),
-      editPieces(find("pieces"), names, state),
+      editPrior(find("prior"), names, state), editPieces(find("pieces"), names, state),
       editCosts(find("costs"), names, state),
     ];
   }
@@ -116,33 +99,24 @@ function drawArrows(plane, { pieces }, points) {
     .selectAll("path")
     .data(pieces)
     .join("path")
-    .attr("class", "walk-arrow")
-    .attr("d", (piece, i) => arrowPath(plane, points[i], piece))
-    .attr("marker-end", "url(#arrow-head)");
+    .call(set, {
+      class: "walk-arrow", d: (piece, i) => arrowPath(plane, points[i], piece), "marker-end": "url(#arrow-head)",
+    });
 }
 
 function drawHandles(plane, walk, values, points) {
   const last = points.length - 1;
   const nameOf = (i) => (i === 0 ? "Prior" : `${i === last ? "Posterior, end" : "End"} of evidence ${i}`);
-  const shares = (v) =>
-    posterior(
-      Float64Array.from(v, (x) => x - d3.max(v)),
-      1,
-      3,
-      [1, 1, 1]
-    );
+  const shares = (v) => posterior(Float64Array.from(v, (x) => x - d3.max(v)), 1, 3, [1, 1, 1]);
   const told = (v) => values.names.map((name, k) => `${name} ${percent(shares(v)[k])}`).join(", ");
-  const handles = plane.handles
-    .selectAll("g.handle")
-    .data(points)
-    .join((enter) => addHandles(enter, plane, walk));
+  const handles = plane.handles.selectAll("g.handle").data(points).join((enter) => addHandles(enter, plane, walk));
   handles
     .attr("transform", (v) => `translate(${plane.place(v)})`)
     .classed("is-prior", (_, i) => i === 0)
     .classed("is-posterior", (_, i) => i === last && last > 0)
-    .attr("aria-label", (_, i) => nameOf(i))
-    .attr("aria-valuenow", (v) => Math.round(100 * shares(v)[0]))
-    .attr("aria-valuetext", told);
+    .call(set, {
+      "aria-label": (_, i) => nameOf(i), "aria-valuenow": (v) => Math.round(100 * shares(v)[0]), "aria-valuetext": told,
+    });
   handles
     .select("text")
     .text((_, i) => (i === 0 ? "prior" : i === last ? "posterior" : `${i}`))
@@ -153,11 +127,7 @@ function drawHandles(plane, walk, values, points) {
 function addHandles(enter, plane, walk) {
   const handle = enter
     .append("g")
-    .attr("class", "handle")
-    .attr("tabindex", 0)
-    .attr("role", "slider")
-    .attr("aria-valuemin", 0)
-    .attr("aria-valuemax", 100);
+    .call(set, { class: "handle", tabindex: 0, role: "slider", "aria-valuemin": 0, "aria-valuemax": 100 });
   handle.append("circle").attr("class", "grip").attr("r", 18);
   handle.append("circle").attr("class", "knob").attr("r", 7);
   handle.append("text").attr("y", 4);
@@ -180,8 +150,7 @@ function addHandles(enter, plane, walk) {
     if (event.key === "Delete" && i > 0) return removePiece(walk, i);
     if (!(event.key in KEYS)) return undefined;
     event.preventDefault();
-    const points = walkPoints(walk.app.state.get()),
-      [x, y] = plane.place(points[i]);
+    const points = walkPoints(walk.app.state.get()), [x, y] = plane.place(points[i]);
     const [dx, dy] = KEYS[event.key].map((d) => d * (event.shiftKey ? LEAP : STEP));
     return move(walk, i, plane.find(x + dx, y + dy));
   });
@@ -190,8 +159,7 @@ function addHandles(enter, plane, walk) {
 
 /** Put a point of the walk elsewhere: the prior, or the piece of evidence that ends there. */
 function move(walk, i, point) {
-  const { state } = walk.app,
-    values = state.get();
+  const { state } = walk.app, values = state.get();
   if (i === 0) return state.set({ prior: priorOf(point) });
   const from = walkPoints(values)[i - 1];
   const piece = center(point.map((v, k) => v - from[k]));
@@ -237,8 +205,7 @@ function drawBars(box, { names, prior }, result) {
 
 /** What the posterior is, and what to decide. */
 function describeDecision({ names, costs, reject, pieces }, point, result) {
-  const D = names.length,
-    likeliest = tiesOf(names, (k) => -result[k]);
+  const D = names.length, likeliest = tiesOf(names, (k) => -result[k]);
   const [choice] = decide(
     Float64Array.from(point, (v) => v - d3.max(point)),
     1,
@@ -274,19 +241,15 @@ function tiesOf(names, value) {
 }
 
 const join = (names, word) =>
-  names.length > 5
-    ? `${names.length} hypotheses`
-    : `${names.slice(0, -1).join(", ")} ${word} ${names.at(-1)}`;
+  names.length > 5 ? `${names.length} hypotheses` : `${names.slice(0, -1).join(", ")} ${word} ${names.at(-1)}`;
 
 /** Decisions on all samples of the table. */
 function drawCounts(box, samples, { names, prior, costs, reject }) {
   box.hidden = !samples;
   if (!samples) return;
-  const D = names.length,
-    counts = countDecisions(samples, prior, costs, reject);
+  const D = names.length, counts = countDecisions(samples, prior, costs, reject);
   const at = (i, j) => counts[i * (D + 1) + j];
-  const right = d3.sum(names, (_, k) => at(k, k)),
-    known = samples.n - d3.sum(d3.range(D + 1), (j) => at(D, j));
+  const right = d3.sum(names, (_, k) => at(k, k)), known = samples.n - d3.sum(d3.range(D + 1), (j) => at(D, j));
   const share = known
     ? `${d3.format(",")(right)} of ${d3.format(",")(known)} are right (${percent(right / known)}). `
     : "";

@@ -43,25 +43,13 @@ function makeTop(state) {
 function editNames(box, state, stock) {
   const input = make("input", { type: "text", "aria-label": "Hypotheses, separated by commas" });
   input.addEventListener("change", () => {
-    const names = [
-      ...new Set(
-        input.value
-          .split(",")
-          .map((name) => name.trim())
-          .filter(Boolean)
-      ),
-    ].slice(0, 12);
+    const names = [...new Set(input.value.split(",").map((name) => name.trim()).filter(Boolean))].slice(0, 12);
     const { unit, alone } = state.get();
     if (names.length >= 2) state.set(firstState(names, unit, { alone, pair: [0, 1] }));
     input.value = state.get().names.join(", ");
   });
   box.replaceChildren(
-    make(
-      "label",
-      { className: "names" },
-      make("span", { textContent: "Hypotheses, separated by commas" }),
-      input
-    )
+    make("label", { className: "names" }, make("span", { textContent: "Hypotheses, separated by commas" }), input)
   );
   return ({ names }) => {
     box.hidden = Boolean(stock.original());
@@ -71,16 +59,12 @@ function editNames(box, state, stock) {
 
 /** The samples of the page: as they came, and calibrated where a reader has asked for it. */
 function makeStock(state, given) {
-  let original = given,
-    calibration = null,
-    calibrated = null;
+  let original = given, calibration = null, calibrated = null;
   const stock = {
     original: () => original,
     calibration: () => (calibration ??= fitCalibration(original)),
     samples: () =>
-      original && state.get().calibrated
-        ? (calibrated ??= calibrateSamples(original, stock.calibration()))
-        : original,
+      original && state.get().calibrated ? (calibrated ??= calibrateSamples(original, stock.calibration())) : original,
     /** Take other samples; their classes are the hypotheses from now on. */
     open(samples) {
       [original, calibration, calibrated] = [samples, null, null];
@@ -107,8 +91,7 @@ async function main() {
     });
   };
   const app = { data, state, first, renew, units: UNITS, ...stock };
-  const top = makeTop(state),
-    story = makeStory(document.getElementById("story"), app);
+  const top = makeTop(state), story = makeStory(document.getElementById("story"), app);
   const names = editNames(document.querySelector("[data-box=names]"), state, stock);
   const parts = Object.fromEntries(
     Object.entries(PARTS).map(([name, makePart]) => [

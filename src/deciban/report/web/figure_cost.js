@@ -1,32 +1,12 @@
 // What the evidence costs, and why: discrimination, calibration, and what it gains over no evidence.
 
 import {
-  chart,
-  cllrCalOf,
-  cllrOf,
-  fill,
-  fitNames,
-  formatNumber,
-  formatPercent,
-  legend,
-  missingSide,
-  note,
-  readNumber,
+  chart, cllrCalOf, cllrOf, fill, fitNames, formatNumber, formatPercent, legend, missingSide, note, readNumber,
 } from "./drawing.js";
 
 const PARTS = [
-  {
-    name: "discrimination",
-    text: "discrimination: what it cannot tell apart",
-    color: "var(--accent)",
-    opacity: 1,
-  },
-  {
-    name: "calibration",
-    text: "calibration: what recalibration would save",
-    color: "var(--fair)",
-    opacity: 1,
-  },
+  { name: "discrimination", text: "discrimination: what it cannot tell apart", color: "var(--accent)", opacity: 1 },
+  { name: "calibration", text: "calibration: what recalibration would save", color: "var(--fair)", opacity: 1 },
   { name: "gained", text: "gained over no evidence", color: "var(--good)", opacity: 0.22 },
 ];
 
@@ -56,12 +36,7 @@ function spansOf(drawn) {
     const ends = [0, row.total - row.calibration, row.total, Math.max(row.total, row.nothing)].map(
       (x) => (100 * x) / row.nothing
     );
-    return PARTS.map((part, k) => ({
-      ...part,
-      low: ends[k],
-      high: ends[k + 1],
-      ...row,
-    })).filter((s) => s.high > s.low);
+    return PARTS.map((part, k) => ({ ...part, low: ends[k], high: ends[k + 1], ...row })).filter((s) => s.high > s.low);
   });
 }
 
@@ -73,20 +48,10 @@ function drawBars(view, drawn, words) {
     marginTop: 8,
     marginLeft: 12,
     label: words,
-    x: {
-      label: "share of the cost of no evidence (%)",
-      domain: [0, Math.max(110, 1.05 * most)],
-      grid: true,
-    },
+    x: { label: "share of the cost of no evidence (%)", domain: [0, Math.max(110, 1.05 * most)], grid: true },
     y: { axis: null, domain: drawn.map((row) => row.name), paddingInner: 0.55, paddingOuter: 0.4 },
     marks: [
-      Plot.barX(spans, {
-        y: "name",
-        x1: "low",
-        x2: "high",
-        fill: "color",
-        fillOpacity: "opacity",
-      }),
+      Plot.barX(spans, { y: "name", x1: "low", x2: "high", fill: "color", fillOpacity: "opacity" }),
       Plot.ruleX([100], { stroke: "currentColor", strokeDasharray: "4 3", strokeWidth: 1.5 }),
       Plot.text(drawn, {
         y: "name",
@@ -114,12 +79,8 @@ const tip = (s) => `${s.text}\n${formatNumber(((s.high - s.low) * s.nothing) / 1
 function pairCost(view) {
   const [other, target] = view.names;
   return {
-    name: `${target} against ${other}`,
-    about: `Between ${target} and ${other}`,
-    total: cllrOf(view),
-    calibration: cllrCalOf(view),
-    nothing: 1,
-    unit: "bit",
+    name: `${target} against ${other}`, about: `Between ${target} and ${other}`, total: cllrOf(view),
+    calibration: cllrCalOf(view), nothing: 1, unit: "bit",
   };
 }
 
@@ -148,8 +109,7 @@ function say({ about, total, calibration, nothing, unit }) {
     return `${about} the evidence costs ${formatNumber(total)} ${unit}, whose parts are not known.`;
   const harm = total > nothing ? " That is more than no evidence costs: it does harm as it is." : "";
   return (
-    `${about} the evidence costs ${formatNumber(total)} ${unit}, ${formatPercent(total / nothing)} of ` +
-    `what no evidence costs; ` +
-    `recalibration would save ${formatNumber(calibration)} ${unit}.${harm}`
+    `${about} the evidence costs ${formatNumber(total)} ${unit}, ${formatPercent(total / nothing)} of what no ` +
+    `evidence costs; recalibration would save ${formatNumber(calibration)} ${unit}.${harm}`
   );
 }

@@ -1,17 +1,8 @@
 // Empirical cross-entropy over all priors, with a cursor of the prior.
 
+import { set } from "./dom.js";
 import {
-  chart,
-  dragAlong,
-  fill,
-  fitNames,
-  formatNumber,
-  formatPercent,
-  frameMark,
-  legend,
-  missingSide,
-  note,
-  pavBlocks,
+  chart, dragAlong, fill, fitNames, formatNumber, formatPercent, frameMark, legend, missingSide, note, pavBlocks,
   remember,
 } from "./drawing.js";
 import { crossEntropyAt, defaultLogOdds, groupBySide } from "./statistics.js";
@@ -19,13 +10,7 @@ import { withShare } from "./view.js";
 
 const CURVES = [
   { name: "neutral", text: "no evidence", color: "var(--soft)", shape: "dots", dashes: "2 4" },
-  {
-    name: "minimum",
-    text: "after recalibration (PAV)",
-    color: "var(--fair)",
-    shape: "dashes",
-    dashes: "7 3",
-  },
+  { name: "minimum", text: "after recalibration (PAV)", color: "var(--fair)", shape: "dashes", dashes: "7 3" },
   { name: "actual", text: "this evidence", color: "var(--accent)", shape: "line", dashes: null },
 ];
 
@@ -35,40 +20,21 @@ export function drawCrossEntropy(box, view) {
   const { factor, label: unit } = view.unit;
   const curve = remember(view, "cross-entropy", () => costsAt(view, defaultLogOdds()));
   const points = Array.from(curve.logOdds, (x, k) => ({
-    x: factor * x,
-    actual: curve.actual[k],
-    minimum: curve.minimum[k],
-    neutral: curve.neutral[k],
+    x: factor * x, actual: curve.actual[k], minimum: curve.minimum[k], neutral: curve.neutral[k],
   }));
-  const top = Math.max(
-    1,
-    Math.min(
-      2,
-      d3.max(points, (p) => (Number.isFinite(p.actual) ? p.actual : 0))
-    )
-  );
+  const top = Math.max(1, Math.min(2, d3.max(points, (p) => (Number.isFinite(p.actual) ? p.actual : 0))));
   const svg = chart(view, {
     label:
       `Empirical cross-entropy over prior log-odds of ${view.names[1]}, for this evidence, after ` +
       `recalibration and without evidence.`,
-
-    x: {
-      label: fitNames([view.names[1]], view.width - 32, (name) => `prior log-odds of ${name} (${unit})`),
-    },
+    x: { label: fitNames([view.names[1]], view.width - 32, (name) => `prior log-odds of ${name} (${unit})`) },
     y: { label: "cost (bit)", domain: [0, 1.04 * top] },
     marks: [
       frameMark(),
       ...CURVES.map(({ name, color, dashes }) =>
         Plot.line(
           points.filter((p) => Number.isFinite(p[name])),
-          {
-            x: "x",
-            y: name,
-            stroke: color,
-            strokeWidth: 2.2,
-            strokeDasharray: dashes,
-            clip: true,
-          }
+          { x: "x", y: name, stroke: color, strokeWidth: 2.2, strokeDasharray: dashes, clip: true }
         )
       ),
     ],
@@ -106,20 +72,15 @@ function addCursor(svg, box, view, curve, top) {
     .select(svg)
     .attr("role", "group")
     .append("g")
-    .attr("class", "cursor-of-prior")
-    .attr("tabindex", 0)
-    .attr("role", "slider")
-    .attr("data-focus", "prior")
-    .attr("aria-label", `Prior log-odds of ${view.names[1]} (${unit})`)
-    .attr("aria-valuemin", factor * low)
-    .attr("aria-valuemax", factor * high)
-    .attr("aria-valuenow", factor * at)
-    .attr("aria-valuetext", `${value} ${unit}, a prior of ${formatPercent(view.priorTarget)}`)
-    .attr("transform", `translate(${x.apply(factor * at)},0)`)
+    .call(set, {
+      class: "cursor-of-prior", tabindex: 0, role: "slider", "data-focus": "prior",
+      "aria-label": `Prior log-odds of ${view.names[1]} (${unit})`, "aria-valuemin": factor * low,
+      "aria-valuemax": factor * high, "aria-valuenow": factor * at,
+      "aria-valuetext": `${value} ${unit}, a prior of ${formatPercent(view.priorTarget)}`,
+      transform: `translate(${x.apply(factor * at)},0)`,
+    })
     .on("keydown", (event) => {
-      const step = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: 10, PageDown: -10 }[
-        event.key
-      ];
+      const step = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: 10, PageDown: -10 }[event.key];
       if (!step) return;
       event.preventDefault();
       move(at + (step * (high - low)) / 60);
@@ -131,33 +92,15 @@ function addCursor(svg, box, view, curve, top) {
 /** What is seen of the cursor: its line, and the costs where it crosses the curves. */
 function addHandle(cursor, view, y, top) {
   const [bottom, upper] = y.range;
-  cursor
-    .append("rect")
-    .attr("x", -12)
-    .attr("width", 24)
-    .attr("y", upper)
-    .attr("height", bottom - upper)
-    .attr("fill", "transparent");
-  cursor
-    .append("line")
-    .attr("y1", bottom)
-    .attr("y2", upper)
-    .attr("stroke", "currentColor")
-    .attr("stroke-width", 1.5);
+  cursor.append("rect").call(set, { x: -12, width: 24, y: upper, height: bottom - upper, fill: "transparent" });
+  cursor.append("line").attr("y1", bottom).attr("y2", upper).attr("stroke", "currentColor").attr("stroke-width", 1.5);
   cursor
     .append("path")
-    .attr("d", "M-7,0H7L0,10Z")
-    .attr("transform", `translate(0,${upper - 10})`)
-    .attr("fill", "currentColor");
+    .call(set, { d: "M-7,0H7L0,10Z", transform: `translate(0,${upper - 10})`, fill: "currentColor" });
   const costs = costsNow(view);
   for (const { name, color } of CURVES) {
     if (costs[name] > top) continue;
-    cursor
-      .append("circle")
-      .attr("r", 4.5)
-      .attr("cy", y.apply(costs[name]))
-      .attr("fill", color)
-      .attr("stroke", "var(--card)");
+    cursor.append("circle").call(set, { r: 4.5, cy: y.apply(costs[name]), fill: color, stroke: "var(--card)" });
   }
 }
 
@@ -168,10 +111,8 @@ function explain(view, curve, top) {
     ? " Where the curve leaves the frame it costs more still."
     : "";
   return (
-    `At a prior of ${formatPercent(view.priorTarget)} the evidence leaves ${formatNumber(actual)} bit ` +
-    `of uncertainty, of ` +
-    `${formatNumber(neutral)} bit without it; recalibrated it would leave ${formatNumber(minimum)} ` +
-    `bit.${harm}${leaves} ` +
-    "Drag the line, or use the arrow keys on it, to move the prior of the whole page."
+    `At a prior of ${formatPercent(view.priorTarget)} the evidence leaves ${formatNumber(actual)} bit of ` +
+    `uncertainty, of ${formatNumber(neutral)} bit without it; recalibrated it would leave ${formatNumber(minimum)} ` +
+    `bit.${harm}${leaves} Drag the line, or use the arrow keys on it, to move the prior of the whole page.`
   );
 }

@@ -18,9 +18,7 @@ export function drawDet(box, view) {
   const rate = eer(view.target, view.other, blocks);
   if (rate === 0) return fill(box, ...explainNoErrors(view));
   const [x, y] = [view.other, view.target].map((values) => axisEnds(values.length, rate));
-  const points = remember(view, "det points", () =>
-    curvePoints(detCurve(view.target, view.other, view.weights), x, y)
-  );
+  const points = remember(view, "det points", () => curvePoints(detCurve(view.target, view.other, view.weights), x, y));
   const at = operatingPoint(view);
   const inside = (share, ends) => Math.max(ends[0], Math.min(ends[1], place(share, ends)));
   const side = Math.round(Math.min(420, view.width));
@@ -28,32 +26,17 @@ export function drawDet(box, view) {
   const svg = chart(view, {
     width: side,
     height: side,
-
     marginLeft: 56,
     label: `Detection error trade-off: equal-error rate ${formatPercent(rate)}.`,
-    x: {
-      ...axis(x),
-      label: label((other, target) => `false alarms: ${other} taken for ${target}`),
-    },
+    x: { ...axis(x), label: label((other, target) => `false alarms: ${other} taken for ${target}`) },
     y: { ...axis(y), label: label((other, target) => `misses: ${target} taken for ${other}`) },
     marks: [
       frameMark(),
       diagonal(Math.max(x[0], y[0]), Math.min(x[1], y[1])),
       Plot.line(points, { x: "x", y: "y", stroke: "var(--accent)", strokeWidth: 2.4, clip: true }),
-      Plot.dot([rate], {
-        x: probit,
-        y: probit,
-        r: 5,
-        fill: "var(--card)",
-        stroke: "var(--accent)",
-        strokeWidth: 2,
-      }),
+      Plot.dot([rate], { x: probit, y: probit, r: 5, fill: "var(--card)", stroke: "var(--accent)", strokeWidth: 2 }),
       Plot.dot([at], {
-        x: (p) => inside(p.falseAlarm, x),
-        y: (p) => inside(p.miss, y),
-        r: 6,
-        symbol: "diamond",
-        fill: "var(--fair)",
+        x: (p) => inside(p.falseAlarm, x), y: (p) => inside(p.miss, y), r: 6, symbol: "diamond", fill: "var(--fair)",
       }),
       Plot.tip(points, Plot.pointer({ x: "x", y: "y", title: (p) => tip(view, p) })),
     ],
@@ -67,10 +50,8 @@ export function drawDet(box, view) {
     ]),
     svg,
     note(
-      `${describeThreshold(view)}: ` +
-        `${formatPercent(at.miss)} misses, ${formatPercent(at.falseAlarm)} false alarms. The nearer the ` +
-        `curve to the lower ` +
-        "left corner, the better."
+      `${describeThreshold(view)}: ${formatPercent(at.miss)} misses, ${formatPercent(at.falseAlarm)} false alarms. ` +
+        "The nearer the curve to the lower left corner, the better."
     )
   );
 }
@@ -137,15 +118,13 @@ function explainNoErrors(view) {
   return [
     make("p", { className: "big-word", textContent: "No errors" }),
     note(
-      `A threshold tells all ${formatCount(n)} samples of ${target} from all ${formatCount(m)} of ` +
-        `${other}: the lowest LLR ` +
-        `of ${target} is ${formatLlr(view, view.target[0])}, the highest of ${other} ` +
+      `A threshold tells all ${formatCount(n)} samples of ${target} from all ${formatCount(m)} of ${other}: the ` +
+        `lowest LLR of ${target} is ${formatLlr(view, view.target[0])}, the highest of ${other} ` +
         `${formatLlr(view, view.other[m - 1])}. There is no trade-off to draw.`
     ),
     note(
-      `That is not an error rate of zero: these samples exclude miss rates above ${bound(n)} and ` +
-        `false-alarm rates above ` +
-        `${bound(m)}, each ${RULE_OF_THREE}.`
+      `That is not an error rate of zero: these samples exclude miss rates above ${bound(n)} and false-alarm rates ` +
+        `above ${bound(m)}, each ${RULE_OF_THREE}.`
     ),
   ];
 }

@@ -18,12 +18,7 @@ export function drawHistogram(box, view) {
   const bars = sides
     .flatMap(({ side, sign, counts, n }) =>
       Array.from(counts, (count, k) => ({
-        x1: factor * bins.edges[k],
-        x2: factor * bins.edges[k + 1],
-        share: (sign * 100 * count) / n,
-        count,
-        side,
-        n,
+        x1: factor * bins.edges[k], x2: factor * bins.edges[k + 1], share: (sign * 100 * count) / n, count, side, n,
       }))
     )
     .filter((bar) => bar.count);
@@ -32,38 +27,20 @@ export function drawHistogram(box, view) {
     label: describe(view),
     marginTop: 38,
     x: { label: llrLabel(view), domain: ends },
-    y: {
-      label: "share of each class (%)",
-
-      tickFormat: (y) => formatNumber(Math.abs(y)),
-      ticks: 6,
-    },
+    y: { label: "share of each class (%)", tickFormat: (y) => formatNumber(Math.abs(y)), ticks: 6 },
     marks: [
       view.range &&
         Plot.rect([view.range.map((x) => Math.max(ends[0], Math.min(ends[1], factor * x)))], {
-          x1: "0",
-          x2: "1",
-          fill: "var(--accent)",
-          fillOpacity: 0.14,
-          stroke: "var(--accent)",
+          x1: "0", x2: "1", fill: "var(--accent)", fillOpacity: 0.14, stroke: "var(--accent)",
         }),
       Plot.rect(bars, {
-        x1: "x1",
-        x2: "x2",
-        y1: 0,
-        y2: "share",
-        fill: (bar) => view.colors[bar.side],
-        fillOpacity: 0.6,
-        inset: 0.3,
+        x1: "x1", x2: "x2", y1: 0, y2: "share", fill: (bar) => view.colors[bar.side], fillOpacity: 0.6, inset: 0.3,
       }),
       Plot.ruleY([0], { stroke: "currentColor" }),
       ends[0] <= 0 && ends[1] >= 0 && Plot.ruleX([0], { stroke: "var(--soft)", strokeDasharray: "2 3" }),
       ...thresholdMarks(view, ends),
       ...beyondMarks(view, bins),
-      Plot.tip(
-        bars,
-        Plot.pointerX({ x: (bar) => (bar.x1 + bar.x2) / 2, y: "share", title: (bar) => tip(view, bar) })
-      ),
+      Plot.tip(bars, Plot.pointerX({ x: (bar) => (bar.x1 + bar.x2) / 2, y: "share", title: (bar) => tip(view, bar) })),
     ],
   });
   addBrush(svg, view, factor);
@@ -129,10 +106,7 @@ function addBrush(svg, view, factor) {
   const [top, bottom] = d3.extent(svg.scale("y").range);
   const brush = d3
     .brushX()
-    .extent([
-      [left, top],
-      [right, bottom],
-    ])
+    .extent([[left, top], [right, bottom]])
     .on("end", (event) => {
       if (!event.sourceEvent) return;
       view.set({ range: event.selection && event.selection.map((x) => scale.invert(x) / factor) });
@@ -162,10 +136,7 @@ function rangeInputs(view) {
   };
   for (const input of inputs) input.addEventListener("change", change);
   const clear = make("button", {
-    type: "button",
-    className: "plain",
-    textContent: "Clear",
-    "data-focus": "range-clear",
+    type: "button", className: "plain", textContent: "Clear", "data-focus": "range-clear",
   });
   clear.addEventListener("click", () => view.set({ range: null }));
   return make(
@@ -196,9 +167,8 @@ function explain(view, bins) {
     return d3.bisectRight(llr, -Infinity) + llr.length - d3.bisectLeft(llr, Infinity);
   });
   const parts = [
-    `Right of zero the evidence supports ${target}, left of it ${other}. It misleads in ` +
-      `${formatPercent(wrong[0])} of the samples of ${target} and ${formatPercent(wrong[1])} of those ` +
-      `of ${other}.${describeMix(view)}`,
+    `Right of zero the evidence supports ${target}, left of it ${other}. It misleads in ${formatPercent(wrong[0])} ` +
+      `of the samples of ${target} and ${formatPercent(wrong[1])} of those of ${other}.${describeMix(view)}`,
     `${describeThreshold(view)}.`,
   ];
   if (beyond) {

@@ -1,18 +1,7 @@
 // Evidence of the evidence: the LLR of the LLR, from kernel densities of both sides, against the LLR.
 
 import {
-  chart,
-  diagonal,
-  fill,
-  formatCount,
-  formatNumber,
-  frameMark,
-  legend,
-  llrLabel,
-  llrRange,
-  missingSide,
-  note,
-  remember,
+  chart, diagonal, fill, formatCount, formatNumber, frameMark, legend, llrLabel, llrRange, missingSide, note, remember,
 } from "./drawing.js";
 import { logSumExp } from "./geometry.js";
 
@@ -40,7 +29,6 @@ export function drawIdempotence(box, view) {
   const shown = { x: "x", y: "y", stroke: "var(--accent)", clip: true };
   const svg = chart(view, {
     height: Math.round(Math.min(400, Math.max(280, view.width * 0.7))),
-
     label:
       `LLR of the LLR for ${view.names[1]} against ${view.names[0]}, by kernel densities; ` +
       `calibrated evidence lies on the diagonal.`,
@@ -50,10 +38,7 @@ export function drawIdempotence(box, view) {
       frameMark(),
       diagonal(...ends),
       Plot.line(points, { ...shown, strokeWidth: 1.4, strokeDasharray: "4 4", strokeOpacity: 0.8 }),
-      Plot.line(
-        points.map((p) => (p.limited ? { ...p, y: NaN } : p)),
-        { ...shown, strokeWidth: 2.6 }
-      ),
+      Plot.line(points.map((p) => (p.limited ? { ...p, y: NaN } : p)), { ...shown, strokeWidth: 2.6 }),
       Plot.tip(points, Plot.pointerX({ x: "x", y: "y", title: (p) => tip(p, unit) })),
     ],
   });
@@ -66,11 +51,9 @@ export function drawIdempotence(box, view) {
     ]),
     svg,
     note(
-      "If an LLR is treated as a score, which LLR does that score deserve? For calibrated evidence the " +
-        "same one. A curve flatter than the " +
-        `diagonal says that LLRs are too strong. ${formatCount(target.llr.length)} and ` +
-        `${formatCount(other.llr.length)} samples cannot ` +
-        "show stronger evidence than where the line is broken."
+      "If an LLR is treated as a score, which LLR does that score deserve? For calibrated evidence the same one. A " +
+        `curve flatter than the diagonal says that LLRs are too strong. ${formatCount(target.llr.length)} and ` +
+        `${formatCount(other.llr.length)} samples cannot show stronger evidence than where the line is broken.`
     )
   );
 }

@@ -3,10 +3,8 @@
 import { clusterOrder } from "./cluster.js";
 import { isDark } from "./colors.js";
 import { costColor, costKey, inkOn } from "./cost_scale.js";
-import { make } from "./dom.js";
-import {
-  fill, formatNumber, formatPercent, isDrawn, note, numberOf, readNumber, shorten,
-} from "./drawing.js";
+import { make, set } from "./dom.js";
+import { fill, formatNumber, formatPercent, isDrawn, note, numberOf, readNumber, shorten } from "./drawing.js";
 import { pairLlr, splitByTruth } from "./geometry.js";
 import { cllrMin, eer, pairMatrix, pav } from "./statistics.js";
 
@@ -40,26 +38,15 @@ export function drawPairMatrix(box, view) {
   const { cllr, least } = pairCosts(view);
   const { classes, D } = view.samples;
   const order = chooseOrder(cllr, least);
-  const size = layOut(
-    view.width,
-    order.map((k) => classes[k])
-  );
+  const size = layOut(view.width, order.map((k) => classes[k]));
   const svg = d3
     .create("svg")
-    .attr("width", size.width)
-    .attr("height", size.height)
-    .attr("viewBox", `0 0 ${size.width} ${size.height}`)
-    .attr("class", "pairs")
-    .attr("role", "group")
-    .attr(
-      "aria-label",
-      `Cost of telling each pair of ${D} classes apart; arrow keys move, Enter chooses a pair.`
-    );
-  addLabels(
-    svg,
-    size,
-    order.map((k) => classes[k])
-  );
+    .call(set, {
+      width: size.width, height: size.height, viewBox: `0 0 ${size.width} ${size.height}`, class: "pairs",
+      role: "group",
+      "aria-label": `Cost of telling each pair of ${D} classes apart; arrow keys move, Enter chooses a pair.`,
+    });
+  addLabels(svg, size, order.map((k) => classes[k]));
   addCells(svg, size, order, { cllr, least }, view);
   fill(box, costKey(view.width), svg.node(), note(explain(view, cllr, least, order)));
 }
@@ -77,10 +64,7 @@ function chooseOrder(cllr, least) {
 
 function layOut(width, names) {
   const D = names.length;
-  const longest = Math.min(
-    16,
-    d3.max(names, (name) => name.length)
-  );
+  const longest = Math.min(16, d3.max(names, (name) => name.length));
   const left = 10 + 6.7 * longest;
   const cell = Math.min(64, (Math.min(width, 760) - left - 8) / D);
   const turned = d3.max(names, (name) => Math.min(16, name.length)) * 7 > cell;
@@ -96,18 +80,12 @@ function addLabels(svg, { left, cell, turned, longest, top }, names) {
     if (k % step) return;
     const at = (k + 0.5) * cell;
     const text = () => svg.append("text").attr("font-size", font).attr("class", "soft");
-    const row = text()
-      .attr("x", left - 6)
-      .attr("y", top + at + font * 0.35)
-      .attr("text-anchor", "end");
+    const row = text().attr("x", left - 6).attr("y", top + at + font * 0.35).attr("text-anchor", "end");
     const column = turned
       ? text()
           .attr("transform", `translate(${left + at + font * 0.35},${bottom + 6}) rotate(-90)`)
           .attr("text-anchor", "end")
-      : text()
-          .attr("x", left + at)
-          .attr("y", bottom + 16)
-          .attr("text-anchor", "middle");
+      : text().attr("x", left + at).attr("y", bottom + 16).attr("text-anchor", "middle");
     for (const label of [row, column]) label.text(shorten(name, longest)).append("title").text(name);
   });
 }
@@ -120,9 +98,7 @@ function formatCost(cost) {
 /** Above the diagonal Cllr, below it Cllr_min where it is known; each cell chooses its pair. */
 function addCells(svg, { left, cell, top }, order, costs, view) {
   const { classes } = view.samples;
-  const cells = order.flatMap((i, r) =>
-    order.map((j, c) => ({ i, j, r, c })).filter(({ i: a, j: b }) => a !== b)
-  );
+  const cells = order.flatMap((i, r) => order.map((j, c) => ({ i, j, r, c })).filter(({ i: a, j: b }) => a !== b));
   const chosen = Array.isArray(view.pair) ? view.pair : [];
   const isChosen = ({ i, j }) => chosen.includes(i) && chosen.includes(j);
   const value = ({ i, j, r, c }) => (c < r && costs.least ? costs.least : costs.cllr)[i][j];
@@ -135,30 +111,23 @@ function addCells(svg, { left, cell, top }, order, costs, view) {
     .selectAll("g")
     .data(cells)
     .join("g")
-    .attr("class", (d) => (isChosen(d) ? "cell chosen" : "cell"))
-    .attr("role", "button")
-    .attr("aria-label", say)
-    .attr("aria-pressed", (d) => String(isChosen(d)))
-    .attr("tabindex", (d) => (d === start ? 0 : -1))
-    .attr("data-focus", (d) => `cell-${d.i}-${d.j}`)
-    .attr("transform", (d) => `translate(${left + d.c * cell},${top + d.r * cell})`)
+    .call(set, {
+      class: (d) => (isChosen(d) ? "cell chosen" : "cell"), role: "button", "aria-label": say,
+      "aria-pressed": (d) => String(isChosen(d)), tabindex: (d) => (d === start ? 0 : -1),
+      "data-focus": (d) => `cell-${d.i}-${d.j}`,
+      transform: (d) => `translate(${left + d.c * cell},${top + d.r * cell})`,
+    })
     .on("click", (event, d) => view.set({ pair: [d.i, d.j], range: null }))
     .on("keydown", (event, d) => handleKey(event, d, svg, order, view));
   const gap = cell > 8 ? 1 : 0;
-  group
-    .append("rect")
-    .attr("width", cell - gap)
-    .attr("height", cell - gap)
-    .attr("fill", (d) => costColor(value(d)));
+  group.append("rect").attr("width", cell - gap).attr("height", cell - gap).attr("fill", (d) => costColor(value(d)));
   group.append("title").text(say);
   if (cell >= 30) {
     group
       .append("text")
-      .attr("x", cell / 2)
-      .attr("y", cell / 2 + 4)
-      .attr("text-anchor", "middle")
-      .attr("font-size", 11)
-      .attr("fill", (d) => inkOn(costColor(value(d))))
+      .call(set, {
+        x: cell / 2, y: cell / 2 + 4, "text-anchor": "middle", "font-size": 11, fill: (d) => inkOn(costColor(value(d))),
+      })
       .text((d) => formatCost(value(d)));
   }
 }
@@ -185,9 +154,7 @@ function handleKey(event, d, svg, order, view) {
 function explain(view, cllr, least, order) {
   const { D } = view.samples;
   const parts = [
-    least
-      ? "Above the diagonal the cost as it is, below it after recalibration."
-      : "Cost of each pair as it is.",
+    least ? "Above the diagonal the cost as it is, below it after recalibration." : "Cost of each pair as it is.",
     "0 is perfect, 1 bit is the cost of no evidence.",
     "Choose a cell to see that pair.",
   ];
@@ -200,9 +167,7 @@ function explain(view, cllr, least, order) {
 }
 
 const COLUMNS = [
-  { name: "pair", text: "pair" },
-  { name: "cllr", text: "Cllr (bit)" },
-  { name: "least", text: "Cllr_min (bit)" },
+  { name: "pair", text: "pair" }, { name: "cllr", text: "Cllr (bit)" }, { name: "least", text: "Cllr_min (bit)" },
   { name: "eer", text: "EER" },
 ];
 
@@ -212,15 +177,10 @@ export function drawWorstPairs(box, view) {
   if (isDrawn(box, by, descending, view.pair, numberOf(view.samples))) return;
   const pairs = worstPairs(view);
   const value = (pair) => pair[by];
-  const sorted = d3.sort(pairs, (a, b) =>
-    (descending === "true" ? d3.descending : d3.ascending)(value(a), value(b))
-  );
+  const sorted = d3.sort(pairs, (a, b) => (descending === "true" ? d3.descending : d3.ascending)(value(a), value(b)));
   const heads = COLUMNS.map(({ name, text }) => {
     const button = make("button", {
-      type: "button",
-      className: "plain",
-      textContent: text,
-      "data-focus": `sort-${name}`,
+      type: "button", className: "plain", textContent: text, "data-focus": `sort-${name}`,
     });
     button.addEventListener("click", () => {
       box.dataset.order = `${name} ${by === name ? descending !== "true" : name !== "pair"}`;
@@ -280,9 +240,7 @@ function worstPairs(view) {
   const rowsOf = d3.group(d3.range(n), (i) => truth[i]);
   const pairs = hardest.map(([a, b]) => {
     const rows = [...(rowsOf.get(a) ?? []), ...(rowsOf.get(b) ?? [])];
-    const values = Float64Array.from(
-      rows.flatMap((i) => [logLikelihoods[i * D + a], logLikelihoods[i * D + b]])
-    );
+    const values = Float64Array.from(rows.flatMap((i) => [logLikelihoods[i * D + a], logLikelihoods[i * D + b]]));
     const { target, nonTarget } = splitByTruth(
       pairLlr(values, rows.length, 2, 0, 1),
       rows.map((i) => truth[i]),
@@ -291,11 +249,7 @@ function worstPairs(view) {
     );
     const blocks = pav(target, nonTarget);
     return {
-      a,
-      b,
-      pair: `${classes[a]} / ${classes[b]}`,
-      cllr: cllr[a][b],
-      least: cllrMin(target, nonTarget, blocks),
+      a, b, pair: `${classes[a]} / ${classes[b]}`, cllr: cllr[a][b], least: cllrMin(target, nonTarget, blocks),
       eer: eer(target, nonTarget, blocks),
     };
   });

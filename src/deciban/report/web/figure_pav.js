@@ -1,21 +1,8 @@
 // The LLRs that the samples support (PAV) against the LLRs that were given.
 
 import {
-  chart,
-  cllrCalOf,
-  diagonal,
-  fill,
-  formatNumber,
-  formatPercent,
-  frameMark,
-  legend,
-  llrLabel,
-  llrRange,
-  missingSide,
-  note,
-  pavBlocks,
-  shorten,
-  sideKeys,
+  chart, cllrCalOf, diagonal, fill, formatNumber, formatPercent, frameMark, legend, llrLabel, llrRange, missingSide,
+  note, pavBlocks, shorten, sideKeys,
 } from "./drawing.js";
 
 const MOST_TICKS = 300;
@@ -31,7 +18,6 @@ export function drawPav(box, view) {
   const svg = chart(view, {
     height,
     label: describe(view),
-
     x: { label: llrLabel(view), domain: x },
     y: { label: `LLR that the samples support (${unit})`, domain: y },
     marks: [
@@ -39,12 +25,7 @@ export function drawPav(box, view) {
       frameMark(),
       diagonal(Math.max(x[0], y[0]), Math.min(x[1], y[1])),
       ...sampleTicks(view, x, y, factor),
-      Plot.line(stepPoints(blocks, x, y, factor), {
-        x: "0",
-        y: "1",
-        stroke: "currentColor",
-        strokeWidth: 2.4,
-      }),
+      Plot.line(stepPoints(blocks, x, y, factor), { x: "0", y: "1", stroke: "currentColor", strokeWidth: 2.4 }),
       ...wedgeNames(x, y),
       ...infiniteEnds(view, blocks, y),
       Plot.tip(tipPoints(view, blocks, x, y, factor), Plot.pointer({ x: "x", y: "y", title: "text" })),
@@ -79,28 +60,12 @@ export function domainOf(blocks, [low, high]) {
 export function wedges([xLow, xHigh], [yLow, yHigh]) {
   const areas = [];
   if (xHigh > 0)
-    areas.push([
-      [0, 0],
-      [xHigh, xHigh],
-      [xHigh, yLow],
-      [0, yLow],
-    ]);
+    areas.push([[0, 0], [xHigh, xHigh], [xHigh, yLow], [0, yLow]]);
   if (xLow < 0)
-    areas.push([
-      [0, 0],
-      [xLow, xLow],
-      [xLow, yHigh],
-      [0, yHigh],
-    ]);
+    areas.push([[0, 0], [xLow, xLow], [xLow, yHigh], [0, yHigh]]);
   return areas.map((corners) =>
     Plot.line(corners, {
-      x: "0",
-      y: "1",
-      fill: "var(--poor)",
-      fillOpacity: 0.1,
-      stroke: "none",
-      curve: "linear-closed",
-      clip: true,
+      x: "0", y: "1", fill: "var(--poor)", fillOpacity: 0.1, stroke: "none", curve: "linear-closed", clip: true,
     })
   );
 }
@@ -120,16 +85,8 @@ export function wedgeNames([xLow, xHigh], [yLow, yHigh]) {
     Plot.text(
       places.filter((place) => place[3] === anchor),
       {
-        x: "0",
-        y: "1",
-        text: "2",
-        textAnchor: anchor,
-        fill: "var(--soft)",
-        fontStyle: "italic",
-        fontSize: 13,
-        stroke: "var(--card)",
-        strokeWidth: 3,
-        paintOrder: "stroke",
+        x: "0", y: "1", text: "2", textAnchor: anchor, fill: "var(--soft)", fontStyle: "italic", fontSize: 13,
+        stroke: "var(--card)", strokeWidth: 3, paintOrder: "stroke",
       }
     );
   return [mark("start"), mark("end")];
@@ -180,10 +137,7 @@ function sampleTicks(view, x, [yLow, yHigh], factor) {
     return Plot.ruleX(
       ticks.filter((v) => v >= x[0] && v <= x[1]),
       {
-        x: (v) => v,
-        y1: side ? yHigh - reach : yLow,
-        y2: side ? yHigh : yLow + reach,
-        stroke: view.colors[side],
+        x: (v) => v, y1: side ? yHigh - reach : yLow, y2: side ? yHigh : yLow + reach, stroke: view.colors[side],
         strokeOpacity: 0.7,
       }
     );
@@ -198,10 +152,9 @@ function tipPoints(view, blocks, x, y, factor) {
       x: middle,
       y: Math.max(y[0], Math.min(y[1], factor * llr)),
       text:
-        `LLRs from ${formatNumber(ends[0])} to ${formatNumber(ends[1])}\nhold ` +
-        `${formatPercent(blocks.target[k])} of ` +
-        `${view.names[1]}\nand ${formatPercent(blocks.nonTarget[k])} of ${view.names[0]}:\n` +
-        `they support ${formatNumber(factor * llr)} ${view.unit.label}`,
+        `LLRs from ${formatNumber(ends[0])} to ${formatNumber(ends[1])}\nhold ${formatPercent(blocks.target[k])} of ` +
+        `${view.names[1]}\nand ${formatPercent(blocks.nonTarget[k])} of ${view.names[0]}:\nthey support ` +
+        `${formatNumber(factor * llr)} ${view.unit.label}`,
     };
   });
 }
@@ -219,9 +172,8 @@ function explain(view) {
     ? `Poor calibration costs ${formatNumber(loss)} bit here.`
     : "Some infinite LLRs are wrong: their cost is infinite.";
   return (
-    "On the dotted line the evidence means what it says. In the shaded wedges it claims more than the " +
-    "samples " +
-    `support (too strong), in the others less (too weak). ${lost} Ends that run to infinity hold ` +
-    `samples of one class only.`
+    "On the dotted line the evidence means what it says. In the shaded wedges it claims more than the samples " +
+    `support (too strong), in the others less (too weak). ${lost} Ends that run to infinity hold samples of one ` +
+    "class only."
   );
 }

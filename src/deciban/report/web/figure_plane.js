@@ -1,5 +1,6 @@
 // Three classes in the plane of their ILR coordinates, where Bayes' rule is a sum.
 
+import { set } from "./dom.js";
 import { countSamples, fill, fitNames, formatCount, formatPercent, legend, note, shorten } from "./drawing.js";
 import { decide, fromIlr, ilrBasis, posterior, toIlr } from "./geometry.js";
 import { missingThree, pointKeys, samplesOfThree, sayDrawn, scatter, settingOfThree, threeChooser } from "./scatter.js";
@@ -49,17 +50,14 @@ export function drawPlane(box, view) {
 }
 
 const sayBeyond = (n) =>
-  n
-    ? ` ${countSamples(n)} further out, or infinite, ${n === 1 ? "is a square" : "are squares"} on the frame.`
-    : "";
+  n ? ` ${countSamples(n)} further out, or infinite, ${n === 1 ? "is a square" : "are squares"} on the frame.` : "";
 
 function sizeOf(view) {
   const width = Math.min(560, view.width);
   return { width, height: Math.round(Math.min(width, Math.max(300, 0.85 * width))) };
 }
 
-const isInside = (px, py, [left, right], [bottom, top]) =>
-  px >= left && px <= right && py <= bottom && py >= top;
+const isInside = (px, py, [left, right], [bottom, top]) => px >= left && px <= right && py <= bottom && py >= top;
 
 /** Points and scales, which do not depend on the prior. */
 function pointsOf(three, width, height, factor) {
@@ -86,9 +84,7 @@ function towardsInfinity(l, { values, n }) {
 
 /** Scales with one measure for both axes, over where the points and zero are. */
 function frameOf(l, width, height, factor) {
-  const finite = [0, 1].map((c) =>
-    Float64Array.from(l.filter((v, at) => at % 2 === c && Math.abs(v) < 1e5)).sort()
-  );
+  const finite = [0, 1].map((c) => Float64Array.from(l.filter((v, at) => at % 2 === c && Math.abs(v) < 1e5)).sort());
   const spans = finite.map((values) => {
     if (values.length === 0) return [-1, 1];
     const [low, inner, upper, high] = [0, 0.01, 0.99, 1].map((q) => d3.quantileSorted(values, q));
@@ -101,8 +97,7 @@ function frameOf(l, width, height, factor) {
     (spans[1][1] - spans[1][0]) / (bottom - MARGIN.top)
   );
   const grow = ([low, high], pixels) => {
-    const half = (scale * pixels) / 2,
-      middle = (low + high) / 2;
+    const half = (scale * pixels) / 2, middle = (low + high) / 2;
     return [factor * (middle - half), factor * (middle + half)];
   };
   return {
@@ -129,51 +124,21 @@ function placePoints(l, truth, { x, y }, factor) {
 }
 
 function addAxes(svg, { x, y }, view, names) {
-  const [bottom, top] = y.range(),
-    [left, right] = x.range();
+  const [bottom, top] = y.range(), [left, right] = x.range();
   const label = (write) => fitNames(names, right - left, (...all) => `${write(...all)} (ILR, ${view.unit.label})`);
-  svg
-    .append("g")
-    .attr("class", "axis")
-    .attr("transform", `translate(0,${bottom})`)
-    .call(d3.axisBottom(x).ticks(6));
-  svg
-    .append("g")
-    .attr("class", "axis")
-    .attr("transform", `translate(${left},0)`)
-    .call(d3.axisLeft(y).ticks(6));
+  svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(6));
+  svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`).call(d3.axisLeft(y).ticks(6));
   svg
     .append("rect")
-    .attr("x", left)
-    .attr("y", top)
-    .attr("width", right - left)
-    .attr("height", bottom - top)
-    .attr("fill", "none")
-    .attr("stroke", "var(--edge)");
-  for (const [x1, y1, x2, y2] of [
-    [x(0), top, x(0), bottom],
-    [left, y(0), right, y(0)],
-  ]) {
-    svg
-      .append("line")
-      .attr("x1", x1)
-      .attr("y1", y1)
-      .attr("x2", x2)
-      .attr("y2", y2)
-      .attr("stroke", "var(--soft)")
-      .attr("stroke-dasharray", "2 3");
+    .call(set, { x: left, y: top, width: right - left, height: bottom - top, fill: "none", stroke: "var(--edge)" });
+  for (const [x1, y1, x2, y2] of [[x(0), top, x(0), bottom], [left, y(0), right, y(0)]]) {
+    svg.append("line").call(set, { x1, y1, x2, y2, stroke: "var(--soft)", "stroke-dasharray": "2 3" });
   }
   svg
     .append("text")
-    .attr("x", (left + right) / 2)
-    .attr("y", bottom + 36)
-    .attr("text-anchor", "middle")
+    .call(set, { x: (left + right) / 2, y: bottom + 36, "text-anchor": "middle" })
     .text(label((a, b) => `${a} against ${b}`));
-  svg
-    .append("text")
-    .attr("x", 4)
-    .attr("y", 12)
-    .text(label((a, b, c) => `${a}, ${b} against ${c}`));
+  svg.append("text").attr("x", 4).attr("y", 12).text(label((a, b, c) => `${a}, ${b} against ${c}`));
 }
 
 /** The names of the classes in the directions in which evidence supports them. */
@@ -191,10 +156,7 @@ function addNames(svg, { x, y }, names) {
     const anchor = px > (left + 2 * right) / 3 ? "end" : px < (2 * left + right) / 3 ? "start" : "middle";
     svg
       .append("text")
-      .attr("class", "halo")
-      .attr("x", px)
-      .attr("y", py)
-      .attr("text-anchor", anchor)
+      .call(set, { class: "halo", x: px, y: py, "text-anchor": anchor })
       .text(shorten(name, (right - left) / 24));
   });
 }

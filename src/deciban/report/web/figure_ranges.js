@@ -40,11 +40,7 @@ export function drawRanges(box, view) {
   fill(
     box,
     legend(sideKeys(view)),
-    make(
-      "div",
-      { className: "scroll whole", tabIndex: 0, role: "region", "aria-label": "Table of ranges" },
-      table
-    ),
+    make("div", { className: "scroll whole", tabIndex: 0, role: "region", "aria-label": "Table of ranges" }, table),
     note(
       (worst
         ? `The strongest words that were wrong: ${worst.row.words}, ${formatCount(worst.count)} of ` +
@@ -58,30 +54,17 @@ export function drawRanges(box, view) {
 function rangesOf({ cuts, words, neutral }, names) {
   const ends = cuts.map(Math.log);
   const grades = ends.map((low, k) => ({
-    low,
-    high: ends[k + 1] ?? Infinity,
-    lowRatio: cuts[k],
-    highRatio: cuts[k + 1],
-    word: words[k],
+    low, high: ends[k + 1] ?? Infinity, lowRatio: cuts[k], highRatio: cuts[k + 1], word: words[k],
   }));
   const sayRatio = ({ lowRatio, highRatio }) =>
     `${formatCount(lowRatio)} ${highRatio ? `to ${formatCount(highRatio)}` : "or more"}`;
   const side = (k) =>
     grades.map((grade) => ({
-      ...grade,
-      side: k,
-      ratio: sayRatio(grade),
-      words: `${grade.word} support for ${names[k]}`,
-      low: k ? grade.low : -grade.high,
-      high: k ? grade.high : -grade.low,
+      ...grade, side: k, ratio: sayRatio(grade), words: `${grade.word} support for ${names[k]}`,
+      low: k ? grade.low : -grade.high, high: k ? grade.high : -grade.low,
     }));
   const middle = {
-    low: -ends[0],
-    high: ends[0],
-    side: null,
-    lowRatio: 1,
-    ratio: `below ${formatNumber(cuts[0])}`,
-    word: neutral,
+    low: -ends[0], high: ends[0], side: null, lowRatio: 1, ratio: `below ${formatNumber(cuts[0])}`, word: neutral,
     words: `${neutral} support for either`,
   };
   return [...side(0).reverse(), middle, ...side(1)];
@@ -103,11 +86,7 @@ function head(view) {
     "in words",
     ...[1, 0].map((side) => `${shorten(view.names[side], 22)} is true`),
   ];
-  return make(
-    "thead",
-    {},
-    make("tr", {}, ...cells.map((text) => make("th", { textContent: text, scope: "col" })))
-  );
+  return make("thead", {}, make("tr", {}, ...cells.map((text) => make("th", { textContent: text, scope: "col" }))));
 }
 
 /** The ranges in favor of one side, under a heading. */
@@ -127,15 +106,9 @@ function tableRow(view, row) {
   const llr =
     row.low === -Infinity
       ? `${ends[1]} or less`
-      : row.high === Infinity
-        ? `${ends[0]} or more`
-        : `${ends[0]} to ${ends[1]}`;
+      : row.high === Infinity ? `${ends[0]} or more` : `${ends[0]} to ${ends[1]}`;
   const list = make("button", {
-    type: "button",
-    className: "plain",
-    textContent: llr,
-    title: "List these samples",
-    "data-focus": `range${row.low}`,
+    type: "button", className: "plain", textContent: llr, title: "List these samples", "data-focus": `range${row.low}`,
   });
   const extent = [Math.max(row.low, -1e300), Math.min(row.high, 1e300)];
   list.addEventListener("click", () => view.set({ range: extent }));

@@ -2,16 +2,7 @@
 
 import { make } from "./dom.js";
 import {
-  chart,
-  diagonal,
-  fill,
-  fitNames,
-  formatCount,
-  formatNumber,
-  frameMark,
-  legend,
-  note,
-  shorten,
+  chart, diagonal, fill, fitNames, formatCount, formatNumber, frameMark, legend, note, shorten,
 } from "./drawing.js";
 import { reliability } from "./statistics.js";
 
@@ -44,11 +35,7 @@ export function drawReliability(box, view) {
 /** Bins in percent. */
 function pointsOf(bins) {
   return Array.from(bins.predicted, (x, k) => ({
-    x: 100 * x,
-    y: 100 * bins.observed[k],
-    low: 100 * bins.low[k],
-    high: 100 * bins.high[k],
-    count: bins.count[k],
+    x: 100 * x, y: 100 * bins.observed[k], low: 100 * bins.low[k], high: 100 * bins.high[k], count: bins.count[k],
   })).filter((p) => p.count > 0);
 }
 
@@ -62,10 +49,7 @@ function drawPoints(view, points, off, of) {
     label:
       `Reliability of the posteriors of ${of}: predicted probability against observed frequency in ` +
       `${points.length} bins.`,
-    x: {
-      label: fitNames([of], side - 32, (name) => `posterior of ${name} (%)`),
-      domain: [0, 100],
-    },
+    x: { label: fitNames([of], side - 32, (name) => `posterior of ${name} (%)`), domain: [0, 100] },
     y: { label: "how often it was true (%)", domain: [0, 100] },
     marks: [
       frameMark(),
@@ -97,8 +81,7 @@ function drawPoints(view, points, off, of) {
 
 /** Counts beside their points, left out where two would overlap; the tip has them all. */
 function spread(points, side) {
-  const reach = (100 * 34) / side,
-    height = (100 * 13) / side;
+  const reach = (100 * 34) / side, height = (100 * 13) / side;
   const placed = [];
   for (const p of points) {
     const clash = placed.some((q) => Math.abs(q.x - p.x) < reach && Math.abs(q.y - p.y) < height);
@@ -110,8 +93,7 @@ function spread(points, side) {
 function tip(p) {
   return (
     `predicted ${formatNumber(p.x)} %\nobserved ${formatNumber(p.y)} % (${formatNumber(p.low)} to ` +
-    `${formatNumber(p.high)})\n` +
-    `${formatCount(p.count)} samples`
+    `${formatNumber(p.high)})\n${formatCount(p.count)} samples`
   );
 }
 
@@ -137,11 +119,9 @@ function explain(points, off, of) {
     off.length === 0
       ? "Every interval holds its posterior: no sign of poor calibration."
       : `In ${off.length} of ${points.length} groups the interval does not hold the posterior: there ` +
-        `the posteriors promise more ` +
-        "or less than they keep.";
+        "the posteriors promise more or less than they keep.";
   return (
-    `The ${formatCount(total)} samples in groups of equal size, by their posterior of ${of} under the ` +
-    `prior; numbers are counts of ` +
-    `samples, lines 95 % intervals. ${verdict}`
+    `The ${formatCount(total)} samples in groups of equal size, by their posterior of ${of} under the prior; numbers ` +
+    `are counts of samples, lines 95 % intervals. ${verdict}`
   );
 }

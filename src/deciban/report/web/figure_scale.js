@@ -11,15 +11,11 @@ const inside = (x) => Math.max(-END, Math.min(END, x));
 /** The ratio of the case on a scale of words, with the samples of each side above and below. */
 export function drawScale(box, view) {
   const { ask, known, data } = view;
-  const bars = known
-    ? [...bins(known, 1), ...bins(known, 0)]
-    : [];
+  const bars = known ? [...bins(known, 1), ...bins(known, 0)] : [];
   const top = known ? 1.3 : 0.3;
   const at = inside(ask.llr);
   const ratio = (x) =>
-    Math.abs(x) < 1e-9
-      ? "1"
-      : (x > 0 ? "" : "1/") + d3.format(",")(Math.round(10 ** Math.abs(x / Math.LN10)));
+    Math.abs(x) < 1e-9 ? "1" : (x > 0 ? "" : "1/") + d3.format(",")(Math.round(10 ** Math.abs(x / Math.LN10)));
   const few = view.width < 640;
   const [marginTop, marginLeft] = few ? [24, 16] : [60, 30];
   const svg = chart(view, {
@@ -43,10 +39,7 @@ export function drawScale(box, view) {
       ...supported(ask, top, at, view.width),
       ask.interval &&
         Plot.ruleY([0], {
-          x1: inside(ask.interval[0]),
-          x2: inside(ask.interval[1]),
-          stroke: "currentColor",
-          strokeWidth: 5,
+          x1: inside(ask.interval[0]), x2: inside(ask.interval[1]), stroke: "currentColor", strokeWidth: 5,
           strokeOpacity: 0.6,
         }),
       Plot.ruleX([at], { stroke: "currentColor", strokeWidth: 3, insetTop: 14 - marginTop }),
@@ -97,10 +90,7 @@ function bins(known, side) {
   const filled = shares.filter(({ share }) => share > 0);
   const most = d3.max(filled, ({ share }) => share);
   return filled.map(({ k, share }) => ({
-    x1: edges[k],
-    x2: edges[k + 1],
-    y: ((side ? 1 : -1) * share) / most,
-    color: known.colors[side],
+    x1: edges[k], x2: edges[k + 1], y: ((side ? 1 : -1) * share) / most, color: known.colors[side],
   }));
 }
 
@@ -114,12 +104,7 @@ function areas({ cuts, words: all }) {
 /** Grounds that get darker as the words get stronger. */
 function bands(data, top) {
   return Plot.rect(areas(data), {
-    x1: "x1",
-    x2: "x2",
-    y1: -top,
-    y2: top,
-    fill: "var(--accent)",
-    fillOpacity: (d) => 0.03 + 0.035 * d.k,
+    x1: "x1", x2: "x2", y1: -top, y2: top, fill: "var(--accent)", fillOpacity: (d) => 0.03 + 0.035 * d.k,
     title: (d) => `${d.word} support`,
   });
 }
@@ -130,14 +115,8 @@ function words(data) {
     Plot.text(
       areas(data).filter((d) => d.k % 2 === line),
       {
-        x: (d) => (d.x1 + d.x2) / 2,
-        frameAnchor: "top",
-        dy: line ? -12 : -28,
-        text: "word",
-        fontSize: 11,
-        fill: "var(--soft)",
-        stroke: "var(--card)",
-        strokeWidth: 5,
+        x: (d) => (d.x1 + d.x2) / 2, frameAnchor: "top", dy: line ? -12 : -28, text: "word", fontSize: 11,
+        fill: "var(--soft)", stroke: "var(--card)", strokeWidth: 5,
       }
     )
   );
@@ -151,15 +130,8 @@ function supported(ask, top, at, width) {
   return [
     Plot.ruleX([bound], { y1: -top, y2: top, stroke: "var(--poor)", strokeDasharray: "5 3", strokeWidth: 2 }),
     Plot.text([bound], {
-      x: (d) => d,
-      y: -top,
-      dy: -8,
-      dx: toLeft ? -5 : 5,
-      textAnchor: toLeft ? "end" : "start",
-      text: () => "supported up to here",
-      fill: "var(--poor)",
-      stroke: "var(--card)",
-      strokeWidth: 4,
+      x: (d) => d, y: -top, dy: -8, dx: toLeft ? -5 : 5, textAnchor: toLeft ? "end" : "start",
+      text: () => "supported up to here", fill: "var(--poor)", stroke: "var(--card)", strokeWidth: 4,
       paintOrder: "stroke",
     }),
   ];

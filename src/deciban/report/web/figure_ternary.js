@@ -1,5 +1,6 @@
 // Three classes in a triangle: posteriors under the prior.
 
+import { set } from "./dom.js";
 import { fill, formatCount, formatPercent, legend, note, shorten } from "./drawing.js";
 import { describeRow } from "./figure_plane.js";
 import { decide, posterior } from "./geometry.js";
@@ -14,20 +15,12 @@ export function drawTernary(box, view) {
   if (three.n === 0)
     return fill(box, threeChooser(view), note("None of these three classes has samples: choose others."));
   const setting = settingOfThree(view);
-  const width = Math.min(520, view.width),
-    side = width - 60;
+  const width = Math.min(520, view.width), side = width - 60;
   const height = Math.round(side * Math.sqrt(0.75) + 74);
-  const corners = [
-    [width / 2, 30],
-    [30, height - 44],
-    [width - 30, height - 44],
-  ];
+  const corners = [[width / 2, 30], [30, height - 44], [width - 30, height - 44]];
   const p = posterior(three.values, three.n, 3, setting.prior);
   const points = {
-    x: new Float64Array(three.n),
-    y: new Float64Array(three.n),
-    truth: three.truth,
-    isBeyond: new Uint8Array(three.n),
+    x: new Float64Array(three.n), y: new Float64Array(three.n), truth: three.truth, isBeyond: new Uint8Array(three.n),
   };
   for (let i = 0; i < three.n; i++) {
     points.x[i] = p[3 * i] * corners[0][0] + p[3 * i + 1] * corners[1][0] + p[3 * i + 2] * corners[2][0];
@@ -85,38 +78,25 @@ function addTriangle(svg, corners) {
     for (const share of SHARES) {
       svg
         .append("path")
-        .attr("d", path([between(first, corner, share), between(second, corner, share)]))
-        .attr("stroke", "var(--edge)")
-        .attr("fill", "none");
+        .call(set, {
+          d: path([between(first, corner, share), between(second, corner, share)]), stroke: "var(--edge)", fill: "none",
+        });
     }
   });
   svg.append("path").attr("d", path(corners, true)).attr("stroke", "var(--soft)").attr("fill", "none");
   for (const share of SHARES) {
     const [x, y] = between(corners[1], corners[2], share);
-    svg
-      .append("text")
-      .attr("x", x)
-      .attr("y", y + 15)
-      .attr("text-anchor", "middle")
-      .attr("class", "soft")
-      .text(d3.format("~p")(share));
+    svg.append("text").call(set, { x, y: y + 15, "text-anchor": "middle", class: "soft" }).text(d3.format("~p")(share));
   }
 }
 
 function addCorners(svg, corners, names, width) {
   const most = Math.floor(width / 18);
-  const places = [
-    ["middle", 0, -12],
-    ["start", -26, 34],
-    ["end", 26, 34],
-  ];
+  const places = [["middle", 0, -12], ["start", -26, 34], ["end", 26, 34]];
   places.forEach(([anchor, dx, dy], k) => {
     svg
       .append("text")
-      .attr("class", "halo")
-      .attr("x", corners[k][0] + dx)
-      .attr("y", corners[k][1] + dy)
-      .attr("text-anchor", anchor)
+      .call(set, { class: "halo", x: corners[k][0] + dx, y: corners[k][1] + dy, "text-anchor": anchor })
       .text(shorten(names[k], most))
       .append("title")
       .text(names[k]);

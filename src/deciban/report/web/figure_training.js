@@ -32,18 +32,8 @@ function drawCurve(view, epochs, { name, label, what }) {
       frameMark(),
       Plot.line(points, { x: "x", y: "y", stroke: "var(--accent)", strokeWidth: 2, clip: true }),
       points.length < 40 && Plot.dot(points, { x: "x", y: "y", r: 2.5, fill: "var(--accent)", clip: true }),
-      Plot.dot([best], {
-        x: "x",
-        y: "y",
-        r: 5,
-        fill: "var(--card)",
-        stroke: "var(--fair)",
-        strokeWidth: 2.5,
-      }),
-      Plot.tip(
-        points,
-        Plot.pointerX({ x: "x", y: "y", title: (p) => `epoch ${p.x}\n${formatNumber(p.y)} nat` })
-      ),
+      Plot.dot([best], { x: "x", y: "y", r: 5, fill: "var(--card)", stroke: "var(--fair)", strokeWidth: 2.5 }),
+      Plot.tip(points, Plot.pointerX({ x: "x", y: "y", title: (p) => `epoch ${p.x}\n${formatNumber(p.y)} nat` })),
     ],
   });
 }
@@ -63,11 +53,9 @@ function explain(epochs) {
   const seconds = d3.max(epochs, (epoch) => epoch.seconds);
   const time = Number.isFinite(seconds) ? ` Training took ${formatNumber(seconds)} s.` : "";
   const kept = best
-    ? ` The ring is the epoch with the lowest value; held-out samples are told best after epoch ` +
-      `${best.epoch}.`
+    ? ` The ring is the epoch with the lowest value; held-out samples are told best after epoch ` + `${best.epoch}.`
     : "";
   return (
-    `${epochs.length} epochs. Where the held-out curve rises while the loss falls, the model ` +
-    `overfits.${kept}${time}`
+    `${epochs.length} epochs. Where the held-out curve rises while the loss falls, the model overfits.${kept}${time}`
   );
 }

@@ -3,10 +3,8 @@
 
 /** Units of evidence: how many of them one nat is, and the name to print. */
 export const UNITS = {
-  nat: { factor: 1, label: "nat" },
-  bit: { factor: 1 / Math.LN2, label: "bit" },
-  log10: { factor: 1 / Math.LN10, label: "log10" },
-  deciban: { factor: 10 / Math.LN10, label: "deciban" },
+  nat: { factor: 1, label: "nat" }, bit: { factor: 1 / Math.LN2, label: "bit" },
+  log10: { factor: 1 / Math.LN10, label: "log10" }, deciban: { factor: 10 / Math.LN10, label: "deciban" },
 };
 
 const UNDERFLOW = 1e-280; // below this, products have lost digits

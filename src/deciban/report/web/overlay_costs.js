@@ -21,9 +21,7 @@ export function drawCosts(box, view) {
     box,
     systemLegend(view.systems),
     ...groups.flatMap((group) => [
-      make("h4", { textContent: group.title }),
-      barChart(view, group),
-      note(sayEach(group.rows, sayCost)),
+      make("h4", { textContent: group.title }), barChart(view, group), note(sayEach(group.rows, sayCost)),
     ]),
     note(
       "Pale: what the system cannot tell apart. Solid: poor calibration, which recalibration would save. The broken line is the cost of no evidence."
@@ -38,13 +36,7 @@ function pairCost(one) {
 
 function overallCost(one, view) {
   const { total, calibration, nothing } = view.data.costs[one.k];
-  return {
-    ...one,
-    total,
-    least: Number.isFinite(calibration) ? total - calibration : NaN,
-    nothing,
-    unit: "nat",
-  };
+  return { ...one, total, least: Number.isFinite(calibration) ? total - calibration : NaN, nothing, unit: "nat" };
 }
 
 function barChart(view, { title, rows }) {
@@ -68,32 +60,14 @@ function barChart(view, { title, rows }) {
     marginTop: 6,
     marginLeft: 12,
     label: `${title}. ${rows.map(sayCost).join(" ")}`,
-    x: {
-      label: "share of the cost of no evidence (%)",
-      domain: [0, end],
-      grid: true,
-    },
+    x: { label: "share of the cost of no evidence (%)", domain: [0, end], grid: true },
     y: { axis: null, grid: false, domain: rows.map((row) => row.k), paddingInner: 0.6, paddingOuter: 0.5 },
     marks: [
-      Plot.barX(parts, {
-        y: (p) => p.row.k,
-        x1: "low",
-        x2: "high",
-        fill: (p) => p.row.color,
-        fillOpacity: "opacity",
-      }),
+      Plot.barX(parts, { y: (p) => p.row.k, x1: "low", x2: "high", fill: (p) => p.row.color, fillOpacity: "opacity" }),
       Plot.ruleX([100], { stroke: "currentColor", strokeDasharray: "4 3", strokeWidth: 1.5 }),
       Plot.text(rows, {
-        y: "k",
-        x: 0,
-        dy: -17,
-        textAnchor: "start",
-        fontWeight: 600,
-        text: label,
-        fill: "currentColor",
-        stroke: "var(--card)",
-        strokeWidth: 4,
-        paintOrder: "stroke",
+        y: "k", x: 0, dy: -17, textAnchor: "start", fontWeight: 600, text: label, fill: "currentColor",
+        stroke: "var(--card)", strokeWidth: 4, paintOrder: "stroke",
       }),
     ],
   });
@@ -114,22 +88,14 @@ function sayCost({ name, total, least, nothing, unit }) {
 export function drawNumbers(box, view) {
   const why = missing(view);
   if (why) return fill(box, note(why));
-  const { miss, falseAlarm } = view.pairCosts,
-    prior = view.priorTarget;
+  const { miss, falseAlarm } = view.pairCosts, prior = view.priorTarget;
   const nothing = Math.min(prior * miss, (1 - prior) * falseAlarm);
   const head = [
-    "system",
-    "Cllr (bit)",
-    "after PAV (bit)",
-    "calibration (bit)",
-    "equal-error rate",
-    "misses",
-    "false alarms",
+    "system", "Cllr (bit)", "after PAV (bit)", "calibration (bit)", "equal-error rate", "misses", "false alarms",
     "cost of decisions",
   ];
   const rows = view.systems.map((one) => {
-    const total = cllrOf(one),
-      least = cllrMin(one.target, one.other, pavBlocks(one));
+    const total = cllrOf(one), least = cllrMin(one.target, one.other, pavBlocks(one));
     const at = operatingPoint(one);
     const cost = (prior * miss * at.miss + (1 - prior) * falseAlarm * at.falseAlarm) / nothing;
     return [

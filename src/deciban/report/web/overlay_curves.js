@@ -2,19 +2,8 @@
 
 import { make } from "./dom.js";
 import {
-  chart,
-  diagonal,
-  fill,
-  fitNames,
-  frameMark,
-  formatNumber,
-  formatPercent,
-  llrLabel,
-  llrRange,
-  misleadingShares,
-  note,
-  pavBlocks,
-  remember,
+  chart, diagonal, fill, fitNames, frameMark, formatNumber, formatPercent, llrLabel, llrRange, misleadingShares, note,
+  pavBlocks, remember,
 } from "./drawing.js";
 import { axis, axisEnds, curvePoints as detPoints, operatingPoint, place } from "./figure_det.js";
 import { domainOf, stepPoints, wedgeNames, wedges } from "./figure_pav.js";
@@ -37,10 +26,7 @@ export function drawTippetts(box, view) {
   });
   const svg = chart(view, {
     label: `Tippett plots of ${systems.map((one) => one.name).join(", ")}: share of each class at or above each LLR.`,
-    x: {
-      label: llrLabel(view),
-      domain: [factor * low, factor * high],
-    },
+    x: { label: llrLabel(view), domain: [factor * low, factor * high] },
     y: { label: "share at or above (%)", domain: [0, 100] },
     marks: [
       frameMark(),
@@ -92,32 +78,21 @@ export function drawDets(box, view) {
     height: side,
     marginLeft: 56,
     label: `Detection error trade-off. Equal-error rates: ${sayRates(drawn)}.`,
-    x: {
-      ...axis(x),
-      label: label((other, target) => `false alarms: ${other} taken for ${target}`),
-    },
+    x: { ...axis(x), label: label((other, target) => `false alarms: ${other} taken for ${target}`) },
     y: { ...axis(y), label: label((other, target) => `misses: ${target} taken for ${other}`) },
     marks: [
       frameMark(),
       diagonal(Math.max(x[0], y[0]), Math.min(x[1], y[1])),
       ...drawn.map(({ one }) =>
         line(
-          detPoints(
-            remember(one, "det", () => detCurve(one.target, one.other, one.weights)),
-            x,
-            y
-          ),
+          detPoints(remember(one, "det", () => detCurve(one.target, one.other, one.weights)), x, y),
           one,
           { x: "x", y: "y" }
         )
       ),
       Plot.dot(points, {
-        x: (p) => inside(p.at.falseAlarm, x),
-        y: (p) => inside(p.at.miss, y),
-        r: 6,
-        symbol: "diamond",
-        fill: (p) => p.one.color,
-        stroke: "var(--card)",
+        x: (p) => inside(p.at.falseAlarm, x), y: (p) => inside(p.at.miss, y), r: 6, symbol: "diamond",
+        fill: (p) => p.one.color, stroke: "var(--card)",
       }),
     ],
   });
@@ -138,17 +113,12 @@ const sayRates = (rates) => rates.map(({ one, rate }) => `${one.name} ${formatPe
 export function drawCrossEntropies(box, view) {
   const why = missing(view);
   if (why) return fill(box, note(why));
-  const {
-    systems,
-    unit: { factor, label: unit },
-  } = view;
+  const { systems, unit: { factor, label: unit } } = view;
   const curves = systems.map((one) =>
     remember(one, "cross-entropy", () => crossEntropyCurve(one.target, one.other, undefined, pavBlocks(one), one.weights))
   );
   const points = (curve, name) =>
-    Array.from(curve.logOdds, (lo, k) => ({ x: factor * lo, y: curve[name][k] })).filter((p) =>
-      Number.isFinite(p.y)
-    );
+    Array.from(curve.logOdds, (lo, k) => ({ x: factor * lo, y: curve[name][k] })).filter((p) => Number.isFinite(p.y));
   const top =
     1.04 *
     Math.max(1, Math.min(2, d3.max(curves, (curve) => d3.max(points(curve, "actual"), (p) => p.y)) ?? 1));
@@ -156,25 +126,15 @@ export function drawCrossEntropies(box, view) {
   const ends = [curves[0].logOdds[0], curves[0].logOdds.at(-1)];
   const svg = chart(view, {
     label: `Empirical cross-entropy of ${systems.map((one) => one.name).join(", ")} over prior log-odds of ${view.names[1]}.`,
-    x: {
-      label: fitNames([view.names[1]], view.width - 32, (name) => `prior log-odds of ${name} (${unit})`),
-    },
+    x: { label: fitNames([view.names[1]], view.width - 32, (name) => `prior log-odds of ${name} (${unit})`) },
     y: { label: "cost (bit)", domain: [0, top] },
     marks: [
       frameMark(),
       Plot.line(points(curves[0], "neutral"), {
-        x: "x",
-        y: "y",
-        stroke: "var(--soft)",
-        strokeDasharray: "1 4",
-        strokeWidth: 2,
-        clip: true,
+        x: "x", y: "y", stroke: "var(--soft)", strokeDasharray: "1 4", strokeWidth: 2, clip: true,
       }),
       ...curves.map((curve, k) => line(points(curve, "actual"), systems[k], { x: "x", y: "y" })),
-      Plot.ruleX([factor * Math.max(ends[0], Math.min(ends[1], at))], {
-        stroke: "currentColor",
-        strokeWidth: 1.5,
-      }),
+      Plot.ruleX([factor * Math.max(ends[0], Math.min(ends[1], at))], { stroke: "currentColor", strokeWidth: 1.5 }),
     ],
   });
   const costs = systems.map((one) => {
@@ -185,12 +145,7 @@ export function drawCrossEntropies(box, view) {
     box,
     systemLegend(
       systems,
-      make(
-        "li",
-        {},
-        sampleLine({ color: "var(--soft)", dash: "1 4" }),
-        make("span", { textContent: "no evidence" })
-      )
+      make("li", {}, sampleLine({ color: "var(--soft)", dash: "1 4" }), make("span", { textContent: "no evidence" }))
     ),
     svg,
     note(
@@ -204,13 +159,8 @@ export function drawCrossEntropies(box, view) {
 export function drawPavs(box, view) {
   const why = missing(view);
   if (why) return fill(box, note(why));
-  const {
-    systems,
-    unit: { factor, label: unit },
-  } = view;
-  const x = shareRange(systems.map((one) => domainOf(pavBlocks(one), llrRange(one)))).map(
-    (end) => factor * end
-  );
+  const { systems, unit: { factor, label: unit } } = view;
+  const x = shareRange(systems.map((one) => domainOf(pavBlocks(one), llrRange(one)))).map((end) => factor * end);
   const y = x;
   const svg = chart(view, {
     height: Math.round(Math.min(420, Math.max(290, view.width * 0.75))),

@@ -12,8 +12,7 @@ import { onNewColors } from "./colors.js";
 export function keepDrawn(figures, state, makeView) {
   const boxes = [...document.querySelectorAll("[data-figure]")];
   const seen = new Set();
-  let view = null,
-    stale = new Set(boxes);
+  let view = null, stale = new Set(boxes);
 
   // Only what a reader sees is drawn; the rest when it comes into sight, and for print.
   const refresh = (isPrint) => {
@@ -45,10 +44,7 @@ function draw(figures, box, view) {
   } catch (error) {
     console.error(error);
     box.replaceChildren(
-      Object.assign(document.createElement("p"), {
-        className: "missing",
-        textContent: `Not drawn: ${error.message}`,
-      })
+      Object.assign(document.createElement("p"), { className: "missing", textContent: `Not drawn: ${error.message}` })
     );
   }
 }
@@ -66,9 +62,7 @@ function observeSight(boxes, listener) {
 function observeWidths(boxes, renew) {
   const widths = new Map(boxes.map((box) => [box, box.clientWidth]));
   const observer = new ResizeObserver((entries) => {
-    const changed = entries
-      .map((e) => e.target)
-      .filter((box) => Math.abs(box.clientWidth - widths.get(box)) > 4);
+    const changed = entries.map((e) => e.target).filter((box) => Math.abs(box.clientWidth - widths.get(box)) > 4);
     for (const box of changed) widths.set(box, box.clientWidth);
     if (changed.length) renew(changed);
   });

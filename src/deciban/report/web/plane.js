@@ -2,6 +2,7 @@
 // of three log-posteriors (or log-likelihoods) up to a constant; each drawing places it, and finds it again.
 
 import { classColor, isDark, themeColor } from "./colors.js";
+import { set } from "./dom.js";
 import { decide, fromIlr, ilrBasis, toIlr } from "./geometry.js";
 
 const UNIFORM = [1 / 3, 1 / 3, 1 / 3];
@@ -24,9 +25,7 @@ export function makePlane(box, kind, title) {
   // The width is read when it changes, since reading it in each frame would make the browser lay out the page.
   new ResizeObserver(() => (plane.width = box.clientWidth)).observe(box);
   return Object.assign(plane, {
-    resize: (limit) => resize(plane, limit),
-    place: (v) => place(plane, v),
-    find: (x, y) => find(plane, x, y),
+    resize: (limit) => resize(plane, limit), place: (v) => place(plane, v), find: (x, y) => find(plane, x, y),
   });
 }
 
@@ -35,8 +34,7 @@ function resize(plane, limit) {
   plane.width ||= plane.box.clientWidth;
   const size = Math.max(220, Math.min(560, Math.floor(plane.width)));
   if (size === plane.size && limit === plane.limit) return false;
-  const margin = MARGIN[plane.kind],
-    ratio = window.devicePixelRatio || 1;
+  const margin = MARGIN[plane.kind], ratio = window.devicePixelRatio || 1;
   const inner = size - margin.left - margin.right;
   const height = plane.kind === "plane" ? inner : Math.round((inner * Math.sqrt(3)) / 2);
   Object.assign(plane, { size, limit, margin, inner, height, ratio, grid: null, image: null });
@@ -56,15 +54,13 @@ function place(plane, v) {
 
 /** Pixels of ILR coordinates. */
 export function placeIlr(plane, x, y) {
-  const { margin, inner, limit } = plane,
-    scale = inner / (2 * limit);
+  const { margin, inner, limit } = plane, scale = inner / (2 * limit);
   return [margin.left + (x + limit) * scale, margin.top + (limit - y) * scale];
 }
 
 /** Pixels of shares of three classes: the first above, the second left, the third right. */
 export function placeShares(plane, a, b, c) {
-  const { margin, inner, height } = plane,
-    total = a + b + c;
+  const { margin, inner, height } = plane, total = a + b + c;
   return [margin.left + ((a / 2 + c) / total) * inner, margin.top + (1 - a / total) * height];
 }
 
@@ -72,8 +68,7 @@ export function placeShares(plane, a, b, c) {
 function find(plane, px, py) {
   const { margin, inner, height, limit } = plane;
   if (plane.kind === "plane") {
-    const scale = (2 * limit) / inner,
-      bound = (t) => Math.max(-limit, Math.min(limit, t));
+    const scale = (2 * limit) / inner, bound = (t) => Math.max(-limit, Math.min(limit, t));
     return Array.from(
       fromIlr([bound((px - margin.left) * scale - limit), bound(limit - (py - margin.top) * scale)], 1, 3)
     );
@@ -92,13 +87,7 @@ export function drawRegions(plane, costs, reject) {
   context.clearRect(0, 0, plane.size, plane.canvas.height);
   context.save();
   clip(plane, context);
-  context.drawImage(
-    plane.image.canvas,
-    plane.margin.left,
-    plane.margin.top,
-    plane.image.width,
-    plane.image.height
-  );
+  context.drawImage(plane.image.canvas, plane.margin.left, plane.margin.top, plane.image.width, plane.image.height);
   context.restore();
   return context;
 }
@@ -115,22 +104,16 @@ function clip(plane, context) {
 }
 
 export function corners(plane) {
-  return [
-    [1, 0, 0],
-    [0, 1, 0],
-    [0, 0, 1],
-  ].map((shares) => placeShares(plane, ...shares));
+  return [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map((shares) => placeShares(plane, ...shares));
 }
 
 /** One point for each cell; they stay until the size changes. */
 function cells(plane) {
-  const across = Math.ceil(plane.inner / CELL),
-    down = Math.ceil(plane.height / CELL);
+  const across = Math.ceil(plane.inner / CELL), down = Math.ceil(plane.height / CELL);
   const points = new Float64Array(across * down * 3);
   for (let row = 0, at = 0; row < down; row++) {
     for (let column = 0; column < across; column++, at += 3) {
-      const x = plane.margin.left + (column + 0.5) * CELL,
-        y = plane.margin.top + (row + 0.5) * CELL;
+      const x = plane.margin.left + (column + 0.5) * CELL, y = plane.margin.top + (row + 0.5) * CELL;
       points.set(find(plane, x, y), at);
     }
   }
@@ -168,8 +151,7 @@ export function drawAxes(plane, names, unit) {
 function drawPlaneAxes(plane, names, unit) {
   const { axes, margin, inner, height, limit } = plane;
   const domain = [-limit * unit.factor, limit * unit.factor];
-  const x = d3.scaleLinear(domain, [0, inner]),
-    y = d3.scaleLinear(domain, [height, 0]);
+  const x = d3.scaleLinear(domain, [0, inner]), y = d3.scaleLinear(domain, [height, 0]);
   axes
     .append("g")
     .attr("class", "axis")
@@ -180,27 +162,14 @@ function drawPlaneAxes(plane, names, unit) {
     .attr("class", "axis")
     .attr("transform", `translate(${margin.left},${margin.top})`)
     .call(d3.axisLeft(y).ticks(5));
-  axes
-    .append("rect")
-    .attr("class", "frame")
-    .attr("x", margin.left)
-    .attr("y", margin.top)
-    .attr("width", inner)
-    .attr("height", height);
+  axes.append("rect").call(set, { class: "frame", x: margin.left, y: margin.top, width: inner, height });
   axes
     .append("text")
-    .attr("class", "axis-name")
-    .attr("text-anchor", "end")
-    .attr("x", margin.left + inner)
-    .attr("y", margin.top + height + 30)
+    .call(set, { class: "axis-name", "text-anchor": "end", x: margin.left + inner, y: margin.top + height + 30 })
     .text(`first ILR coordinate (${unit.label})`);
   axes
     .append("text")
-    .attr("class", "axis-name")
-    .attr("text-anchor", "end")
-    .attr("transform", "rotate(-90)")
-    .attr("x", -margin.top)
-    .attr("y", 11)
+    .call(set, { class: "axis-name", "text-anchor": "end", transform: "rotate(-90)", x: -margin.top, y: 11 })
     .text(`second ILR coordinate (${unit.label})`);
   const V = ilrBasis(3);
   names.forEach((name, k) => {
@@ -221,10 +190,7 @@ function writeName(axes, name, k, x, y, anchor) {
   const shown = name.length > 18 ? `${name.slice(0, 17)}…` : name;
   axes
     .append("text")
-    .attr("class", "class-name")
-    .attr("x", x)
-    .attr("y", y)
-    .attr("text-anchor", anchor)
+    .call(set, { class: "class-name", x, y, "text-anchor": anchor })
     .style("fill", classColor(k, 3))
     .text(shown)
     .append("title")
@@ -233,41 +199,21 @@ function writeName(axes, name, k, x, y, anchor) {
 
 function drawTriangle(plane, names) {
   const { axes, size, margin, height } = plane;
-  axes
-    .append("path")
-    .attr("class", "frame")
-    .attr("d", `M${corners(plane).join("L")}Z`);
+  axes.append("path").attr("class", "frame").attr("d", `M${corners(plane).join("L")}Z`);
   const lines = [0.25, 0.5, 0.75].flatMap((p) => [
-    [
-      [p, 1 - p, 0],
-      [p, 0, 1 - p],
-    ],
-    [
-      [1 - p, p, 0],
-      [0, p, 1 - p],
-    ],
-    [
-      [1 - p, 0, p],
-      [0, 1 - p, p],
-    ],
+    [[p, 1 - p, 0], [p, 0, 1 - p]], [[1 - p, p, 0], [0, p, 1 - p]], [[1 - p, 0, p], [0, 1 - p, p]],
   ]);
   axes
     .append("path")
     .attr("class", "grid")
     .attr("d", lines.map(([a, b]) => `M${placeShares(plane, ...a)}L${placeShares(plane, ...b)}`).join(""));
   const below = margin.top + height + 18;
-  const places = [
-    [size / 2, 16, "middle"],
-    [2, below, "start"],
-    [size - 2, below, "end"],
-  ];
+  const places = [[size / 2, 16, "middle"], [2, below, "start"], [size - 2, below, "end"]];
   names.forEach((name, k) => writeName(axes, name, k, ...places[k]));
 }
 
 /** The path from a point along a vector, which is curved in the triangle. */
 export function arrowPath(plane, from, vector) {
   const steps = plane.kind === "plane" ? 1 : 32;
-  return d3.line()(
-    d3.range(steps + 1).map((s) => plane.place(from.map((v, k) => v + (vector[k] * s) / steps)))
-  );
+  return d3.line()(d3.range(steps + 1).map((s) => plane.place(from.map((v, k) => v + (vector[k] * s) / steps))));
 }

@@ -35,11 +35,7 @@ export function samplesOfThree(view) {
   const values = new Float64Array(3 * index.length);
   index.forEach((i, row) => three.forEach((k, t) => (values[3 * row + t] = logLikelihoods[i * D + k])));
   const result = {
-    key,
-    index: Int32Array.from(index),
-    values,
-    truth: Uint8Array.from(index, (i) => place[truth[i]]),
-    n: index.length,
+    key, index: Int32Array.from(index), values, truth: Uint8Array.from(index, (i) => place[truth[i]]), n: index.length,
   };
   found.set(samples, result);
   return result;
@@ -70,11 +66,7 @@ export function scatter({ width, height, points, colors, decideAt, describe, lab
   context.scale(density, density);
   paintGround(context, width, height, colors, decideAt);
   paintPoints(context, points, colors);
-  const svg = d3
-    .create("svg")
-    .attr("viewBox", `0 0 ${width} ${height}`)
-    .attr("role", "img")
-    .attr("aria-label", label);
+  const svg = d3.create("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("aria-label", label);
   const tip = make("div", { className: "tip" });
   const box = make("div", { className: "scatter" }, canvas, svg.node(), tip);
   Object.assign(box.style, { width: `${width}px`, aspectRatio: `${width} / ${height}` });
@@ -102,9 +94,7 @@ function paintGround(context, width, height, colors, decideAt) {
 
 /** Points in rounds of mixed classes, so that no class hides another and colors rarely change. */
 function paintPoints(context, { x, y, truth, isBeyond }, colors) {
-  const n = x.length,
-    step = stride(n),
-    round = Math.max(300, Math.ceil(n / 40));
+  const n = x.length, step = stride(n), round = Math.max(300, Math.ceil(n / 40));
   const size = n > 20_000 ? 1.2 : n > 3000 ? 1.8 : 3;
   context.globalAlpha = n > 20_000 ? 0.35 : n > 3000 ? 0.55 : 0.85;
   context.strokeStyle = themeColor("card");
@@ -154,8 +144,7 @@ function addHover(box, tip, { x, y }, describe, width) {
     const [px, py] = [(event.clientX - bounds.left) * scale, (event.clientY - bounds.top) * scale];
     frame ||= requestAnimationFrame(() => {
       frame = 0;
-      let best = -1,
-        least = REACH * REACH;
+      let best = -1, least = REACH * REACH;
       for (let i = 0; i < x.length; i++) {
         const away = (x[i] - px) ** 2 + (y[i] - py) ** 2;
         if (away < least) [best, least] = [i, away];
@@ -180,10 +169,7 @@ export function threeChooser(view) {
   const selects = view.three.map((chosen, place) => {
     const options = view.samples.classes.map((name, k) =>
       make("option", {
-        value: k,
-        textContent: name,
-        selected: k === chosen,
-        disabled: k !== chosen && view.three.includes(k),
+        value: k, textContent: name, selected: k === chosen, disabled: k !== chosen && view.three.includes(k),
       })
     );
     const select = make(
@@ -191,9 +177,7 @@ export function threeChooser(view) {
       { "aria-label": `Class ${place + 1} of three`, "data-focus": `three-${place}` },
       ...options
     );
-    select.addEventListener("change", () =>
-      view.set({ three: view.three.with(place, Number(select.value)) })
-    );
+    select.addEventListener("change", () => view.set({ three: view.three.with(place, Number(select.value)) }));
     return select;
   });
   return make("div", { className: "choice" }, "Classes ", ...selects);

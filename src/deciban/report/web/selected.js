@@ -13,9 +13,7 @@ export function drawSelected(box, view) {
   const misleads = (i) => (isTarget[i] ? -llr[i] : llr[i]);
   inside.sort((i, j) => misleads(j) - misleads(i));
   const rows = inside.slice(0, MOST).map((i) => [
-    samples.rows[index[i]],
-    samples.classes[samples.truth[index[i]]],
-    formatNumber(unit.factor * llr[i]),
+    samples.rows[index[i]], samples.classes[samples.truth[index[i]]], formatNumber(unit.factor * llr[i]),
     misleads(i) > 0 ? "misleading" : "",
   ]);
   const clear = make("button", { type: "button", className: "plain", textContent: "Clear the range" });

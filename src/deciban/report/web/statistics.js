@@ -66,9 +66,7 @@ export function pav(target, nonTarget, weights = {}) {
   const count = last + 1;
   const shares = (values, n) => values.slice(0, count).map((value) => value / n);
   const blocks = {
-    low: low.slice(0, count),
-    high: high.slice(0, count),
-    target: shares(targets, target.length),
+    low: low.slice(0, count), high: high.slice(0, count), target: shares(targets, target.length),
     nonTarget: shares(others, nonTarget.length),
   };
   blocks.llr = blocks.target.map((p, k) => Math.log(p) - Math.log(blocks.nonTarget[k]));
@@ -170,11 +168,7 @@ function stepCurve(target, nonTarget, weights) {
     while (i < a.length && a[i] === value) i++;
     while (j < b.length && b[j] === value) j++;
   }
-  return {
-    llr: llr.slice(0, count),
-    below: below.slice(0, count),
-    belowOther: belowOther.slice(0, count),
-  };
+  return { llr: llr.slice(0, count), below: below.slice(0, count), belowOther: belowOther.slice(0, count) };
 }
 
 /** Prior log-odds from -3 to 3 bans, in nats. */
@@ -357,9 +351,7 @@ function shiftOfOdds(posteriors, truth, n, D, prior, { code, binOf, weights, siz
  * The range follows where the samples of both classes are (see commonRange); how many lie beyond it, infinite
  * ones included, is in below and above. Samples count by their weights.
  */
-export function histogramBins(
-  target, nonTarget, nBins = binCount(target.length + nonTarget.length), weights = {}
-) {
+export function histogramBins(target, nonTarget, nBins = binCount(target.length + nonTarget.length), weights = {}) {
   const [low, high] = commonRange(target, nonTarget);
   const width = (high - low) / Math.max(1, nBins - 1); // whole bins on either side of zero take up to one more
   const first = Math.floor(low / width + 1e-9);

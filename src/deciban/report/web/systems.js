@@ -1,7 +1,7 @@
 // Several systems in one figure: each has one color and one dash in all of them.
 
 import { classColor } from "./colors.js";
-import { make } from "./dom.js";
+import { make, set } from "./dom.js";
 import { missingSide } from "./drawing.js";
 
 const DASHES = [null, "8 3", "2 3", "9 3 2 3", "5 2", "12 3 2 3 2 3"];
@@ -18,13 +18,7 @@ export function sampleLine({ color, dash }) {
   const svg = d3.create("svg").attr("width", 34).attr("height", 10).attr("aria-hidden", "true");
   svg
     .append("line")
-    .attr("x1", 1)
-    .attr("x2", 33)
-    .attr("y1", 5)
-    .attr("y2", 5)
-    .attr("stroke", color)
-    .attr("stroke-width", 2.6)
-    .attr("stroke-dasharray", dash);
+    .call(set, { x1: 1, x2: 33, y1: 5, y2: 5, stroke: color, "stroke-width": 2.6, "stroke-dasharray": dash });
   return svg.node();
 }
 
@@ -34,9 +28,7 @@ export function sayEach(systems, say) {
 }
 
 export function systemLegend(systems, ...more) {
-  const items = systems.map((one) =>
-    make("li", {}, sampleLine(one), make("span", { textContent: one.name }))
-  );
+  const items = systems.map((one) => make("li", {}, sampleLine(one), make("span", { textContent: one.name })));
   return make("ul", { className: "legend" }, ...items, ...more);
 }
 
@@ -56,11 +48,5 @@ export function missing(view) {
 }
 
 export function line(points, one, options) {
-  return Plot.line(points, {
-    stroke: one.color,
-    strokeDasharray: one.dash,
-    strokeWidth: 2.2,
-    clip: true,
-    ...options,
-  });
+  return Plot.line(points, { stroke: one.color, strokeDasharray: one.dash, strokeWidth: 2.2, clip: true, ...options });
 }
