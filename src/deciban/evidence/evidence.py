@@ -62,7 +62,7 @@ from deciban.evidence.units import SCALES, Unit, VerbalScale, from_nats, to_nats
 from deciban.exceptions import InputError, ZeroPartsError
 from deciban.simplex import Basis, logparts
 from deciban.simplex.basis import basis_for
-from deciban.simplex.zeros import Method
+from deciban.simplex.samples import Method
 
 _LARGEST_ILRL = 1e12  # beside which float64 still holds four digits of the other coordinates
 _ALPHA_REMEDY = "Give 0.1 for sets that hold in 90 % of cases."

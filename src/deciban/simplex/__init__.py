@@ -7,11 +7,28 @@ same functions for logarithms of parts.
 
 from deciban.simplex import logparts
 from deciban.simplex.basis import Basis
-from deciban.simplex.operations import closure, distance, inner, norm, perturb, power
-from deciban.simplex.selection import amalgamate, subcomposition
-from deciban.simplex.statistics import mean, variance, variation_matrix
-from deciban.simplex.transforms import alr, alr_inv, clr, clr_inv, ilr, ilr_inv
-from deciban.simplex.zeros import replace_zeros
+from deciban.simplex.operations import (
+    alr,
+    alr_inv,
+    closure,
+    clr,
+    clr_inv,
+    distance,
+    ilr,
+    ilr_inv,
+    inner,
+    norm,
+    perturb,
+    power,
+)
+from deciban.simplex.samples import (
+    amalgamate,
+    mean,
+    replace_zeros,
+    subcomposition,
+    variance,
+    variation_matrix,
+)
 
 __all__ = [
     "Basis",

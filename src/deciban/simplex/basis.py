@@ -85,20 +85,8 @@ class Basis:
 
     @classmethod
     def gram_schmidt(cls, D: int, classes: Sequence[Hashable] | None = None) -> Basis:
-        """The paper's basis, and the default: coordinate i compares parts 1..i with part i + 1.
+        """The default basis, and the paper's: coordinate i compares parts 1..i with part i + 1.
 
-        Parameters
-        ----------
-        D : int
-            Number of parts.
-        classes : sequence of labels, optional
-
-        Returns
-        -------
-        Basis
-
-        Examples
-        --------
         >>> Basis.gram_schmidt(3).contrast.round(4)
         array([[ 0.7071,  0.4082],
                [-0.7071,  0.4082],
@@ -120,10 +108,6 @@ class Basis:
             One split on each row: +1 for one group, -1 for the other, 0 for the parts outside it.
             One row splits all parts; every other row splits a group that some row left.
         classes : sequence of labels, default the columns of a frame
-
-        Returns
-        -------
-        Basis
 
         Examples
         --------
@@ -147,10 +131,6 @@ class Basis:
         classes : sequence of labels, optional
             Order of the parts; by default the leaves from left to right, and 0 to D - 1 where
             the leaves are these numbers.
-
-        Returns
-        -------
-        Basis
 
         Examples
         --------
@@ -180,20 +160,9 @@ class Basis:
     def comparing(cls, a: Hashable, b: Hashable, classes: int | Sequence[Hashable]) -> Basis:
         """A basis whose first coordinate compares class ``a`` (positive) with class ``b``.
 
-        The other classes follow one by one, as in the Gram-Schmidt basis.
+        The other classes follow one by one, as in the Gram-Schmidt basis. If ``classes`` is the
+        number of parts, ``a`` and ``b`` are positions counted from 0.
 
-        Parameters
-        ----------
-        a, b : labels
-        classes : sequence of labels, or the number of parts
-            With a number, ``a`` and ``b`` are positions counted from 0.
-
-        Returns
-        -------
-        Basis
-
-        Examples
-        --------
         >>> Basis.comparing("c", "a", classes=["a", "b", "c"]).tree
         (('c', 'a'), 'b')
         """
@@ -209,19 +178,9 @@ class Basis:
     def from_linkage(cls, linkage: ArrayLike, classes: Sequence[Hashable] | None = None) -> Basis:
         """Balances of a hierarchical clustering of the parts; coordinate i is merger i.
 
-        Parameters
-        ----------
-        linkage : array of shape (D - 1, 4)
-            What :func:`scipy.cluster.hierarchy.linkage` returns, for instance for the
-            distances in :func:`deciban.simplex.variation_matrix`.
-        classes : sequence of labels, optional
+        ``linkage`` has shape (D - 1, 4), as :func:`scipy.cluster.hierarchy.linkage` returns it, for
+        instance for the distances in :func:`deciban.simplex.variation_matrix`.
 
-        Returns
-        -------
-        Basis
-
-        Examples
-        --------
         >>> from scipy.cluster.hierarchy import linkage
         >>> Basis.from_linkage(linkage([1.0, 9.0, 8.0]), classes=["a", "b", "c"]).tree
         ('c', ('a', 'b'))
@@ -252,39 +211,15 @@ class Basis:
         return _trees.nest_groups(self._require_signs(), self._names())
 
     def draw(self) -> str:
-        """The bifurcation tree as text; node ``l1`` is the first coordinate.
-
-        Returns
-        -------
-        str
-
-        Examples
-        --------
-        >>> print(Basis.gram_schmidt(3).draw())
-        l2
-        ├─(+) l1
-        │     ├─(+) 0
-        │     └─(−) 1
-        └─(−) 2
-        """
+        """The bifurcation tree as text; node ``l1`` is the first coordinate."""
         return _trees.draw_tree(self._require_signs(), self._names())
 
     def rotation_to(self, other: Basis) -> NDArray[np.float64]:
         """The orthogonal matrix :math:`V^T V'` that takes coordinates in this basis to the other.
 
         For coordinates on rows: ``ilr(x, other) == ilr(x, basis) @ basis.rotation_to(other)``.
+        Classes are matched by name if both bases have names.
 
-        Parameters
-        ----------
-        other : Basis
-            Of as many parts; matched by name where both are named.
-
-        Returns
-        -------
-        array of shape (D - 1, D - 1)
-
-        Examples
-        --------
         >>> here, there = Basis.gram_schmidt(3), Basis.comparing(2, 0, classes=3)
         >>> z = np.array([[1.0, 2.0]])
         >>> (z @ here.rotation_to(there) @ there.rotation_to(here)).round(12)
@@ -296,19 +231,8 @@ class Basis:
         return self.contrast.T @ other.contrast
 
     def align_to(self, classes: Sequence[Hashable]) -> Basis:
-        """The same coordinates for parts in another order.
+        """The same coordinates for parts in another order; an unnamed basis takes the names.
 
-        Parameters
-        ----------
-        classes : sequence of D labels
-            The order wanted. An unnamed basis takes the names as they come.
-
-        Returns
-        -------
-        Basis
-
-        Examples
-        --------
         >>> Basis.from_tree((("a", "b"), "c")).align_to(["c", "b", "a"]).classes
         ('c', 'b', 'a')
         """

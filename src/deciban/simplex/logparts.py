@@ -11,8 +11,8 @@ array([-0.3133, -1.3133])
 from __future__ import annotations
 
 from deciban._validation.arrays import Array
-from deciban.simplex import _kernels, operations, selection, statistics, transforms, zeros
-from deciban.simplex._spaces import LogParts, on_logs
+from deciban.simplex import operations, samples
+from deciban.simplex._spaces import LogParts, on_logs, parts
 
 __all__ = [
     "alr",
@@ -48,45 +48,38 @@ norm = on_logs(operations.norm, "([-800.0, -801.0, -802.0]).round(4)", "np.float
 distance = on_logs(
     operations.distance, "([-800.0, -801.0], [0.0, -3.0]).round(4)", "np.float64(1.4142)"
 )
-clr = on_logs(transforms.clr, "([-800.0, -801.0])", "array([ 0.5, -0.5])")
-clr_inv = on_logs(transforms.clr_inv, "([400.0, -400.0])", "array([   0., -800.])")
-alr = on_logs(transforms.alr, "([-800.0, -801.0, -1600.0])", "array([800., 799.])")
-alr_inv = on_logs(transforms.alr_inv, "([-800.0, -900.0])", "array([-800., -900.,    0.])")
-ilr = on_logs(transforms.ilr, "([-800.0, -803.0, -1600.0]).round(2)", "array([  2.12, 651.97])")
-ilr_inv = on_logs(transforms.ilr_inv, "([-1000.0]).round(2)", "array([-1414.21,     0.  ])")
+clr = on_logs(operations.clr, "([-800.0, -801.0])", "array([ 0.5, -0.5])")
+clr_inv = on_logs(operations.clr_inv, "([400.0, -400.0])", "array([   0., -800.])")
+alr = on_logs(operations.alr, "([-800.0, -801.0, -1600.0])", "array([800., 799.])")
+alr_inv = on_logs(operations.alr_inv, "([-800.0, -900.0])", "array([-800., -900.,    0.])")
+ilr = on_logs(operations.ilr, "([-800.0, -803.0, -1600.0]).round(2)", "array([  2.12, 651.97])")
+ilr_inv = on_logs(operations.ilr_inv, "([-1000.0]).round(2)", "array([-1414.21,     0.  ])")
 mean = on_logs(
-    statistics.mean, "([[-800.0, -801.0], [-900.0, -901.0]]).round(4)", "array([-0.3133, -1.3133])"
+    samples.mean, "([[-800.0, -801.0], [-900.0, -901.0]]).round(4)", "array([-0.3133, -1.3133])"
 )
-variance = on_logs(statistics.variance, "([[-800.0, -801.0], [-900.0, -903.0]])", "np.float64(1.0)")
+variance = on_logs(samples.variance, "([[-800.0, -801.0], [-900.0, -903.0]])", "np.float64(1.0)")
 variation_matrix = on_logs(
-    statistics.variation_matrix,
+    samples.variation_matrix,
     "([[-800.0, -801.0], [-900.0, -903.0]]).tolist()",
     "[[0.0, 2.0], [2.0, 0.0]]",
 )
 subcomposition = on_logs(
-    selection.subcomposition,
+    samples.subcomposition,
     "([-800.0, 0.0, -801.0], [0, 2]).round(4)",
     "array([-0.3133, -1.3133])",
 )
 amalgamate = on_logs(
-    selection.amalgamate,
+    samples.amalgamate,
     "([-800.0, -800.0, 0.0], [[0, 1], [2]]).round(2)",
     "array([-799.31,    0.  ])",
 )
-replace_zeros = zeros.replace_log_zeros
+replace_zeros = samples.replace_log_zeros
 
 
 def to_parts(log_x: Array) -> Array:
-    r"""The closed parts themselves, :math:`C(\exp \log x)`. Zeros stay.
+    r"""The closed parts themselves, :math:`C(\exp \log x)`, of shape (..., D).
 
-    Parameters
-    ----------
-    log_x : array of shape (..., D)
-
-    Returns
-    -------
-    array of shape (..., D)
-        A part below about e^-745 of the largest comes out as zero.
+    Zeros stay. A part below about e^-745 of the largest becomes zero.
 
     See Also
     --------
@@ -99,4 +92,4 @@ def to_parts(log_x: Array) -> Array:
     array([0.7311, 0.2689])
     """
     xp, (log_x,) = LogParts().read(log_x)
-    return _kernels.parts(xp, log_x)
+    return parts(xp, log_x)
