@@ -11,8 +11,7 @@ from scipy.stats import norm
 
 from deciban import Basis, CalibratedGaussian, CalibratedMixture, metrics
 from deciban.exceptions import DecibanError
-from deciban.reference.em import _LEVEL, bic, fit_mixture, log_h
-from deciban.reference.fitting import fit_covariance
+from deciban.reference.fitting import _LEVEL, bic, fit_covariance, fit_mixture, log_h
 from tests.strategies import bases, covariances
 
 WEAK, STRONG = (CalibratedGaussian.from_divergences([d]) for d in (1.0, 9.0))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
 from deciban import Basis, CalibratedGaussian, Evidence
-from deciban.reference.closed_form import divergences
+from deciban.reference.family import divergences
 from strategies import bases, covariances, sizes
 
 

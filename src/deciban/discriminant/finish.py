@@ -17,7 +17,7 @@ from deciban._estimation.affine import fit_affine
 from deciban._estimation.logistic import AffineMap, Scale
 from deciban._estimation.samples import Samples
 from deciban._validation.arrays import Floats
-from deciban.reference import closed_form
+from deciban.reference import family
 
 _FEWEST = 10  # samples to learn a scale from
 _FEWEST_OF_A_CLASS = 5  # samples that an offset of its evidence is learned from
@@ -140,7 +140,7 @@ def family_covariance(
     squares of the ILRLs and of the means under this covariance, m c² + k c - q = 0.
     """
     S = change.matrix @ covariance @ change.matrix.T
-    means = closed_form.means(S, V)
+    means = family.means(S, V)
     share = samples.weight / samples.weight.sum()
     squares = np.sum(change(l) * np.linalg.solve(S, change(l).T).T, axis=1)
     of_means = np.sum(means * np.linalg.solve(S, means.T).T, axis=1)[samples.codes]

@@ -18,7 +18,7 @@ from deciban._persistence.registry import register_value
 from deciban._validation.arrays import Floats
 from deciban.discriminant.settings import Settings
 from deciban.exceptions import InputError
-from deciban.reference import closed_form
+from deciban.reference.family import covariance_of
 
 _LONG = 6.0  # robust standard deviations beyond which a tail is long
 _BEND = 2.0  # robust standard deviations at which it is drawn in
@@ -332,7 +332,7 @@ def paper_start(means: Floats, V: Floats) -> Start:
     """The paper's appendix: the identity, and the covariance of the divergences of LDA."""
     n = means.shape[1]
     gaps = means[:, None, :] - means[None, :, :]
-    sigma = closed_form.covariance_of(0.5 * np.sum(gaps * gaps, axis=2), V)
+    sigma = covariance_of(0.5 * np.sum(gaps * gaps, axis=2), V)
     values, vectors = np.linalg.eigh(sigma)
     sigma = (vectors * np.maximum(values, 1e-3)) @ vectors.T
     return Start(np.eye(n), np.zeros(n), sigma)

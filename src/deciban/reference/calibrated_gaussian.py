@@ -12,18 +12,28 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import ndtr, ndtri
 
+from deciban._markup import Cell, Tint, number, paragraph, percent, represent, shorten, table
 from deciban._validation.arrays import freeze, to_numpy
 from deciban._validation.labels import as_labels, index_of, index_pair
 from deciban._validation.scalars import Rng, as_generator, require_bool, require_whole
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.evidence.bayes import Prior, log_prior
 from deciban.exceptions import InputError, NotPositiveDefiniteError
-from deciban.reference import closed_form, expectations
-from deciban.reference.closed_form import is_positive
+from deciban.reference import expectations
 from deciban.reference.expectations import Estimate
-from deciban.reference.family import CalibratedFamily, read_ilrls, read_labeled_ilrls
+from deciban.reference.family import (
+    CalibratedFamily,
+    covariance_of,
+    divergences,
+    is_positive,
+    means,
+    read_ilrls,
+    read_labeled_ilrls,
+    read_pairwise,
+    require_divergences,
+    symmetrize,
+)
 from deciban.reference.fitting import fit_covariance
-from deciban.reference.html import represent_pairs
 from deciban.reference.posterior import PosteriorGaussian
 from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
@@ -87,7 +97,7 @@ class CalibratedGaussian(CalibratedFamily):
         classes: Sequence[Hashable] | None = None,
     ) -> None:
         sigma = np.atleast_2d(to_numpy(covariance, "covariance"))
-        sigma = closed_form.symmetrize(sigma, "covariance")
+        sigma = symmetrize(sigma, "covariance")
         D = len(sigma) + 1
         basis = basis_for(basis, D)
         labels = as_labels(basis.classes if classes is None else classes, D)
@@ -139,11 +149,11 @@ class CalibratedGaussian(CalibratedFamily):
                [-4.243,  2.449]])
         """
         require_bool(nearest, "nearest")
-        matrix, classes = closed_form.read_pairwise(delta, classes, "delta")
-        matrix = closed_form.require_divergences(matrix)
+        matrix, classes = read_pairwise(delta, classes, "delta")
+        matrix = require_divergences(matrix)
         basis = basis_for(basis, len(matrix))
         basis = basis if classes is None else basis.align_to(classes)
-        sigma = closed_form.covariance_of(matrix, basis.contrast)
+        sigma = covariance_of(matrix, basis.contrast)
         values, vectors = np.linalg.eigh(sigma)
         if is_positive(values):
             return cls(sigma, basis)
@@ -187,9 +197,9 @@ class CalibratedGaussian(CalibratedFamily):
         >>> CalibratedGaussian.from_eers([0.01]).divergences[0, 1].round(4)
         np.float64(10.8238)
         """
-        rates, classes = closed_form.read_pairwise(eers, classes, "eers")
+        rates, classes = read_pairwise(eers, classes, "eers")
         np.fill_diagonal(rates, 0.25)
-        closed_form.symmetrize(rates, "eers")
+        symmetrize(rates, "eers")
         wrong = rates[~((rates > 0) & (rates < 0.5))]
         if wrong.size:
             raise InputError(
@@ -242,12 +252,12 @@ class CalibratedGaussian(CalibratedFamily):
     @cached_property
     def means(self) -> NDArray[np.float64]:
         """Mean of the ILRL under each class, of shape (D, D - 1)."""
-        return freeze(closed_form.means(self.covariance, self.basis.contrast))
+        return freeze(means(self.covariance, self.basis.contrast))
 
     @cached_property
     def divergences(self) -> NDArray[np.float64]:
         """Kullback-Leibler divergence between each pair of classes, in nats; (D, D), symmetric."""
-        return freeze(closed_form.divergences(self.covariance, self.basis.contrast))
+        return freeze(divergences(self.covariance, self.basis.contrast))
 
     @cached_property
     def eers(self) -> NDArray[np.float64]:
@@ -419,3 +429,31 @@ class CalibratedGaussian(CalibratedFamily):
     def _repr_html_(self) -> str:
         """Divergences and equal-error rates of each pair of classes, for notebooks."""
         return represent_pairs(self.divergences, self.eers, self.classes)
+
+
+_MOST_CLASSES = 10
+
+
+def represent_pairs(
+    divergences: NDArray[np.float64], eers: NDArray[np.float64], classes: tuple[Hashable, ...]
+) -> str:
+    """HTML of a matrix: divergences (nat) above the diagonal, equal-error rates below it."""
+    D = len(classes)
+    names = [shorten(label, 30) for label in classes[:_MOST_CLASSES]]
+
+    def cell(i: int, j: int) -> Cell:
+        if i == j:
+            return "–"
+        d, eer = float(divergences[i, j]), float(eers[i, j])
+        return Tint(f"{number(d)} nat" if i < j else percent(eer, 3), 2 * eer)
+
+    rows = [[name, *(cell(i, j) for j in range(len(names)))] for i, name in enumerate(names)]
+    more = f"… and {D - len(names):,} more classes. " if len(names) < D else ""
+    return represent(
+        paragraph(f"of {D:,} classes", lead="Calibrated Gaussian family"),
+        table("Divergences and equal-error rates", ["class", *names], rows),
+        paragraph(
+            f"{more}Above the diagonal: divergence in nats. Below it: equal-error rate. The "
+            f"stronger the tint, the harder the pair is to tell apart."
+        ),
+    )

@@ -23,8 +23,8 @@ from deciban._validation.labels import align_by_index, encode_labels, read_label
 from deciban._validation.scalars import quote, quote_each, require_whole
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError, NotPositiveDefiniteError
-from deciban.reference import closed_form
 from deciban.reference.calibrated_gaussian import CalibratedGaussian
+from deciban.reference.family import gram, is_positive, offset, symmetrize
 from deciban.simplex import Basis
 
 _ROUNDING = 1e-12  # eigenvalues of a correlation matrix that count as zero
@@ -123,7 +123,7 @@ class Dependence:
         >>> Dependence.from_covariance([[4.0, 4.0], [4.0, 4.0]], 2)  # the same evidence twice
         <Dependence of 2 systems, 2 classes: canonical correlations up to 1>
         """
-        S = closed_form.symmetrize(to_numpy(covariance, "covariance"), "covariance")
+        S = symmetrize(to_numpy(covariance, "covariance"), "covariance")
         K = require_whole(n_systems, "n_systems", 2)
         if len(S) % K:
             raise InputError(
@@ -358,7 +358,7 @@ def _fuse(
 def _center(family: CalibratedGaussian) -> NDArray[np.float64]:
     """Minus the mean of the class means, c / 2."""
     V = family.basis.contrast
-    return closed_form.offset(closed_form.gram(family.covariance, V), V) / 2
+    return offset(gram(family.covariance, V), V) / 2
 
 
 def _root(sigma: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -403,7 +403,7 @@ def _read_correlation(correlation: ArrayLike, K: int, k: int) -> NDArray[np.floa
     R = to_numpy(correlation, "correlation")
     if R.ndim == 0:
         R = np.where(np.eye(K, dtype=bool), 1.0, float(R))
-    R = closed_form.symmetrize(R, "correlation")
+    R = symmetrize(R, "correlation")
     if len(R) == K:
         R = np.kron(R, np.eye(k))
     if len(R) != K * k:
@@ -447,7 +447,7 @@ def _estimate_correlation(noise: NDArray[np.float64]) -> NDArray[np.float64]:
     n, K, k = noise.shape
     moments = noise.reshape(n, -1).T @ noise.reshape(n, -1) / n
     blocks = [moments[a * k : a * k + k, a * k : a * k + k] for a in range(K)]
-    if n < 2 or not all(closed_form.is_positive(np.linalg.eigvalsh(block)) for block in blocks):
+    if n < 2 or not all(is_positive(np.linalg.eigvalsh(block)) for block in blocks):
         raise InputError(
             f"systems must have noise in all {k} directions; got {n} samples that do not. Give "
             f"more samples, or pass a correlation."

@@ -16,9 +16,8 @@ from deciban._validation.scalars import Rng, as_generator, require_fraction, req
 from deciban.evidence import Evidence
 from deciban.evidence.bayes import Costs, Prior, cost_matrix, log_prior, read_reject_cost
 from deciban.exceptions import InputError
-from deciban.reference import rates
-from deciban.reference.expectations import Estimate
-from deciban.reference.rates import Outcome, Rates
+from deciban.reference import expectations as rates
+from deciban.reference.expectations import Estimate, Outcome, Rates
 
 if TYPE_CHECKING:
     from deciban.reference.calibrated_gaussian import CalibratedGaussian
