@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deciban._validation.arrays import (
+    Floats,
     column_names,
     refuse_rows,
     require_finite,
@@ -29,9 +30,7 @@ _TIE = 1e-12  # relative difference of expected costs that is rounding
 _BLOCK = 4096  # rows whose log-regrets are held at once
 
 
-def log_prior(
-    prior: Prior, classes: tuple[Hashable, ...], n_samples: int = 1
-) -> NDArray[np.float64]:
+def log_prior(prior: Prior, classes: tuple[Hashable, ...], n_samples: int = 1) -> Floats:
     """Logarithm of a prior that obeys Cromwell's rule, of shape (1, D) or (n_samples, D).
 
     Named probabilities are matched with the classes by name. None and "uniform" are equal ones.
@@ -68,9 +67,7 @@ def log_prior(
     return np.log(p) - np.log(p.sum(axis=1, keepdims=True))
 
 
-def read_prior(
-    prior: Prior, classes: tuple[Hashable, ...], class_counts: NDArray[Any]
-) -> NDArray[np.float64]:
+def read_prior(prior: Prior, classes: tuple[Hashable, ...], class_counts: NDArray[Any]) -> Floats:
     """Probabilities from "uniform", "empirical" (the class mix of the data) or a prior itself."""
     if isinstance(prior, str):
         require_one_of(prior, "prior", ("uniform", "empirical"))
@@ -78,9 +75,7 @@ def read_prior(
     return np.exp(log_prior(prior, classes)[0])
 
 
-def balance_weights(
-    codes: NDArray[np.intp], weight: NDArray[np.float64] | None, prior: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def balance_weights(codes: NDArray[np.intp], weight: Floats | None, prior: Floats) -> Floats:
     """Weights that give each class that occurs its prior probability; they sum to one."""
     weight = np.ones(len(codes)) if weight is None else weight
     mass = np.bincount(codes, weights=weight, minlength=len(prior))
@@ -88,7 +83,7 @@ def balance_weights(
     return weight * (share / (share @ mass))[codes]
 
 
-def require_probabilities(p: NDArray[np.float64], name: str) -> None:
+def require_probabilities(p: Floats, name: str) -> None:
     """Raise unless each row sums to one, but for rounding."""
     require_nonnegative(np, p, name, if_negative="Give probabilities, not logarithms.")
     total = p.sum(axis=1)
@@ -116,10 +111,7 @@ def _prior_from_mapping(
 
 
 def choose_least_cost(
-    log_posterior: NDArray[np.float64],
-    classes: tuple[Hashable, ...],
-    costs: Costs,
-    reject_cost: float | None,
+    log_posterior: Floats, classes: tuple[Hashable, ...], costs: Costs, reject_cost: float | None
 ) -> NDArray[np.intp]:
     """Index of the class to decide for, for each row; the number of classes stands for rejection.
 
@@ -139,14 +131,12 @@ def choose_least_cost(
     return np.argmax(expected <= least * (1 + _TIE), axis=1)  # the first of those that tie
 
 
-def _expected_regret(
-    log_posterior: NDArray[np.float64], regret: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _expected_regret(log_posterior: Floats, regret: Floats) -> Floats:
     """Expected regrets, scaled up in rows where several of them underflow.
 
     A posterior of e^-800 decides where the likelier truths cost the same either way.
     """
-    expected: NDArray[np.float64] = np.exp(log_posterior) @ regret
+    expected: Floats = np.exp(log_posterior) @ regret
     vanishing = np.flatnonzero((expected < _UNDERFLOW).sum(axis=1) > 1)
     with np.errstate(divide="ignore"):
         log_regret = np.log(regret)
@@ -162,7 +152,7 @@ def _expected_regret(
     return expected
 
 
-def cost_matrix(costs: Any, classes: tuple[Hashable, ...]) -> NDArray[np.float64]:
+def cost_matrix(costs: Any, classes: tuple[Hashable, ...]) -> Floats:
     """Costs with the truth on rows and the decision in columns, in the order of the classes.
 
     The rows and the columns of a frame are matched with the classes by name, and so are the keys
@@ -182,9 +172,7 @@ def cost_matrix(costs: Any, classes: tuple[Hashable, ...]) -> NDArray[np.float64
     return reorder_square(C, costs, classes, "costs")
 
 
-def _costs_from_mapping(
-    costs: Mapping[Any, Any], classes: tuple[Hashable, ...]
-) -> NDArray[np.float64]:
+def _costs_from_mapping(costs: Mapping[Any, Any], classes: tuple[Hashable, ...]) -> Floats:
     C = 1.0 - np.eye(len(classes))
     for key, cost in costs.items():
         nested = isinstance(cost, Mapping)
@@ -252,9 +240,7 @@ def name_group(members: Iterable[int], classes: tuple[Hashable, ...]) -> str:
     return f"{', '.join(first)} or {last}" if first else last
 
 
-def pool_members(
-    log_likelihoods: NDArray[np.float64], members: list[int], log_prior: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def pool_members(log_likelihoods: Floats, members: list[int], log_prior: Floats) -> Floats:
     """Log of the mean likelihood of the members, weighted by the prior given the group."""
     if len(members) == 1:
         return log_likelihoods[:, members[0]]

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deciban._validation.arrays import Floats
 from deciban._validation.labels import index_of
 from deciban.exceptions import ConvergenceError
-
-Floats = NDArray[np.float64]
 
 _FLAT = 1e-10  # possible gain, in nats a sample, at which the maximum is reached
 _NEARLY_FLAT = 1e-3

@@ -1173,10 +1173,6 @@ def shift_prior(posteriors: ArrayLike, old: Prior, new: Prior) -> Floats:
     old, new : arrays of shape (n_classes,) or (n_samples, n_classes), or None
         None is the uniform prior.
 
-    Returns
-    -------
-    array of shape (n_samples, n_classes)
-
     See Also
     --------
     deciban.Evidence.from_posteriors : Evidence instead, to which any prior can be applied later.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deciban._markup import Bar, Cell, Words, number, paragraph, percent, represent, shorten, table
+from deciban._validation.arrays import Floats
 from deciban.evidence.units import SCALES, from_nats
 from deciban.simplex import logparts
 
@@ -15,7 +15,7 @@ _MOST_ROWS, _MOST_CLASSES = 10, 6
 _SCALE = SCALES["enfsi"]
 
 
-def represent_rows(log_likelihoods: NDArray[np.float64], classes: tuple[Hashable, ...]) -> str:
+def represent_rows(log_likelihoods: Floats, classes: tuple[Hashable, ...]) -> str:
     """HTML of the first rows of log-likelihoods over these classes."""
     n, D = log_likelihoods.shape
     title = paragraph(f"of {n:,} sample{'s' * (n != 1)} about {D:,} classes", lead="Evidence")
@@ -36,7 +36,7 @@ def represent_rows(log_likelihoods: NDArray[np.float64], classes: tuple[Hashable
 
 
 def _rows(
-    log_likelihoods: NDArray[np.float64], classes: tuple[Hashable, ...], every: bool
+    log_likelihoods: Floats, classes: tuple[Hashable, ...], every: bool
 ) -> Iterator[list[Cell]]:
     """Cells of each sample, with posteriors of every class or of the first two."""
     order = np.argsort(-log_likelihoods, axis=1, kind="stable")

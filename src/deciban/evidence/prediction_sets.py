@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from deciban._validation.arrays import Floats
 from deciban._validation.labels import align_by_index, encode_labels, read_labels
 from deciban._validation.scalars import quote_each
 from deciban.exceptions import FewSamplesWarning
 
-Floats = NDArray[np.float64]
 _ROUNDING = 1e-12  # relative error of sums of probabilities
 
 

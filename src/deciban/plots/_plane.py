@@ -355,12 +355,7 @@ def _write_beside(
     dx, dy = direction / max(float(np.linalg.norm(direction)), 1e-12)
     style |= sides(dx, dy) | {"textcoords": "offset points", "zorder": 7, "fontsize": "small"}
     if distance > 6:
-        style["arrowprops"] = {
-            "arrowstyle": "-",
-            "lw": 0.6,
-            "color": draw.REFERENCE,
-            "shrinkB": 0,
-        }
+        style["arrowprops"] = {"arrowstyle": "-", "lw": 0.6, "color": draw.REFERENCE, "shrinkB": 0}
     return ax.annotate(text, (point[0], point[1]), (distance * dx, distance * dy), **style)
 
 

@@ -13,7 +13,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import ndtr, ndtri
 
 from deciban._markup import Cell, Tint, number, paragraph, percent, represent, shorten, table
-from deciban._validation.arrays import freeze, to_numpy
+from deciban._validation.arrays import Floats, freeze, to_numpy
 from deciban._validation.labels import as_labels, index_of, index_pair
 from deciban._validation.scalars import Rng, as_generator, require_bool, require_whole
 from deciban.evidence import Evidence, Unit, from_nats
@@ -85,10 +85,10 @@ class CalibratedGaussian(CalibratedFamily):
            [0.0786, 0.0307, 0.5   ]])
     """
 
-    covariance: NDArray[np.float64]
+    covariance: Floats
     basis: Basis
     classes: tuple[Hashable, ...]
-    cholesky: NDArray[np.float64]
+    cholesky: Floats
 
     def __init__(
         self,
@@ -131,16 +131,11 @@ class CalibratedGaussian(CalibratedFamily):
             Kullback-Leibler divergences in nats: a symmetric matrix with a zero diagonal, or its
             upper triangle row by row (d12, d13, ..., d23, ...), as in scipy's ``squareform``.
         nearest : bool, default False
-            What to do where no family has these divergences: raise, or take the family whose
-            covariance is nearest in the Frobenius norm, in whatever basis, among those with a
-            smallest eigenvalue of at least 1e-8 of the largest. Its divergences differ from
-            the ones asked for: look at them.
+            If no family has these divergences, take the one with the nearest covariance in the
+            Frobenius norm, whose smallest eigenvalue is at least 1e-8 of the largest. Check its
+            divergences: they differ from ``delta``. By default, raise.
         basis : Basis, default Gram-Schmidt
         classes : sequence of labels, optional
-
-        Returns
-        -------
-        CalibratedGaussian
 
         Examples
         --------
@@ -176,24 +171,11 @@ class CalibratedGaussian(CalibratedFamily):
         basis: Basis | None = None,
         classes: Sequence[Hashable] | None = None,
     ) -> CalibratedGaussian:
-        r"""The family with these equal-error rates between each pair of classes.
+        r"""The family with these equal-error rates: divergence :math:`2 \Phi^{-1}(\mathrm{EER})^2`.
 
-        The divergence of a pair is :math:`2 \Phi^{-1}(\mathrm{EER})^2`.
+        Rates are above 0 and below 0.5; the diagonal of a matrix is not used. They are given as
+        divergences are for :meth:`from_divergences`.
 
-        Parameters
-        ----------
-        eers : array of shape (D, D) or (D (D - 1) / 2,)
-            Above 0 and below 0.5; the diagonal of a matrix is not used. The upper triangle is
-            taken row by row, as by :meth:`from_divergences`.
-        nearest, basis, classes
-            As for :meth:`from_divergences`.
-
-        Returns
-        -------
-        CalibratedGaussian
-
-        Examples
-        --------
         >>> CalibratedGaussian.from_eers([0.01]).divergences[0, 1].round(4)
         np.float64(10.8238)
         """
@@ -229,15 +211,10 @@ class CalibratedGaussian(CalibratedFamily):
         ----------
         ilrls : array of shape (n_samples, D - 1), or Evidence
         y_true : array of shape (n_samples,)
-            The class of each sample. Series and frames are matched by their index.
+            The class of each sample; pandas objects are matched by their index.
         basis : Basis, default Gram-Schmidt
-            The basis of the ILRLs, or the one to take from the Evidence.
-        classes : sequence of labels, default those of the evidence, else of a named basis, else
-            the sorted labels
-
-        Returns
-        -------
-        CalibratedGaussian
+        classes : sequence of labels
+            By default those of the evidence, else of a named basis, else the sorted labels.
 
         Examples
         --------
@@ -250,58 +227,33 @@ class CalibratedGaussian(CalibratedFamily):
         return cls(fit_covariance(l, basis.contrast), basis)
 
     @cached_property
-    def means(self) -> NDArray[np.float64]:
+    def means(self) -> Floats:
         """Mean of the ILRL under each class, of shape (D, D - 1)."""
         return freeze(means(self.covariance, self.basis.contrast))
 
     @cached_property
-    def divergences(self) -> NDArray[np.float64]:
+    def divergences(self) -> Floats:
         """Kullback-Leibler divergence between each pair of classes, in nats; (D, D), symmetric."""
         return freeze(divergences(self.covariance, self.basis.contrast))
 
     @cached_property
-    def eers(self) -> NDArray[np.float64]:
+    def eers(self) -> Floats:
         """Equal-error rate of each pair of classes, Φ(−√(d / 2)); (D, D), 0.5 on the diagonal."""
         return freeze(ndtr(-np.sqrt(self.divergences / 2)))
 
     def in_basis(self, basis: Basis) -> CalibratedGaussian:
-        """The same family with its ILRLs in another basis.
-
-        Parameters
-        ----------
-        basis : Basis
-
-        Returns
-        -------
-        CalibratedGaussian
-
-        Examples
-        --------
-        >>> family = CalibratedGaussian([[4.0, 0.0], [0.0, 1.0]])
-        >>> turned = family.in_basis(Basis.comparing(2, 0, classes=3))
-        >>> bool(np.allclose(turned.divergences, family.divergences))
-        True
-        """
+        """The same family with its ILRLs in another basis."""
         basis = basis_for(basis, self.n_classes).align_to(self.classes)
         R = self.basis.rotation_to(basis)
         return CalibratedGaussian(R.T @ self.covariance @ R, basis)
 
     def llr_distribution(self, a: Hashable, b: Hashable, given: Hashable | None = None) -> Any:
-        """Distribution of the LLR of class ``a`` against ``b``: normal, variance :math:`2 d_{ab}`.
+        """Distribution of the LLR of ``a`` against ``b``, with variance :math:`2 d_{ab}`.
 
-        Parameters
-        ----------
-        a, b : labels
-        given : label, default ``a``
-            The class that is true. The mean is :math:`d_{ab}` under a, :math:`-d_{ab}` under b, and
-            :math:`d_{bk} - d_{ak}` under a class k.
+        It is a normal distribution of scipy.stats. Its mean is :math:`d_{ab}` if ``given`` is
+        ``a``, the default, :math:`-d_{ab}` under ``b``, and :math:`d_{bk} - d_{ak}` under a class
+        k.
 
-        Returns
-        -------
-        frozen distribution of scipy.stats
-
-        Examples
-        --------
         >>> llr = CalibratedGaussian.from_eers([0.1]).llr_distribution(0, 1)
         >>> bool(np.isclose(llr.var(), 2 * llr.mean()))
         True
@@ -313,19 +265,9 @@ class CalibratedGaussian(CalibratedFamily):
         d = self.divergences
         return norm(loc=d[j, k] - d[i, k], scale=math.sqrt(2 * d[i, j]))
 
-    def log_density(self, l: ArrayLike | Evidence) -> NDArray[np.float64]:
-        """Log-density of ILRLs under each class, with respect to the Lebesgue measure.
+    def log_density(self, l: ArrayLike | Evidence) -> Floats:
+        """Log-density of ILRLs under each class, (n_samples, D), by the Lebesgue measure.
 
-        Parameters
-        ----------
-        l : array of shape (n_samples, D - 1), or Evidence
-
-        Returns
-        -------
-        array of shape (n_samples, D)
-
-        Examples
-        --------
         >>> density = CalibratedGaussian([[4.0]]).log_density([[1.0]])
         >>> (density[:, 0] - density[:, 1]).round(4)  # LLR: the ILRL times the square root of two
         array([1.4142])
@@ -343,18 +285,8 @@ class CalibratedGaussian(CalibratedFamily):
         return scores - np.max(scores, axis=1, keepdims=True) + log_f[:, None]
 
     def with_prior(self, prior: Prior = None) -> PosteriorGaussian:
-        """The family in posterior space: how posteriors under this prior are distributed.
+        """The family in posterior space: the distribution of posteriors under this prior.
 
-        Parameters
-        ----------
-        prior : array of shape (D,) or mapping, default uniform
-
-        Returns
-        -------
-        PosteriorGaussian
-
-        Examples
-        --------
         >>> posterior = CalibratedGaussian.from_eers([0.1]).with_prior([0.01, 0.99])
         >>> posterior.log_odds_distribution(0, 1).mean().round(2)  # 3.28 - log(99)
         np.float64(-1.31)
@@ -364,16 +296,6 @@ class CalibratedGaussian(CalibratedFamily):
     def expected_cllr(self, a: Hashable, b: Hashable) -> float:
         """Expected Cllr of the LLRs of two classes, in bits, by quadrature (about 1e-14).
 
-        Parameters
-        ----------
-        a, b : labels
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
         >>> round(CalibratedGaussian.from_eers([0.1]).expected_cllr(0, 1), 4)
         0.3456
         """
@@ -385,20 +307,8 @@ class CalibratedGaussian(CalibratedFamily):
     ) -> Estimate:
         """Expected cross-entropy of the posterior, with its standard error; C_mc by default.
 
-        Parameters
-        ----------
-        prior : array of shape (D,) or mapping, default uniform
-        unit : {"nat", "bit", "ban", "deciban"}
-        n_samples : int
-            Size of the simulation for three classes or more. Two classes are integrated.
-        rng : numpy Generator or seed, default 0
+        Two classes are integrated, more are simulated with ``n_samples``.
 
-        Returns
-        -------
-        Estimate
-
-        Examples
-        --------
         >>> family = CalibratedGaussian.from_eers([0.1])
         >>> round(family.expected_cross_entropy(unit="bit").value, 4)
         0.3456
@@ -412,9 +322,7 @@ class CalibratedGaussian(CalibratedFamily):
             estimate = expectations.simulate_cross_entropy(self, p, count, as_generator(rng))
         return Estimate(*(float(from_nats(number, unit)) for number in estimate))
 
-    def _place(
-        self, at: NDArray[np.intp], noise: NDArray[np.float64], rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+    def _place(self, at: NDArray[np.intp], noise: Floats, rng: np.random.Generator) -> Floats:
         return self.means[at] + noise @ self.cholesky.T
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
@@ -434,9 +342,7 @@ class CalibratedGaussian(CalibratedFamily):
 _MOST_CLASSES = 10
 
 
-def represent_pairs(
-    divergences: NDArray[np.float64], eers: NDArray[np.float64], classes: tuple[Hashable, ...]
-) -> str:
+def represent_pairs(divergences: Floats, eers: Floats, classes: tuple[Hashable, ...]) -> str:
     """HTML of a matrix: divergences (nat) above the diagonal, equal-error rates below it."""
     D = len(classes)
     names = [shorten(label, 30) for label in classes[:_MOST_CLASSES]]

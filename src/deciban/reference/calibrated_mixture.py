@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, ndtr
 
-from deciban._validation.arrays import freeze, to_numpy
+from deciban._validation.arrays import Floats, freeze, to_numpy
 from deciban._validation.labels import index_pair, read_weights
 from deciban._validation.scalars import Rng, as_generator, quote, require_whole
 from deciban.evidence import Evidence, Unit
@@ -47,27 +47,27 @@ class NormalMixture:
     (0.0, 2.0, 0.5)
     """
 
-    weights: NDArray[np.float64]
-    means: NDArray[np.float64]
-    scales: NDArray[np.float64]
+    weights: Floats
+    means: Floats
+    scales: Floats
 
-    def _standardize(self, x: ArrayLike) -> NDArray[np.float64]:
+    def _standardize(self, x: ArrayLike) -> Floats:
         return (to_numpy(x, "x")[..., None] - self.means) / self.scales
 
-    def logpdf(self, x: ArrayLike) -> NDArray[np.float64]:
+    def logpdf(self, x: ArrayLike) -> Floats:
         """Log-density, of the shape of ``x``."""
         log_f = -0.5 * self._standardize(x) ** 2 - np.log(self.scales * math.sqrt(2 * math.pi))
         return np.asarray(logsumexp(log_f, axis=-1, b=self.weights))
 
-    def pdf(self, x: ArrayLike) -> NDArray[np.float64]:
+    def pdf(self, x: ArrayLike) -> Floats:
         """Density, of the shape of ``x``."""
         return np.exp(self.logpdf(x))
 
-    def cdf(self, x: ArrayLike) -> NDArray[np.float64]:
+    def cdf(self, x: ArrayLike) -> Floats:
         """Probability of a number up to ``x``."""
         return np.asarray(ndtr(self._standardize(x)) @ self.weights)
 
-    def sf(self, x: ArrayLike) -> NDArray[np.float64]:
+    def sf(self, x: ArrayLike) -> Floats:
         """Probability of a number above ``x``."""
         return np.asarray(ndtr(-self._standardize(x)) @ self.weights)
 
@@ -83,7 +83,7 @@ class NormalMixture:
         """Standard deviation of the distribution."""
         return math.sqrt(self.var())
 
-    def rvs(self, size: int = 1, random_state: Rng = None) -> NDArray[np.float64]:
+    def rvs(self, size: int = 1, random_state: Rng = None) -> Floats:
         """Draw ``size`` numbers."""
         rng = as_generator(random_state)
         at = rng.choice(len(self.weights), size=require_whole(size, "size"), p=self.weights)
@@ -133,7 +133,7 @@ class CalibratedMixture(CalibratedFamily):
     """
 
     families: tuple[CalibratedGaussian, ...]
-    weights: NDArray[np.float64]
+    weights: Floats
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class CalibratedMixture(CalibratedFamily):
         sample_weight: ArrayLike | None = None,
         rng: Rng = 0,
     ) -> CalibratedMixture:
-        """The mixture under which ILRLs are most likely, by EM.
+        """The mixture under which ILRLs are most likely, by EM; components by mean variance.
 
         As for :meth:`CalibratedGaussian.fit`, the labels do not change the estimate. EM finds a
         local maximum; the best of several starts is taken. A component does not become narrower
@@ -169,22 +169,15 @@ class CalibratedMixture(CalibratedFamily):
 
         Parameters
         ----------
-        ilrls : array of shape (n_samples, D - 1), or Evidence
-        y_true : array of shape (n_samples,)
+        ilrls, y_true, basis, classes
+            As for :meth:`CalibratedGaussian.fit`.
         n_components : int or "auto", default "auto"
             With "auto", components are added until the Bayesian information criterion (BIC) rises.
         n_starts : int, default 3
             The first two are scaled copies of the single family; further ones are drawn.
-        basis, classes
-            As for :meth:`CalibratedGaussian.fit`.
         sample_weight : array of shape (n_samples,), optional
-            BIC counts as many samples as have the same error with equal weights (Kish).
+            BIC counts the effective sample size (Kish).
         rng : numpy Generator or seed, default 0
-
-        Returns
-        -------
-        CalibratedMixture
-            Its components in the order of their mean variance.
 
         Examples
         --------
@@ -207,12 +200,12 @@ class CalibratedMixture(CalibratedFamily):
         return cls(found.covariances[order], found.weights[order], basis)
 
     @cached_property
-    def means(self) -> NDArray[np.float64]:
+    def means(self) -> Floats:
         """Mean of the ILRL under each class, of shape (D, D - 1)."""
         return freeze(self._average([family.means for family in self.families]))
 
     @cached_property
-    def divergences(self) -> NDArray[np.float64]:
+    def divergences(self) -> Floats:
         """Kullback-Leibler divergence between each pair of classes, in nats; (D, D), symmetric.
 
         It is the mean LLR, and thus the weighted mean of the components' divergences.
@@ -220,27 +213,18 @@ class CalibratedMixture(CalibratedFamily):
         return freeze(self._average([family.divergences for family in self.families]))
 
     @cached_property
-    def eers(self) -> NDArray[np.float64]:
+    def eers(self) -> Floats:
         """Equal-error rate of each pair of classes; (D, D), 0.5 on the diagonal.
 
         The rate is reached at an LLR of zero in every component, and so in the mixture.
         """
         return freeze(self._average([family.eers for family in self.families]))
 
-    def _average(self, values: Sequence[Any]) -> NDArray[np.float64]:
+    def _average(self, values: Sequence[Any]) -> Floats:
         return np.tensordot(self.weights, np.array(values), axes=1)
 
     def in_basis(self, basis: Basis) -> CalibratedMixture:
-        """The same mixture with its ILRLs in another basis.
-
-        Parameters
-        ----------
-        basis : Basis
-
-        Returns
-        -------
-        CalibratedMixture
-        """
+        """The same mixture with its ILRLs in another basis."""
         turned = [family.in_basis(basis) for family in self.families]
         return CalibratedMixture(turned, self.weights)
 
@@ -249,17 +233,8 @@ class CalibratedMixture(CalibratedFamily):
     ) -> NormalMixture:
         """Distribution of the LLR of class ``a`` against ``b``: a mixture of normal distributions.
 
-        Parameters
-        ----------
-        a, b, given
-            As for :meth:`CalibratedGaussian.llr_distribution`.
+        Arguments are those of :meth:`CalibratedGaussian.llr_distribution`.
 
-        Returns
-        -------
-        deciban.reference.NormalMixture
-
-        Examples
-        --------
         >>> mixture = CalibratedMixture([[[0.5]], [[8.0]]], [0.75, 0.25])
         >>> llr = mixture.llr_distribution(0, 1)
         >>> bool(np.isclose(llr.mean(), mixture.divergences[0, 1]))
@@ -272,43 +247,14 @@ class CalibratedMixture(CalibratedFamily):
         )
         return NormalMixture(self.weights, freeze(means), freeze(scales))
 
-    def log_density(self, l: ArrayLike | Evidence) -> NDArray[np.float64]:
-        """Log-density of ILRLs under each class, with respect to the Lebesgue measure.
-
-        Parameters
-        ----------
-        l : array of shape (n_samples, D - 1), or Evidence
-
-        Returns
-        -------
-        array of shape (n_samples, D)
-
-        Examples
-        --------
-        >>> density = CalibratedMixture([[[0.5]], [[8.0]]]).log_density([[1.0]])
-        >>> (density[:, 0] - density[:, 1]).round(4)  # LLR: the ILRL times the square root of two
-        array([1.4142])
-        """
+    def log_density(self, l: ArrayLike | Evidence) -> Floats:
+        """Log-density of ILRLs under each class, (n_samples, D), by the Lebesgue measure."""
         l = read_ilrls(l, self.basis)
         log_f = np.array([family.log_density(l) for family in self.families])
         return np.asarray(logsumexp(log_f + np.log(self.weights)[:, None, None], axis=0))
 
     def expected_cllr(self, a: Hashable, b: Hashable) -> float:
-        """Expected Cllr of the LLRs of two classes, in bits: the weighted mean of the components'.
-
-        Parameters
-        ----------
-        a, b : labels
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> round(CalibratedMixture([[[0.5]], [[8.0]]], [0.75, 0.25]).expected_cllr(0, 1), 4)
-        0.6512
-        """
+        """Expected Cllr of two classes in bits: the weighted mean of the components'."""
         index_pair(a, b, self.classes)
         costs = [family.expected_cllr(a, b) for family in self.families]
         return float(self.weights @ np.array(costs))
@@ -316,21 +262,10 @@ class CalibratedMixture(CalibratedFamily):
     def expected_cross_entropy(
         self, prior: Prior = None, *, unit: Unit = "nat", n_samples: int = 100_000, rng: Rng = 0
     ) -> Estimate:
-        """Expected cross-entropy of the posterior, with its standard error; C_mc by default.
+        """Expected cross-entropy of the posterior, as for :class:`CalibratedGaussian`.
 
-        A cost depends on the ILRL alone, whichever component it came from. Its expectation is
-        therefore the weighted mean of the components'.
-
-        Parameters
-        ----------
-        prior, unit, rng
-            As for :meth:`CalibratedGaussian.expected_cross_entropy`.
-        n_samples : int
-            Size of the simulation of each component for three classes or more.
-
-        Returns
-        -------
-        Estimate
+        A cost depends on the ILRL alone, whichever component it came from: its expectation is the
+        weighted mean of the components', each simulated with ``n_samples``.
         """
         generator = as_generator(rng)
         found = np.array(
@@ -342,9 +277,7 @@ class CalibratedMixture(CalibratedFamily):
         error = math.sqrt(float(np.sum((self.weights * found[:, 1]) ** 2)))
         return Estimate(float(self.weights @ found[:, 0]), error)
 
-    def _place(
-        self, at: NDArray[np.intp], noise: NDArray[np.float64], rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+    def _place(self, at: NDArray[np.intp], noise: Floats, rng: np.random.Generator) -> Floats:
         component = rng.choice(len(self.weights), size=len(at), p=self.weights)
         l = np.empty(noise.shape)
         for k, family in enumerate(self.families):
@@ -398,7 +331,7 @@ def _align(
     return CalibratedGaussian.from_divergences(delta, basis=basis, classes=names)
 
 
-def _read_weights(weights: ArrayLike | None, n_components: int) -> NDArray[np.float64]:
+def _read_weights(weights: ArrayLike | None, n_components: int) -> Floats:
     if weights is None:
         return np.full(n_components, 1 / n_components)
     values = to_numpy(weights, "weights")

@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation.arrays import freeze, to_numpy
+from deciban._validation.arrays import Floats, freeze, to_numpy
 from deciban._validation.labels import align_by_index, encode_labels, read_labels
 from deciban._validation.scalars import quote, quote_each, require_whole
 from deciban.evidence import Evidence, Unit, from_nats
@@ -79,9 +79,9 @@ class Dependence:
     """
 
     families: tuple[CalibratedGaussian, ...]
-    correlation: NDArray[np.float64]
-    _maps: NDArray[np.float64]
-    _covariance: NDArray[np.float64]
+    correlation: Floats
+    _maps: Floats
+    _covariance: Floats
 
     def __init__(self, families: Sequence[CalibratedGaussian], correlation: ArrayLike) -> None:
         members = _align_families(families)
@@ -103,23 +103,10 @@ class Dependence:
         basis: Basis | None = None,
         classes: Sequence[Hashable] | None = None,
     ) -> Dependence:
-        """From the covariance of the stacked ILRLs within a class.
+        """From the covariance of the stacked ILRLs within a class, of shape (K (D - 1), K (D - 1)).
 
-        Parameters
-        ----------
-        covariance : array of shape (K (D - 1), K (D - 1))
-            The D - 1 coordinates of the first system come first, then those of the second.
-        n_systems : int
-            K.
-        basis, classes
-            As for :class:`deciban.CalibratedGaussian`.
+        The D - 1 coordinates of the first of ``n_systems`` come first, then those of the second.
 
-        Returns
-        -------
-        Dependence
-
-        Examples
-        --------
         >>> Dependence.from_covariance([[4.0, 4.0], [4.0, 4.0]], 2)  # the same evidence twice
         <Dependence of 2 systems, 2 classes: canonical correlations up to 1>
         """
@@ -142,14 +129,14 @@ class Dependence:
         y_true: ArrayLike | Sequence[Hashable],
         families: Sequence[CalibratedGaussian] | None = None,
     ) -> Dependence:
-        r"""The dependence of calibrated evidence, from samples whose truth is known.
+        r"""The dependence of calibrated evidence, from labeled samples.
 
-        The noise of each system is what its ILRLs differ from the mean of their class in its
-        family. For three classes or more, the correlations of two systems are shrunk towards
-        one number for all directions, by as much as their own errors of estimation ask for
-        (Schäfer and Strimmer, 2005). Where one system would be subtracted from another and the
-        labels speak against it, a share of the noise is taken as each system's own: near copies
-        would otherwise be told apart by errors of estimation or of calibration.
+        Noise is the difference of ILRLs from the mean of their class in the family of their system.
+        For three classes or more, the correlations of two systems are shrunk towards one number for
+        all directions, by as much as their own errors of estimation ask for (Schäfer and Strimmer,
+        2005). If one system would be subtracted from another and the labels speak against it, a
+        share of the noise is taken as each system's own: near copies would otherwise be told apart
+        by errors of estimation or of calibration.
 
         Parameters
         ----------
@@ -157,10 +144,6 @@ class Dependence:
             Calibrated, about the same samples, matched by index.
         y_true : array of shape (n_samples,)
         families : sequence of K CalibratedGaussian, default fitted to each system
-
-        Returns
-        -------
-        Dependence
 
         Examples
         --------
@@ -198,7 +181,7 @@ class Dependence:
         return CalibratedGaussian(self._covariance, first.basis, first.classes)
 
     @property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> Floats:
         """Matrices by which the ILRL of each system is multiplied; (K, D - 1, D - 1).
 
         They are identities for independent systems. A weight can be negative: a weak system that
@@ -209,21 +192,13 @@ class Dependence:
     def combine(self, *systems: Evidence) -> Evidence:
         """The evidence of all systems together, with nothing counted twice.
 
-        Parameters
-        ----------
-        *systems : Evidence
-            One for each family, in their order, about the same samples; without zero likelihoods.
+        One Evidence for each family, in their order, about the same samples; without zero
+        likelihoods.
 
-        Returns
-        -------
-        Evidence
-
-        Examples
-        --------
         >>> family = CalibratedGaussian([[4.0]])
         >>> a, b = Evidence.from_ilr([[1.0]]), Evidence.from_ilr([[3.0]])
         >>> both = [Dependence([family] * 2, rho) for rho in (0.0, 1.0)]
-        >>> [one.combine(a, b).ilr().round(9).item() for one in both]
+        >>> [dependence.combine(a, b).ilr().round(9).item() for dependence in both]
         [4.0, 2.0]
         """
         given = align_by_index(**_name_systems(_require_systems(systems)))
@@ -246,23 +221,13 @@ class Dependence:
         index = next((its.index for its in given if its.index is not None), None)
         return Evidence._from_ilr(l, basis, self.family.classes, index)
 
-    def double_counting(self, unit: Unit = "deciban") -> NDArray[np.float64]:
-        r"""How much the sum of the evidence overstates: :math:`\sum_a d_a - d_{fused}`.
+    def double_counting(self, unit: Unit = "deciban") -> Floats:
+        r"""How much the sum of the evidence overstates, (D, D): :math:`\sum_a d_a - d_{fused}`.
 
-        The sum reports an LLR of :math:`\sum_a d_{a,ij}` on average where class i is true, and the
+        The sum reports an LLR of :math:`\sum_a d_{a,ij}` on average if class i is true, and the
         systems together hold :math:`d_{fused,ij}`. A negative number means that the sum
         understates, since the systems tell more through their difference.
 
-        Parameters
-        ----------
-        unit : {"nat", "bit", "ban", "deciban"}
-
-        Returns
-        -------
-        array of shape (D, D)
-
-        Examples
-        --------
         >>> twice = Dependence([CalibratedGaussian.from_divergences([3.0])] * 2, 1.0)
         >>> twice.double_counting()[0, 1].round(1)  # 3 nats
         np.float64(13.0)
@@ -270,20 +235,11 @@ class Dependence:
         total = sum(one.divergences for one in self.families)
         return np.asarray(from_nats(total - self.family.divergences, unit))
 
-    def canonical_correlations(self, a: int = 0, b: int = 1) -> NDArray[np.float64]:
-        """Canonical correlations of the noise of two systems within a class, largest first.
+    def canonical_correlations(self, a: int = 0, b: int = 1) -> Floats:
+        """Canonical correlations of the noise of systems ``a`` and ``b`` within a class, (D - 1,).
 
-        Parameters
-        ----------
-        a, b : int
-            Positions of two systems.
+        The largest comes first.
 
-        Returns
-        -------
-        array of shape (D - 1,)
-
-        Examples
-        --------
         >>> family = CalibratedGaussian.from_divergences([5.0, 4.0, 7.0])
         >>> Dependence([family, family], 0.5).canonical_correlations().round(6)
         array([0.5, 0.5])
@@ -305,7 +261,7 @@ class Dependence:
 
 def _choose_private_share(
     members: tuple[CalibratedGaussian, ...],
-    R: NDArray[np.float64],
+    R: Floats,
     systems: list[Evidence],
     codes: NDArray[np.intp],
 ) -> Dependence:
@@ -327,9 +283,7 @@ def _choose_private_share(
     return cast("Dependence", best)  # the last share leaves the identity
 
 
-def _fuse(
-    R: NDArray[np.float64], roots: list[NDArray[np.float64]]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _fuse(R: Floats, roots: list[Floats]) -> tuple[Floats, Floats]:
     """Weight of each system, (K, D - 1, D - 1), and the covariance of the fused ILRL."""
     values, vectors = np.linalg.eigh(R)
     smallest = float(values[0])
@@ -355,19 +309,19 @@ def _fuse(
     return np.stack(maps), signal[noisy].T @ scaled
 
 
-def _center(family: CalibratedGaussian) -> NDArray[np.float64]:
+def _center(family: CalibratedGaussian) -> Floats:
     """Minus the mean of the class means, c / 2."""
     V = family.basis.contrast
     return offset(gram(family.covariance, V), V) / 2
 
 
-def _root(sigma: NDArray[np.float64]) -> NDArray[np.float64]:
+def _root(sigma: Floats) -> Floats:
     """The symmetric root, which turns with the basis as a Cholesky factor does not."""
     values, vectors = np.linalg.eigh(sigma)
     return np.asarray((vectors * np.sqrt(values)) @ vectors.T)
 
 
-def _whiten(S: NDArray[np.float64], roots: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _whiten(S: Floats, roots: list[Floats]) -> Floats:
     """S seen through the inverse roots of its diagonal blocks."""
     k = len(roots[0])
     inverse = np.zeros_like(S)
@@ -398,7 +352,7 @@ def _align_families(families: Sequence[CalibratedGaussian]) -> tuple[CalibratedG
     )
 
 
-def _read_correlation(correlation: ArrayLike, K: int, k: int) -> NDArray[np.float64]:
+def _read_correlation(correlation: ArrayLike, K: int, k: int) -> Floats:
     """The correlation of all coordinates, with identities as its diagonal blocks."""
     R = to_numpy(correlation, "correlation")
     if R.ndim == 0:
@@ -442,7 +396,7 @@ def _name_systems(systems: list[Evidence]) -> dict[str, Evidence]:
     return {f"systems[{k}]": evidence for k, evidence in enumerate(systems)}
 
 
-def _estimate_correlation(noise: NDArray[np.float64]) -> NDArray[np.float64]:
+def _estimate_correlation(noise: Floats) -> Floats:
     """Correlation of noise of shape (n, K, k), shrunk to one number for a pair of systems."""
     n, K, k = noise.shape
     moments = noise.reshape(n, -1).T @ noise.reshape(n, -1) / n

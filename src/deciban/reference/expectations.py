@@ -1,7 +1,7 @@
 """What a calibrated Gaussian family costs on average, and how often its posteriors lead to what.
 
 Two classes are exact. For more, samples lie about the points where classes are equally good
-choices, and are weighted: error rates of 1e-9 then have about the same relative error as those of 0.1.
+choices, and are weighted: error rates of 1e-9 then have about the relative error of those of 0.1.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deciban._validation.arrays import column_names, require_finite, row_index, to_numpy
+from deciban._validation.arrays import Floats, column_names, require_finite, row_index, to_numpy
 from deciban._validation.labels import (
     align_by_index,
     as_labels,
@@ -41,26 +41,24 @@ _CANCELLED = 1e-3  # of the size of its terms: a divergence under this has lost 
 _SYMMETRY = 1e-8  # relative difference across the diagonal that counts as rounding
 
 
-def gram(covariance: NDArray[np.float64], contrast: NDArray[np.float64]) -> NDArray[np.float64]:
+def gram(covariance: Floats, contrast: Floats) -> Floats:
     """G = V Σ Vᵀ, the covariance of the centered log-likelihoods; (D, D), symmetric."""
     G = contrast @ covariance @ contrast.T
     return (G + G.T) / 2
 
 
-def offset(G: NDArray[np.float64], contrast: NDArray[np.float64]) -> NDArray[np.float64]:
+def offset(G: Floats, contrast: Floats) -> Floats:
     """Vᵀ diag(G): minus twice the mean of the class means."""
     return contrast.T @ np.diag(G)
 
 
-def means(covariance: NDArray[np.float64], contrast: NDArray[np.float64]) -> NDArray[np.float64]:
+def means(covariance: Floats, contrast: Floats) -> Floats:
     """Mean of the ILRL under each class; (D, D - 1)."""
     c = offset(gram(covariance, contrast), contrast)
     return contrast @ covariance - c / 2
 
 
-def divergences(
-    covariance: NDArray[np.float64], contrast: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def divergences(covariance: Floats, contrast: Floats) -> Floats:
     """Kullback-Leibler divergence between each pair of classes, in nats; (D, D)."""
     G = gram(covariance, contrast)
     g = np.diag(G)
@@ -77,7 +75,7 @@ def divergences(
     return delta
 
 
-def covariance_of(delta: NDArray[np.float64], contrast: NDArray[np.float64]) -> NDArray[np.float64]:
+def covariance_of(delta: Floats, contrast: Floats) -> Floats:
     """Covariance of the family with these divergences; positive definite where there is one."""
     sigma = -contrast.T @ delta @ contrast
     return (sigma + sigma.T) / 2
@@ -91,7 +89,7 @@ def is_positive(eigenvalues: NDArray[np.floating[Any]]) -> bool:
 
 def read_pairwise(
     values: Any, classes: Sequence[Hashable] | None, name: str
-) -> tuple[NDArray[np.float64], Sequence[Hashable] | None]:
+) -> tuple[Floats, Sequence[Hashable] | None]:
     """A square matrix over pairs of classes, and the labels of the classes where they are known.
 
     It may be given by its upper triangle, row by row. The rows and the columns of a frame are
@@ -114,7 +112,7 @@ def read_pairwise(
     return square + square.T, classes
 
 
-def symmetrize(M: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+def symmetrize(M: Floats, name: str) -> Floats:
     """A matrix that is symmetric but for rounding, made symmetric to the last bit."""
     if M.ndim != 2 or M.shape[0] != M.shape[1] or M.shape[0] < 1:
         raise InputError(
@@ -131,7 +129,7 @@ def symmetrize(M: NDArray[np.float64], name: str) -> NDArray[np.float64]:
     return (M + M.T) / 2
 
 
-def require_divergences(delta: NDArray[np.float64]) -> NDArray[np.float64]:
+def require_divergences(delta: Floats) -> Floats:
     """A matrix that could hold divergences: symmetric, not negative, zero on its diagonal."""
     delta = symmetrize(delta, "delta")
     if np.any(np.diag(delta) != 0):
@@ -162,35 +160,25 @@ class CalibratedFamily:
         """Number of classes, D."""
         return len(self.classes)
 
-    def log_density(self, l: ArrayLike | Evidence) -> NDArray[np.float64]:
+    def log_density(self, l: ArrayLike | Evidence) -> Floats:
         """Log-density of ILRLs under each class."""
         raise NotImplementedError
 
-    def _place(
-        self, at: NDArray[np.intp], noise: NDArray[np.float64], rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+    def _place(self, at: NDArray[np.intp], noise: Floats, rng: np.random.Generator) -> Floats:
         """One ILRL of each of these classes, given by their positions, from standard normals."""
         raise NotImplementedError
 
-    def _draw(self, at: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.float64]:
+    def _draw(self, at: NDArray[np.intp], rng: np.random.Generator) -> Floats:
         return self._place(at, rng.standard_normal((len(at), self.n_classes - 1)), rng)
 
     def log_density_on_simplex(
         self, x: ArrayLike | Evidence, measure: Literal["aitchison", "lebesgue"] = "aitchison"
-    ) -> NDArray[np.float64]:
-        """Log-density of likelihood functions on the simplex, under each class.
+    ) -> Floats:
+        """Log-density of likelihood functions on the simplex under each class, (n_samples, D).
 
-        Parameters
-        ----------
-        x : array of shape (n_samples, D), or Evidence
-            Likelihoods; strictly positive, any scale. Evidence holds their logarithms.
-        measure : {"aitchison", "lebesgue"}
-            The Aitchison measure is the one that the ILR carries over: the same density as in
-            ILR space. The Lebesgue measure is that of the first D - 1 closed parts.
-
-        Returns
-        -------
-        array of shape (n_samples, D)
+        ``x`` holds likelihoods, strictly positive, of shape (n_samples, D), or is Evidence. The
+        Aitchison measure gives the same density as in ILR space; the Lebesgue measure is that of
+        the first D - 1 closed parts.
         """
         require_one_of(measure, "measure", ("aitchison", "lebesgue"))
         if not isinstance(x, Evidence):
@@ -204,16 +192,6 @@ class CalibratedFamily:
     def evidence(self, l: ArrayLike | Evidence) -> Evidence:
         """The evidence in an ILRL: the ILRL itself, since the family is calibrated.
 
-        Parameters
-        ----------
-        l : array of shape (n_samples, D - 1), or Evidence
-
-        Returns
-        -------
-        Evidence
-
-        Examples
-        --------
         >>> from deciban import CalibratedGaussian
         >>> CalibratedGaussian([[4.0]]).evidence([[1.0]]).ilr()
         array([[1.]])
@@ -224,17 +202,7 @@ class CalibratedFamily:
     def log_likelihood(
         self, ilrls: ArrayLike | Evidence, y_true: ArrayLike | Sequence[Hashable]
     ) -> float:
-        """Log-likelihood of the family for labeled ILRLs, summed over the samples.
-
-        Parameters
-        ----------
-        ilrls : array of shape (n_samples, D - 1), or Evidence
-        y_true : array of shape (n_samples,)
-
-        Returns
-        -------
-        float
-        """
+        """Log-likelihood of the family for labeled ILRLs, summed over the samples."""
         ilrls, y_true = align_by_index(ilrls=ilrls, y_true=y_true)
         log_f = self.log_density(ilrls)
         codes = encode_labels(read_labels(y_true, len(log_f)), self.classes)
@@ -243,7 +211,7 @@ class CalibratedFamily:
     @overload
     def sample(
         self, label_or_counts: str | int, rng: Rng = None, *, size: int | None = None
-    ) -> NDArray[np.float64]: ...
+    ) -> Floats: ...
 
     @overload
     def sample(
@@ -252,29 +220,16 @@ class CalibratedFamily:
         rng: Rng = None,
         *,
         size: int | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[Any]]: ...
+    ) -> tuple[Floats, NDArray[Any]]: ...
 
     def sample(
         self, label_or_counts: Any, rng: Rng = None, *, size: int | None = None
-    ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[Any]]:
+    ) -> Floats | tuple[Floats, NDArray[Any]]:
         """Draw ILRLs of one class, or by counts of each class, with their labels.
 
-        Parameters
-        ----------
-        label_or_counts : label, sequence of D counts, or mapping from labels to counts
-        rng : numpy Generator, seed or None
-        size : int, default 1
-            Number of samples of a class given by its label. Leave it out with counts.
+        A label gives an array of shape (size, D - 1); D counts, or a mapping from labels to counts,
+        give ILRLs and labels.
 
-        Returns
-        -------
-        array of shape (size, D - 1)
-            For a label.
-        l, y : arrays of shape (n_samples, D - 1) and (n_samples,)
-            For counts.
-
-        Examples
-        --------
         >>> from deciban import CalibratedGaussian
         >>> family = CalibratedGaussian([[2.0]], classes=["same", "other"])
         >>> family.sample("same", rng=0, size=3).shape
@@ -297,7 +252,7 @@ class CalibratedFamily:
 
 def read_labeled_ilrls(
     ilrls: Any, y_true: Any, basis: Basis | None, classes: Sequence[Hashable] | None
-) -> tuple[NDArray[np.float64], Basis]:
+) -> tuple[Floats, Basis]:
     """ILRLs and their basis, named after the classes; the labels are checked, and not needed."""
     ilrls, y_true = align_by_index(ilrls=ilrls, y_true=y_true)
     n_samples = len(ilrls) if isinstance(ilrls, Sized) else None
@@ -318,7 +273,7 @@ def read_labeled_ilrls(
     return l, basis
 
 
-def read_ilrls(l: ArrayLike | Evidence, basis: Basis) -> NDArray[np.float64]:
+def read_ilrls(l: ArrayLike | Evidence, basis: Basis) -> Floats:
     """ILRLs in this basis, (n_samples, D - 1), from an array or from evidence."""
     if isinstance(l, Evidence):
         return l.ilr(basis)

@@ -238,11 +238,7 @@ def fit_mixture(
 
 
 def choose_mixture(
-    l: np.ndarray,
-    weight: np.ndarray,
-    contrast: np.ndarray,
-    n_starts: int,
-    rng: np.random.Generator,
+    l: np.ndarray, weight: np.ndarray, contrast: np.ndarray, n_starts: int, rng: np.random.Generator
 ) -> Components:
     """The mixture of the lowest BIC; components are added until it rises."""
     best, n = fit_mixture(l, weight, contrast, 1, n_starts, rng), float(weight.sum())
@@ -286,11 +282,7 @@ def _make_start(
 
 
 def _run_em(
-    l: np.ndarray,
-    weight: np.ndarray,
-    contrast: np.ndarray,
-    sigmas: np.ndarray,
-    single: np.ndarray,
+    l: np.ndarray, weight: np.ndarray, contrast: np.ndarray, sigmas: np.ndarray, single: np.ndarray
 ) -> Components:
     K = len(sigmas)
     weights, path = np.full(K, 1 / K), [-np.inf]
@@ -316,11 +308,7 @@ def _run_em(
 
 
 def _improve(
-    l: np.ndarray,
-    contrast: np.ndarray,
-    share: np.ndarray,
-    sigma: np.ndarray,
-    single: np.ndarray,
+    l: np.ndarray, contrast: np.ndarray, share: np.ndarray, sigma: np.ndarray, single: np.ndarray
 ) -> np.ndarray:
     """A better covariance of one component; the same where it would fall onto a few samples."""
     if share.sum() <= len(sigma) + 1 or not (share @ l**2).any():  # all of its samples are zero

@@ -65,22 +65,12 @@ class PosteriorGaussian:
 
     def log_density(
         self, posteriors: ArrayLike, measure: Literal["aitchison", "lebesgue"] = "aitchison"
-    ) -> NDArray[np.float64]:
-        """Log-density of posteriors under each class.
+    ) -> Floats:
+        """Log-density of posteriors under each class, (n_samples, D).
 
-        Parameters
-        ----------
-        posteriors : array of shape (n_samples, D)
-        measure : {"aitchison", "lebesgue"}
-            The Aitchison measure is the Lebesgue measure of the ILRs. The Lebesgue measure is that
-            of the first D - 1 posteriors; that of two classes gives the logit-normal density.
+        The Aitchison measure is the Lebesgue measure of the ILRs. The Lebesgue measure is that of
+        the first D - 1 posteriors; that of two classes gives the logit-normal density.
 
-        Returns
-        -------
-        array of shape (n_samples, D)
-
-        Examples
-        --------
         >>> from deciban import CalibratedGaussian
         >>> posterior = CalibratedGaussian.from_eers([0.1]).with_prior([0.01, 0.99])
         >>> np.exp(posterior.log_density([[0.3, 0.7]], "lebesgue")).round(3)
@@ -97,20 +87,9 @@ class PosteriorGaussian:
 
     def log_marginal_density(
         self, posteriors: ArrayLike, measure: Literal["aitchison", "lebesgue"] = "aitchison"
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         r"""Log-density of posteriors whatever the class: :math:`\log \sum_k \pi_k f_k(p)`.
 
-        Parameters
-        ----------
-        posteriors, measure
-            As for :meth:`log_density`.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-
-        Examples
-        --------
         >>> from deciban import CalibratedGaussian
         >>> posterior = CalibratedGaussian.from_eers([0.1]).with_prior([0.01, 0.99])
         >>> p = [[0.3, 0.7]]
@@ -124,29 +103,12 @@ class PosteriorGaussian:
     def contains(
         self, posteriors: ArrayLike, label: Hashable, mass: float = 0.95
     ) -> NDArray[np.bool_]:
-        r"""Whether posteriors lie in the region that holds most of a class.
+        r"""Whether posteriors lie in the region that holds a share ``mass`` of a class.
 
         The region is the ellipsoid about the mean in ILR space,
         :math:`(z - m_k)^T \Sigma^{-1} (z - m_k) \le \chi^2_{D-1}(\mathrm{mass})`: of all regions
         with this mass, the smallest by the Aitchison measure.
 
-        Parameters
-        ----------
-        posteriors : array of shape (n_samples, D)
-        label : class
-        mass : float, default 0.95
-            Share of the samples of the class that lie in the region.
-
-        Returns
-        -------
-        array of bool of shape (n_samples,)
-
-        See Also
-        --------
-        region : The boundary, for three classes.
-
-        Examples
-        --------
         >>> from deciban import CalibratedGaussian
         >>> posterior = CalibratedGaussian.from_eers([0.1]).with_prior([0.01, 0.99])
         >>> posterior.contains([[0.2, 0.8], [0.999, 0.001]], 0)
@@ -158,26 +120,12 @@ class PosteriorGaussian:
         white = solve_triangular(self.family.cholesky, away.T, lower=True)
         return np.asarray(np.linalg.norm(white, axis=0) <= radius)
 
-    def region(
-        self, label: Hashable, mass: float = 0.95, n_points: int = 200
-    ) -> NDArray[np.float64]:
-        """Boundary of the region that holds most of a class, for two or three classes.
+    def region(self, label: Hashable, mass: float = 0.95, n_points: int = 200) -> Floats:
+        """Boundary of the region of :meth:`contains`, as posteriors, for two or three classes.
 
-        Parameters
-        ----------
-        label, mass
-            As for :meth:`contains`.
-        n_points : int, default 200
-            Number of points on the closed curve of three classes, the last of which is the first.
-            The region of two classes has two ends.
+        The closed curve of three classes has shape (n_points, 3), and its last point is the first.
+        The region of two classes has two ends, (2, 2).
 
-        Returns
-        -------
-        array of shape (n_points, 3), or (2, 2)
-            Posteriors.
-
-        Examples
-        --------
         >>> from deciban import CalibratedGaussian
         >>> family = CalibratedGaussian.from_eers([0.1])
         >>> family.with_prior([0.01, 0.99]).region(0, mass=0.5).round(3)
@@ -215,28 +163,11 @@ class PosteriorGaussian:
     ) -> Rates:
         """How often each class is decided for under each class: a confusion matrix.
 
-        Decisions are those of least expected cost under the prior, as
-        :meth:`deciban.Evidence.decide` makes them.
+        Decisions are those of least expected cost under the prior, as by
+        :meth:`deciban.Evidence.decide`, which explains ``costs`` and ``reject_cost``. The true
+        class is on rows and the decision in columns, the last for rejection. Two classes are exact;
+        more are simulated with ``n_samples``.
 
-        Parameters
-        ----------
-        costs, reject_cost
-            As for :meth:`deciban.Evidence.decide`; with ``reject_cost`` there is one more column.
-        n_samples : int
-            Size of the simulation for three classes or more. Two classes are exact.
-        rng : numpy Generator or seed, default 0
-
-        Returns
-        -------
-        Rates
-            The true class on rows, the decision in columns; each row sums to one.
-
-        See Also
-        --------
-        expected_cost : What these decisions cost on average.
-
-        Examples
-        --------
         >>> from deciban import CalibratedGaussian
         >>> family = CalibratedGaussian.from_eers([0.1])
         >>> family.with_prior([0.2, 0.8]).decision_rates(reject_cost=0.1).values.round(3)
@@ -266,23 +197,8 @@ class PosteriorGaussian:
         n_samples: int = 100_000,
         rng: Rng = 0,
     ) -> Estimate:
-        """Mean cost of decisions under the prior; by default the error rate.
+        """Mean cost of the decisions of :meth:`decision_rates`; by default the error rate.
 
-        Parameters
-        ----------
-        costs, reject_cost, n_samples, rng
-            As for :meth:`decision_rates`.
-
-        Returns
-        -------
-        Estimate
-
-        See Also
-        --------
-        deciban.CalibratedGaussian.expected_cross_entropy : A cost that needs no decisions.
-
-        Examples
-        --------
         >>> from deciban import CalibratedGaussian
         >>> posterior = CalibratedGaussian.from_eers([0.1]).with_prior([0.01, 0.99])
         >>> round(posterior.expected_cost().value, 4)  # 0.01 without any evidence
@@ -307,23 +223,11 @@ class PosteriorGaussian:
     def exceedance_rates(
         self, threshold: float, *, n_samples: int = 100_000, rng: Rng = 0
     ) -> Rates:
-        """How often the posterior of each class reaches a threshold, under each class.
+        """How often the posterior of each class (columns) reaches a threshold, by class (rows).
 
-        Parameters
-        ----------
-        threshold : float
-            Between 0 and 1. For three classes or more, events that hardly ever occur are missed by
-            the simulation: a rate of zero with a standard error of zero means that none was drawn.
-        n_samples, rng
-            As for :meth:`decision_rates`.
+        For three classes or more, the simulation misses events that hardly ever occur: a rate of
+        zero with a standard error of zero means that none was drawn.
 
-        Returns
-        -------
-        Rates
-            The true class on rows, the class whose posterior it is in columns.
-
-        Examples
-        --------
         >>> from deciban import CalibratedGaussian
         >>> family = CalibratedGaussian.from_eers([0.1])
         >>> family.with_prior([0.2, 0.8]).exceedance_rates(0.95).values.round(3)
@@ -342,22 +246,10 @@ class PosteriorGaussian:
         )  # fmt: skip
 
     def mean_posteriors(self, *, n_samples: int = 100_000, rng: Rng = 0) -> Rates:
-        r"""Mean posterior of each class, under each class.
+        r"""Mean posterior of each class (columns), under each class (rows).
 
         The prior makes it symmetric: :math:`\pi_i E_i[p_j] = \pi_j E_j[p_i]`.
 
-        Parameters
-        ----------
-        n_samples, rng
-            As for :meth:`decision_rates`.
-
-        Returns
-        -------
-        Rates
-            The true class on rows, the class whose posterior it is in columns.
-
-        Examples
-        --------
         >>> from deciban import CalibratedGaussian
         >>> family = CalibratedGaussian.from_eers([0.1])
         >>> family.with_prior([0.2, 0.8]).mean_posteriors().values.round(3)
@@ -379,7 +271,7 @@ class PosteriorGaussian:
         count = require_whole(n_samples, "n_samples", 4 * self.family.n_classes)
         return rates.simulate_rates(self, outcome, pattern, log_odds, count, as_generator(rng))
 
-    def _all_costs(self, costs: Costs, reject_cost: float | None) -> NDArray[np.float64]:
+    def _all_costs(self, costs: Costs, reject_cost: float | None) -> Floats:
         """Costs of all actions; errors cost one by default."""
         D = self.family.n_classes
         C = 1.0 - np.eye(D) if costs is None else cost_matrix(costs, self.family.classes)
@@ -387,7 +279,7 @@ class PosteriorGaussian:
             return C
         return np.column_stack([C, np.full(D, read_reject_cost(reject_cost, costs))])
 
-    def _turning_log_odds(self, costs: Costs) -> NDArray[np.float64]:
+    def _turning_log_odds(self, costs: Costs) -> Floats:
         """Log-odds of each class to each other where, of these two, neither decision is better."""
         regret = self._all_costs(costs, None)
         regret = regret - np.diag(regret)[:, None]
@@ -396,17 +288,7 @@ class PosteriorGaussian:
         return self._log_prior[:, None] - self._log_prior + log_ratio
 
     def sample(self, label_or_counts: Any, rng: Rng = None, *, size: int | None = None) -> Any:
-        """Draw posteriors, as :meth:`deciban.CalibratedGaussian.sample` draws ILRLs.
-
-        Parameters
-        ----------
-        label_or_counts, rng, size
-            As there.
-
-        Returns
-        -------
-        array of shape (n_samples, D), for counts with the labels
-        """
+        """Draw posteriors, as :meth:`deciban.CalibratedGaussian.sample` draws ILRLs."""
         drawn: Any = self.family.sample(label_or_counts, rng, size=size)
         l, *labels = drawn if isinstance(drawn, tuple) else (drawn,)
         posteriors = self.family.evidence(l).posterior(self.prior)
@@ -416,15 +298,6 @@ class PosteriorGaussian:
         """Distribution of the posterior log-odds of ``a`` to ``b``, a scipy.stats normal.
 
         It is the distribution of the LLR, shifted by the prior log-odds.
-
-        Parameters
-        ----------
-        a, b, given
-            As for :meth:`deciban.CalibratedGaussian.llr_distribution`.
-
-        Returns
-        -------
-        frozen distribution of scipy.stats
         """
         llr = self.family.llr_distribution(a, b, given)
         i, j = index_pair(a, b, self.family.classes)

@@ -7,9 +7,9 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from deciban._validation.arrays import column_names, freeze, require_finite, to_numpy
+from deciban._validation.arrays import Floats, column_names, freeze, require_finite, to_numpy
 from deciban._validation.labels import as_labels, index_pair
 from deciban._validation.scalars import is_whole, quote_each, require_whole
 from deciban.exceptions import InputError
@@ -54,7 +54,7 @@ class Basis:
     └─(−) bird
     """
 
-    contrast: NDArray[np.float64]
+    contrast: Floats
     classes: tuple[Hashable, ...] | None
 
     def __init__(self, contrast: ArrayLike, classes: Sequence[Hashable] | None = None) -> None:
@@ -75,7 +75,7 @@ class Basis:
         labels = None if classes is None else as_labels(classes, V.shape[0])
         self._set(V + 0.0, labels)  # no -0.0: equal bases hash alike
 
-    def _set(self, contrast: NDArray[np.float64], classes: tuple[Hashable, ...] | None) -> Basis:
+    def _set(self, contrast: Floats, classes: tuple[Hashable, ...] | None) -> Basis:
         object.__setattr__(self, "contrast", freeze(contrast))
         object.__setattr__(self, "classes", classes)
         return self
@@ -193,7 +193,7 @@ class Basis:
         return int(self.contrast.shape[0])
 
     @cached_property
-    def signs(self) -> NDArray[np.float64] | None:
+    def signs(self) -> Floats | None:
         """The sequential binary partition, (D - 1, D); None where the basis is not one."""
         signs = np.sign(np.where(np.abs(self.contrast) > _ORTHONORMAL, self.contrast, 0)).T
         try:
@@ -214,7 +214,7 @@ class Basis:
         """The bifurcation tree as text; node ``l1`` is the first coordinate."""
         return _trees.draw_tree(self._require_signs(), self._names())
 
-    def rotation_to(self, other: Basis) -> NDArray[np.float64]:
+    def rotation_to(self, other: Basis) -> Floats:
         """The orthogonal matrix :math:`V^T V'` that takes coordinates in this basis to the other.
 
         For coordinates on rows: ``ilr(x, other) == ilr(x, basis) @ basis.rotation_to(other)``.
@@ -253,7 +253,7 @@ class Basis:
     def _names(self) -> tuple[Hashable, ...]:
         return as_labels(self.classes, self.n_parts)
 
-    def _require_signs(self) -> NDArray[np.float64]:
+    def _require_signs(self) -> Floats:
         if self.signs is None:
             raise InputError(
                 "basis must be a sequential binary partition to have a tree; this one is rotated. "

@@ -64,9 +64,7 @@ variation_matrix = on_logs(
     "[[0.0, 2.0], [2.0, 0.0]]",
 )
 subcomposition = on_logs(
-    samples.subcomposition,
-    "([-800.0, 0.0, -801.0], [0, 2]).round(4)",
-    "array([-0.3133, -1.3133])",
+    samples.subcomposition, "([-800.0, 0.0, -801.0], [0, 2]).round(4)", "array([-0.3133, -1.3133])"
 )
 amalgamate = on_logs(
     samples.amalgamate,
