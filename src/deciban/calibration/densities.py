@@ -16,7 +16,7 @@ from deciban.calibration.base import Calibrator, TwoClassCalibrator, finite_ilr
 from deciban.calibration.scores import ScoreReader
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
-from deciban.metrics.densities import gaussian_log_densities, moments_by_class
+from deciban.metrics.density_estimates import gaussian_log_densities, moments_by_class
 from deciban.metrics.intervals import tails
 from deciban.metrics.labelled import Labelled, Scores, Trials
 from deciban.reference import CalibratedGaussian

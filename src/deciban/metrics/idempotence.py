@@ -1,4 +1,4 @@
-"""Whether the likelihood function of the likelihood function is the likelihood function."""
+"""Idempotence: the likelihood function of the ILRL is the ILRL itself, if it is calibrated."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from deciban.metrics.calibration_test import (
     balanced_posteriors,
     run_calibration_test,
 )
-from deciban.metrics.densities import (
-    Density,
+from deciban.metrics.density_estimates import (
+    DensityKind,
     KernelDensities,
     estimate_densities,
-    multiply,
+    multiply_columns,
     scatter_matrix,
 )
 from deciban.metrics.designs import Design, read_design
@@ -34,40 +34,39 @@ from deciban.metrics.labelled import EvidenceLike, Labelled, Weights, read_label
 from deciban.simplex import Basis
 from deciban.simplex.basis import basis_for
 
-_MOST = 4000  # samples for kernel densities, which compare all pairs
+_MAX_SAMPLES = 4000  # for kernel densities, which compare all pairs
 _OUTWEIGHED = "all others of its class. Limit the weights, or drop the samples that hardly count."
 _REDRAWS = 100  # draws of a resample until its covariances have full rank
-_BLURRED = 20  # draws of labels that show the blur of kernels; fewer where samples are many
+_LABEL_DRAWS = 20  # show how much kernels blur
 Squares = tuple[Floats, Floats]  # second moments of a difference, its mean square by region
 
 
 @dataclass(frozen=True)
 class Idempotence:
-    """How far evidence is from the likelihood function of itself.
+    """The distance between evidence and its own likelihood function.
 
-    Distances are root mean squares of the difference between the ILRL of the ILRL and the ILRL,
-    each class with the same weight, corrected for the error of the estimated densities.
+    Distances are root mean squares of the ILRL of the ILRL minus the ILRL. Each class has the same
+    weight, and the error of the estimated densities is subtracted.
 
     Attributes
     ----------
     distance : Interval
         Distance over all directions: zero for calibrated evidence.
     by_pair : array of shape (n_classes, n_classes)
-        Distance along the LLR of each pair of classes.
+        Distance along the LLR for each pair of classes.
     by_coordinate : array of shape (n_classes - 1,)
         Distance along each ILR coordinate.
     by_region : array of shape (n_classes,)
-        Distance over the samples where each class is the likeliest; NaN where there are none.
+        Distance over the samples for which each class is likeliest; NaN if there are none.
     test : CalibrationTest, optional
-        The test of calibration, :func:`calibration_test`, which needs no densities.
+        Result of :func:`calibration_test`, which needs no densities.
     evidence, again : Evidence
-        The evidence, and its likelihood function: they are equal where it is calibrated. With
-        kernel densities both are limited to what the number of samples can show.
+        The evidence and its likelihood function, which are equal if it is calibrated. Kernel
+        densities limit both to the strength that the number of samples can show.
     labels : array of shape (n_samples,)
-        The true classes of these samples.
-    density : str
-    unit : str
-        Unit of the distances.
+        Their true classes.
+    density, unit : str
+        Density estimates, and the unit of the distances.
 
     See Also
     --------
@@ -95,7 +94,7 @@ class Idempotence:
 
     @property
     def p_value(self) -> float:
-        """How often calibrated evidence of any distribution looks as bad; NaN without the test."""
+        """p-value of the test; NaN without it."""
         return np.nan if self.test is None else self.test.p_value
 
     def __repr__(self) -> str:
@@ -110,7 +109,7 @@ def idempotence(
     y_true: ArrayLike,
     evidence: EvidenceLike,
     *,
-    density: Density = "kernel",
+    density: DensityKind = "kernel",
     confidence: float = 0.95,
     n_resamples: int = 200,
     n_draws: int = 999,
@@ -122,12 +121,11 @@ def idempotence(
     rng: Seed = 0,
     n_jobs: int | None = None,
 ) -> Idempotence:
-    """How far evidence is from being the likelihood function of itself, and whether by chance.
+    """Idempotence: whether the likelihood function of the ILRL is the ILRL itself.
 
-    Evidence is calibrated where the likelihood function of the ILRL is what the ILRL says. The
-    densities of the ILRLs under each class are estimated, and their likelihood function is
-    compared with the evidence. The interval holds the percentiles of bootstrap resamples, moved
-    down by the excess that estimating the densities gives them. The p-value is that of
+    If so, evidence is calibrated. This estimates the densities of the ILRLs under each class, and
+    compares their likelihood function with the evidence. The interval holds percentiles of
+    bootstrap resamples, less the excess that comes from estimating densities. The p-value is from
     :func:`calibration_test`.
 
     Parameters
@@ -137,28 +135,28 @@ def idempotence(
     evidence : array of log-likelihoods of shape (n_samples, n_classes), or Evidence
         Finite: no class may be ruled out.
     density : {"shared", "gaussian", "kernel"}, default "kernel"
-        Gaussian with one covariance for all classes, Gaussian with one for each, or kernel
-        densities. Gaussian densities are sharper where the evidence is nearly Gaussian. Kernels
-        follow any shape but blur it: the distance of labels that are drawn from the posteriors
-        shows by how much, and is subtracted. They cannot show evidence beyond the logarithm of
-        their number: there both sides are cut off. Of more than 4,000 samples, 4,000 are drawn.
+        Gaussian with a shared covariance, Gaussian with one for each class, or kernel densities.
+        Gaussian densities are sharper for nearly Gaussian evidence. Kernels follow any shape but
+        blur it: labels drawn from the posteriors show by how much, which is subtracted. Evidence
+        beyond the logarithm of the number of kernels is cut off on both sides. Of more than 4,000
+        samples, 4,000 are drawn.
     confidence : float, default 0.95
     n_resamples : int, default 200
-        Number of resamples for the interval and the correction, at least 2; 0 for neither.
+        Resamples for the interval and the correction, at least 2; 0 for neither.
     n_draws : int, default 999
-        Number of data sets that the test draws; 0 for no test.
+        Data sets that the test draws; 0 for no test.
     groups : array of shape (n_samples,), optional
-        Unit that was sampled, such as the speaker, as for :func:`bootstrap`. The test takes the
-        samples to be independent all the same.
+        Sampling unit, such as the speaker, as for :func:`bootstrap`. The test assumes independent
+        samples all the same.
     basis : Basis, default Gram-Schmidt
-        Basis of ``by_coordinate``.
+        For ``by_coordinate``.
     unit : {"nat", "bit", "ban", "deciban"}
         Unit of the distances.
     classes, sample_weight
         As for :func:`cross_entropy`.
     rng : numpy Generator or seed, default 0
     n_jobs : int, optional
-        Number of processes, as in joblib; by default one. The result does not depend on it.
+        Processes, as in joblib; by default one. The result does not depend on it.
 
     Returns
     -------
@@ -167,7 +165,7 @@ def idempotence(
     See Also
     --------
     calibration_test : The p-value alone, in a fraction of the time.
-    decompose : What miscalibration costs.
+    decompose : The cost of miscalibration.
     deciban.plots.IdempotenceDisplay : Draws evidence against its own likelihood function.
 
     Examples
@@ -190,7 +188,7 @@ def idempotence(
     data = read_labelled(y_true, evidence, classes, sample_weight)
     seed = seed_from(rng)
     everything = data
-    if density == "kernel" and len(data.codes) > _MOST:
+    if density == "kernel" and len(data.codes) > _MAX_SAMPLES:
         rows = _thin(data, np.random.default_rng([seed, 0]))
         groups = None if groups is None else read_labels(groups, len(data.codes), "groups")[rows]
         data = data.select(rows)
@@ -198,16 +196,10 @@ def idempotence(
     basis = basis_for(basis, len(names)).align_to(names)
     weight = data.weights / data.weights.mean()
     comparison = _Comparison(data, basis, density)
-    _require_spread_of_weights(data)
+    _check_weights(data)
     generator = np.random.default_rng([seed, 3])
     test = run_calibration_test(everything, n_draws, generator) if n_draws else None
-    try:
-        squares = comparison(weight)
-    except np.linalg.LinAlgError:
-        raise InputError(
-            f"sample_weight must leave every class enough samples for its covariance; a few "
-            f"samples outweigh {_OUTWEIGHED}"
-        ) from None
+    squares = comparison.of_samples(weight)
     design = read_design(data.codes, groups)
     if design.warning:
         warnings.warn(design.warning, stacklevel=2)
@@ -228,21 +220,20 @@ def idempotence(
     )
 
 
-def _require_spread_of_weights(data: Labelled) -> None:
-    """Raise where one sample of a class has nearly all of its weight."""
+def _check_weights(data: Labelled) -> None:
     for label, rows in zip(data.evidence.classes, data.rows_by_class, strict=True):
         share = share_out(data.weights[rows])
         if share @ share > 0.999:
             raise InputError(
-                f"sample_weight must leave every class several samples that count; one "
+                f"sample_weight must leave every class several samples that count; a sample "
                 f"of class {quote(label)} outweighs {_OUTWEIGHED}"
             )
 
 
 class _Comparison:
-    """The difference between the ILRLs of the ILRLs and the ILRLs, for any weights."""
+    """The ILRLs of the ILRLs minus the ILRLs, for any weights."""
 
-    def __init__(self, data: Labelled, basis: Basis, density: Density) -> None:
+    def __init__(self, data: Labelled, basis: Basis, density: DensityKind) -> None:
         self.l, self.V = data.evidence.ilr(basis), basis.contrast
         self.codes, self.region = data.codes, data.evidence.log_likelihoods.argmax(axis=1)
         self.densities = estimate_densities(self.l, data.rows_by_class, density)
@@ -251,7 +242,7 @@ class _Comparison:
 
     def again(self, weight: Floats) -> Floats:
         """The ILRLs of the ILRLs under the densities of the weighted samples."""
-        return multiply(self.V.T, self.densities(weight).T).T
+        return multiply_columns(self.V.T, self.densities(weight).T).T
 
     def __call__(self, weight: Floats) -> Squares:
         gap, D = self.again(weight) - self.l, len(self.V)
@@ -262,6 +253,16 @@ class _Comparison:
             regions = squares / np.bincount(self.region, share, D)
         return scatter_matrix(gap.T, share), regions
 
+    def of_samples(self, weight: Floats) -> Squares:
+        """Squares of the samples themselves, which must have covariances of full rank."""
+        try:
+            return self(weight)
+        except np.linalg.LinAlgError:
+            raise InputError(
+                f"sample_weight must leave every class enough samples for its covariance; a few "
+                f"samples outweigh {_OUTWEIGHED}"
+            ) from None
+
 
 def _resample(
     comparison: _Comparison, design: Design, weight: Floats, seed: np.random.SeedSequence
@@ -271,7 +272,7 @@ def _resample(
         try:
             with np.errstate(over="raise"):
                 return comparison(weight * design.draw_counts(rng))
-        except (np.linalg.LinAlgError, FloatingPointError):  # too few for a covariance
+        except (np.linalg.LinAlgError, FloatingPointError):  # too few samples
             continue
     raise InputError(
         f"y_true must hold every class often enough for its covariance; {_REDRAWS} resamples in a "
@@ -280,7 +281,7 @@ def _resample(
 
 
 def _blurred_squares(data: Labelled, basis: Basis, seed: int) -> list[Squares]:
-    """Squares of kernel densities under labels that are drawn from the posteriors."""
+    """Squares of kernel densities under labels drawn from the posteriors."""
     edges = np.cumsum(balanced_posteriors(data), axis=1)[:, :-1]
     rng, weight, found = np.random.default_rng([seed, 2]), data.weights, list[Squares]()
     for _ in range(_REDRAWS):
@@ -288,7 +289,7 @@ def _blurred_squares(data: Labelled, basis: Basis, seed: int) -> list[Squares]:
         drawn = Labelled(data.evidence, codes, data.weight)
         if drawn.counts.min() > 1:
             found.append(_Comparison(drawn, basis, "kernel")(weight / weight.mean()))
-        if len(found) >= min(_BLURRED, 2 + 3 * _MOST // len(codes)):
+        if len(found) >= min(_LABEL_DRAWS, 2 + 3 * _MAX_SAMPLES // len(codes)):
             break
     return found
 
@@ -305,8 +306,8 @@ def _distances(
             np.array([np.trace(moments) for moments, _ in some]) for some in (resamples, blurred)
         )
         total, excess = float(np.trace(moments)), float(np.mean(totals) - np.trace(moments))
-        # The samples exceed the truth by as much as the resamples exceed the samples, or as
-        # calibrated samples exceed zero. With heavy tails means would leave nothing of few samples.
+        # Samples exceed the truth by as much as resamples exceed samples, or as calibrated samples
+        # exceed zero. Medians, since means of few heavy-tailed samples would leave nothing.
         surplus, at = (excess, float(np.median(totals)) - total)
         if len(blurs):
             surplus = at = float(np.mean(blurs))
@@ -326,7 +327,7 @@ def _distances(
 
 
 def _median(rows: list[Floats]) -> Floats:
-    """Median of each column without its NaNs; NaN for a region that is always empty."""
+    """Median of each column without NaNs; NaN for a region that is always empty."""
     columns = (column[~np.isnan(column)] for column in np.array(rows).T)
     return np.array([np.median(column) if len(column) else np.nan for column in columns])
 
@@ -336,7 +337,7 @@ def _root(squares: Any) -> Any:
 
 
 def _thin(data: Labelled, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Positions of as many samples as kernels can take, with the same share of each class."""
+    """Positions of _MAX_SAMPLES samples with the same class shares."""
     n = len(data.codes)
     order = np.argsort(data.codes + rng.random(n), kind="stable")  # by class, else at random
-    return np.sort(order[np.linspace(0, n - 1, _MOST).round().astype(int)])
+    return np.sort(order[np.linspace(0, n - 1, _MAX_SAMPLES).round().astype(int)])

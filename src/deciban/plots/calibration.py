@@ -12,7 +12,7 @@ from deciban._validation.labels import index_of, label_array
 from deciban._validation.scalars import Rng, as_generator, require_positive_number
 from deciban.evidence import Evidence, Unit, from_nats
 from deciban.exceptions import InputError
-from deciban.metrics.densities import Density
+from deciban.metrics.density_estimates import DensityKind
 from deciban.metrics.idempotence import idempotence
 from deciban.metrics.labelled import Labelled, read_trials
 from deciban.metrics.reliability import Reliability, reliability_curves
@@ -260,7 +260,7 @@ class IdempotenceDisplay(Display):
         self.truth = encode_truth(y_true, evidence)
 
     @classmethod
-    def _from_data(cls, data: Labelled, density: Density = "kernel", **settings: Any) -> Self:
+    def _from_data(cls, data: Labelled, density: DensityKind = "kernel", **settings: Any) -> Self:
         labels = label_array(data.evidence.classes)[data.codes]
         options: Style = {"density": density, "sample_weight": data.weight}
         found = idempotence(labels, data.evidence, n_resamples=0, n_draws=0, **options)

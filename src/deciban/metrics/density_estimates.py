@@ -1,7 +1,7 @@
-"""Densities of ILRLs under each class, estimated from weighted samples: Gaussian or kernel.
+"""Gaussian and kernel densities of ILRLs under each class, from weighted samples.
 
-Samples are columns here, and products over many of them are taken in blocks: BLAS does not split
-small products among threads, which would cost more than it gains, hundreds of times in a row.
+Samples are columns here. Products over many columns are taken in blocks so small that BLAS starts
+no threads, which would cost more than they gain in hundreds of resamples.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from deciban._validation.arrays import Floats
 from deciban._validation.scalars import require_one_of
 from deciban.exceptions import InputError
 
-Density = Literal["shared", "gaussian", "kernel"]
-_BLOCK = 1 << 17  # multiplications in one product, below where BLAS starts threads
+DensityKind = Literal["shared", "gaussian", "kernel"]
+_BLOCK = 1 << 17  # multiplications in one product
 
 
-class Moments(NamedTuple):
+class ClassMoments(NamedTuple):
     """Sum of weights, mean and scatter matrix of each class."""
 
     mass: Floats
@@ -28,16 +28,16 @@ class Moments(NamedTuple):
     scatter: Floats
 
     def covariances(self, shared: bool) -> Floats:
-        """Covariance of each class, or the one within all classes, repeated."""
+        """Covariance of each class, or the covariance within classes, repeated."""
         if shared:
             return np.broadcast_to(self.scatter.sum(axis=0) / self.mass.sum(), self.scatter.shape)
         return self.scatter / self.mass[:, None, None]
 
 
-def moments_by_class(l: Floats, rows: list[NDArray[np.intp]], weight: Floats) -> Moments:
-    """Moments of each class, given the positions of its samples."""
+def moments_by_class(l: Floats, rows: list[NDArray[np.intp]], weight: Floats) -> ClassMoments:
+    """Moments of each class from the positions of its samples."""
     D, k = len(rows), l.shape[1]
-    moments = Moments(np.empty(D), np.empty((D, k)), np.empty((D, k, k)))
+    moments = ClassMoments(np.empty(D), np.empty((D, k)), np.empty((D, k, k)))
     for i, members in enumerate(rows):
         x, w = l[members].T, weight[members]
         moments.mass[i] = w.sum()
@@ -54,7 +54,7 @@ def scatter_matrix(x: Floats, weight: Floats) -> Floats:
     return total
 
 
-def multiply(A: Floats, x: Floats) -> Floats:
+def multiply_columns(A: Floats, x: Floats) -> Floats:
     """``A @ x`` for many columns."""
     product = np.empty((len(A), x.shape[1]))
     for block in _blocks(x, A.size):
@@ -68,17 +68,17 @@ def _blocks(x: Floats, size: int) -> list[slice]:
 
 
 def gaussian_log_densities(l: Floats, means: Floats, factors: Floats) -> Floats:
-    """Log-density of each sample under each class, from means and Cholesky factors."""
+    """Log-densities under each class, from means and Cholesky factors."""
     log_f = np.empty((len(means), len(l)))
     # NumPy inverts small matrices faster than SciPy, which starts threads for them.
     for k, (m, L, inverse) in enumerate(zip(means, factors, np.linalg.inv(factors), strict=True)):
-        z = multiply(inverse, (l - m).T)
+        z = multiply_columns(inverse, (l - m).T)
         log_f[k] = -0.5 * np.sum(z * z, axis=0) - np.log(np.diag(L)).sum()
     return (log_f - 0.5 * l.shape[1] * np.log(2 * np.pi)).T
 
 
 class GaussianDensities:
-    """Gaussian densities with one covariance for all classes, or one for each."""
+    """Gaussian densities with a shared covariance, or one for each class."""
 
     def __init__(self, l: Floats, rows: list[NDArray[np.intp]], *, shared: bool) -> None:
         self.l, self.rows, self.shared = l, rows, shared
@@ -90,7 +90,7 @@ class GaussianDensities:
         return gaussian_log_densities(self.l, moments.means, np.asarray(factors, np.float64))
 
     def require_spread(self) -> None:
-        """Raise where samples do not vary in every direction."""
+        """Raise unless samples vary in every direction."""
         moments = moments_by_class(self.l, self.rows, np.ones(len(self.l)))
         for k, S in enumerate(moments.covariances(self.shared)):
             values = np.linalg.eigvalsh(S)
@@ -104,11 +104,11 @@ class GaussianDensities:
 
 
 class KernelDensities:
-    """Gaussian kernels on the other samples of each class; each sample is left out of its own.
+    """Leave-one-out Gaussian kernels on the samples in each class.
 
-    The bandwidth is Silverman's, in units of the covariance within the classes, after long tails
-    are drawn in: ratios of densities do not depend on the coordinates. In the tails kernels are
-    arbitrary: what they give there is cut off by :meth:`limit`.
+    The bandwidth is Silverman's, in units of the covariance within classes, after compressing long
+    tails: density ratios do not depend on the coordinates. Kernels are arbitrary in the tails,
+    which :meth:`limit` cuts off.
     """
 
     def __init__(self, l: Floats, rows: list[NDArray[np.intp]]) -> None:
@@ -127,11 +127,11 @@ class KernelDensities:
             self.kernels.append(np.exp(log_kernel - log_kernel.max(axis=1, keepdims=True)))
 
     def __call__(self, weight: Floats) -> Floats:
-        """Log-density of each weighted sample, itself left out, (n_samples, n_classes)."""
+        """Leave-one-out log-densities of the weighted samples, (n_samples, n_classes)."""
         log_f = np.empty_like(self.top)
         for k, (members, kernel) in enumerate(zip(self.rows, self.kernels, strict=True)):
             mass = np.full(len(weight), weight[members].sum())
-            mass[members] -= weight[members]  # itself is left out
+            mass[members] -= weight[members]
             total = np.einsum("ij,j->i", kernel, weight[members])
             with np.errstate(divide="ignore", invalid="ignore"):  # a resample may hold no others
                 log_f[:, k] = np.log(np.nan_to_num(total / mass))
@@ -140,14 +140,14 @@ class KernelDensities:
     def limit(self, log_likelihoods: Floats) -> Floats:
         """Put no class further below the best than its number of samples can show.
 
-        Among n samples none may be near, by chance, where the true rate is one in n + 1.
+        With a true rate of 1 in n + 1, chance may leave none of n samples nearby.
         """
         best = log_likelihoods.max(axis=1, keepdims=True)
         return np.maximum(log_likelihoods, best - np.log([len(rows) + 1 for rows in self.rows]))
 
 
 def _compress_tails(l: Floats) -> Floats:
-    """The same directions, with lengths that grow as their logarithm beyond the median."""
+    """Let lengths beyond the median grow only logarithmically."""
     length = np.linalg.norm(l, axis=1, keepdims=True)
     ratio = length / (float(np.median(length)) or 1.0)
     # The limit of asinh(r) / r at zero is one.
@@ -155,10 +155,10 @@ def _compress_tails(l: Floats) -> Floats:
 
 
 def estimate_densities(
-    l: Floats, rows: list[NDArray[np.intp]], kind: Density
+    l: Floats, rows: list[NDArray[np.intp]], kind: DensityKind
 ) -> GaussianDensities | KernelDensities:
-    """Density estimates of a kind; each class must have enough samples for it."""
-    require_one_of(kind, "density", get_args(Density))
+    """Density estimates; each class must have enough samples for them."""
+    require_one_of(kind, "density", get_args(DensityKind))
     if min(len(members) for members in rows) < 2:
         raise InputError(
             "y_true must hold every class at least twice; it does not. Add samples of the rarest."
