@@ -137,7 +137,7 @@ def _improve_maps(
     the same pass over the samples.
     """
     searches = {
-        (k, fold): improve_affine(each.affine, one.scale, one.squares, _STEPS)
+        (k, fold): improve_affine(each.ilrl, one.scale, one.squares, _STEPS)
         for k, one in enumerate(maps)
         if one is not None
         for fold, each in enumerate((*one.without, one.fitted))

@@ -1,15 +1,16 @@
-"""Total cost = calibration + discrimination, for any number of classes."""
+"""Decompose cross-entropy into calibration and discrimination, for any number of classes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deciban._estimation.affine import fit_affine
-from deciban._estimation.logistic import AffineMap, Scale
+from deciban._estimation.logistic import Scale
 from deciban._estimation.monotone import fit_monotone
 from deciban._validation.arrays import Floats
 from deciban._validation.labels import align_by_index, factorize_labels, read_labels
@@ -24,20 +25,18 @@ from deciban.metrics.pav import pool_with_misleading
 from deciban.simplex import Basis, logparts
 
 Family = Literal["scalar", "diagonal", "full", "pav", "monotone"]
-_Recalibration = Callable[[Labelled, Labelled, Floats, Any], Floats]
 
 
 class Decomposition(NamedTuple):
-    """A cross-entropy and its parts, in one unit; ``total = calibration + discrimination``.
+    """A cross-entropy and its parts: ``total = calibration + discrimination``.
 
     Attributes
     ----------
     total : float
-        Cross-entropy of the evidence as it is.
     calibration : float
-        The part that recalibration takes away.
+        The part that recalibration removes.
     discrimination : float
-        The part that stays.
+        The part that remains.
 
     See Also
     --------
@@ -69,12 +68,12 @@ def decompose(
     sample_weight: Weights = None,
     rng: Seed = 0,
 ) -> Decomposition:
-    """Cross-entropy as the part that recalibration would take away, and the part that stays.
+    """Split cross-entropy into the part that recalibration removes and the part that remains.
 
-    Discrimination is the cross-entropy of the evidence after the best map of a family, each sample
-    recalibrated by a map that was fitted without it. A map of this family, learned from this much
-    data, would save the calibration part; another kind of recalibration might save more. Where the
-    map does not help it is not used: discrimination is never above the total.
+    Discrimination is the cross-entropy after the best map from a family, fitted without the sample
+    that it recalibrates. Such a map, learned from this much data, would save the calibration part;
+    another family might save more. A map that does not help is not used: discrimination is never
+    above the total.
 
     Parameters
     ----------
@@ -82,23 +81,21 @@ def decompose(
         Every class must occur at least ``cv`` times.
     log_likelihoods : array of shape (n_samples, n_classes), or Evidence
     calibrator : {"scalar", "diagonal", "full", "pav", "monotone"}, default "full"
-        Family of maps. Affine maps of the ILRLs have one factor for all coordinates (a
-        temperature), one for each, or a whole matrix, and always an offset. For two classes, "pav"
-        is any monotone map, fitted with one misleading sample of each class added, so that no LLR
-        becomes infinite; "monotone" is the same for two classes, and for more a smooth map that is
-        the gradient of a convex function, which is what monotone means there.
+        Family of maps. Affine maps of the ILRLs have a factor for all coordinates (a temperature),
+        one for each, or a matrix, and always an offset. For two classes, "pav" is any monotone map,
+        fitted with one misleading sample added to each class, so that no LLR becomes infinite.
+        "monotone" is the same for two classes; for more it is the gradient of a smooth convex
+        function.
     cv : int, default 5
         Number of folds.
     groups : array of shape (n_samples,), optional
-        Unit that was sampled, such as the speaker: no group is in two folds. Repeated samples, too,
-        are a group.
+        Sampling unit, such as the speaker: no group is in two folds. Repeated samples are a group.
     prior : array of shape (n_classes,) or mapping, default uniform
-        Prior of the cross-entropy.
     unit : {"nat", "bit", "ban", "deciban"}
     classes, sample_weight
         As for :func:`cross_entropy`.
     rng : numpy Generator or seed, default 0
-        Source of the folds.
+        For the folds.
 
     Returns
     -------
@@ -138,86 +135,71 @@ def decompose(
 def recalibrate(
     data: Labelled, family: Family, prior: Floats, folds: list[NDArray[np.bool_]] | None = None
 ) -> Floats:
-    """Log-posteriors of each sample after the best map of a family, fitted without its fold.
-
-    Without folds the map is fitted to all samples.
-    """
-    apply: _Recalibration = _MAPS.get(family, _recalibrate_affinely)
+    """Log-posteriors after the best map, fitted to all samples or without the sample's fold."""
+    fit: Callable[[Labelled, Floats], Callable[[Labelled], Floats]]
+    if family == "pav" or (family == "monotone" and len(prior) == 2):
+        fit = _fit_pav
+    else:
+        fit = partial(PosteriorMap.fit, family=family)
     if folds is None:
-        return apply(data, data, prior, family)
+        return fit(data, prior)(data)
     log_p = np.empty((len(data.codes), data.evidence.n_classes))
     for held_out in folds:
         fitted, new = (data.select(np.flatnonzero(rows)) for rows in (~held_out, held_out))
-        log_p[held_out] = apply(fitted, new, prior, family)
+        log_p[held_out] = fit(fitted, prior)(new)
     return log_p
 
 
 class PosteriorMap(NamedTuple):
-    """An affine map of the ILRLs in the Gram-Schmidt basis, and the prior to apply after it."""
+    """A map of the ILRLs in the Gram-Schmidt basis, and the prior to apply after it."""
 
-    affine: AffineMap
+    ilrl: Any  # AffineMap or ConvexGradient
     prior: Floats
 
     @classmethod
-    def fit(cls, data: Labelled, prior: Floats, scale: Scale) -> Self:
-        """The map that suits these samples best."""
+    def fit(cls, data: Labelled, prior: Floats, family: Scale | Literal["monotone"]) -> Self:
+        """The best map for these samples."""
         weight = balance_weights(data.codes, data.weight, prior)
-        V, log_p = Basis.gram_schmidt(len(prior)).contrast, np.log(prior)
-        l, sizes = gram_schmidt_ilr(data), data.sizes
-        return cls(fit_affine(l, data.codes, weight, log_p, V, scale, class_sizes=sizes), prior)
+        problem = gram_schmidt_ilr(data), data.codes, weight, np.log(prior)
+        V, sizes = Basis.gram_schmidt(len(prior)).contrast, data.sizes
+        if family == "monotone":
+            return cls(fit_monotone(*problem, V, sizes), prior)
+        return cls(fit_affine(*problem, V, family, class_sizes=sizes), prior)
 
     def __call__(self, data: Labelled) -> Floats:
-        """Log-posteriors of samples after the map."""
+        """Log-posteriors after the map."""
         V = Basis.gram_schmidt(len(self.prior)).contrast
         return np.asarray(
-            logparts.closure(self.affine(gram_schmidt_ilr(data)) @ V.T + np.log(self.prior))
+            logparts.closure(self.ilrl(gram_schmidt_ilr(data)) @ V.T + np.log(self.prior))
         )
 
 
 def gram_schmidt_ilr(data: Labelled) -> Floats:
-    """ILRLs in the Gram-Schmidt basis of the classes in their order."""
-    D = data.evidence.n_classes
-    return data.evidence.ilr(Basis(Basis.gram_schmidt(D).contrast, data.evidence.classes))
+    """ILRLs in the Gram-Schmidt basis, classes in their order."""
+    basis = Basis.gram_schmidt(data.evidence.n_classes)
+    return data.evidence.ilr(Basis(basis.contrast, data.classes))
 
 
-def _recalibrate_affinely(data: Labelled, new: Labelled, prior: Floats, scale: Any) -> Floats:
-    """Log-posteriors of new samples after the affine map that suits the data best."""
-    return PosteriorMap.fit(data, prior, scale)(new)
-
-
-def _recalibrate_by_pav(data: Labelled, new: Labelled, prior: Floats, family: str) -> Floats:
-    """Log-posteriors of new samples after the monotone map that suits the data best."""
-    if data.evidence.n_classes != 2:
+def _fit_pav(data: Labelled, prior: Floats) -> Callable[[Labelled], Floats]:
+    if len(prior) != 2:
         raise InputError(
-            f"evidence for calibrator {family!r} must be over two classes; got "
-            f"{data.evidence.n_classes}. Choose another family, or use evidence.restrict."
+            f"evidence for calibrator 'pav' must be over two classes; got {len(prior)}. Choose "
+            f"another family, or use evidence.restrict."
         )
-    first, second = data.evidence.classes
+    first, second = data.classes
     blocks = pool_with_misleading(data.pair(1, 0))
-    log_odds = blocks.transform(new.evidence.llr(second, first)) + np.log(prior[1] / prior[0])
-    return -np.column_stack([softplus(log_odds), softplus(-log_odds)])
 
+    def apply(new: Labelled) -> Floats:
+        log_odds = blocks.transform(new.evidence.llr(second, first)) + np.log(prior[1] / prior[0])
+        return -np.column_stack([softplus(log_odds), softplus(-log_odds)])
 
-def _recalibrate_monotonely(data: Labelled, new: Labelled, prior: Floats, family: str) -> Floats:
-    """Log-posteriors of new samples after PAV, or the gradient of a convex function."""
-    if len(prior) == 2:
-        return _recalibrate_by_pav(data, new, prior, family)
-    weight = balance_weights(data.codes, data.weight, prior)
-    V, log_p = Basis.gram_schmidt(len(prior)).contrast, np.log(prior)
-    fitted = fit_monotone(gram_schmidt_ilr(data), data.codes, weight, log_p, V, data.sizes)
-    return np.asarray(logparts.closure(fitted(gram_schmidt_ilr(new)) @ V.T + log_p))
-
-
-_MAPS: dict[str, _Recalibration] = {
-    "pav": _recalibrate_by_pav,
-    "monotone": _recalibrate_monotonely,
-}
+    return apply
 
 
 def split_folds(
     codes: NDArray[np.intp], cv: int, groups: ArrayLike | None, rng: Seed
 ) -> list[NDArray[np.bool_]]:
-    """Masks of the folds, each with its share of every class."""
+    """Masks of stratified folds."""
     require_whole(cv, "cv", 2, remedy="Give a number of folds, such as 5.")
     fewest = int(np.bincount(codes).min())
     if fewest < cv:
@@ -238,7 +220,7 @@ def split_folds(
 def _split_groups(
     codes: NDArray[Any], cv: int, groups: NDArray[Any], rng: np.random.Generator
 ) -> list[NDArray[np.bool_]]:
-    """Masks of folds that share no group: each group goes to the fold that needs its classes."""
+    """Masks of stratified folds that share no group."""
     place = factorize_labels(groups)[1]
     counts = np.zeros((place.max() + 1, codes.max() + 1))
     np.add.at(counts, (place, codes), 1)
