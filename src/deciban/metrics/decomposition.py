@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
@@ -136,17 +135,12 @@ def recalibrate(
     data: Labelled, family: Family, prior: Floats, folds: list[NDArray[np.bool_]] | None = None
 ) -> Floats:
     """Log-posteriors after the best map, fitted to all samples or without the sample's fold."""
-    fit: Callable[[Labelled, Floats], Callable[[Labelled], Floats]]
-    if family == "pav" or (family == "monotone" and len(prior) == 2):
-        fit = _fit_pav
-    else:
-        fit = partial(PosteriorMap.fit, family=family)
     if folds is None:
-        return fit(data, prior)(data)
+        return _fit_map(data, prior, family)(data)
     log_p = np.empty((len(data.codes), data.evidence.n_classes))
     for held_out in folds:
         fitted, new = (data.select(np.flatnonzero(rows)) for rows in (~held_out, held_out))
-        log_p[held_out] = fit(fitted, prior)(new)
+        log_p[held_out] = _fit_map(fitted, prior, family)(new)
     return log_p
 
 
@@ -178,6 +172,12 @@ def gram_schmidt_ilr(data: Labelled) -> Floats:
     """ILRLs in the Gram-Schmidt basis, classes in their order."""
     basis = Basis.gram_schmidt(data.evidence.n_classes)
     return data.evidence.ilr(Basis(basis.contrast, data.classes))
+
+
+def _fit_map(data: Labelled, prior: Floats, family: Family) -> Callable[[Labelled], Floats]:
+    if family == "pav" or (family == "monotone" and len(prior) == 2):
+        return _fit_pav(data, prior)
+    return PosteriorMap.fit(data, prior, family)
 
 
 def _fit_pav(data: Labelled, prior: Floats) -> Callable[[Labelled], Floats]:
