@@ -174,7 +174,7 @@ def gram_schmidt_ilr(data: Labelled) -> Floats:
     return data.evidence.ilr(Basis(basis.contrast, data.classes))
 
 
-def _fit_map(data: Labelled, prior: Floats, family: Family) -> Callable[[Labelled], Floats]:
+def _fit_map(data: Labelled, prior: Floats, family: Family) -> Any:
     if family == "pav" or (family == "monotone" and len(prior) == 2):
         return _fit_pav(data, prior)
     return PosteriorMap.fit(data, prior, family)
