@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deciban import CalibratedGaussian, Evidence, assess, compare, metrics
-from deciban.assessment import several_classes_in_parts, systems
+from deciban.assessment import systems
 from deciban.assessment.assess import assess_partitions, compare_partitions
-from deciban.metrics.decomposition import PosteriorMap
+from deciban.assessment.several_classes import fit_maps
+from deciban.assessment.several_classes_in_parts import improve_maps
+from deciban.metrics.decomposition import PosteriorMap, gram_schmidt_ilr
 from deciban.metrics.designs import read_design
 from deciban.metrics.labelled import Labelled
 from deciban.metrics.partitions import Partitions, Rows, folds_of, hash_labels, hash_numbers
@@ -318,13 +320,12 @@ def test_maps_count_samples_not_folds():
     data = split(y, [table], [2000], groups)
     found, _ = assess_partitions(data, n_resamples=20, in_memory=0)
     assert found["discrimination"].low < metrics.cross_entropy(y, table)
-    maps = several_classes_in_parts._fit_maps(
-        Labelled(Evidence(table, [0, 1, 2]), y), folds_of(hash_labels(groups)), np.full(3, 1 / 3)
-    )
+    samples, prior = Labelled(Evidence(table, [0, 1, 2]), y), np.full(3, 1 / 3)
+    maps = fit_maps(samples, folds_of(hash_labels(groups)), prior)
     counts = np.array([np.bincount(y[~odd], minlength=3), np.bincount(y[odd], minlength=3)])
-    (after,) = several_classes_in_parts._improve_maps(data, [maps], np.full(3, 1 / 3), counts)
-    best = PosteriorMap.fit(Labelled(Evidence(table, [0, 1, 2]), y), np.full(3, 1 / 3), maps.scale)
-    samples = Labelled(Evidence(table, [0, 1, 2]), y)
+    squares = np.abs(gram_schmidt_ilr(samples)).mean(axis=0) ** 2
+    (after,) = improve_maps(data, [maps], [squares], prior, counts)
+    best = PosteriorMap.fit(samples, prior, maps.scale)
     costs = [
         samples.mean_by_class(-one(samples)[np.arange(len(y)), y]).mean()
         for one in (after.fitted, best)

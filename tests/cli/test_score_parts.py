@@ -17,7 +17,7 @@ from deciban.assessment import systems
 from deciban.cli import score_parts
 from deciban.cli.app import app
 from deciban.exceptions import ClusterError, InputError, TableError
-from deciban.metrics import sorted_runs
+from deciban.metrics import pav_in_parts
 
 run = runner(app, 160)
 SIZES = {"a": 1500, "b": 0, "c": 700, "d": 800}  # rows of each file
@@ -184,8 +184,8 @@ def test_a_full_scratch_folder_is_named(folder, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("builtins.open", fail, raising=False)
-    with pytest.raises(OSError, match=r"No space left on device: '/there/run'"):
-        sorted_runs.write_runs([], "/there/run")
+    with pytest.raises(OSError, match=r"No space left on device: '/there/"):
+        pav_in_parts.write_runs([], "/there")
 
 
 def test_log_likelihoods_and_reversed_llrs_mean_the_same(folder, monkeypatch):

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
+from deciban._estimation.logistic import Scale
 from deciban._validation.arrays import Floats
 from deciban.assessment.quantities import Posteriors, base_key, posterior_costs
 from deciban.assessment.systems import Setting, System, Words, difference_of
 from deciban.metrics import Interval, PairwiseCosts
 from deciban.metrics.costs import CLLR
-from deciban.metrics.decomposition import Family, recalibrate, split_folds
+from deciban.metrics.decomposition import PosteriorMap, split_folds
 from deciban.metrics.designs import Design
 from deciban.metrics.intervals import Plan, hull
 from deciban.metrics.labelled import Labelled
@@ -32,7 +33,7 @@ from deciban.metrics.units import Columns, SampleCosts, UnitCosts, cost_columns,
 _FOLDS = 5
 _FOR_INTERVALS = ("saving", "least discrimination", "most calibration")  # not reported themselves
 _DECISION_COSTS = ("expected_cost", "detection_cost", "c_avg", "c_primary")
-MOST_FULL = 20  # classes; the full matrix of a hundred has 10,000 entries and takes minutes
+_MAX_FULL = 20  # classes; the full matrix of a hundred has 10,000 entries and takes minutes
 _SORTED_BY = 3  # columns of evidence that define an order of the samples
 
 
@@ -283,33 +284,64 @@ def expected_errors(log_p: Floats) -> float:
     return float(np.exp(logsumexp(others, axis=1)).sum())
 
 
-def _recalibrated_posteriors(data: Labelled, setting: Setting) -> tuple[Floats, Floats] | None:
-    """Log-posteriors after affine maps: one fitted without the sample, one fitted to all samples.
+class FoldMaps(NamedTuple):
+    """Affine maps that recalibrate: one fitted without each fold, and one fitted to all samples."""
 
-    The map is a temperature or a full matrix, whichever suits held-out samples better: few samples
-    do not determine a matrix. None where nothing can be fitted: too few samples, or likelihoods of
-    zero. Samples are sorted by their evidence before they are split into folds, so that the order
-    in which they are given does not matter.
+    scale: Scale
+    without: tuple[PosteriorMap, ...]
+    fitted: PosteriorMap
+
+    def apply(self, data: Labelled, fold: NDArray[Any]) -> tuple[Floats, Floats]:
+        """Log-posteriors by the maps fitted without a sample, and by the one fitted to all."""
+        return _hold_out(self.without, data, fold), self.fitted(data)
+
+
+def fit_maps(data: Labelled, fold: NDArray[Any], prior: Floats) -> FoldMaps | None:
+    """A temperature or full matrices, whichever suits held-out samples better.
+
+    Few samples do not determine a matrix. None if a fold lacks a class, or no map has a finite
+    cost.
+    """
+    parts = [data.select(np.flatnonzero(fold != k)) for k in range(int(fold.max()) + 1)]
+    if not all(part.counts.all() for part in parts):
+        return None
+    truth = np.arange(len(data.codes)), data.codes
+    scales: list[Scale] = ["scalar", "full"] if len(prior) <= _MAX_FULL else ["scalar"]
+    best, least = None, np.inf
+    for scale in scales:
+        without = tuple(PosteriorMap.fit(part, prior, scale) for part in parts)
+        cost = float(prior @ data.mean_by_class(-_hold_out(without, data, fold)[truth]))
+        if cost < least:
+            best, least = (scale, without), cost
+    return best and FoldMaps(*best, PosteriorMap.fit(data, prior, best[0]))
+
+
+def _hold_out(maps: Sequence[PosteriorMap], data: Labelled, fold: NDArray[Any]) -> Floats:
+    log_p = np.empty(data.evidence.log_likelihoods.shape)
+    for k, one in enumerate(maps):
+        rows = np.flatnonzero(fold == k)
+        if len(rows):
+            log_p[rows] = one(data.select(rows))
+    return log_p
+
+
+def _recalibrated_posteriors(data: Labelled, prior: Floats) -> tuple[Floats, Floats] | None:
+    """Log-posteriors held out, and by a map of all samples; None if nothing can be fitted.
+
+    Samples are sorted by their evidence before they are split into folds, so that their order does
+    not matter.
     """
     fewest, values = int(data.counts.min()), data.evidence.log_likelihoods
     if fewest < 2 or np.isinf(values).any():
         return None
     order = np.lexsort([*values.T[:_SORTED_BY], data.codes])
     data = data.select(order)
-    folds = split_folds(data.codes, min(_FOLDS, fewest), None, 0)
-    families: list[Family] = ["scalar", "full"] if values.shape[1] <= MOST_FULL else ["scalar"]
-    candidates = {f: recalibrate(data, f, setting.prior, folds) for f in families}
-
-    def cost(log_p: Floats) -> float:
-        at_truth = log_p[np.arange(len(order)), data.codes]
-        return float(setting.prior @ data.mean_by_class(-at_truth))
-
-    best = min(families, key=lambda family: cost(candidates[family]))
-    if not np.isfinite(cost(candidates[best])):
+    fold = np.argmax(split_folds(data.codes, min(_FOLDS, fewest), None, 0), axis=0)
+    maps, back = fit_maps(data, fold, prior), np.argsort(order)
+    if maps is None:
         return None
-    fitted = recalibrate(data, best, setting.prior)
-    back = np.argsort(order)
-    return candidates[best][back], fitted[back]
+    held_out, fitted = maps.apply(data, fold)
+    return held_out[back], fitted[back]
 
 
 def judge_posteriors(
@@ -319,7 +351,7 @@ def judge_posteriors(
     costs, errors = [], []
     for data in samples:
         log_p = data.evidence.log_posterior(setting.prior)
-        recalibrated = _recalibrated_posteriors(data, setting)
+        recalibrated = _recalibrated_posteriors(data, setting.prior)
         costs.append(sample_costs(data, log_p, recalibrated, setting))
         errors.append(expected_errors(log_p))
     columns, systems = cost_columns(costs, has_sides), []

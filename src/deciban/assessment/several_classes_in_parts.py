@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +16,10 @@ from deciban._estimation.affine import NewtonTerms, improve_affine, newton_terms
 from deciban._estimation.logistic import AffineMap, Scale
 from deciban._validation.arrays import Floats
 from deciban.assessment.several_classes import (
-    MOST_FULL,
+    FoldMaps,
     SeveralClassSystem,
     expected_errors,
+    fit_maps,
     has_sides,
     pair_columns,
     sample_costs,
@@ -28,9 +28,8 @@ from deciban.assessment.several_classes import (
 from deciban.assessment.systems import Judged, Setting, Subsample
 from deciban.metrics.decomposition import PosteriorMap, gram_schmidt_ilr
 from deciban.metrics.labelled import Labelled
-from deciban.metrics.pairs_in_parts import pairwise_costs_in_parts, tally_pairs
-from deciban.metrics.partitions import Partitions, Rows, evidence_of, folds_of
-from deciban.metrics.sorted_runs import FOLDS
+from deciban.metrics.partitions import FOLDS, Partitions, Rows, evidence_of, folds_of
+from deciban.metrics.pav_in_parts import pairwise_costs_in_parts, tally_pairs
 from deciban.metrics.units import Buckets, BucketSums, UnitCosts, cost_columns
 from deciban.simplex import Basis
 
@@ -38,24 +37,6 @@ _LARGEST = 1e100  # nats; squares of larger ones overflow
 _STEPS = 12  # of Newton's, each a pass over the samples; separable classes would take many
 
 Pair = tuple[int, int]
-
-
-class FoldMaps(NamedTuple):
-    """Maps of one family: fitted without each fold in turn, and to all samples."""
-
-    scale: Scale
-    without: tuple[PosteriorMap, ...]
-    fitted: PosteriorMap
-    squares: Floats  # of the mean size of the ILRLs
-
-    def apply(self, data: Labelled, fold: NDArray[np.int8]) -> tuple[Floats, Floats]:
-        """Log-posteriors by the maps that were fitted without a sample, and by that of all."""
-        held_out = np.empty((len(data.codes), data.evidence.n_classes))
-        for k, one in enumerate(self.without):
-            rows = np.flatnonzero(fold == k)
-            if len(rows):
-                held_out[rows] = one(data.select(rows))
-        return held_out, self.fitted(data)
 
 
 def judge_posteriors_in_parts(data: Partitions, setting: Setting) -> Judged:
@@ -67,13 +48,15 @@ def judge_posteriors_in_parts(data: Partitions, setting: Setting) -> Judged:
     by_fold = np.sum([one for _, one in sampled], axis=0)
     some = Rows.join([rows for rows, _ in sampled])
     fold = folds_of(some.hashes)
-    maps = [
-        None
-        if tally.n_infinite or not by_fold.all()
-        else _fit_maps(Subsample.of_rows(some, data.classes, k).data, fold, setting.prior)
-        for k, tally in enumerate(tallies)
-    ]
-    maps = _improve_maps(data, maps, setting.prior, by_fold)
+    maps: list[FoldMaps | None] = [None] * len(tallies)
+    squares = [np.zeros(0)] * len(tallies)  # of the mean size of the ILRLs
+    for k, tally in enumerate(tallies):
+        if not tally.n_infinite and by_fold.all():
+            samples = Subsample.of_rows(some, data.classes, k).data
+            maps[k] = fit_maps(samples, fold, setting.prior)
+            sizes = np.abs(gram_schmidt_ilr(samples)).mean(axis=0)
+            squares[k] = np.minimum(sizes, _LARGEST) ** 2
+    maps = improve_maps(data, maps, squares, setting.prior, by_fold)
     function = partial(
         _sum_rows, classes=data.classes, setting=setting, maps=maps,
         pairs=[worst_pair(one.cllr) for one in pairwise],
@@ -81,10 +64,9 @@ def judge_posteriors_in_parts(data: Partitions, setting: Setting) -> Judged:
     tables = [Buckets(n, data.grouped) for n in (len(data.classes), *(2 for _ in maps))]
     errors = np.zeros(len(maps))
     for part in data.map(function, "Summing"):
-        if part is not None:
-            for table, sums in zip(tables, part[0], strict=True):
-                table.add(sums)
-            errors += part[1]
+        for table, sums in zip(tables, part[0], strict=True):
+            table.add(sums)
+        errors += part[1]
     (columns, *_), (design, *_) = ([getattr(one, name) for one in tables]
                                    for name in ("columns", "design"))  # fmt: skip
     needed = "samples of each class in both halves, into which a hash divides them or their groups"
@@ -109,27 +91,12 @@ def _sample_rows(rows: Rows, share: Floats) -> tuple[Rows, NDArray[np.intp]]:
 # --- maps that recalibrate ----------------------------------------------------------------
 
 
-def _fit_maps(data: Labelled, fold: NDArray[np.int8], prior: Floats) -> FoldMaps | None:
-    """Maps of the family that suits held-out samples better; None where a fold lacks a class."""
-    parts = [data.select(np.flatnonzero(fold != k)) for k in range(FOLDS)]
-    if any((part.counts == 0).any() for part in parts):
-        return None
-    rows = np.arange(len(data.codes))
-    scales: list[Scale] = ["scalar", "full"] if len(prior) <= MOST_FULL else ["scalar"]
-    squares = np.minimum(np.abs(gram_schmidt_ilr(data)).mean(axis=0), _LARGEST) ** 2
-    best, least = None, np.inf
-    for scale in scales:
-        without = tuple(PosteriorMap.fit(part, prior, scale) for part in parts)
-        maps = FoldMaps(scale, without, PosteriorMap.fit(data, prior, scale), squares)
-        held_out, _ = maps.apply(data, fold)
-        cost = float(prior @ data.mean_by_class(-held_out[rows, data.codes]))
-        if cost < least:
-            best, least = maps, cost
-    return best
-
-
-def _improve_maps(
-    data: Partitions, maps: Sequence[FoldMaps | None], prior: Floats, by_fold: NDArray[np.intp]
+def improve_maps(
+    data: Partitions,
+    maps: Sequence[FoldMaps | None],
+    squares: Sequence[Floats],
+    prior: Floats,
+    by_fold: NDArray[np.intp],
 ) -> list[FoldMaps | None]:
     """The maps of all samples, by steps of Newton's from those of some.
 
@@ -137,7 +104,7 @@ def _improve_maps(
     the same pass over the samples.
     """
     searches = {
-        (k, fold): improve_affine(each.ilrl, one.scale, one.squares, _STEPS)
+        (k, fold): improve_affine(each.ilrl, one.scale, squares[k], _STEPS)
         for k, one in enumerate(maps)
         if one is not None
         for fold, each in enumerate((*one.without, one.fitted))
@@ -179,8 +146,6 @@ def _sum_terms(
     classes: tuple[Hashable, ...],
 ) -> dict[tuple[int, int], NewtonTerms]:
     """Terms at the maps that are asked for: of samples outside a fold, or of all."""
-    if not len(rows.codes):
-        return {}
     fold, V = folds_of(rows.hashes), Basis.gram_schmidt(len(classes)).contrast
     ilrs = {
         k: gram_schmidt_ilr(Labelled(evidence_of(rows.evidence[k], classes), rows.codes))
@@ -205,10 +170,8 @@ def _sum_rows(
     setting: Setting,
     maps: Sequence[FoldMaps | None],
     pairs: Sequence[Pair],
-) -> tuple[list[BucketSums], Floats] | None:
+) -> tuple[list[BucketSums], Floats]:
     """Sums of the costs of all systems, of the worst pair of each, and of expected errors."""
-    if not len(rows.codes):
-        return None
     fold, costs, of_pairs, errors = folds_of(rows.hashes), [], [], []
     with np.errstate(all="ignore"):
         for one, values, pair in zip(maps, rows.evidence, pairs, strict=True):

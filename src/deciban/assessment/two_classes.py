@@ -43,6 +43,7 @@ from deciban.metrics.llr_units import (
 )
 from deciban.metrics.partitions import Partitions, Rows, Tally, folds_of
 from deciban.metrics.pav import PooledBlocks, deviation_from_pav, pool
+from deciban.metrics.pav_in_parts import pool_partitions
 from deciban.metrics.proportions import wilson
 from deciban.metrics.recalibration import ENOUGH, Recalibrator
 from deciban.metrics.units import Buckets, BucketSums
@@ -253,7 +254,7 @@ def judge_llrs(
 
 def judge_llrs_in_parts(data: Partitions, setting: Setting, plan: Plan) -> Judged:
     """The systems of samples that are read twice: to pool their LLRs, and to sum costs."""
-    pooled, tallies = data.pool(n_some=ENOUGH)
+    pooled, tallies = pool_partitions(data, n_some=ENOUGH)
     maps, counts = [Recalibrator.of_runs(one) for one in pooled], tallies[0].counts
     terms = llr_terms(setting)
     asked = [_declare(setting, terms, bool(plan.n_resamples), one) for one in maps]

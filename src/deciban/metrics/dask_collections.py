@@ -30,7 +30,7 @@ from deciban.metrics.partitions import (
     hash_numbers,
     llr_of_two,
 )
-from deciban.metrics.sorted_runs import PooledRuns
+from deciban.metrics.pav_in_parts import PooledRuns, pool_partitions
 
 
 class DaskScheduler(Workers):
@@ -202,7 +202,7 @@ class DaskTrials:
     @cached_property
     def pooled(self) -> PooledRuns:
         """PAV's blocks of all samples."""
-        (pooled,), _ = self.partitions.pool(n_some=1)
+        (pooled,), _ = pool_partitions(self.partitions, n_some=1)
         return pooled
 
     def means(self, costs: Sequence[Terms]) -> Floats:

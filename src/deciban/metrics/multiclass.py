@@ -274,7 +274,7 @@ def pairwise_cllr(
     """
     if is_dask(y_true, log_likelihoods):
         from deciban.metrics.dask_collections import open_collections
-        from deciban.metrics.pairs_in_parts import pairwise_costs_in_parts, tally_pairs
+        from deciban.metrics.pav_in_parts import pairwise_costs_in_parts, tally_pairs
 
         data = open_collections(y_true, [log_likelihoods], None, classes, sample_weight)
         return pairwise_costs_in_parts(data, tally_pairs(data))[0]

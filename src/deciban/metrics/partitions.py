@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
 import tempfile
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -21,7 +19,8 @@ from deciban._workers import Workers
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
 from deciban.metrics.labelled import lacks_classes
-from deciban.metrics.sorted_runs import PooledRuns, Run, pool_runs, sort_run
+
+FOLDS = 2  # samples are many: few folds are enough
 
 Hashes = NDArray[np.uint64]
 Result = TypeVar("Result")
@@ -129,8 +128,9 @@ class Partitions:
     track: Track = _no_progress
 
     def map(self, function: Callable[[Rows], Result], what: str) -> Iterator[Result]:
-        """The result for each part, in their order."""
-        return self.map_items(partial(_call, self.read, function), self.parts, what)
+        """The result for each part that holds samples, in their order."""
+        found = self.map_items(partial(_call, self.read, function), self.parts, what)
+        return (one for one in found if one is not None)
 
     def map_items(
         self, function: Callable[[Any], Result], items: Sequence[Any], what: str
@@ -143,7 +143,7 @@ class Partitions:
         found = [*self.map(partial(_sum_by_class, costs, len(self.classes)), "Summing")]
         counts = np.sum([n for _, n in found], axis=0)
         require_counts(self.classes, counts)
-        return np.asarray(np.sum([sums for sums, n in found if n.any()], axis=0) / counts)
+        return np.asarray(np.sum([sums for sums, _ in found], axis=0) / counts)
 
     @contextmanager
     def open_scratch(self) -> Iterator[str]:
@@ -165,22 +165,6 @@ class Partitions:
     def collect(self) -> Rows:
         """All samples in memory."""
         return Rows.join([*self.map(_identity, "Reading")])
-
-    def pool(self, n_some: int) -> tuple[list[PooledRuns], list[Tally]]:
-        """PAV's blocks of the LLRs of each system, and what else their values tell."""
-        with self.open_scratch() as folder:
-            found = [*self.map(partial(_sort_rows, folder), "Sorting")]
-            tallies = [Tally.add([part[k][1] for part in found]) for k in range(self.n_systems)]
-            require_counts(self.classes, tallies[0].counts)
-            pooled = [
-                pool_runs(
-                    [part[k][0] for part in found],
-                    n_some,
-                    lambda function, items: self.map_items(function, [*items], "Pooling"),
-                )
-                for k in range(self.n_systems)
-            ]
-        return pooled, tallies
 
 
 class Tally(NamedTuple):
@@ -234,24 +218,16 @@ def _sum_by_class(
     costs: Callable[[Rows], Iterable[NDArray[Any]]], n_classes: int, rows: Rows
 ) -> tuple[Floats, NDArray[np.intp]]:
     counts = np.bincount(rows.codes, minlength=n_classes)
-    some = costs(rows) if len(rows.codes) else ()
-    return np.array([np.bincount(rows.codes, x, n_classes) for x in some], dtype=float), counts
+    sums = [np.bincount(rows.codes, x, n_classes) for x in costs(rows)]
+    return np.array(sums, dtype=float), counts
 
 
-def _call(read: Callable[[Any], Rows], function: Callable[[Rows], Result], part: Any) -> Result:
-    return function(read(part))
+def _call(
+    read: Callable[[Any], Rows], function: Callable[[Rows], Result], part: Any
+) -> Result | None:
+    rows = read(part)
+    return function(rows) if len(rows.codes) else None
 
 
 def _identity(rows: Rows) -> Rows:
     return rows
-
-
-def _sort_rows(folder: str, rows: Rows) -> list[tuple[Run, Tally]]:
-    found = []
-    for llr in rows.evidence:
-        path = str(Path(folder, secrets.token_hex(8)))  # a worker that was lost may still write
-        infinite = np.isinf(llr)
-        wrong = infinite & np.where(rows.codes == 1, llr < 0, llr > 0)
-        tally = Tally.of_rows(rows, llr, 2, infinite, wrong)
-        found.append((sort_run(llr, rows.codes, folds_of(rows.hashes), path), tally))
-    return found

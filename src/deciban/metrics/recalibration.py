@@ -33,8 +33,9 @@ from deciban._validation.arrays import Floats
 from deciban.evidence.bayes import balance_weights
 from deciban.metrics.designs import Design
 from deciban.metrics.labelled import Scores, Trials
+from deciban.metrics.partitions import FOLDS
 from deciban.metrics.pav import PooledBlocks, pool, pool_with_misleading
-from deciban.metrics.sorted_runs import FOLDS, PooledRuns
+from deciban.metrics.pav_in_parts import PooledRuns
 from deciban.simplex import Basis
 
 Split = tuple[NDArray[np.bool_], NDArray[np.bool_]]  # samples held out, and samples to fit to

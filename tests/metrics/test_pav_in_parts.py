@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from deciban import metrics
 from deciban.metrics.labelled import Scores, Trials
+from deciban.metrics.partitions import FOLDS
 from deciban.metrics.pav import pool_with_misleading
-from deciban.metrics.sorted_runs import FOLDS, choose_splitters, pool_runs, sort_run
+from deciban.metrics.pav_in_parts import choose_splitters, pool_runs, sort_run, write_runs
 
 SCORES = st.one_of(
     st.integers(-3, 3).map(float),  # ties
@@ -28,11 +29,9 @@ def labelled_scores(draw):
 
 def pool_in_parts(y, llr, fold, edges, size=3, folder=None):
     parts = np.split(np.arange(len(y)), np.sort(edges))
-    paths = [None if folder is None else str(folder / str(k)) for k in range(len(parts))]
-    runs = [
-        sort_run(llr[rows], y[rows], fold[rows], path)
-        for rows, path in zip(parts, paths, strict=True)
-    ]
+    runs = [sort_run(llr[rows], y[rows], fold[rows]) for rows in parts]
+    if folder is not None:
+        runs = [run for one in runs for run in write_runs([one], str(folder))]
     return pool_runs(runs, n_some=1000, size=size)
 
 
