@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sphinx.util.docutils import SphinxDirective
 
-from deciban.report.glossary import GLOSSARY
+from deciban.report.page import GLOSSARY
 
 
 class Words(SphinxDirective):

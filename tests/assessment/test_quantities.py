@@ -11,7 +11,7 @@ from deciban.assessment import assess, assess_by, compare, quantities
 from deciban.cli.provenance import parse_criteria
 from deciban.exceptions import InputError
 from deciban.report import report
-from deciban.report.glossary import GLOSSARY
+from deciban.report.page import GLOSSARY
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -208,7 +208,7 @@ def test_many_classes_of_long_names_are_counted_not_listed(tmp_path):
 
 
 def test_several_samples_are_refused():
-    with pytest.raises(InputError, match="evidence must be of one sample; got 2"):
+    with pytest.raises(InputError, match="evidence must hold one sample; got 2"):
         case_report(Evidence.from_llr([1.0, 2.0]), title="Rows")
 
 

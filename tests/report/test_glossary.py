@@ -7,8 +7,7 @@ import pytest
 
 from deciban import CalibratedGaussian
 from deciban.assessment.assess import assess
-from deciban.report.glossary import GLOSSARY, pick_terms
-from deciban.report.page import report
+from deciban.report.page import GLOSSARY, pick_terms, report
 
 # LLR, ENFSI; C_avg, Cllr_min: what a newcomer cannot guess.
 ABBREVIATION = re.compile(r"\b([A-Z]{2,}|[A-Z]\w*_\w+|Cllr)s?\b")

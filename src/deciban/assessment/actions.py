@@ -2,8 +2,8 @@
 
 The rule takes the intervals at the prior and costs that were asked for. Evidence is used as it is
 if its whole interval lies below the cost of no evidence, if recalibration can save hardly anything,
-and if no bin of posteriors is far from the frequency of what it predicts. It is recalibrated where
-a loss that matters is shown. Otherwise samples are too few to tell.
+and if no bin of posteriors is far from the frequency that it predicts. It is recalibrated if a loss
+that matters is shown. Otherwise samples are too few to tell.
 
 ``benchmarks/verdicts.py`` prints which actions known systems get, and how often.
 """
@@ -33,21 +33,18 @@ _MANY = 20  # samples of each class, of which chance seldom makes any order
 
 
 class Cost(NamedTuple):
-    """The cost of evidence and its parts, and the cost of no evidence, all in one unit.
-
-    ``at`` names the prior, as part of a sentence.
-    """
+    """The cost of evidence, its parts and the cost of no evidence, in one unit at one prior."""
 
     total: Quantity
     calibration: Quantity
     discrimination: Quantity
     no_evidence: float
     unit: str
-    at: str
+    at: str  # the prior, as part of a sentence
 
 
 class Conclusion(NamedTuple):
-    """What to do, a word on why, and the reason as a sentence."""
+    """An action, a word on why, and the reason as a sentence."""
 
     action: str
     word: str
@@ -57,15 +54,14 @@ class Conclusion(NamedTuple):
 def cost_of(assessment: Assessment) -> Cost:
     """Cllr and its parts for two classes at even odds, else the cross-entropy at the prior."""
     prior = np.array(assessment.prior)
-    two_even = len(prior) == 2 and is_even(assessment)
-    nothing = 1.0 if two_even else -prior @ np.log(prior)
-    total, calibration, discrimination = (find_quantity(assessment, k) for k in cost_keys(two_even))
-    at = describe_prior(assessment)
-    return Cost(total, calibration, discrimination, float(nothing), total.unit, at)
+    in_bits = len(prior) == 2 and is_even(assessment)
+    nothing = 1.0 if in_bits else float(-prior @ np.log(prior))
+    total, calibration, rest = (find_quantity(assessment, key) for key in cost_keys(in_bits))
+    return Cost(total, calibration, rest, nothing, total.unit, describe_prior(assessment))
 
 
 def find_quantity(assessment: Assessment, key: str) -> Quantity:
-    """A quantity, or one without a value where there is none of this key."""
+    """A quantity, or one without a value if there is none with this key."""
     missing = Quantity(key, key, math.nan, math.nan, math.nan, "", "", "", math.nan)
     return next((q for q in assessment.quantities if q.key == key), missing)
 
@@ -77,17 +73,17 @@ def is_even(assessment: Assessment) -> bool:
 
 def describe_prior(assessment: Assessment) -> str:
     """The prior at which costs hold, as part of a sentence."""
+    two = len(assessment.prior) == 2
     if is_even(assessment):
-        two = len(assessment.prior) == 2
         return "at even prior odds" if two else "at the same prior for each class"
-    if len(assessment.prior) == 2:
-        return f"at a prior of {assessment.prior[1]:.4g} for {shorten(assessment.classes[1], 30)}"
-    return "at the prior given"
+    if not two:
+        return "at the prior given"
+    return f"at a prior of {assessment.prior[1]:.4g} for {shorten(assessment.classes[1], 30)}"
 
 
-def between(low: float, high: float, confidence: float) -> str:
-    """An interval in brackets."""
-    return f"({100 * confidence:g} % interval {number(low)} to {number(high)})"
+def _between(q: Quantity, assessment: Assessment) -> str:
+    level = f"{100 * assessment.confidence:g} % interval"
+    return f"({level} {number(q.low)} to {number(q.high)})"
 
 
 def _sentence(reason: str) -> str:
@@ -97,50 +93,63 @@ def _sentence(reason: str) -> str:
 def conclude(assessment: Assessment) -> Conclusion:
     """What to do with the evidence, by the first rule that applies."""
     cost = cost_of(assessment)
-    total, rest, nothing, at = cost.total, cost.discrimination, cost.no_evidence, cost.at
+    total, rest, nothing = cost.total, cost.discrimination, cost.no_evidence
     if math.isnan(total.low):
         return Conclusion("", "not known", "Without intervals, nothing follows from the numbers.")
     # What rules a class out is at fault whatever the number of samples.
     if not assessment.n_infinite and (too_few := _few_samples(assessment)):
         return Conclusion(MORE_SAMPLES, "cannot be judged", too_few)
-    spread = f"{number(nothing)} {cost.unit} {at}"
     if rest.low >= (1 - SMALL) * nothing:
-        least = number(max(0.0, 1 - rest.low / nothing) * 100, 2)
-        return Conclusion(
-            DO_NOT_USE, "says nothing",
-            f"Even recalibrated, it removes at most {least} % of the uncertainty "
-            f"about the class, {spread}.",
-        )  # fmt: skip
+        removed = number(max(0.0, 1 - rest.low / nothing) * 100, 2)
+        reason = (
+            f"Even recalibrated, it removes at most {removed} % of the uncertainty about the "
+            f"class, {number(nothing)} {cost.unit} {cost.at}."
+        )
+        return Conclusion(DO_NOT_USE, "says nothing", reason)
     if unhelpful := _unhelpful_decisions(assessment):
         return Conclusion(DO_NOT_USE, "changes no decision", unhelpful)
     if reversal := _reversal(assessment):
         return Conclusion(DO_NOT_USE, "points the wrong way", _sentence(reversal))
-    shown = miscalibration(assessment)
-    harm = total.low > nothing
+    faults, harm = miscalibration(assessment), total.low > nothing
     if harm and math.isfinite(total.value) and rest.high >= nothing:
-        return Conclusion(DO_NOT_USE, "does harm", _sentence(shown[0]))
-    if shown:
-        return Conclusion(
-            RECALIBRATE, "does harm as it is" if harm else "claims the wrong strength",
-            _sentence("; ".join(shown[:2])),
-        )  # fmt: skip
+        return Conclusion(DO_NOT_USE, "does harm", _sentence(faults[0]))
+    if faults:
+        word = "does harm as it is" if harm else "is miscalibrated"
+        return Conclusion(RECALIBRATE, word, _sentence("; ".join(faults[:2])))
     if doubt := _doubt(assessment, cost):
         return Conclusion(MORE_SAMPLES, doubt[0], _sentence(doubt[1]))
-    share, low, high = (percent(1 - x / nothing) for x in (total.value, total.high, total.low))
-    level = f"{100 * assessment.confidence:g} %"
-    return Conclusion(
-        USE, "can be taken at face value",
+    return Conclusion(USE, "can be taken at face value", _describe_use(assessment, cost))
+
+
+def _describe_use(assessment: Assessment, cost: Cost) -> str:
+    q, level = cost.total, f"{100 * assessment.confidence:g} %"
+    share, low, high = (percent(1 - x / cost.no_evidence) for x in (q.value, q.high, q.low))
+    decisions = "".join(
+        f" Decisions {where} cost {number(actual.value)} of what they cost without it "
+        f"{_between(actual, assessment)}."
+        for where, actual, _, _, asked in _decisions(assessment)
+        if asked
+    )
+    return (
         f"It removes {share} of the uncertainty about the class ({level} interval {low} to {high}) "
-        f"{at}, and recalibration would save at most {number(cost.calibration.high, 2)} of "
-        f"{number(total.value)} {cost.unit}.{_asked_decisions(assessment)}"
-        f"{_real_but_small(assessment)}",
-    )  # fmt: skip
+        f"{cost.at}, and recalibration would save at most {number(cost.calibration.high, 2)} of "
+        f"{number(q.value)} {cost.unit}.{decisions}{_test_result(assessment)}"
+    )
+
+
+def _test_result(assessment: Assessment) -> str:
+    if (test := assessment.calibration_test) is None:
+        return ""
+    p = f"(p = {number(test.p_value, 2)})"
+    if test.p_value < _RARE:
+        return f" That it is {test.fault} is real {p}, but costs next to nothing."
+    return f" There is no sign of miscalibration {p}."
 
 
 def _few_samples(assessment: Assessment) -> str:
-    """Why nothing follows where chance alone often puts so few samples into any order."""
+    """Why nothing follows if chance alone often puts so few samples into any order."""
     rarest, next_rarest = sorted(assessment.counts)[:2]
-    # The number of orders has a million digits where samples are many: no need to count them.
+    # With many samples the number of orders has a million digits: no need to count them.
     if rarest > _MANY or (
         math.comb(rarest + next_rarest, rarest) >= round(1 / (1 - assessment.confidence), 6)
     ):
@@ -153,39 +162,42 @@ def _few_samples(assessment: Assessment) -> str:
 
 def _reversal(assessment: Assessment) -> str:
     """How the evidence shows that classes were swapped."""
-    accuracy = find_quantity(assessment, "accuracy")
-    wrong = [find_quantity(assessment, f"misleading_{one}") for one in ("target", "other")]
-    if len(assessment.classes) == 2 and min(q.low for q in wrong) > 0.5:
+    if len(assessment.classes) == 2:
+        wrong = [find_quantity(assessment, f"misleading_{one}") for one in ("target", "other")]
+        if min(q.low for q in wrong) <= 0.5:
+            return ""
         rates = " and ".join(percent(q.value) for q in wrong)
         return (
             f"it points to the wrong class for {rates} of the samples of the two classes; check "
             f"which class it is in favor of"
         )
-    if len(assessment.classes) > 2 and is_even(assessment) and accuracy.high < assessment.prior[0]:
-        return (
-            f"decisions by it are right in {percent(accuracy.value)} of cases, less often than "
-            f"guesses; check that each column belongs to its class"
-        )
-    return ""
+    accuracy = find_quantity(assessment, "accuracy")
+    if not (is_even(assessment) and accuracy.high < assessment.prior[0]):
+        return ""
+    return (
+        f"decisions by it are right in {percent(accuracy.value)} of cases, less often than "
+        f"guesses; check that each column belongs to its class"
+    )
 
 
 def miscalibration(assessment: Assessment) -> list[str]:
     """Every way in which the samples show that the evidence is not calibrated."""
-    cost, level = cost_of(assessment), assessment.confidence
-    total, part, nothing, unit = cost.total, cost.calibration, cost.no_evidence, cost.unit
-    at, found = cost.at, []
+    cost, found = cost_of(assessment), []
+    total, part, nothing, unit, at = (
+        cost.total, cost.calibration, cost.no_evidence, cost.unit, cost.at,
+    )  # fmt: skip
     if math.isinf(total.value):
         found.append("it ruled out the true class at least once, so its cost is infinite; bounds "
                      "would limit what it claims")  # fmt: skip
     elif total.low > nothing:
         found.append(
             f"{at}, it costs {number(total.value)} {unit} per sample "
-            f"{between(total.low, total.high, level)}, and no evidence would cost {number(nothing)}"
+            f"{_between(total, assessment)}, and no evidence would cost {number(nothing)}"
         )
     if part.low > SMALL / 4 * nothing or part.low > 0.2 * total.value:
         found.append(
             f"{at}, recalibration would save about {number(part.corrected)} of "
-            f"{number(total.value)} {unit} per sample {between(part.low, part.high, level)}"
+            f"{number(total.value)} {unit} per sample {_between(part, assessment)}"
         )
     if assessment.worst_bin is not None and assessment.worst_bin.p_value < _RARE:
         found.append(_describe_bin(assessment.worst_bin))
@@ -211,24 +223,13 @@ def _describe_bin(one: ReliabilityBin) -> str:
     )
 
 
-def _real_but_small(assessment: Assessment) -> str:
-    test = assessment.calibration_test
-    if test is None:
-        return ""
-    p = f"(p = {number(test.p_value, 2)})"
-    if test.p_value < _RARE:
-        return f" That it is {test.fault} is real {p}, but costs next to nothing."
-    return f" There is no sign of miscalibration {p}."
-
-
 def _doubt(assessment: Assessment, cost: Cost) -> tuple[str, str] | None:
     """A word and a reason why samples are too few to use the evidence."""
     total, nothing = cost.total, cost.no_evidence
-    if total.high >= nothing and _enough_errors(assessment):
+    if total.high >= nothing and _has_enough_errors(assessment):
         return "may do harm", (
-            f"{cost.at}, it may cost more than no evidence, "
-            f"{number(total.value)} {cost.unit} "
-            f"{between(total.low, total.high, assessment.confidence)} of {number(nothing)}"
+            f"{cost.at}, it may cost more than no evidence, {number(total.value)} {cost.unit} "
+            f"{_between(total, assessment)} of {number(nothing)}"
         )
     if doubt := calibration_doubt(assessment, cost):
         return doubt
@@ -236,39 +237,36 @@ def _doubt(assessment: Assessment, cost: Cost) -> tuple[str, str] | None:
         if asked and not actual.high < 1:
             return "may cost more", (
                 f"decisions {where} may cost more than without it, {number(actual.value)} times as "
-                f"much {between(actual.low, actual.high, assessment.confidence)}"
+                f"much {_between(actual, assessment)}"
             )
     return None
 
 
-def _enough_errors(assessment: Assessment) -> bool:
+def _has_enough_errors(assessment: Assessment) -> bool:
     return max(assessment.n_wrong, assessment.expected_wrong) >= _ENOUGH_ERRORS
 
 
 def calibration_doubt(assessment: Assessment, cost: Cost) -> tuple[str, str] | None:
     """A word and a reason why samples are too few to call the evidence calibrated."""
-    total, part, nothing = cost.total, cost.calibration, cost.no_evidence
-    n = f"{sum(assessment.counts):,}"
-    if not _enough_errors(assessment):
+    total, part, n = cost.total, cost.calibration, f"{sum(assessment.counts):,}"
+    if not _has_enough_errors(assessment):
         return "cannot be judged", (
             f"{assessment.n_wrong or 'none'} of {n} decisions went wrong, and the evidence itself "
             f"predicts {number(assessment.expected_wrong, 2)}; harder samples would tell, too"
         )
-    one = assessment.worst_bin
+    one, test = assessment.worst_bin, assessment.calibration_test
     if one is not None and one.p_value < _UNLIKELY:
         return "may be calibrated", f"{_describe_bin(one)}, which may be chance"
-    test = assessment.calibration_test
     calm = test is None or test.p_value >= _UNLIKELY
-    gain = max(0.0, nothing - cost.discrimination.corrected)
-    tolerated = min((_TOLERATED if calm else SMALL) * nothing, gain / 4)
-    most = max(part.high, part.value)  # PAV's own value stays large where few samples are distinct
+    gain = max(0.0, cost.no_evidence - cost.discrimination.corrected)
+    tolerated = min((_TOLERATED if calm else SMALL) * cost.no_evidence, gain / 4)
+    most = max(part.high, part.value)  # PAV's own value stays large if few samples are distinct
     if most <= tolerated and part.corrected <= total.value / 2:
         return None
     sign = "there is no sign of miscalibration, but " if calm and test is not None else ""
     return "may be calibrated", (
-        f"{sign}these {n} samples do not "
-        f"rule out that recalibration would save {number(min(most, total.value), 2)} of "
-        f"{number(total.value)} {cost.unit} {cost.at}"
+        f"{sign}these {n} samples do not rule out that recalibration would save "
+        f"{number(min(most, total.value), 2)} of {number(total.value)} {cost.unit} {cost.at}"
     )
 
 
@@ -307,16 +305,6 @@ def _rescale(q: Quantity, zero: float, unit: float) -> Quantity:
     return replace(q, **{name: (getattr(q, name) - zero) / unit for name in names})
 
 
-def _asked_decisions(assessment: Assessment) -> str:
-    """What decisions cost that were asked for."""
-    return "".join(
-        f" Decisions {where} cost {number(actual.value)} of what they cost without it "
-        f"{between(actual.low, actual.high, assessment.confidence)}."
-        for where, actual, _, _, asked in _decisions(assessment)
-        if asked
-    )
-
-
 def _unhelpful_decisions(assessment: Assessment) -> str:
     """Why decisions that were asked for are the same without the evidence, even recalibrated."""
     asked = [one for one in _decisions(assessment) if one.asked]
@@ -333,15 +321,12 @@ def _losing_decisions(assessment: Assessment) -> list[str]:
     """How decisions show that the evidence is not calibrated."""
     found = []
     for where, actual, _, loss, _ in _decisions(assessment):
+        cost = f"decisions {where} cost {number(actual.value)}"
         if actual.low > 1:
-            found.append(
-                f"decisions {where} cost {number(actual.value)} times what they cost without it "
-                f"{between(actual.low, actual.high, assessment.confidence)}"
-            )
+            found.append(f"{cost} times what they cost without it {_between(actual, assessment)}")
         elif loss.low > SMALL:
             found.append(
-                f"decisions {where} cost {number(actual.value)} of what they cost without it, of "
-                f"which recalibration would save about {number(loss.corrected, 2)} "
-                f"{between(loss.low, loss.high, assessment.confidence)}"
+                f"{cost} of what they cost without it, of which recalibration would save about "
+                f"{number(loss.corrected, 2)} {_between(loss, assessment)}"
             )
     return found

@@ -23,15 +23,6 @@ _BEFORE = (0.001, 0.01, 0.1, 0.5, 0.9, 0.99)  # priors of the table
 _FEWEST_TIMES, _MOST_TIMES = 2, 1e6  # ratios that are worth a word, and that a reader can picture
 _ROUNDING = 1e-6  # nats
 _RARE = 0.01  # share of the training rows below which a row is unlike them
-_NOT_SAID = (
-    "It is not the probability of {target}: that depends on what else is known, too, such as how "
-    "common {target} is. The slider above shows by how much.",
-    "“{ratio} times as probable if {target}” must not be turned around into “{target} is {ratio} "
-    "times as probable”. Mixing up the two is known as the prosecutor's fallacy.",
-    "It compares {target} with {other} only. If the truth is something else, it says nothing.",
-    "It says what these measurements show under this model, not whether they were taken or "
-    "entered correctly.",
-)
 
 
 def case_report(
@@ -100,9 +91,9 @@ def case_report(
     ('<!doctype html>', True)
     """
     if len(evidence) != 1:
-        raise InputError(f"evidence must be of one sample; got {len(evidence)}. Select one.")
+        raise InputError(f"evidence must hold one sample; got {len(evidence)}. Select one.")
     if interval is not None and evidence.n_classes != 2:
-        raise InputError("interval must come with two classes; got more. Leave it out.")
+        raise InputError("interval needs two classes; got more. Leave it out.")
     known = None
     if validation is not None:
         y_true, judged = validation
@@ -112,38 +103,36 @@ def case_report(
         for target, other in _questions(evidence, groups or ())
         if not np.isnan(_llr(evidence, target, other, weights)[0])  # rules out both: no answer
     ]
-    posterior = evidence.posterior(prior)[0]
-    pairs = sorted(zip(map(str, evidence.classes), posterior.tolist(), strict=True), key=_last)
+    classes, scale = [str(label) for label in evidence.classes], SCALES["enfsi"]
+    numbers = [one["numbers"] for one in questions]
+    posterior = dict(zip(classes, evidence.posterior(prior)[0].tolist(), strict=True))
+    posterior = dict(sorted(posterior.items(), key=lambda pair: -pair[1]))
     context = {
         "kind": "What one case shows", "lead": lead, "questions": questions,
-        "question_rows": [_row(one["numbers"]) for one in questions],
+        "question_rows": [
+            (one["target"], one["other"], number(one["deciban"]), one["words"]) for one in numbers
+        ],
         "validated": known is not None, "before": [percent(p, 3) for p in _BEFORE],
         "decision": None if decision is None else str(decision),
-        "posterior": [(shorten(name, 60), percent(p, 3)) for name, p in pairs],
+        "posterior": [(shorten(name, 60), percent(p, 3)) for name, p in posterior.items()],
         "prior": _describe_prior(prior, evidence.classes),
         "measurements": [(name, _plain(value)) for name, value in (measurements or {}).items()],
-        "unlike": _describe_typicality(typicality), "scale": SCALES["enfsi"].source,
+        "unlike": _describe_typicality(typicality), "scale": scale.source,
         "provenance": describe_provenance(provenance),
     }  # fmt: skip
     values = {
-        "classes": [str(label) for label in evidence.classes],
-        "questions": [one["numbers"] for one in questions],
-        "weights": _weights(weights, evidence.classes),
+        "classes": classes,
+        "questions": numbers,
+        "weights": _normalize(weights, evidence.classes),
         "samples": None if known is None else pack_samples(known, thin_samples(known)),
-        "cuts": [math.log(cut) for cut in SCALES["enfsi"].cuts],
-        "words": list(SCALES["enfsi"].words),
+        "cuts": [math.log(cut) for cut in scale.cuts],
+        "words": list(scale.words),
         "numbers": {
-            "classes": [str(label) for label in evidence.classes],
-            "log_likelihoods": evidence.log_likelihoods[0],
-            "questions": [one["numbers"] for one in questions],
-            "posterior": dict(pairs), "provenance": provenance,
+            "classes": classes, "log_likelihoods": evidence.log_likelihoods[0],
+            "questions": numbers, "posterior": posterior, "provenance": provenance,
         },
     }  # fmt: skip
     return write_page("case", values, title=title, **context)
-
-
-def _last(pair: tuple[str, float]) -> float:
-    return -pair[1]
 
 
 def _questions(
@@ -170,18 +159,7 @@ def _answer(
     names = [_name(target), _name(other)]
     ends = None
     if interval is not None:
-        low, high = interval
-        favored = evidence.classes[1]
-        if (
-            not low - _ROUNDING
-            <= float(evidence.llr(favored, evidence.classes[0])[0])
-            <= high + _ROUNDING
-        ):
-            raise InputError(
-                f"interval must hold the LLR in favor of {quote(favored)}; got {low:g} to "
-                f"{high:g}. Give the ends for that class, low first."
-            )
-        ends = [low, high] if list(target) == [evidence.classes[1]] else [-high, -low]
+        ends = _favor(interval, evidence, list(target) == [evidence.classes[1]])
     ratio = _ratio(llr)
     found: dict[str, Any] = {
         "target": names[0], "other": names[1], "llr": llr, "interval": ends,
@@ -209,10 +187,19 @@ def _answer(
         "usable": _ratio(found["usable"]),
         "limits": _describe_support(found, known) if known is not None else [],
         "caution": _caution(found),
-        "not_said": [
-            text.format(target=names[0], other=names[1], ratio=ratio) for text in _NOT_SAID
-        ],
     }
+
+
+def _favor(interval: tuple[float, float], evidence: Evidence, second: bool) -> list[float]:
+    """The interval in favor of the first or the second class."""
+    low, high = interval
+    other, favored = evidence.classes
+    if not low - _ROUNDING <= float(evidence.llr(favored, other)[0]) <= high + _ROUNDING:
+        raise InputError(
+            f"interval must hold the LLR in favor of {quote(favored)}; got {low:g} to {high:g}. "
+            f"Give the ends for that class, low first."
+        )
+    return [low, high] if second else [-high, -low]
 
 
 def _support(
@@ -220,7 +207,7 @@ def _support(
 ) -> dict[str, Any]:
     """What samples whose class is known say about ratios like this one."""
     both = _llr(known.evidence, target, other, weights)
-    mix = np.array(_weights(weights, known.evidence.classes)) / np.maximum(known.counts, 1)
+    mix = np.array(_normalize(weights, known.evidence.classes)) / np.maximum(known.counts, 1)
     sides, sizes = [], []
     for group, misled in ((target, -np.inf), (other, np.inf)):
         rows = np.isin(known.codes, find_members(list(group), known.evidence.classes))
@@ -253,10 +240,6 @@ def _llr(evidence: Evidence, target: Group, other: Group, weights: Any) -> NDArr
 
 
 # --- words --------------------------------------------------------------------------------
-
-
-def _row(found: Mapping[str, Any]) -> tuple[str, ...]:
-    return found["target"], found["other"], number(found["deciban"]), found["words"]
 
 
 def _name(group: Group) -> str:
@@ -353,18 +336,15 @@ def _describe_typicality(share: float | None) -> str:
 def _describe_prior(prior: Any, classes: tuple[Hashable, ...]) -> str:
     if prior is None:
         return "each class equally probable before"
-    values = [prior[label] for label in classes] if isinstance(prior, Mapping) else list(prior)
-    total = sum(values)
-    pairs = [
-        f"{shorten(c, 30)} {percent(p / total, 3)}" for c, p in zip(classes, values, strict=True)
-    ]
-    return "before: " + ", ".join(pairs[:12]) + (", …" if len(pairs) > 12 else "")
+    pairs = zip(classes, _normalize(prior, classes), strict=True)
+    shares = [f"{shorten(label, 30)} {percent(p, 3)}" for label, p in pairs]
+    return "before: " + ", ".join(shares[:12]) + (", …" if len(shares) > 12 else "")
 
 
-def _weights(weights: Any, classes: tuple[Hashable, ...]) -> list[float]:
-    if weights is None:
+def _normalize(prior: Any, classes: tuple[Hashable, ...]) -> list[float]:
+    if prior is None:
         return [1 / len(classes)] * len(classes)
-    values = [weights[c] for c in classes] if isinstance(weights, Mapping) else list(weights)
+    values = [prior[c] for c in classes] if isinstance(prior, Mapping) else list(prior)
     return [float(value) / sum(values) for value in values]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from importlib.resources import files
 from itertools import combinations
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from deciban._markup import in_unit, number, shorten
 from deciban.assessment import Assessment, Conditions, Quantity, assess
+from deciban.assessment.quantities import REGISTRY, base_key
 from deciban.assessment.verdicts import CRITERIA, criteria_rows, heed_criteria, verdicts
 from deciban.evidence import Evidence
 from deciban.exceptions import InputError
@@ -23,7 +25,6 @@ from deciban.report.bundle import (
     thin_samples,
     write_page,
 )
-from deciban.report.glossary import pick_terms
 
 _MAX_PAIRS = 100  # classes whose pairs are all in the page
 _MAX_PAIR_ROWS = 20  # of the table without figures
@@ -32,6 +33,24 @@ _CORRECTED = (
     " PAV is judged on the samples that it was fitted to; quantities that this makes too good are "
     "shown as they are, and corrected as in the summary."
 )
+
+#: Terms and what they mean, in alphabetical order; an abbreviation stands in brackets.
+GLOSSARY = dict(
+    line.split(": ", 1)
+    for line in files("deciban.report").joinpath("glossary.txt").read_text("utf-8").splitlines()
+)
+_ALWAYS = (  # in the order in which they build on one another
+    "Evidence", "Likelihood ratio (LR)", "Log-likelihood ratio (LLR)", "Deciban", "Cross-entropy",
+    "Calibration", "Discrimination", "Pool adjacent violators (PAV)",
+)  # fmt: skip
+_SECTIONS = {  # of a report, and the terms that they bring along
+    "calibration": ("Idempotence",),
+    "ratios": ("Detection error trade-off (DET)", "Empirical cross-entropy", "Tippett plot"),
+    "classes": ("Isometric log-ratio transform (ILR)", "Simplex"),
+    "training": ("Compositional discriminant analysis (CDA)", "Residual"),
+    "provenance": ("Bootstrap", "Provenance"),
+    "quality": ("Confidence interval",),
+}
 
 
 def report(
@@ -300,3 +319,12 @@ def _pair_table(assessment: Assessment, pairs: Sequence[tuple[int, int]]) -> dic
         "columns": ("pair", "Cllr (bit)", "Cllr_min (bit)"),
         "rows": rows,
     }
+
+
+def pick_terms(used: Iterable[str]) -> dict[str, str]:
+    """Terms that every report needs, then those that its quantities and sections bring along."""
+    by_quantity = {key: one.glossary for key, one in REGISTRY.items()}
+    keys = {base_key(key) for key in used}
+    more = {term for key in keys for term in (by_quantity | _SECTIONS).get(key, ())}
+    chosen = (*_ALWAYS, *(term for term in GLOSSARY if term in more))
+    return {term: GLOSSARY[term] for term in chosen}
