@@ -1,7 +1,7 @@
-"""A function mapped over items of work: in this process, in processes of its own, on a cluster.
+"""Map a function over items: in this process, in other processes or on a cluster.
 
-Dask does the work; it runs what a lost worker had on another one. Needs ``pip install
-'deciban[scale]'`` for more than this process.
+Dask does the work, and repeats it if a worker is lost. Needs ``pip install 'deciban[scale]'`` for
+more than this process.
 """
 
 from __future__ import annotations
@@ -34,27 +34,26 @@ _MEMORY = {
 
 
 class Workers:
-    """What maps a function over items; this one does it here, one item after the other.
+    """Map a function over items, here in this process and one by one.
 
     Attributes
     ----------
     n : int
-        How many items are worked on at once.
+        Number of items processed at once.
     """
 
     n = 1
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """The result of each item, in their order.
+        """Results in the order of the items.
 
-        The function goes to each worker once, with all that it holds, such as a model in a
-        ``functools.partial``. It and the items must be picklable, and it may be called again for
-        an item whose worker was lost.
+        The function goes to each worker once, including a model in a ``functools.partial``. It and
+        the items must be picklable; it may be called again for an item on a lost worker.
         """
         return map(function, items)
 
     def require_files(self, paths: Iterable[str | os.PathLike[str]], remedy: str = "") -> None:
-        """Raise unless every worker sees these files and folders as this process does."""
+        """Require that every worker sees these files and folders as this process does."""
 
 
 class _DaskWorkers(Workers):
@@ -82,7 +81,7 @@ class _DaskWorkers(Workers):
             return self._client.submit(*task, pure=False)
 
     def _collect(self, waiting: deque[Any]) -> list[Any]:
-        """The first result, which is waited for, and what has come after it: one question asked."""
+        """The first result, which must be awaited, and the others that are finished."""
         from distributed import KilledWorker
 
         results: list[Any] = []
@@ -136,17 +135,16 @@ class _DaskWorkers(Workers):
 def open_workers(
     cluster: str | None = None, workers: int | None = None, packages: Sequence[str] = ()
 ) -> Iterator[Workers]:
-    """A context whose value maps functions over items.
+    """Open workers for the duration of a context.
 
     Parameters
     ----------
     cluster : str, optional
-        Address of a Dask scheduler, such as ``"tcp://host:8786"``.
+        Dask scheduler address, such as ``"tcp://host:8786"``.
     workers : int, optional
-        Number of processes on this machine, in the place of a cluster. With neither, the work is
-        done in this process.
+        Number of local processes, instead of a cluster. With neither, work stays in this process.
     packages : sequence of str
-        Packages that every worker must have, beside deciban and what it always needs.
+        Packages that every worker must have besides deciban and its requirements.
     """
     if cluster is None and workers is None:
         yield Workers()
@@ -175,7 +173,7 @@ def open_workers(
 
 
 def start_processes(n: int) -> Any:
-    """A Dask cluster on this machine: ``n`` processes, one core each."""
+    """A local Dask cluster with ``n`` single-core processes."""
     from dask import config
     from distributed import LocalCluster
 
@@ -188,9 +186,9 @@ def start_processes(n: int) -> Any:
 
 
 def dask_setup(worker: Any) -> None:
-    """Leave Ctrl-C, which a terminal sends to all processes, to the one that waits for results.
+    """Leave Ctrl-C, which a terminal sends to all processes, to the process that collects results.
 
-    Dask calls this in each process that :func:`start_processes` has started.
+    Dask calls this in each process that :func:`start_processes` starts.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -260,7 +258,7 @@ def _require_versions(found: Mapping[str, Any], packages: Sequence[str]) -> None
 
 
 def _short(version: str | None) -> str | None:
-    """A version without what follows its third part: Python's "3.11.7.final.0" is 3.11.7."""
+    """The first three parts of a version: Python's "3.11.7.final.0" is 3.11.7."""
     return None if version is None else ".".join(version.split(".")[:3])
 
 

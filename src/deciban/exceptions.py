@@ -1,4 +1,4 @@
-"""What deciban raises: one clear sentence, and the data behind it as attributes."""
+"""Errors and warnings: one clear sentence, and the data behind it as attributes."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _MOST_ROWS = 5
 
 
 class DecibanError(Exception):
-    """Base of every error that deciban raises itself."""
+    """Base class for all deciban errors."""
 
 
 class InputError(DecibanError, ValueError):
-    """An argument that cannot be used; the message says what it must be.
+    """An argument that cannot be used; the message states the rule.
 
     Attributes
     ----------
     rows : tuple of int
-        The offending rows (the first five, where there are more), counted from 0
-        after the leading axes are flattened. Empty when the error concerns no row.
+        The first five offending rows, counted from 0 after flattening the leading axes. Empty if
+        the error concerns no row.
     """
 
     def __init__(self, message: str, *, rows: Iterable[int] = ()) -> None:
@@ -29,14 +29,14 @@ class InputError(DecibanError, ValueError):
 
 
 class TableError(InputError):
-    """A table that cannot be used; the sentence goes on after the name of the file or column.
+    """A table that cannot be used; the sentence continues after the file or column name.
 
     Attributes
     ----------
     file : str
-        Name of the file, as the user gave it.
+        File name, as the user gave it.
     column : str
-        Name of the offending column; empty when the error concerns no single column.
+        Offending column; empty if the error concerns no single column.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class TableError(InputError):
 
 
 class ZeroPartsError(InputError):
-    """A zero where a logarithm is needed."""
+    """A zero in place of a number with a logarithm."""
 
 
 class CromwellError(InputError):
@@ -68,14 +68,14 @@ class CromwellError(InputError):
 
 
 class UnknownClassError(InputError, LookupError):
-    """A class label that is not among the classes.
+    """A label that is not among the classes.
 
     Attributes
     ----------
     label : object
-        What was asked for.
+        The unknown label.
     classes : tuple
-        What there is.
+        The known classes.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class NotPositiveDefiniteError(InputError):
 
 
 class CheckpointError(InputError):
-    """A checkpoint that was written by a fit with other data or settings."""
+    """A checkpoint from a fit with other data or settings."""
 
 
 class ConvergenceError(DecibanError, RuntimeError):
@@ -108,16 +108,16 @@ class ConvergenceError(DecibanError, RuntimeError):
 
 
 class ForkedProcessError(DecibanError, RuntimeError):
-    """A flow in a process that was forked after JAX was used, where JAX would wait forever."""
+    """A flow in a process forked after JAX was used, in which JAX would hang."""
 
 
 class FewSamplesWarning(UserWarning):
-    """Too few labeled samples for what is asked.
+    """Too few labeled samples.
 
     Attributes
     ----------
     classes : tuple
-        The classes that this concerns.
+        The classes concerned.
     """
 
     def __init__(self, message: str, *, classes: Sequence[Hashable] = ()) -> None:
@@ -130,15 +130,15 @@ class InterruptedFitWarning(UserWarning):
 
 
 class UnreachableEvidenceWarning(UserWarning):
-    """Features that do not carry the evidence that was asked for, as there may be none that do.
+    """Features that do not carry the requested evidence, as there may be none that do.
 
     Attributes
     ----------
     rows : tuple of int
         All such rows, counted from 0.
     left : tuple of float
-        For each of them, the largest LLR between what was asked for and what the features carry,
-        in nats; infinite where the features are not finite.
+        For each row, the largest LLR by which the features miss the request, in nats; infinite if
+        the features are not finite.
     """
 
     def __init__(
@@ -150,12 +150,12 @@ class UnreachableEvidenceWarning(UserWarning):
 
 
 class UnseenValueWarning(UserWarning):
-    """Values in a column of features that it did not have in ``fit``.
+    """Feature values that ``fit`` did not see in their column.
 
     Attributes
     ----------
     values : dict
-        The values, by the name of the column; None is a missing value.
+        The values, by column name; None is a missing value.
     """
 
     def __init__(self, message: str, *, values: dict[Hashable, list[Any]] | None = None) -> None:
@@ -168,7 +168,7 @@ class ClusterError(DecibanError, RuntimeError):
 
 
 class LostProcessError(ClusterError):
-    """Another of the processes that train together has ended, or cannot be reached any more."""
+    """Another process in the same training ended or cannot be reached."""
 
 
 class MissingExtraError(DecibanError, ImportError):

@@ -1,8 +1,8 @@
-"""Files of arrays and plain data: safetensors with JSON. Reading one never runs code.
+"""Files: written completely or not at all; arrays and plain data as safetensors with JSON.
 
-Each file carries the SHA-256 of its arrays and plain data: one that was damaged or edited is
-refused. That is not a signature: whoever rewrites a file can compute it anew, so sizes are bounded
-by what the file itself holds before anything is built from them.
+Reading one never runs code. Each file carries the SHA-256 of its content, so damaged or edited
+files are refused. That is not a signature: anyone who rewrites a file can compute it anew, so sizes
+are bounded by the file's own length before anything is built from them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def require_writable(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file that can be written, or raise."""
+    """The path, if a file can be written there."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"path must be text or a path; got {path!r}. Give a file name.")
     path = Path(path)
@@ -43,10 +43,10 @@ def require_writable(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def open_atomically(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
-    """Open a file for writing that becomes `path` only once all of it is written.
+    """Open a file for writing that becomes `path` once it is complete.
 
-    With ``replace=False`` `path` must be new: of two writers at once, one gets an error. A new file
-    has the mode that the umask gives, and a file that is replaced keeps its mode.
+    With ``replace=False`` `path` must be new: if two processes write at once, one gets an error. A
+    new file has the mode that the umask gives; a replaced file keeps its mode.
     """
     temporary = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}")
     try:
@@ -66,7 +66,7 @@ def open_atomically(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
 
 
 def write_atomically(path: Path, content: bytes | str, *, replace: bool = True) -> None:
-    """Write a whole file or nothing, and make its folder where it is missing."""
+    """Write a complete file or nothing; make its folder if needed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open_atomically(path, replace=replace) as file:
         file.write(content.encode() if isinstance(content, str) else content)
@@ -108,11 +108,11 @@ def _not_writable(path: Path, error: OSError | ValueError, remedy: str) -> Input
 
 
 def expand_name(name: str) -> list[str]:
-    """The files, sorted; none where nothing is there.
+    """Sorted files for a file name, folder or pattern; none if nothing matches.
 
-    Of a folder, all files in it and in its subfolders that end in ``.parquet``; hidden ones, and
-    links to folders, are passed over. A remote address stands for itself, and so does a file,
-    whatever stars its name has.
+    A folder stands for its ``.parquet`` files at any depth, without hidden files and linked
+    folders. A remote address stands for itself, and so does an existing file with stars in its
+    name.
     """
     if "://" in name or os.path.isfile(name):
         return [name]
@@ -150,7 +150,7 @@ def write_arrays(
     *,
     replace: bool = True,
 ) -> None:
-    """Write a whole file or nothing; ``extra`` is plain data that is stored beside."""
+    """Write a complete file or nothing; ``extra`` is additional plain data."""
     path = require_writable(path)
     if extra is not None:
         _require_plain(extra)
@@ -169,7 +169,7 @@ def write_arrays(
 
 
 def _order_metadata(data: bytes) -> bytes:
-    """The file with its metadata in order, which safetensors shuffles: equal bytes each time."""
+    """Sort the metadata, which safetensors shuffles, so that equal content is equal bytes."""
     end = 8 + int.from_bytes(data[:8], "little")
     header = json.loads(data[8:end])
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
@@ -181,9 +181,9 @@ def _order_metadata(data: bytes) -> bytes:
 def read_arrays(
     path: str | os.PathLike[str], kinds: Collection[str] | None
 ) -> tuple[Arrays, Plain]:
-    """Read the arrays and plain data of a file of one of these kinds, or of any.
+    """Read arrays and plain data from a file with one of these kinds, or any kind.
 
-    The plain data include ``kind`` and, where the file has it, ``extra``.
+    The plain data include ``kind`` and, if the file has it, ``extra``.
     """
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"path must be text or a path; got {path!r}. Give a file name.")
@@ -210,9 +210,9 @@ def read_arrays(
 
 
 def _parse(path: Path) -> tuple[Arrays, dict[str, str]]:
-    """Arrays and metadata of a file.
+    """Arrays and metadata.
 
-    It is read, not mapped: a mapped file that is overwritten meanwhile would end the process.
+    The file is read, not mapped: overwriting a mapped file would end the process.
     """
     with path.open("rb") as file:
         start = file.read(8)
@@ -229,7 +229,7 @@ def _parse(path: Path) -> tuple[Arrays, dict[str, str]]:
 
 
 def _require_plain(extra: object) -> None:
-    """Raise unless JSON gives the dict back as it is."""
+    """Require a dict that survives JSON unchanged."""
     found = "names that are not text, tuples, or not a dict"
     try:
         if isinstance(extra, dict) and json.loads(json.dumps(extra, allow_nan=False)) == extra:

@@ -1,13 +1,9 @@
-"""Fitted estimators as files, and back: their parameters, and what ``fit`` has learned.
+"""Save and load fitted estimators: their parameters and learned attributes.
 
-A class says with :func:`register` which attributes go into a file and what they must be when they
-come back: D classes, k = D - 1, d features. Files name classes; only registered ones are found.
-
-Values as plain data and arrays, and back: those of an explicit list of types, and no others.
-
-JSON holds text, truth values, finite numbers, None and lists as they are; anything else is a
-dict that says in one word what it is. Names of classes are looked up among those that the package
-has registered; nothing is imported by what a file says.
+A class declares with :func:`register` which attributes go into a file and their shapes or types: D
+classes, k = D - 1, d features. JSON holds text, booleans, finite numbers, None and lists as they
+are; anything else is a dict with one word for its type. Classes named in a file are looked up among
+registered ones; nothing is imported by name.
 """
 
 from __future__ import annotations
@@ -32,14 +28,14 @@ _PARTS: dict[type, dict[str, Spec]] = {}
 
 
 def register_value(cls: type, **parts: Spec) -> None:
-    """Let files hold instances of a class, by the arguments that make one and their specs."""
+    """Let files hold instances, by constructor arguments and their specs."""
     _PARTS[cls] = parts
 
 
 class Encoder:
-    """Turns values into plain data; arrays gather in ``arrays`` under the path of the value.
+    """Turn values into plain data; arrays gather in ``arrays`` under the value's path.
 
-    ``encode_other`` is asked for values of any other type, and returns None for unknown ones.
+    ``encode_other`` handles other types, and returns None for unknown ones.
     """
 
     def __init__(self, encode_other: Callable[[Encoder, Any, str], Any]) -> None:
@@ -47,7 +43,6 @@ class Encoder:
         self._encode_other = encode_other
 
     def __call__(self, value: Any, path: str) -> Any:
-        """Plain data for a value; raise where it cannot be stored."""
         if isinstance(value, np.ndarray):
             return self._array(value, path)
         if isinstance(value, np.generic) and not isinstance(value, np.str_):
@@ -91,9 +86,9 @@ class Encoder:
 
 
 class Decoder:
-    """Turns plain data and arrays back into values.
+    """Turn plain data and arrays back into values.
 
-    ``decode_other`` is asked for dicts of unknown kinds. What does not fit ends in one of
+    ``decode_other`` handles dicts with unknown words. Malformed data end in one of
     ``DECODING_ERRORS``. Each array belongs to one value: a file that names one a thousand times
     would fill the memory.
     """
@@ -105,12 +100,11 @@ class Decoder:
         self._decode_other = decode_other
 
     def require_all_used(self) -> None:
-        """Raise where an array belongs to no value."""
+        """Refuse arrays that belong to no value."""
         if self._arrays:
             raise ValueError(f"{next(iter(self._arrays))} belongs to nothing")
 
     def __call__(self, node: Any) -> Any:
-        """The value of a piece of plain data."""
         if isinstance(node, list):
             return [self(inner) for inner in node]
         if not isinstance(node, dict):
@@ -149,7 +143,6 @@ def _require_labels(labels: np.ndarray, name: str) -> None:
 
 
 def _label_array(labels: Any, kind: Any) -> np.ndarray:
-    """Labels in one dimension, as text or as they are."""
     if not isinstance(labels, list) or kind not in ("str", "object"):
         raise ValueError(f"labels of type {str(kind)[:50]}")
     if not all(isinstance(label, str | int | float | bool) for label in labels):
@@ -161,10 +154,9 @@ def _label_array(labels: Any, kind: Any) -> np.ndarray:
 
 
 def require_spec(name: str, value: Any, spec: Spec, sizes: dict[str, int]) -> None:
-    """Raise unless a value is what its spec says.
+    """Require a value that matches its spec.
 
-    A shape is text such as ``"D k"``: an array of real numbers without NaN, with the sizes of these
-    names; a name without a size takes that of its first array.
+    A shape is text such as ``"D k"``: a real array without NaN; each name keeps one size.
     """
     if isinstance(spec, str):
         _require_shape(name, value, spec.split(), sizes)
@@ -215,7 +207,7 @@ Estimator = TypeVar("Estimator", bound="type[PersistentMixin]")
 
 
 class PersistentMixin:
-    """``save`` and ``load`` of an estimator whose class is registered."""
+    """``save`` and ``load`` for registered estimators."""
 
     #: Parameters that are never stored: they belong to one machine or one run.
     _transient: ClassVar[tuple[str, ...]] = ()
@@ -229,17 +221,17 @@ class PersistentMixin:
         *,
         replace: bool = True,
     ) -> None:
-        """Write the fitted estimator to a file of arrays and plain data (safetensors, JSON).
+        """Write the fitted estimator to a file (safetensors with JSON).
 
-        Estimators of other libraries inside it cannot be written so, and are refused.
+        Estimators from other libraries inside it are refused.
 
         Parameters
         ----------
         path : path
         extra : dict, optional
-            Plain data to store beside it, as JSON has it; ``load`` ignores it.
+            Additional plain data for JSON; ``load`` ignores it.
         replace : bool, default True
-            Whether a file that exists is replaced; otherwise it is an error.
+            Replace an existing file; False makes it an error.
         """
         encoder = Encoder(_encode_parameters)
         node = _encode_fitted(encoder, self, "")
@@ -248,7 +240,7 @@ class PersistentMixin:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load an estimator from a file that :meth:`save` wrote; no code from the file is run.
+        """Load an estimator that :meth:`save` wrote; no code from the file is run.
 
         Parameters
         ----------
@@ -257,7 +249,7 @@ class PersistentMixin:
         Returns
         -------
         estimator
-            Of this class; :func:`deciban.load` takes any.
+            An instance of this class; :func:`deciban.load` takes any.
         """
         return _restore(*files.read_arrays(path, [cls.__name__]), path)
 
@@ -267,13 +259,13 @@ class PersistentMixin:
         return parameters
 
     def _finish_loading(self) -> None:
-        """Called last: raise ValueError where attributes contradict one another, beyond shapes."""
+        """Called last: raise ValueError if attributes contradict one another."""
 
 
 def register(**parts: Spec) -> Callable[[Estimator], Estimator]:
-    """Let files hold estimators of a class, by attributes that ``fit`` sets and their specs.
+    """Let files hold estimators, by attributes that ``fit`` sets and their specs.
 
-    None as a spec is for an attribute that others have and this class has not.
+    None as a spec drops an attribute that most estimators have.
     """
 
     def add(cls: Estimator) -> Estimator:
@@ -328,7 +320,7 @@ def load_with_extra(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any] |
 
 
 class _RemovedError(InputError):
-    """An estimator of an earlier version."""
+    pass
 
 
 def _is_estimator(kind: str) -> bool:
@@ -337,7 +329,6 @@ def _is_estimator(kind: str) -> bool:
 
 
 def _find_class(kind: str) -> type[PersistentMixin]:
-    """A class that files may hold; a missing extra is an error of its own."""
     if kind in _REMOVED:
         raise _RemovedError(f"deciban no longer has {kind}. {_REMOVED[kind]}")
     if not _is_estimator(kind):
@@ -395,7 +386,7 @@ def _encode_state(encoder: Encoder, value: Any, path: str) -> Any:
 
 
 def _encode_parameters(encoder: Encoder, estimator: Any, path: str) -> Any:
-    """An unfitted estimator; what it may have learned is left out, as ``clone`` does."""
+    """An unfitted estimator, without learned attributes."""
     if not hasattr(estimator, "get_params") or isinstance(estimator, type):
         return None
     _parts_of(estimator)

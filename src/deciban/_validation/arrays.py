@@ -1,7 +1,7 @@
-"""Lists and frames become NumPy arrays; arrays of any library stay what they are.
+"""Check arrays: lists and frames become NumPy arrays, native arrays keep their library.
 
-A native array keeps its library, its device and its floating type. Integers and booleans
-become the library's default floating type.
+A native array also keeps its device and floating type. Integers and booleans become the library's
+default floating type.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 
 def as_float_array(x: Any, name: str) -> tuple[Namespace, Array]:
-    """One argument as a floating array, with the namespace of its library."""
+    """A floating array and the namespace for its library."""
     xp, (array,) = as_float_arrays(**{name: x})
     return xp, array
 
@@ -62,13 +62,13 @@ def to_numpy(x: Any, name: str) -> np.ndarray:
 
 
 def freeze(array: np.ndarray) -> np.ndarray:
-    """A read-only view of an array, itself made read-only so that nobody can undo it."""
+    """A read-only view; the array itself becomes read-only, so that nobody can undo it."""
     array.flags.writeable = False
     return array.view()
 
 
 def to_host(x: Array) -> Array:
-    """The same array where NumPy can read it."""
+    """The same array in memory that NumPy can read."""
     if compat.is_torch_array(x):
         return x.detach().cpu()
     if compat.is_cupy_array(x):
@@ -77,13 +77,13 @@ def to_host(x: Array) -> Array:
 
 
 def is_dask(*values: Any) -> bool:
-    """Whether one of these is a Dask collection: an array, a frame or a series."""
+    """True if any value is a Dask array, frame or series."""
     dask = sys.modules.get("dask.base")
     return dask is not None and any(dask.is_dask_collection(value) for value in values)
 
 
 def column_names(x: Any) -> tuple[Hashable, ...] | None:
-    """Names of the parts of a frame, or of a pandas series; None for anything else.
+    """Column names of a frame, index of a pandas series; None for anything else.
 
     pandas names parts without a name 0 to D - 1.
     """
@@ -94,7 +94,7 @@ def column_names(x: Any) -> tuple[Hashable, ...] | None:
 
 
 def refuse_masked(x: Any, name: str) -> None:
-    """Raise where a masked array has masked entries: a conversion would take what they hide."""
+    """Refuse masked entries: a conversion would use the values under the mask."""
     for array in x if isinstance(x, list | tuple) else [x]:
         if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
             raise InputError(
@@ -122,7 +122,7 @@ def _is_native(x: Any) -> bool:
 
 
 def is_frame(x: Any) -> bool:
-    """Whether this is a frame or a series of pandas or polars."""
+    """True for a frame or series, pandas or polars."""
     return _kind(x).partition(".")[0] in {"pandas", "polars"}
 
 
@@ -133,7 +133,7 @@ def row_index(x: Any) -> Any:
 
 
 def import_frames(library: str) -> Any:
-    """The module of a library of frames, or an error that names what to install."""
+    """Import a frame library; a missing one is an error that names it."""
     try:
         return importlib.import_module(library)
     except ImportError as error:
@@ -211,7 +211,7 @@ def _as_floating_numpy(x: np.ndarray, name: str) -> np.ndarray:
 
 
 def find_non_numbers(x: np.ndarray) -> str:
-    """What an object array holds that float() might take although it is not a number."""
+    """Name the entries that float() might accept although they are not numbers."""
     types = {type(entry) for entry in x.ravel().tolist()}
     found = (noun for kind, noun in _NON_NUMBERS.items() if any(issubclass(t, kind) for t in types))
     return next(found, "")
@@ -232,7 +232,7 @@ _NON_NUMBERS: dict[type, str] = {
 
 
 def is_inspectable(x: Array) -> bool:
-    """Whether the values can be read now: they are not in a dask graph or a JAX trace."""
+    """False for values in a dask graph or a JAX trace, which cannot be read now."""
     if compat.is_dask_array(x):
         return False
     if compat.is_jax_array(x):
@@ -241,7 +241,7 @@ def is_inspectable(x: Array) -> bool:
 
 
 def require_parts(x: Array, name: str, minimum: int = 1) -> None:
-    """Raise unless there is a last axis with enough parts."""
+    """Require a last axis with enough parts."""
     if x.ndim == 0:
         raise InputError(
             f"{name} must have an axis of parts; got a single number. "
@@ -255,7 +255,7 @@ def require_parts(x: Array, name: str, minimum: int = 1) -> None:
 
 
 def require_table(x: NDArray[np.float64], name: str, if_two_classes: str) -> None:
-    """Raise unless there is one sample on each row and one class in each of several columns."""
+    """Require one sample on each row and one class in each column."""
     if x.ndim != 2 or x.shape[1] < 2:
         remedy = f"Write [{name}] for one sample; {if_two_classes}."
         raise InputError(
@@ -265,10 +265,7 @@ def require_table(x: NDArray[np.float64], name: str, if_two_classes: str) -> Non
 
 
 def read_llrs(llr: Any) -> NDArray[np.float64]:
-    """One log-likelihood-ratio for each sample, from a vector or a table of one column.
-
-    Infinite ones are allowed.
-    """
+    """One LLR per sample, from a vector or a one-column table; may be infinite."""
     values = to_numpy(llr, "llr")
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
@@ -282,7 +279,7 @@ def read_llrs(llr: Any) -> NDArray[np.float64]:
 
 
 def require_same_parts(x: Array, y: Array, names: str) -> None:
-    """Raise unless two arrays broadcast over the same number of parts."""
+    """Require arrays that broadcast over the same number of parts."""
     if x.shape[-1] != y.shape[-1]:
         raise InputError(
             f"{names} must have the same number of parts; got shapes {tuple(x.shape)} and "
@@ -300,7 +297,7 @@ def require_same_parts(x: Array, y: Array, names: str) -> None:
 
 
 def require_finite(xp: Namespace, x: Array, name: str) -> None:
-    """Raise for NaN and infinities."""
+    """Refuse NaN and infinities."""
     if _unchecked(x) or _all_between(xp, x, -math.inf, math.inf):
         return
     _refuse_nan(xp, x, name)
@@ -313,7 +310,7 @@ FOR_LOGARITHMS = "For logarithms of parts use deciban.simplex.logparts."
 def require_nonnegative(
     xp: Namespace, x: Array, name: str, if_negative: str = FOR_LOGARITHMS
 ) -> None:
-    """Raise for NaN, infinities, negative parts and rows without a positive part."""
+    """Refuse NaN, infinities, negative parts and rows without a positive part."""
     if _unchecked(x):
         return
     smallest = xp.min(x)
@@ -331,7 +328,7 @@ def require_nonnegative(
 
 
 def require_positive(xp: Namespace, x: Array, name: str, remedy: str) -> None:
-    """Raise for NaN, infinities, negative parts and zeros."""
+    """Refuse NaN, infinities, negative parts and zeros."""
     if _unchecked(x) or _all_between(xp, x, 0, math.inf):
         return
     _refuse_unusable_parts(xp, x, name, FOR_LOGARITHMS)
@@ -339,7 +336,7 @@ def require_positive(xp: Namespace, x: Array, name: str, remedy: str) -> None:
 
 
 def require_log_parts(xp: Namespace, x: Array, name: str) -> None:
-    """Raise for NaN, +inf and rows of -inf only; a single -inf is a zero and is allowed."""
+    """Refuse NaN, +inf and rows that are -inf throughout; one -inf is a zero and is allowed."""
     if _unchecked(x):
         return
     _refuse_not_log(xp, x, name)
@@ -353,7 +350,7 @@ def require_log_parts(xp: Namespace, x: Array, name: str) -> None:
 
 
 def require_finite_log_parts(xp: Namespace, x: Array, name: str, remedy: str) -> None:
-    """Raise for NaN and infinities; -inf is reported as the zero that it stands for."""
+    """Refuse NaN and infinities; -inf is reported as the zero it stands for."""
     if _unchecked(x) or _all_between(xp, x, -math.inf, math.inf):
         return
     _refuse_not_log(xp, x, name)
@@ -411,7 +408,7 @@ def refuse_rows(
     error: type[InputError] = InputError,
     values: NDArray[np.float64] | None = None,
 ) -> None:
-    """Raise where a row is bad: "must; row 3 state. remedy", with its value after the state."""
+    """Refuse bad rows: "must; row 3 state. remedy", with its value after the state."""
     rows = np.flatnonzero(np.asarray(to_host(bad), dtype=bool))
     if rows.size:
         value = "" if values is None else f" {values[rows[0]]:.6g}"

@@ -1,7 +1,7 @@
-"""Class labels: the names of the classes, and the label, weight and index of each sample.
+"""Class labels: names for the classes, and a label, weight and index for each sample.
 
-A label is anything hashable. Two labels are the same class where they are equal, so that 1, 1.0 and
-True are one class and "1" is another.
+A label is any hashable value. Labels that are equal are the same class: 1, 1.0 and True are one
+class, "1" is another.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from deciban.exceptions import InputError, UnknownClassError
 def as_labels(
     classes: Sequence[Hashable] | None, n_classes: int | None = None
 ) -> tuple[Hashable, ...]:
-    """Distinct class labels, ``n_classes`` of them; 0 to D - 1 where none are given."""
+    """Distinct class labels, by default 0 to D - 1."""
     if classes is None:
         return tuple(range(n_classes or 0))
     labels = _as_tuple(classes)
@@ -66,7 +66,7 @@ def _as_tuple(classes: Any) -> tuple[Hashable, ...]:
 
 
 def index_of(label: Any, classes: tuple[Hashable, ...]) -> int:
-    """Position of a label among the classes."""
+    """Position in the classes."""
     try:
         return classes.index(label)
     except ValueError:
@@ -79,7 +79,7 @@ def index_of(label: Any, classes: tuple[Hashable, ...]) -> int:
 
 
 def index_pair(a: Any, b: Any, classes: tuple[Hashable, ...]) -> tuple[int, int]:
-    """Positions of two different labels among the classes."""
+    """Positions for two different labels."""
     i, j = index_of(a, classes), index_of(b, classes)
     if i == j:
         raise InputError(f"a and b must be two classes; got {quote(a)} twice. Name another class.")
@@ -89,11 +89,10 @@ def index_pair(a: Any, b: Any, classes: tuple[Hashable, ...]) -> tuple[int, int]
 def order_by_name(
     names: tuple[Hashable, ...] | None, classes: tuple[Hashable, ...], what: str
 ) -> list[int] | None:
-    """Positions of the classes among the names of a table's columns or rows.
+    """Positions of the classes among column or row names; None if no reordering is needed.
 
-    Names decide: as they are, or as text, since polars has text only. None means that the table is
-    in the order of the classes: it has their names in this order, or no names, for which pandas
-    writes 0 to D - 1. Where these numbers are the classes, they are their names.
+    Names are compared as they are, then as text, since polars has text only. Tables without names
+    (pandas writes 0 to D - 1) are in class order.
     """
     if names is None or names == classes:
         return None
@@ -111,9 +110,9 @@ def order_by_name(
 def reorder_square(
     matrix: NDArray[np.float64], source: Any, classes: tuple[Hashable, ...], name: str
 ) -> NDArray[np.float64]:
-    """A matrix over pairs of classes, in their order by the names of the frame that it came from.
+    """A matrix over pairs of classes, reordered by the names in its source frame.
 
-    Rows without names, which is all that polars has, are in the order of the columns.
+    Rows without names, as in polars, follow the order of the columns.
     """
     if not hasattr(source, "columns"):
         return matrix
@@ -155,10 +154,10 @@ _FLOAT_AS_TEXT = np.dtype("U32")  # what NumPy makes of floats that stand among 
 
 
 def read_labels(labels: Any, n_samples: int | None = None, name: str = "y_true") -> np.ndarray:
-    """The label of each sample, from a sequence, an array, a Series or a table of one column.
+    """One label per sample, from a sequence, an array, a Series or a one-column table.
 
-    NaN, None, NA, NaT and masked entries are refused, also among text. The array is of dtype
-    object where labels of several types stand side by side.
+    NaN, None, NA, NaT and masked entries are refused, also among text. Mixed types give an object
+    array.
     """
     array = _label_vector(labels, name)
     if n_samples is not None and len(array) != n_samples:
@@ -221,16 +220,16 @@ def _is_missing(labels: np.ndarray, name: str) -> NDArray[np.bool_]:
 
 
 def is_missing(label: Any) -> bool:
-    """Whether a single value stands for a missing one: None, NaN, NA or NaT."""
+    """True for None, NaN, NA and NaT."""
     # pandas' NA answers a comparison with itself by NA, which has no truth value.
     missing = label is None or type(label).__name__ in {"NAType", "NaTType"}
     return missing or (isinstance(label, float | complex | np.generic) and bool(label != label))
 
 
 def factorize_labels(labels: np.ndarray) -> tuple[list[Hashable], NDArray[np.intp]]:
-    """The distinct labels, and the position of each sample's label among them.
+    """Distinct labels, and each sample's position among them.
 
-    They are sorted; labels without an order, such as numbers and text, are in order of appearance.
+    They are sorted, or in order of appearance if they have no order, such as numbers and text.
     """
     if labels.dtype != object:
         distinct, codes = np.unique(labels, return_inverse=True)
@@ -245,7 +244,7 @@ def factorize_labels(labels: np.ndarray) -> tuple[list[Hashable], NDArray[np.int
 def encode_labels(
     labels: np.ndarray, classes: Sequence[Hashable], name: str = "y_true"
 ) -> NDArray[np.intp]:
-    """Position of each sample's label among the classes; another label is an error."""
+    """Each sample's position among the classes; an unknown label is an error."""
     found, codes = factorize_labels(labels)
     place = {label: k for k, label in enumerate(classes)}
     unknown = [label for label in found if label not in place]
@@ -268,11 +267,11 @@ _WEIGHT_LIMITS = 1e-12, 1e12  # of the largest weight: nobody counts more sample
 def read_weights(
     sample_weight: Any, n_samples: int, *, for_fit: bool = False
 ) -> NDArray[np.float64] | None:
-    """Weights of the samples, the largest of them 1; None where none are given.
+    """Sample weights, scaled so that the largest is 1; None without weights.
 
-    Scaled like this, weights of 1e300 or 1e-300 neither overflow nor vanish in sums, and a positive
-    weight stays positive. Weights ``for_fit`` may be zero, and keep their scale within 1e-12 and
-    1e12: some estimators count samples by it.
+    So weights of 1e300 or 1e-300 neither overflow nor vanish in sums, and positive ones stay
+    positive. Weights ``for_fit`` may be zero, and keep their scale within 1e-12 and 1e12: some
+    estimators count samples by it.
     """
     if sample_weight is None:
         return None
@@ -298,13 +297,12 @@ def read_weights(
 
 
 def align_by_index(**named: Any) -> list[Any]:
-    """Arguments that describe the same samples, with their rows in one order.
+    """Put the rows of arguments that describe the same samples in one order.
 
-    Rows of pandas objects, and of Evidence that came from them, are matched by their index: all
-    follow the first that has one. Indexes that hold different labels, or repeated labels and are
-    not equal, are refused. What has no index (arrays, lists, polars) is paired by position, and so
-    is what differs in length, for the caller's check of lengths to report. Dask collections are
-    computed.
+    pandas objects, and Evidence that came from them, follow the first one that has an index.
+    Refused are indexes with different labels, and repeated labels unless the indexes are equal.
+    Anything without an index is paired by position, and so are different lengths, for the caller to
+    report. Dask collections are computed.
 
     >>> import pandas as pd
     >>> y, weight = pd.Series([0, 1], index=["a", "b"]), pd.Series([2.0, 1.0], index=["b", "a"])
@@ -340,10 +338,10 @@ def align_by_index(**named: Any) -> list[Any]:
 def column_order(
     source: Any, classes: Sequence[Hashable] | None, n: int, name: str
 ) -> tuple[tuple[Hashable, ...], list[int] | None]:
-    """Class labels of the columns of a table, and the positions of the columns in their order.
+    """Class labels for the columns of a table, and the column positions in class order.
 
-    Without ``classes`` the columns of a frame name them. With ``classes`` a frame whose columns
-    bear their names is put in their order; one whose columns bear none of them is renamed.
+    Without ``classes`` the columns name them. With ``classes`` a frame with these column names is
+    reordered; one with none of them is renamed.
     """
     names = column_names(source)
     labels = as_labels(names if classes is None else classes, n)

@@ -1,8 +1,7 @@
-"""Single values: whole numbers, numbers in a range, one of some words, sources of randomness.
+"""Check single values: whole numbers, numbers in a range, options, sources of randomness.
 
-Each check returns the value as a plain Python one, or raises an error that names the argument, what
-it must be, what it is and what to give instead. Errors quote values by :func:`quote`, which is
-short whatever the value.
+Each check returns a plain Python value or raises an error with the argument, the rule, the value
+and the fix.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ _QUOTES.maxstring = _QUOTES.maxother = _QUOTES.maxlong = 80
 
 
 def quote(value: object) -> str:
-    """A value as an error message shows it: its repr on one line, shortened in the middle.
+    """The repr of a value on one line, shortened in the middle, for error messages.
 
-    A NumPy scalar is shown as the Python value that it holds.
+    A NumPy scalar is shown as its Python value.
     """
     try:
         shown = value.item() if isinstance(value, np.generic) else value
@@ -35,7 +34,7 @@ def quote(value: object) -> str:
 
 
 def quote_each(values: Iterable[object], most: int = 10) -> str:
-    """Several values as an error message lists them, or "none"; the first where there are many."""
+    """Several values for an error message, or "none"; at most the first ``most``."""
     values = list(values)
     if not values:
         return "none"
@@ -43,19 +42,19 @@ def quote_each(values: Iterable[object], most: int = 10) -> str:
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Whether a value is a Python or NumPy integer; a boolean is not."""
+    """True for Python and NumPy integers, not for booleans."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value is a Python or NumPy real number; a boolean is not."""
+    """True for Python and NumPy real numbers, not for booleans."""
     return is_whole(value) or isinstance(value, float | np.floating)
 
 
 def require_whole(
     value: Any, name: str, least: int = 0, most: int | None = None, *, remedy: str = ""
 ) -> int:
-    """Raise unless the value is a whole number from ``least`` to ``most``."""
+    """Require a whole number from ``least`` to ``most``."""
     if is_whole(value) and least <= value and (most is None or value <= most):
         return int(value)
     limits = f", {least} or more" if most is None else f" from {least} to {most}"
@@ -66,7 +65,7 @@ def require_whole(
 
 
 def require_number(value: Any, name: str, *, remedy: str = "Give a finite number.") -> float:
-    """Raise unless the value is a finite number."""
+    """Require a finite number."""
     if is_number(value) and math.isfinite(value):
         return float(value)
     raise InputError(f"{name} must be a finite number; got {quote(value)}. {remedy}")
@@ -75,7 +74,7 @@ def require_number(value: Any, name: str, *, remedy: str = "Give a finite number
 def require_positive_number(
     value: Any, name: str, *, or_zero: bool = False, remedy: str = ""
 ) -> float:
-    """Raise unless the value is a finite number above zero, or zero if ``or_zero``."""
+    """Require a finite number above zero, or zero if ``or_zero``."""
     if is_number(value) and math.isfinite(value) and (value > 0 or (or_zero and value == 0)):
         return float(value)
     must = "a finite number, 0 or more" if or_zero else "a finite number above 0"
@@ -87,7 +86,7 @@ def require_positive_number(
 def require_fraction(
     value: Any, name: str, *, inclusive: bool = False, remedy: str = "Give 0.95, for instance."
 ) -> float:
-    """Raise unless the value lies between 0 and 1, ends only if ``inclusive``."""
+    """Require a number between 0 and 1, including them if ``inclusive``."""
     if is_number(value) and (0 <= value <= 1 if inclusive else 0 < value < 1):
         return float(value)
     limits = "" if inclusive else ", exclusive"
@@ -95,7 +94,7 @@ def require_fraction(
 
 
 def require_one_of(value: Any, name: str, options: Collection[str]) -> str:
-    """Raise unless the value is one of the options."""
+    """Require one of the options."""
     if isinstance(value, str) and value in options:
         return value
     raise InputError(
@@ -104,7 +103,7 @@ def require_one_of(value: Any, name: str, options: Collection[str]) -> str:
 
 
 def require_bool(value: Any, name: str) -> bool:
-    """Raise unless the value is True or False."""
+    """Require True or False."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
     raise InputError(
