@@ -1,4 +1,4 @@
-"""What estimators that give evidence share, and the convex fits behind them."""
+"""Shared parts for estimators that give evidence, and the convex fits behind them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ register_value(Basis, contrast="D k", classes=tuple | None)
 
 
 def evidence_of(estimator: Any, X: Any) -> Evidence:
-    """Evidence that samples give, by an estimator, a pipeline that ends in one, or a search.
+    """Evidence from an estimator, a pipeline that ends in one, or a search.
 
-    scikit-learn's ``Pipeline`` and ``GridSearchCV`` pass on no method of the name ``evidence``.
+    scikit-learn's ``Pipeline`` and ``GridSearchCV`` do not pass on a method named ``evidence``.
 
     Parameters
     ----------
-    estimator : estimator with a method ``evidence``, or Pipeline or search of such
-    X : array of shape (n_samples, n_features), or whatever the estimator takes
+    estimator : estimator with a method ``evidence``, or a Pipeline or search around one
+    X : array of shape (n_samples, n_features), or anything the estimator takes
 
     Returns
     -------

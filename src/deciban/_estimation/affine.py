@@ -1,9 +1,9 @@
-"""The best affine recalibration of ILRLs: multinomial logistic regression, solved by Newton.
+"""Affine recalibration of ILRLs: multinomial logistic regression, solved by Newton's method.
 
-The recalibrated ILRL is A l + b with A a multiple of the identity, diagonal or full. The prior
-weighted cross-entropy is convex in A and b. With few samples its minimum is far too confident; the
-terms that hold it back then vanish with samples, and do not depend on the unit of the scores.
-Samples are in memory, or in parts whose costs add up.
+The recalibrated ILRL is A l + b; A is a multiple of the identity, diagonal or full. The
+prior-weighted cross-entropy is convex in A and b. With few samples its minimum is overconfident;
+the terms that hold it back vanish with samples, in any unit of the scores. Samples are in memory,
+or in parts with costs that add up.
 """
 
 from __future__ import annotations
@@ -49,17 +49,15 @@ def fit_affine(
     class_sizes: np.ndarray | None = None,
     is_fusion: bool = False,
 ) -> AffineMap:
-    """The affine map with the smallest weighted cross-entropy of the posteriors.
+    """The affine map with the smallest weighted cross-entropy.
 
-    ``weight`` sums to one. ``ridge`` is the weight of the squared distance of the parameters from
-    the identity map without offset. ``is_fusion`` is for a full map of scores that are not ILR
-    coordinates, of any number of columns; the distance is then that from zero.
+    ``weight`` sums to one. ``ridge`` weighs the squared distance from the identity map, or from
+    zero if ``is_fusion``: a full map for any number of scores that are not ILR coordinates.
 
-    ``class_sizes``, the number of samples of each class, asks for a map that few samples support,
-    in any unit of the scores: a scalar map has Jeffreys' prior, half the log-determinant of the
-    information (Firth, 1993), and the further parameters of a diagonal or full map are held near it
-    by a ridge. Both vanish with samples. Without ``class_sizes`` and ``ridge`` the map is that of
-    maximum likelihood.
+    With ``class_sizes``, the number of samples in each class, few samples do not make the map
+    overconfident: a scalar map has Jeffreys' prior, half the log-determinant of the information
+    (Firth, 1993), and a ridge holds the other parameters of a diagonal or full map near it. Both
+    vanish with samples. Without ``class_sizes`` and ``ridge`` the map has maximum likelihood.
     """
     unit = prior_entropy(log_prior)
     largest = np.abs(l).max(axis=0)
@@ -83,7 +81,7 @@ def fit_affine(
 
 
 class Standardization(NamedTuple):
-    """A unit and a center of scores with which the optimum is sharp, and which scores vary."""
+    """A unit and a center that make the optimum sharp, and a flag for scores that vary."""
 
     size: float
     center: np.ndarray
@@ -93,10 +91,10 @@ class Standardization(NamedTuple):
     def choose(
         cls, largest: np.ndarray, mean: np.ndarray, *, has_offset: bool, has_ridge: bool
     ) -> Self:
-        """From the largest absolute value of each score and their means.
+        """From the largest absolute value and the mean of each score.
 
-        A common offset of the scores would blunt the optimum, and squares of huge ones overflow. A
-        ridge holds the map near the identity in the scores as they are, and leaves no choice.
+        A common offset would blunt the optimum, and squares of huge scores overflow. A ridge pulls
+        towards the identity in the original scores, and leaves no choice.
         """
         most = float(largest.max())
         size = 1.0 if has_ridge or most <= _LARGE else most
@@ -104,7 +102,7 @@ class Standardization(NamedTuple):
         return cls(size, center, np.ones(len(largest), dtype=bool))
 
     def drop_constants(self, spread: np.ndarray, largest: np.ndarray) -> Self:
-        """The same, but scores that vary no further than this from the center are constants."""
+        """Treat scores with a spread this small as constants."""
         return self._replace(varies=spread >= _MIN_SPREAD * np.maximum(1.0, largest / self.size))
 
     def __call__(self, l: np.ndarray) -> np.ndarray:
@@ -112,7 +110,7 @@ class Standardization(NamedTuple):
         return np.where(self.varies, l / self.size - self.center, 0.0)
 
     def inverse(self, affine: AffineMap) -> AffineMap:
-        """The map of scores as they are, from that of standardized ones."""
+        """The map for original scores."""
         matrix, b = affine
         return AffineMap(matrix / self.size, b - matrix @ self.center)
 
@@ -143,7 +141,7 @@ def _minimize(cost: LogisticCost) -> np.ndarray:
 
 
 def _shrink(cost: LogisticCost, class_sizes: np.ndarray) -> np.ndarray:
-    """Parameters of the map that few samples support."""
+    """Parameters with Jeffreys' prior and a ridge towards the scalar map."""
     D, P = len(class_sizes), cost.n_parameters
     # One over the number of samples, in units of the prior's entropy as the weights are.
     share = float((1 / class_sizes).sum()) / D**2 / np.log(D)
@@ -164,7 +162,7 @@ def _shrink(cost: LogisticCost, class_sizes: np.ndarray) -> np.ndarray:
 
 
 class Extent(NamedTuple):
-    """Number of samples of each class, sums of their scores, and the largest of each score."""
+    """Counts and score sums for each class, and the largest absolute scores."""
 
     counts: np.ndarray
     sums: np.ndarray  # in units of 2**64
@@ -172,7 +170,6 @@ class Extent(NamedTuple):
 
 
 def measure_scores(map_rows: MapRows, n_classes: int) -> Extent:
-    """The extent of all samples."""
     parts = zip(*map_rows(partial(_measure, n_classes)), strict=True)
     counts, sums, largest = (np.stack(column) for column in parts)
     return Extent(counts.sum(axis=0), sums.sum(axis=0), largest.max(axis=0))
@@ -196,9 +193,8 @@ def fit_affine_in_parts(
 ) -> AffineMap:
     """The map of :func:`fit_affine` for samples in parts.
 
-    ``map_rows`` gives the result of a function of the ILRLs and the classes of each part;
-    ``extent`` is that of all samples, with some of each class. Without a ``ridge``, the map is one
-    that few samples support.
+    ``map_rows`` yields a function's result for the ILRLs and classes in each part; ``extent``
+    covers all samples. Without ``ridge`` the map is that with ``class_sizes``.
     """
     counts, sums, largest = extent
     weight, log_prior = prior / counts, np.log(prior)
@@ -222,7 +218,7 @@ def fit_affine_in_parts(
 def _measure_spread(
     standardize: Standardization, weight: np.ndarray, step: int, l: np.ndarray, truth: np.ndarray
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """Weighted sum of the sizes of standardized scores, the largest of each, and some of them."""
+    """Weighted sum of sizes, largest size of each score, and a subsample."""
     away = standardize(l)
     sizes = np.abs(away)
     return float(weight[truth] @ sizes.mean(axis=1)), sizes.max(axis=0, initial=0.0), away[::step]
@@ -230,7 +226,7 @@ def _measure_spread(
 
 @dataclass(frozen=True)
 class NewtonTerms:
-    """Cross-entropy with its slope and curvature at an affine map; they add up over samples."""
+    """Cross-entropy, slope and curvature at an affine map; they add up over samples."""
 
     value: float
     slope: np.ndarray
@@ -245,7 +241,7 @@ class NewtonTerms:
 
 
 class _Part(NamedTuple):
-    """The settings of a cost of the samples of a part; they go to workers."""
+    """Settings for the cost in a part; they go to workers."""
 
     standardize: Any  # a Standardization, or a function of scores
     weight: np.ndarray  # of a sample of each class
@@ -274,7 +270,7 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True)
 class _CostInParts(LogisticCost):
-    """The cost of samples that are read part by part; its design has the scores of some of them."""
+    """The cost of samples in parts; its own design is a subsample."""
 
     map_rows: MapRows = field(kw_only=True)
     part: _Part = field(kw_only=True)
@@ -306,7 +302,7 @@ def newton_terms(
     affine: AffineMap,
     scale: Scale,
 ) -> NewtonTerms:
-    """The terms of some samples; ``weight`` is that of a sample of each class."""
+    """The terms for some samples; ``weight`` holds one weight per class."""
     part = _Part(np.asarray, weight, log_prior, contrast, scale, has_offset=True)
     return part.terms(affine.parameters(scale), l, truth)
 
@@ -314,9 +310,9 @@ def newton_terms(
 def improve_affine(
     start: AffineMap, scale: Scale, squares: np.ndarray, most: int
 ) -> Generator[AffineMap, NewtonTerms, AffineMap]:
-    """Search for the best map from one that is near it; asks for the terms of maps.
+    """Search for the best map from a start nearby; yields maps and takes their terms.
 
-    ``squares`` are those of the mean size of the scores, and ``most`` the largest number of steps.
+    ``squares`` are squared mean sizes of the scores; ``most`` limits the number of steps.
     """
     k = len(start.offset)
     size = np.sqrt(parameter_sizes(squares, scale, k, 1))

@@ -21,10 +21,10 @@ Result = TypeVar("Result")
 
 
 def over_partitions(method: Callable[[Any, Any], Result]) -> Callable[[Any, Any], Result]:
-    """Let a method take Dask arrays and frames, and give the same: nothing is computed yet.
+    """Let a method take Dask arrays and frames, and return the same without computing.
 
-    The method maps samples to log-likelihoods or probabilities of the classes, or to classes. Of a
-    frame, the columns are then named after the classes. Evidence keeps the index of pandas.
+    The method maps samples to classes, log-likelihoods or probabilities; the columns of a frame are
+    then named after the classes. Evidence keeps a pandas index.
     """
 
     @functools.wraps(method)
@@ -77,7 +77,7 @@ def _map_frame(X: Any, model: Any, method: str, empty: np.ndarray) -> Any:
 
 
 def _like_frame(values: np.ndarray, X: Any, classes: Any) -> Any:
-    """Values with the index of a frame; of the columns, the names are the classes."""
+    """Values with a frame's index, and columns named after the classes."""
     pd = import_frames("pandas")
     if values.ndim == 1:
         return pd.Series(values, index=X.index)
@@ -87,8 +87,8 @@ def _like_frame(values: np.ndarray, X: Any, classes: Any) -> Any:
 class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]
     """Posteriors, decisions and a score from ``evidence`` and ``prior_``.
 
-    Of a Dask array or frame, ``evidence`` gives log-likelihoods as the same, a column for each
-    class; of these, too, nothing is computed until it is asked for.
+    For a Dask array or frame, ``evidence`` returns log-likelihoods as the same type, one column per
+    class, without computing them.
     """
 
     prior: Any
@@ -97,19 +97,19 @@ class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]
 
     @property
     def prior_(self) -> Floats:
-        """Probabilities of the classes that ``prior`` stands for now, of shape (n_classes,)."""
+        """Class probabilities under ``prior``, of shape (n_classes,)."""
         return read_prior(self.prior, self._names(), self.class_counts_)
 
     def _names(self) -> tuple[Hashable, ...]:
         return tuple(self.classes_.tolist())
 
     def evidence(self, X: Any) -> Evidence:
-        """Evidence that each sample gives about the classes."""
+        """Evidence about the classes from each sample."""
         raise NotImplementedError
 
     @over_partitions
     def predict_log_proba(self, X: Any) -> Floats:
-        """Natural logarithms of the posterior probabilities under ``prior_``.
+        """Natural logarithms of posterior probabilities under ``prior_``.
 
         Parameters
         ----------
@@ -155,9 +155,8 @@ class EvidenceClassifierMixin(ClassifierMixin):  # type: ignore[misc]
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Minus the cross-entropy of the posteriors, in nats: larger is better.
 
-        A proper score, so that a grid search finds the best evidence. Classes count by ``prior_``;
-        those that do not occur in ``y`` do not count. For accuracy see
-        :func:`deciban.metrics.accuracy`.
+        A proper score, so a grid search finds the best evidence. Classes count by ``prior_``,
+        without those that do not occur in ``y``. For accuracy see :func:`deciban.metrics.accuracy`.
 
         Parameters
         ----------

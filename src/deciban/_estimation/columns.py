@@ -1,7 +1,7 @@
-"""From the columns of a table to the features of a model, the same way each time, and back.
+"""Table columns to model features and back, the same way each time.
 
-A table is read into codes: one column of floats for each of its columns, NaN where a value is
-missing. scikit-learn's transformers make features of these.
+A table is read into codes: one float column per table column, NaN for missing values. Features are
+made from codes by scikit-learn's transformers.
 """
 
 from __future__ import annotations
@@ -49,31 +49,29 @@ _NOUNS = {
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """What the columns of a table are, and how they become features.
+    """Columns of a table, and how they become features.
 
-    Numbers are features as they are; truth values are 0 or 1, dates and durations days, and the
-    values of an ordered categorical their ranks. Each value but the first of any other column of
-    categories or text is a feature of zeros and ones. A missing value is filled in by the median,
-    or, among truth values and categories, by the most frequent value; where ten or more are missing
-    in ``fit``, a further feature says so, one for all columns with the same gaps. Numbers of which
-    fewer are missing are filled in by values that speak for no class.
+    Numbers are features as they are; booleans become 0 or 1, dates and durations days, and ordered
+    categories ranks. In other columns with text or categories each value but the first is a feature
+    of zeros and ones. The median replaces a missing value, or the most frequent value of booleans
+    and categories; if ``fit`` saw ten or more, another feature flags them, shared by columns with
+    the same gaps. With fewer missing numbers, values that favor no class replace them.
 
     Attributes
     ----------
     names : list
-        Names of the columns, as text but for numbers; empty for an array.
+        Column names, as text unless they are numbers; empty for an array.
     kinds : dict
-        What each column holds that is not one of numbers, by its position: "boolean", "category",
-        "ordered", "date" (whole days), "datetime" or "duration".
+        "boolean", "category", "ordered", "date" (whole days), "datetime" or "duration", by column
+        position; numbers are left out.
     categories : dict
-        The values of each column of categories or text, by its position.
+        Distinct values of text and categories, by column position.
     fill : array of shape (n_columns,)
-        What stands for a missing value: a number, or the position among the categories.
+        Replacement for missing values: a number, or a position among the categories.
     gaps : dict
-        Positions of the columns with missing values in ``fit``, and of the column whose gaps are a
-        feature for them; -1 where they were too few.
+        Columns with missing values in ``fit``, and for each the column that flags them, or -1.
     library : {"pandas", "polars", ""}
-        Where the table comes from; an array comes from neither.
+        Source of the table; empty for an array.
     """
 
     names: list[Any] = field(default_factory=list)
@@ -100,7 +98,7 @@ class Columns:
 
     @classmethod
     def describe(cls, X: Any) -> Self:
-        """Kinds and categories of the columns of a table; an array has numbers only."""
+        """Kinds and categories of a table's columns; an array has numbers only."""
         if not is_table(X):
             return cls()
         by_name = _columns_by_name(X)
@@ -118,7 +116,7 @@ class Columns:
         return cls(keys, kinds, categories, np.zeros(len(keys)), library=library_of(X))
 
     def join(self, other: Columns) -> Self:
-        """The columns of two tables, the rows of which belong together, before gaps are learned."""
+        """Columns of two tables that belong together, before gaps are learned."""
         if self.names != other.names:
             absent = [name for name in self.names if name not in other.names]
             raise InputError(
@@ -146,7 +144,7 @@ class Columns:
         return replace(self, kinds=kinds, categories=categories)
 
     def learn_gaps(self, codes: Floats, classes: NDArray[np.intp] | None = None) -> Self:
-        """The same columns, with what stands for a missing value, and where a feature says so."""
+        """The same columns, with replacements for missing values and their flags."""
         holes = np.isnan(codes)
         counts = holes.sum(axis=0)
         if (counts == len(codes)).any():
@@ -171,10 +169,9 @@ class Columns:
         return columns
 
     def read(self, X: Any) -> Floats:
-        """Codes of a table whose columns are found by their names, in whatever order they are.
+        """Codes for a table with its columns in any order, found by name.
 
-        Columns of other names are left alone. A value that ``fit`` did not see counts as missing,
-        with a warning.
+        Other columns are ignored. A value unknown to ``fit`` counts as missing, with a warning.
         """
         keys = _columns_by_name(X, self.names)
         if self.names:
@@ -196,7 +193,6 @@ class Columns:
         return codes
 
     def encode(self, codes: Floats) -> Floats:
-        """Features of codes."""
         holes = np.isnan(codes).any(axis=0)
         found = np.flatnonzero(holes).tolist()
         new: dict[Hashable, list[Any]] = {
@@ -210,12 +206,11 @@ class Columns:
         return np.asarray(self._transformer.transform(codes), dtype=np.float64)
 
     def decode(self, features: Floats, like: Any = None) -> Any:
-        """Table of features: the inverse of ``encode`` and ``read``, as far as there is one.
+        """The table for these features, as nearly as ``encode`` and ``read`` can be inverted.
 
-        It is a frame where ``like`` is one, or where the columns of ``fit`` do not fit into an
-        array of numbers; its columns are those of ``fit``, with the types that they have in
-        ``like``. A category is the nearest one, a truth value what is above one half, and a value
-        is missing where the feature that says so is above one half.
+        It is a frame if ``like`` is one, or if the columns of ``fit`` do not fit in an array of
+        numbers, with the columns of ``fit`` and the types in ``like``. A category is the nearest
+        one; booleans and missing values are cut at one half.
         """
         codes = self._decode(features)
         like = like if is_table(like) else None
@@ -230,7 +225,7 @@ class Columns:
         return (to_pandas if library == "pandas" else to_polars)(values, like)
 
     def snap(self, features: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-        """The nearest features that a table can hold, and which of them may have other values."""
+        """The nearest features that a table can hold, and flags for those free to vary."""
         codes = self._decode(features)
         kinds = [self.kinds.get(k, "number") for k in self._direct]
         free = np.zeros(features.shape, dtype=bool)
@@ -238,7 +233,7 @@ class Columns:
         return self.encode(codes), free
 
     def require_arrays(self) -> None:
-        """Raise where a table without names cannot hold the columns."""
+        """Refuse arrays if only a frame can hold the columns."""
         k = next((k for k, kind in self.kinds.items() if kind != "boolean"), None)
         if k is not None:
             raise InputError(
@@ -248,12 +243,11 @@ class Columns:
 
     @property
     def n_features(self) -> int:
-        """Number of features."""
         return len(self.features)
 
     @property
     def features(self) -> list[str]:
-        """Names of the features, such as ``age``, ``site=north`` and ``age missing``."""
+        """Feature names, such as ``age``, ``site=north`` and ``age missing``."""
         names = [str(name) for name in self._names()]
         levels = [(k, value) for k in self._one_hot for value in self.categories[k][1:]]
         return [
@@ -279,7 +273,7 @@ class Columns:
 
     @cached_property
     def _transformer(self) -> Any:
-        """scikit-learn's transformers of codes, fitted to the one typical row."""
+        """scikit-learn's transformers, fitted to the one typical row."""
         from sklearn.compose import ColumnTransformer  # slow to import
         from sklearn.impute import MissingIndicator, SimpleImputer
         from sklearn.pipeline import make_pipeline
@@ -296,7 +290,7 @@ class Columns:
         return ColumnTransformer(parts).fit(self.fill[None])  # whose mean is itself
 
     def _decode(self, features: Floats) -> Floats:
-        """Codes of the nearest values that the columns can hold; NaN where they are missing."""
+        """Codes for the nearest values that the columns can hold; NaN if missing."""
         if not self.kinds and not self._flagged:
             return features
         codes = np.empty((len(features), len(self.fill)))
@@ -323,7 +317,7 @@ class Columns:
         return self.names or [f"x{k}" for k in range(len(self.fill))]
 
     def _codes(self, k: int, column: Any, key: Hashable, unseen: dict[Any, Any]) -> Floats:
-        """Codes of a column; values that are none of its categories are added to ``unseen``."""
+        """Codes for a column; unknown values are added to ``unseen``."""
         wanted = self.kinds.get(k, "number")
         kind, cells = read_cells(column, key)
         if wanted in _CODED:
@@ -350,7 +344,7 @@ class Columns:
         return codes
 
     def _values(self, k: int, codes: Floats) -> Any:
-        """Values of codes: an array of floats, dates or durations, or a list with None."""
+        """Numbers, dates or durations as an array; others as a list with None."""
         kind = self.kinds.get(k, "number")
         if kind == "number":
             return codes
@@ -368,7 +362,7 @@ register_value(
 
 
 def _columns_by_name(X: Any, wanted: Collection[Any] = ()) -> dict[Any, Hashable]:
-    """Keys of the columns of a table; two of one name are refused, of those wanted where given."""
+    """Column keys by name; duplicates are refused, among ``wanted`` if given."""
     found: dict[Any, Hashable] = {}
     for key in X.columns:
         if as_plain(key) in found and (not wanted or as_plain(key) in wanted):
@@ -389,16 +383,16 @@ def _refuse_free_text(categories: dict[Hashable, list[Any]]) -> None:
 
 
 def _typical(codes: Floats, kind: str) -> float:
-    """The median of known codes, or the most frequent one."""
+    """The median, or the most frequent code."""
     if kind in (*_CODED, "boolean"):
         return float(np.bincount(codes.astype(np.intp)).argmax())
     return float(np.median(codes[:: 1 + len(codes) // _TYPICAL_ROWS]))
 
 
 def _neutral(X: Floats, classes: NDArray[np.intp], start: Floats) -> Floats:
-    """Values that speak for no class: equally far from the mean of each, and near to ``start``.
+    """Values that favor no class: equally far from all class means, and near ``start``.
 
-    Distances are those of linear discriminant analysis, by the covariance within the classes.
+    Distances are those of linear discriminant analysis.
     """
     _, classes = np.unique(classes, return_inverse=True)
     means = np.stack([X[classes == k].mean(axis=0) for k in range(classes.max() + 1)])

@@ -1,4 +1,4 @@
-"""Cells of the columns of pandas and polars frames as floats or objects, and back."""
+"""Cells of pandas and polars columns as floats or objects, and back."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ _BY_DTYPE = {"b": "boolean", "i": "number", "u": "number", "f": "number", "M": "
 
 
 def is_table(X: Any) -> bool:
-    """Whether this is a frame of pandas or polars that holds data, not a series."""
+    """True for a frame that holds data, not for a series."""
     return is_frame(X) and hasattr(X, "to_numpy") and hasattr(X, "columns")
 
 
 def library_of(X: Any) -> str:
-    """The library that a frame is of; none for anything else."""
+    """The name of a frame's library; empty for anything else."""
     return type(X).__module__.partition(".")[0] if is_table(X) else ""
 
 
 class Factor(NamedTuple):
-    """The values of a column, None for a missing one, and the place of each cell's among them."""
+    """Distinct values, None for a missing one, and the position of each cell's value."""
 
     values: list[Any]
     places: NDArray[np.intp]
 
 
 def read_cells(column: Any, key: Hashable) -> tuple[str, Any]:
-    """What a column holds, and its cells: a Factor for text and categories, floats otherwise."""
+    """The kind of a column and its cells: a Factor for text and categories, else floats."""
     dtype = column.dtype
     in_utc = {"dtype": "datetime64[us]"} if getattr(dtype, "kind", "") == "M" else {}
     cells = np.asarray(column.to_numpy(**in_utc))
@@ -73,7 +73,7 @@ def _in_utc(value: Any) -> Any:
 
 
 def factorize(cells: list[Any], key: Hashable) -> Factor:
-    """The values of cells, in order of appearance."""
+    """Distinct values in order of appearance."""
     found: dict[Any, int] = {}
     try:
         places = np.array([found.setdefault(cell, len(found)) for cell in cells], dtype=np.intp)
@@ -107,7 +107,7 @@ def as_plain(value: Any) -> Any:
 
 
 def find_categories(dtype: Any, kind: str, factor: Factor) -> list[Any]:
-    """The values of a column: those of an ordered categorical in its order, others sorted."""
+    """Distinct values: in the order of an ordered categorical, else sorted."""
     if kind == "ordered":
         return [as_plain(value) for value in dtype.categories.tolist()]
     found = {*factor.values} - {None}
@@ -115,7 +115,7 @@ def find_categories(dtype: Any, kind: str, factor: Factor) -> list[Any]:
 
 
 def to_pandas(values: dict[str, Any], like: Any) -> Any:
-    """A frame with the index of ``like`` and, where the values allow it, its types."""
+    """A frame with the index and, if the values allow it, the types of ``like``."""
     pd = import_frames("pandas")
     dtypes: dict[Any, Any] = {} if like is None else dict(like.dtypes)
     frame = pd.DataFrame(values, index=getattr(like, "index", None))
@@ -134,7 +134,7 @@ def to_pandas(values: dict[str, Any], like: Any) -> Any:
 
 
 def to_polars(values: dict[str, Any], like: Any) -> Any:
-    """A frame with the types of ``like``, where the values allow it."""
+    """A frame with the types of ``like``, if the values allow it."""
     pl = import_frames("polars")
     dtypes: dict[str, Any] = {} if like is None else dict(like.schema)
     columns = []

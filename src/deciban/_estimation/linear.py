@@ -1,4 +1,4 @@
-"""Fits of linear maps of several vectors of scores and covariates, and their uncertainty."""
+"""Linear maps for several vectors of scores and covariates: fits and their uncertainty."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STEPS = 2  # of Newton from an estimate to maximum likelihood, which is far whe
 
 
 def fit_linear(cost: LogisticCost) -> np.ndarray:
-    """Parameters at the minimum of a cost whose weights sum to one."""
+    """Parameters at the minimum; weights sum to one."""
     # Under a nearly certain prior all costs are small; in units of its entropy they are not.
     unit = prior_entropy(cost.log_prior)
     return _fit(replace(cost, weight=cost.weight / unit, ridge=cost.ridge / unit), unit)
@@ -40,9 +40,9 @@ class Uncertainty(NamedTuple):
     def half_widths(
         self, design: Design, directions: np.ndarray, scale: Scale, confidence: float
     ) -> np.ndarray:
-        """Half the widths of intervals of ILRLs along directions, (n_samples, n_directions).
+        """Half widths of intervals for ILRLs along directions, (n_samples, n_directions).
 
-        The ILRL is linear in the parameters, so that the delta method is exact.
+        The ILRL is linear in the parameters, so the delta method is exact.
         """
         n = design.scores.shape[2]
         variance = np.empty((n, len(directions)))
@@ -59,11 +59,11 @@ register_value(Uncertainty, covariance="P P", degrees_of_freedom=float)
 def uncertainty(cost: LogisticCost, theta: np.ndarray, sizes: np.ndarray) -> Uncertainty:
     r"""Covariance of the parameters near the minimum, over new draws of the samples.
 
-    :math:`H^{-1} (J + \Lambda / N) H^{-1}` with H the second derivatives, :math:`\Lambda` those of
-    the penalty, which counts as a prior, and J the variance of the slope when samples are drawn
-    within each class: class frequencies are not estimated (Prentice and Pyke, 1979). The density of
-    a class is, under the model, that of all samples weighted by its posterior: with few samples
-    this varies less than the samples of the class alone. ``sizes`` are those of the classes.
+    :math:`H^{-1} (J + \Lambda / N) H^{-1}` with the second derivatives H, those of the penalty
+    :math:`\Lambda`, which counts as a prior, and the variance J of the slope when samples are drawn
+    within each class: class frequencies are not estimated (Prentice and Pyke, 1979). Under the
+    model the density of a class is that of all samples weighted by its posterior, which varies less
+    than the few samples in the class. ``sizes`` counts the samples in each class.
     """
     P, D = len(theta), len(cost.V)
     prior = np.exp(cost.log_prior)
@@ -88,7 +88,7 @@ def uncertainty(cost: LogisticCost, theta: np.ndarray, sizes: np.ndarray) -> Unc
 def _slopes_by_class(
     cost: LogisticCost, theta: np.ndarray
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Posteriors of each class times the weights, and slopes of the cost if it is true."""
+    """For each class, posteriors times weights, and slopes if it were the true class."""
     posteriors = cost.at(theta).p
     for rows in cost.blocks():
         p, design = posteriors[:, rows], cost.design.select(rows)
@@ -98,6 +98,6 @@ def _slopes_by_class(
 
 
 def _inverse(H: np.ndarray) -> np.ndarray:
-    """Pseudoinverse of second derivatives in any units of the parameters."""
+    """Pseudoinverse that does not depend on the units of the parameters."""
     unit = np.where(np.diag(H) > 0, np.sqrt(np.diag(H)), 1.0)  # constant scores have none
     return np.linalg.pinv(H / np.outer(unit, unit), hermitian=True) / np.outer(unit, unit)

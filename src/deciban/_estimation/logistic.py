@@ -1,8 +1,8 @@
-"""Cross-entropy of log-likelihoods that are linear in parameters: the one logistic solver.
+"""The logistic solver: cross-entropy of log-likelihoods that are linear in parameters.
 
-The ILRL of a sample is the sum of A_m l_m over its vectors of scores l_m and of b_u times its
-covariate u. Each A_m is a multiple of the identity, diagonal or full. Samples are columns here:
-sums over the classes then run over long rows, which is faster.
+A sample's ILRL is the sum of A_m l_m over its score vectors l_m plus b_u times its covariate u.
+Each A_m is a multiple of the identity, diagonal or full. Samples are columns: sums over classes
+then run over long rows, which is faster.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SINGULAR = 1e-13  # information, relative to its upper bound, that counts as no
 def prior_entropy(log_prior: np.ndarray) -> float:
     """Entropy of the prior in nats, the unit of costs in fits.
 
-    Under a nearly certain prior all costs are small: in this unit the optimum is as sharp as ever.
+    Under a nearly certain prior all costs are small; in this unit the optimum stays sharp.
     """
     return -float(np.exp(log_prior) @ log_prior)
 
@@ -34,7 +34,7 @@ def prior_entropy(log_prior: np.ndarray) -> float:
 def unpack(
     theta: np.ndarray, scale: Scale, n_vectors: int, k: int, n_covariates: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Matrices (n_vectors, k, n_scores) and offsets (n_covariates, k) of a map to k coordinates."""
+    """Matrices (n_vectors, k, n_scores) and offsets (n_covariates, k) for k coordinates."""
     free, offsets = np.split(theta, [len(theta) - n_covariates * k])
     if scale == "full":
         matrices = free.reshape(n_vectors, k, -1)
@@ -56,17 +56,16 @@ class AffineMap(NamedTuple):
     def from_parameters(
         cls, theta: np.ndarray, scale: Scale, k: int, *, has_offset: bool = True
     ) -> Self:
-        """The map to k coordinates with these free parameters: those of the matrix come first."""
+        """The map to k coordinates; parameters of the matrix come first."""
         matrices, offsets = unpack(theta, scale, 1, k, int(has_offset))
         return cls(matrices[0], offsets[0] if has_offset else np.zeros(k))
 
     def parameters(self, scale: Scale) -> np.ndarray:
-        """The free parameters of the matrix, then the offset."""
         return np.append(free_entries(self.matrix, scale), self.offset)
 
 
 def free_entries(matrices: np.ndarray, scale: Scale) -> np.ndarray:
-    """The entries of matrices of shape (..., k, k) that the scale leaves free."""
+    """Entries that the scale leaves free, in matrices of shape (..., k, k)."""
     entries = {
         "scalar": matrices[..., 0, 0],
         "diagonal": np.einsum("...ii->...i", matrices),
@@ -76,17 +75,16 @@ def free_entries(matrices: np.ndarray, scale: Scale) -> np.ndarray:
 
 
 def parameter_sizes(squares: np.ndarray, scale: Scale, k: int, n_covariates: int) -> np.ndarray:
-    """Upper bounds on second derivatives by the parameters, from the mean squares of the scores."""
+    """Upper bounds on second derivatives, from mean squared scores."""
     squares = squares + _MIN_SQUARE
     sums = {"scalar": squares.sum(keepdims=True), "diagonal": squares, "full": np.tile(squares, k)}
     return np.append(sums[scale], np.ones(k * n_covariates))
 
 
 class Design(NamedTuple):
-    """What the parameters multiply.
+    """Scores (n_vectors, n_scores, n_samples) and covariates (n_covariates, n_samples).
 
-    Scores have shape (n_vectors, n_scores, n_samples); covariates (n_covariates, n_samples), the
-    first of them constant.
+    The first covariate is constant.
     """
 
     scores: np.ndarray
@@ -100,7 +98,7 @@ class Design(NamedTuple):
         return Design(self.scores[:, :, rows], self.covariates[:, rows])
 
     def slopes(self, direction: np.ndarray, scale: Scale) -> np.ndarray:
-        """Derivatives of each ILRL along its direction (k, n_samples), parameters by samples."""
+        """Derivatives of ILRLs along directions (k, n_samples), parameters by samples."""
         n = direction.shape[1]
         if scale == "scalar":
             by_matrix = np.einsum("in,min->mn", direction, self.scores)
@@ -112,14 +110,14 @@ class Design(NamedTuple):
         return np.concatenate([by_matrix.reshape(-1, n), by_offset.reshape(-1, n)])
 
     def ilr(self, theta: np.ndarray, scale: Scale, k: int) -> np.ndarray:
-        """ILRLs of the samples on rows."""
+        """ILRLs with samples on rows."""
         A, B = unpack(theta, scale, len(self.scores), k, len(self.covariates))
         return np.einsum("mij,mjn->ni", A, self.scores) + self.covariates.T @ B
 
 
 @dataclass(frozen=True)
 class LogisticCost:
-    """Weighted cross-entropy plus a ridge, by the free parameters of the matrices, then offsets."""
+    """Weighted cross-entropy plus a ridge; parameters are matrices, then offsets."""
 
     design: Design
     truth: np.ndarray
@@ -146,7 +144,7 @@ class LogisticCost:
 
     @cached_property
     def identity(self) -> np.ndarray:
-        """Parameters of the identity map of one vector; zeros if the map is not square."""
+        """Parameters of the identity map for one vector; zeros if not square."""
         d = self.design.scores.shape[1]
         A = np.eye(self.k) if self.k == d else np.zeros((self.k, d))
         entries = {"scalar": np.ones(1), "diagonal": np.ones(self.k), "full": A.ravel()}
@@ -154,7 +152,7 @@ class LogisticCost:
 
     @cached_property
     def size(self) -> np.ndarray:
-        """Upper bounds on the roots of the second derivatives by each parameter, of one vector."""
+        """Upper bounds on the roots of second derivatives, for one vector."""
         # The size of most scores: a few extreme ones must not make the others look like rounding.
         scores = self.design.scores[0]
         some = np.abs(scores[:, :: max(1, scores.shape[1] // _TYPICAL)])
@@ -166,31 +164,30 @@ class LogisticCost:
 
     @property
     def mass(self) -> float:
-        """Sum of the weights."""
         return float(self.weight.sum())
 
     @property
     def mean_size(self) -> float:
-        """Weighted mean of the absolute values of the scores."""
+        """Weighted mean absolute score."""
         return float(self.weight @ np.abs(self.design.scores[0]).mean(axis=0)) / self.mass
 
     def at(self, theta: np.ndarray) -> CostPoint:
         return CostPoint(self, theta)
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Value and slope of the ridge."""
+        """Ridge: value and slope."""
         away = theta - (self.identity if self.center is None else self.center)
         return float((self.ridge * away) @ away), 2 * self.ridge * away
 
     def jeffreys_prior(self, information: np.ndarray) -> tuple[float, np.ndarray]:
-        """Minus half the log-determinant of the information, and the covariance by it."""
+        """Minus half the log-determinant, and the inverse of the information."""
         units = np.outer(self.size, self.size)
         information = information / units + _SINGULAR * np.eye(len(units))
         value = -self.jeffreys / 2 * float(np.linalg.slogdet(information)[1])
         return value, np.linalg.inv(information) / units
 
     def thin_out(self, n: int) -> LogisticCost:
-        """About n of the samples, of each class, with the weight of all of them."""
+        """About n samples from all classes, with the weight of all samples."""
         step = -(-len(self.truth) // n)
         if step <= 1:
             return self
@@ -214,7 +211,7 @@ class LogisticCost:
 
     @cached_property
     def log_likelihoods(self) -> list[np.ndarray]:
-        """Of each vector of scores, classes by samples."""
+        """For each score vector, classes by samples."""
         return [self.V @ l for l in self.design.scores]
 
     def calibrate(self, theta: np.ndarray, rows: slice) -> np.ndarray:
@@ -249,13 +246,13 @@ class LogisticCost:
         return np.concatenate([by_matrix, *(self.V.T @ one for one in sums)])
 
     def times_covariates(self, rows: slice, x: np.ndarray) -> list[np.ndarray]:
-        """Numbers of samples times each of the covariates."""
+        """Values per sample times each covariate."""
         others = self.design.covariates[1:, rows]
         return [x] * (len(self.design.covariates) > 0) + [x * c for c in others]
 
 
 class CostPoint:
-    """Value, slope and second derivatives of a cost at one point."""
+    """Value, slope and second derivatives at one point."""
 
     def __init__(self, cost: LogisticCost, theta: np.ndarray) -> None:
         self.cost = cost
@@ -282,8 +279,8 @@ class CostPoint:
     def slope_of_prior(self, jeffreys: float, inverse: np.ndarray) -> np.ndarray:
         """Slope of Jeffreys' prior.
 
-        With M the covariance of the recalibrated scores by it, J I^-1 J^T, the determinant changes
-        with these scores by p (g - p.g), g = diag M - 2 M p.
+        With the covariance M = J I^-1 J^T of recalibrated scores, the determinant changes with
+        these scores by p (g - p.g), g = diag M - 2 M p.
         """
         cost, slope = self.cost, np.zeros(len(inverse))
         for rows in cost.blocks():
@@ -295,7 +292,7 @@ class CostPoint:
         return slope
 
     def curvature(self) -> np.ndarray | LinearOperator:
-        """Second derivatives of the cross-entropy and the ridge; those of the prior are small."""
+        """Second derivatives without those of Jeffreys' prior, which are small."""
         if self.cost.jeffreys or len(self.slope) <= _DENSE:
             return self.matrix
         P = len(self.slope)
@@ -388,9 +385,9 @@ _CURVATURES = {
 def _covariance_of_scalar(
     cost: LogisticCost, rows: slice, p: np.ndarray, inverse: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Diagonal of the covariance of the recalibrated scores, and its product with the posteriors.
+    """Diagonal of the covariance of recalibrated scores, and its product with p.
 
-    ``inverse`` is the covariance of the parameters, of one vector and one covariate at most.
+    ``inverse`` is the parameters' covariance, for one vector and at most one covariate.
     """
     s, V = cost.log_likelihoods[0][:, rows], cost.V
     mean = np.sum(p * s, axis=0)

@@ -1,9 +1,9 @@
 """A smooth monotone map of ILRLs, for three classes or more.
 
-Of all monotone maps the best one overfits, however many samples there are
-(docs/benchmarks/calibration.md). The map is therefore the gradient of a log-sum-exp of a few affine
-functions plus a quadratic form: monotone by construction, started near the best scalar map and
-fitted by L-BFGS. Misleading samples of each class keep the map of separable classes finite.
+The best monotone map overfits at any number of samples (docs/benchmarks/calibration.md). This map
+is the gradient of a log-sum-exp of a few affine functions plus a quadratic form: monotone by
+construction, started near the best scalar map and fitted by L-BFGS. Misleading samples keep it
+finite for separable classes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ConvexGradient(NamedTuple):
     size: float
 
     def __call__(self, l: Floats) -> Floats:
-        """Recalibrated ILRLs of samples on rows."""
+        """Recalibrated ILRLs, samples on rows."""
         step = max(1, _BLOCK // len(self.intercepts))
         result = np.empty(l.shape)
         for start in range(0, len(l), step):
@@ -83,10 +83,10 @@ def fit_monotone(
     *,
     misleading: float = 1.0,
 ) -> ConvexGradient:
-    """A monotone map of three classes or more with a small weighted cross-entropy.
+    """A smooth monotone map with a small weighted cross-entropy.
 
-    ``weight`` sums to one, and to the prior within each class. ``class_sizes`` are the numbers of
-    samples that ``misleading`` samples of each class are added to.
+    ``weight`` sums to one, and to the prior within each class. ``misleading`` samples are added to
+    the ``class_sizes`` samples in each class.
     """
     added = misleading / (class_sizes + misleading)
     u, center, size = _standardize(l, weight)
@@ -156,7 +156,7 @@ class _SmoothCost:
 
 
 def _standardize(l: Floats, weight: Floats) -> tuple[Floats, Floats, float]:
-    """Scores of mean zero and unit spread, their center and their size, however large they are."""
+    """Scores with mean zero and unit spread, their center and size, however large."""
     unit = float(np.abs(l).max(initial=0.0)) or 1.0
     v = l / unit
     center = weight @ v
@@ -167,7 +167,7 @@ def _standardize(l: Floats, weight: Floats) -> tuple[Floats, Floats, float]:
 
 
 def _spread_points(u: Floats, weight: Floats) -> Floats:
-    """Centers of weighted clusters, in any order of the samples: Lloyd's algorithm."""
+    """Weighted cluster centers by Lloyd's algorithm, in any order of the samples."""
     points, place = np.unique(u[weight > 0], axis=0, return_inverse=True)
     mass = np.bincount(place.ravel(), weight[weight > 0])
     centers = points[[np.argmin(((points - mass @ points / mass.sum()) ** 2).sum(axis=1))]]
@@ -183,5 +183,5 @@ def _spread_points(u: Floats, weight: Floats) -> Floats:
 
 
 def _squares(points: Floats, centers: Floats) -> Floats:
-    """Squared distances of points from centers."""
+    """Squared distances from centers."""
     return np.stack([((points - one) ** 2).sum(axis=1) for one in centers], axis=1)

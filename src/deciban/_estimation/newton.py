@@ -1,8 +1,8 @@
 """Newton's method for convex functions, safeguarded.
 
-Whole Newton steps overshoot from the identity on ordinary data, and where every posterior is
-saturated there is no curvature to go by. Each step is therefore damped (Levenberg and Marquardt):
-more where it did not gain what it promised, less where it did.
+Full Newton steps overshoot from the identity on ordinary data, and saturated posteriors leave no
+curvature. Steps are therefore damped (Levenberg and Marquardt), more if they gain less than
+promised.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Point(Protocol):
 
     @property
     def value(self) -> float:
-        """The function itself."""
+        pass
 
     @property
     def slope(self) -> np.ndarray:
-        """Its first derivatives."""
+        pass
 
     def curvature(self) -> np.ndarray | LinearOperator:
         """The matrix of second derivatives, or its products with vectors."""
@@ -47,14 +47,14 @@ def minimum(
 ) -> np.ndarray:
     """Position of the minimum of a convex function.
 
-    ``size`` is the root of the largest second derivative by each parameter: in these units no
-    curvature is above about one, and a damping of one always gains. ``flat`` is the gain, in nats,
-    below which to stop, and ``perfect`` the value: separable classes have no finite optimum.
+    ``size`` is the root of the largest second derivative by each parameter: in these units
+    curvature is about one at most, and a damping of one always gains. The search stops at a gain
+    below ``flat`` nats or a value below ``perfect``: separable classes have no finite optimum.
 
     Raises
     ------
     ConvergenceError
-        Where the minimum is not reached.
+        If the minimum is not reached.
     """
     steps = search(start, size, flat, perfect, _STEPS)
     asked = next(steps)
@@ -81,11 +81,11 @@ def minimum(
 def search(
     start: np.ndarray, size: np.ndarray, flat: float, perfect: float, most: int
 ) -> Generator[np.ndarray, Point, tuple[np.ndarray, float]]:
-    """Ask for points until the minimum is reached, or for so many at most.
+    """Search for the minimum in at most so many steps.
 
-    Yields positions and takes the points there, so that several searches can be answered in one
-    pass over the samples. Returns the position, and what a further step would gain if it is not the
-    minimum. Parameters are those of :func:`minimum`.
+    Yields positions and takes the points there, so one pass over the samples can serve several
+    searches. Returns the position and the gain that a further step promises, zero at the minimum.
+    Parameters are those of :func:`minimum`.
     """
     theta, damping, promise = start, _LEAST, 0.0
     here = yield theta
@@ -110,7 +110,7 @@ def search(
 def newton_step(
     curvature: np.ndarray | LinearOperator, slope: np.ndarray, size: np.ndarray, damping: float
 ) -> np.ndarray:
-    """The damped step from a point with this slope; ``size`` is as in :func:`minimum`."""
+    """A damped step; ``size`` is as in :func:`minimum`."""
     n = len(slope)
     if isinstance(curvature, np.ndarray):
         damped = curvature / np.outer(size, size) + damping * np.eye(n)

@@ -1,4 +1,4 @@
-"""Samples that an estimator learns from: features or scores, classes and weights, checked once."""
+"""Samples that an estimator learns from, checked once: features or scores, classes, weights."""
 
 from __future__ import annotations
 
@@ -25,14 +25,13 @@ from deciban.exceptions import InputError
 
 
 class Samples(NamedTuple):
-    """Features, the position of each sample's class among the classes, and weights."""
+    """Features, class positions and weights."""
 
     X: Floats
     codes: NDArray[np.intp]
     weight: Floats
 
     def at(self, rows: NDArray[Any]) -> Samples:
-        """Some of the samples."""
         return Samples(self.X[rows], self.codes[rows], self.weight[rows])
 
 
@@ -112,9 +111,9 @@ def read_batch(
 
 
 def condense(samples: Samples) -> Samples:
-    """Few samples with the same masses and means of the classes and the same scatter within them.
+    """Few samples with the same class masses and means and the same scatter within classes.
 
-    One at the mean of each class; for the largest, pairs about it that carry the scatter.
+    One at each class mean; in the largest class, pairs around it that carry the scatter.
     """
     X, weight = samples.X, samples.weight
     present, codes = np.unique(samples.codes, return_inverse=True)
@@ -135,14 +134,13 @@ def condense(samples: Samples) -> Samples:
 
 
 def read_features(estimator: Any, X: Any) -> Floats:
-    """Features of new samples."""
     check_is_fitted(estimator)
     features: Floats = estimator.columns_.encode(read_codes(estimator, X))
     return features
 
 
 def read_codes(estimator: Any, X: Any) -> Floats:
-    """Codes of new samples, from which features are made; NaN for missing values."""
+    """Codes for new samples, from which features are made; NaN for missing values."""
     columns = estimator.columns_
     if is_table(X):
         if not columns.names:
@@ -157,7 +155,7 @@ def read_codes(estimator: Any, X: Any) -> Floats:
 
 
 def require_weight_of_every_class(classes: NDArray[Any], mass: NDArray[Any]) -> None:
-    """Raise if the weights in a class sum to zero."""
+    """Refuse classes without weight."""
     if not mass.all():
         raise InputError(
             f"sample_weight must be positive for some sample of every class; it is zero for all "
@@ -166,7 +164,7 @@ def require_weight_of_every_class(classes: NDArray[Any], mass: NDArray[Any]) -> 
 
 
 def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """The sorted classes, and the position of each sample's class among them."""
+    """The sorted classes, and each sample's position among them."""
     return _encode(read_labels(y, name="y"))
 
 
