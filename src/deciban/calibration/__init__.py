@@ -1,9 +1,9 @@
 """Calibrators turn scores or evidence into evidence that can be taken at face value.
 
-Each is a scikit-learn estimator over log-likelihoods, one column for each class, or LLRs of two
-classes in one column. ``transform`` gives log-likelihoods, ``evidence`` the same as
+Each is a scikit-learn estimator on log-likelihoods, one column per class, or on LLRs for two
+classes in one column. ``transform`` returns log-likelihoods, ``evidence`` an
 :class:`~deciban.Evidence`, ``predict_proba`` posteriors under a prior.
-:class:`CalibratedEvidenceClassifier` puts one of them behind any classifier.
+:class:`CalibratedEvidenceClassifier` wraps any classifier.
 """
 
 from deciban.calibration.affine import AffineCalibrator, SeparableWarning

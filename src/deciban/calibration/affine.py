@@ -34,43 +34,42 @@ _FOR_UNCERTAINTY = 100_000  # samples, of many in partitions, that the covarianc
 
 
 class SeparableWarning(UserWarning):
-    """Classes that can be separated without error do not limit an affine map."""
+    """Classes without overlap, which do not limit an affine map."""
 
 
 @register(_reader=ScoreReader, matrix_="k k", offset_="k", uncertainty_=Uncertainty | None)
 class AffineCalibrator(Calibrator):
-    """Evidence through the affine map of its ILRLs with the smallest cross-entropy.
+    """Evidence through the affine map of ILRLs with the smallest cross-entropy.
 
-    The calibrated ILRL is :math:`A l + b`. The cross-entropy of the posteriors under ``prior`` is
-    convex in A and b, and minimized by Newton's method. For two classes this is linear logistic
-    regression, the calibration of speaker recognition; with a scalar and no offset it is
-    temperature scaling of posteriors at the uniform prior.
+    The calibrated ILRL is :math:`A l + b`. The cross-entropy under ``prior`` is convex in A and b,
+    and minimized by Newton's method. For two classes this is linear logistic regression, the
+    calibration in speaker recognition; a scalar without offset is temperature scaling at the
+    uniform prior.
 
-    Few samples make that map overconfident, without limit where the classes do not overlap. By
-    default the scalar map therefore has Jeffreys' prior (for two classes this is Firth's logistic
-    regression), and a diagonal or full map is held near it by a ridge, of the weight 1.5 / n or
-    1.5 (D - 1) / n on squares relative to the scalar map, for D classes and n samples. The unit of
-    the scores does not matter, and the effect vanishes as samples are added.
+    Few samples make that map overconfident, without limit if the classes do not overlap. By default
+    the scalar map therefore has Jeffreys' prior (Firth's logistic regression for two classes), and
+    a ridge holds a diagonal or full map near it, with weight 1.5 / n or 1.5 (D - 1) / n on squares
+    relative to the scalar map, for D classes and n samples. The unit of the scores does not matter,
+    and the effect vanishes with samples.
 
     Parameters
     ----------
     scale : {"scalar", "diagonal", "full"}, default "scalar"
-        One factor for all ILR coordinates, one for each (in ``basis``), or a whole matrix. The
-        first and the last do not depend on the basis.
+        One factor for all ILR coordinates, one for each (in ``basis``), or a full matrix. Scalar
+        and full maps do not depend on the basis.
     offset : bool, default True
-        Whether the map has an offset b.
+        Fit an offset b.
     ridge : float, optional
-        Weight of the squared distance of the parameters from the identity map, added to the mean
-        cross-entropy in nats, in place of the default: 0 for maximum likelihood, 0.001 to 0.1 for
-        few samples that are nearly calibrated.
+        Weight of the squared distance from the identity map, added to the mean cross-entropy in
+        nats, instead of the default: 0 for maximum likelihood, 0.001 to 0.1 for few samples that
+        are nearly calibrated.
     prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
-        How much each class counts, and the prior of ``predict_proba``; it is not part of the
-        evidence.
+        Weight of each class, and the prior in ``predict_proba``; it is not part of the evidence.
     basis : Basis, default Gram-Schmidt
-        Basis of ``matrix_`` and ``offset_``; a named one is matched with the classes by name.
+        Basis of ``matrix_`` and ``offset_``; a named basis is matched with the classes by name.
     fuse : bool, optional
-        Whether to fuse the columns, scores of several systems, by logistic regression. By default
-        they are fused, with a warning, unless they are one for each class or one LLR.
+        Fuse the columns, scores from several systems, by logistic regression. By default columns
+        are fused, with a warning, unless they are one per class or one LLR.
 
     Attributes
     ----------
@@ -78,30 +77,29 @@ class AffineCalibrator(Calibrator):
     offset_ : array of shape (n_classes - 1,)
     classes_, prior_ : arrays of shape (n_classes,)
     uncertainty_ : Uncertainty or None
-        Covariance of the parameters, behind :meth:`interval`.
+        Covariance of the parameters, used by :meth:`interval`.
     n_features_in_ : int
 
     See Also
     --------
-    GaussianCalibrator : Needs less data where the ILRLs of each class are Gaussian.
+    GaussianCalibrator : Needs less data if the ILRLs in each class are Gaussian.
     CurvedCalibrator : A factor that depends on the strength of the evidence.
     FusionCalibrator : Several systems, quality measures.
-    BoundedCalibrator : Cuts off what the data do not support.
+    BoundedCalibrator : Limits evidence to what the data support.
     CalibratedEvidenceClassifier : Calibrates any scikit-learn classifier.
 
     References
     ----------
-    Brümmer and van Leeuwen (2006), On calibration of language recognition scores.
-    Firth (1993), Bias reduction of maximum likelihood estimates.
-    Guo et al. (2017), On calibration of modern neural networks.
+    Brümmer and van Leeuwen (2006), On calibration of language recognition scores. Firth (1993),
+    Bias reduction of maximum likelihood estimates. Guo et al. (2017), On calibration of modern
+    neural networks.
 
     Examples
     --------
     >>> from deciban import CalibratedGaussian
     >>> family = CalibratedGaussian.from_divergences([3.0, 4.0, 5.0])
     >>> l, y = family.sample([2000, 2000, 2000], rng=0)
-    >>> overconfident = family.evidence(3 * l)
-    >>> calibrator = AffineCalibrator().fit(overconfident, y)
+    >>> calibrator = AffineCalibrator().fit(family.evidence(3 * l), y)  # overconfident
     >>> bool(abs(3 * calibrator.matrix_[0, 0] - 1) < 0.05)
     True
     """
@@ -153,13 +151,13 @@ class AffineCalibrator(Calibrator):
         self.fit_partitions(open_collections(y, [X]), columns)
 
     def fit_partitions(self, data: Partitions, n_columns: int = 1) -> Self:
-        """Fit to scores in partitions: LLRs of two classes, or one column for each class.
+        """Fit to partitioned scores: LLRs for two classes, or one column per class.
 
         Parameters
         ----------
         data : Partitions
         n_columns : int, default 1
-            Number of columns of scores.
+            Number of score columns.
 
         Returns
         -------
@@ -264,7 +262,7 @@ def _call_with_ilr(
 
 
 def _take(step: int, classes: tuple[Hashable, ...], rows: Rows) -> tuple[Floats, Any]:
-    """Some samples of each class, and the first."""
+    """A subsample with at least one sample of each class."""
     kept = (rows.hashes >> np.uint64(20)) % np.uint64(step) == 0
     for k in range(len(classes)):
         kept[np.flatnonzero(rows.codes == k)[:1]] = True
@@ -272,7 +270,7 @@ def _take(step: int, classes: tuple[Hashable, ...], rows: Rows) -> tuple[Floats,
 
 
 def clone_calibrator(calibrator: Any) -> Any:
-    """A calibrator that can be fitted: a clone of the one given, by default an affine one."""
+    """An unfitted clone, by default of an affine calibrator."""
     if calibrator is None:
         return AffineCalibrator()
     if not hasattr(calibrator, "evidence") or not hasattr(calibrator, "get_params"):

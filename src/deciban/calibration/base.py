@@ -25,7 +25,7 @@ from deciban.simplex import Basis
 
 
 class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the calibrators."""
+    """Base class for calibrators."""
 
     prior: Any
     fuse: bool | None
@@ -173,7 +173,7 @@ class Calibrator(PersistentMixin, EvidenceClassifierMixin, TransformerMixin, Bas
         return np.array([str(label) for label in self.classes_.tolist()], dtype=object)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
-        """Fit without warnings about the fitted map, and return the samples."""
+        """Fit without warnings about the map, and return the samples."""
         X, y, sample_weight = align_by_index(X=X, y=y, sample_weight=sample_weight)
         fuse = False if isinstance(X, Evidence) and self.fuse is None else self.fuse
         if isinstance(X, Evidence) or hasattr(X, "columns"):
@@ -263,7 +263,7 @@ class IdentityCalibrator(Calibrator):
 
 
 class TwoClassCalibrator(Calibrator):
-    """Base of the calibrators for two classes: LLRs in favor of the second, in and out."""
+    """Base class for two classes: LLRs in favor of the second, in and out."""
 
     def _fit(self, samples: Labelled) -> None:
         if samples.evidence.n_classes != 2:
@@ -297,7 +297,7 @@ class TwoClassCalibrator(Calibrator):
 
 
 def finite_ilr(evidence: Evidence, basis: Basis | None = None) -> Floats:
-    """ILRLs of evidence that rules no class out."""
+    """ILRLs; a class that is ruled out is an error."""
     try:
         return evidence.ilr(basis)
     except ZeroPartsError as error:
@@ -311,7 +311,7 @@ def finite_ilr(evidence: Evidence, basis: Basis | None = None) -> Floats:
 
 
 def require_columns(X: Any) -> None:
-    """Raise for one dimension, which could be one sample or one column."""
+    """Refuse one dimension, which could be one sample or one column."""
     if isinstance(X, Mapping) and not hasattr(X, "shape"):  # some sparse matrices are mappings
         raise InputError(
             f"X must be an array, a frame or Evidence; got {type(X).__name__}. For the scores of "

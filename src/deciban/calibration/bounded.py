@@ -1,4 +1,4 @@
-"""Around any calibrator: bounds that the data can support, and intervals by the bootstrap."""
+"""Wrappers for any calibrator: empirical bounds, and intervals by the bootstrap."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from deciban.metrics.labelled import Labelled, Trials
 
 @register(class_counts_=None, calibrator_=Calibrator, resampled_=list, n_units_=float)
 class BootstrapCalibrator(Calibrator):
-    """A calibrator with intervals by the bootstrap, for any kind and design of the samples.
+    """Intervals by the bootstrap, for any calibrator and design.
 
-    The evidence is that of the calibrator, fitted to all samples; :meth:`interval` comes from the
-    same calibrator fitted to resamples. With few samples, resamples err to one side of the fit:
-    each end is that of the percentile interval or of its mirror image about the fit, whichever is
-    further out. Percentiles are expanded for small samples (Hesterberg).
+    The evidence is that of the calibrator, fitted to all samples; :meth:`interval` comes from fits
+    to resamples. With few samples, resamples err to one side of the fit: each end is that of the
+    percentile interval or of its mirror image about the fit, whichever is further out. Percentiles
+    are expanded for small samples (Hesterberg).
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ class BootstrapCalibrator(Calibrator):
     calibrator_ : calibrator
     resampled_ : list of calibrators
     n_units_ : float
-        Number of samples of the smallest class, or of groups or items.
+        Number of samples in the smallest class, or of groups or items.
     classes_, prior_ : arrays of shape (n_classes,)
     n_features_in_ : int
 
     See Also
     --------
-    AffineCalibrator : Has intervals of its own, from the curvature of its cost.
+    AffineCalibrator : Has intervals from the curvature of its cost.
 
     References
     ----------
@@ -88,13 +88,13 @@ class BootstrapCalibrator(Calibrator):
         groups: ArrayLike | None = None,
         items: Items = None,
     ) -> Self:
-        """Fit the calibrator to all samples, and to resamples of them.
+        """Fit the calibrator to all samples, and to resamples.
 
         Parameters
         ----------
         X, y, sample_weight : as for the calibrator
         groups : array of shape (n_samples,), optional
-            Unit that was sampled, such as the speaker: whole groups are drawn.
+            Sampling unit, such as the speaker: entire groups are drawn.
         items : two arrays of shape (n_samples,), optional
             The two items that each sample compares: items are drawn.
 
@@ -132,12 +132,12 @@ class BootstrapCalibrator(Calibrator):
 
     @property
     def prior_(self) -> Floats:
-        """Prior of the calibrator, of shape (n_classes,)."""
+        """The calibrator's prior, of shape (n_classes,)."""
         return self.calibrator_.prior_
 
     @over_partitions
     def evidence(self, X: Any) -> Evidence:
-        """Evidence of the calibrator that was fitted to all samples.
+        """Evidence from the calibrator fitted to all samples.
 
         Parameters
         ----------
@@ -177,39 +177,38 @@ class BootstrapCalibrator(Calibrator):
 
 @register(_reader=ScoreReader, calibrator_=Calibrator, bounds_="D D")
 class BoundedCalibrator(Calibrator):
-    """Calibrated evidence that is cut off where the data no longer support it.
+    """Calibrated evidence limited to what the data support.
 
     An LLR is supported as long as Bayes decisions that act on it would cost less than decisions
-    without evidence, even if each class had one more misleading sample than it has (the empirical
-    lower and upper bounds of Vergeer et al.). With more than two classes each pair has its bound,
-    found on its samples and tightened where a third class leaves less (shortest paths). Where a
-    pair exceeds its bound the less likely class is raised, no more than needed: evidence within all
-    bounds stays what it is. Many classes of few samples leave little: the posterior of the best of
-    D classes with n samples each stays below 1 / (1 + (D - 1) / (n + 1)).
+    without evidence, even with one more misleading sample in each class (the empirical lower and
+    upper bounds of Vergeer et al.). With more than two classes each pair has a bound from its
+    samples, tightened if a third class leaves less (shortest paths). If a pair exceeds its bound
+    the less likely class is raised, no more than needed: evidence within all bounds is unchanged.
+    Many classes with few samples leave little: the best posterior among D classes with n samples
+    each stays below 1 / (1 + (D - 1) / (n + 1)).
 
     Parameters
     ----------
     calibrator : calibrator, default AffineCalibrator()
     misleading : float, default 1
-        Number of misleading samples to add to each class. Weights count samples: a sample of
-        weight two counts as two.
+        Number of misleading samples to add to each class. A sample with weight two counts as two.
     prior, fuse
         As for :class:`AffineCalibrator`; the bounds do not depend on ``prior``.
 
     Attributes
     ----------
     calibrator_ : calibrator
-        The fitted calibrator, which gives evidence without bounds from the same input.
+        The fitted calibrator, which returns unbounded evidence from the same input.
     bounds_ : array of shape (n_classes, n_classes)
-        ``bounds_[i, j]`` is the largest LLR of class i against class j, in nats; zero on the
-        diagonal. An LLR of two classes lies between ``-bounds_[0, 1]`` and ``bounds_[1, 0]``.
+        ``bounds_[i, j]`` is the largest LLR for class i against class j, in nats; zero on the
+        diagonal. For two classes LLRs lie between ``-bounds_[0, 1]`` and ``bounds_[1, 0]``.
     classes_, prior_ : arrays of shape (n_classes,)
     n_features_in_ : int
 
     See Also
     --------
-    IsotonicCalibrator : Gives infinite LLRs, which need bounds.
-    KernelDensityCalibrator : Gives LLRs that the data may not support.
+    IsotonicCalibrator : Returns infinite LLRs, which need bounds.
+    KernelDensityCalibrator : Returns LLRs that the data may not support.
 
     References
     ----------
@@ -297,7 +296,7 @@ class BoundedCalibrator(Calibrator):
 
 
 def bound_evidence(evidence: Evidence, bounds: Floats) -> Evidence:
-    """The smallest log-likelihoods above those given that keep every pair within its bound.
+    """The smallest log-likelihoods, none below the input, with every pair within its bound.
 
     For bounds that are shortest paths these are :math:`max_i (l_i - B_ij)`.
     """
@@ -309,18 +308,18 @@ def bound_evidence(evidence: Evidence, bounds: Floats) -> Evidence:
 
 
 def shortest_paths(bounds: Floats) -> Floats:
-    """The bounds that hold for each pair by way of any other classes: Floyd and Warshall."""
+    """Bounds for each pair by way of any other classes: Floyd and Warshall."""
     for k in range(len(bounds)):
         bounds = np.minimum(bounds, bounds[:, [k]] + bounds[k])
     return bounds
 
 
 def upper_bound(trials: Trials, n_target: float, n_other: float, misleading: float) -> float:
-    """The LLR above which decisions that act on LLRs would cost more than rejecting all.
+    """The LLR above which decisions that act on LLRs cost more than rejecting all.
 
-    At the threshold t, in units of the cost of a miss, they cost P_miss(t) + e^t P_fa(t) with the
-    misleading samples included; rejecting all costs 1. Both rates change only where an LLR occurs,
-    so that the first t at which the cost reaches 1 is found exactly.
+    At threshold t, in units of the cost of a miss, they cost P_miss(t) + e^t P_fa(t) including the
+    misleading samples; rejecting all costs 1. Rates change only at LLRs that occur, so the first t
+    with cost 1 is exact.
     """
     llr = np.unique(trials.llr)
     steps = np.concatenate([[0.0], llr[(llr > 0) & (llr < np.inf)]])

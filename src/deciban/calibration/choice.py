@@ -1,4 +1,4 @@
-"""The choice of a calibrator: candidates are compared on samples that they were not fitted to."""
+"""Automatic choice: candidates are compared on samples that they were not fitted to."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_COMPARED = 100  # classes: the affine map of more takes long to fit six ti
 
 
 def candidate_calibrators(n_classes: int, n_samples: int) -> dict[str, Calibrator]:
-    """Calibrators to choose from by name; those that tie are taken in this order.
+    """Candidates by name; the first wins a tie.
 
     The affine map is first, since its prior makes it safe with few samples.
     """
@@ -52,20 +52,12 @@ def candidate_calibrators(n_classes: int, n_samples: int) -> dict[str, Calibrato
 def choose_calibrator(
     samples: Labelled, folds: NDArray[np.intp] | None = None
 ) -> tuple[str, Calibrator, dict[str, float]]:
-    """Name of the best candidate, the calibrator, not fitted, and the losses of all candidates.
+    """Name of the best candidate, the calibrator, not fitted, and the losses by name.
 
-    Parameters
-    ----------
-    samples : Labelled
-    folds : array of shape (n_samples,), optional
-        The fold of each sample; by default five at random.
-
-    Returns
-    -------
-    The loss is the mean of two cross-entropies, at equal priors and at the class mix of the
-    samples, each relative to that without evidence; infinite where a candidate cannot be fitted.
-    The choice is the first candidate that is worse than the best by no more than one standard error
-    of their difference. A class of one sample, or more than 100 classes, leave the affine map.
+    ``folds`` holds the fold of each sample, by default five at random. The loss is the mean
+    cross-entropy at equal priors and at the class mix, each relative to no evidence; infinite if a
+    candidate cannot be fitted. The choice is the first candidate within one standard error of the
+    best. With one sample in a class, or more than 100 classes, it is the affine map.
     """
     if not samples.weights.all():
         counts = np.flatnonzero(samples.weights)
@@ -90,7 +82,7 @@ def choose_calibrator(
 
 
 def _loss_terms(calibrator: Calibrator, samples: Labelled, folds: NDArray[np.intp]) -> Floats:
-    """What each sample adds to the loss of a candidate that was fitted without its fold."""
+    """Loss terms of samples after fits without their folds."""
     n = len(samples.codes)
     log_f = np.empty((n, samples.evidence.n_classes))
     with warnings.catch_warnings():
@@ -115,7 +107,7 @@ def _loss_terms(calibrator: Calibrator, samples: Labelled, folds: NDArray[np.int
 
 
 def _usable_folds(samples: Labelled, folds: NDArray[np.intp] | None) -> NDArray[np.intp]:
-    """The folds, or others where leaving one out would leave no sample of a class."""
+    """The folds, or others if one leaves a class without training samples."""
     from sklearn.model_selection import StratifiedKFold  # slow to import
 
     codes = samples.codes
@@ -131,7 +123,7 @@ def _usable_folds(samples: Labelled, folds: NDArray[np.intp] | None) -> NDArray[
 
 
 def _thin_out(samples: Labelled, folds: Any) -> tuple[Labelled, Any]:
-    """Enough of the samples to compare by, of every class; those that stay count for the others."""
+    """A subsample of every class, weighted for the rest."""
     share = _ENOUGH // samples.evidence.n_classes**2
     if samples.counts.max() <= share:
         return samples, folds

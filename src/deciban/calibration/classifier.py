@@ -1,4 +1,4 @@
-"""Any classifier, or a table of its output, as a source of calibrated evidence."""
+"""Any classifier, or a table with its output, as a source of calibrated evidence."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ TABLES = ("probabilities", "log_probabilities", "logits")
 def log_posteriors(
     source: Any, X: Any, classes: tuple[Hashable, ...], response_method: str = "auto"
 ) -> Floats:
-    """Natural logarithms of posteriors, up to a constant for each row; -inf where one is zero."""
+    """Log-posteriors up to a constant per row; -inf for zero."""
     if isinstance(source, str):
         return _from_table(source, X, classes)
     known = tuple(np.asarray(source.classes_).tolist())
@@ -102,11 +102,11 @@ def _from_table(kind: str, X: Any, classes: tuple[Hashable, ...]) -> Floats:
         return np.log(table)
 
 
-def log_floor(log_p: Floats, floor: float) -> float:
-    """Logarithm below which posteriors are cut off, relative to the best of their row.
+def _log_floor(log_p: Floats, floor: float) -> float:
+    """Lower limit for log-posteriors, relative to the best in their row.
 
-    Half of the smallest posterior above zero, or ``floor`` where that is larger: classifiers that
-    count votes say zero where they mean "none of a hundred trees".
+    Half the smallest positive posterior, or ``floor`` if that is larger: classifiers that count
+    votes return zero for "none of a hundred trees".
     """
     require_fraction(floor, "floor", remedy="Give 1e-16.")
     below = log_p - log_p.max(axis=1, keepdims=True)
@@ -114,30 +114,29 @@ def log_floor(log_p: Floats, floor: float) -> float:
     return max(smallest, float(np.log(floor)))
 
 
-def apply_floor(log_p: Floats, floor: float) -> Floats:
-    """Log-posteriors relative to the best of their row, cut off at the floor."""
+def _apply_floor(log_p: Floats, floor: float) -> Floats:
+    """Log-posteriors relative to the best in their row, cut off at the floor."""
     return np.maximum(log_p - log_p.max(axis=1, keepdims=True), floor)
 
 
-def fit_clone(estimator: Any, X: Any, y: NDArray[Any], weight: Floats | None, rows: Any) -> Any:
-    """Fit a clone of the estimator to some of the samples."""
+def _fit_clone(estimator: Any, X: Any, y: NDArray[Any], weight: Floats | None, rows: Any) -> Any:
     model = clone(estimator)
-    name = weight_parameter(model)
+    name = _weight_parameter(model)
     options = {} if weight is None or name is None else {name: weight[rows]}
     return model.fit(_safe_indexing(X, rows), y[rows], **options)
 
 
-def weight_parameter(estimator: Any) -> str | None:
-    """Name under which ``fit`` takes sample weights; for a pipeline, in its last step."""
+def _weight_parameter(estimator: Any) -> str | None:
+    """Name of the sample weights in ``fit``; in a pipeline, for its last step."""
     if getattr(estimator, "steps", None):
         last, step = estimator.steps[-1]
-        inner = weight_parameter(step)
+        inner = _weight_parameter(step)
         return None if inner is None else f"{last}__{inner}"
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
 
-def require_classifier(estimator: Any, fitted: bool) -> None:
-    """Raise unless the estimator is a classifier, and a fitted one where it has to be."""
+def _require_classifier(estimator: Any, fitted: bool) -> None:
+    """Refuse anything but a classifier, and an unfitted one if it must be fitted."""
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not is_classifier(estimator):
         raise InputError(
             f"estimator must be a scikit-learn classifier; got {quote(estimator)}. Choose one, or "
@@ -152,45 +151,44 @@ def require_classifier(estimator: Any, fitted: bool) -> None:
     choice_=str | None, losses_=dict,
 )  # fmt: skip
 class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that gives calibrated evidence, free of the training prior.
+    """A classifier with calibrated evidence, free of the training prior.
 
-    The estimator is fitted on folds. The calibrator learns from its posteriors of the samples that
-    were left out, with the class mix of its training samples taken out by Bayes' rule. Then the
-    estimator is fitted once more, to all samples.
+    The estimator is fitted on folds. The calibrator learns from its posteriors on held-out samples,
+    after Bayes' rule has removed the class mix of the training samples. Then the estimator is
+    fitted again to all samples.
 
     Parameters
     ----------
     estimator : classifier, "probabilities", "log_probabilities" or "logits", optional
         Any scikit-learn classifier with ``predict_log_proba``, ``predict_proba`` or
-        ``decision_function``; by default logistic regression. A string says that X itself holds
-        the output of some other model, one column for each class: only the calibrator is fitted.
-        Logits are log-probabilities up to a constant for each row.
+        ``decision_function``; by default logistic regression. A string means that X holds the
+        output of another model, one column per class: only the calibrator is fitted. Logits are
+        log-probabilities up to a constant per row.
     calibrator : calibrator or "auto", default "auto"
         "auto" chooses among an affine map, the evidence as it is ("identity"), Gaussian densities,
         a factor that depends on the strength ("curved"), and for two classes isotonic regression
-        and kernel densities, both with bounds, for more a full matrix: by their cross-entropy on
-        the samples of each fold after a fit to those of the others. The first of those that tie
-        within noise, in this order, is fitted to the left-out samples of all folds; of more than
-        100 classes, it is the affine map.
+        and kernel densities, both with bounds, for more a full matrix. It compares cross-entropies
+        on each fold after fits to the others. The first among ties within noise is fitted to the
+        held-out samples from all folds; for more than 100 classes it is the affine map.
     cv : int, cross-validation generator, iterable or "prefit", default 5
-        A number makes so many folds of shuffled samples, each with all classes.
-        "prefit" takes the estimator as it is, fitted elsewhere: fit this on samples that it has
-        not seen, and give the class mix of its training in ``training_prior``. Do not leave out
-        one sample at a time: the class mix of the others then gives its class away.
+        A number makes that many folds of shuffled samples, each with all classes. "prefit" takes
+        the estimator as it is: fit this on samples that it has not seen, and give its training
+        class mix in ``training_prior``. Do not leave out single samples: the class mix of the
+        others then reveals the class.
     prior : "empirical", "uniform", array of shape (n_classes,) or mapping, default "empirical"
-        Prior of ``predict`` and ``predict_proba``, by default the class mix of the samples in
-        ``fit``. It never touches the evidence, and another one set after ``fit`` takes effect.
+        Prior for ``predict`` and ``predict_proba``, by default the class mix in ``fit``. It never
+        touches the evidence, and may change after ``fit``.
     training_prior : "empirical", "uniform", array of shape (n_classes,) or mapping
-        The prior in the estimator's posteriors; by default ("empirical") the class mix of the
-        samples that it was fitted to, or, where it was fitted elsewhere, of those in ``fit``. For
-        an estimator with ``class_weight="balanced"`` it is "uniform".
+        The prior in the estimator's posteriors; by default ("empirical") the class mix of its
+        training samples, or, if it was fitted elsewhere, of those in ``fit``. For
+        ``class_weight="balanced"`` it is "uniform".
     response_method : {"auto", "predict_log_proba", "predict_proba", "decision_function"}
-        Method of the estimator to call; "auto" takes the first that it has. Where its probabilities
-        are often exactly 0 or 1, its decision function may say more.
+        Estimator method to call; "auto" takes the first available. If its probabilities are often
+        exactly 0 or 1, its decision function may say more.
     floor : float, default 1e-16
-        Smallest posterior; lower ones are raised to it. A classifier that gives less does so by
-        assumption, not from data, and a few such samples would outweigh all others in the
-        calibrator. Exact zeros become half of the smallest posterior above zero, if that is more.
+        Smallest posterior; lower ones are raised to it. A classifier that returns less does so by
+        assumption, not from data, and a few such samples would outweigh all others. Exact zeros
+        become half the smallest positive posterior, if that is larger.
     n_jobs : int, optional
         Number of folds to fit at once, as in joblib; by default one.
 
@@ -200,22 +198,22 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         The estimator, fitted to all samples.
     calibrator_ : calibrator
     choice_ : str or None
-        Name of the calibrator that "auto" has chosen.
+        The calibrator that "auto" chose.
     losses_ : dict of str to float
-        What "auto" has compared: the cross-entropy of each candidate on samples that it was not
-        fitted to, as a multiple of the cross-entropy without evidence; the mean of this ratio at
-        equal priors and at the class mix. Infinite where a candidate cannot be fitted.
+        Cross-entropy of each "auto" candidate on held-out samples, relative to no evidence; the
+        mean of this ratio at equal priors and at the class mix. Infinite if a candidate cannot be
+        fitted.
     classes_, prior_ : arrays of shape (n_classes,)
     class_counts_ : array of shape (n_classes,)
-        Number of samples of each class in ``fit``, or the sum of their weights.
+        Number of samples in each class, or their sum of weights.
     training_prior_ : array of shape (n_classes,)
-        Prior that is taken out of the posteriors of ``estimator_``.
+        Prior removed from the posteriors of ``estimator_``.
 
     See Also
     --------
-    AffineCalibrator : Calibrates scores that you have already.
-    deciban.evidence_of : Evidence also where a pipeline or a search ends in this one.
-    deciban.Evidence.from_log_posteriors : Takes the training prior out, without calibration.
+    AffineCalibrator : Calibrates existing scores.
+    deciban.evidence_of : Evidence from a pipeline or a search that ends in this.
+    deciban.Evidence.from_log_posteriors : Removes the training prior, without calibration.
 
     Examples
     --------
@@ -224,11 +222,9 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
     >>> from deciban.metrics import cllr
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = CalibratedEvidenceClassifier(GaussianNB()).fit(X[::2], y[::2])
-    >>> evidence = model.evidence(X[1::2])
-    >>> raw = Evidence.from_log_posteriors(
-    ...     model.estimator_.predict_log_proba(X[1::2]), model.training_prior_
-    ... )
-    >>> cllr(y[1::2], evidence) < cllr(y[1::2], raw) / 3
+    >>> raw = model.estimator_.predict_log_proba(X[1::2])
+    >>> raw = Evidence.from_log_posteriors(raw, model.training_prior_)
+    >>> cllr(y[1::2], model.evidence(X[1::2])) < cllr(y[1::2], raw) / 3
     True
     """
 
@@ -264,7 +260,7 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features), or whatever the estimator takes
+        X : array of shape (n_samples, n_features), or anything the estimator takes
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
         groups : array of shape (n_samples,), optional
@@ -293,8 +289,8 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         read_prior(self.prior, self._names(), mass)  # refused here, not in predict
         self.class_counts_ = mass
         if not self._is_table():
-            require_classifier(self._estimator(), fitted=self.cv == "prefit")
-            if weight_parameter(self._estimator()) is None:
+            _require_classifier(self._estimator(), fitted=self.cv == "prefit")
+            if _weight_parameter(self._estimator()) is None:
                 mass = np.bincount(codes).astype(np.float64)  # the class mix that it is fitted to
         self.training_prior_ = read_prior(self.training_prior, self._names(), mass)
         evidence, rows, folds = self._uncalibrated_evidence(X, labels, weight, groups)
@@ -319,7 +315,7 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features), or whatever the estimator takes
+        X : array of shape (n_samples, n_features), or anything the estimator takes
 
         Returns
         -------
@@ -327,7 +323,7 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         """
         check_is_fitted(self)
         self._require_features(X)
-        log_p = apply_floor(self._log_posteriors(self.estimator_, X), self._floor)
+        log_p = _apply_floor(self._log_posteriors(self.estimator_, X), self._floor)
         return self.calibrator_.evidence(
             Evidence(log_p - np.log(self.training_prior_), self._names())
         )
@@ -335,27 +331,27 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
     def _uncalibrated_evidence(
         self, X: Any, y: NDArray[Any], weight: Floats | None, groups: Any
     ) -> tuple[Evidence, NDArray[np.intp], NDArray[np.intp] | None]:
-        """Evidence of samples that the estimator was not fitted to, which they are, their folds."""
+        """Evidence for samples not used to fit the estimator, their rows and their folds."""
         if self._is_table() or (isinstance(self.cv, str) and self.cv == "prefit"):
             self.estimator_ = self.estimator
             log_p = self._log_posteriors(self.estimator_, X)
             log_prior, rows, folds = np.log(self.training_prior_), np.arange(len(y)), None
         else:
             log_p, log_prior, rows, folds = self._cross_fit(X, y, weight, groups)
-        self._floor = log_floor(log_p, self.floor)
-        return Evidence(apply_floor(log_p, self._floor) - log_prior, self._names()), rows, folds
+        self._floor = _log_floor(log_p, self.floor)
+        return Evidence(_apply_floor(log_p, self._floor) - log_prior, self._names()), rows, folds
 
     def _cross_fit(
         self, X: Any, y: NDArray[Any], weight: Floats | None, groups: Any
     ) -> tuple[Floats, Floats, NDArray[np.intp], NDArray[np.intp]]:
-        """Log-posteriors of left-out samples, the log-priors in them, which they are, their folds.
+        """Log-posteriors of held-out samples, their log-priors, rows and folds.
 
         The estimator is also fitted to all samples.
         """
         from sklearn.model_selection import StratifiedKFold, check_cv  # slow to import
 
         estimator = self._estimator()
-        if weight is not None and weight_parameter(estimator) is None:
+        if weight is not None and _weight_parameter(estimator) is None:
             warnings.warn(
                 f"sample_weight should reach the estimator; {type(estimator).__name__}.fit does "
                 f"not take it, so that only the calibrator uses it. Choose another estimator.",
@@ -368,7 +364,7 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
         folds = list(check_cv(cv, y, classifier=True).split(X, y, groups))
         self._require_weight_in_folds(folds, y, weight)
         models = Parallel(n_jobs=self.n_jobs)(
-            delayed(fit_clone)(estimator, X, y, weight, rows)
+            delayed(_fit_clone)(estimator, X, y, weight, rows)
             for rows in [*(rows for rows, _ in folds), np.arange(len(y))]
         )
         self.estimator_ = models.pop()
@@ -425,13 +421,13 @@ class CalibratedEvidenceClassifier(PersistentMixin, EvidenceClassifierMixin, Bas
 
     @property
     def n_features_in_(self) -> int:
-        """Number of features that the estimator saw in ``fit``."""
+        """Number of features in ``fit``."""
         check_is_fitted(self)
         return self.estimator_.n_features_in_
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
-        """Names of the features that the estimator saw in ``fit``, where they had names."""
+        """Feature names in ``fit``, if they had names."""
         check_is_fitted(self)
         return self.estimator_.feature_names_in_
 

@@ -1,4 +1,4 @@
-"""Recalibration by the densities of the classes: Gaussian ones, or kernel densities of LLRs."""
+"""Recalibration by class densities: Gaussian, or kernel densities for two classes."""
 
 from __future__ import annotations
 
@@ -32,47 +32,45 @@ _BLOCK = 1 << 22  # numbers held at once
     _factors="D k k", _sizes="D",
 )  # fmt: skip
 class GaussianCalibrator(Calibrator):
-    r"""Evidence through the likelihood function of Gaussian densities of its ILRLs.
+    r"""Evidence through Gaussian class densities of ILRLs.
 
-    What n samples leave open about means and covariance is averaged out: the density of class k is
-    the predictive one, Student's t with mean :math:`m_k` and scale :math:`(1 + 1/n_k) W / \nu`,
-    where W is the scatter matrix within the D classes and :math:`\nu = n - 2 (D - 1)`. Far from
-    all samples its evidence is weak. As samples are added it becomes Gaussian. With one covariance
-    for all classes the map is then affine, and its output a calibrated Gaussian family
-    (``reference_``) where the assumption holds: the theorem of the paper. It needs less data than
-    :class:`AffineCalibrator` there, and is worse where the assumption does not hold.
+    The density of class k is predictive, so the uncertainty of means and covariance from n samples
+    is averaged out: Student's t with mean :math:`m_k` and scale :math:`(1 + 1/n_k) W / \nu`, with
+    the scatter matrix W within the D classes and :math:`\nu = n - 2 (D - 1)`. Far from all samples
+    its evidence is weak. With more samples it becomes Gaussian. With one covariance for all classes
+    the map is then affine, and its output a calibrated Gaussian family (``reference_``) if the
+    assumption holds. It then needs less data than :class:`AffineCalibrator`; otherwise it is worse.
 
     Parameters
     ----------
     covariance : {"shared", "separate"}, default "shared"
-        One covariance for all classes, or one for each; the latter makes a quadratic map.
+        One covariance for all classes, or one for each, which makes the map quadratic.
     shrinkage : float, default 0
-        From 0, for the covariance as it is, to 1, for that of a ball of the same mean variance.
+        From 0, the covariance as it is, to 1, a ball with the same mean variance.
     predictive : bool, default True
-        Whether to use the predictive density. Otherwise the means and covariances of maximum
-        likelihood are plugged into the Gaussian density, which is overconfident for few samples.
+        Use the predictive density. Otherwise maximum-likelihood means and covariances are plugged
+        into the Gaussian density, which is overconfident for few samples.
     prior, fuse
         As for :class:`AffineCalibrator`; the map does not depend on ``prior``.
 
     Attributes
     ----------
     means_ : array of shape (n_classes, n_classes - 1)
-        Means of the ILRLs before calibration, in the Gram-Schmidt basis.
+        Class means of ILRLs before calibration, in the Gram-Schmidt basis.
     covariances_ : array of shape (n_classes, n_classes - 1, n_classes - 1)
-        Covariances of the classes' densities; for a t of two degrees of freedom or fewer, which has
-        none, its scale matrices.
+        Covariances of the class densities, or scale matrices of a t without covariance.
     degrees_of_freedom_ : array of shape (n_classes,)
-        Of the predictive density of each class; infinite for Gaussian ones.
+        Degrees of the predictive densities; infinite if Gaussian.
     reference_ : CalibratedGaussian
-        The calibrated family with the means and the mean covariance of the classes' densities, for
-        a shared covariance: what the evidence tends to as samples are added.
+        For a shared covariance, the calibrated family that the evidence approaches with more
+        samples.
     classes_, prior_ : arrays of shape (n_classes,)
     n_features_in_ : int
 
     See Also
     --------
     AffineCalibrator : Assumes no distribution.
-    deciban.CalibratedGaussian : The family of ``reference_``.
+    deciban.CalibratedGaussian : The family in ``reference_``.
 
     References
     ----------
@@ -120,7 +118,7 @@ class GaussianCalibrator(Calibrator):
         self.covariances_ = (scale / np.where(nu > 2, 1 - 2 / nu, 1.0))[:, None, None] * S
 
     def _predictive_spread(self, n: Floats) -> tuple[Floats, Floats]:
-        """Degrees of freedom, and scale in units of the covariance of maximum likelihood."""
+        """Degrees of freedom, and scale relative to the maximum-likelihood covariance."""
         D = len(n)
         if not self.predictive:
             return np.full(D, np.inf), np.ones(D)
@@ -136,7 +134,7 @@ class GaussianCalibrator(Calibrator):
         return Evidence(log_f, evidence.classes)
 
     def _interval(self, X: Any, contrasts: Floats, confidence: float) -> tuple[Floats, Floats]:
-        """Percentiles of the LLR over the posterior of the means and covariances."""
+        """Percentiles over the posterior of means and covariances."""
         evidence = self._uncalibrated(X)
         l, draws = finite_ilr(evidence), self._draw_parameters()
         value = self._calibrate(evidence).log_likelihoods @ contrasts.T
@@ -150,7 +148,7 @@ class GaussianCalibrator(Calibrator):
         return np.minimum(low, value), np.maximum(high, value)
 
     def _draw_parameters(self) -> list[tuple[Floats, Floats]]:
-        """Means and factors of covariances from their posterior under Jeffreys' prior."""
+        """Means and covariance factors from their posterior under Jeffreys' prior."""
         from scipy.stats import invwishart  # slow to import
 
         n, (D, k) = self._sizes, self.means_.shape
@@ -227,12 +225,12 @@ _BEYOND = 100  # power of ten of LRs that no number of samples can support
 
 
 class UnsupportedEvidenceWarning(UserWarning):
-    """LLRs are far beyond what any number of samples can support.
+    """LLRs far beyond what any number of samples can support.
 
     Attributes
     ----------
     finding : str
-        How many samples have such LLRs, and the most extreme one.
+        The number of samples with such LLRs, and the most extreme LLR.
     """
 
     def __init__(self, finding: str) -> None:
@@ -247,20 +245,20 @@ class UnsupportedEvidenceWarning(UserWarning):
     _reader=ScoreReader, _range=(float, float), bandwidths_="2", _centers=[("n", "n"), ("m", "m")]
 )
 class KernelDensityCalibrator(TwoClassCalibrator):
-    r"""Evidence for two classes as the ratio of two kernel densities of the LLRs.
+    r"""Evidence for two classes as the ratio of kernel densities of LLRs.
 
-    :math:`\log f_1(x) - \log f_0(x)`, where :math:`f_k` is the mean of Gaussian kernels at the LLRs
-    of class k. Beyond the outermost scores of the fit the LLR stays what it is there, since in the
-    tails the wider density always wins. It may still be more than the data can support, even
-    10^-85,082: ``fit`` then warns (:class:`UnsupportedEvidenceWarning`). Put it into
-    :class:`BoundedCalibrator` for evidence to report.
+    :math:`\log f_1(x) - \log f_0(x)` with Gaussian kernels at the LLRs in each class. Beyond the
+    outermost scores in ``fit`` the LLR stays constant, since in the tails the wider density always
+    wins. It may still exceed what the data can support, even 10^-85,082: ``fit`` then warns
+    (:class:`UnsupportedEvidenceWarning`). Put it into :class:`BoundedCalibrator` for evidence to
+    report.
 
     Parameters
     ----------
     bandwidth : "silverman", "scott" or float, default "silverman"
-        Bandwidth in the unit of the LLRs, or a rule that gives each class its own by the number of
-        its samples (the sum of their weights). Silverman's rule takes the smaller of the standard
-        deviation and the scaled interquartile range, so that outliers do not widen it.
+        Bandwidth in the unit of the LLRs, or a rule based on each class's sum of weights.
+        Silverman's rule takes the smaller of the standard deviation and the scaled interquartile
+        range, so outliers do not widen it.
     prior, fuse
         As for :class:`AffineCalibrator`; the map does not depend on ``prior``.
 
@@ -272,8 +270,8 @@ class KernelDensityCalibrator(TwoClassCalibrator):
 
     See Also
     --------
-    GaussianCalibrator : One Gaussian density for each class.
-    BoundedCalibrator : Cuts off what the data do not support.
+    GaussianCalibrator : One Gaussian density per class.
+    BoundedCalibrator : Limits evidence to what the data support.
 
     Examples
     --------
@@ -373,7 +371,7 @@ def _weight(scores: Scores) -> Floats:
 
 
 def _bin_centers(scores: Scores, step: float) -> tuple[Floats, Floats]:
-    """Centers of the kernels and their log weights.
+    """Kernel centers and their log weights.
 
     Many LLRs are binned on a fine grid, each shared between the two nearest points.
     """
@@ -389,7 +387,7 @@ def _bin_centers(scores: Scores, step: float) -> tuple[Floats, Floats]:
 
 
 def _log_density(x: Floats, centers: tuple[Floats, Floats], h: float) -> Floats:
-    """Logarithm of a kernel density; it does not underflow in the tails."""
+    """Log kernel density, without underflow in the tails."""
     at, log_weight = centers
     density = np.empty(len(x))
     rows = max(1, _BLOCK // len(at))

@@ -1,4 +1,4 @@
-"""Logistic fusion of several systems, with quality measures of each sample."""
+"""Logistic fusion of several systems, with quality measures, and curved recalibration."""
 
 from __future__ import annotations
 
@@ -34,48 +34,46 @@ _EFFECTS = 20.0  # penalty of effects of quality measures, relative to that of w
     _centers="K k", _spreads="K", _covariates="4 U", _ever_absent=list,
 )  # fmt: skip
 class FusionCalibrator(Calibrator):
-    r"""Evidence from the scores of several systems: linear logistic fusion.
+    r"""Evidence from several systems: linear logistic fusion.
 
-    The fused ILRL is :math:`b + \sum_k A_k l_k` of the ILRLs :math:`l_k` of the systems; for two
+    The fused ILRL is :math:`b + \sum_k A_k l_k` for the systems' ILRLs :math:`l_k`; for two
     classes, the fused LLR is a weighted sum of LLRs or scores. With quality measures q of each
-    sample, standardized, each weight and the offset are linear in q:
-    :math:`b + B q + \sum_k (A_k + \sum_j q_j C_{kj}) l_k`. That is also the calibrator for one
-    system whose scores mean more on long recordings than on short ones.
+    sample, standardized, weights and offset are linear in q: :math:`b + B q + \sum_k (A_k + \sum_j
+    q_j C_{kj}) l_k`. This also calibrates one system with scores that mean more on long recordings
+    than on short ones.
 
-    Systems that say the same share their weight, so that evidence is not counted twice; adding
-    their evidence up (``a + b``) would count it twice. Where the weights of calibrated systems sum
-    to much less than their number, their evidence is not independent.
+    Systems that say the same share their weight, so evidence is not counted twice, as in the sum of
+    their evidence (``a + b``). If the weights of calibrated systems sum to much less than their
+    number, their evidence is not independent.
 
     Parameters
     ----------
     scale : {"scalar", "diagonal", "full"}, default "scalar"
-        What each :math:`A_k` is: a factor, one for each ILR coordinate, or a whole matrix.
+        Form of each :math:`A_k`: one factor, one for each ILR coordinate, or a full matrix.
     quality : int or list of str, optional
-        Quality measures in X: how many of its last columns, or the names of columns of a frame or
-        of entries of a mapping. Their effect is linear: give the logarithm of a duration. New ones
-        are clipped to the range in ``fit``.
+        Quality measures in X: the number of its last columns, or names of frame columns or mapping
+        entries. Their effect is linear: give the logarithm of a duration. New values are clipped to
+        the range in ``fit``.
     missing : {"error", "adapt"}, default "error"
-        What NaN in place of a system's scores does. "adapt" takes its absence for a quality
-        measure: the weights of the other systems and the offset change where it is missing, as
-        learned from samples that lack it.
+        Treatment of NaN in a system's scores. "adapt" makes its absence a quality measure: the
+        other weights and the offset change as learned from samples that lack it.
     ridge : float, default 0.01
-        Penalty: the sum of squares of all weights of standardized scores, times ``ridge`` and the
-        number of systems and divided by the number of samples a class, is added to the mean
-        cross-entropy in nats; effects of quality measures count twenty times. It does not depend
-        on the unit of the scores, and vanishes with samples; 0 is none.
+        Penalty: the sum of squared weights for standardized scores, times ``ridge`` and the number
+        of systems and divided by the number of samples per class, is added to the mean
+        cross-entropy in nats; effects of quality measures count twenty times. It does not depend on
+        the unit of the scores, and vanishes with samples; 0 for none.
     prior : "uniform", "empirical", array of shape (n_classes,) or mapping, default "uniform"
-        How much each class counts, and the prior of ``predict_proba``; it is not part of the
-        evidence.
+        Weight of each class, and the prior in ``predict_proba``; it is not part of the evidence.
 
     Attributes
     ----------
     systems_ : tuple of str
     weights_ : array of shape (n_systems,), (n_systems, k) or (n_systems, k, k)
-        The factors, diagonals or matrices :math:`A_k` at mean quality, k = n_classes - 1, in the
+        Factors, diagonals or matrices :math:`A_k` at mean quality, k = n_classes - 1, in the
         Gram-Schmidt basis.
     offset_ : array of shape (n_classes - 1,)
     quality_weights_, quality_offsets_ : arrays of shape (n_measures, ...)
-        By how much a standard deviation of each quality measure changes weights and offset.
+        Change of weights and offset by one standard deviation of each quality measure.
     classes_, prior_ : arrays of shape (n_classes,)
     n_features_in_ : int
 
@@ -124,21 +122,20 @@ class FusionCalibrator(Calibrator):
 
     @property
     def quality_weights_(self) -> Floats:
-        """Change of each weight by a standard deviation of each measure."""
+        """Change of each weight by one standard deviation of each measure."""
         return self._weights()[1:]
 
     @property
     def offset_(self) -> Floats:
-        """Fused ILRL where all scores are zero, at mean quality."""
+        """Fused ILRL for zero scores at mean quality."""
         return self._offsets()[0]
 
     @property
     def quality_offsets_(self) -> Floats:
-        """Change of the offset by a standard deviation of each measure."""
+        """Change of the offset by one standard deviation of each measure."""
         return self._offsets()[1:]
 
     def _offsets(self) -> Floats:
-        """Offset at mean quality, and its change by each measure."""
         matrices, offsets = self._unpack()
         return np.asarray(offsets - np.einsum("mkij,kj->mi", matrices, self._centers))
 
@@ -206,7 +203,7 @@ class FusionCalibrator(Calibrator):
     def _stack(
         self, X: Any, classes: tuple[Hashable, ...], known: tuple[str, ...] = ()
     ) -> tuple[Any, tuple[str, ...]]:
-        """A table with the systems first, and their names where X is a mapping."""
+        """A table with the systems first, and their names if X is a mapping."""
         measures = self._quality_names()
         X = {(known or ("system 1",))[0]: X} if isinstance(X, Evidence) else X
         names = tuple(X) if _is_mapping(X) else column_names(X)
@@ -244,7 +241,7 @@ class FusionCalibrator(Calibrator):
 
     @property
     def _is_of_classes(self) -> bool:
-        """Whether the scores of each system are an LLR or log-likelihoods of the classes."""
+        """True if each system has an LLR or log-likelihoods of the classes."""
         D = len(self.classes_)
         return D == 2 or (self.n_features_in_ - self._n_quality) % D == 0
 
@@ -264,10 +261,7 @@ class FusionCalibrator(Calibrator):
         return tuple(map(str, getattr(self, "feature_names_in_", np.arange(n) + 1)[:n]))
 
     def _split(self, scores: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """ILRLs of the systems, covariates, and which systems each sample lacks.
-
-        A score that is not of classes has a weight for each ILR coordinate.
-        """
+        """ILRLs of the systems, covariates, and flags for missing systems."""
         V = Basis.gram_schmidt(len(self.classes_)).contrast
         own, quality = np.split(scores, [scores.shape[1] - self._n_quality], axis=1)
         rows = np.flatnonzero(np.isinf(own).any(axis=1) | ~np.isfinite(quality).all(axis=1))
@@ -289,7 +283,7 @@ class FusionCalibrator(Calibrator):
         return l, np.column_stack([np.ones(len(own)), quality]), absent
 
     def _require_known(self, absent: NDArray[np.bool_], known: Collection[int]) -> None:
-        """Raise where a system is missing that may not be, or all systems are."""
+        """Refuse missing systems that are not ``known`` to be absent, and rows without any."""
         counts = {name: n for name, n in zip(self.systems_, absent.sum(axis=0), strict=True) if n}
         wrong = [name for k, name in enumerate(self.systems_) if name in counts and k not in known]
         rows = np.flatnonzero(absent.all(axis=1) if not wrong else absent.any(axis=1))
@@ -331,7 +325,7 @@ class FusionCalibrator(Calibrator):
         return Design(vectors.reshape(-1, l.shape[2], len(l)), u.T)
 
     def _unpack(self) -> tuple[Floats, Floats]:
-        """Matrices A_k at mean quality, then their changes by each measure; and the offsets."""
+        """Matrices A_k at mean quality with their changes by each measure, and offsets."""
         (K, k), U = self._centers.shape, self._covariates.shape[1]
         matrices, offsets = unpack(self.coefficients_, self._scale, K * U, k, U)
         return matrices.reshape(U, K, k, k) / self._spreads[:, None, None], offsets
@@ -354,7 +348,7 @@ class FusionCalibrator(Calibrator):
 
 
 def _align(X: Any, **others: Any) -> list[Any]:
-    """A table, or each entry of a mapping, and the other arguments matched by index."""
+    """Match a table, or each entry of a mapping, and other arguments by index."""
     if not _is_mapping(X):
         return align_by_index(X=X, **others)
     named = {f"X[{name!r}]": value for name, value in X.items()}
@@ -367,7 +361,7 @@ def _is_mapping(X: Any) -> bool:
 
 
 def _read_block(value: Any, name: str, classes: tuple[Hashable, ...], n: int) -> Floats:
-    """Columns of one system, LLRs or log-likelihoods of the classes; or of a quality measure."""
+    """Columns of one system or quality measure."""
     width = 1 if len(classes) in (0, 2) else len(classes)
     if value is None:  # a system that no sample has
         return np.full((n, width), np.nan)
@@ -385,17 +379,17 @@ def _read_block(value: Any, name: str, classes: tuple[Hashable, ...], n: int) ->
 
 @register(_reader=ScoreReader, fusion_=FusionCalibrator, _typical=float, _largest=float)
 class CurvedCalibrator(Calibrator):
-    r"""Evidence through a factor that depends on its strength, for any number of classes.
+    r"""Evidence through a factor that depends on its strength.
 
-    The calibrated ILRL is :math:`(a + b / \sqrt{1 + r / s}) l + c`, where r is the length of l and
-    s its mean: strong evidence may be overstated more than weak evidence, as that of forests and
-    naive Bayes is. It is linear in a, b and c, and fitted as a fusion of two systems. Evidence
-    that is stronger than any in ``fit`` is cut off there.
+    The calibrated ILRL is :math:`(a + b / \sqrt{1 + r / s}) l + c` with the length r of l and its
+    mean s: strong evidence may be overstated more than weak evidence, as in forests and naive
+    Bayes. It is linear in a, b and c, and fitted as a fusion of two systems. Evidence stronger than
+    any in ``fit`` is cut off there.
 
     Parameters
     ----------
     ridge : float, default 0.01
-        Penalty of a and b, as in :class:`FusionCalibrator`; it vanishes with samples.
+        Penalty for a and b, as in :class:`FusionCalibrator`; it vanishes with samples.
     prior, fuse
         As for :class:`AffineCalibrator`.
 
@@ -408,7 +402,7 @@ class CurvedCalibrator(Calibrator):
 
     See Also
     --------
-    AffineCalibrator : The same factor whatever the strength.
+    AffineCalibrator : The same factor at any strength.
 
     Examples
     --------

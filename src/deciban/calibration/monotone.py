@@ -23,16 +23,17 @@ register_value(PooledBlocks, low="n", high="n", target="n", other="n")
 
 
 class ReversedScoresWarning(UserWarning):
-    """Scores fall where they should rise."""
+    """Scores fall with the class they should rise with."""
 
 
 @register(_reader=ScoreReader, blocks_=PooledBlocks)
 class IsotonicCalibrator(TwoClassCalibrator):
     """Evidence for two classes through the monotone map with the smallest cost: PAV.
 
-    On the samples that it was fitted to, the remaining cost is ``cllr_min``. Beyond the last
-    sample of a class the map gives -inf or inf, at an infinite cost for a single new sample on the
-    wrong side: put it into :class:`BoundedCalibrator` for evidence on new samples.
+    On its training samples the remaining cost is ``cllr_min``. Beyond the last sample of a class
+    the map returns -inf or inf, with infinite cost for one new sample on the wrong side: put it
+    into
+    :class:`BoundedCalibrator` for evidence on new samples.
 
     Parameters
     ----------
@@ -81,13 +82,13 @@ class IsotonicCalibrator(TwoClassCalibrator):
 
 
 class Steps(NamedTuple):
-    """The map of two classes in files of version 0.1: ``values[k]`` up to ``edges[k]``."""
+    """Two-class map in files from version 0.1: ``values[k]`` up to ``edges[k]``."""
 
     edges: Floats
     values: Floats
 
     def __call__(self, l: Floats) -> Floats:
-        """Recalibrated ILRLs of samples on rows."""
+        """Recalibrated ILRLs, samples on rows."""
         return self.values[np.searchsorted(self.edges, l[:, 0])][:, None]
 
 

@@ -1,4 +1,4 @@
-"""What calibrators take: one score for each class, LLRs of two classes, or scores to be fused."""
+"""Input for calibrators: one score per class, LLRs for two classes, or scores to be fused."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _CLEARLY = 20.0  # squared standard errors (of 2 / n) of a difference that is no
 
 
 class FusionWarning(UserWarning):
-    """Scores that are not one for each class are fused by logistic regression."""
+    """Columns that are not one per class are fused by logistic regression."""
 
 
 class ColumnOrderWarning(UserWarning):
-    """Columns of a frame that are not named after the classes are taken in the classes' order."""
+    """Columns not named after the classes are taken in class order."""
 
 
 def order_by_class(X: Any, classes: tuple[Hashable, ...], *, fitting: bool = False) -> Any:
-    """Put the columns of evidence, or of a frame named after the classes, in their order.
+    """Put evidence, or a frame with columns named after the classes, in class order.
 
-    Names are compared as they are, then as text, since polars has text only. Anything else is
-    returned as it is.
+    Names are compared as they are, then as text, since polars has text only. Other input is
+    returned unchanged.
     """
     if isinstance(X, Evidence):
         _require_same(X.classes, classes, fitting)
@@ -79,7 +79,7 @@ def _require_same(labels: Sequence[Hashable], classes: tuple[Hashable, ...], fit
 
 
 class ScoreReader:
-    """Reads a table of scores as evidence; learns how to fuse them where that is needed."""
+    """Read a table of scores as evidence, after learning to fuse them if needed."""
 
     def __init__(
         self, classes: tuple[Hashable, ...], fuse: bool | None, fusion: AffineMap | None = None
@@ -97,32 +97,31 @@ class ScoreReader:
         class_sizes: Floats,
         ridge: float | None = None,
     ) -> ScoreReader:
-        """Learn to fuse the columns, unless they are one for each class or one LLR.
+        """Learn to fuse the columns, unless they are one per class or one LLR.
 
-        ``ridge`` is the penalty of the squares of the weights of scores of unit spread, by default
-        that of :class:`FusionCalibrator`, which vanishes with samples.
+        ``ridge`` penalizes squared weights of scores with unit spread; the default vanishes with
+        samples.
         """
         k, D = scores.shape[1], len(self.classes)
+        expected = f"one column for each of {D} classes{' or one LLR' * (D == 2)}"
+        warning = ""
         if self.fuse is not True and (k == D or (k == 1 and D == 2)):
             if self.fuse is None and k == 2 and _look_like_two_systems(scores, codes, weight):
-                warnings.warn(
+                warning = (
                     "X should hold log-likelihoods of the two classes; both columns rise with the "
                     "same class, as scores of two systems do. Use FusionCalibrator for these, or "
-                    "pass fuse=False for log-likelihoods.",
-                    FusionWarning,
-                    stacklevel=4,
+                    "pass fuse=False for log-likelihoods."
                 )
+                warnings.warn(warning, FusionWarning, stacklevel=4)
             return self
-        expected = f"one column for each of {D} classes{' or one LLR' * (D == 2)}"
         if self.fuse is False:
             raise InputError(f"X must have {expected}; got {k}. Pass fuse=True to fuse scores.")
         if self.fuse is None:
-            warnings.warn(
+            warning = (
                 f"X should have {expected}; got {k}. The columns are taken as scores and fused by "
-                f"logistic regression. Pass fuse=True where that is meant.",
-                FusionWarning,
-                stacklevel=4,
+                f"logistic regression. Pass fuse=True if you mean that."
             )
+            warnings.warn(warning, FusionWarning, stacklevel=4)
         _require_finite(scores)
         center = weight @ scores
         spread = np.sqrt(weight @ (scores - center) ** 2)
@@ -135,7 +134,7 @@ class ScoreReader:
         return self
 
     def __call__(self, scores: Floats) -> Evidence:
-        """Evidence of each row of scores, which may be infinite unless they are fused."""
+        """Evidence for each row; only unfused scores may be infinite."""
         if self.fusion is not None:
             _require_finite(scores)
             return Evidence._from_ilr(self.fusion(scores), None, self.classes)
@@ -145,10 +144,10 @@ class ScoreReader:
 
 
 def _look_like_two_systems(scores: Floats, codes: NDArray[np.intp], weight: Floats) -> bool:
-    """Whether both columns rise with one class, and separate better if added than subtracted.
+    """True if both columns rise with one class, and separate better added than subtracted.
 
-    Log-likelihoods may both rise with a class whose samples are less spread, but then it is their
-    difference that separates the classes.
+    Log-likelihoods may both rise with a class with less spread, but then their difference
+    separates.
     """
     if not np.isfinite(scores).all() or min(np.bincount(codes)) < _FEW:
         return False
