@@ -273,9 +273,7 @@ class Display:
         Parameters
         ----------
         y_true : array of shape (n_samples,)
-            True classes.
-        evidence : Evidence, or array of shape (n_samples, n_classes)
-            Log-likelihoods in nats.
+        evidence : Evidence, or array of log-likelihoods (nats) of shape (n_samples, n_classes)
         classes : sequence of labels, default those of the evidence, else the sorted labels
         sample_weight : array of shape (n_samples,), optional
         **settings
@@ -297,17 +295,12 @@ class Display:
         Parameters
         ----------
         y_true : array of shape (n_samples,)
-            True classes.
         evidence : Evidence, or array of shape (n_samples, n_classes) or (n_samples,)
             Log-likelihoods in nats. An array of shape (n_samples,) holds LLRs in favor of
             ``pos_label``; only displays with a ``pos_label`` take it.
         ax : matplotlib Axes, default those of a new figure
         **options
             Options of :meth:`compute` and of :meth:`plot`.
-
-        See Also
-        --------
-        deciban.Evidence.from_log_posteriors : Evidence from the predictions of any classifier.
 
         Examples
         --------
@@ -331,18 +324,12 @@ class Display:
 
         Parameters
         ----------
-        estimator : estimator with a method ``evidence``, or Pipeline or search of such
-            As for :func:`deciban.evidence_of`.
+        estimator : as for :func:`deciban.evidence_of`
         X : array of shape (n_samples, n_features)
             Samples that the estimator was not fitted to.
         y : array of shape (n_samples,)
-            True classes.
         **options
             Options of :meth:`from_predictions`. A ``name`` is by default the estimator's class.
-
-        See Also
-        --------
-        deciban.calibration.CalibratedEvidenceClassifier : Evidence of any scikit-learn classifier.
         """
         if "name" in cls._settings:
             options = {"name": type(estimator).__name__} | options
@@ -390,7 +377,6 @@ class PairDisplay(Display):
         Parameters
         ----------
         y_true : array of shape (n_samples,)
-            True classes.
         evidence : Evidence, or array of shape (n_samples,) or (n_samples, n_classes)
             LLRs in favor of ``pos_label``, or log-likelihoods of the sorted labels, in nats.
         sample_weight : array of shape (n_samples,), optional

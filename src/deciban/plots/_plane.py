@@ -86,32 +86,9 @@ class PlaneDisplay(Display):
         ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Draw a calibrated Gaussian family, with samples of each class.
+        """Draw a calibrated Gaussian family, with ``n_samples`` of each class.
 
-        Parameters
-        ----------
-        family : CalibratedGaussian
-        n_samples : int, default 200
-            Number of samples of each class.
-        rng : int or Generator, default 0
-        ax : matplotlib Axes, default those of a new figure
-        **options
-            Options of :meth:`plot`; ``contours`` is "gaussian" by default.
-
-        See Also
-        --------
-        deciban.CalibratedGaussian.fit : The family that fits evidence best.
-
-        Examples
-        --------
-        >>> import matplotlib.pyplot as plt
-        >>> from deciban.plots import ILRDisplay
-        >>> family = CalibratedGaussian.from_divergences([[0, 4, 4], [4, 0, 4], [4, 4, 0]])
-        >>> fig, ax = plt.subplots()
-        >>> display = ILRDisplay.from_family(family, n_samples=50, ax=ax)
-        >>> len(display.evidence), len(display.contours_)
-        (150, 6)
-        >>> plt.close(fig)
+        Options are those of :meth:`plot`; ``contours`` is "gaussian" by default.
         """
         l, y = family.sample([n_samples] * family.n_classes, rng=rng)
         settings: dict[str, Any] = {"basis": family.basis} if "basis" in cls._settings else {}

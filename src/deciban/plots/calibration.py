@@ -113,14 +113,13 @@ class ReliabilityDisplay(Display):
     def plot(
         self, ax: Axes | None = None, *, histogram: bool | None = None, **line_options: Any
     ) -> Self:
-        """Draw the curves.
+        """Draw the curves, and return the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, default those of a new figure
         histogram : bool, default True for a single curve
-            Whether to draw a histogram of the posteriors along the bottom; only in axes into which
-            nothing was drawn before.
+            Whether to draw the spread of the posteriors along the bottom, in fresh axes.
         **line_options
             Options of matplotlib's ``errorbar``.
         """
@@ -275,17 +274,16 @@ class IdempotenceDisplay(Display):
         rng: Rng = 0,
         **options: Any,
     ) -> Self:
-        """Draw the pair, or the arrows.
+        """Draw the pair, or the arrows, and return the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, default those of a new figure
         unit : {"nat", "bit", "ban", "deciban"}, default "ban" for a pair, "nat" for arrows
-            Unit of the LLRs, or of the ILRLs.
         band : float, optional
             Half the width of a band to shade around the identity, in ``unit``.
         rng : int or Generator, default 0
-            Chooses which samples are drawn, where there are many.
+            Chooses which samples are drawn, if there are many.
         **options
             Options of matplotlib's ``scatter`` (a pair) or ``quiver`` (arrows).
         """

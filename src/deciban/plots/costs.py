@@ -225,16 +225,15 @@ class PairwiseDisplay(Display):
         cmap: Any = "cividis",
         **options: Any,
     ) -> Self:
-        """Draw the map.
+        """Draw the map, and return the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, default those of a new figure
         numbers : bool, default True for 12 classes or fewer
             Whether to write the costs into the cells.
-        cmap : name or Colormap, default "cividis"
-        **options
-            Options of matplotlib's ``imshow``.
+        cmap, **options
+            Of matplotlib's ``imshow``.
         """
         ax = draw.get_axes(ax)
         matrix = self.matrix

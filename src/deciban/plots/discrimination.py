@@ -85,15 +85,9 @@ class DETDisplay(PairDisplay):
         return cls(rates.p_miss, rates.p_false_alarm, eer, hull=hull, n_samples=n_samples)
 
     def plot(self, ax: Axes | None = None, *, hull: bool = False, **line_options: Any) -> Self:
-        """Draw the curve.
+        """Draw the curve, and the convex hull of the ROC curve if ``hull`` is True.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default those of a new figure
-        hull : bool, default False
-            Whether to draw the convex hull of the ROC curve too.
-        **line_options
-            Options of matplotlib's ``plot``.
+        Options are those of matplotlib's ``plot``.
         """
         ax = draw.get_axes(ax)
         fresh = not ax.has_data()

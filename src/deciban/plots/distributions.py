@@ -176,17 +176,16 @@ class LLRHistogramDisplay(PairDisplay):
         gaussian: bool = True,
         **bar_options: Any,
     ) -> Self:
-        """Draw the histograms.
+        """Draw the histograms, and return the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, default those of a new figure
         unit : {"nat", "bit", "ban", "deciban"}, default "ban"
-            Unit of the LLRs.
         bins : int, default from 10 to 60 by the number of samples
             Number of bins for the finite LLRs.
         gaussian : bool, default True
-            Whether to draw the calibrated Gaussian, where there is one.
+            Whether to draw the calibrated Gaussians, if there are any.
         **bar_options
             Options of matplotlib's ``bar``.
         """

@@ -122,19 +122,9 @@ class ILRDisplay(_plane.PlaneDisplay):
     ) -> Self:
         """Draw Bayes' rule: the way from prior to posterior, an arrow for each piece of evidence.
 
-        In ILR coordinates the posterior is the sum of the prior and the pieces of evidence.
-
-        Parameters
-        ----------
-        prior : array of shape (n_classes,) or mapping
-        evidence : Evidence, list of Evidence, or mapping from names to Evidence
-            Independent pieces of evidence, each about one sample, in the order of the arrows.
-        ax : matplotlib Axes, default those drawn into before, else those of a new figure
-        unit : {"nat", "bit", "ban", "deciban"}, default that of :meth:`plot`, else "nat"
-
-        See Also
-        --------
-        deciban.Evidence.posterior : The posterior in numbers.
+        Each piece, an Evidence or an entry of a list or mapping, is independent and about one
+        sample. They are drawn into the axes of :meth:`plot`, in its unit, unless ``ax`` and
+        ``unit`` say otherwise.
 
         Examples
         --------

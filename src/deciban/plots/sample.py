@@ -105,16 +105,7 @@ class BifurcationTreeDisplay(Display):
         return cls(basis_for(basis, evidence.n_classes), evidence, prior)
 
     def plot(self, ax: Axes | None = None, *, unit: Unit = "deciban", **line_options: Any) -> Self:
-        """Draw the tree from left to right.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default those of a new figure
-        unit : {"nat", "bit", "ban", "deciban"}, default "deciban"
-            Unit of the LLRs.
-        **line_options
-            Options of matplotlib's ``plot``.
-        """
+        """Draw the tree from left to right, with options of matplotlib's ``plot``."""
         llrs = None if self.llrs is None else from_nats(self.llrs, unit)
         ax = draw.get_axes(ax)
         places = _lay_out(np.asarray(self.basis.signs))
@@ -285,44 +276,21 @@ class ShapleyDisplay(Display):
     def compute(  # type: ignore[override]
         cls, y_true: None, evidence: ShapleyCompositions, **settings: Any
     ) -> Self:
-        """The display of an explanation, not drawn yet.
-
-        Parameters
-        ----------
-        y_true
-            Not used; other displays take the true class here.
-        evidence : ShapleyCompositions
-        **settings
-            ``sample``, ``a``, ``b`` and ``max_features``, as for the class.
-        """
+        """The display of an explanation, not drawn yet; ``y_true`` is not used."""
         return cls(evidence, **settings)
 
     @classmethod
     def from_estimator(  # type: ignore[override]
         cls, estimator: Any, X: Any, background: Any, **options: Any
     ) -> Self:
-        """Explain the first sample and draw the waterfall.
-
-        Parameters
-        ----------
-        estimator, X, background
-            As for :func:`deciban.shapley_compositions`, with its defaults.
-        **options
-            Options of the class and of :meth:`plot`.
-        """
+        """Explain the first sample by :func:`deciban.shapley_compositions`, and draw it."""
         from deciban.explanation import shapley_compositions
 
         found: Any = shapley_compositions(estimator, X, background)
         return cls.from_predictions(None, found, **options)
 
     def plot(self, ax: Axes | None = None, *, unit: Unit = "deciban") -> Self:
-        """Draw the waterfall of contributions to the LLR.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default those of a new figure
-        unit : {"nat", "bit", "ban", "deciban"}, default "deciban"
-        """
+        """Draw the waterfall of contributions to the LLR, and return the display."""
         reach = self._quantile() * self.errors
         steps, errors = (np.asarray(from_nats(v, unit)) for v in (self.llrs, reach))
         base = float(self.explanation.base.llr(self.a, self.b, unit)[0])
@@ -347,13 +315,7 @@ class ShapleyDisplay(Display):
         return self._finish(ax)
 
     def plot_path(self, ax: Axes | None = None, *, unit: Unit = "deciban") -> Self:
-        """Draw the contributions for three classes as arrows in the plane of ILR coordinates.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default those of a new figure
-        unit : {"nat", "bit", "ban", "deciban"}, default "deciban"
-        """
+        """Draw the contributions for three classes as arrows in the plane of ILR coordinates."""
         found = self.explanation
         if len(found.classes) != 3:
             raise InputError(
