@@ -117,12 +117,9 @@ def choose_least_cost(
 
     Ties go to the first class, and to a class before rejection.
     """
-    D = log_posterior.shape[1]
     if costs is None and reject_cost is None:
         return np.argmax(log_posterior, axis=1)
-    C = 1.0 - np.eye(D) if costs is None else cost_matrix(costs, classes)
-    if reject_cost is not None:
-        C = np.column_stack([C, np.full(D, read_reject_cost(reject_cost, costs))])
+    C = action_costs(costs, reject_cost, classes)
     # What a truth costs whatever is decided changes no decision; the rest is regret, >= 0.
     C = C / max(float(np.abs(C).max()), np.finfo(float).tiny)
     regret = C - C.min(axis=1, keepdims=True)
@@ -157,9 +154,11 @@ def cost_matrix(costs: Any, classes: tuple[Hashable, ...]) -> Floats:
 
     The rows and the columns of a frame are matched with the classes by name, and so are the keys
     of a mapping: ``{(true, decided): cost}`` or ``{true: {decided: cost}}``. Errors that a mapping
-    does not name cost 1, right decisions nothing.
+    does not name cost 1, and so do all errors by default; right decisions cost nothing.
     """
     D = len(classes)
+    if costs is None:
+        return 1.0 - np.eye(D)
     if isinstance(costs, Mapping):
         costs = _costs_from_mapping(costs, classes)
     C = to_numpy(costs, "costs")
@@ -188,8 +187,11 @@ def _costs_from_mapping(costs: Mapping[Any, Any], classes: tuple[Hashable, ...])
     return C
 
 
-def read_reject_cost(reject_cost: Any, costs: Costs) -> float:
-    """The cost of not deciding, checked."""
+def action_costs(costs: Costs, reject_cost: Any, classes: tuple[Hashable, ...]) -> Floats:
+    """Costs of deciding for each class and, unless it has no cost, of not deciding."""
+    C = cost_matrix(costs, classes)
+    if reject_cost is None:
+        return C
     if isinstance(reject_cost, np.ndarray) and reject_cost.ndim == 0:
         reject_cost = reject_cost[()]
     value = require_number(reject_cost, "reject_cost", remedy="Give the cost of not deciding.")
@@ -198,7 +200,7 @@ def read_reject_cost(reject_cost: Any, costs: Costs) -> float:
             f"reject_cost must not be negative where errors cost 1; got {value}. "
             f"Give a cost between 0 and 1."
         )
-    return value
+    return np.column_stack([C, np.full(len(C), value)])
 
 
 def find_members(group: Any, classes: tuple[Hashable, ...]) -> list[int]:

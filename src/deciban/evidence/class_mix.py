@@ -57,12 +57,12 @@ class PriorEstimate(Mapping[Hashable, float]):
     """
 
     classes: tuple[Hashable, ...]
-    shares: Floats  # maximum-likelihood estimate; a class may have a share of zero
-    low: Floats  # ends of the interval of each share
+    shares: Floats
+    low: Floats
     high: Floats
     confidence: float
     n_samples: int
-    p_value: float | None  # of the training prior, where one was given
+    p_value: float | None
 
     def __getitem__(self, label: Hashable) -> float:
         share = float(self.shares[index_of(label, self.classes)])

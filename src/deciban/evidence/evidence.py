@@ -120,8 +120,6 @@ class Evidence:
     _index: Any
     _log_likelihoods: Floats
 
-    # --- construction -------------------------------------------------------------------
-
     def __init__(
         self, log_likelihoods: ArrayLike, classes: Sequence[Hashable] | None = None
     ) -> None:
@@ -191,23 +189,10 @@ class Evidence:
     ) -> Evidence:
         r"""Evidence from posteriors p under a prior :math:`\pi`: :math:`\log p_k - \log \pi_k`.
 
-        Parameters
-        ----------
-        p : array of shape (n_samples, n_classes)
-            Rows that sum to one.
-        prior : array of shape (n_classes,) or (n_samples, n_classes), mapping, or None
-            Prior of the posteriors; for a trained classifier, the class mix of its training data.
-            None is the uniform prior.
-        classes : sequence of labels, optional
-            As for the constructor.
+        Rows of ``p`` sum to one. The prior of a trained classifier is the class mix of its training
+        data; None is the uniform prior. See :func:`deciban.shift_prior` for posteriors under
+        another prior.
 
-        See Also
-        --------
-        from_log_posteriors : The same from logarithms or logits, which keep more digits.
-        deciban.shift_prior : Posteriors under another prior, without evidence in between.
-
-        Examples
-        --------
         >>> Evidence.from_posteriors([[0.9, 0.1]], prior=[0.9, 0.1]).llr(0, 1).round(12)
         array([0.])
         """
@@ -241,16 +226,9 @@ class Evidence:
     ) -> Evidence:
         """Evidence from ILRLs: log-likelihoods :math:`V l`; V is the contrast of the basis.
 
-        Parameters
-        ----------
-        l : array of shape (n_samples, n_classes - 1)
-            Between -1e12 and 1e12 if there are several coordinates: beside larger ones the
-            others would be lost to rounding.
-        basis : Basis, default Gram-Schmidt
-        classes : sequence of labels, default those of the basis
+        Several coordinates must lie between -1e12 and 1e12: beside larger ones the others would be
+        lost to rounding. The basis is by default Gram-Schmidt, and a named basis names the classes.
 
-        Examples
-        --------
         >>> Evidence.from_ilr([[1.0, -2.0]]).ilr().round(12)
         array([[ 1., -2.]])
         """
@@ -280,21 +258,11 @@ class Evidence:
     def from_llr(
         cls, llr: ArrayLike, a: Hashable = 1, b: Hashable = 0, unit: Unit = "nat"
     ) -> Evidence:
-        """Evidence from log-likelihood-ratios: the inverse of :meth:`llr`.
+        """Evidence from log-likelihood-ratios, finite or infinite: the inverse of :meth:`llr`.
 
-        Parameters
-        ----------
-        llr : array of shape (n_samples,)
-            May be infinite.
-        a : label, default 1
-            The class that a positive ratio supports, and the second of the classes ``(b, a)``.
-        b : label, default 0
-            The other class.
-        unit : {"nat", "bit", "ban", "deciban"}
-            "ban" for logarithms to the base 10.
+        A positive ratio supports class ``a``, the second of the classes ``(b, a)``. Use the unit
+        "ban" for logarithms to the base 10.
 
-        Examples
-        --------
         >>> Evidence.from_llr([2.0, -np.inf], "same source", "other source")
         Evidence: 2 samples, 2 classes; decibans below each sample's best class
            other source  same source
@@ -530,21 +498,11 @@ class Evidence:
     def add(self, *others: Evidence, dependence: _Combines | None = None) -> Evidence:
         """Add evidence from several systems, with or without shared information.
 
-        Parameters
-        ----------
-        *others : Evidence
-            About the same samples, matched by index; classes are matched by name. A single
-            sample is added to every sample, whatever its index.
-        dependence : deciban.reference.Dependence, optional
-            How the systems depend on each other, this one first. By default they are independent,
-            as for ``+``.
+        All are about the same samples, matched by index; classes are matched by name. A single
+        sample is added to every sample, whatever its index. A :class:`deciban.reference.Dependence`
+        describes how the systems depend on each other, this one first; by default they are
+        independent, as for ``+``.
 
-        See Also
-        --------
-        deciban.reference.Dependence : Built from families and correlations, or fitted.
-
-        Examples
-        --------
         >>> from deciban import CalibratedGaussian
         >>> from deciban.reference import Dependence
         >>> a = Evidence.from_llr([2.0])
@@ -578,7 +536,6 @@ class Evidence:
         return self._wrap_if_possible(total, self._classes, index)
 
     def _columns_for(self, classes: tuple[Hashable, ...]) -> Floats:
-        """The log-likelihoods with their columns in the order of these classes."""
         if self._classes == classes:
             return self._log_likelihoods
         if set(self._classes) != set(classes):
@@ -662,20 +619,10 @@ class Evidence:
     def replace_zeros(self, log_delta: float, method: Method = "multiplicative") -> Self:
         """Evidence with a small likelihood in place of each zero.
 
-        Parameters
-        ----------
-        log_delta : float
-            Logarithm of the likelihood that replaces a zero, if the likelihoods of each sample
-            sum to one. Set it to the strongest exclusion that you trust your model with: -14 for
-            odds of about a million to one.
-        method : {"multiplicative", "additive", "simple"}
+        ``log_delta`` is its logarithm, if the likelihoods of each sample sum to one. Set it to the
+        strongest exclusion that you trust your model with: -14 for odds of about a million to one.
+        See :func:`deciban.simplex.replace_zeros` for the methods.
 
-        See Also
-        --------
-        deciban.simplex.replace_zeros : The methods, for compositions.
-
-        Examples
-        --------
         >>> sure = Evidence.from_llr([np.inf])
         >>> sure.replace_zeros(log_delta=-14).verbal(1, 0)[0]
         np.str_('extremely strong support for 1 over 0')
@@ -732,16 +679,8 @@ class Evidence:
 
         Whatever the prior, a group's likelihood is a mean over its members, so that
         :math:`\log(\min_A w / \max_B w) \le \text{LLR} \le \log(\max_A w / \min_B w)`.
-        No closer bounds hold for all priors.
+        No closer bounds hold for all priors. The groups share no class.
 
-        Parameters
-        ----------
-        a, b : labels, or lists, tuples or sets of labels
-            Groups that share no class. The bounds of two single classes are equal.
-        unit : {"nat", "bit", "ban", "deciban"}
-
-        Examples
-        --------
         >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1]], classes=["cat", "dog", "bird"])
         >>> low, high = evidence.llr_bounds(["cat", "dog"], "bird", unit="deciban")
         >>> low.round(2), high.round(2)
@@ -762,20 +701,12 @@ class Evidence:
         return np.asarray(from_nats(low, unit)), np.asarray(from_nats(high, unit))
 
     def balance(self, group: Any, against: Any = None, unit: Unit = "nat") -> Floats:
-        r"""One class or group of classes against another: a coordinate of the simplex.
+        r"""One class or group of classes against another, by default all others: a coordinate.
 
         With r classes against s, :math:`\sqrt{rs / (r + s)}` times the difference of their mean
         log-likelihoods; for two single classes, the LLR over the square root of two. A balance is
         a direction. For support of a group of classes use :meth:`llr`.
 
-        Parameters
-        ----------
-        group : label, or list of labels
-        against : label, or list of labels, default all other classes
-        unit : {"nat", "bit", "ban", "deciban"}
-
-        Examples
-        --------
         >>> Evidence.from_likelihoods([[8, 1, 1]]).balance(0, against=[1, 2]).round(4)
         array([1.6979])
         """
@@ -831,17 +762,11 @@ class Evidence:
     def verbal(
         self, a: Any, b: Any, scale: str | VerbalScale = "enfsi", *, prior: Prior = None
     ) -> NDArray[np.str_]:
-        """The LLR of ``a`` against ``b`` in words.
+        """The LLR of ``a`` against ``b`` in words, with arguments as for :meth:`llr`.
 
-        Parameters
-        ----------
-        a, b, prior
-            As for :meth:`llr`.
-        scale : {"enfsi", "jeffreys", "kass-raftery"} or VerbalScale
-            ``deciban.evidence.SCALES[name].source`` cites the publication.
+        The scale is "enfsi", "jeffreys", "kass-raftery" or a VerbalScale;
+        ``deciban.evidence.SCALES[name].source`` cites the publication.
 
-        Examples
-        --------
         >>> Evidence.from_llr(np.log([30.0])).verbal(1, 0)[0]
         np.str_('moderate support for 1 over 0')
         """
@@ -856,15 +781,10 @@ class Evidence:
     def posterior(self, prior: Prior = None) -> Floats:
         r"""Posterior probabilities by Bayes' rule, :math:`p_k \propto \pi_k w_k`.
 
-        Parameters
-        ----------
-        prior : array of shape (n_classes,) or (n_samples, n_classes), mapping or series
-            Positive for every class; a mapping may leave one class out, which gets the rest.
-            Probabilities must sum to one within 0.002, the error of rounding. Named entries are
-            matched by name. By default uniform.
+        The prior has shape (n_classes,) or (n_samples, n_classes), or is a mapping or series,
+        matched by name; by default uniform. It is positive for every class, and sums to one within
+        0.002, the error of rounding. A mapping may leave one class out, which gets the rest.
 
-        Examples
-        --------
         >>> evidence = Evidence.from_likelihoods([[0.6, 0.3, 0.1]], classes=["cat", "dog", "bird"])
         >>> evidence.posterior()
         array([[0.6, 0.3, 0.1]])
@@ -1104,7 +1024,6 @@ class Evidence:
 
 
 def _difference(first: Floats, second: Floats) -> Floats:
-    """Difference of log-likelihoods; raise if both likelihoods are zero."""
     refuse_rows(
         (first == -np.inf) & (second == -np.inf),
         "one of the likelihoods compared must be positive",
@@ -1118,7 +1037,6 @@ def _difference(first: Floats, second: Floats) -> Floats:
 def _read_table(
     table: ArrayLike, classes: Sequence[Hashable] | None, name: str, if_two_classes: str
 ) -> tuple[Floats, tuple[Hashable, ...]]:
-    """Values and class labels of a table, its columns in the order of the classes."""
     if isinstance(table, Evidence):
         labels = table.classes if classes is None else as_labels(classes)
         return table._columns_for(labels), labels
@@ -1142,7 +1060,6 @@ def _warn_of_probabilities(values: Floats, name: str, instead: str) -> None:
 
 
 def _first_and_last(count: int, limit: int) -> list[int | None]:
-    """Positions to print, with None for those left out between the first and the last."""
     if count <= limit:
         return list(range(count))
     return [*range(limit // 2), None, *range(count - limit // 2, count)]

@@ -38,7 +38,6 @@ def represent_rows(log_likelihoods: Floats, classes: tuple[Hashable, ...]) -> st
 def _rows(
     log_likelihoods: Floats, classes: tuple[Hashable, ...], every: bool
 ) -> Iterator[list[Cell]]:
-    """Cells of each sample, with posteriors of every class or of the first two."""
     order = np.argsort(-log_likelihoods, axis=1, kind="stable")
     posteriors = logparts.to_parts(log_likelihoods)
     for i, (first, second, *_) in enumerate(order.tolist()):

@@ -59,10 +59,7 @@ class PredictionSets(Sequence[tuple[Hashable, ...]]):
     def contains(self, y_true: ArrayLike) -> NDArray[np.bool_]:
         """Whether each set holds the class of its sample; the mean is the coverage.
 
-        Parameters
-        ----------
-        y_true : array of shape (n_samples,)
-            A pandas Series is matched by its index.
+        A Series is matched by its index.
         """
         _, y_true = align_by_index(sets=self, y_true=y_true)
         codes = encode_labels(read_labels(y_true, len(self)), self.classes)
@@ -149,11 +146,9 @@ def conformal_sets(
 
 
 def _rank(n: Any, alpha: float) -> Any:
-    """Rank of the threshold among n scores."""
     return np.ceil((1 - alpha) * (n + 1) * (1 - _ROUNDING)).astype(int)
 
 
 def _quantile(scores: Floats, alpha: float) -> Floats:
-    """The threshold along the first axis."""
     rank, nothing = _rank(len(scores), alpha), np.full(scores.shape[1:], np.inf)
     return np.sort(scores, axis=0)[rank - 1] if rank <= len(scores) else nothing

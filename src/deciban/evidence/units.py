@@ -26,17 +26,7 @@ NATS_PER_UNIT = MappingProxyType(
 
 
 def from_nats(value: Any, unit: Unit) -> Any:
-    """A number or array of nats in another unit.
-
-    Parameters
-    ----------
-    value : float or array
-    unit : {"nat", "bit", "ban", "deciban"}
-
-    Returns
-    -------
-    float or array of the same shape
-        ``value / NATS_PER_UNIT[unit]``.
+    """A number or array of nats in another unit: ``value / NATS_PER_UNIT[unit]``.
 
     See Also
     --------
@@ -114,18 +104,7 @@ class VerbalScale:
             )
 
     def describe(self, llr: ArrayLike, a: Hashable, b: Hashable) -> NDArray[np.str_]:
-        """Words for log-likelihood-ratios of class ``a`` against class ``b``.
-
-        Parameters
-        ----------
-        llr : array
-            In nats.
-        a, b : labels
-
-        Returns
-        -------
-        array of str of the same shape
-        """
+        """Words for log-likelihood-ratios in nats of class ``a`` against class ``b``."""
         llr = read_llrs(llr)
         # The rounding slack puts log(100) and its like on the side where the table has them.
         grade = np.searchsorted(np.log(self.cuts), np.abs(llr) * (1 + 1e-12), side="right")

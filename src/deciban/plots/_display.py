@@ -199,7 +199,6 @@ def mark_on_frame(ax: Axes, x: ArrayLike, y: ArrayLike, **look: Any) -> list[Any
 
 
 def _name_edge(ax: Axes, gid: str, at: Limits, offset: Limits, **align: Any) -> None:
-    """Write −∞ or +∞ where the frame stands for it, once."""
     if not any(text.get_gid() == gid for text in ax.texts):
         units: Style = {"xycoords": "axes fraction", "textcoords": "offset points"}
         ax.annotate(gid[2:], at, offset, **units, **align).set_gid(gid)
@@ -336,7 +335,6 @@ class Display:
         return cls.from_predictions(y, evidence_of(estimator, X), **options)
 
     def _label(self, text: str) -> str:
-        """Label in the legend, after the name of the system if it has one."""
         name = getattr(self, "name", None)
         return text if name is None else f"{literal(name)}: {text}"
 

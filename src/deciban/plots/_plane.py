@@ -100,7 +100,6 @@ class PlaneDisplay(Display):
         raise NotImplementedError
 
     def _points(self, rows: NDArray[Any]) -> Floats:
-        """ILR coordinates of samples, in nats."""
         return self.evidence[rows].ilr(self.basis)[:, list(self.coordinates)]
 
     def _place_samples(self, rows: NDArray[np.intp]) -> Floats:
@@ -109,7 +108,6 @@ class PlaneDisplay(Display):
     def _draw_samples(
         self, ax: Axes, among: NDArray[np.bool_], most: int, rng: np.random.Generator, style: Style
     ) -> None:
-        """Draw some samples of each class among the rows that can be placed."""
         style = {"s": 8, "lw": 0, "alpha": 0.4} | style
         self.samples_ = []
         for k, group in enumerate(rows_by_class(self.truth, self.evidence)):
@@ -154,7 +152,6 @@ class PlaneDisplay(Display):
             self.contours_ += ax.plot(*self._place(curve).T, **style)
 
     def _draw_boundaries(self, ax: Axes, reach: float, costs: Any, prior: Any) -> None:
-        """Draw where the decision between three classes changes."""
         curves = boundaries(self.basis, self.evidence.classes, reach, costs, prior)
         style: Style = {"color": draw.REFERENCE, "lw": 0.8, "zorder": 0}
         at = list(self.coordinates)
@@ -227,8 +224,7 @@ def boundaries(
     side = np.linspace(-reach / scale, reach / scale, _FINE)
     X, Y = np.meshgrid(side, side)
     grid = Evidence.from_ilr(np.column_stack([X.ravel(), Y.ravel()]), basis, classes)
-    C = 1 - np.eye(3) if costs is None else cost_matrix(costs, classes)
-    risk = grid.posterior(prior) @ C
+    risk = grid.posterior(prior) @ cost_matrix(costs, classes)
     curves = []
     for k in range(3):
         others = np.delete(risk, k, axis=1).min(axis=1)

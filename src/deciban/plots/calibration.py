@@ -172,7 +172,6 @@ class ReliabilityDisplay(Display):
 
 
 def _describe_counts(count: NDArray[np.intp]) -> str:
-    """How many samples the bins hold."""
     least, most = int(count.min()), int(count.max())
     return f"{least:,} per bin" if least == most else f"{least:,} to {most:,} per bin"
 

@@ -78,7 +78,6 @@ class _PriorDisplay(PairDisplay):
         return 1.05 * min(float(costs[np.isfinite(costs)].max()), tallest)
 
     def _mark_costs_above(self, ax: Axes, x: Floats, color: Any) -> list[Any]:
-        """Triangles on the frame where the cost is above it, infinite ones filled."""
         infinite = np.isinf(self.actual)
         above = (self.actual > self._top()) & ~infinite
         top = ax.get_xaxis_transform()

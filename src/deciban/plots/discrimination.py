@@ -129,7 +129,6 @@ class DETDisplay(PairDisplay):
         ax.set_aspect("equal")
 
     def _draw_bound(self, ax: Axes, color: Any) -> tuple[Any, Any]:
-        """Shade the error rates that are possible though none was seen, and say so."""
         (low, high), edge = ax.get_xlim(), 0.0
         text, area = f"{draw.literal(self.name)}: no errors" if self.name else "no errors", None
         if self.n_samples is not None:

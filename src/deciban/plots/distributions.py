@@ -108,7 +108,6 @@ class TippettDisplay(PairDisplay):
 
 
 def _shares_at_infinity(llr: Floats, percent: Floats, rising: bool) -> tuple[float, float]:
-    """Percentage of LLRs at -inf and at +inf, from a cumulative distribution."""
     if rising:
         below, above = percent[0], 100 - np.append(0.0, percent)[-2]
     else:
@@ -254,7 +253,6 @@ class LLRHistogramDisplay(PairDisplay):
         return lines
 
     def _name_ends(self, ax: Axes, bin_width: float, view: Floats) -> None:
-        """Ticks of the bins of infinite LLRs, where there are any."""
         both = np.concatenate([self.target, self.other])
         width = view[1] - view[0]
         inner = (t for t in ax.get_xticks() if view[0] <= t <= view[1])
@@ -296,7 +294,6 @@ def _fit_divergence(trials: Trials) -> float | None:
 
 
 def _whole_curves(edges: Floats, divergence: float) -> Floats:
-    """Range that holds the bins and the calibrated Gaussians of both classes."""
     reach = divergence + _TAILS * math.sqrt(2 * divergence) + float(edges[1] - edges[0]) / 2
     return np.array([min(edges[0], -reach), max(edges[-1], reach)])
 

@@ -175,7 +175,6 @@ class ILRDisplay(_plane.PlaneDisplay):
         return np.asarray(from_nats(l, self.unit_))
 
     def _reach(self, ax: Axes) -> float:
-        """How far to draw boundaries, in nats."""
         farthest = float(np.abs([*ax.get_xlim(), *ax.get_ylim()]).max())
         return 1.5 * farthest / float(from_nats(1.0, self.unit_))
 
@@ -194,7 +193,6 @@ class ILRDisplay(_plane.PlaneDisplay):
                 self._name_directions(ax)
 
     def _name_directions(self, ax: Axes) -> None:
-        """Write the name of each class where the evidence for it lies."""
         for k, label in enumerate(self.evidence.classes):
             v = self.basis.contrast[k, list(self.coordinates)]
             x, y = 0.97 * v / np.abs(v).max()
@@ -207,7 +205,6 @@ class ILRDisplay(_plane.PlaneDisplay):
             ax.annotate(draw.wrap_name(label), at, xycoords="axes fraction", **style)
 
     def _mark_infinite(self, ax: Axes, infinite: Any) -> None:
-        """Mark evidence that rules out a class on the frame, in its direction."""
         style: Style = {"ls": "none", "ms": 6, "mec": "k", "mew": 0.8}
         style |= {"clip_on": False, "zorder": 5}
         self.edges_: list[Any] = []
@@ -335,7 +332,6 @@ def axis_label(basis: Basis, k: int, unit: Unit) -> str:
 
 
 def _name_pieces(evidence: Any) -> Mapping[str, Evidence]:
-    """Pieces of evidence by name, each about one sample."""
     if isinstance(evidence, Evidence):
         evidence = {"evidence": evidence}
     if not isinstance(evidence, Mapping):

@@ -160,7 +160,6 @@ class BifurcationTreeDisplay(Display):
 
 
 def _compute_llrs(basis: Basis, evidence: Evidence, prior: Prior) -> Floats:
-    """LLR of the groups at each node; NaN where all classes on both sides are ruled out."""
     values = np.full(basis.n_parts - 1, np.nan)
     for k, row in enumerate(np.asarray(basis.signs)):
         plus, minus = (
@@ -335,14 +334,12 @@ class ShapleyDisplay(Display):
         return self._finish(plane.ax_)
 
     def _quantile(self) -> float:
-        """Standard errors to either side that hold 95 %: many for few draws."""
         from scipy.stats import t  # slow to import
 
         draws = self.explanation.draws
         return 0.0 if draws is None else float(t(len(draws) - 1).ppf(0.975))
 
     def _error(self, part: Any) -> float:
-        """Standard error of the sum of some contributions to the LLR."""
         if self.explanation.draws is None:
             return 0.0
         draws = self.explanation.draws[:, self.sample : self.sample + 1, part].sum(axis=2)
@@ -367,7 +364,6 @@ class ShapleyDisplay(Display):
 
 
 def _split(keys: Floats, most: int) -> list[Any]:
-    """Positions by their keys, each alone; those beyond the most together at the end."""
     order = np.argsort(keys, kind="stable")
     if len(order) <= most:
         return [order[k : k + 1] for k in range(len(order))]
@@ -375,7 +371,6 @@ def _split(keys: Floats, most: int) -> list[Any]:
 
 
 def _fold_name(name: str, width: int) -> str:
-    """A name on two lines at most, which leaves room for what is drawn."""
     lines = textwrap.wrap(name, width) or [name]
     return "\n".join(lines[:2]) + ("…" if len(lines) > 2 else "")
 

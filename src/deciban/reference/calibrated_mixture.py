@@ -301,7 +301,6 @@ class CalibratedMixture(CalibratedFamily):
 def _read_families(
     families: Any, basis: Basis | None, classes: Sequence[Hashable] | None
 ) -> tuple[CalibratedGaussian, ...]:
-    """The components, all in one basis and with one set of classes."""
     given = list(families) if np.iterable(families) else []
     if not given:
         raise InputError(

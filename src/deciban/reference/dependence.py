@@ -284,7 +284,6 @@ def _choose_private_share(
 
 
 def _fuse(R: Floats, roots: list[Floats]) -> tuple[Floats, Floats]:
-    """Weight of each system, (K, D - 1, D - 1), and the covariance of the fused ILRL."""
     values, vectors = np.linalg.eigh(R)
     smallest = float(values[0])
     if smallest < -_ROUNDING * len(R):
@@ -310,7 +309,6 @@ def _fuse(R: Floats, roots: list[Floats]) -> tuple[Floats, Floats]:
 
 
 def _center(family: CalibratedGaussian) -> Floats:
-    """Minus the mean of the class means, c / 2."""
     V = family.basis.contrast
     return offset(gram(family.covariance, V), V) / 2
 
@@ -322,7 +320,6 @@ def _root(sigma: Floats) -> Floats:
 
 
 def _whiten(S: Floats, roots: list[Floats]) -> Floats:
-    """S seen through the inverse roots of its diagonal blocks."""
     k = len(roots[0])
     inverse = np.zeros_like(S)
     for a, root in enumerate(roots):
@@ -332,7 +329,6 @@ def _whiten(S: Floats, roots: list[Floats]) -> Floats:
 
 
 def _align_families(families: Sequence[CalibratedGaussian]) -> tuple[CalibratedGaussian, ...]:
-    """The families in the basis, and with the order of classes, of the first."""
     members = tuple(families) if isinstance(families, list | tuple) else ()
     if len(members) < 2 or not all(isinstance(one, CalibratedGaussian) for one in members):
         raise InputError(

@@ -318,14 +318,12 @@ def exact_decision_rates(posterior: PosteriorGaussian, C: Floats, outcome: Outco
 
 
 def _middle(low: float, high: float) -> float:
-    """A number between two others, of which one or both may be infinite."""
     if low == -math.inf:
         return high - 1 if high < math.inf else 0.0
     return (low + high) / 2 if high < math.inf else low + 1
 
 
 def _masses(posterior: PosteriorGaussian, given: int, edges: list[float]) -> Floats:
-    """Probability that the log-odds of the second class to the first lie between two edges."""
     d = float(posterior.family.divergences[0, 1])
     center = math.log(posterior.prior[1]) - math.log(posterior.prior[0]) + (d if given else -d)
     z = (np.array(edges) - center) / math.sqrt(2 * d)

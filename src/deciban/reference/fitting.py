@@ -98,7 +98,6 @@ def _two_classes(q: float) -> np.ndarray:
 
 
 def _minimize(here: _Loss, steps: int = _STEPS) -> _Loss:
-    """The minimum of the loss downhill from a start."""
     for _ in range(steps):
         there = here.downhill() if here.steepness > _FLAT else None
         if there is None:
@@ -164,7 +163,6 @@ class _Loss:
         return self._search(self._newton_direction()) or self._search(-self.slope)
 
     def _search(self, Y: np.ndarray) -> _Loss | None:
-        """The first lower point along L exp(tY) Lᵀ, from a whole step down."""
         descent = float(np.sum(Y * self.slope))
         if not descent < 0:  # curvature of the wrong sign
             return None
@@ -189,7 +187,6 @@ class _Loss:
         return _symmetrize(step.reshape(size, size))
 
     def _curvature(self, y: np.ndarray) -> np.ndarray:
-        """Second derivative along L exp(Y) Lᵀ, applied to a matrix written as a vector."""
         L, S, P, V, u = self.L, self.S, self.P, self.V, self.u
         full = y.reshape(L.shape)
         Y = _symmetrize(full)

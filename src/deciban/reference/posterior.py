@@ -14,7 +14,7 @@ from deciban._validation.arrays import Floats
 from deciban._validation.labels import index_of, index_pair
 from deciban._validation.scalars import Rng, as_generator, require_fraction, require_whole
 from deciban.evidence import Evidence
-from deciban.evidence.bayes import Costs, Prior, cost_matrix, log_prior, read_reject_cost
+from deciban.evidence.bayes import Costs, Prior, action_costs, cost_matrix, log_prior
 from deciban.exceptions import InputError
 from deciban.reference import expectations as rates
 from deciban.reference.expectations import Estimate, Outcome, Rates
@@ -176,7 +176,9 @@ class PosteriorGaussian:
         """
         outcome = rates.decision_outcome(self, costs, reject_cost)
         if self.family.n_classes == 2:
-            found = rates.exact_decision_rates(self, self._all_costs(costs, reject_cost), outcome)
+            found = rates.exact_decision_rates(
+                self, action_costs(costs, reject_cost, self.family.classes), outcome
+            )
             return Rates(found, np.zeros_like(found))
         extra = np.ones((self.family.n_classes, int(reject_cost is not None)))
         simulated = self._simulate(
@@ -204,7 +206,7 @@ class PosteriorGaussian:
         >>> round(posterior.expected_cost().value, 4)  # 0.01 without any evidence
         0.008
         """
-        C = self._all_costs(costs, reject_cost)
+        C = action_costs(costs, reject_cost, self.family.classes)
         if self.family.n_classes == 2:
             found = self.decision_rates(costs, reject_cost).values
             return Estimate(float(self.prior @ (found * C).sum(axis=1)), 0.0)
@@ -271,17 +273,9 @@ class PosteriorGaussian:
         count = require_whole(n_samples, "n_samples", 4 * self.family.n_classes)
         return rates.simulate_rates(self, outcome, pattern, log_odds, count, as_generator(rng))
 
-    def _all_costs(self, costs: Costs, reject_cost: float | None) -> Floats:
-        """Costs of all actions; errors cost one by default."""
-        D = self.family.n_classes
-        C = 1.0 - np.eye(D) if costs is None else cost_matrix(costs, self.family.classes)
-        if reject_cost is None:
-            return C
-        return np.column_stack([C, np.full(D, read_reject_cost(reject_cost, costs))])
-
     def _turning_log_odds(self, costs: Costs) -> Floats:
         """Log-odds of each class to each other where, of these two, neither decision is better."""
-        regret = self._all_costs(costs, None)
+        regret = cost_matrix(costs, self.family.classes)
         regret = regret - np.diag(regret)[:, None]
         both = (regret > 0) & (regret.T > 0)
         log_ratio = np.log(np.where(both, regret, 1.0)) - np.log(np.where(both, regret.T, 1.0))

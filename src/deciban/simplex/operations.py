@@ -317,7 +317,6 @@ def _read_coordinates(z: Array) -> tuple[Namespace, Array]:
 
 
 def _contrast_like(xp: Namespace, x: Array, basis: Basis | None, n_parts: int) -> Array:
-    """The contrast matrix of a basis, in the library, type and device of an array."""
     V = basis_for(basis, n_parts).contrast
     V = V if compat.is_numpy_namespace(xp) else V.copy()  # others refuse read-only arrays
     return xp.asarray(V, dtype=x.dtype, device=compat.device(x))

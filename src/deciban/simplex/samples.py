@@ -99,7 +99,6 @@ def _close_rest(space: Parts, xp: Namespace, x: Array) -> Array:
 
 
 def _find_parts(parts: Any, columns: tuple[Hashable, ...] | None, n_parts: int) -> list[int]:
-    """Positions of distinct parts, at least one."""
     several = isinstance(parts, Iterable) and not isinstance(parts, str | bytes)
     found = [find_part(part, columns, n_parts) for part in parts] if several else []
     if not found or len(set(found)) != len(found):
@@ -307,7 +306,6 @@ def replace_log_zeros(
 def _read_delta(
     xp: Namespace, x: Array, closed: Array, delta: Array | None, detection_limit: Array | None
 ) -> Array:
-    """What replaces a zero of each part, as a fraction of the whole."""
     if detection_limit is None:
         default = x.shape[-1] ** -2.0
         return _one_for_each(xp, x, default if delta is None else delta, "delta")
@@ -319,7 +317,6 @@ def _read_delta(
 
 
 def _one_for_each(xp: Namespace, x: Array, value: Array, name: str) -> Array:
-    """A number, or one for each part, in the library of the compositions."""
     _, (_, value) = as_float_arrays(x=x, **{name: value})
     if name == "log_delta":
         require_finite(xp, value, name)
